@@ -1,0 +1,38 @@
+# make demo   set up .venv and run the main job on a built-in example
+# make test   set up .venv with the development tools; lint, types, tests
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
+
+.PHONY: demo test lint format clean
+
+demo: $(VENV)/.runtime
+	$(BIN)/facereject demo
+
+test: $(VENV)/.dev lint
+	$(BIN)/python -m pytest -n auto $(PYTEST_ARGS)
+
+lint: $(VENV)/.dev
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+format: $(VENV)/.dev
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+$(BIN)/python:
+	$(PYTHON) -m venv $(VENV)
+
+# Each stamp file is renewed when pyproject.toml changes, so a second run installs nothing.
+$(VENV)/.runtime: pyproject.toml | $(BIN)/python
+	$(PIP) -e .
+	touch $@
+
+$(VENV)/.dev: pyproject.toml | $(BIN)/python
+	$(PIP) -e '.[dev]'
+	touch $@ $(VENV)/.runtime
+
+clean:
+	rm -rf $(VENV) demo-output build dist
