@@ -1,0 +1,95 @@
+"""Boxes, overlaps and similarity transforms: the plane geometry shared by all face modules."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+N_LANDMARKS = 68
+
+#: outer eye corners of the 68-point mark-up, counted from 0 (37 and 46 counted from 1)
+OUTER_EYES = (36, 45)
+
+FloatArray = NDArray[np.float64]
+
+
+class Box(NamedTuple):
+    """Axis-parallel box in pixels: left, top, width, height. It may reach beyond the image."""
+
+    x: float
+    y: float
+    width: float
+    height: float
+
+    @property
+    def center(self) -> tuple[float, float]:
+        """Centre (x, y) in pixels."""
+        return self.x + self.width / 2, self.y + self.height / 2
+
+
+def check_landmarks(landmarks: ArrayLike, name: str = "landmarks") -> FloatArray:
+    """Return 68 finite points as a (68, 2) float64 array, or raise a ValueError that names the argument."""
+    try:
+        points = np.asarray(landmarks, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"{name} must hold numbers: {error}") from None
+    if points.shape != (N_LANDMARKS, 2):
+        raise ValueError(f"{name} must have shape (68, 2): x, y in pixels; got {points.shape}")
+    if not np.isfinite(points).all():
+        raise ValueError(f"{name} must be finite")
+    if np.ptp(points, axis=0).max() <= 0:
+        raise ValueError(f"{name} must not all be the same point")
+    return points
+
+
+def check_box(box: Any, name: str = "box") -> Box:
+    """Return ``box`` as a finite Box of positive size, or raise a ValueError that names the argument."""
+    try:
+        checked = Box(*(float(value) for value in box))
+    except (TypeError, ValueError):
+        raise ValueError(f"{name} must be four numbers (x, y, width, height), got {box!r}") from None
+    if not np.isfinite(checked).all() or checked.width <= 0 or checked.height <= 0:
+        raise ValueError(f"{name} must be finite with positive width and height, got {tuple(checked)}")
+    return checked
+
+
+def bounding_box(points: ArrayLike) -> Box:
+    """Smallest box around the points."""
+    low, high = np.min(points, axis=0), np.max(points, axis=0)
+    return Box(float(low[0]), float(low[1]), float(high[0] - low[0]), float(high[1] - low[1]))
+
+
+def overlap(a: Box, b: Box) -> float:
+    """Intersection over union of two boxes, in [0, 1]."""
+    width = min(a.x + a.width, b.x + b.width) - max(a.x, b.x)
+    height = min(a.y + a.height, b.y + b.height) - max(a.y, b.y)
+    if width <= 0 or height <= 0:
+        return 0.0
+    shared = width * height
+    return shared / (a.width * a.height + b.width * b.height - shared)
+
+
+def fit_similarity(source: FloatArray, target: FloatArray) -> FloatArray:
+    """Least-squares similarity (scale, rotation, shift) that takes ``source`` to ``target``.
+
+    With points as complex numbers, z -> a z + b, where a = <s - mean s, t - mean t> / ||s - mean s||^2.
+
+    Returns
+    -------
+    ndarray of shape (2, 3)
+        [[Re a, -Im a, bx], [Im a, Re a, by]], the form cv2.warpAffine takes.
+    """
+    s = source[:, 0] + 1j * source[:, 1]
+    t = target[:, 0] + 1j * target[:, 1]
+    s_mean, t_mean = s.mean(), t.mean()
+    centred = s - s_mean
+    a = np.vdot(centred, t - t_mean) / np.vdot(centred, centred).real
+    b = t_mean - a * s_mean
+    return np.array([[a.real, -a.imag, b.real], [a.imag, a.real, b.imag]])
+
+
+def transform_points(matrix: FloatArray, points: FloatArray) -> FloatArray:
+    """Apply a (2, 3) affine matrix to points of shape (m, 2)."""
+    return points @ matrix[:, :2].T + matrix[:, 2]

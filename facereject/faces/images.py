@@ -1,0 +1,109 @@
+"""Images at the boundary: path, PIL or numpy in; RGB uint8 inside; the rest is refused with a sentence."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any, TypeAlias
+
+import cv2
+import numpy as np
+import PIL.Image
+import PIL.ImageOps
+from numpy.typing import NDArray
+
+ImageArray: TypeAlias = NDArray[np.uint8]
+ImageLike: TypeAlias = "str | os.PathLike[str] | PIL.Image.Image | NDArray[Any]"
+
+_MIN_SIDE = 2
+
+
+class ImageError(ValueError):
+    """The image cannot be read or has a form this package does not handle."""
+
+
+def load_rgb(image: ImageLike) -> ImageArray:
+    """Return ``image`` as an (H, W, 3) uint8 RGB array.
+
+    Parameters
+    ----------
+    image : path, PIL image or array
+        Arrays are read as RGB. Handled: (H, W), (H, W, 1), (H, W, 3) and (H, W, 4), where alpha is
+        composited on black; dtype uint8, uint16 (divided by 257), bool, and float with values in [0, 1].
+        Files and PIL images are turned upright by their EXIF orientation.
+
+    Raises
+    ------
+    ImageError
+        The message names the file or the property of the array that is not handled.
+    """
+    if isinstance(image, str | os.PathLike):
+        return _read_file(Path(image))
+    if isinstance(image, PIL.Image.Image):
+        return _from_pil(image)
+    if isinstance(image, np.ndarray):
+        return _from_array(image)
+    raise ImageError(f"an image must be a path, a PIL image or a numpy array, got {type(image).__name__}")
+
+
+def to_gray(image: ImageArray) -> ImageArray:
+    """Grey levels of an RGB array (luma 0.299 R + 0.587 G + 0.114 B); a grey array is returned as it is."""
+    if image.ndim == 2:
+        return image
+    return np.asarray(cv2.cvtColor(image, cv2.COLOR_RGB2GRAY), dtype=np.uint8)
+
+
+def _read_file(path: Path) -> ImageArray:
+    try:
+        with PIL.Image.open(path) as picture:
+            return _from_pil(picture)
+    except FileNotFoundError:
+        raise ImageError(f"{path}: no such file") from None
+    except (OSError, ValueError, SyntaxError, EOFError, PIL.Image.DecompressionBombError) as error:
+        # PIL reports broken files by all of these, depending on the format
+        raise ImageError(f"{path}: not a readable image ({error})") from None
+
+
+def _from_pil(picture: PIL.Image.Image) -> ImageArray:
+    upright = PIL.ImageOps.exif_transpose(picture)
+    if upright.mode.startswith(("I", "F")):
+        values = np.asarray(upright)
+        # PIL keeps 16-bit grey as 32-bit integers
+        if values.dtype.kind == "i" and values.size and values.min() >= 0 and values.max() <= 65535:
+            values = values.astype(np.uint16)
+        return _from_array(values)
+    if upright.mode in ("RGBA", "LA", "PA") or "transparency" in upright.info:
+        return _from_array(np.asarray(upright.convert("RGBA")))
+    return _from_array(np.asarray(upright.convert("RGB")))
+
+
+def _from_array(array: NDArray[Any]) -> ImageArray:
+    if array.ndim == 3 and array.shape[2] == 1:
+        array = array[:, :, 0]
+    if array.ndim not in (2, 3) or (array.ndim == 3 and array.shape[2] not in (3, 4)):
+        raise ImageError(f"an image array must be (H, W), (H, W, 3) or (H, W, 4), got shape {array.shape}")
+    if min(array.shape[:2]) < _MIN_SIDE:
+        raise ImageError(f"an image must be at least {_MIN_SIDE} pixels wide and high, got {array.shape}")
+    values = _to_uint8(array)
+    if values.ndim == 2:
+        return np.asarray(cv2.cvtColor(values, cv2.COLOR_GRAY2RGB), dtype=np.uint8)
+    if values.shape[2] == 4:
+        opacity = values[:, :, 3:].astype(np.uint16)
+        values = (values[:, :, :3] * opacity // 255).astype(np.uint8)
+    return np.ascontiguousarray(values)
+
+
+def _to_uint8(array: NDArray[Any]) -> ImageArray:
+    if array.dtype == np.uint8:
+        return array
+    if array.dtype == np.uint16:
+        return (array // 257).astype(np.uint8)
+    if array.dtype == np.bool_:
+        return array.astype(np.uint8) * np.uint8(255)
+    if array.dtype.kind == "f":
+        if not np.isfinite(array).all() or array.min() < 0 or array.max() > 1:
+            raise ImageError(
+                "a float image must hold finite values in [0, 1]; if yours go to 255, pass uint8"
+            )
+        return np.rint(array * 255).astype(np.uint8)
+    raise ImageError(f"images of dtype {array.dtype} are not handled; convert to uint8 (0 to 255)")
