@@ -1,0 +1,244 @@
+"""Annotated photographs: 300-W folders, dlib XML and CSV, with images read only when asked for.
+
+An entry that cannot be used is named and counted in ``problems``; it never stops the rest from being read.
+"""
+
+from __future__ import annotations
+
+import csv
+import itertools
+import os
+import re
+import xml.etree.ElementTree as ElementTree
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from .detector import Detection
+from .geometry import N_LANDMARKS, FloatArray, bounding_box, check_landmarks, overlap
+from .images import ImageArray, load_rgb
+
+_IMAGE_SUFFIXES = (".jpg", ".jpeg", ".png", ".bmp", ".JPG", ".JPEG", ".PNG")
+
+
+class DatasetError(ValueError):
+    """A data set cannot be read at all; single bad entries are listed in ``FaceDataset.problems`` instead."""
+
+
+class Problem(NamedTuple):
+    """An entry that was left out, and why."""
+
+    entry: str
+    reason: str
+
+
+@dataclass(frozen=True)
+class FaceSample:
+    """One annotated face: image file, true landmarks (68, 2) in 0-based pixels, name of the photograph.
+
+    Faces with the same ``photo`` come from one photograph and must stay on one side of every split.
+    """
+
+    image_path: Path
+    landmarks: FloatArray
+    photo: str
+
+    def load(self) -> ImageArray:
+        """Read the photograph as RGB uint8."""
+        return load_rgb(self.image_path)
+
+
+class FaceDataset(Sequence[FaceSample]):
+    """A sequence of annotated faces, in a fixed order.
+
+    Attributes
+    ----------
+    problems : tuple of Problem
+        Entries that were left out.
+    """
+
+    def __init__(self, samples: Iterable[FaceSample], problems: Iterable[Problem] = ()) -> None:
+        self._samples = tuple(samples)
+        self.problems = tuple(problems)
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> FaceDataset:
+        """Read a 300-W folder, a dlib .xml file or a .csv file, by what ``path`` is."""
+        path = Path(path)
+        if path.is_dir():
+            return cls.from_300w(path)
+        readers = {".xml": cls.from_dlib_xml, ".csv": cls.from_csv}
+        if path.suffix.lower() not in readers:
+            raise DatasetError(f"{path}: expected a folder of .pts files, a dlib .xml file or a .csv file")
+        return readers[path.suffix.lower()](path)
+
+    @classmethod
+    def from_300w(cls, folder: str | os.PathLike[str]) -> FaceDataset:
+        """Read a folder, with sub-folders, of images with .pts files of the same name (1-based points).
+
+        The header of a .pts file may be missing. NAME_1, NAME_2, ... are faces of one photograph.
+        """
+        folder = Path(folder)
+        annotations = sorted(folder.rglob("*.pts"))
+        if not annotations:
+            raise DatasetError(f"{folder}: no .pts files in it or its sub-folders")
+        samples, problems = [], []
+        for annotation in annotations:
+            entry = annotation.relative_to(folder).as_posix()
+            image = next((p for s in _IMAGE_SUFFIXES if (p := annotation.with_suffix(s)).is_file()), None)
+            if image is None:
+                problems.append(Problem(entry, "no image of the same name"))
+                continue
+            try:
+                points = read_pts(annotation)
+            except (OSError, ValueError) as error:
+                problems.append(Problem(entry, str(error)))
+                continue
+            # one or two digits count faces; longer ones, as in image_0001, number the photographs
+            photo = re.sub(r"_\d{1,2}$", "", entry.removesuffix(".pts"))
+            samples.append(FaceSample(image, points, photo))
+        return cls(samples, problems)
+
+    @classmethod
+    def from_dlib_xml(cls, path: str | os.PathLike[str]) -> FaceDataset:
+        """Read the XML of dlib's imglab: <image file> with <box> with 68 <part name x y> (0-based)."""
+        path = Path(path)
+        try:
+            root = ElementTree.parse(path).getroot()
+        except FileNotFoundError:
+            raise DatasetError(f"{path}: no such file") from None
+        except (ElementTree.ParseError, OSError) as error:
+            raise DatasetError(f"{path}: not readable XML ({error})") from None
+        samples: list[FaceSample] = []
+        problems: list[Problem] = []
+        for image in root.iter("image"):
+            name = image.get("file") or ""
+            for number, box in enumerate(image.iter("box")):
+                entry = f"{name} box {number}"
+                try:
+                    parts = sorted((int(p.attrib["name"]), p) for p in box.iter("part"))
+                    points = check_landmarks([[p.attrib["x"], p.attrib["y"]] for _, p in parts])
+                except (KeyError, ValueError, TypeError) as error:
+                    problems.append(Problem(entry, f"needs 68 parts named 0 to 67 with x and y: {error}"))
+                    continue
+                _add(samples, problems, entry, path.parent / name, points, photo=name)
+        return cls(samples, problems)
+
+    @classmethod
+    def from_csv(cls, path: str | os.PathLike[str]) -> FaceDataset:
+        """Read a table with the columns image, x0, y0, ..., x67, y67 (0-based) and, optionally, photo.
+
+        Image paths are relative to the table.
+        """
+        path = Path(path)
+        columns = [f"{axis}{i}" for i in range(N_LANDMARKS) for axis in "xy"]
+        samples: list[FaceSample] = []
+        problems: list[Problem] = []
+        try:
+            with open(path, newline="", encoding="utf-8-sig") as file:
+                rows = csv.DictReader(file)
+                missing = [name for name in ["image", *columns] if name not in (rows.fieldnames or [])]
+                if missing:
+                    raise DatasetError(f"{path}: column(s) missing: {', '.join(missing[:5])}")
+                for row in rows:
+                    entry = f"line {rows.line_num}"
+                    try:
+                        points = check_landmarks(np.reshape([float(row[name]) for name in columns], (-1, 2)))
+                    except (TypeError, ValueError) as error:
+                        problems.append(Problem(entry, str(error)))
+                        continue
+                    photo = row.get("photo") or row["image"]
+                    _add(samples, problems, entry, path.parent / row["image"], points, photo)
+        except (OSError, UnicodeDecodeError, csv.Error) as error:
+            raise DatasetError(f"{path}: not a readable table ({error})") from None
+        return cls(samples, problems)
+
+    def __len__(self) -> int:
+        return len(self._samples)
+
+    def __getitem__(self, index: Any) -> Any:
+        if isinstance(index, slice):
+            return FaceDataset(self._samples[index], self.problems)
+        return self._samples[index]
+
+    def __iter__(self) -> Iterator[FaceSample]:
+        return iter(self._samples)
+
+    def __repr__(self) -> str:
+        return (
+            f"FaceDataset({len(self)} faces of {len(self.photos)} photographs, {len(self.problems)} problems)"
+        )
+
+    @property
+    def photos(self) -> list[str]:
+        """Names of the photographs, sorted, each once."""
+        return sorted({sample.photo for sample in self})
+
+    def split(self, *shares: float, random_state: Any = None) -> list[FaceDataset]:
+        """Split by photograph at random.
+
+        Parameters
+        ----------
+        *shares : float
+            Shares of the photographs, positive, with sum at most 1.
+
+        Returns
+        -------
+        list of FaceDataset
+            One per share, disjoint in photographs; faces keep their order.
+        """
+        if not shares or min(shares) <= 0 or sum(shares) > 1 + 1e-9:
+            raise ValueError(f"shares must be positive with a sum of at most 1, got {shares}")
+        photos = np.array(self.photos)
+        order = np.random.default_rng(random_state).permutation(len(photos))
+        edges = np.rint(np.cumsum((0.0, *shares)) * len(photos)).astype(int)
+        parts = []
+        for start, end in itertools.pairwise(edges):
+            chosen = set(photos[order[start:end]].tolist())
+            parts.append(FaceDataset(sample for sample in self if sample.photo in chosen))
+        return parts
+
+
+def read_pts(path: str | os.PathLike[str]) -> FloatArray:
+    """Read the 68 points of a .pts file, with or without header lines, and make them 0-based."""
+    rows = []
+    for line in Path(path).read_text(encoding="utf-8", errors="replace").splitlines():
+        words = line.replace(",", " ").split()
+        # header lines ("version: 1", "n_points: 68", braces) are those that are not two numbers
+        try:
+            rows.append([float(word) for word in words])
+        except ValueError:
+            continue
+    rows = [row for row in rows if row]
+    if len(rows) != N_LANDMARKS or any(len(row) != 2 for row in rows):
+        raise ValueError(f"expected 68 lines of two numbers, found {len(rows)} lines with numbers")
+    return check_landmarks(rows) - 1
+
+
+def match_face(
+    detections: Sequence[Detection], landmarks: FloatArray, *, min_overlap: float = 0.3
+) -> Detection | None:
+    """The detection that covers an annotated face: the largest overlap of its box with the landmarks' box.
+
+    None if no overlap (intersection over union) reaches ``min_overlap``: the face was missed.
+    """
+    face = bounding_box(landmarks)
+    best = max(detections, key=lambda found: overlap(found.box, face), default=None)
+    return best if best is not None and overlap(best.box, face) >= min_overlap else None
+
+
+def _add(
+    samples: list[FaceSample],
+    problems: list[Problem],
+    entry: str,
+    image: Path,
+    points: FloatArray,
+    photo: str,
+) -> None:
+    if image.is_file():
+        samples.append(FaceSample(image, points, photo))
+    else:
+        problems.append(Problem(entry, f"no image {image}"))
