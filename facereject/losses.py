@@ -1,0 +1,191 @@
+"""Losses: how wrong each prediction is, as one number >= 0 per example.
+
+`zero_one_loss` and `absolute_error` serve classification and (ordinal) regression; `landmark_nme` is the
+normalised mean error of 68 face landmarks in the 300-W order. Counted from 1, as in the literature, points
+37..42 are the right eye and 43..48 the left one; their outer corners are 37 and 46.
+"""
+
+from __future__ import annotations
+
+from numbers import Number
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from facereject._validation import FloatArray, check_same_length, check_vector
+
+__all__ = ["absolute_error", "landmark_nme", "zero_one_loss"]
+
+N_LANDMARKS = 68
+# 0-based positions of the points named above.
+OUTER_CORNERS = (36, 45)
+RIGHT_EYE = slice(36, 42)
+LEFT_EYE = slice(42, 48)
+
+
+def zero_one_loss(y: Any, y_pred: Any) -> FloatArray:
+    """0/1 loss: [y_i != y_pred_i] per example.
+
+    Parameters
+    ----------
+    y, y_pred : array-like of shape (n,)
+        True and predicted labels: numbers or strings, the same kind in both.
+
+    Returns
+    -------
+    ndarray of shape (n,)
+        0.0 where the labels agree and 1.0 where they differ (a fraction, not percent).
+    """
+    true_labels, predicted = _check_labels(y, "y"), _check_labels(y_pred, "y_pred")
+    check_same_length(y=true_labels, y_pred=predicted)
+    kinds = {_label_kind(true_labels), _label_kind(predicted)}
+    # NumPy calls 1 and "1" different without a word, and every prediction would count as wrong.
+    if len(kinds - {"objects"}) > 1:
+        raise ValueError(
+            f"y holds {_label_kind(true_labels)} but y_pred holds {_label_kind(predicted)}: "
+            "convert one of them to the other's kind"
+        )
+    return np.asarray(true_labels != predicted, dtype=np.float64)
+
+
+def absolute_error(y: Any, y_pred: Any) -> FloatArray:
+    """Absolute error: |y_i - y_pred_i| per example, in the unit of y.
+
+    Parameters
+    ----------
+    y, y_pred : array-like of shape (n,)
+        True and predicted numbers.
+
+    Returns
+    -------
+    ndarray of shape (n,)
+    """
+    targets, predicted = check_vector(y, "y"), check_vector(y_pred, "y_pred")
+    check_same_length(y=targets, y_pred=predicted)
+    return np.abs(targets - predicted)
+
+
+def landmark_nme(landmarks: Any, landmarks_pred: Any, normalizer: Any = "outer_eyes") -> FloatArray | float:
+    """Normalised mean error of 68 face landmarks, in percent of the normaliser.
+
+        loss = 100 / (68 d) sum_i ||landmarks[i] - landmarks_pred[i]||
+
+    Parameters
+    ----------
+    landmarks, landmarks_pred : array-like of shape (n, 68, 2) or (68, 2)
+        True and predicted points (x, y) in pixels, in the 300-W order.
+    normalizer : {"outer_eyes", "pupils", "box"} or array-like of shape (n,) or ()
+        The length d, measured on the true landmarks: distance of the outer eye corners (points 37 and 46);
+        distance of the eye centres, each the mean of its six points; or sqrt(width x height) of the tight box
+        around the 68 points. An array gives d in pixels per face, a single number the same d for all.
+
+    Returns
+    -------
+    ndarray of shape (n,), or float for landmarks of shape (68, 2)
+        Percent: 100 means that the points are off by d on average.
+
+    Raises
+    ------
+    ValueError
+        If the input is malformed, or d is not positive for some face; the message names it.
+    """
+    truth = _check_landmarks(landmarks, "landmarks")
+    predicted = _check_landmarks(landmarks_pred, "landmarks_pred")
+    if truth.shape != predicted.shape:
+        raise ValueError(
+            f"landmarks has shape {truth.shape} but landmarks_pred has shape {predicted.shape}; "
+            "they must be the same"
+        )
+    faces = truth.reshape(-1, N_LANDMARKS, 2)
+    length = _normalizer_lengths(faces, normalizer)
+    distances = np.linalg.norm(faces - predicted.reshape(faces.shape), axis=2)
+    errors = 100.0 * distances.mean(axis=1) / length
+    return errors if truth.ndim == 3 else float(errors[0])
+
+
+def _normalizer_lengths(faces: FloatArray, normalizer: Any) -> FloatArray:
+    """The length d of each face, in pixels; all positive."""
+    if isinstance(normalizer, str):
+        described = f"the {normalizer!r} normalizer of landmarks"
+        if normalizer == "outer_eyes":
+            right, left = OUTER_CORNERS
+            lengths = np.linalg.norm(faces[:, right] - faces[:, left], axis=1)
+        elif normalizer == "pupils":
+            centres = faces[:, RIGHT_EYE].mean(axis=1) - faces[:, LEFT_EYE].mean(axis=1)
+            lengths = np.linalg.norm(centres, axis=1)
+        elif normalizer == "box":
+            lengths = np.sqrt(np.prod(np.ptp(faces, axis=1), axis=1))
+        else:
+            raise ValueError(
+                f"normalizer must be 'outer_eyes', 'pupils', 'box' or an array of lengths, got {normalizer!r}"
+            )
+    else:
+        described = "normalizer"
+        lengths = check_vector(np.atleast_1d(normalizer), "normalizer")
+        if np.ndim(normalizer) == 0:
+            lengths = np.broadcast_to(lengths, len(faces))
+        elif len(lengths) != len(faces):
+            raise ValueError(f"normalizer has {len(lengths)} value(s) for {len(faces)} face(s)")
+    if (lengths <= 0).any():
+        position = int(np.flatnonzero(lengths <= 0)[0])
+        raise ValueError(
+            f"{described}[{position}] is {lengths[position]} pixels; the error of that face is undefined"
+        )
+    return lengths
+
+
+def _check_landmarks(points: Any, name: str) -> FloatArray:
+    """Finite float64 array of shape (n, 68, 2), n >= 1, or (68, 2)."""
+    try:
+        array = np.asarray(points, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"{name} must hold numbers: {error}") from None
+    if array.ndim not in (2, 3) or array.shape[-2:] != (N_LANDMARKS, 2):
+        raise ValueError(f"{name} must have shape (n, 68, 2) or (68, 2), got {array.shape}")
+    if array.size == 0:
+        raise ValueError(f"{name} must hold at least one face")
+    if not np.isfinite(array).all():
+        position = tuple(int(i) for i in np.argwhere(~np.isfinite(array))[0])
+        raise ValueError(f"{name} must be finite, but {name}{list(position)} is {array[position]}")
+    return array
+
+
+def _check_labels(labels: Any, name: str) -> NDArray[Any]:
+    """Non-empty 1-D array of labels of any kind, none of them missing."""
+    array = np.asarray(labels)
+    if array.ndim != 1:
+        raise ValueError(f"{name} must be one-dimensional, got an array of shape {array.shape}")
+    if array.size == 0:
+        raise ValueError(f"{name} must hold at least 1 value(s), got 0")
+    if array.dtype.kind in "fc":
+        missing = ~np.isfinite(array)
+    elif array.dtype.kind == "O":
+        missing = np.fromiter((_is_missing(label) for label in array), dtype=bool, count=len(array))
+    else:
+        return array
+    if missing.any():
+        position = int(np.flatnonzero(missing)[0])
+        raise ValueError(f"{name} must hold labels, but {name}[{position}] is {array[position]}")
+    return array
+
+
+def _is_missing(label: Any) -> bool:
+    """None, NaN, or a marker such as pandas.NA, whose comparison has no truth value."""
+    try:
+        return label is None or bool(label != label)
+    except TypeError:
+        return True
+
+
+def _label_kind(labels: NDArray[Any]) -> str:
+    """What the labels are, in words; "objects" if they are of several kinds."""
+    if labels.dtype.kind == "O":
+        # Tables often hold strings and even numbers as objects.
+        types = {type(label) for label in labels}
+        if all(issubclass(kind, str) for kind in types):
+            return "strings"
+        numeric = all(issubclass(kind, (Number, np.bool_)) for kind in types)
+        return "numbers" if numeric else "objects"
+    kinds = {"U": "strings", "T": "strings", "S": "bytes", "M": "dates", "m": "durations"}
+    return kinds.get(labels.dtype.kind, "numbers")
