@@ -1,0 +1,240 @@
+"""Metrics of an uncertainty score: the risk-coverage curve and the numbers read off it.
+
+The convention, once for all functions
+--------------------------------------
+Each takes ``losses`` (one number >= 0 per example) and ``uncertainty`` (one number per example, higher =
+less certain). Sort the n examples by increasing uncertainty and let L(k) be the sum of the first k losses.
+Accepting those k gives one point of the risk-coverage curve, k = 1..n:
+
+    coverage = k/n            risk = L(k)/k            threshold = the k-th smallest uncertainty
+
+Areas are plain means over these n points, without a trapezoid rule and without a point at coverage 0:
+
+    AuRC   = 1/n sum_k L(k)/k           the mean of the selective risk
+    E-AuRC = AuRC minus the AuRC of the same losses sorted increasingly, the best any score can reach
+    AUGRC  = 1/n sum_k L(k)/n           the mean of the generalized risk: rejected examples count as loss 0
+    SELE   = 1/n^2 sum_i sum_j losses[i] [uncertainty[i] <= uncertainty[j]]
+
+The generalized risk is coverage x risk (Traub et al. 2024, "Overcoming Common Flaws in the Evaluation of
+Selective Classification Systems"). Their area uses the trapezoid rule from the point (0, 0), which is AUGRC
+minus mean(losses) / (2n).
+
+With distinct uncertainties SELE = AUGRC and SELE <= AuRC <= H_n SELE, H_n = 1 + 1/2 + ... + 1/n; if the
+losses also never decrease along the ranking, AuRC <= 2n/(n+1) SELE. The bound AuRC <= 2 SELE that the SELE
+paper states for every score does not hold: losses (1, 0, 0, 0) in ranked order give AuRC = 0.5208 and
+2 SELE = 0.5. With ties SELE >= AUGRC: within its group a loss counts for itself and all others in SELE, for
+itself and on average half of the others in AUGRC.
+
+Ties
+----
+Examples of equal uncertainty have no order of their own, and an order taken from the file can flatter or
+harm a score. ``ties="expected"`` (default) gives the expectation of L(k) over all orders of the tied
+examples: each of them contributes the mean loss of its group. ``ties="index"`` keeps the order of the input,
+as the SELE paper does.
+
+Values have the unit of the losses, except coverages and thresholds. Time is O(n log n), memory O(n).
+"""
+
+from __future__ import annotations
+
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from facereject._validation import FloatArray, check_losses_and_uncertainty
+
+__all__ = [
+    "RiskCoverageCurve",
+    "augrc",
+    "aurc",
+    "coverage_at_risk",
+    "eaurc",
+    "risk_at_coverage",
+    "risk_coverage_curve",
+    "sele_loss",
+]
+
+Ties = Literal["expected", "index"]
+
+
+class RiskCoverageCurve(NamedTuple):
+    """The n points of a risk-coverage curve, in order of increasing coverage.
+
+    Attributes
+    ----------
+    coverage : ndarray of shape (n,)
+        k/n: the accepted fraction of the examples.
+    risk : ndarray of shape (n,)
+        L(k)/k: mean loss of the k accepted examples, in the unit of the losses.
+    threshold : ndarray of shape (n,)
+        Accept where uncertainty <= threshold. Tied examples share a threshold, which accepts all of them:
+        only the last of their points is reached by a threshold alone, the others need a random choice.
+    """
+
+    coverage: FloatArray
+    risk: FloatArray
+    threshold: FloatArray
+
+
+def risk_coverage_curve(losses: Any, uncertainty: Any, *, ties: Ties = "expected") -> RiskCoverageCurve:
+    """Selective risk at every coverage k/n, k = 1..n.
+
+    Parameters
+    ----------
+    losses : array-like of shape (n,)
+        Loss of each example, >= 0.
+    uncertainty : array-like of shape (n,)
+        Uncertainty of each example; higher = less certain.
+    ties : {"expected", "index"}
+        Expectation over random order of tied examples, or the order of the input.
+
+    Returns
+    -------
+    RiskCoverageCurve
+        Named tuple (coverage, risk, threshold) of arrays of shape (n,).
+    """
+    ranked, threshold = _rank(losses, uncertainty, ties)
+    counts = np.arange(1, len(ranked) + 1)
+    return RiskCoverageCurve(counts / len(ranked), np.cumsum(ranked) / counts, threshold)
+
+
+def aurc(losses: Any, uncertainty: Any, *, ties: Ties = "expected") -> float:
+    """Area under the risk-coverage curve: AuRC = 1/n sum_k L(k)/k, in the unit of the losses.
+
+    Parameters as in `risk_coverage_curve`. Lower is better; a random score gives mean(losses) on average.
+    """
+    ranked, _ = _rank(losses, uncertainty, ties)
+    return _mean_risk(ranked)
+
+
+def eaurc(losses: Any, uncertainty: Any, *, ties: Ties = "expected") -> float:
+    """Excess AuRC: AuRC minus the smallest AuRC any score can reach on these losses.
+
+    Exactly 0.0 for a perfect ranking, that is, when the losses never decrease along the ranking. Under
+    ``ties="expected"`` tied examples of different loss are a defect of the score and add to the excess.
+    Parameters as in `risk_coverage_curve`.
+    """
+    ranked, _ = _rank(losses, uncertainty, ties)
+    # One area of differences instead of a difference of areas: a perfect ranking gives zeros throughout, and
+    # a small excess is not lost in the rounding of two large numbers.
+    ranked -= np.sort(np.asarray(losses, dtype=np.float64))
+    # No ranking beats the sorted one, so a negative value can only be rounding.
+    return max(_mean_risk(ranked), 0.0)
+
+
+def augrc(losses: Any, uncertainty: Any, *, ties: Ties = "expected") -> float:
+    """Area under the generalized risk-coverage curve: AUGRC = 1/n sum_k L(k)/n, in the unit of the losses.
+
+    The generalized risk L(k)/n is the mean loss over all n examples when rejected ones cost nothing. Unlike
+    in AuRC, the few most certain examples do not dominate. Parameters as in `risk_coverage_curve`.
+    """
+    ranked, _ = _rank(losses, uncertainty, ties)
+    n = len(ranked)
+    # The k-th loss is part of L(k), ..., L(n).
+    return float(ranked @ np.arange(n, 0, -1, dtype=np.float64)) / n**2
+
+
+def sele_loss(losses: Any, uncertainty: Any) -> float:
+    """SELE loss: 1/n^2 sum_i sum_j losses[i] [uncertainty[i] <= uncertainty[j]], in the unit of the losses.
+
+    The pairs include i = j, and both orders of two tied examples. The definition needs no order among ties,
+    so there is no ``ties`` argument. Parameters as in `risk_coverage_curve`.
+    """
+    losses, uncertainty = check_losses_and_uncertainty(losses, uncertainty)
+    n = len(losses)
+    order = np.argsort(uncertainty)
+    starts = _group_starts(uncertainty[order])
+    # Everything from the start of a group to the end of the ranking is at least as uncertain as its members.
+    return float(np.add.reduceat(losses[order], starts) @ (n - starts).astype(np.float64)) / n**2
+
+
+def risk_at_coverage(losses: Any, uncertainty: Any, coverage: float, *, ties: Ties = "expected") -> float:
+    """Selective risk at the smallest coverage k/n that is at least ``coverage``.
+
+    Parameters
+    ----------
+    losses, uncertainty, ties
+        As in `risk_coverage_curve`.
+    coverage : float
+        Fraction of the examples to accept, 0 < coverage <= 1. At 0 nothing is accepted and there is no risk.
+
+    Returns
+    -------
+    float
+        L(k)/k, in the unit of the losses.
+    """
+    if not 0 < coverage <= 1:
+        raise ValueError(f"coverage must be above 0 and at most 1, got {coverage}")
+    curve = risk_coverage_curve(losses, uncertainty, ties=ties)
+    # A search among the curve's own coverages: ceil(coverage * n) is one too many when the product rounds up.
+    return float(curve.risk[np.searchsorted(curve.coverage, coverage)])
+
+
+def coverage_at_risk(losses: Any, uncertainty: Any, risk: float, *, ties: Ties = "expected") -> float:
+    """Largest coverage k/n whose selective risk is at most ``risk``; 0.0 if there is none.
+
+    The risk may exceed the target at a smaller coverage: the curve need not rise. Equality is judged up to
+    the rounding of the running sum, so that n equal losses x have coverage 1 at risk x. Under
+    ``ties="expected"`` the coverage is read off the expected curve; it is not itself an expectation.
+
+    Parameters
+    ----------
+    losses, uncertainty, ties
+        As in `risk_coverage_curve`.
+    risk : float
+        Target, >= 0, in the unit of the losses.
+
+    Returns
+    -------
+    float
+        Coverage in [0, 1].
+    """
+    if not 0 <= risk < np.inf:
+        raise ValueError(f"risk must be a finite number >= 0, got {risk}")
+    ranked, _ = _rank(losses, uncertainty, ties)
+    counts = np.arange(1, len(ranked) + 1)
+    # A sum of k numbers >= 0 is off by at most k eps of itself; means of tied groups add as much again.
+    slack = 2 * counts * np.finfo(np.float64).eps
+    reached = np.flatnonzero(np.cumsum(ranked) * (1 - slack) <= risk * counts)
+    return float((reached[-1] + 1) / len(ranked)) if reached.size else 0.0
+
+
+def _rank(losses: Any, uncertainty: Any, ties: Ties) -> tuple[FloatArray, FloatArray]:
+    """Losses (a new array) and uncertainties by increasing uncertainty; tied losses in expectation."""
+    if ties not in ("expected", "index"):
+        raise ValueError(f"ties must be 'expected' or 'index', got {ties!r}")
+    losses, uncertainty = check_losses_and_uncertainty(losses, uncertainty)
+    # The stable sort takes twice as long; only the order of the input needs it.
+    order = np.argsort(uncertainty, kind="stable" if ties == "index" else "quicksort")
+    ranked, threshold = losses[order], uncertainty[order]
+    if ties == "expected":
+        starts = _group_starts(threshold)
+        if len(starts) < len(ranked):
+            ranked = _group_means(ranked, starts)
+    return ranked, threshold
+
+
+def _group_starts(ranked_uncertainty: FloatArray) -> NDArray[np.intp]:
+    """First position of each run of equal values."""
+    first = np.empty(len(ranked_uncertainty), dtype=bool)
+    first[0] = True
+    np.not_equal(ranked_uncertainty[1:], ranked_uncertainty[:-1], out=first[1:])
+    return np.flatnonzero(first)
+
+
+def _group_means(ranked: FloatArray, starts: NDArray[np.intp]) -> FloatArray:
+    """Each value replaced by the mean of its group; groups begin at ``starts``."""
+    sizes = np.diff(starts, append=len(ranked))
+    lowest = np.minimum.reduceat(ranked, starts)
+    # Summing what exceeds the minimum keeps the mean of equal numbers exact ((0.1 + 0.1 + 0.1)/3 is not 0.1);
+    # E-AuRC of a perfect ranking is exactly 0 because of it.
+    excess = np.add.reduceat(ranked - np.repeat(lowest, sizes), starts)
+    return np.repeat(lowest + excess / sizes, sizes)
+
+
+def _mean_risk(ranked: FloatArray) -> float:
+    """1/n sum_k L(k)/k for values in ranked order."""
+    risk = np.cumsum(ranked)
+    risk /= np.arange(1, len(ranked) + 1)
+    return float(risk.mean())
