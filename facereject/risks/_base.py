@@ -1,0 +1,71 @@
+"""What a risk is, and the checks all risks share."""
+
+from __future__ import annotations
+
+from typing import Any, Protocol, runtime_checkable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from facereject._validation import FloatArray, check_vector
+
+LabelArray = NDArray[np.intp]
+
+
+@runtime_checkable
+class Risk(Protocol):
+    """A convex function of the scores of all examples.
+
+    Attributes
+    ----------
+    score_shape : tuple of int
+        ``(n,)`` for one score per example, ``(n, K)`` for K of them.
+    shares_weights : bool
+        True when the K scores of an example differ only by thresholds: ⟨w, x⟩ − b_k. False when each has a
+        weight vector of its own. Meaningless for one score.
+    """
+
+    score_shape: tuple[int, ...]
+    shares_weights: bool
+
+    def __call__(self, scores: FloatArray) -> tuple[float, FloatArray]:
+        """Value and gradient (a subgradient where there are several); the gradient has the shape of scores."""
+        ...
+
+
+def check_scores(scores: Any, shape: tuple[int, ...]) -> FloatArray:
+    """Scores as float64 of the expected shape."""
+    array = np.asarray(scores, dtype=np.float64)
+    if array.shape != shape:
+        raise ValueError(f"scores must have shape {shape}, got {array.shape}")
+    return array
+
+
+def check_weights(sample_weight: Any, n: int) -> FloatArray:
+    """Sample weights scaled to sum to one; None means equal weights."""
+    if sample_weight is None:
+        return np.full(n, 1.0 / n)
+    weights = check_vector(sample_weight, "sample_weight", non_negative=True)
+    if weights.size != n:
+        raise ValueError(f"sample_weight must hold one value per example ({n}), got {weights.size}")
+    total = weights.sum()
+    if total <= 0:
+        raise ValueError("sample_weight must not be zero for every example")
+    return weights / total
+
+
+def check_labels(labels: Any, n_classes: int) -> LabelArray:
+    """Labels as integers 0 … n_classes − 1."""
+    array = np.asarray(labels)
+    if array.ndim != 1 or array.size == 0:
+        raise ValueError(f"labels must be a non-empty one-dimensional array, got shape {array.shape}")
+    if n_classes < 2:
+        raise ValueError(f"n_classes must be at least 2, got {n_classes}")
+    integers = array.astype(np.intp)
+    if not np.array_equal(integers, array):
+        raise ValueError("labels must be integers 0 … n_classes − 1")
+    if integers.min() < 0 or integers.max() >= n_classes:
+        raise ValueError(
+            f"labels must lie in 0 … {n_classes - 1}, got values from {integers.min()} to {integers.max()}"
+        )
+    return integers

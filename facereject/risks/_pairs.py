@@ -1,0 +1,225 @@
+"""Sums of the softplus kernel over all pairs of scores, in linear time.
+
+For scores s, losses ℓ ≥ 0 and weights b ≥ 0, and with a = b ℓ, this module computes
+
+    value      V   = Σᵢ Σⱼ aᵢ bⱼ softplus(sⱼ − sᵢ),          softplus(t) = log(1 + exp t)
+    gradient   V_k = b_k Σᵢ aᵢ σ(s_k − sᵢ) − a_k Σⱼ bⱼ σ(sⱼ − s_k)
+    curvature  H_k = b_k Σᵢ aᵢ σ'(s_k − sᵢ) + a_k Σⱼ bⱼ σ'(sⱼ − s_k)
+
+The score axis is cut into cells of width ``CELL_WIDTH``. The points of a crowded cell are replaced by
+``N_NODES`` Chebyshev nodes spanning exactly those points: every kernel above is analytic in the strip
+|Im t| < π, so interpolation on so short an interval is good to a few 1e-14. A sparse cell keeps its own
+points as nodes. The sum over pairs of nodes is then done directly where cells are closer than
+``FAR_GAP``, and in closed form beyond, where softplus is linear on one side and exponential on the other
+to double precision.
+
+Two details keep the *relative* accuracy of the gradient when most of it cancels:
+
+* Between neighbouring cells σ(t) = 1/2 + tanh(t/2)/2 is summed as its two parts. The constant part of V_k
+  is b_k/2 Σᵢ bᵢ (ℓᵢ − ℓ_k), formed from losses shifted by one of those in the cell. Nearly constant scores
+  and losses, as at the first steps of every training run, would otherwise leave only rounding errors.
+* A node is stored as (centre of its cell, offset), so that differences inside a tight cluster far from
+  zero are exact.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from facereject._validation import FloatArray
+from facereject.risks._nodes import CELL_WIDTH, N_NODES
+
+try:  # numba is an optional extra; both modules compute the same sums
+    from facereject.risks import _kernels_numba as kernels
+except ImportError:
+    from facereject.risks import _kernels_numpy as kernels  # type: ignore[no-redef]
+
+# exp(-37) is below half a unit in the last place of 1.0
+FAR_GAP = 37.0
+
+_ANGLES = (np.arange(N_NODES) + 0.5) * np.pi / N_NODES
+_NODES = np.cos(_ANGLES)
+# values at the nodes -> Chebyshev coefficients; its transpose turns moments Σ a T_q(x) into node weights
+_TO_COEFFICIENTS = 2.0 / N_NODES * np.cos(np.outer(np.arange(N_NODES), _ANGLES))
+_TO_COEFFICIENTS[0] /= 2.0
+
+IntArray = NDArray[np.intp]
+
+
+class PairSum(NamedTuple):
+    """Value, gradient and (on request) diagonal curvature of the pair sum."""
+
+    value: float
+    gradient: FloatArray
+    curvature: FloatArray | None
+
+
+class _Cells(NamedTuple):
+    """Occupied cells from left to right, and where each point lies in them."""
+
+    of_point: NDArray[np.int32]  # (n,) cell of each point
+    grid: FloatArray  # (C,) position on the grid: neighbours differ by 1
+    centre: FloatArray  # (C,)
+    radius: FloatArray  # (C,)
+    crowded: NDArray[np.bool_]  # (C,) True where Chebyshev nodes stand for the points
+    count: IntArray  # (C,)
+
+
+class _Nodes(NamedTuple):
+    """The points' stand-ins, sorted by cell; cell c owns nodes start[c]:start[c + 1]."""
+
+    start: IntArray  # (C + 1,)
+    cell: IntArray  # (M,)
+    offset: FloatArray  # (M,) position relative to the centre of the cell
+    a: FloatArray  # (M,)
+    b: FloatArray  # (M,)
+
+
+def pair_sum(
+    scores: FloatArray, losses: FloatArray, weights: FloatArray, *, curvature: bool = False
+) -> PairSum:
+    """Compute the sums of the module docstring."""
+    cells = _make_cells(scores)
+    nodes, node_of_point = _make_nodes(cells, scores, losses, weights)
+    last = _window_ends(cells)
+    value, potentials = kernels.sum_over_nodes(cells.grid, cells.centre, last, *nodes, curvature)
+    value += _add_far_field(cells, nodes, last, potentials)
+
+    reference = np.empty(cells.grid.size)
+    reference[cells.of_point] = losses
+    constants = _near_totals(cells, losses, weights, reference)
+
+    def at_points(first: FloatArray, second: FloatArray, sign: float, constants: FloatArray) -> FloatArray:
+        coefficients = np.zeros((2, cells.grid.size, N_NODES))
+        crowded = np.flatnonzero(cells.crowded)
+        of_crowded = nodes.start[crowded][:, None] + np.arange(N_NODES)
+        for k, potential in enumerate((first, second)):
+            coefficients[k, crowded] = potential[of_crowded] @ _TO_COEFFICIENTS.T
+        return kernels.combine_at_points(
+            scores, losses, weights, cells.of_point, cells.centre, cells.radius, node_of_point,
+            coefficients, first, second, sign, reference, constants,
+        )  # fmt: skip
+
+    gradient = at_points(potentials[0], potentials[1], -1.0, constants)
+    if not curvature:
+        return PairSum(value, gradient, None)
+    bend = at_points(potentials[2], potentials[3], 1.0, np.zeros_like(constants))
+    # interpolation may leave -1e-17 where the truth is a tiny positive number
+    return PairSum(value, gradient, np.maximum(bend, 0.0))
+
+
+def _make_cells(scores: FloatArray) -> _Cells:
+    leftmost = np.floor(scores.min() / CELL_WIDTH)
+    extent = np.floor(scores.max() / CELL_WIDTH) - leftmost + 1.0
+    if extent < 4 * scores.size + 1024:
+        of_point, count = kernels.locate(scores, leftmost, int(extent))
+        occupied = np.flatnonzero(count)
+        if occupied.size < count.size:
+            of_point = (np.cumsum(count > 0) - 1).astype(of_point.dtype)[of_point]
+        grid, count = occupied + leftmost, count[occupied]
+    else:  # a few clusters far apart: a table of all cells between them would not fit
+        grid, of_point, count = np.unique(
+            np.floor(scores / CELL_WIDTH), return_inverse=True, return_counts=True
+        )
+        of_point = of_point.astype(np.int32)
+    low, high = kernels.cell_bounds(of_point, scores, grid.size)
+    radius = 0.5 * (high - low)
+    return _Cells(of_point, grid, low + radius, radius, count > N_NODES, count)
+
+
+def _make_nodes(
+    cells: _Cells, scores: FloatArray, losses: FloatArray, weights: FloatArray
+) -> tuple[_Nodes, NDArray[np.int32]]:
+    """Replace the points of crowded cells; returns the nodes and the node of every other point (else −1)."""
+    size = np.where(cells.crowded, N_NODES, cells.count)
+    start = np.concatenate([[0], np.cumsum(size)])
+    cell = np.repeat(np.arange(size.size), size)
+    offset, node_a, node_b = np.empty((3, start[-1]))
+
+    crowded = np.flatnonzero(cells.crowded)
+    if crowded.size:
+        moments = kernels.moments(
+            scores, losses, weights, cells.of_point, cells.centre, cells.radius, cells.crowded
+        )
+        of_crowded = start[crowded][:, None] + np.arange(N_NODES)
+        offset[of_crowded] = cells.radius[crowded][:, None] * _NODES
+        node_a[of_crowded] = moments[0][crowded] @ _TO_COEFFICIENTS
+        node_b[of_crowded] = moments[1][crowded] @ _TO_COEFFICIENTS
+    node_of_point = np.full(scores.size, -1, dtype=np.int32)
+    if crowded.size < size.size:
+        alone = np.flatnonzero(~cells.crowded[cells.of_point])
+        alone = alone[np.argsort(cells.of_point[alone], kind="stable")]
+        of_alone = np.flatnonzero(~cells.crowded[cell])
+        node_of_point[alone] = of_alone
+        offset[of_alone] = scores[alone] - cells.centre[cells.of_point[alone]]
+        node_a[of_alone], node_b[of_alone] = losses[alone] * weights[alone], weights[alone]
+    return _Nodes(start, cell, offset, node_a, node_b), node_of_point
+
+
+def _window_ends(cells: _Cells) -> IntArray:
+    """For each cell, the first cell to its right whose gap exceeds FAR_GAP."""
+    return np.searchsorted(cells.centre - cells.radius, cells.centre + cells.radius + FAR_GAP, side="right")
+
+
+def _near_totals(cells: _Cells, losses: FloatArray, weights: FloatArray, reference: FloatArray) -> FloatArray:
+    """Σ b (ℓ − reference of the cell) and Σ b over each cell and the neighbours that share the tanh form."""
+    shifted, mass = kernels.totals(losses, weights, cells.of_point, reference)
+    touching = np.diff(cells.grid) <= 1.0
+    step = np.diff(reference)
+    near_shifted, near_mass = shifted.copy(), mass.copy()
+    near_shifted[:-1] += np.where(touching, shifted[1:] + step * mass[1:], 0.0)
+    near_shifted[1:] += np.where(touching, shifted[:-1] - step * mass[:-1], 0.0)
+    near_mass[:-1] += np.where(touching, mass[1:], 0.0)
+    near_mass[1:] += np.where(touching, mass[:-1], 0.0)
+    return np.stack([near_shifted, near_mass])
+
+
+def _add_far_field(cells: _Cells, nodes: _Nodes, last: IntArray, potentials: FloatArray) -> float:
+    """Add the pairs of cells more than FAR_GAP apart to ``potentials`` in place; return their value.
+
+    With d > FAR_GAP, σ(d) = softplus'(d) = 1, softplus(d) = d and σ(−d) = softplus(−d) = exp(−d). Sums run
+    from the far end inwards and add non-negative numbers only, so nothing cancels.
+    """
+    n_cells = cells.grid.size
+    if last[0] == n_cells:
+        return 0.0
+    right = np.flatnonzero(last < n_cells)  # cells with a far field on their right ...
+    right_from = last[right]  # ... which begins with this cell
+    first = np.searchsorted(last, np.arange(n_cells), side="right")
+    left = np.flatnonzero(first > 0)
+    left_to = first[left] - 1
+
+    def per_cell(weights: FloatArray) -> FloatArray:
+        return np.add.reduceat(weights, nodes.start[:-1])
+
+    total_a, total_b = per_cell(nodes.a), per_cell(nodes.b)
+    mean_a, mean_b = per_cell(nodes.a * nodes.offset), per_cell(nodes.b * nodes.offset)
+    gap = np.diff(cells.centre)
+
+    # softplus(d) = d: sum over the far right of b (s - centre), as the total b beyond each gap times that gap
+    tail_b = np.cumsum(total_b[::-1])[::-1]
+    moment_b = np.cumsum(mean_b[::-1])[::-1]
+    moment_b[:-1] += np.cumsum((gap * tail_b[1:])[::-1])[::-1]
+    reach = moment_b[right_from] + (cells.centre[right_from] - cells.centre[right]) * tail_b[right_from]
+    value = float(total_a[right] @ reach - mean_a[right] @ tail_b[right_from])
+
+    # exp(-d): logarithms carry the sums over any distance without underflow on the way
+    with np.errstate(divide="ignore"):
+        shrink_a = np.log(np.maximum(per_cell(nodes.a * np.exp(-nodes.offset)), 0.0))
+        grow_b = np.log(np.maximum(per_cell(nodes.b * np.exp(nodes.offset)), 0.0))
+    from_right = np.logaddexp.accumulate((shrink_a - cells.centre)[::-1])[::-1]
+    from_left = np.logaddexp.accumulate(grow_b + cells.centre)
+
+    far_a, far_b = np.zeros(n_cells), np.zeros(n_cells)
+    fading_a, fading_b = np.zeros(n_cells), np.zeros(n_cells)
+    far_a[left] = np.cumsum(total_a)[left_to]
+    far_b[right] = tail_b[right_from]
+    fading_a[right] = np.exp(from_right[right_from] + cells.centre[right])
+    fading_b[left] = np.exp(from_left[left_to] - cells.centre[left])
+    value += float(per_cell(nodes.a * np.exp(-nodes.offset)) @ fading_b)
+    potentials[0] += far_a[nodes.cell] + fading_a[nodes.cell] * np.exp(nodes.offset)
+    potentials[1] += far_b[nodes.cell] + fading_b[nodes.cell] * np.exp(-nodes.offset)
+    return value

@@ -1,0 +1,68 @@
+"""Hinge risks of support vector machines: binary, and multi-class after Crammer and Singer."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from facereject._validation import FloatArray, check_vector
+from facereject.risks._base import check_labels, check_scores, check_weights
+
+
+class BinaryHinge:
+    """Mean of max(0, 1 − yᵢ sᵢ) with yᵢ = ±1.
+
+    Parameters
+    ----------
+    labels : array-like of shape (n,)
+        Two classes, written 0 and 1 or −1 and +1; the larger is the positive one.
+    sample_weight : array-like of shape (n,), optional
+    """
+
+    shares_weights = False
+
+    def __init__(self, labels: Any, sample_weight: Any = None):
+        values = check_vector(labels, "labels")
+        found = set(np.unique(values).tolist())
+        if not (found <= {0.0, 1.0} or found <= {-1.0, 1.0}):
+            raise ValueError(f"labels must be 0 and 1 or −1 and +1, got {sorted(found)[:5]}")
+        self.signs = np.where(values > 0, 1.0, -1.0)
+        self.weights = check_weights(sample_weight, self.signs.size)
+        self.score_shape: tuple[int, ...] = (self.signs.size,)
+
+    def __call__(self, scores: FloatArray) -> tuple[float, FloatArray]:
+        slack = 1.0 - self.signs * check_scores(scores, self.score_shape)
+        active = self.weights * (slack > 0)
+        return float(active @ slack), -active * self.signs
+
+
+class MulticlassHinge:
+    """Mean of max over y of [y ≠ yᵢ] + s_y − s_{yᵢ}.
+
+    Parameters
+    ----------
+    labels : array-like of int, shape (n,)
+        Class of each example, 0 … n_classes − 1.
+    n_classes : int
+    sample_weight : array-like of shape (n,), optional
+    """
+
+    shares_weights = False
+
+    def __init__(self, labels: Any, n_classes: int, sample_weight: Any = None):
+        self.labels = check_labels(labels, n_classes)
+        self.weights = check_weights(sample_weight, self.labels.size)
+        self.score_shape: tuple[int, ...] = (self.labels.size, n_classes)
+        self._rows = np.arange(self.labels.size)
+
+    def __call__(self, scores: FloatArray) -> tuple[float, FloatArray]:
+        scores = check_scores(scores, self.score_shape)
+        own = scores[self._rows, self.labels]
+        augmented = scores + 1.0
+        augmented[self._rows, self.labels] = own
+        worst = augmented.argmax(axis=1)
+        gradient = np.zeros(self.score_shape)
+        gradient[self._rows, worst] = self.weights
+        gradient[self._rows, self.labels] -= self.weights
+        return float(self.weights @ (augmented[self._rows, worst] - own)), gradient

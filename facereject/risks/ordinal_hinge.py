@@ -1,0 +1,38 @@
+"""Hinge risk of ordinal regression: SVOR with implicit constraints, an upper bound of the absolute error."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from facereject._validation import FloatArray
+from facereject.risks._base import check_labels, check_scores, check_weights
+
+
+class OrdinalHinge:
+    """Mean over examples of Σ_{y < yᵢ} max(0, 1 − s_y) + Σ_{y ≥ yᵢ} max(0, 1 + s_y).
+
+    The scores are sᵢ_y = ⟨w, xᵢ⟩ − b_y for the Y − 1 thresholds b: the example should lie above every
+    threshold below its label, and below the others, each by a margin of one.
+
+    Parameters
+    ----------
+    labels : array-like of int, shape (n,)
+        Ordered class of each example, 0 … n_classes − 1.
+    n_classes : int
+    sample_weight : array-like of shape (n,), optional
+    """
+
+    shares_weights = True
+
+    def __init__(self, labels: Any, n_classes: int, sample_weight: Any = None):
+        self.labels = check_labels(labels, n_classes)
+        self.weights = check_weights(sample_weight, self.labels.size)
+        self.score_shape: tuple[int, ...] = (self.labels.size, n_classes - 1)
+        self._signs = np.where(np.arange(n_classes - 1) < self.labels[:, None], 1.0, -1.0)
+
+    def __call__(self, scores: FloatArray) -> tuple[float, FloatArray]:
+        slack = 1.0 - self._signs * check_scores(scores, self.score_shape)
+        active = (slack > 0) * self.weights[:, None]
+        return float(np.vdot(active, slack)), -active * self._signs
