@@ -1,0 +1,22 @@
+"""Pictures of results, by scikit-learn's Display convention: class methods compute, ``plot`` only draws.
+
+``RiskCoverageDisplay.from_predictions`` and its siblings call the numeric function and draw at once; the
+constructor takes numbers computed elsewhere and waits for ``plot(ax=None)``. What was drawn stays reachable
+through attributes that end with an underscore (``ax_``, ``figure_``, ``lines_``, ...). matplotlib is loaded
+by the first plot, not by the import.
+
+On axes of your own the legend stands beside them if the figure has a layout engine that makes room for it
+(``plt.subplots(layout="constrained")``), otherwise inside.
+"""
+
+from facereject.plotting.critical_difference import CriticalDifferenceDisplay
+from facereject.plotting.learning_curve import LearningCurveDisplay
+from facereject.plotting.relative_improvement import RelativeImprovementDisplay
+from facereject.plotting.risk_coverage import RiskCoverageDisplay
+
+__all__ = [
+    "CriticalDifferenceDisplay",
+    "LearningCurveDisplay",
+    "RelativeImprovementDisplay",
+    "RiskCoverageDisplay",
+]

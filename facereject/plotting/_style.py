@@ -1,0 +1,110 @@
+"""Look shared by all displays: colours, markers, bare axes; and checks of what they are given."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from facereject._validation import FloatArray
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+# Okabe and Ito's palette, which colour-blind readers can tell apart, without its yellow, too pale for a line.
+# Beyond six methods the colours repeat with another line style; markers differ throughout.
+PALETTE = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
+_LINE_STYLES = ("-", "--", ":", "-.")
+_MARKERS = "osD^vP*X"
+
+# References and annotations stand back behind the methods.
+INK = "#222222"
+GREY = "#6E6E6E"
+GRID = "#E3E3E3"
+
+# Group ids tell the lines of methods and references apart when a second display draws on the same axes.
+_METHOD = "facereject-method"
+_REFERENCE = "facereject-reference"
+
+
+def method_style(index: int) -> dict[str, Any]:
+    """Colour, line style and marker of the index-th method, as keyword arguments of ``Axes.plot``."""
+    return {
+        "color": PALETTE[index % len(PALETTE)],
+        "linestyle": _LINE_STYLES[index // len(PALETTE) % len(_LINE_STYLES)],
+        "marker": _MARKERS[index % len(_MARKERS)],
+    }
+
+
+def mark_method(artist: Any) -> None:
+    """Remember that `artist` shows a method, for `n_methods_drawn`."""
+    artist.set_gid(_METHOD)
+
+
+def mark_reference(artist: Any) -> None:
+    """Remember that `artist` shows a reference, for `place_legend`."""
+    artist.set_gid(_REFERENCE)
+
+
+def n_methods_drawn(ax: Axes) -> int:
+    """How many methods earlier displays drew on `ax`; a further one must not repeat their colours."""
+    return sum(line.get_gid() == _METHOD for line in ax.lines)
+
+
+def axes_or_new(ax: Axes | None, figsize: tuple[float, float]) -> Axes:
+    """The axes given, or those of a new figure (inches)."""
+    if ax is not None:
+        return ax
+    import matplotlib.pyplot as plt
+
+    return plt.subplots(figsize=figsize, layout="constrained")[1]
+
+
+def tidy(ax: Axes, *, grid: str) -> None:
+    """Remove the frame that carries no numbers; draw a light grid (of "x", "y" or "both") below the data."""
+    ax.spines[["top", "right"]].set_visible(False)
+    ax.grid(visible=True, axis=grid, color=GRID, linewidth=0.8)  # type: ignore[arg-type]
+    ax.set_axisbelow(True)
+
+
+def place_legend(ax: Axes) -> None:
+    """Legend beside the axes where a layout engine makes room for it, else inside on a white ground.
+
+    Methods come first, then references, whatever the order in which they were drawn.
+    """
+    handles, labels = ax.get_legend_handles_labels()
+    order = sorted(range(len(handles)), key=lambda k: getattr(handles[k], "get_gid", str)() == _REFERENCE)
+    options: dict[str, Any] = {"loc": "best", "framealpha": 0.85, "edgecolor": "none", "fontsize": "small"}
+    figure = ax.get_figure(root=True)
+    if figure is not None and figure.get_layout_engine() is not None:
+        options = {"loc": "upper left", "bbox_to_anchor": (1.0, 1.0), "frameon": False}
+    ax.legend([handles[k] for k in order], [labels[k] for k in order], **options)
+
+
+def check_series(series: Mapping[str, Any], name: str, length: int) -> dict[str, FloatArray]:
+    """Copy of `series` as float arrays; a ValueError names an empty mapping or a series of another length."""
+    if not series:
+        raise ValueError(f"{name} must hold at least one method")
+    arrays = {method: np.asarray(values, dtype=np.float64) for method, values in series.items()}
+    for method, values in arrays.items():
+        if values.shape != (length,):
+            raise ValueError(f"{name}[{method!r}] must have shape ({length},), got {values.shape}")
+    return arrays
+
+
+def check_names(names: Sequence[str], argument: str, count: int) -> list[str]:
+    """`names` as a list of `count` distinct strings; a ValueError names the argument otherwise."""
+    if isinstance(names, str) or len(names) != count:
+        raise ValueError(f"{argument} must hold {count} names, got {names!r}")
+    if len(set(names)) != count:
+        raise ValueError(f"{argument} must be distinct, got {list(names)}")
+    return [str(name) for name in names]
+
+
+def check_same_methods(**series: Mapping[str, Any]) -> None:
+    """Raise a ValueError that names the arguments whose methods differ."""
+    (first, methods), *others = ((name, list(values)) for name, values in series.items())
+    for name, other in others:
+        if set(other) != set(methods):
+            raise ValueError(f"methods differ: {first} has {methods}, {name} has {other}")

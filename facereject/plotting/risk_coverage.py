@@ -1,0 +1,194 @@
+"""Risk-coverage curves of several uncertainty scores, between the oracle's and that of random rejection."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from facereject.metrics import aurc as area_under_curve
+from facereject.metrics import risk_coverage_curve
+from facereject.plotting._style import (
+    GREY,
+    INK,
+    axes_or_new,
+    mark_method,
+    mark_reference,
+    method_style,
+    n_methods_drawn,
+    place_legend,
+    tidy,
+)
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+# Below this coverage a curve is the mean of so few losses that one of them makes a spike.
+_STEADY_COVERAGE = 0.02
+
+
+class RiskCoverageDisplay:
+    """Selective risk against coverage, one line per uncertainty score.
+
+    Parameters
+    ----------
+    curves : mapping of str to curve
+        Per method a result of :func:`facereject.metrics.risk_coverage_curve`, or any tuple that starts with
+        coverage (fractions) and risk.
+    aurc : mapping of str to float, optional
+        AuRC per method, for the legend.
+    oracle : curve, optional
+        Curve of the best possible ranking.
+    oracle_aurc : float, optional
+        Its AuRC, for the legend.
+    random_risk : float, optional
+        Mean loss of all examples: the risk, at every coverage, of a score that knows nothing. It is also
+        that score's AuRC.
+
+    Attributes
+    ----------
+    ax_, figure_ : matplotlib Axes and Figure
+    lines_ : dict of str to Line2D
+        One line per method; x is the coverage (fraction), y the selective risk.
+    oracle_line_, random_line_ : Line2D or None
+    """
+
+    def __init__(
+        self,
+        curves: Mapping[str, Any],
+        *,
+        aurc: Mapping[str, float] | None = None,
+        oracle: Any = None,
+        oracle_aurc: float | None = None,
+        random_risk: float | None = None,
+    ) -> None:
+        if not curves:
+            raise ValueError("curves must hold at least one method")
+        if aurc is not None and set(aurc) != set(curves):
+            raise ValueError(f"methods differ: curves has {list(curves)}, aurc has {list(aurc)}")
+        self.curves = dict(curves)
+        self.aurc = None if aurc is None else dict(aurc)
+        self.oracle = oracle
+        self.oracle_aurc = oracle_aurc
+        self.random_risk = random_risk
+
+    @classmethod
+    def from_predictions(
+        cls,
+        losses: Any,
+        uncertainty: Any,
+        *,
+        name: str = "score",
+        ax: Axes | None = None,
+        **plot_options: Any,
+    ) -> RiskCoverageDisplay:
+        """Compute the curves and areas, and draw them.
+
+        Parameters
+        ----------
+        losses : array-like of shape (n,)
+            Loss of each example, at least 0.
+        uncertainty : array-like of shape (n,), or mapping of str to array-like
+            Uncertainty of each example, higher = less certain; a mapping draws several scores.
+        name : str, default="score"
+            Name of the score in the legend; a mapping brings its own names.
+        ax : matplotlib Axes, optional
+            Where to draw; a new figure by default.
+        **plot_options
+            Passed on to :meth:`plot`.
+
+        Returns
+        -------
+        RiskCoverageDisplay
+        """
+        scores = dict(uncertainty) if isinstance(uncertainty, Mapping) else {name: uncertainty}
+        curves = {method: risk_coverage_curve(losses, score) for method, score in scores.items()}
+        display = cls(
+            curves,
+            aurc={method: area_under_curve(losses, score) for method, score in scores.items()},
+            # the loss itself is the uncertainty of a score that knows everything
+            oracle=risk_coverage_curve(losses, losses),
+            oracle_aurc=area_under_curve(losses, losses),
+            random_risk=float(np.mean(losses)),
+        )
+        return display.plot(ax, **plot_options)
+
+    def plot(
+        self,
+        ax: Axes | None = None,
+        *,
+        oracle: bool = True,
+        random: bool = True,
+        risk_label: str = "selective risk",
+    ) -> RiskCoverageDisplay:
+        """Draw the curves.
+
+        The risk axis is fitted to the curves from 2 % coverage on; what lies above at lower coverage, where
+        the mean is over a handful of examples, leaves the picture at the top.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, optional
+            Where to draw; a new figure by default. On axes that already show curves the colours continue.
+        oracle, random : bool, default=True
+            Whether to draw these references, where the display has them.
+        risk_label : str, default="selective risk"
+            Label of the risk axis; the place to state the unit.
+
+        Returns
+        -------
+        RiskCoverageDisplay
+            Itself.
+        """
+        ax = axes_or_new(ax, (7.4, 4.2))
+        first = n_methods_drawn(ax)
+        top = ax.get_ylim()[1] if first else 0.0
+        self.lines_ = {}
+        for index, (method, (coverage, risk, *_)) in enumerate(self.curves.items(), start=first):
+            style = method_style(index) | {"marker": ""}
+            area = None if self.aurc is None else self.aurc[method]
+            (line,) = ax.plot(coverage, risk, label=_label(method, area), linewidth=1.8, zorder=3, **style)
+            mark_method(line)
+            self.lines_[method] = line
+            steady = np.asarray(risk)[np.asarray(coverage) >= _STEADY_COVERAGE]
+            top = max(top, 1.08 * float(steady.max(initial=0.0)))
+
+        self.oracle_line_ = self.random_line_ = None
+        if random and self.random_risk is not None:
+            self.random_line_ = ax.axhline(
+                self.random_risk, color=GREY, linestyle=":", linewidth=1.4, zorder=2
+            )
+            self.random_line_.set_label(_label("random", self.random_risk))
+            mark_reference(self.random_line_)
+            top = max(top, 1.08 * self.random_risk)
+        if oracle and self.oracle is not None:
+            (self.oracle_line_,) = ax.plot(
+                self.oracle[0], self.oracle[1], color=INK, linestyle="--", linewidth=1.2, zorder=2
+            )
+            self.oracle_line_.set_label(_label("oracle", self.oracle_aurc))
+            mark_reference(self.oracle_line_)
+
+        ax.set_xlim(0.0, 1.0)
+        ax.set_ylim(0.0, top or 1.0)
+        ax.xaxis.set_major_formatter(_percent())
+        ax.set_xlabel("coverage")
+        ax.set_ylabel(risk_label)
+        tidy(ax, grid="both")
+        place_legend(ax)
+        self.ax_, self.figure_ = ax, ax.figure
+        return self
+
+
+def _label(method: str, area: float | None) -> str:
+    if area is None:
+        return method
+    # "#" keeps trailing zeros, so that all areas show three digits, but also the bare point of "123."
+    digits = f"{area:#.3g}".rstrip(".")
+    return f"{method} (AuRC {digits})"
+
+
+def _percent() -> Any:
+    from matplotlib.ticker import PercentFormatter
+
+    return PercentFormatter(xmax=1.0, decimals=0)
