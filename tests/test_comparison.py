@@ -54,6 +54,8 @@ def test_paper_fixture_is_complete():
         assert len(table["datasets"]) == 11
         for row in table["datasets"]:
             assert len(row["aurc_mean"]) == len(row["aurc_std"]) == len(table["methods"])
+            # a score better than none: its AuRC is below the risk of the predictor without rejection
+            assert row["aurc_mean"][table["methods"].index("SELE")] < row["r100_mean"]
     for predictor in ("LR", "SVM"):
         np.testing.assert_allclose(
             average_ranks(paper_values(predictor)), PAPER[predictor]["printed_average_ranks"], atol=0.005

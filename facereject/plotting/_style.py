@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
@@ -61,10 +61,10 @@ def axes_or_new(ax: Axes | None, figsize: tuple[float, float]) -> Axes:
     return plt.subplots(figsize=figsize, layout="constrained")[1]
 
 
-def tidy(ax: Axes, *, grid: str) -> None:
-    """Remove the frame that carries no numbers; draw a light grid (of "x", "y" or "both") below the data."""
+def tidy(ax: Axes, *, grid: Literal["x", "y", "both"]) -> None:
+    """Remove the frame that carries no numbers; draw a light grid below the data."""
     ax.spines[["top", "right"]].set_visible(False)
-    ax.grid(visible=True, axis=grid, color=GRID, linewidth=0.8)  # type: ignore[arg-type]
+    ax.grid(visible=True, axis=grid, color=GRID, linewidth=0.8)
     ax.set_axisbelow(True)
 
 
@@ -74,7 +74,10 @@ def place_legend(ax: Axes) -> None:
     Methods come first, then references, whatever the order in which they were drawn.
     """
     handles, labels = ax.get_legend_handles_labels()
-    order = sorted(range(len(handles)), key=lambda k: getattr(handles[k], "get_gid", str)() == _REFERENCE)
+    # sorted is stable; containers of several artists, such as error bars, have no group id and are methods
+    order = sorted(
+        range(len(handles)), key=lambda k: getattr(handles[k], "get_gid", lambda: None)() == _REFERENCE
+    )
     options: dict[str, Any] = {"loc": "best", "framealpha": 0.85, "edgecolor": "none", "fontsize": "small"}
     figure = ax.get_figure(root=True)
     if figure is not None and figure.get_layout_engine() is not None:
