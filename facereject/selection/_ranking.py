@@ -1,0 +1,89 @@
+"""Examples in order of uncertainty, ties as one group: all that a threshold rule can tell apart."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from sklearn.isotonic import isotonic_regression
+
+from .._validation import FloatArray, check_losses_and_uncertainty, check_same_length, check_vector
+from .selector import Selector
+
+# Two sums of the same losses in another order differ by rounding; differences below this, relative to the
+# quantity compared, are ties. Far above n * 2^-53 for any n in use and far below anything of interest.
+TOLERANCE = 1e-12
+
+
+@dataclass(frozen=True)
+class Ranking:
+    """Groups of equal uncertainty, ascending, with cumulative weights and losses.
+
+    Attributes
+    ----------
+    values : ndarray of shape (G,)
+        The distinct uncertainties.
+    weight : ndarray of shape (G + 1,)
+        weight[k] = total weight of the k most certain groups; a count if examples are not weighted.
+    loss : ndarray of shape (G + 1,)
+        loss[k] = their weighted sum of losses.
+    """
+
+    values: FloatArray
+    weight: FloatArray
+    loss: FloatArray
+
+    @classmethod
+    def of(cls, uncertainty: Any, losses: Any, sample_weight: Any = None) -> Ranking:
+        losses, uncertainty = check_losses_and_uncertainty(losses, uncertainty)
+        if sample_weight is None:
+            weights = np.ones_like(losses)
+        else:
+            weights = check_vector(sample_weight, "sample_weight", non_negative=True)
+            check_same_length(uncertainty=uncertainty, losses=losses, sample_weight=weights)
+            present = weights > 0
+            if not present.any():
+                raise ValueError("sample_weight must have a positive entry")
+            uncertainty, losses, weights = uncertainty[present], losses[present], weights[present]
+        # Ties are also sorted by loss and weight, so that the order of the input cannot change a rounding.
+        order = np.lexsort((weights, losses, uncertainty))
+        uncertainty, losses, weights = uncertainty[order], losses[order], weights[order]
+        last = np.append(np.flatnonzero(np.diff(uncertainty)), len(uncertainty) - 1)
+        return cls(
+            values=uncertainty[last],
+            weight=np.append(0.0, np.cumsum(weights)[last]),
+            loss=np.append(0.0, np.cumsum(weights * losses)[last]),
+        )
+
+    @property
+    def selective_risks(self) -> FloatArray:
+        """Selective risk of accepting the 1, 2, ..., G most certain groups."""
+        return self.loss[1:] / self.weight[1:]
+
+    def selector(self, k: int, acceptance: float = 0.0) -> Selector:
+        """The rule that accepts the k most certain groups, and the next with probability ``acceptance``."""
+        weight, loss = self.weight[k], self.loss[k]
+        if acceptance > 0:
+            weight = weight + acceptance * (self.weight[k + 1] - self.weight[k])
+            loss = loss + acceptance * (self.loss[k + 1] - self.loss[k])
+            threshold = float(self.values[k])
+        else:
+            threshold = float(self.values[k - 1]) if k else -math.inf
+            acceptance = 1.0
+        return Selector(
+            threshold_=threshold,
+            acceptance_=float(acceptance),
+            coverage_=float(weight / self.weight[-1]),
+            selective_risk_=float(loss / weight) if weight > 0 else math.nan,
+        )
+
+    def conditional_risks(self) -> FloatArray:
+        """Slopes of the largest convex function below the curve weight -> loss, one per group.
+
+        This is the isotonic regression of the loss on the uncertainty, i.e. the conditional risk r(x) as far
+        as a monotone function of the uncertainty can express it. If the uncertainty is r(x), it is r(x).
+        """
+        mass = np.diff(self.weight)
+        return isotonic_regression(np.diff(self.loss) / mass, sample_weight=mass)

@@ -1,0 +1,155 @@
+"""The three rejection models: reject at a cost, bound the selective risk, bound the coverage.
+
+A model is a setting: like a scikit-learn estimator it has ``get_params`` / ``set_params`` and clones. Its
+``fit`` leaves it unchanged and returns the optimal :class:`Selector`.
+
+Notation: sorted by uncertainty, accept a share phi of the examples and let L(phi) be the sum of their losses
+over n, so that the selective risk is R_S = L(phi) / phi. L is piecewise linear: inside a group of equal
+uncertainties only a random choice is possible. On a sample R_S need not grow with phi, so every model looks
+at all thresholds rather than at the first one that fits.
+"""
+
+from __future__ import annotations
+
+import math
+from abc import ABCMeta, abstractmethod
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from sklearn.base import BaseEstimator
+
+from ._checks import check_number
+from ._ranking import TOLERANCE, Ranking
+from .errors import InfeasibleTargetError
+from .selector import Selector
+
+
+class RejectionModel(BaseEstimator, metaclass=ABCMeta):
+    """A criterion that says which threshold rule on the uncertainty is the best."""
+
+    def fit(self, uncertainty: Any, losses: Any, sample_weight: Any = None) -> Selector:
+        """Find the optimal randomised threshold rule on a sample.
+
+        Parameters
+        ----------
+        uncertainty : array-like of shape (n,)
+            Higher = less certain.
+        losses : array-like of shape (n,)
+            Loss of every example, >= 0.
+        sample_weight : array-like of shape (n,), optional
+            Weights >= 0; only their ratios matter. Default: all equal.
+
+        Returns
+        -------
+        Selector
+            ``coverage_`` and ``selective_risk_`` describe this sample; on new data both are estimates (see
+            :mod:`facereject.selection.guarantees` for a promise).
+
+        Raises
+        ------
+        InfeasibleTargetError
+            If no rule that accepts anything meets the target.
+        """
+        return self._solve(Ranking.of(uncertainty, losses, sample_weight))
+
+    @abstractmethod
+    def _solve(self, ranking: Ranking) -> Selector:
+        """Check the parameters and return the optimal rule."""
+
+
+class CostBased(RejectionModel):
+    """Minimise the expected loss when a rejection costs ``cost`` (in units of the loss).
+
+    min over c of  L(phi) + cost * (1 - phi)
+
+    The criterion is linear inside a group, so no randomisation is needed. Among equally good rules the one of
+    largest coverage is returned: a prediction that costs no more than its rejection is made.
+
+    Parameters
+    ----------
+    cost : float
+        Loss of one rejection, >= 0.
+    """
+
+    def __init__(self, cost: float):
+        self.cost = cost
+
+    def _solve(self, ranking: Ranking) -> Selector:
+        cost = check_number(self.cost, "cost", minimum=0)
+        total = ranking.weight[-1]
+        criterion = ranking.loss + cost * (total - ranking.weight)
+        tie = TOLERANCE * (ranking.loss[-1] + cost * total)
+        best = np.flatnonzero(criterion <= criterion.min() + tie)[-1]
+        return ranking.selector(int(best))
+
+
+class BoundedImprovement(RejectionModel):
+    """Accept as much as possible while the selective risk is at most ``risk``.
+
+    max over c of  phi   subject to   L(phi) / phi <= risk
+
+    Unless everything can be accepted, the bound holds with equality.
+
+    Parameters
+    ----------
+    risk : float
+        Target selective risk, >= 0, in units of the loss.
+    """
+
+    def __init__(self, risk: float):
+        self.risk = risk
+
+    def _solve(self, ranking: Ranking) -> Selector:
+        risk = check_number(self.risk, "risk", minimum=0)
+        risks = ranking.selective_risks
+        # Risks are compared as quotients: 29 errors in 100 are at most 0.29, but 0.29 * 100 < 29.
+        feasible = np.flatnonzero(risks <= risk * (1 + TOLERANCE))
+        if not len(feasible):
+            raise InfeasibleTargetError(
+                f"no threshold has a selective risk of at most {risk:g}: the smallest reachable risk is "
+                f"{risks.min():g}"
+            )
+        k = int(feasible[-1]) + 1
+        if k == len(ranking.values):
+            return ranking.selector(k)
+        # L(phi) - risk * phi is <= 0 after k groups and > 0 after the next: accept up to its zero in between.
+        excess = ranking.loss[k : k + 2] - risk * ranking.weight[k : k + 2]
+        acceptance = -min(excess[0], 0.0) / (excess[1] - min(excess[0], 0.0))
+        return ranking.selector(k, acceptance if acceptance > TOLERANCE else 0.0)
+
+
+class BoundedCoverage(RejectionModel):
+    """Make the selective risk as small as possible while at least ``coverage`` is accepted.
+
+    min over c of  L(phi) / phi   subject to   phi >= coverage
+
+    Inside a group L(phi) / phi is monotone, so the optimum accepts exactly ``coverage`` (with a random choice
+    among ties), or whole groups beyond it if that lowers the risk, which can happen on a sample. Among
+    equally good rules the one closest to the target is returned. ``coverage=1`` never rejects, not even a
+    new example more uncertain than all seen.
+
+    Parameters
+    ----------
+    coverage : float
+        Target share of accepted examples, 0 < coverage <= 1.
+    """
+
+    def __init__(self, coverage: float):
+        self.coverage = coverage
+
+    def _solve(self, ranking: Ranking) -> Selector:
+        coverage = check_number(self.coverage, "coverage", above=0, maximum=1)
+        if coverage == 1:
+            return replace(ranking.selector(len(ranking.values)), threshold_=math.inf)
+        total = ranking.weight[-1]
+        # k groups fit below the target; a share of the next one makes up the rest.
+        k = int(np.searchsorted(ranking.weight[:-1], coverage * total * (1 + TOLERANCE), side="right")) - 1
+        missing = coverage * total - ranking.weight[k]
+        acceptance = missing / (ranking.weight[k + 1] - ranking.weight[k])
+        at_target = ranking.selector(k, acceptance if k == 0 or missing > TOLERANCE * total else 0.0)
+        risks = ranking.selective_risks[k:]
+        if risks.min() < at_target.selective_risk_ * (1 - TOLERANCE):
+            beyond = np.flatnonzero(risks <= risks.min() * (1 + TOLERANCE))[0]
+            return ranking.selector(k + 1 + int(beyond))
+        return at_target

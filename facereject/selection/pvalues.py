@@ -1,0 +1,114 @@
+"""p-values for "the mean of these losses in [0, 1] is at least ``risk``": small = evidence that it is below.
+
+Each is valid for n independent losses from one distribution: if the mean is >= risk, then
+P(p-value <= u) <= u for every u. None depends on the order of the losses.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+from scipy.special import bdtr, xlogy
+
+from .._validation import FloatArray, check_vector
+from ._checks import check_number
+
+# Bets stay below the largest admissible one, with which a single loss of 1 would lose the capital for ever.
+_LARGEST_BET = 0.95
+_BET_RATIO = math.sqrt(2)
+
+
+def binomial_p_value(n_errors: Any, n: Any, risk: float) -> FloatArray:
+    """Exact p-value for 0/1 losses: P(Binomial(n, risk) <= n_errors).
+
+    The risks it does not reject at level delta end at the Clopper-Pearson upper bound.
+
+    Parameters
+    ----------
+    n_errors, n : array-like of int
+        Number of losses that are 1, and of all losses (n = 0 gives 1). They broadcast.
+    risk : float
+        Mean under the null hypothesis, in (0, 1).
+    """
+    risk = check_number(risk, "risk", above=0, below=1)
+    errors, n = np.asarray(n_errors), np.asarray(n)
+    if np.any(errors < 0) or np.any(errors > n):
+        raise ValueError("n_errors must be between 0 and n")
+    return bdtr(errors.astype(np.float64), n, risk)
+
+
+def hoeffding_bentkus_p_value(mean_loss: Any, n: Any, risk: float) -> FloatArray:
+    """Hoeffding-Bentkus p-value for losses in [0, 1], from their mean alone.
+
+    min( exp(-n kl(min(mean, risk), risk)),  e P(Binomial(n, risk) <= ceil(n mean)) ),
+    kl(a, b) = a log(a/b) + (1 - a) log((1 - a)/(1 - b))
+
+    Tight for losses near 0 or 1, wasteful for losses of small variance.
+
+    Parameters
+    ----------
+    mean_loss : array-like
+        Mean of the n losses, in [0, 1].
+    n : array-like of int
+        Number of losses, >= 1. Broadcasts with ``mean_loss``.
+    risk : float
+        Mean under the null hypothesis, in (0, 1).
+    """
+    risk = check_number(risk, "risk", above=0, below=1)
+    mean, n = np.asarray(mean_loss, dtype=np.float64), np.asarray(n)
+    if np.any(mean < 0) or np.any(mean > 1 + 1e-9):
+        raise ValueError("mean_loss must be between 0 and 1")
+    low = np.minimum(mean, risk)
+    kl = xlogy(low, low / risk) + xlogy(1 - low, (1 - low) / (1 - risk))
+    # n * mean can end a rounding below or above the integer it stands for; up is the side that stays valid.
+    successes = np.minimum(np.ceil(n * mean), n)
+    return np.minimum(np.exp(-n * kl), np.minimum(math.e * bdtr(successes, n, risk), 1.0))
+
+
+def betting_p_values(losses: Any, risk: float, level: float = 0.05) -> FloatArray:
+    """Betting p-value of the first k losses in [0, 1], for every k = 1, ..., n.
+
+    Start with capital 1 and bet on small losses: with a bet b in [0, 1/(1 - risk)] the capital after k losses
+    is K_k(b) = prod_i (1 + b (risk - loss_i)) >= 0. If the mean is >= risk, its expectation is at most 1, and
+    so is that of any mixture sum_b w_b K_k(b); by Markov's inequality 1 / mixture is a p-value.
+
+    The best bet is close to sqrt(2 log(1/level) / k) / sigma when the evidence is just enough, where sigma is
+    the unknown standard deviation, at most sqrt(risk (1 - risk)) near the null. So the mixture for k losses
+    is uniform over the bets 0.95/(1 - risk) * 2^(-i/2) from that lower end upwards: it finds a small variance
+    by itself. Weights may depend on k because each k is a test of its own: pick k without seeing the losses.
+
+    Parameters
+    ----------
+    losses : array-like of shape (n,)
+        In [0, 1].
+    risk : float
+        Mean under the null hypothesis, in (0, 1).
+    level : float
+        The level at which the test is to be powerful. It is valid at every level.
+
+    Returns
+    -------
+    ndarray of shape (n,)
+    """
+    x = check_vector(losses, "losses", non_negative=True)
+    if x.max() > 1:
+        raise ValueError(f"losses must be at most 1, got {x.max():g}")
+    risk = check_number(risk, "risk", above=0, below=1)
+    level = check_number(level, "level", above=0, below=1)
+    k = np.arange(1, len(x) + 1)
+    largest = _LARGEST_BET / (1 - risk)
+    smallest = np.sqrt(2 * math.log(1 / level) / (k * risk * (1 - risk)))
+    n_bets = 1 + np.floor(np.log(np.maximum(largest / smallest, 1.0)) / math.log(_BET_RATIO)).astype(int)
+    log_mixture = np.full(len(x), -np.inf)
+    # One bet at a time keeps the memory at a few vectors; bet i takes part from the first k that has it.
+    for i in range(int(n_bets[-1])):
+        log_capital = np.cumsum(np.log1p(largest * _BET_RATIO**-i * (risk - x)))
+        log_mixture = np.where(i < n_bets, np.logaddexp(log_mixture, log_capital), log_mixture)
+    return np.exp(np.minimum(np.log(n_bets) - log_mixture, 0.0))
+
+
+def betting_p_value(losses: Any, risk: float, level: float = 0.05) -> float:
+    """Betting p-value of a whole sample of losses in [0, 1]; see :func:`betting_p_values`."""
+    return float(betting_p_values(losses, risk, level)[-1])

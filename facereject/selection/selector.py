@@ -1,0 +1,106 @@
+"""The selection function c that every rejection model ends in: a threshold and a boundary probability."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils import check_random_state
+
+from .._validation import FloatArray, check_vector
+
+
+@dataclass(frozen=True)
+class Certificate:
+    """What is promised about a threshold, on which evidence.
+
+    Attributes
+    ----------
+    quantity : str
+        ``"risk"`` (true selective risk <= ``bound``) or ``"coverage"`` (true coverage >= ``bound``).
+    bound : float
+        The certified value: the ``max_risk`` or ``min_coverage`` that was asked for.
+    delta : float
+        The statement is true with probability at least 1 - delta over the calibration sample.
+    n : int
+        Size of the calibration sample.
+    method : str
+        The test behind it: ``"binomial"``, ``"betting"``, ``"hoeffding-bentkus"`` or ``"order statistic"``.
+    loss_bound : float or None
+        The risk statement is about min(loss, loss_bound). None for coverage.
+    n_clipped : int
+        How many calibration losses were above ``loss_bound``.
+    """
+
+    quantity: str
+    bound: float
+    delta: float
+    n: int
+    method: str
+    loss_bound: float | None = None
+    n_clipped: int = 0
+
+    @property
+    def statement(self) -> str:
+        """The promise in one sentence."""
+        start = f"With probability at least {1 - self.delta:g} over the {self.n} calibration examples, "
+        if self.quantity == "coverage":
+            return start + f"at least {self.bound:g} of all predictions are accepted."
+        return start + (
+            f"the mean of min(loss, {self.loss_bound:g}) over accepted predictions is at most "
+            f"{self.bound:g}; {self.n_clipped} calibration losses were above {self.loss_bound:g}."
+        )
+
+
+@dataclass(frozen=True)
+class Selector:
+    """Randomised threshold rule on an uncertainty s (higher = less certain).
+
+    c(s) = 1 if s < threshold_, acceptance_ if s = threshold_, 0 if s > threshold_
+
+    Attributes
+    ----------
+    threshold_ : float
+        The largest uncertainty that can be accepted; -inf rejects and +inf accepts everything.
+    acceptance_ : float
+        Probability to accept at s = threshold_. It is 1 unless a target can only be met exactly by
+        randomising among examples that share this uncertainty.
+    coverage_ : float
+        Accepted share of the examples the rule was fitted on, expected over the randomisation.
+    selective_risk_ : float
+        Mean loss of the accepted among them; NaN if nothing is accepted or no losses were given.
+    certificate_ : Certificate or None
+        What is promised for new data, where the rule came from a function that promises something.
+    """
+
+    threshold_: float
+    acceptance_: float
+    coverage_: float
+    selective_risk_: float
+    certificate_: Certificate | None = None
+
+    def accept_probability(self, uncertainty: Any) -> FloatArray:
+        """Acceptance probability c(s) of every example, shape (n,)."""
+        s = check_vector(uncertainty, "uncertainty", min_length=0)
+        return np.where(s < self.threshold_, 1.0, np.where(s == self.threshold_, self.acceptance_, 0.0))
+
+    def accept(self, uncertainty: Any, random_state: Any = None) -> NDArray[np.bool_]:
+        """Accept (True) or reject (False) every example.
+
+        Parameters
+        ----------
+        uncertainty : array-like of shape (n,)
+            Higher = less certain. May be empty.
+        random_state : int, RandomState or None
+            Decides the examples on the boundary; of no effect where acceptance_ is 0 or 1.
+
+        Returns
+        -------
+        ndarray of bool, shape (n,)
+        """
+        probability = self.accept_probability(uncertainty)
+        # One draw per example, boundary or not: the fate of an example then depends only on its position.
+        # random_sample() is in [0, 1), so probability 1 always accepts and 0 never does.
+        return check_random_state(random_state).random_sample(len(probability)) < probability
