@@ -1,0 +1,204 @@
+"""Thresholds with a guarantee: what they return and refuse. Whether they keep it is simulated elsewhere."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from facereject.selection import NoValidThresholdError, guaranteed_coverage, guaranteed_risk
+from facereject.selection.guarantees import _largest_certified, _Start, _starts
+
+ALL_METHODS = ["binomial", "betting", "hoeffding-bentkus"]
+
+
+@pytest.fixture
+def sample(rng):
+    uncertainty = rng.random(3000)
+    return uncertainty, (rng.random(3000) < 0.3 * uncertainty**3).astype(float)
+
+
+@pytest.mark.parametrize("method", ALL_METHODS)
+def test_certificate_and_numbers_of_the_sample(sample, method):
+    uncertainty, losses = sample
+    selector = guaranteed_risk(uncertainty, losses, 0.05, 0.1, 1.0, method=method)
+    accepted = selector.accept(uncertainty)
+    assert selector.coverage_ == pytest.approx(accepted.mean())
+    assert selector.selective_risk_ == pytest.approx(losses[accepted].mean())
+    assert selector.selective_risk_ < 0.05
+    assert 0.6 < selector.coverage_ < 0.87
+    certificate = selector.certificate_
+    assert (certificate.quantity, certificate.bound, certificate.delta) == ("risk", 0.05, 0.1)
+    assert (certificate.n, certificate.method) == (3000, method)
+    assert "at most 0.05" in certificate.statement
+
+
+@pytest.mark.parametrize("method", ALL_METHODS)
+def test_ranking_scale_and_order_decide(sample, method, rng):
+    uncertainty, losses = sample
+    plain = guaranteed_risk(uncertainty, losses, 0.05, method=method)
+    order = rng.permutation(len(losses))
+    assert guaranteed_risk(uncertainty[order], losses[order], 0.05, method=method) == plain
+    other = guaranteed_risk(np.exp(9 * uncertainty), 64 * losses, 64 * 0.05, loss_bound=64.0, method=method)
+    assert other.coverage_ == plain.coverage_
+    assert other.threshold_ == pytest.approx(np.exp(9 * plain.threshold_))
+
+
+@pytest.mark.parametrize("method", ALL_METHODS)
+def test_stricter_wishes_never_give_more_coverage(sample, method):
+    coverages = [guaranteed_risk(*sample, risk, method=method).coverage_ for risk in (0.03, 0.05, 0.07, 0.2)]
+    assert coverages == sorted(coverages)
+    assert coverages[-1] == 1
+
+
+def test_auto_is_exact_for_two_valued_losses_and_bets_otherwise(sample):
+    uncertainty, losses = sample
+    assert guaranteed_risk(uncertainty, losses, 0.05).certificate_.method == "binomial"
+    assert guaranteed_risk(uncertainty, 0.9 * losses, 0.05).certificate_.method == "betting"
+    with pytest.raises(ValueError, match="binomial method"):
+        guaranteed_risk(uncertainty, 0.9 * losses, 0.05, method="binomial")
+
+
+def test_clipping_is_reported(sample, rng):
+    uncertainty, _ = sample
+    losses = rng.lognormal(1.0, 0.5, len(uncertainty))
+    losses[:3] = 1e6
+    selector = guaranteed_risk(uncertainty, losses, 6.0, 0.05, 30.0)
+    assert selector.threshold_ == math.inf
+    assert selector.selective_risk_ == pytest.approx(np.minimum(losses, 30).mean())
+    assert selector.certificate_.n_clipped == 3
+    assert "min(loss, 30)" in selector.certificate_.statement
+    assert "3 calibration losses were above 30" in selector.certificate_.statement
+
+
+def test_ties_are_accepted_together(rng):
+    uncertainty = rng.integers(0, 4, 2000)
+    losses = (rng.random(2000) < np.array([0.01, 0.01, 0.01, 0.4])[uncertainty]).astype(float)
+    selector = guaranteed_risk(uncertainty, losses, 0.05)
+    assert selector.threshold_ == 2
+    assert selector.acceptance_ == 1
+
+
+@pytest.mark.parametrize("method", ALL_METHODS)
+def test_a_later_start_rescues_a_bad_most_certain_end(method, rng):
+    """8 % errors among the most certain tenth, 1 % after it: the risk at half coverage is fine."""
+    uncertainty = rng.random(20000)
+    losses = (rng.random(20000) < np.where(uncertainty < 0.1, 0.08, 0.01)).astype(float)
+    assert guaranteed_risk(uncertainty, losses, 0.05, method=method).coverage_ == 1
+
+
+@pytest.mark.parametrize(
+    "losses", [np.ones(500), np.full(500, 0.2), np.tile([0.0] * 9 + [1.0], 50)], ids=["all", "real", "tenth"]
+)
+def test_no_valid_threshold_is_an_error(losses):
+    with pytest.raises(NoValidThresholdError, match="certify no threshold"):
+        guaranteed_risk(np.arange(500), losses, 0.1)
+
+
+def test_too_few_examples_say_how_many():
+    with pytest.raises(NoValidThresholdError, match="takes 59 accepted"):
+        guaranteed_risk(np.arange(58), np.zeros(58), 0.05)
+    assert guaranteed_risk(np.arange(59), np.zeros(59), 0.05).coverage_ == 1
+
+
+@pytest.mark.parametrize("n", [59, 117, 118, 500, 2000, 50_000])
+@pytest.mark.parametrize("delta", [0.01, 0.2])
+def test_starts_are_bracketed_and_spend_delta(n, delta):
+    starts = _starts(n, 0.05, delta)
+    spent = sum(start.budget for start in starts)
+    assert starts[-1] == _Start(n, n, starts[-1].budget)
+    for start in starts[:-1]:
+        # Some coverage f has both order statistics on the right sides of it, except with these probabilities.
+        f = np.linspace(0, 1, 20001)
+        early = stats.binom.cdf(start.walk_from - 1, n, f)
+        late = stats.binom.sf(start.certify_from - 1, n, f)
+        spent += (early + late).min()
+    assert spent <= delta * (1 + 1e-9)
+    assert len(starts) == 1 or spent > 0.9 * delta
+
+
+def test_walk_follows_its_definition(rng):
+    """A step-by-step walk over every count, with the rule of the module docstring."""
+    starts = [_Start(3, 5, 0.02), _Start(8, 10, 0.01), _Start(14, 16, 0.03), _Start(20, 20, 0.04)]
+
+    def literal(p, counts):
+        certified = []
+        for i, start in enumerate(starts):
+            for index, count in enumerate(counts):
+                if count < start.walk_from:
+                    continue
+                passed = [s.budget for s in starts[i + 1 : -1] if count >= s.certify_from]
+                if p[index] > start.budget + sum(passed):
+                    break
+                if count >= start.certify_from:
+                    certified.append(index)
+        return max(certified, default=None)
+
+    seen = set()
+    for _ in range(3000):
+        counts = np.unique(np.append(rng.integers(1, 21, 15), 20))
+        p = rng.choice([0.001, 0.015, 0.025, 0.035, 0.2], len(counts), p=[0.5, 0.2, 0.1, 0.1, 0.1])
+        answer = literal(p, counts)
+        assert _largest_certified(p, counts, starts) == answer
+        seen.add(None if answer is None else counts[answer])
+    assert None in seen
+    assert len(seen) > 10
+
+
+@pytest.mark.parametrize(
+    ("n", "coverage", "delta"), [(100, 0.8, 0.05), (1000, 0.5, 0.1), (59, 0.95, 0.05), (10, 0.01, 0.5)]
+)
+def test_coverage_takes_the_smallest_valid_order_statistic(n, coverage, delta):
+    selector = guaranteed_coverage(np.arange(1, n + 1), coverage, delta)
+    k = int(selector.threshold_)
+    assert stats.binom.sf(k - 1, n, coverage) <= delta
+    assert k == 1 or stats.binom.sf(k - 2, n, coverage) > delta
+    assert selector.coverage_ == pytest.approx(k / n)
+    assert math.isnan(selector.selective_risk_)
+    assert selector.certificate_.quantity == "coverage"
+    assert f"at least {coverage:g} of all predictions" in selector.certificate_.statement
+
+
+def test_coverage_without_enough_examples_is_an_error():
+    with pytest.raises(NoValidThresholdError, match="it takes 59"):
+        guaranteed_coverage(np.arange(58), 0.95, 0.05)
+
+
+@pytest.mark.parametrize(
+    ("change", "name"),
+    [
+        ({"uncertainty": [0.0, np.nan]}, "uncertainty"),
+        ({"losses": [0.0, -1.0]}, "losses"),
+        ({"losses": [0.0]}, "lengths differ"),
+        ({"uncertainty": [], "losses": []}, "losses"),
+        ({"max_risk": 0.0}, "max_risk"),
+        ({"max_risk": 1.0}, "max_risk"),
+        ({"max_risk": np.nan}, "max_risk"),
+        ({"delta": 0.0}, "delta"),
+        ({"delta": 1.0}, "delta"),
+        ({"loss_bound": 0.0}, "loss_bound"),
+        ({"loss_bound": np.inf}, "loss_bound"),
+        ({"method": "guess"}, "method"),
+    ],
+)
+def test_bad_arguments_of_guaranteed_risk_are_named(change, name):
+    arguments = {"uncertainty": [0.0, 1.0], "losses": [0.0, 1.0], "max_risk": 0.1, "delta": 0.05}
+    with pytest.raises(ValueError, match=name):
+        guaranteed_risk(**(arguments | change))
+
+
+@pytest.mark.parametrize(
+    ("change", "name"),
+    [
+        ({"uncertainty": [np.inf]}, "uncertainty"),
+        ({"uncertainty": []}, "uncertainty"),
+        ({"min_coverage": 0.0}, "min_coverage"),
+        ({"min_coverage": 1.0}, "min_coverage"),
+        ({"delta": 1.5}, "delta"),
+    ],
+)
+def test_bad_arguments_of_guaranteed_coverage_are_named(change, name):
+    with pytest.raises(ValueError, match=name):
+        guaranteed_coverage(**({"uncertainty": [0.0, 1.0], "min_coverage": 0.5, "delta": 0.1} | change))
