@@ -41,13 +41,16 @@ def test_hoeffding_bentkus_written_out():
 
 
 def test_betting_written_out(rng):
-    x, risk, level = 0.3 * rng.random(50), 0.2, 0.05
-    for k in (1, 10, 50):
+    x, risk, level = 0.38 * rng.random(1000), 0.2, 0.05
+    for k in (1, 10, 50, 400, 1000):
         bets = [0.95 / 0.8]
         while bets[-1] / 2**0.5 >= np.sqrt(2 * np.log(1 / level) / (k * risk * (1 - risk))):
             bets.append(bets[-1] / 2**0.5)
         capital = np.mean([np.prod(1 + bet * (risk - x[:k])) for bet in bets])
-        assert betting_p_values(x, risk, level)[k - 1] == pytest.approx(min(1 / capital, 1.0))
+        assert betting_p_values(x, risk, level)[k - 1] == pytest.approx(
+            min(1 / capital, 1.0), rel=1e-9, abs=0
+        )
+    assert len(bets) > 4
     assert betting_p_value(x, risk) == betting_p_values(x, risk)[-1]
     assert betting_p_value(rng.permutation(x), risk) == pytest.approx(betting_p_value(x, risk))
 
