@@ -11,7 +11,7 @@ import json
 import math
 import os
 import uuid
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple, NoReturn
 
@@ -94,7 +94,11 @@ def write_model(
         temporary.unlink(missing_ok=True)
 
 
-def read_model(path: str | os.PathLike[str], kind: str, arrays: Mapping[str, ArraySpec]) -> ModelFile:
+def read_model(
+    path: str | os.PathLike[str],
+    kind: str,
+    arrays: Mapping[str, ArraySpec] | Callable[[dict[str, Any]], Mapping[str, ArraySpec]],
+) -> ModelFile:
     """Read and check a model file.
 
     Parameters
@@ -103,7 +107,7 @@ def read_model(path: str | os.PathLike[str], kind: str, arrays: Mapping[str, Arr
         The file.
     kind : str
         The kind of model the caller can use.
-    arrays : mapping of name to (dtype, shape)
+    arrays : mapping of name to (dtype, shape), or a function from the header to one
         What must be in it; None in a shape stands for any length. Further arrays are kept, if finite.
 
     Raises
@@ -121,7 +125,8 @@ def read_model(path: str | os.PathLike[str], kind: str, arrays: Mapping[str, Arr
         loaded = safetensors.numpy.load(data)
     except _SAFETENSORS_ERRORS as error:
         raise ModelFileDamagedError(f"{path}: damaged model file ({error})") from None
-    for name, (dtype, shape) in arrays.items():
+    specs = arrays(header) if callable(arrays) else arrays
+    for name, (dtype, shape) in specs.items():
         if name not in loaded:
             raise ModelFileContentError(f"{path}: array {name!r} is missing")
         found = loaded[name]

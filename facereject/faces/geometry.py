@@ -7,6 +7,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from .mean_shape import MEAN_SHAPE
+
 N_LANDMARKS = 68
 
 #: outer eye corners of the 68-point mark-up, counted from 0 (37 and 46 counted from 1)
@@ -59,6 +61,18 @@ def bounding_box(points: ArrayLike) -> Box:
     """Smallest box around the points."""
     low, high = np.min(points, axis=0), np.max(points, axis=0)
     return Box(float(low[0]), float(low[1]), float(high[0] - low[0]), float(high[1] - low[1]))
+
+
+def box_of_landmarks(landmarks: FloatArray) -> Box:
+    """The box dlib's detector would most likely give a face with these landmarks.
+
+    In the frame of the mean shape (one face width = 1) its boxes are 1.05 wide and high, with the centre 0.1
+    above the middle of the landmarks: averages over 158 upright faces.
+    """
+    matrix = fit_similarity(MEAN_SHAPE, landmarks)
+    size = 1.05 * float(np.hypot(matrix[0, 0], matrix[1, 0]))
+    x, y = transform_points(matrix, np.array([[0.0, -0.1]]))[0]
+    return Box(float(x) - size / 2, float(y) - size / 2, size, size)
 
 
 def overlap(a: Box, b: Box) -> float:

@@ -1,0 +1,151 @@
+"""What the picture looks like around each landmark: 2,448 = 68 x 36 histogram-of-gradient values.
+
+Definition
+----------
+1. The similarity (scale, rotation, shift) that best takes the predicted landmarks to the mean shape, scaled
+   so that it is ``face_size`` pixels wide and centred in a square chip of 1.5 ``face_size``, warps the grey
+   image: bilinear, after area averaging where the photograph is more than twice as large as the chip, and
+   with the border pixel repeated outside the image. The warped landmarks are rounded to chip pixels.
+2. Around each landmark, a window of 2 x 2 cells of ``cell_size`` pixels: gradients by central differences,
+   unsigned orientation in 9 bins of 20 degrees, magnitudes shared linearly between neighbouring bins and
+   cells and weighted by a Gaussian over the window. This is OpenCV's HOGDescriptor with its default
+   parameters.
+3. The 36 values of a window are normalised together: L2, clipped at 0.2, L2 again.
+
+The order is landmark, cell column, cell row, orientation.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import cv2
+import numpy as np
+from numpy.typing import NDArray
+
+from .geometry import N_LANDMARKS, FloatArray, fit_similarity, transform_points
+from .images import ImageArray
+from .mean_shape import MEAN_SHAPE
+
+_VALUES = 36
+
+# chip side over face width: the outermost landmarks keep a quarter of the face around them
+_CHIP = 1.5
+
+
+@dataclass(frozen=True)
+class LandmarkHOG:
+    """Histograms of gradients around the 68 landmarks, on a chip of normal size and rotation.
+
+    Parameters
+    ----------
+    face_size : int, default=80
+        Width of the mean shape in chip pixels; the chip is 1.5 times as wide.
+    cell_size : int, default=6
+        Side of a cell in chip pixels; a window is 2 x 2 cells. Both were chosen by validation AuRC
+        (``tools/select_hog.py``).
+    """
+
+    face_size: int = 80
+    cell_size: int = 6
+
+    def __post_init__(self) -> None:
+        if not (isinstance(self.face_size, int) and 16 <= self.face_size <= 1024):
+            raise ValueError(f"face_size must be a whole number from 16 to 1024, got {self.face_size!r}")
+        if not (isinstance(self.cell_size, int) and 2 <= self.cell_size <= self.face_size):
+            raise ValueError(f"cell_size must be a whole number from 2 to face_size, got {self.cell_size!r}")
+
+    @property
+    def n_features(self) -> int:
+        """Length of the vector."""
+        return N_LANDMARKS * _VALUES
+
+    @property
+    def chip_size(self) -> int:
+        """Side of the square chip in pixels."""
+        return round(_CHIP * self.face_size)
+
+    @property
+    def definition(self) -> dict[str, Any]:
+        """What the values mean, as plain JSON, for the model file."""
+        return {
+            "name": "LandmarkHOG",
+            "version": 1,
+            "face_size": self.face_size,
+            "cell_size": self.cell_size,
+        }
+
+    @classmethod
+    def from_definition(cls, definition: dict[str, Any]) -> LandmarkHOG:
+        """The inverse of `definition`; raises ValueError for features this version does not know."""
+        hog = cls(definition["face_size"], definition["cell_size"])
+        if definition != hog.definition:
+            raise ValueError(f"unknown features {definition!r}")
+        return hog
+
+    def chip(self, image: ImageArray, landmarks: FloatArray) -> tuple[ImageArray, FloatArray]:
+        """The normalised chip of a grey image and the landmarks in it."""
+        side = self.chip_size
+        # the middle of the chip is between its pixels: pixel centres are whole numbers
+        matrix = fit_similarity(landmarks, MEAN_SHAPE * self.face_size + (side - 1) / 2)
+        points = transform_points(matrix, landmarks)
+        scale = float(np.hypot(matrix[0, 0], matrix[1, 0]))
+        if scale < 0.5:
+            image, matrix = _reduce(image, landmarks, matrix, scale)
+        flags = cv2.INTER_LINEAR
+        chip = cv2.warpAffine(image, matrix, (side, side), flags=flags, borderMode=cv2.BORDER_REPLICATE)
+        return np.asarray(chip, dtype=np.uint8), points
+
+    def __call__(self, image: ImageArray, landmarks: FloatArray) -> NDArray[np.float32]:
+        """The 2,448 values of one face: ``image`` grey (H, W) uint8, ``landmarks`` (68, 2) in its pixels."""
+        chip, points = self.chip(image, landmarks)
+        margin = 2 * self.cell_size
+        # a window that leaves the image would silently come back as zeros
+        padded = cv2.copyMakeBorder(chip, margin, margin, margin, margin, cv2.BORDER_REPLICATE)
+        corners = np.rint(points) + (margin - self.cell_size)
+        corners = np.clip(corners, 0, padded.shape[0] - 2 * self.cell_size).astype(int)
+        windows = [(x, y) for x, y in corners.tolist()]
+        return _descriptor(self.cell_size).compute(padded, (8, 8), (0, 0), windows).ravel()
+
+    def batch(self, image: ImageArray, landmarks: Sequence[FloatArray]) -> NDArray[np.float32]:
+        """The values of several faces of one grey image, shape (m, 2448)."""
+        values = np.empty((len(landmarks), self.n_features), dtype=np.float32)
+        for row, points in zip(values, landmarks, strict=True):
+            row[:] = self(image, points)
+        return values
+
+
+@functools.lru_cache(maxsize=16)
+def _descriptor(cell: int) -> Any:
+    window = (2 * cell, 2 * cell)
+    return cv2.HOGDescriptor(window, window, (cell, cell), (cell, cell), 9)
+
+
+def _reduce(
+    image: ImageArray, landmarks: FloatArray, matrix: FloatArray, scale: float
+) -> tuple[ImageArray, FloatArray]:
+    """Cut the face out and average blocks of pixels, so that bilinear sampling does not skip over any.
+
+    Returns the reduced image and the matrix that takes its pixels to the chip.
+    """
+    factor = int(1 / scale)
+    low, high = landmarks.min(axis=0), landmarks.max(axis=0)
+    # a chip turned by 45 degrees reaches 1.5 / sqrt(2) face sizes from the centre; one size beyond the
+    # landmarks covers that, and a margin keeps border repetition at the true border of the image
+    reach = float((high - low).max()) + 2 * factor
+    height, width = image.shape[:2]
+    x0, y0 = (max(0, int(value)) for value in low - reach)
+    x1, y1 = min(width, int(high[0] + reach)), min(height, int(high[1] + reach))
+    if x1 - x0 < 2 * factor or y1 - y0 < 2 * factor:
+        return image, matrix
+    part = image[y0:y1, x0:x1]
+    size = ((x1 - x0) // factor, (y1 - y0) // factor)
+    part = part[: size[1] * factor, : size[0] * factor]
+    reduced = np.asarray(cv2.resize(part, size, interpolation=cv2.INTER_AREA), dtype=np.uint8)
+    # pixel u of the reduced image has its centre at factor * u + (factor - 1) / 2 + corner of the cut
+    shift = np.array([x0, y0]) + (factor - 1) / 2
+    linear = matrix[:, :2]
+    return reduced, np.column_stack([linear * factor, linear @ shift + matrix[:, 2]])
