@@ -22,7 +22,7 @@ def gray(astronaut):
     return to_gray(astronaut)
 
 
-@pytest.fixture(scope="module", params=[(100, 4), (100, 8), (64, 6)], ids=str)
+@pytest.fixture(scope="module", params=[(100, 4, 1.0), (100, 8, 0.0), (64, 6, 5.0)], ids=str)
 def hog(request):
     return LandmarkHOG(*request.param)
 
@@ -40,7 +40,9 @@ def test_shape_and_norm(hog, gray, astronaut_landmarks):
     assert values.shape == (2448,) == (hog.n_features,)
     assert values.dtype == np.float32
     norms = np.linalg.norm(values.reshape(68, 36), axis=1)
-    np.testing.assert_allclose(norms, 1, atol=0.02)
+    assert norms.max() < 1.01
+    if hog.contrast_floor == 0:
+        np.testing.assert_allclose(norms, 1, atol=0.02)
     assert values.min() >= 0
 
 
@@ -60,10 +62,11 @@ def test_agrees_with_scikit_image(hog, gray, astronaut_landmarks):
         assert wrong < similar.mean() - 0.05
 
 
-def definition_by_loops(padded, corner, cell):
+def definition_by_loops(padded, corner, cell, floor):
     """One window of the written definition, pixel by pixel."""
     image = padded.astype(float)
     histogram = np.zeros((2, 2, 9))
+    contrast = 0.0
     sigma = cell / 2  # OpenCV: (width + height) / 8 of the window
     for v in range(2 * cell):
         for u in range(2 * cell):
@@ -72,6 +75,7 @@ def definition_by_loops(padded, corner, cell):
             below, above = image[min(y + 1, image.shape[0] - 1), x], image[max(y - 1, 0), x]
             dx, dy = right - left, below - above
             weight = np.hypot(dx, dy)
+            contrast += weight / (2 * cell) ** 2
             weight *= np.exp(-((u - cell) ** 2 + (v - cell) ** 2) / (2 * sigma**2))
             bin_position = (np.arctan2(dy, dx) % np.pi) / (np.pi / 9) - 0.5
             for b in (int(np.floor(bin_position)), int(np.floor(bin_position)) + 1):
@@ -84,7 +88,7 @@ def definition_by_loops(padded, corner, cell):
                         histogram[i, j, b % 9] += weight * share
     # OpenCV keeps the norm away from zero by 0.1 per value
     histogram = np.minimum(histogram / (np.linalg.norm(histogram) + 3.6), 0.2)
-    return (histogram / (np.linalg.norm(histogram) + 1e-3)).ravel()
+    return (histogram / (np.linalg.norm(histogram) + 1e-3)).ravel() * contrast / (contrast + floor)
 
 
 def test_equals_its_written_definition(hog, gray, astronaut_landmarks):
@@ -92,7 +96,9 @@ def test_equals_its_written_definition(hog, gray, astronaut_landmarks):
     ours = hog(gray, astronaut_landmarks).reshape(68, 36)
     for landmark in (0, 8, 30, 36, 57):
         np.testing.assert_allclose(
-            ours[landmark], definition_by_loops(padded, corners[landmark], hog.cell_size), atol=0.01
+            ours[landmark],
+            definition_by_loops(padded, corners[landmark], hog.cell_size, hog.contrast_floor),
+            atol=0.01,
         )
 
 
@@ -135,6 +141,15 @@ def test_faces_beyond_the_border_give_no_silent_zeros(hog, gray, astronaut_landm
     assert np.isfinite(hog(gray, huge)).all()
 
 
+def test_features_fade_where_there_is_no_contrast(gray, astronaut_landmarks):
+    hog = LandmarkHOG(contrast_floor=1.0)
+    flat = (gray // 32 + 100).astype(np.uint8)
+    assert np.linalg.norm(hog(flat, astronaut_landmarks)) < 0.7 * np.linalg.norm(
+        hog(gray, astronaut_landmarks)
+    )
+    assert hog(np.full_like(gray, 90), astronaut_landmarks).max() == 0
+
+
 def test_batch_equals_one_by_one(hog, gray, astronaut_landmarks):
     faces = [astronaut_landmarks, astronaut_landmarks + 3.0]
     np.testing.assert_array_equal(hog.batch(gray, faces), [hog(gray, face) for face in faces])
@@ -142,10 +157,17 @@ def test_batch_equals_one_by_one(hog, gray, astronaut_landmarks):
 
 
 def test_definition_round_trip():
-    hog = LandmarkHOG(96, 5)
+    hog = LandmarkHOG(96, 5, 2.0)
     assert LandmarkHOG.from_definition(hog.definition) == hog
-    for change in ({"version": 2}, {"name": "x"}, {"face_size": 1e9}, {"cell_size": "4"}, {"more": 1}):
-        with pytest.raises(ValueError, match=r"face_size|cell_size|unknown"):
+    for change in (
+        {"version": 2},
+        {"name": "x"},
+        {"face_size": 1e9},
+        {"cell_size": "4"},
+        {"contrast_floor": None},
+        {"more": 1},
+    ):
+        with pytest.raises(ValueError, match=r"face_size|cell_size|contrast|unknown"):
             LandmarkHOG.from_definition(hog.definition | change)
 
 

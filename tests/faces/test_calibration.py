@@ -1,0 +1,69 @@
+"""Expected errors never decrease with uncertainty and match held-out means; targets are met on the sample."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from facereject.faces.calibration import Calibration, Target
+
+
+@pytest.fixture
+def sample(rng):
+    uncertainty = rng.normal(size=6000)
+    return uncertainty, np.exp(0.5 * uncertainty) * rng.gamma(4, 1, size=6000)
+
+
+def test_expected_error_is_monotone_and_calibrated(sample, rng):
+    calibration = Calibration(*sample)
+    grid = np.linspace(-5, 5, 500)
+    assert (np.diff(calibration.expected_error(grid)) >= 0).all()
+    fresh = rng.normal(size=200_000)
+    true = 4 * np.exp(0.5 * fresh)
+    for low, high in [(-1.5, -0.5), (-0.5, 0.5), (0.5, 1.5)]:
+        part = (fresh > low) & (fresh < high)
+        assert calibration.expected_error(fresh[part]).mean() == pytest.approx(true[part].mean(), rel=0.05)
+
+
+def test_outside_the_sample_it_stays_constant(sample):
+    calibration = Calibration(*sample)
+    assert calibration.expected_error(-100.0) == calibration.values[0]
+    assert calibration.expected_error(100.0) == calibration.values[-1]
+
+
+def test_one_point_and_ties():
+    assert Calibration([0.5], [3.0]).expected_error([0.0, 1.0]).tolist() == [3.0, 3.0]
+    assert Calibration(np.zeros(10), np.arange(10.0)).expected_error(0.0) == pytest.approx(4.5)
+
+
+def test_targets(sample):
+    calibration = Calibration(*sample)
+    uncertainty, losses = sample
+    for target in [Target("max_error", 3.0), Target("coverage", 0.7), Target("cost", 5.0)]:
+        selector = calibration.select(target)
+        accepted = uncertainty <= selector.threshold_
+        assert 0.05 < accepted.mean() < 0.99
+        if target.kind == "max_error":
+            assert losses[accepted].mean() == pytest.approx(3.0, abs=0.01)
+        if target.kind == "coverage":
+            assert accepted.mean() == pytest.approx(0.7, abs=0.001)
+    # a rejection that costs 5 % pays where more than 5 % is expected
+    assert calibration.expected_error(calibration.select(Target("cost", 5.0)).threshold_) == pytest.approx(
+        5, abs=0.6
+    )
+    fixed = calibration.select(Target("threshold", 0.0))
+    assert fixed.threshold_ == 0
+    assert fixed.coverage_ == (uncertainty <= 0).mean()
+
+
+@pytest.mark.parametrize(("kind", "value"), [("risk", 1.0), ("coverage", float("nan"))])
+def test_bad_targets(kind, value):
+    with pytest.raises(ValueError, match="target"):
+        Target(kind, value)
+
+
+def test_bad_samples():
+    with pytest.raises(ValueError, match="losses"):
+        Calibration([1.0, 2.0], [1.0, -2.0])
+    with pytest.raises(ValueError, match="lengths differ"):
+        Calibration([1.0, 2.0], [1.0])

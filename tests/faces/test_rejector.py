@@ -1,0 +1,238 @@
+"""FaceRejector with a score made by hand: decisions, plugin edges, files, threads, odd images."""
+
+from __future__ import annotations
+
+import pickle
+import warnings
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+
+import numpy as np
+import PIL.Image
+import pytest
+
+from facereject.faces import (
+    Box,
+    Calibration,
+    Face,
+    FaceDetector,
+    FaceRejector,
+    ImageError,
+    LandmarkHOG,
+    LandmarkStability,
+    PredictorMismatchWarning,
+    Target,
+)
+from facereject.faces.images import to_gray
+from facereject.faces.score_models import LinearScore
+from facereject.modelfile import ModelFileContentError, ModelFileDamagedError, read_model, write_model
+
+
+def make(predictor, stability=None, **options):
+    rng = np.random.default_rng(0)
+    hog = LandmarkHOG()
+    n_features = hog.n_features + (68 if stability else 0)
+    uncertainty = rng.normal(size=500)
+    return FaceRejector(
+        LinearScore(rng.normal(size=n_features).astype(np.float32) / 20, 0.0),
+        Calibration(uncertainty, np.exp(uncertainty)),
+        options.pop("target", Target("coverage", 0.5)),
+        hog=hog,
+        stability=stability,
+        predictor=predictor,
+        **options,
+    )
+
+
+@pytest.fixture(scope="module")
+def rejector(predictor):
+    return make(predictor)
+
+
+def same(a: Face, b: Face) -> bool:
+    return np.array_equal(a.landmarks, b.landmarks) and replace(a, landmarks=0) == replace(b, landmarks=0)
+
+
+def test_one_face_with_all_its_fields(rejector, astronaut, astronaut_detection, astronaut_landmarks):
+    (face,) = rejector(astronaut)
+    assert isinstance(face.box, Box)
+    assert face.box == astronaut_detection.box
+    assert face.detector_score == astronaut_detection.score
+    np.testing.assert_array_equal(face.landmarks, astronaut_landmarks)
+    features = rejector.hog(to_gray(astronaut), astronaut_landmarks)
+    assert face.uncertainty == pytest.approx(features @ rejector.score.coef, abs=1e-4)
+    assert face.expected_nme == rejector.calibration.expected_error(face.uncertainty)
+
+
+def test_the_decision_follows_the_threshold(rejector, astronaut):
+    (face,) = rejector(astronaut)
+    (accepted,) = rejector.with_target(threshold=face.uncertainty)(astronaut)
+    (rejected,) = rejector.with_target(threshold=face.uncertainty - 1e-3)(astronaut)
+    assert accepted.accepted
+    assert accepted.reason == ""
+    assert not rejected.accepted
+    assert "expected error" in rejected.reason
+    assert all(face.accepted for face in rejector.with_target(coverage=1)(astronaut))
+
+
+def test_with_target_leaves_the_original_alone(rejector):
+    before = repr(rejector)
+    other = rejector.with_target(max_error=1.0)
+    assert other.selector.selective_risk_ == pytest.approx(1.0, abs=0.05)
+    assert repr(rejector) == before
+    assert "max_error=1" in repr(other)
+    for bad in ({}, {"cost": 1, "coverage": 0.5}):
+        with pytest.raises(ValueError, match="exactly one"):
+            rejector.with_target(**bad)
+    with pytest.raises(ValueError, match="coverage"):
+        rejector.with_target(coverage=2)
+
+
+def test_every_image_form_gives_the_same_answer(rejector, astronaut, tmp_path):
+    path = tmp_path / "astronaut.png"
+    PIL.Image.fromarray(astronaut).save(path)
+    (face,) = rejector(astronaut)
+    alpha = np.dstack([astronaut, np.full((512, 512), 255, np.uint8)])
+    for form in (path, str(path), PIL.Image.fromarray(astronaut), alpha, astronaut / 255.0):
+        (other,) = rejector(form)
+        assert same(face, other)
+    with pytest.raises(ImageError):
+        rejector(tmp_path / "none.png")
+
+
+def test_no_face_is_an_empty_list(rejector):
+    assert rejector(np.zeros((100, 100), np.uint8)) == []
+
+
+def test_landmarks_or_boxes_from_elsewhere(rejector, astronaut, astronaut_detection, astronaut_landmarks):
+    (face,) = rejector(astronaut)
+    assessed = rejector.assess(astronaut, astronaut_landmarks)
+    assert assessed.uncertainty == face.uncertainty
+    assert np.isnan(assessed.detector_score)
+    assert assessed.box.width == pytest.approx(face.box.width, rel=0.2)
+    boxed = rejector.assess_box(astronaut, tuple(astronaut_detection.box))
+    assert boxed.uncertainty == face.uncertainty
+    moved = rejector.assess(astronaut, astronaut_landmarks + 30, box=(0, 0, 50, 50))
+    assert moved.box == Box(0, 0, 50, 50)
+    with pytest.raises(ValueError, match="landmarks"):
+        rejector.assess(astronaut, np.zeros((5, 2)))
+    with pytest.raises(ValueError, match="box"):
+        rejector.assess_box(astronaut, (0, 0, 0, 0))
+
+
+def test_any_callable_is_a_predictor(astronaut, astronaut_landmarks):
+    seen = []
+
+    def other(image, box):
+        seen.append((image.shape, box))
+        return astronaut_landmarks
+
+    (face,) = make(other)(astronaut)
+    np.testing.assert_array_equal(face.landmarks, astronaut_landmarks)
+    assert seen[0][0] == (512, 512, 3)
+
+
+@pytest.mark.parametrize("answer", [None, np.full((68, 2), np.nan), np.zeros((5, 2)), np.zeros((68, 2))])
+def test_a_predictor_that_fails_is_a_rejection_without_plausible_values(answer, astronaut):
+    (face,) = make(lambda image, box: answer)(astronaut)
+    assert not face.accepted
+    assert face.reason == "the predictor gave no usable landmarks"
+    assert np.isnan(face.landmarks).all()
+    assert face.landmarks.shape == (68, 2)
+    assert np.isnan(face.expected_nme)
+    assert face.uncertainty == np.inf
+
+
+def test_stability_features_follow_the_box(predictor, astronaut, astronaut_detection, astronaut_landmarks):
+    stability = LandmarkStability()
+    gray = to_gray(astronaut)
+    values = stability(gray, astronaut_detection.box, astronaut_landmarks, predictor)
+    assert values.shape == (68,)
+    assert values.dtype == np.float32
+    moved = [predictor(gray, box) for box in stability.boxes(astronaut_detection.box)]
+    eyes = np.linalg.norm(astronaut_landmarks[36] - astronaut_landmarks[45])
+    distance = np.mean([np.linalg.norm(points - astronaut_landmarks, axis=1) for points in moved], axis=0)
+    np.testing.assert_allclose(values, np.log(1e-3 + distance / eyes), rtol=1e-5)
+    # a predictor that ignores the box is perfectly stable
+    still = stability(gray, astronaut_detection.box, astronaut_landmarks, lambda *_: astronaut_landmarks)
+    np.testing.assert_allclose(still, np.log(1e-3), rtol=1e-5)
+    (face,) = make(predictor, stability)(astronaut)
+    assert np.isfinite(face.uncertainty)
+
+
+def test_threads_and_pickles(rejector, astronaut):
+    (face,) = rejector(astronaut)
+    copied = pickle.loads(pickle.dumps(rejector))  # noqa: S301
+    with ThreadPoolExecutor(3) as pool:
+        for (other,) in pool.map(copied, [astronaut] * 6):
+            assert same(face, other)
+
+
+@pytest.mark.parametrize("stability", [None, LandmarkStability()])
+def test_file_round_trip(predictor, astronaut, tmp_path, stability):
+    path = tmp_path / "model.safetensors"
+    first = make(predictor, stability, detector=FaceDetector(threshold=-0.2), info={"faces": 3})
+    first.save(path)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        second = FaceRejector.load(path)
+    assert second.info == {"faces": 3}
+    assert second.detector == first.detector
+    assert second.target == first.target
+    for a, b in zip(first(astronaut), second(astronaut), strict=True):
+        np.testing.assert_allclose(
+            [a.uncertainty, a.expected_nme], [b.uncertainty, b.expected_nme], rtol=1e-5, atol=1e-5
+        )
+        assert a.accepted == b.accepted
+
+
+def test_another_predictor_warns(rejector, tmp_path, astronaut_landmarks):
+    rejector.save(tmp_path / "model")
+    with pytest.warns(PredictorMismatchWarning, match="trained for the landmark predictor"):
+        FaceRejector.load(tmp_path / "model", predictor=lambda image, box: astronaut_landmarks)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"score": "neural"},
+        {"score": ["linear"]},
+        {"hog": None},
+        {"hog": {"name": "other"}},
+        {"stability": {"shift": 1}},
+        {"stability": {"name": "LandmarkStability", "version": 1, "shift": 0.06, "scale": 1.08}},
+        {"target": {"kind": "luck", "value": 1}},
+        {"target": 3},
+        {"detector": {"upsample": 99}},
+        {"detector": {"run": "this"}},
+        {"info": "text"},
+    ],
+    ids=str,
+)
+def test_files_of_another_shape_are_content_errors(rejector, tmp_path, change):
+    path = tmp_path / "model"
+    rejector.save(path)
+    header, arrays = read_model(path, "face-rejector", {})
+    header = {key: value for key, value in header.items() if key not in ("format", "kind")}
+    write_model(path, "face-rejector", header | change, arrays)
+    with pytest.raises(ModelFileContentError, match=str(path)):
+        FaceRejector.load(path)
+
+
+def test_damaged_and_missing_files(tmp_path):
+    (tmp_path / "bad").write_bytes(b"junk")
+    with pytest.raises(ModelFileDamagedError):
+        FaceRejector.load(tmp_path / "bad")
+    with pytest.raises(FileNotFoundError):
+        FaceRejector.load(tmp_path / "none")
+
+
+def test_score_and_features_must_fit(predictor):
+    with pytest.raises(ValueError, match="features"):
+        FaceRejector(
+            LinearScore(np.zeros(5, np.float32), 0.0),
+            Calibration([0.0], [1.0]),
+            Target("coverage", 1.0),
+            hog=LandmarkHOG(),
+            predictor=predictor,
+        )

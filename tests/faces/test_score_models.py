@@ -1,0 +1,62 @@
+"""Scores as plain arrays: the trees of LightGBM are copied exactly, and hostile tables are refused."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from facereject.faces.score_models import LinearScore, TreeScore
+
+TREE = {
+    "roots": np.array([0], np.int32),
+    "feature": np.array([1, -1, -1], np.int32),
+    "threshold": np.array([0.5, -3.0, 7.0]),
+    "left": np.array([1, 0, 0], np.int32),
+    "right": np.array([2, 0, 0], np.int32),
+}
+
+
+def test_linear(rng):
+    features = rng.normal(size=(5, 3)).astype(np.float32)
+    score = LinearScore(np.array([1, 2, 3], np.float32), 0.5)
+    np.testing.assert_allclose(score(features), features @ [1, 2, 3] + 0.5, rtol=1e-5)
+    again = LinearScore.from_arrays(score.arrays(), 3)
+    np.testing.assert_array_equal(again(features), score(features))
+    with pytest.raises(ValueError, match="3 values"):
+        LinearScore.from_arrays(score.arrays(), 4)
+
+
+def test_one_tree_by_hand():
+    score = TreeScore.from_arrays(TREE, 2)
+    assert score(np.array([[9, 0.5], [9, 0.6]], np.float32)).tolist() == [-3.0, 7.0]
+
+
+def test_trees_equal_lightgbm(rng):
+    lightgbm = pytest.importorskip("lightgbm")
+    X = rng.normal(size=(400, 6)).astype(np.float32)
+    y = X[:, 0] * X[:, 1] + rng.normal(size=400)
+    booster = lightgbm.train(
+        {"num_leaves": 7, "verbose": -1, "num_threads": 1}, lightgbm.Dataset(X, y), num_boost_round=20
+    )
+    score = TreeScore.from_lightgbm(booster)
+    np.testing.assert_allclose(score(X), booster.predict(X), atol=1e-9)
+    again = TreeScore.from_arrays(score.arrays(), 6)
+    np.testing.assert_array_equal(again(X), score(X))
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("left", [0, 0, 0]),  # its own parent: an endless walk
+        ("left", [3, 0, 0]),
+        ("right", [-1, 0, 0]),
+        ("roots", [3]),
+        ("roots", [-1]),
+        ("roots", []),
+        ("feature", [2, -1, -1]),
+        ("right", [2, 0]),
+    ],
+)
+def test_hostile_tables(name, value):
+    with pytest.raises(ValueError, match="tables"):
+        TreeScore.from_arrays(TREE | {name: np.array(value, np.int32)}, 2)
