@@ -145,9 +145,10 @@ def _mean_gradient(image: ImageArray, corners: NDArray[np.int_], side: int) -> N
     """Mean gradient magnitude of square windows, given their upper left corners."""
     dx = cv2.Sobel(image, cv2.CV_32F, 1, 0, ksize=1, borderType=cv2.BORDER_REPLICATE)
     dy = cv2.Sobel(image, cv2.CV_32F, 0, 1, ksize=1, borderType=cv2.BORDER_REPLICATE)
-    # with this anchor the value at a corner is the mean of the window that starts there
-    means = cv2.boxFilter(cv2.magnitude(dx, dy), -1, (side, side), anchor=(0, 0))
-    return np.asarray(means[corners[:, 1], corners[:, 0]], dtype=np.float32)
+    magnitude = np.asarray(cv2.magnitude(dx, dy), dtype=np.float32)
+    # not cv2.boxFilter: its running sums depend on the number of threads
+    windows = np.lib.stride_tricks.sliding_window_view(magnitude, (side, side))
+    return windows[corners[:, 1], corners[:, 0]].mean(axis=(1, 2))
 
 
 def _reduce(
