@@ -1,0 +1,110 @@
+"""Tables of features and losses: independent of workers, cached safely, honest about what was missed."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from facereject.faces.datasets import FaceDataset, FaceSample
+from facereject.faces.detector import FaceDetector
+from facereject.faces.extraction import Extractor, extract
+from facereject.faces.features import LandmarkHOG
+from facereject.faces.images import to_gray
+from facereject.faces.stability import LandmarkStability
+from facereject.losses import landmark_nme
+
+
+@pytest.fixture
+def sample(astronaut, astronaut_landmarks, tmp_path):
+    import PIL.Image
+
+    path = tmp_path / "astronaut.png"
+    PIL.Image.fromarray(astronaut).save(path)
+    return FaceSample(path, astronaut_landmarks + 0.5, "astronaut")
+
+
+def extractor(predictor, **options):
+    return Extractor(predictor, FaceDetector(threshold=-1.0), LandmarkHOG(), **{"degradations": 3} | options)
+
+
+def test_the_clean_row_is_the_photograph(
+    sample, predictor, astronaut, astronaut_landmarks, astronaut_detection
+):
+    table = extract([sample], extractor(predictor), n_jobs=1)
+    first = int(np.flatnonzero(table.clean)[0])
+    np.testing.assert_array_equal(
+        table.features[first], LandmarkHOG()(to_gray(astronaut), astronaut_landmarks)
+    )
+    assert table.losses[first] == pytest.approx(landmark_nme(sample.landmarks, astronaut_landmarks))
+    assert table.detector_scores[first] == astronaut_detection.score
+    assert table.kinds[first] == "clean"
+    assert len(table) + table.missed.sum() == 4
+
+
+def test_the_last_variant_moves_only_the_box(sample, predictor, astronaut_detection):
+    table = extract([sample], extractor(predictor), n_jobs=1)
+    assert table.kinds[-1] == "box"
+    assert table.detector_scores[-1] == astronaut_detection.score
+
+
+def test_stability_features_come_last(sample, predictor):
+    plain = extract([sample], extractor(predictor), n_jobs=1)
+    more = extract([sample], extractor(predictor, stability=LandmarkStability()), n_jobs=1)
+    assert more.features.shape[1] == plain.features.shape[1] + 68
+    np.testing.assert_array_equal(more.features[:, :2448], plain.features)
+
+
+def test_seeds_and_workers(photographs, predictor):
+    few = FaceDataset(list(photographs)[:18])
+    one = extract(few, extractor(predictor, degradations=1), n_jobs=1)
+    two = extract(few, extractor(predictor, degradations=1), n_jobs=2)
+    np.testing.assert_array_equal(one.features, two.features)
+    np.testing.assert_array_equal(one.losses, two.losses)
+    assert one.kinds == two.kinds
+
+
+def test_missed_and_unreadable_faces_are_counted(sample, predictor, tmp_path, astronaut_landmarks):
+    bad = tmp_path / "bad.png"
+    bad.write_bytes(b"no picture")
+    # an annotation where there is no face: the detection does not match it
+    elsewhere = FaceSample(sample.image_path, astronaut_landmarks + [150, 250], "elsewhere")
+    samples = [FaceSample(bad, astronaut_landmarks, "bad"), elsewhere, sample]
+    calls = []
+    table = extract(
+        samples, extractor(predictor, degradations=0), n_jobs=1, progress=lambda *count: calls.append(count)
+    )
+    assert table.sample.tolist() == [2]
+    assert table.missed.tolist() == [1, 0]
+    assert [problem.entry for problem in table.problems] == [str(bad)]
+    assert calls[-1] == (3, 3)
+    with pytest.raises(ValueError, match="no face"):
+        extract([elsewhere], extractor(predictor, degradations=0), n_jobs=1)
+
+
+def test_cache(sample, predictor, tmp_path, monkeypatch):
+    cache = tmp_path / "cache"
+    first = extract([sample], extractor(predictor), n_jobs=1, cache=cache)
+    (file,) = cache.iterdir()
+    monkeypatch.setattr(Extractor, "rows", lambda *_: pytest.fail("the cache was not used"))
+    again = extract([sample], extractor(predictor), n_jobs=1, cache=cache)
+    np.testing.assert_array_equal(first.features, again.features)
+    assert first.kinds == again.kinds
+    monkeypatch.undo()
+    # a damaged file is computed again, other settings get another file
+    file.write_bytes(file.read_bytes()[:1000])
+    np.testing.assert_array_equal(
+        extract([sample], extractor(predictor), n_jobs=1, cache=cache).losses, first.losses
+    )
+    extract([sample], extractor(predictor, random_state=5), n_jobs=1, cache=cache)
+    assert len(list(cache.iterdir())) == 2
+
+
+def test_predictors_without_a_fingerprint_are_not_cached(sample, astronaut_landmarks, tmp_path):
+    def other(image, box):
+        return astronaut_landmarks + [image.ndim, 0]
+
+    table = extract([sample], extractor(other, degradations=0), n_jobs=1, cache=tmp_path / "cache")
+    assert len(table) == 1
+    assert not (tmp_path / "cache").exists()
+    # a predictor that does not ask for grey gets colour
+    assert table.losses[0] == pytest.approx(landmark_nme(sample.landmarks, astronaut_landmarks + [3, 0]))
