@@ -29,7 +29,7 @@ class Risk(Protocol):
     shares_weights: bool
 
     def __call__(self, scores: FloatArray) -> tuple[float, FloatArray]:
-        """Value and gradient (a subgradient where there are several); the gradient has the shape of scores."""
+        """Value and gradient (a subgradient where there are several), the latter of the shape of scores."""
         ...
 
 

@@ -65,7 +65,7 @@ class _Cells(NamedTuple):
     centre: FloatArray  # (C,)
     radius: FloatArray  # (C,)
     crowded: NDArray[np.bool_]  # (C,) True where Chebyshev nodes stand for the points
-    count: IntArray  # (C,)
+    population: IntArray  # (C,)
 
 
 class _Nodes(NamedTuple):
@@ -134,7 +134,7 @@ def _make_nodes(
     cells: _Cells, scores: FloatArray, losses: FloatArray, weights: FloatArray
 ) -> tuple[_Nodes, NDArray[np.int32]]:
     """Replace the points of crowded cells; returns the nodes and the node of every other point (else −1)."""
-    size = np.where(cells.crowded, N_NODES, cells.count)
+    size = np.where(cells.crowded, N_NODES, cells.population)
     start = np.concatenate([[0], np.cumsum(size)])
     cell = np.repeat(np.arange(size.size), size)
     offset, node_a, node_b = np.empty((3, start[-1]))

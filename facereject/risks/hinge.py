@@ -61,8 +61,9 @@ class MulticlassHinge:
         own = scores[self._rows, self.labels]
         augmented = scores + 1.0
         augmented[self._rows, self.labels] = own
-        worst = augmented.argmax(axis=1)
-        gradient = np.zeros(self.score_shape)
-        gradient[self._rows, worst] = self.weights
+        top = augmented.max(axis=1)
+        # equal maximisers share the weight: at w = 0, where every run starts, all wrong classes are equal
+        worst = augmented == top[:, None]
+        gradient = worst * (self.weights / worst.sum(axis=1))[:, None]
         gradient[self._rows, self.labels] -= self.weights
-        return float(self.weights @ (augmented[self._rows, worst] - own)), gradient
+        return float(self.weights @ (top - own)), gradient

@@ -1,0 +1,88 @@
+"""The bundle: cutting planes that bound a convex risk from below, and the best bound they give."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from facereject._validation import FloatArray
+from facereject.solver.simplex_qp import solve_simplex_qp
+
+
+class Bundle:
+    """Cuts R(w) ≥ ⟨a_t, w⟩ + b_t of one risk. They do not depend on C, so a grid of C shares them.
+
+    Parameters
+    ----------
+    n_weights : int
+    max_cuts : int
+        When reached, the cuts are thinned to half: first those without weight in the last bound, then those
+        with the least. Their weighted sum, itself a valid cut that gives the same bound, takes their place.
+    """
+
+    def __init__(self, n_weights: int, max_cuts: int = 100):
+        if max_cuts < 4:
+            raise ValueError(f"max_cuts must be at least 4, got {max_cuts}")
+        self.n_weights = n_weights
+        self.max_cuts = max_cuts
+        self._slopes = np.empty((max_cuts, n_weights))
+        self._offsets = np.empty(max_cuts)
+        self._gram = np.empty((max_cuts, max_cuts))
+        self._alpha = np.zeros(max_cuts)
+        self.n_cuts = 0
+
+    def __repr__(self) -> str:
+        return f"Bundle(n_cuts={self.n_cuts}, n_weights={self.n_weights}, max_cuts={self.max_cuts})"
+
+    def add(self, value: float, subgradient: FloatArray, w: FloatArray) -> None:
+        """Add the cut that touches the risk at ``w``."""
+        if self.n_cuts == self.max_cuts:
+            self._thin()
+        self._append(subgradient, value - float(subgradient @ w))
+
+    def bound(self, rho: float, centre: FloatArray | None = None) -> tuple[float, FloatArray]:
+        """Minimise ρ/2 ‖w − centre‖² + max_t(⟨a_t, w⟩ + b_t); centre 0 by default.
+
+        Returns
+        -------
+        value : float
+            A lower bound of min_w ρ/2 ‖w − centre‖² + R(w), whatever the accuracy of the inner solver.
+        w : array of shape (n_weights,)
+            The minimiser.
+
+        Notes
+        -----
+        The dual is max over the simplex of Σ α_t (b_t + ⟨a_t, centre⟩) − ‖Σ α_t a_t‖²/(2ρ), and
+        w = centre − Σ α_t a_t / ρ.
+        """
+        k = self.n_cuts
+        slopes, gram = self._slopes[:k], self._gram[:k, :k]
+        offsets = self._offsets[:k] if centre is None else self._offsets[:k] + slopes @ centre
+        alpha = solve_simplex_qp(gram, rho * offsets, self._alpha[:k])
+        self._alpha[:k] = alpha
+        value = float(alpha @ offsets - alpha @ gram @ alpha / (2.0 * rho))
+        w = (alpha @ slopes) / -rho
+        return value, w if centre is None else w + centre
+
+    def _append(self, slope: FloatArray, offset: float) -> None:
+        k = self.n_cuts
+        self._slopes[k] = slope
+        self._offsets[k] = offset
+        self._gram[k, : k + 1] = self._gram[: k + 1, k] = self._slopes[: k + 1] @ slope
+        self._alpha[k] = 0.0 if k else 1.0
+        self.n_cuts += 1
+
+    def _thin(self) -> None:
+        alpha = self._alpha[: self.n_cuts]
+        aggregate = alpha @ self._slopes[: self.n_cuts]
+        offset = float(alpha @ self._offsets[: self.n_cuts])
+        # newest first among equals: recent cuts describe the neighbourhood of the optimum
+        order = np.lexsort((np.arange(alpha.size), alpha))
+        keep = np.sort(order[-(self.max_cuts // 2) :])
+        k = keep.size
+        self._slopes[:k] = self._slopes[keep]
+        self._offsets[:k] = self._offsets[keep]
+        self._gram[:k, :k] = self._gram[np.ix_(keep, keep)]
+        self.n_cuts = k
+        self._append(aggregate, offset)
+        self._alpha[: k + 1] = 0.0
+        self._alpha[k] = 1.0

@@ -1,0 +1,151 @@
+"""Linear scores: owns the features X and turns a risk of scores into a function of weights."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.utils import check_array
+
+from facereject._validation import FloatArray
+from facereject.risks import Risk
+
+
+class LinearObjective:
+    """R(w) = risk(scores(w)), where the scores are linear in the weights.
+
+    Three shapes, told apart by ``risk.score_shape`` and ``risk.shares_weights``; b is the intercept:
+
+    ================  =====================================  ==================================
+    scores            meaning                                weights ``w``, in this order
+    ================  =====================================  ==================================
+    (n,)              ⟨w, xᵢ⟩ + b                            w (d), b
+    (n,), blocks      ⟨w_kᵢ, xᵢ⟩ + b_kᵢ, kᵢ = ``blocks[i]``   w_1 (d), …, w_K (d), b_1 … b_K
+    (n, K)            ⟨w_k, xᵢ⟩ + b_k                        w_1 (d), …, w_K (d), b_1 … b_K
+    (n, K), shared    ⟨w, xᵢ⟩ − b_k                          w (d), b_1 … b_K
+    ================  =====================================  ==================================
+
+    Without ``fit_intercept`` the b are absent; shared weights need them.
+
+    Parameters
+    ----------
+    X : array-like or scipy.sparse matrix, shape (n, d)
+        float32 stays float32, which halves memory and the time of a product; its products are then
+        rounded to float32.
+    risk : Risk
+        ``risk(scores) -> (value, gradient)``.
+    blocks : array-like of int, shape (n,), optional
+        Which weight block scores example i, for instance its predicted class. Rows are grouped by block
+        once; a matrix with K·d columns is never built.
+    n_blocks : int, optional
+        Number of blocks K; by default one more than the largest in ``blocks``.
+    fit_intercept : bool
+    """
+
+    def __init__(
+        self, X: Any, risk: Risk, blocks: Any = None, n_blocks: int | None = None, fit_intercept: bool = True
+    ):
+        X = check_array(X, accept_sparse="csr", dtype=[np.float64, np.float32], input_name="X")
+        n, self.n_features = X.shape
+        for attribute in ("score_shape", "shares_weights"):
+            if not hasattr(risk, attribute):
+                raise TypeError(f"{type(risk).__name__} is not a risk: it lacks {attribute}")
+        if risk.score_shape[0] != n:
+            raise ValueError(f"X has {n} rows, but the risk was built from {risk.score_shape[0]} examples")
+        self.risk = risk
+        self.fit_intercept = fit_intercept
+        self.shares_weights = len(risk.score_shape) == 2 and risk.shares_weights
+        if self.shares_weights and not fit_intercept:
+            raise ValueError("fit_intercept must be True for thresholds over shared weights")
+        self._slices: list[slice] | None = None
+        if blocks is not None:
+            if len(risk.score_shape) != 1:
+                raise ValueError(f"blocks need a risk of one score per example, not {risk.score_shape}")
+            self._blocks, self.n_blocks = _check_blocks(blocks, n, n_blocks)
+            self._order = np.argsort(self._blocks, kind="stable")
+            X = X[self._order]
+            bounds = np.searchsorted(self._blocks[self._order], np.arange(self.n_blocks + 1))
+            self._slices = [slice(i, j) for i, j in pairwise(bounds)]
+        elif n_blocks is not None:
+            raise ValueError("n_blocks is given without blocks")
+        else:
+            self.n_blocks = 1 if len(risk.score_shape) == 1 or self.shares_weights else risk.score_shape[1]
+        # csr @ vector is fast, csr.T @ vector a scatter: a transposed copy of its own keeps both gathers
+        self.X = X
+        self._XT = sp.csr_matrix(X.T) if sp.issparse(X) and self._slices is None else X.T
+        self._n_intercepts = (
+            risk.score_shape[1] if self.shares_weights else self.n_blocks if fit_intercept else 0
+        )
+
+    @property
+    def n_weights(self) -> int:
+        """Length of the weight vector."""
+        return self.n_blocks * self.n_features + self._n_intercepts
+
+    def row_blocks(self) -> list[slice]:
+        """Rows of ``X`` scored by each block of weights; all rows where blocks were not given."""
+        return [slice(None)] if self._slices is None else self._slices
+
+    def split(self, w: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Weights as (K, d) and intercepts as (K,), or (0,) without them; views into ``w``."""
+        if w.shape != (self.n_weights,):
+            raise ValueError(f"w must have shape ({self.n_weights},), got {w.shape}")
+        n_coefficients = self.n_blocks * self.n_features
+        return w[:n_coefficients].reshape(self.n_blocks, self.n_features), w[n_coefficients:]
+
+    def scores(self, w: FloatArray) -> FloatArray:
+        """The scores of all examples; linear in ``w``."""
+        coefficients, intercepts = self.split(w)
+        coefficients = coefficients.astype(self.X.dtype, copy=False)
+        if self._slices is not None:
+            sorted_scores = np.empty(self.risk.score_shape)
+            for rows, row_weights in zip(self._slices, coefficients, strict=True):
+                sorted_scores[rows] = self.X[rows] @ row_weights
+            scores = np.empty_like(sorted_scores)
+            scores[self._order] = sorted_scores
+            return scores + intercepts[self._blocks] if self.fit_intercept else scores
+        product = np.asarray(self.X @ coefficients.T, dtype=np.float64)
+        if self.shares_weights:
+            return product - intercepts
+        if self.fit_intercept:
+            product = product + intercepts
+        return product[:, 0] if len(self.risk.score_shape) == 1 else product
+
+    def pull_back(self, gradient: FloatArray) -> FloatArray:
+        """The gradient in the weights that belongs to a gradient in the scores: the adjoint of ``scores``."""
+        w = np.empty(self.n_weights)
+        coefficients, intercepts = self.split(w)
+        if self._slices is not None:
+            sorted_gradient = gradient[self._order].astype(self.X.dtype, copy=False)
+            for k, rows in enumerate(self._slices):
+                coefficients[k] = self.X[rows].T @ sorted_gradient[rows]
+            if self.fit_intercept:
+                intercepts[:] = np.bincount(self._blocks, gradient, minlength=self.n_blocks)
+            return w
+        if self.shares_weights:
+            coefficients[0] = self._XT @ gradient.sum(axis=1).astype(self.X.dtype, copy=False)
+            intercepts[:] = -gradient.sum(axis=0)
+            return w
+        columns = gradient.reshape(gradient.shape[0], -1)
+        coefficients[:] = np.asarray(self._XT @ columns.astype(self.X.dtype, copy=False)).T
+        if self.fit_intercept:
+            intercepts[:] = columns.sum(axis=0)
+        return w
+
+    def __call__(self, w: FloatArray) -> tuple[float, FloatArray]:
+        """Risk and subgradient at the weights ``w``."""
+        value, gradient = self.risk(self.scores(w))
+        return value, self.pull_back(gradient)
+
+
+def _check_blocks(blocks: Any, n: int, n_blocks: int | None) -> tuple[Any, int]:
+    array = np.asarray(blocks)
+    if array.shape != (n,) or not np.issubdtype(array.dtype, np.integer):
+        raise ValueError(f"blocks must hold one integer per row of X ({n}), got {array.dtype} {array.shape}")
+    array = array.astype(np.intp)
+    count = int(array.max()) + 1 if n_blocks is None else n_blocks
+    if array.min() < 0 or array.max() >= count:
+        raise ValueError(f"blocks must lie in 0 … {count - 1}, got {array.min()} to {array.max()}")
+    return array, count
