@@ -62,7 +62,7 @@ def main() -> None:
     for hog in hogs.parts:
         part = dataclasses.replace(table, features=table.features[:, start : start + hog.n_features])
         start += hog.n_features
-        fit = cross_fit(part, photos, "sele", options.alpha, clip=12.0, folds=4, random_state=options.seed)
+        fit = cross_fit(part, photos, "sele", options.alpha, clip=10.0, folds=4, random_state=options.seed)
         mean = (fit.clean + fit.degraded) / 2
         sizes = f"{hog.face_size:9d}  {hog.cell_size:9d}  {hog.chip_size:5d}"
         print(f"{sizes}   {fit.clean:17.1%}  {fit.degraded:8.1%}  {mean:5.1%}")

@@ -1,0 +1,105 @@
+"""facereject demo: the astronaut photo, clean and spoiled, with a decision on each version."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, NamedTuple
+
+import matplotlib.figure
+import numpy as np
+import skimage.data
+import typer
+from rich.console import Console
+from rich.table import Table
+
+from facereject.faces import Face, FaceDetector, FaceRejector, LandmarkPredictor, degrade
+from facereject.faces.images import ImageArray
+
+# kind, severity, seed; severities run from 0 (just noticeable) to 1
+_SPOILED = [
+    ("blur", 0.3, 0),
+    ("noise", 0.5, 0),
+    ("rotation", 0.5, 1),
+    ("occlusion", 0.75, 6),
+    ("low_resolution", 0.9, 2),
+    ("motion", 0.9, 4),
+    ("shadow", 0.9, 1),
+]
+
+
+class _Version(NamedTuple):
+    name: str
+    image: ImageArray
+    center: tuple[float, float]
+    face: Face | None
+
+
+def demo(
+    output: Annotated[Path, typer.Option(help="Folder for the picture.")] = Path("demo-output"),
+    model: Annotated[str, typer.Option(help="Which pretrained model: default or thorough.")] = "default",
+) -> None:
+    """Judge the landmarks of one photograph and of spoiled versions of it."""
+    rejector = FaceRejector.pretrained(model)
+    versions = _versions(rejector)
+    goal = f"{rejector.target.kind} {rejector.target.value:.3g}"
+    table = Table(title=f"scikit-image's astronaut, model {model}, target {goal}")
+    table.add_column("version")
+    for column in ("detector score", "uncertainty", "expected error"):
+        table.add_column(column, justify="right")
+    table.add_column("decision")
+    for version in versions:
+        face = version.face
+        if face is None:
+            table.add_row(version.name, "-", "-", "-", "[red]rejected[/red] (no face found)")
+            continue
+        decision = "[green]accepted[/green]" if face.accepted else "[red]rejected[/red]"
+        values = (f"{face.detector_score:.2f}", f"{face.uncertainty:.2f}", f"{face.expected_nme:.1f} %")
+        table.add_row(version.name, *values, decision)
+    console = Console()
+    console.print(table)
+    console.print("Errors are mean landmark errors in percent of the distance of the outer eye corners.")
+    output.mkdir(parents=True, exist_ok=True)
+    picture = output / "demo.png"
+    _draw(versions, picture)
+    console.print(f"Picture: {picture}")
+
+
+def _versions(rejector: FaceRejector) -> list[_Version]:
+    photo = skimage.data.astronaut()
+    (found,) = FaceDetector().detect(photo)
+    landmarks = LandmarkPredictor()(photo, found.box)
+    pictures = [("clean", photo, landmarks)]
+    for kind, severity, seed in _SPOILED:
+        changed, moved, _ = degrade(photo, landmarks, kind, severity, random_state=seed)
+        pictures.append((f"{kind.replace('_', ' ')} {severity:g}", changed, moved))
+    versions = []
+    for name, image, points in pictures:
+        x, y = points.mean(axis=0)
+        # a spoiled photograph can make the detector see a second face elsewhere
+        near = [
+            f for f in rejector(image) if np.hypot(*np.subtract(f.box.center, (x, y))) < found.box.width / 2
+        ]
+        versions.append(_Version(name, image, (float(x), float(y)), near[0] if near else None))
+    return versions
+
+
+def _draw(versions: list[_Version], path: Path) -> None:
+    reach = 75
+    columns = (len(versions) + 1) // 2
+    figure = matplotlib.figure.Figure(figsize=(2.1 * columns, 5.2), layout="constrained")
+    for axes, version in zip(figure.subplots(2, columns).flat, versions, strict=False):
+        face, (x, y) = version.face, version.center
+        accepted = face is not None and face.accepted
+        color = "#1a9850" if accepted else "#d73027"
+        axes.imshow(version.image)
+        axes.set(xlim=(x - reach, x + reach), ylim=(y + reach, y - reach), xticks=[], yticks=[])
+        verdict = "no face found"
+        if face is not None:
+            axes.scatter(*face.landmarks.T, s=4, color=color)
+            verdict = f"expected error {face.expected_nme:.1f} %"
+        axes.set_title(
+            f"{version.name}\n{'accepted' if accepted else 'rejected'}: {verdict}", fontsize=8, color=color
+        )
+        for spine in axes.spines.values():
+            spine.set(color=color, linewidth=3)
+    figure.savefig(path, dpi=110)

@@ -1,0 +1,88 @@
+"""What a rejector costs beside dlib's own time, at 640x480 with one face: python tools/bench/faces.py
+
+All parts are timed in turn, many times over, in one thread; the medians are compared, so that a busy machine
+slows all of them alike. "bare dlib" is grey conversion, detection and landmarks without this package.
+"""
+
+from __future__ import annotations
+
+import argparse
+import time
+from collections.abc import Callable
+from typing import Any
+
+import cv2
+import dlib
+import numpy as np
+import skimage.data
+
+from facereject.faces import FaceDetector, FaceRejector, default_model_path
+
+
+def medians(calls: dict[str, Callable[[], Any]], rounds: int) -> dict[str, float]:
+    """Median milliseconds of every call, taken in turn."""
+    times: dict[str, list[float]] = {name: [] for name in calls}
+    for call in calls.values():
+        call()
+    for _ in range(rounds):
+        for name, call in calls.items():
+            start = time.perf_counter()
+            call()
+            times[name].append(1e3 * (time.perf_counter() - start))
+    return {name: float(np.median(values)) for name, values in times.items()}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--rounds", type=int, default=100)
+    options = parser.parse_args()
+    cv2.setNumThreads(1)
+    wide = cv2.copyMakeBorder(skimage.data.astronaut(), 0, 0, 64, 64, cv2.BORDER_REFLECT)
+    rgb = np.ascontiguousarray(wide[:480])
+    gray = cv2.cvtColor(rgb, cv2.COLOR_RGB2GRAY)
+    assert rgb.shape == (480, 640, 3)
+
+    # both sides with the same detector threshold: they then find and treat the same faces
+    detector = FaceDetector()
+    rejector = FaceRejector.pretrained(detector=detector)
+    thorough = FaceRejector.pretrained("thorough", detector=detector)
+    (face,) = detector.detect(gray)
+    landmarks = rejector.predictor(gray, face.box)
+    dlib_detector = dlib.get_frontal_face_detector()
+    dlib_predictor = dlib.shape_predictor(str(default_model_path()))
+
+    def bare() -> None:
+        image = cv2.cvtColor(rgb, cv2.COLOR_RGB2GRAY)
+        for box in dlib_detector.run(image, 0, 0.0)[0]:
+            [(point.x, point.y) for point in dlib_predictor(image, box).parts()]
+
+    def features_and_score() -> None:
+        rejector.score(rejector.hog(gray, landmarks)[None])
+
+    def stability() -> None:
+        thorough.stability(gray, face.box, landmarks, thorough.predictor)
+
+    time_of = medians(
+        {
+            "detector": lambda: detector.detect(gray),
+            "predictor": lambda: rejector.predictor(gray, face.box),
+            "features + score": features_and_score,
+            "stability features": stability,
+            "bare dlib": bare,
+            "rejector": lambda: rejector(rgb),
+            "thorough rejector": lambda: thorough(rgb),
+        },
+        options.rounds,
+    )
+    for name, milliseconds in time_of.items():
+        print(f"{name:20s} {milliseconds:8.2f} ms {1e3 / milliseconds:10.1f} per second")
+    extra = time_of["features + score"]
+    both = time_of["detector"] + time_of["predictor"]
+    print(f"features + score / (detector + predictor)  {extra / both:6.1%}   (bar: 4 %)")
+    print(f"features + score / predictor               {extra / time_of['predictor']:6.2f}   (bar: 0.6)")
+    for name in ("rejector", "thorough rejector"):
+        print(f"{name + ' / bare dlib':42s} {time_of[name] / time_of['bare dlib']:6.3f}")
+
+
+if __name__ == "__main__":
+    main()
