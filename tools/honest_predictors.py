@@ -1,0 +1,93 @@
+"""How scores do for predictors that have not seen the photographs: cross-fitted dlib predictors, clean faces.
+
+    python tools/honest_predictors.py ../shared/data/faces/300w --work cache
+
+dlib's published model was trained on 300-W, so its errors there are training errors. Here the photographs are
+cut into folds; a predictor is trained without each fold and used on it. Scores are then cross-fitted over
+photographs on those losses.
+"""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+import os
+from pathlib import Path
+
+import numpy as np
+
+from facereject.faces import (
+    Extractor,
+    FaceDataset,
+    FaceDetector,
+    FaceTable,
+    LandmarkHOG,
+    LandmarkPredictor,
+    LandmarkStability,
+    extract,
+    train_landmark_predictor,
+)
+from facereject.faces.training import ALPHAS, cross_fit, photo_folds
+from facereject.metrics import aurc
+
+
+def out_of_fold_table(samples: FaceDataset, work: Path, folds: int, seed: int, jobs: int | None) -> FaceTable:
+    """Clean rows of all photographs, each by a predictor trained without it."""
+    fold = photo_folds([sample.photo for sample in samples], folds, seed)
+    tables = []
+    for k in range(folds):
+        path = work / f"predictor-{folds}-{seed}-{k}.dat"
+        if not path.is_file():
+            path.parent.mkdir(parents=True, exist_ok=True)
+            others = [sample for sample, f in zip(samples, fold, strict=True) if f != k]
+            train_landmark_predictor(others, path, n_threads=jobs or os.cpu_count(), random_state=seed)
+        held_out = np.flatnonzero(fold == k)
+        detector = FaceDetector(threshold=-1.0)
+        extractor = Extractor(
+            LandmarkPredictor(path), detector, LandmarkHOG(), LandmarkStability(), degradations=0
+        )
+        part = extract([samples[int(i)] for i in held_out], extractor, n_jobs=jobs, cache=work)
+        tables.append(dataclasses.replace(part, sample=held_out[part.sample]))
+    first = tables[0]
+    names = ("features", "losses", "detector_scores", "sample", "variant")
+    joined = {name: np.concatenate([getattr(table, name) for table in tables]) for name in names}
+    kinds = tuple(kind for table in tables for kind in table.kinds)
+    missed = np.sum([table.missed for table in tables], axis=0)
+    return dataclasses.replace(first, **joined, kinds=kinds, missed=missed)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("data", help="folder with annotated photographs (300-W layout)")
+    parser.add_argument("--work", type=Path, required=True, help="folder for predictors and features")
+    parser.add_argument("--predictor-folds", type=int, default=5)
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--jobs", type=int, help="processes; all cores if not given")
+    options = parser.parse_args()
+    samples = FaceDataset.load(options.data)
+    table = out_of_fold_table(samples, options.work, options.predictor_folds, options.seed, options.jobs)
+    photos = [sample.photo for sample in samples]
+    losses = table.losses
+    quantiles = ", ".join(f"{value:.2f}" for value in np.percentile(losses, [50, 95]))
+    print(
+        f"{len(table)} faces, {table.missed[0]} missed; mean error {losses.mean():.2f}, median and 95 %: {quantiles}"
+    )
+    print(
+        f"AuRC detector score {aurc(losses, -table.detector_scores):.3f}, oracle {aurc(losses, losses):.3f}"
+    )
+    for name, score, width in (
+        ("REG", "reg", 2448),
+        ("SELE", "sele", 2448),
+        ("SELE + stability", "sele", 2516),
+    ):
+        part = dataclasses.replace(table, features=np.ascontiguousarray(table.features[:, :width]))
+        for alpha in ALPHAS:
+            # another seed than the predictors' folds: every fold then holds faces of all predictors
+            fit = cross_fit(part, photos, score, alpha, clip=10.0, folds=5, random_state=options.seed + 1)
+            print(
+                f"{name:18s} alpha {alpha:5g}: AuRC {aurc(losses, fit.uncertainty):.3f}, gap closed {fit.clean:.1%}"
+            )
+
+
+if __name__ == "__main__":
+    main()
