@@ -1,0 +1,111 @@
+"""What all learned scores share: checks of the arguments, standardised features, predicted classes."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator
+from sklearn.preprocessing import StandardScaler
+from sklearn.utils.multiclass import type_of_target
+from sklearn.utils.validation import validate_data
+
+from facereject._validation import FloatArray, check_same_length, check_vector
+
+#: Regularisation searched by the ...CV scores: 0 and 1e-6 ... 1e3.
+ALPHAS = (0.0, *(10.0**k for k in range(-6, 4)))
+
+
+class TrainingSet(NamedTuple):
+    """Checked arguments of ``fit``; one row per example."""
+
+    X: NDArray[Any]
+    target: FloatArray
+    predictions: NDArray[Any] | None
+    sample_weight: FloatArray | None
+
+    def rows(self, index: Any) -> TrainingSet:
+        """The examples at ``index``."""
+        predictions = None if self.predictions is None else self.predictions[index]
+        weight = None if self.sample_weight is None else self.sample_weight[index]
+        return TrainingSet(self.X[index], self.target[index], predictions, weight)
+
+
+class BaseScore(BaseEstimator):
+    """An uncertainty score learned from examples: higher = less certain.
+
+    Clones and pickles like any scikit-learn estimator.
+    """
+
+    # what the score is fitted to, as the caller names it
+    _target_name = "losses"
+
+    def _check_fit(self, X: Any, target: Any, predictions: Any, sample_weight: Any) -> TrainingSet:
+        """Checked copies of the arguments; remembers the number and names of the features."""
+        # float32 stays float32: it halves the memory of wide features
+        X = validate_data(self, X, dtype=[np.float64, np.float32])
+        target = check_vector(target, self._target_name, non_negative=True)
+        check_same_length(X=X, **{self._target_name: target})
+        if predictions is not None:
+            predictions = check_predictions(predictions, len(X))
+        if sample_weight is not None:
+            sample_weight = check_vector(sample_weight, "sample_weight", non_negative=True)
+            check_same_length(X=X, sample_weight=sample_weight)
+            if not sample_weight.any():
+                raise ValueError("sample_weight must not be zero for every example")
+        return TrainingSet(X, target, predictions, sample_weight)
+
+    def _check_predict(
+        self, X: Any, predictions: Any, classes: NDArray[Any] | None
+    ) -> tuple[NDArray[Any], NDArray[np.intp] | None]:
+        """Features, and the position of each prediction in ``classes``: −1 for a class never seen."""
+        X = validate_data(self, X, dtype=[np.float64, np.float32], reset=False)
+        if classes is None:
+            if predictions is not None:
+                raise ValueError("predictions were not given to fit: leave them out, or fit with them")
+            return X, None
+        if predictions is None:
+            raise ValueError("predictions are needed: this score was fitted with them")
+        return X, locate_classes(check_predictions(predictions, len(X)), classes)
+
+
+class Standardizer(NamedTuple):
+    """x -> (x − mean) / scale per column; constant columns have scale 1."""
+
+    mean: FloatArray
+    scale: FloatArray
+
+    @classmethod
+    def of(cls, X: NDArray[Any], sample_weight: FloatArray | None = None) -> Standardizer:
+        """Mean and standard deviation (divisor n) of each column."""
+        scaler = StandardScaler().fit(X, sample_weight=sample_weight)
+        return cls(np.asarray(scaler.mean_, np.float64), np.asarray(scaler.scale_, np.float64))
+
+    def __call__(self, X: NDArray[Any]) -> NDArray[Any]:
+        standardised = X - self.mean.astype(X.dtype)
+        standardised /= self.scale.astype(X.dtype)
+        return standardised
+
+
+def check_predictions(predictions: Any, n: int) -> NDArray[Any]:
+    """Predicted classes, one per example: integers, strings or booleans."""
+    array = np.asarray(predictions)
+    if array.shape != (n,):
+        raise ValueError(f"predictions must hold one class per row of X ({n}), got shape {array.shape}")
+    if array.dtype.kind == "f" and not np.isfinite(array).all():
+        position = int(np.flatnonzero(~np.isfinite(array))[0])
+        raise ValueError(f"predictions must be finite, but predictions[{position}] is {array[position]}")
+    if type_of_target(array, input_name="predictions") == "continuous":
+        raise ValueError(
+            "predictions must be classes, but they hold fractions: leave them out for a regressor, "
+            "or append them to X as a feature"
+        )
+    return array
+
+
+def locate_classes(predictions: NDArray[Any], classes: NDArray[Any]) -> NDArray[np.intp]:
+    """Position of each prediction in the sorted ``classes``; −1 where it is not among them."""
+    position = np.searchsorted(classes, predictions)
+    position = np.minimum(position, len(classes) - 1)
+    return np.where(classes[position] == predictions, position, -1).astype(np.intp)

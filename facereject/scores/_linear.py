@@ -1,0 +1,180 @@
+"""Linear scores ⟨w_k, x⟩ + b_k, k the predicted class, and the choice of alpha by validation AuRC."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.model_selection import KFold, check_cv
+from sklearn.utils.validation import check_is_fitted
+
+from facereject._validation import FloatArray, check_same_length, check_vector
+from facereject.metrics import aurc
+from facereject.scores._base import BaseScore, Standardizer, TrainingSet, check_predictions, locate_classes
+
+
+class Solution(NamedTuple):
+    """Weights (K, d) on standardised features and intercepts (K,), and how they were found."""
+
+    coef: FloatArray
+    intercept: FloatArray
+    n_iter: int = 0
+    gap: float = 0.0
+
+
+class LinearModel(NamedTuple):
+    """A fitted linear score with its standardisation."""
+
+    standardizer: Standardizer
+    classes: NDArray[Any] | None
+    solution: Solution
+    unseen: float
+
+    def __call__(self, X: NDArray[Any], position: NDArray[np.intp] | None) -> FloatArray:
+        """s(x) = ⟨w_k, (x − mean)/scale⟩ + b_k, k = ``position``; ``unseen`` where k is −1."""
+        Z = self.standardizer(X)
+        coef, intercept = self.solution.coef, self.solution.intercept
+        if position is None:
+            return np.asarray(Z @ coef[0].astype(Z.dtype), np.float64) + intercept[0]
+        scores = np.full(len(Z), self.unseen)
+        for k in np.unique(position[position >= 0]):
+            rows = position == k
+            scores[rows] = Z[rows] @ coef[k].astype(Z.dtype) + intercept[k]
+        return scores
+
+
+class LinearScore(BaseScore):
+    """Base of the scores that minimise alpha/2 ‖θ‖² + mean risk over θ = (w_1, b_1, …, w_K, b_K).
+
+    A subclass implements ``_path``. Attributes after ``fit``:
+
+    coef_ : ndarray of shape (K, d), ``intercept_`` : ndarray of shape (K,)
+        Weights on the standardised features; K = 1 without predictions.
+    classes_ : ndarray of shape (K,) or None
+    mean_, scale_ : ndarrays of shape (d,)
+    unseen_uncertainty_ : float
+        Uncertainty of a predicted class that training never saw.
+    """
+
+    # −1 where the target grows with certainty
+    _sign = 1.0
+
+    def _path(
+        self,
+        Z: NDArray[Any],
+        target: FloatArray,
+        blocks: NDArray[np.intp] | None,
+        n_blocks: int,
+        sample_weight: FloatArray | None,
+        alphas: Sequence[float],
+    ) -> list[Solution]:
+        """Minimisers for each alpha, on standardised features ``Z``."""
+        raise NotImplementedError
+
+    def _models(self, data: TrainingSet, alphas: Sequence[float]) -> list[LinearModel]:
+        """One fitted model per alpha."""
+        for alpha in alphas:
+            if not (np.isfinite(alpha) and alpha >= 0):
+                raise ValueError(f"alpha must be finite and not negative, got {alpha}")
+        standardizer = Standardizer.of(data.X, data.sample_weight)
+        classes = blocks = None
+        if data.predictions is not None:
+            classes, blocks = np.unique(data.predictions, return_inverse=True)
+        n_blocks = 1 if classes is None else len(classes)
+        path = self._path(standardizer(data.X), data.target, blocks, n_blocks, data.sample_weight, alphas)
+        models = []
+        for solution in path:
+            signed = solution._replace(
+                coef=self._sign * solution.coef, intercept=self._sign * solution.intercept
+            )
+            model = LinearModel(standardizer, classes, signed, np.nan)
+            models.append(model._replace(unseen=float(model(data.X, blocks).max())))
+        return models
+
+    def _adopt(self, model: LinearModel) -> None:
+        self._model = model
+        self.mean_, self.scale_ = model.standardizer
+        self.classes_ = model.classes
+        self.coef_, self.intercept_, self.n_iter_, self.gap_ = model.solution
+        self.unseen_uncertainty_ = model.unseen
+
+    def predict(self, X: Any, predictions: Any = None) -> FloatArray:
+        """Uncertainty of the prediction at each row of X; higher = less certain.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, d)
+        predictions : array-like of shape (n,), optional
+            Predicted classes; needed exactly when ``fit`` had them. A class that training never saw gets the
+            highest uncertainty of the training examples: nothing is known about it.
+
+        Returns
+        -------
+        ndarray of shape (n,)
+        """
+        check_is_fitted(self)
+        X, position = self._check_predict(X, predictions, self.classes_)
+        return self._model(X, position)
+
+
+class LinearScoreCV(LinearScore):
+    """Base of the scores that pick alpha by validation AuRC: on a given set, or by folds.
+
+    A subclass has the parameters ``alphas``, ``cv`` and ``random_state``.
+    """
+
+    alphas: Any
+    cv: Any
+    random_state: Any
+
+    def _select(self, data: TrainingSet, losses: FloatArray | None, validation: Any) -> None:
+        """Set ``alphas_``, ``validation_aurc_`` and ``alpha_``, and adopt the model of the best alpha."""
+        self.alphas_ = check_vector(self.alphas, "alphas", non_negative=True)
+        alphas = self.alphas_.tolist()
+        if validation is not None:
+            models = self._models(data, alphas)
+            areas = _areas(models, *check_validation(self, validation, data.predictions is not None))
+        else:
+            assert losses is not None
+            folds = self.cv
+            if not hasattr(folds, "split") and np.ndim(folds) == 0:
+                folds = KFold(folds, shuffle=True, random_state=self.random_state)
+            areas_of_folds = []
+            for train, held_out in check_cv(folds).split(data.X):
+                models = self._models(data.rows(train), alphas)
+                held = data.rows(held_out)
+                areas_of_folds.append(_areas(models, held.X, losses[held_out], held.predictions))
+            areas = np.mean(areas_of_folds, axis=0)
+        self.validation_aurc_ = areas
+        # of equally good values the largest: the simplest score
+        best = max(np.flatnonzero(areas == areas.min()), key=lambda i: self.alphas_[i])
+        self.alpha_ = float(self.alphas_[best])
+        self._adopt(models[best] if validation is not None else self._models(data, [self.alpha_])[0])
+
+
+def _areas(
+    models: list[LinearModel], X: NDArray[Any], losses: FloatArray, predictions: NDArray[Any] | None
+) -> FloatArray:
+    """AuRC of each model."""
+    areas = []
+    for model in models:
+        position = None
+        if predictions is not None and model.classes is not None:
+            position = locate_classes(predictions, model.classes)
+        areas.append(aurc(losses, model(X, position)))
+    return np.array(areas)
+
+
+def check_validation(
+    score: BaseScore, validation: Any, with_predictions: bool
+) -> tuple[NDArray[Any], FloatArray, NDArray[Any] | None]:
+    """The tuple (X, losses) or (X, losses, predictions) given as ``validation``."""
+    expected = "(X, losses, predictions)" if with_predictions else "(X, losses)"
+    if not isinstance(validation, (tuple, list)) or len(validation) != 2 + with_predictions:
+        raise ValueError(f"validation must be a tuple {expected}, as in the other arguments of fit")
+    X, _ = score._check_predict(validation[0], None, None)
+    losses = check_vector(validation[1], "losses of validation", non_negative=True)
+    check_same_length(**{"X of validation": X, "losses of validation": losses})
+    return X, losses, check_predictions(validation[2], len(X)) if with_predictions else None
