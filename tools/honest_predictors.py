@@ -68,10 +68,9 @@ def main() -> None:
     table = out_of_fold_table(samples, options.work, options.predictor_folds, options.seed, options.jobs)
     photos = [sample.photo for sample in samples]
     losses = table.losses
-    quantiles = ", ".join(f"{value:.2f}" for value in np.percentile(losses, [50, 95]))
-    print(
-        f"{len(table)} faces, {table.missed[0]} missed; mean error {losses.mean():.2f}, median and 95 %: {quantiles}"
-    )
+    median, high = np.percentile(losses, [50, 95])
+    print(f"{len(table)} faces, {table.missed[0]} missed by the detector")
+    print(f"error: mean {losses.mean():.2f} %, median {median:.2f} %, 95th percentile {high:.2f} %")
     print(
         f"AuRC detector score {aurc(losses, -table.detector_scores):.3f}, oracle {aurc(losses, losses):.3f}"
     )
@@ -84,9 +83,8 @@ def main() -> None:
         for alpha in ALPHAS:
             # another seed than the predictors' folds: every fold then holds faces of all predictors
             fit = cross_fit(part, photos, score, alpha, clip=10.0, folds=5, random_state=options.seed + 1)
-            print(
-                f"{name:18s} alpha {alpha:5g}: AuRC {aurc(losses, fit.uncertainty):.3f}, gap closed {fit.clean:.1%}"
-            )
+            area = aurc(losses, fit.uncertainty)
+            print(f"{name:18s} alpha {alpha:5g}: AuRC {area:.3f}, gap closed {fit.clean:.1%}")
 
 
 if __name__ == "__main__":

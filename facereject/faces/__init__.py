@@ -13,6 +13,7 @@ from .landmark_training import train_landmark_predictor
 from .landmarks import LandmarkModelError, LandmarkPredictor, default_model_path
 from .rejector import Face, FaceRejector, PredictorMismatchWarning
 from .stability import LandmarkStability
+from .training import train_face_rejector
 
 __all__ = [
     "DEGRADATIONS",
@@ -46,5 +47,6 @@ __all__ = [
     "load_rgb",
     "match_face",
     "random_degradation",
+    "train_face_rejector",
     "train_landmark_predictor",
 ]
