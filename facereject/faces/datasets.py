@@ -35,7 +35,8 @@ class Problem(NamedTuple):
     reason: str
 
 
-@dataclass(frozen=True)
+# arrays have no truth value, so a generated == would raise
+@dataclass(frozen=True, eq=False)
 class FaceSample:
     """One annotated face: image file, true landmarks (68, 2) in 0-based pixels, name of the photograph.
 

@@ -50,7 +50,8 @@ class GroupResult:
     expected_error: float
 
 
-@dataclass(frozen=True)
+# arrays have no truth value, so a generated == would raise
+@dataclass(frozen=True, eq=False)
 class FaceEvaluation:
     """Results on clean and on degraded photographs, with the rows they came from."""
 

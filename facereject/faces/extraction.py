@@ -33,7 +33,8 @@ _PROTOCOL = 1
 _JITTERED = 0.15
 
 
-@dataclass(frozen=True)
+# arrays have no truth value, so a generated == would raise
+@dataclass(frozen=True, eq=False)
 class FaceTable:
     """Features and losses of detected faces, one row per picture.
 

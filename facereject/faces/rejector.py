@@ -36,7 +36,8 @@ class PredictorMismatchWarning(UserWarning):
     """The model was trained for another landmark predictor: its expected errors may be off."""
 
 
-@dataclass(frozen=True)
+# arrays have no truth value, so a generated == would raise
+@dataclass(frozen=True, eq=False)
 class Face:
     """One face and whether its landmarks can be trusted.
 

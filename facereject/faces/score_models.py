@@ -27,7 +27,8 @@ class ScoreModel(Protocol):
     def arrays(self) -> dict[str, NDArray[Any]]: ...
 
 
-@dataclass(frozen=True)
+# arrays have no truth value, so a generated == would raise
+@dataclass(frozen=True, eq=False)
 class LinearScore:
     """uncertainty = <coef, features> + intercept. Standardisation is folded into both."""
 
@@ -54,7 +55,8 @@ class LinearScore:
         return cls(arrays["coef"], float(arrays["intercept"][0]))
 
 
-@dataclass(frozen=True)
+# arrays have no truth value, so a generated == would raise
+@dataclass(frozen=True, eq=False)
 class TreeScore:
     """Sum of regression trees, all in one table of nodes.
 

@@ -32,7 +32,8 @@ ALPHAS = (0.03, 0.1, 0.3, 1.0, 3.0)
 _TOLERANCE = 1e-4
 
 
-@dataclass(frozen=True)
+# arrays have no truth value, so a generated == would raise
+@dataclass(frozen=True, eq=False)
 class CrossFit:
     """Out-of-fold uncertainties of one regularisation, and the share of the gap they close."""
 
