@@ -61,7 +61,11 @@ class SELE:
         return total.value, total.gradient
 
     def with_curvature(self, scores: FloatArray) -> tuple[float, FloatArray, FloatArray]:
-        """Value, gradient and the diagonal of the Hessian; what second-order boosting needs."""
+        """Value, gradient and curvature of each score: what second-order boosting needs.
+
+        The curvature Σᵢ ℓᵢ σ'(s_k − sᵢ) + ℓ_k Σⱼ σ'(sⱼ − s_k), over n², counts the pair of an example with
+        itself. That adds ℓ_k/(2n²) to the diagonal of the Hessian and keeps it positive where ℓ_k is.
+        """
         if self._chunks is not None:
             raise ValueError("with_curvature is computed over all pairs: leave chunk_size out")
         total = pair_sum(self._check(scores), self.losses, self.weights, curvature=True)
