@@ -1,6 +1,34 @@
-"""Uncertainty scores s(x): higher = less certain."""
+"""Uncertainty scores s(x): higher = less certain.
 
+Learned: ``SELEScore``, ``RegressionScore``, ``TrueClassProbabilityScore``, linear, whose ...CV variants pick
+alpha; ``BoostedSELEScore``, ``BoostedRegressionScore``, sums of trees. Read from a predictor: ``PlugInRisk``,
+``MaxClassProbability``, ``MarginScore``, ``GapScore``. ``cross_fit`` trains a predictor and its score on the
+same examples.
+"""
+
+from facereject.scores._boosting import LightGBMNotAvailableError
+from facereject.scores.boosted import BoostedRegressionScore, BoostedSELEScore
+from facereject.scores.cross_fitting import CrossFit, cross_fit
+from facereject.scores.margin import GapScore, MarginScore
+from facereject.scores.plugin import MaxClassProbability, PlugInRisk
 from facereject.scores.regression import RegressionScore, RegressionScoreCV
 from facereject.scores.sele import SELEScore, SELEScoreCV
+from facereject.scores.tcp import TrueClassProbabilityScore, TrueClassProbabilityScoreCV
 
-__all__ = ["RegressionScore", "RegressionScoreCV", "SELEScore", "SELEScoreCV"]
+__all__ = [
+    "BoostedRegressionScore",
+    "BoostedSELEScore",
+    "CrossFit",
+    "GapScore",
+    "LightGBMNotAvailableError",
+    "MarginScore",
+    "MaxClassProbability",
+    "PlugInRisk",
+    "RegressionScore",
+    "RegressionScoreCV",
+    "SELEScore",
+    "SELEScoreCV",
+    "TrueClassProbabilityScore",
+    "TrueClassProbabilityScoreCV",
+    "cross_fit",
+]

@@ -36,17 +36,25 @@ class BaseScore(BaseEstimator):
     """An uncertainty score learned from examples: higher = less certain.
 
     Clones and pickles like any scikit-learn estimator.
+
+    Attributes
+    ----------
+    target : str
+        What the score is fitted to: "losses" or "true_class_probability".
+    response : str or None
+        What it reads from the predictor besides the predictions: None, "predict_proba",
+        "decision_function", or "auto" (the first of the two that there is).
     """
 
-    # what the score is fitted to, as the caller names it
-    _target_name = "losses"
+    target: str = "losses"
+    response: str | None = None
 
     def _check_fit(self, X: Any, target: Any, predictions: Any, sample_weight: Any) -> TrainingSet:
         """Checked copies of the arguments; remembers the number and names of the features."""
         # float32 stays float32: it halves the memory of wide features
         X = validate_data(self, X, dtype=[np.float64, np.float32])
-        target = check_vector(target, self._target_name, non_negative=True)
-        check_same_length(X=X, **{self._target_name: target})
+        target = check_vector(target, self.target, non_negative=True)
+        check_same_length(X=X, **{self.target: target})
         if predictions is not None:
             predictions = check_predictions(predictions, len(X))
         if sample_weight is not None:

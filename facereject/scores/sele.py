@@ -42,8 +42,8 @@ class _SELEPath(LinearScore):
 def _first_step(objective: LinearObjective, alpha: float) -> FloatArray:
     """One gradient step from zero, by 1/(alpha + a bound on the mean curvature).
 
-    For large alpha this is the minimiser. Zero, which scores all examples alike, is then within ``tol`` of the
-    optimum too, and a solver started there would stop at it: every example tied.
+    For large alpha this is the minimiser. Zero, which scores all examples alike, is then within ``tol`` of
+    the optimum too, and a solver started there would stop at it: every example tied.
     """
     _, gradient = objective(np.zeros(objective.n_weights))
     # ψ'' ≤ mean ‖xᵢ − xⱼ‖²/4 = d/2 for standardised features and losses of mean 1

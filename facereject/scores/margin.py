@@ -1,0 +1,101 @@
+"""Margin scores: how far a decision is from being another one."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from sklearn.pipeline import Pipeline
+
+from facereject._validation import FloatArray
+from facereject.scores._predictor import PredictorScore, check_outputs, read_outputs
+
+
+class MarginScore(PredictorScore):
+    """Negated decision value, the baseline of the paper for support vector machines.
+
+    ========================  ==========================================  =======================
+    predictor                 what is read                                uncertainty
+    ========================  ==========================================  =======================
+    two classes               ``decision_function``: f(x), shape (n,)     −|f(x)|
+    several classes           ``decision_function``: f_y(x), (n, K)       −max_y f_y(x)
+    ordinal (``OrdinalSVM``)  ``threshold_distances``: ⟨w, x⟩ − b_y       −min_y |⟨w, x⟩ − b_y|
+    ========================  ==========================================  =======================
+
+    Parameters
+    ----------
+    predictor : fitted predictor, optional
+        A pipeline is judged by its last step.
+    """
+
+    response = "decision_function"
+
+    def __init__(self, predictor: Any = None):
+        self.predictor = predictor
+
+    def from_outputs(self, decision_values: Any, predictions: Any = None) -> FloatArray:
+        """Uncertainty from decision values of shape (n,) or (n, K); ``predictions`` are not used."""
+        values = check_outputs(decision_values, "decision_values")
+        return -(np.abs(values) if values.ndim == 1 else values.max(axis=1))
+
+    def from_threshold_distances(self, distances: Any) -> FloatArray:
+        """Uncertainty from the distances to the thresholds of an ordinal predictor, shape (n, K − 1)."""
+        values = np.abs(check_outputs(distances, "distances"))
+        return -(values if values.ndim == 1 else values.min(axis=1))
+
+    def _outputs(self, X: Any) -> FloatArray:
+        last, X_last = self.predictor, X
+        if isinstance(last, Pipeline):
+            last, X_last = last[-1], last[:-1].transform(X)
+        if hasattr(last, "threshold_distances"):
+            # in the place of one decision value: −min |distance| is what from_outputs makes of it
+            return -self.from_threshold_distances(last.threshold_distances(X_last))
+        outputs = read_outputs(self.predictor, X, self.response)
+        check_one_value_per_class(self.predictor, outputs)
+        return outputs
+
+
+class GapScore(PredictorScore):
+    """Negated gap between the two best classes: −(top − runner-up).
+
+    For decision values f(x) of two classes the gap is |f(x)|.
+
+    Parameters
+    ----------
+    predictor : fitted classifier, optional
+    response : {"auto", "predict_proba", "decision_function"}
+        What the gap is taken of; "auto" means predict_proba where there is one.
+    """
+
+    def __init__(self, predictor: Any = None, response: str = "auto"):
+        self.predictor = predictor
+        self.response = response
+
+    def from_outputs(self, outputs: Any, predictions: Any = None) -> FloatArray:
+        """Uncertainty from probabilities or decision values, shape (n, K), or (n,) for two classes.
+
+        ``predictions`` are not used.
+        """
+        values = check_outputs(outputs, "outputs")
+        return -(np.abs(values) if values.ndim == 1 else top_and_gap(values)[1])
+
+    def _outputs(self, X: Any) -> FloatArray:
+        outputs = read_outputs(self.predictor, X, self.response)
+        check_one_value_per_class(self.predictor, outputs)
+        return outputs
+
+
+def top_and_gap(values: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Largest value of each row, and by how much it exceeds the second largest."""
+    ordered = np.partition(values, values.shape[1] - 2, axis=1)
+    return ordered[:, -1], ordered[:, -1] - ordered[:, -2]
+
+
+def check_one_value_per_class(predictor: Any, outputs: FloatArray) -> None:
+    """Refuse one-versus-one decision values, whose maximum says nothing about the prediction."""
+    classes = getattr(predictor, "classes_", None)
+    if classes is not None and outputs.ndim == 2 and outputs.shape[1] not in (1, len(classes)):
+        raise ValueError(
+            f"{type(predictor).__name__} gives {outputs.shape[1]} decision values for {len(classes)} "
+            "classes: ask it for one per class, for instance decision_function_shape='ovr'"
+        )

@@ -1,0 +1,116 @@
+"""True class probability score: a linear estimate of p̂(y|x) at the true class y, negated."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from facereject._validation import check_same_length, check_vector
+from facereject.scores._base import ALPHAS, TrainingSet
+from facereject.scores._linear import LinearScoreCV
+from facereject.scores.regression import RidgePath
+
+
+class _TrueClassPath(RidgePath):
+    """Ridge regression of a probability that grows with certainty."""
+
+    target = "true_class_probability"
+    _sign = -1.0
+
+    def _check_fit(self, X: Any, target: Any, predictions: Any, sample_weight: Any) -> TrainingSet:
+        data = super()._check_fit(X, target, predictions, sample_weight)
+        if data.target.max() > 1.0:
+            raise ValueError(f"{self.target} must lie in [0, 1], got {data.target.max()}")
+        return data
+
+
+class TrueClassProbabilityScore(_TrueClassPath):
+    """Linear score that estimates the probability given to the true class (TCP in the paper).
+
+        alpha/2 ‖θ‖² + 1/n Σᵢ (p̂(yᵢ|xᵢ) − t(xᵢ))²,     uncertainty s(x) = −t(x)
+        t(x) = ⟨w_k, x⟩ + b_k,  k the predicted class (one block for all without predictions)
+
+    ``coef_`` and ``intercept_`` are those of s, hence the negated ones of the regression.
+
+    Parameters
+    ----------
+    alpha : float
+        Regularisation ≥ 0, of weights and biases alike, on standardised features.
+
+    Attributes
+    ----------
+    coef_, intercept_, classes_, mean_, scale_, unseen_uncertainty_
+        See ``LinearScore``.
+    """
+
+    def __init__(self, alpha: float = 1e-3):
+        self.alpha = alpha
+
+    def fit(
+        self, X: Any, true_class_probability: Any, predictions: Any = None, sample_weight: Any = None
+    ) -> TrueClassProbabilityScore:
+        """Learn the score.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, d)
+        true_class_probability : array-like of shape (n,)
+            What the predictor's predict_proba gives to the true class of each example.
+        predictions, sample_weight
+            As in ``SELEScore.fit``.
+        """
+        data = self._check_fit(X, true_class_probability, predictions, sample_weight)
+        self._adopt(self._models(data, [self.alpha])[0])
+        return self
+
+
+class TrueClassProbabilityScoreCV(_TrueClassPath, LinearScoreCV):
+    """``TrueClassProbabilityScore`` with alpha picked by validation AuRC.
+
+    Parameters
+    ----------
+    alphas, cv, random_state
+        As in ``SELEScoreCV``.
+
+    Attributes
+    ----------
+    alpha_, alphas_, validation_aurc_
+        As in ``SELEScoreCV``.
+    coef_, intercept_, classes_, mean_, scale_, unseen_uncertainty_
+        As in ``TrueClassProbabilityScore``.
+    """
+
+    def __init__(self, alphas: Sequence[float] = ALPHAS, *, cv: Any = 5, random_state: Any = 0):
+        self.alphas = alphas
+        self.cv = cv
+        self.random_state = random_state
+
+    def fit(
+        self,
+        X: Any,
+        true_class_probability: Any,
+        predictions: Any = None,
+        sample_weight: Any = None,
+        *,
+        losses: Any = None,
+        validation: Any = None,
+    ) -> TrueClassProbabilityScoreCV:
+        """Learn the score and its regularisation.
+
+        Parameters
+        ----------
+        X, true_class_probability, predictions, sample_weight
+            As in ``TrueClassProbabilityScore.fit``.
+        losses : array-like of shape (n,)
+            Losses of the training examples; needed without ``validation``, since AuRC is about losses.
+        validation : tuple (X, losses) or (X, losses, predictions), optional
+            As in ``SELEScoreCV.fit``.
+        """
+        data = self._check_fit(X, true_class_probability, predictions, sample_weight)
+        if validation is None and losses is None:
+            raise ValueError("alpha is picked by AuRC, which needs losses: pass losses or validation")
+        if losses is not None:
+            losses = check_vector(losses, "losses", non_negative=True)
+            check_same_length(X=data.X, losses=losses)
+        self._select(data, losses, validation)
+        return self
