@@ -252,7 +252,7 @@ class _Run:
         value, score_gradient = self._risk(scores)
         self.best = self._land(start, scores, value, score_gradient)
         # where F falls to zero no relative gap is ever reached: differences this small count as none
-        self._negligible = 1e-12 * abs(self.best.fun)
+        self._negligible = max(1e-12 * abs(self.best.fun), 1e-290)
 
     def until(
         self, max_iter: int, callback: Callable[[Progress], Any] | None, time_limit: float | None
@@ -292,7 +292,7 @@ class _Run:
             self.dual = max(self.dual, bound)
         else:
             radius = max(1.0, float(np.linalg.norm(self.best.w)))
-            rho = max(self.tol * abs(fun), self._negligible, 1e-300) / radius**2
+            rho = max(self.tol * abs(fun), self._negligible) / radius**2
             bound, target = self.bundle.bound(rho, self.best.w)
             self.dual = bound - 0.5 * rho * radius**2
         if self.dual - fun > _ROUNDING * max(abs(fun), abs(self.dual)):

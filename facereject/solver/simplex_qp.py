@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from facereject._validation import FloatArray
 
-# Relative to the largest diagonal entry: makes dependent cuts solvable, changes the optimum by as little.
+# Relative to the largest diagonal entry of the reduced matrix: makes affinely dependent cuts solvable.
 _RIDGE = 1e-13
 
 
@@ -30,7 +30,7 @@ def solve_simplex_qp(
     alpha : array of shape (k,), optional
         A feasible point to start from; by default the best vertex.
     tol : float
-        Stop when no coordinate can lower the objective at a rate above ``tol`` times its scale.
+        Stop when no coordinate can lower the objective at a rate above ``tol`` times the size of its terms.
     max_iter : int
         Changes of the active set; the best feasible point so far is returned if they run out.
 
@@ -39,17 +39,16 @@ def solve_simplex_qp(
     alpha : array of shape (k,)
     """
     diagonal = Q.diagonal()
-    ridge = _RIDGE * float(diagonal.max(initial=0.0))
+    rounding = np.finfo(float).eps * float(diagonal.max())
     if alpha is None:
         alpha = np.zeros(q.size)
         alpha[np.argmin(0.5 * diagonal - q)] = 1.0
     else:
         alpha = alpha.copy()
-    scale = float(np.abs(diagonal).max() + np.abs(q).max())
     active = alpha > 0
     for _ in range(max_iter):
         support = np.flatnonzero(active)
-        target, level = _solve_on(Q, q, support, ridge)
+        target = _solve_on(Q, q, support, int(alpha[support].argmax()))
         step = target - alpha[support]
         shrinking = step < 0
         reach = np.full(support.size, np.inf)
@@ -61,29 +60,37 @@ def solve_simplex_qp(
             active[support[blocking]] = False
             continue
         alpha[support] = target
-        slope = Q[:, support] @ target - q - level
+        pull = Q[:, support] @ target
+        quadratic, linear = float(target @ pull[support]), float(target @ q[support])
+        slope = pull - q - (quadratic - linear)  # how fast the objective changes towards each vertex
         slope[support] = 0.0
         entering = int(slope.argmin())
-        if slope[entering] >= -tol * scale:
+        if slope[entering] >= -(tol * (quadratic + abs(linear)) + rounding):
             break
         active[entering] = True
     alpha = np.maximum(alpha, 0.0)
     return alpha / alpha.sum()
 
 
-def _solve_on(
-    Q: FloatArray, q: FloatArray, support: NDArray[np.intp], ridge: float
-) -> tuple[FloatArray, float]:
-    """Minimise over Σα = 1 alone on the support; returns α and the common slope."""
+def _solve_on(Q: FloatArray, q: FloatArray, support: NDArray[np.intp], base: int) -> FloatArray:
+    """Minimise over Σα = 1 alone on the support.
+
+    Σα = 1 is eliminated through α[base] = 1 − Σ others. The reduced matrix is regular for affinely
+    independent cuts, where Q itself is singular as soon as there are more cuts than weights.
+    """
+    if support.size == 1:
+        return np.ones(1)
+    others = np.delete(np.arange(support.size), base)
     block = Q[np.ix_(support, support)]
-    block.flat[:: support.size + 1] += ridge if ridge > 0 else 1.0
-    right = np.stack([q[support], np.ones(support.size)], axis=1)
+    corner = block[base, base]
+    row = block[base, others]
+    reduced = block[np.ix_(others, others)] - row[:, None] - row[None, :] + corner
+    ridge = max(_RIDGE * reduced.diagonal().max(), 4 * np.finfo(float).eps * block.diagonal().max())
+    reduced.flat[:: others.size + 1] += ridge or 1.0
+    right = (q[support[others]] - q[support[base]]) - (row - corner)
     try:
-        factor = scipy.linalg.cho_factor(block, lower=True, check_finite=False, overwrite_a=True)
-        free, ones = scipy.linalg.cho_solve(factor, right, check_finite=False).T
+        factor = scipy.linalg.cho_factor(reduced, lower=True, check_finite=False)
+        free = scipy.linalg.cho_solve(factor, right, check_finite=False)
     except np.linalg.LinAlgError:
-        block = Q[np.ix_(support, support)]
-        free, ones = np.linalg.lstsq(block, right, rcond=None)[0].T
-    level = (free.sum() - 1.0) / ones.sum()
-    # the slope of ½αᵀQα − qᵀα is −level on the support
-    return free - level * ones, -level
+        free = np.linalg.lstsq(reduced, right, rcond=None)[0]
+    return np.insert(free, base, 1.0 - free.sum())

@@ -1,0 +1,325 @@
+"""The bundle method against L-BFGS and exact QPs, and its certificate against random points."""
+
+from __future__ import annotations
+
+import doctest
+
+import clarabel
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.optimize import minimize
+from sklearn.exceptions import ConvergenceWarning
+
+import facereject.solver.bundle
+from facereject.risks import SELE, BinaryHinge, CrossEntropy, MulticlassHinge, OrdinalHinge, SquaredError
+from facereject.solver import (
+    Bundle,
+    LinearObjective,
+    NonFiniteRiskError,
+    SubgradientError,
+    bundle_minimize,
+    bundle_path,
+)
+
+N, D, K = 60, 4, 3
+_rng = np.random.default_rng(0)
+X = _rng.normal(size=(N, D)) @ _rng.normal(size=(D, D))
+LABELS = np.argmax(X[:, :K] + _rng.normal(size=(N, K)), axis=1)
+BINARY = (X[:, 0] + _rng.normal(size=N) > 0).astype(int)
+LOSSES = np.abs(X[:, 0] + _rng.normal(size=N))
+
+SMOOTH = {
+    "sele": LinearObjective(X, SELE(LOSSES)),
+    "sele in blocks": LinearObjective(X, SELE(LOSSES), blocks=LABELS),
+    "cross-entropy": LinearObjective(X, CrossEntropy(LABELS, K)),
+    "squared error": LinearObjective(X, SquaredError(LOSSES)),
+    "sparse": LinearObjective(sp.csr_array(X), SELE(LOSSES)),
+}
+HINGES = {
+    "binary hinge": LinearObjective(X, BinaryHinge(BINARY)),
+    "multi-class hinge": LinearObjective(X, MulticlassHinge(LABELS, K)),
+    "ordinal hinge": LinearObjective(X, OrdinalHinge(LABELS, K)),
+}
+EVERY = SMOOTH | HINGES
+
+
+def hinge_optimum(name, C):
+    """The same problem as an explicit QP with one slack per term of the risk, solved by an interior point."""
+    objective = HINGES[name]
+    n_weights = objective.n_weights
+    rows, margins, slack_of_row, weight_of_slack = [], [], [], []
+
+    def score_row(i, k):
+        """Score k of example i as a linear function of the weights."""
+        gradient = np.zeros(objective.risk.score_shape)
+        gradient[(i, k) if gradient.ndim == 2 else i] = 1.0
+        return objective.pull_back(gradient)
+
+    for i in range(N):
+        if name == "multi-class hinge":
+            weight_of_slack.append(1 / N)
+            for k in range(K):
+                if k != LABELS[i]:
+                    rows.append(score_row(i, k) - score_row(i, LABELS[i]))
+                    margins.append(1.0)
+                    slack_of_row.append(len(weight_of_slack) - 1)
+            continue
+        for k in range(K - 1 if name == "ordinal hinge" else 1):
+            positive = k < LABELS[i] if name == "ordinal hinge" else BINARY[i] == 1
+            rows.append(score_row(i, k) * (-1 if positive else 1))
+            margins.append(1.0)
+            weight_of_slack.append(1 / N)
+            slack_of_row.append(len(weight_of_slack) - 1)
+    n_slacks = len(weight_of_slack)
+    # minimise C/2 ‖w‖² + Σ weight ξ  subject to  row·w + margin ≤ ξ,  ξ ≥ 0
+    quadratic = sp.diags(np.r_[np.full(n_weights, C), np.zeros(n_slacks)]).tocsc()
+    linear = np.r_[np.zeros(n_weights), weight_of_slack]
+    picks = sp.csc_matrix(
+        (-np.ones(len(rows)), (range(len(rows)), slack_of_row)), shape=(len(rows), n_slacks)
+    )
+    A = sp.vstack(
+        [
+            sp.hstack([sp.csc_matrix(np.array(rows)), picks]),
+            sp.hstack([sp.csc_matrix((n_slacks, n_weights)), -sp.eye(n_slacks)]),
+        ]
+    ).tocsc()
+    b = np.r_[-np.array(margins), np.zeros(n_slacks)]
+    settings = clarabel.DefaultSettings()
+    settings.verbose = False
+    solver = clarabel.DefaultSolver(quadratic, linear, A, b, [clarabel.NonnegativeConeT(b.size)], settings)
+    return solver.solve().obj_val
+
+
+@pytest.mark.parametrize("name", SMOOTH)
+@pytest.mark.parametrize("C", [1e-4, 1e-2, 1.0])
+def test_smooth_risks_reach_the_minimum_of_lbfgs(name, C):
+    objective = SMOOTH[name]
+
+    def regularised(w):
+        value, gradient = objective(w)
+        return value + 0.5 * C * w @ w, gradient + C * w
+
+    options = {"maxiter": 5000, "maxfun": 20000, "ftol": 1e-15, "gtol": 1e-10}
+    expected = minimize(
+        regularised, np.zeros(objective.n_weights), jac=True, method="L-BFGS-B", options=options
+    )
+    result = bundle_minimize(objective, C, tol=1e-6)
+    assert result.success
+    assert result.dual <= expected.fun * (1 + 1e-9)
+    assert result.fun <= expected.fun * (1 + 1e-6)
+
+
+@pytest.mark.parametrize("name", HINGES)
+@pytest.mark.parametrize("C", [1e-3, 1e-1])
+def test_hinge_risks_reach_the_minimum_of_an_exact_qp(name, C):
+    expected = hinge_optimum(name, C)
+    result = bundle_minimize(HINGES[name], C, tol=1e-4)
+    assert result.success
+    assert result.dual <= expected * (1 + 1e-6)
+    assert expected * (1 - 1e-6) <= result.fun <= expected * (1 + 1.1e-4)
+
+
+@pytest.mark.parametrize("name", EVERY)
+@settings(max_examples=25, deadline=None)
+@given(seed=st.integers(0, 10**6), spread=st.sampled_from([1e-3, 0.1, 1.0, 10.0]))
+def test_no_point_lies_below_the_bound(name, seed, spread):
+    objective, C = EVERY[name], 0.01
+    result = _solved(name, C)
+    assert result.gap == pytest.approx((result.fun - result.dual) / result.fun, abs=1e-12)
+    assert result.gap <= 0.01
+    w = result.x + spread * np.random.default_rng(seed).normal(size=result.x.size)
+    assert objective(w)[0] + 0.5 * C * w @ w >= result.dual
+
+
+_solutions: dict = {}
+
+
+def _solved(name, C):
+    if (name, C) not in _solutions:
+        _solutions[name, C] = bundle_minimize(EVERY[name], C)
+    return _solutions[name, C]
+
+
+@pytest.mark.parametrize("name", EVERY)
+def test_result_is_consistent(name):
+    result = _solved(name, 0.01)
+    value = EVERY[name](result.x)[0]
+    assert result.fun == pytest.approx(value + 0.005 * result.x @ result.x, rel=1e-9)
+    assert result.nit == len(result.history) - 1 == result.history[-1].iteration
+    assert result.nfev == result.history[-1].n_evaluations
+    duals = [entry.dual for entry in result.history]
+    assert duals == sorted(duals)
+    funs = [entry.fun for entry in result.history]
+    assert funs == sorted(funs, reverse=True)
+    assert result.bundle.n_cuts == result.history[-1].n_cuts
+
+
+@pytest.mark.parametrize("name", EVERY)
+def test_path_equals_single_runs_and_shares_cuts(name):
+    Cs = [1e-3, 1.0, 1e-1, 1e-2]
+    path = bundle_path(EVERY[name], Cs, tol=1e-3)
+    for C, result in zip(Cs, path, strict=True):
+        alone = bundle_minimize(EVERY[name], C, tol=1e-3)
+        assert result.success
+        assert result.fun == pytest.approx(alone.fun, rel=2e-3)
+        assert result.dual <= alone.fun * (1 + 1e-9)
+    assert len({id(result.bundle) for result in path}) == 1
+
+
+def test_cuts_of_another_C_are_valid_and_help():
+    objective = SMOOTH["sele in blocks"]
+    first = bundle_minimize(objective, 1e-2)
+    cold = bundle_minimize(objective, 1e-3)
+    warm = bundle_minimize(objective, 1e-3, x0=first.x, bundle=first.bundle)
+    assert warm.history[0].gap < cold.history[0].gap
+    assert warm.dual <= cold.fun
+
+
+def test_memory_is_bounded_and_the_bound_survives_thinning():
+    objective, C = HINGES["multi-class hinge"], 1e-3
+    bundle = Bundle(objective.n_weights, max_cuts=8)
+    result = bundle_minimize(objective, C, tol=0.02, max_iter=3000, bundle=bundle)
+    assert max(entry.n_cuts for entry in result.history) <= 8
+    assert result.success
+    assert result.nfev > 16  # it was thinned more than once
+    assert result.dual <= hinge_optimum("multi-class hinge", C) * (1 + 1e-6)
+
+
+@pytest.mark.parametrize("name", EVERY)
+def test_without_regularisation_the_stated_ball_is_certified(name):
+    objective = EVERY[name]
+    result = bundle_minimize(objective, 0.0, tol=0.02)
+    assert result.success
+    radius = max(1.0, np.linalg.norm(result.x))
+    rng = np.random.default_rng(0)
+    for _ in range(200):
+        step = rng.normal(size=result.x.size)
+        step *= radius * rng.random() / np.linalg.norm(step)
+        assert objective(result.x + step)[0] >= result.dual
+    assert result.dual >= (1 - 0.02) * result.fun
+
+
+def test_squared_error_without_regularisation_is_least_squares():
+    result = bundle_minimize(SMOOTH["squared error"], 0.0, tol=1e-6)
+    design = np.c_[X, np.ones(N)]
+    expected = np.linalg.lstsq(design, LOSSES, rcond=None)[1][0] / N
+    assert result.fun == pytest.approx(expected, rel=1e-6)
+
+
+@pytest.mark.parametrize(("C", "start"), [(0.0, 0.0), (0.3, 0.0), (0.3, 2.0)])
+def test_zero_risk_gives_zero_weights(C, start):
+    result = bundle_minimize(LinearObjective(X, SELE(np.zeros(N))), C, x0=np.full(D + 1, start))
+    assert result.success
+    np.testing.assert_allclose(result.x, 0.0, atol=1e-5)
+    assert result.fun == pytest.approx(0.0, abs=1e-9)
+
+
+def test_separable_hinge_without_regularisation_reaches_zero():
+    result = bundle_minimize(LinearObjective(X, BinaryHinge(X[:, 0] > 0)), 0.0)
+    assert result.success
+    assert result.fun == pytest.approx(0.0, abs=1e-12)
+
+
+def test_negative_risks_converge_too():
+    result = bundle_minimize(lambda w: (float(w @ w) - 7.0, 2 * w), 0.1, x0=np.ones(3), tol=1e-6)
+    assert result.success
+    assert result.fun == pytest.approx(-7.0, abs=1e-4)
+
+
+def test_max_iter_and_time_limit_warn_and_report():
+    for options, reason in (({"max_iter": 2}, "max_iter = 2"), ({"time_limit": 0.0}, "time limit")):
+        with pytest.warns(ConvergenceWarning, match=reason):
+            result = bundle_minimize(HINGES["multi-class hinge"], 1e-4, **options)
+        assert not result.success
+        assert reason in result.message
+        assert result.gap > 0.01
+        assert result.dual <= result.fun
+
+
+def test_callback_sees_every_iteration_and_can_stop():
+    seen = []
+
+    def callback(progress):
+        seen.append(progress)
+        if progress.iteration == 3:
+            raise StopIteration
+
+    with pytest.warns(ConvergenceWarning, match="stopped by the callback"):
+        result = bundle_minimize(SMOOTH["sele"], 1e-6, tol=1e-9, callback=callback)
+    assert [entry.iteration for entry in seen] == [0, 1, 2, 3]
+    assert result.nit == 3
+
+
+@pytest.mark.parametrize("bad", [np.nan, np.inf])
+def test_non_finite_risk_names_the_iterate(bad):
+    def risk(w):
+        return (bad if w[0] > 0.5 else float((w[0] - 1) ** 2)), 2 * (w - 1)
+
+    with pytest.raises(NonFiniteRiskError, match=r"the risk is not finite at evaluation \d+ \(iteration \d+"):
+        bundle_minimize(risk, 1e-3, x0=np.zeros(1))
+
+
+def test_non_finite_subgradient_is_reported():
+    with pytest.raises(NonFiniteRiskError, match="the subgradient of the risk is not finite at evaluation 1"):
+        bundle_minimize(lambda w: (1.0, np.full(2, np.nan)), 1.0, x0=np.zeros(2))
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        lambda w: (float(w @ w), -2 * w),
+        lambda w: (float(w @ w), 6 * w),
+        lambda w: (-float(w @ w), -2 * w),
+    ],
+    ids=["wrong sign", "wrong factor", "concave"],
+)
+def test_wrong_subgradients_are_found(wrong):
+    with pytest.raises(SubgradientError, match=r"not\s+convex"):
+        bundle_minimize(wrong, 0.1, x0=np.ones(3), tol=1e-6, max_iter=50)
+
+
+def test_arguments_are_checked():
+    with pytest.raises(ValueError, match="C must be finite and not negative"):
+        bundle_minimize(SMOOTH["sele"], -1.0)
+    with pytest.raises(ValueError, match="tol must be positive"):
+        bundle_minimize(SMOOTH["sele"], 1.0, tol=0.0)
+    with pytest.raises(ValueError, match="x0 is needed"):
+        bundle_minimize(lambda w: (0.0, w), 1.0)
+    with pytest.raises(ValueError, match="x0 must hold 5 weights"):
+        bundle_minimize(SMOOTH["sele"], 1.0, x0=np.zeros(3))
+    with pytest.raises(ValueError, match="bundle was built for 3 weights"):
+        bundle_minimize(SMOOTH["sele"], 1.0, bundle=Bundle(3))
+    with pytest.raises(TypeError, match="objective must be callable"):
+        bundle_minimize(3.0, 1.0, x0=np.zeros(1))
+    with pytest.raises(ValueError, match="max_cuts must be at least 4"):
+        Bundle(3, max_cuts=2)
+
+
+def test_float32_features_reach_the_same_minimum():
+    single = LinearObjective(X.astype(np.float32), SELE(LOSSES))
+    assert bundle_minimize(single, 1e-3).fun == pytest.approx(
+        bundle_minimize(SMOOTH["sele"], 1e-3).fun, rel=0.01
+    )
+
+
+def test_the_example_in_the_docstring():
+    results = doctest.testmod(facereject.solver.bundle)
+    assert results.attempted > 0
+    assert results.failed == 0
+
+
+@pytest.mark.data
+@pytest.mark.parametrize("c", [1, 1000])
+def test_real_table_needs_few_evaluations(uci_dir, c):
+    with np.load(uci_dir / "letter.npz") as table:
+        features, labels = table["X"][:6000].astype(float), table["y"][:6000]
+    features = (features - features.mean(axis=0)) / features.std(axis=0)
+    predicted = np.roll(labels, 1)  # any grouping of the rows will do for the solver
+    losses = 100.0 * (np.abs(features[:, 0]) > 1)
+    objective = LinearObjective(features, SELE(losses), blocks=predicted.astype(int))
+    result = bundle_minimize(objective, c / labels.size)
+    assert result.success
+    assert result.nfev <= 60
