@@ -163,26 +163,92 @@ def bundle_minimize(
     >>> np.round(result.x, 1)
     array([ 0.7, -0.7,  0.2])
     """
+    return _minimize(_prepare(objective, x0), C, tol, max_iter, x0, bundle, callback, time_limit)
+
+
+def bundle_path(
+    objective: Callable[[FloatArray], tuple[float, FloatArray]],
+    Cs: Iterable[float],
+    *,
+    tol: float = 0.01,
+    max_iter: int = 1000,
+    x0: Any = None,
+    bundle: Bundle | None = None,
+    callback: Callable[[Progress], Any] | None = None,
+    time_limit: float | None = None,
+) -> list[OptimizeResult]:
+    """Minimise for several C, from the largest to the smallest, sharing cuts, metric and starting points.
+
+    Parameters
+    ----------
+    objective : callable w -> (value, subgradient)
+    Cs : iterable of float
+    tol, max_iter, callback, time_limit
+        As in ``bundle_minimize``, for each of the runs.
+    x0, bundle
+        As in ``bundle_minimize``, for the first of the runs.
+
+    Returns
+    -------
+    results : list of OptimizeResult, in the order of ``Cs``
+    """
+    values = [float(C) for C in Cs]
+    start = x0
+    problem = _prepare(objective, x0)
+    results: dict[int, OptimizeResult] = {}
+    for i in sorted(range(len(values)), key=lambda i: -values[i]):
+        result = _minimize(problem, values[i], tol, max_iter, start, bundle, callback, time_limit)
+        results[i] = result
+        start, bundle = result.x, result.bundle
+    return [results[i] for i in range(len(values))]
+
+
+class _Problem(NamedTuple):
+    """An objective and the metric learned on it, which does not depend on C either."""
+
+    objective: _Objective
+    metric: QuasiNewton
+
+
+def _prepare(objective: Any, x0: Any) -> _Problem:
+    if all(hasattr(objective, name) for name in ("risk", "scores", "pull_back", "n_weights")):
+        linear = isinstance(objective, LinearObjective)
+        return _Problem(objective, QuasiNewton(gram_preconditioner(objective) if linear else None))
+    if not callable(objective):
+        raise TypeError(
+            f"objective must be callable: w -> (value, subgradient); got {type(objective).__name__}"
+        )
+    if x0 is None:
+        raise ValueError("x0 is needed: a plain function does not tell its number of weights")
+    return _Problem(_Plain(objective, np.size(x0)), QuasiNewton())
+
+
+def _minimize(
+    problem: _Problem,
+    C: float,
+    tol: float,
+    max_iter: int,
+    x0: Any,
+    bundle: Bundle | None,
+    callback: Callable[[Progress], Any] | None,
+    time_limit: float | None,
+) -> OptimizeResult:
     if not (np.isfinite(C) and C >= 0):
         raise ValueError(f"C must be finite and not negative, got {C}")
     if not tol > 0:
         raise ValueError(f"tol must be positive, got {tol}")
-    start = None if x0 is None else np.array(x0, dtype=np.float64).ravel()
-    problem = _as_objective(objective, start)
-    if start is None:
-        start = np.zeros(problem.n_weights)
-    if start.size != problem.n_weights:
-        raise ValueError(f"x0 must hold {problem.n_weights} weights, got {start.size}")
+    n_weights = problem.objective.n_weights
+    start = np.zeros(n_weights) if x0 is None else np.array(x0, dtype=np.float64).ravel()
+    if start.size != n_weights:
+        raise ValueError(f"x0 must hold {n_weights} weights, got {start.size}")
     if bundle is None:
-        bundle = Bundle(problem.n_weights)
-    elif bundle.n_weights != problem.n_weights:
-        raise ValueError(
-            f"bundle was built for {bundle.n_weights} weights, the objective has {problem.n_weights}"
-        )
+        bundle = Bundle(n_weights)
+    elif bundle.n_weights != n_weights:
+        raise ValueError(f"bundle was built for {bundle.n_weights} weights, the objective has {n_weights}")
     run = _Run(problem, float(C), tol, start, bundle)
     message = run.until(max_iter, callback, time_limit)
     if not run.converged:
-        warnings.warn(f"bundle_minimize: {message} (gap {run.gap:.2g})", ConvergenceWarning, stacklevel=2)
+        warnings.warn(f"bundle_minimize: {message} (gap {run.gap:.2g})", ConvergenceWarning, stacklevel=3)
     return OptimizeResult(
         x=run.best.w,
         fun=run.best.fun,
@@ -197,58 +263,19 @@ def bundle_minimize(
     )
 
 
-def bundle_path(
-    objective: Callable[[FloatArray], tuple[float, FloatArray]], Cs: Iterable[float], **options: Any
-) -> list[OptimizeResult]:
-    """Minimise for several C, from the largest to the smallest, sharing cuts and starting points.
-
-    Parameters
-    ----------
-    objective : callable
-        As in ``bundle_minimize``.
-    Cs : iterable of float
-    **options
-        Passed to ``bundle_minimize``; ``x0`` and ``bundle`` serve the first of the runs.
-
-    Returns
-    -------
-    results : list of OptimizeResult, in the order of ``Cs``
-    """
-    values = [float(C) for C in Cs]
-    start, bundle = options.pop("x0", None), options.pop("bundle", None)
-    results: list[OptimizeResult | None] = [None] * len(values)
-    for i in sorted(range(len(values)), key=lambda i: -values[i]):
-        result = bundle_minimize(objective, values[i], x0=start, bundle=bundle, **options)
-        results[i] = result
-        start, bundle = result.x, result.bundle
-    return [result for result in results if result is not None]
-
-
-def _as_objective(objective: Any, start: FloatArray | None) -> _Objective:
-    if all(hasattr(objective, name) for name in ("risk", "scores", "pull_back", "n_weights")):
-        return objective
-    if not callable(objective):
-        raise TypeError(
-            f"objective must be callable: w -> (value, subgradient); got {type(objective).__name__}"
-        )
-    if start is None:
-        raise ValueError("x0 is needed: a plain function does not tell its number of weights")
-    return _Plain(objective, start.size)
-
-
 class _Run:
     """State of one minimisation."""
 
-    def __init__(self, problem: _Objective, C: float, tol: float, start: FloatArray, bundle: Bundle):
-        self.problem, self.C, self.tol, self.bundle = problem, C, tol, bundle
+    def __init__(self, problem: _Problem, C: float, tol: float, start: FloatArray, bundle: Bundle):
+        self.objective, self._metric = problem
+        self.C, self.tol, self.bundle = C, tol, bundle
         self.n_evaluations = 0
         self.history: list[Progress] = []
         self.dual = -np.inf
         self.gap = np.inf
         self.converged = False
-        self._metric: QuasiNewton | None = None
         self._probe_step = 0.1
-        scores = problem.scores(start)
+        scores = self.objective.scores(start)
         value, score_gradient = self._risk(scores)
         self.best = self._land(start, scores, value, score_gradient)
         # where F falls to zero no relative gap is ever reached: differences this small count as none
@@ -306,9 +333,6 @@ class _Run:
 
     def _quasi_newton_step(self) -> bool:
         """Line search in a quasi-Newton direction; True when it lowered F."""
-        if self._metric is None:
-            linear = isinstance(self.problem, LinearObjective)
-            self._metric = QuasiNewton(gram_preconditioner(self.problem) if linear else None)  # type: ignore[arg-type]
         point = self.best
         gradient = point.subgradient + self.C * point.w
         direction = self._metric.direction(gradient, self.C)
@@ -353,7 +377,7 @@ class _Run:
 
     def _ray(self, point: _Point, direction: FloatArray) -> Callable[[float], tuple[float, float, Callable]]:
         """F along point + k · direction: k -> (value, slope, function that adds the cut there)."""
-        along = self.problem.scores(direction)
+        along = self.objective.scores(direction)
         square, mixed, own = point.w @ point.w, point.w @ direction, direction @ direction
 
         def at(step: float) -> tuple[float, float, Callable[[], _Point]]:
@@ -367,7 +391,7 @@ class _Run:
 
     def _risk(self, scores: FloatArray) -> tuple[float, FloatArray]:
         self.n_evaluations += 1
-        value, gradient = self.problem.risk(scores)
+        value, gradient = self.objective.risk(scores)
         if not (np.isfinite(value) and np.isfinite(gradient).all()):
             what = "risk" if not np.isfinite(value) else "subgradient of the risk"
             raise NonFiniteRiskError(
@@ -378,7 +402,7 @@ class _Run:
 
     def _land(self, w: FloatArray, scores: FloatArray, value: float, gradient: FloatArray) -> _Point:
         """Add the cut at ``w`` and make it the best point if it is."""
-        subgradient = self.problem.pull_back(gradient)
+        subgradient = self.objective.pull_back(gradient)
         point = _Point(w, scores, value, gradient, subgradient, value + 0.5 * self.C * float(w @ w))
         self.bundle.add(value, subgradient, w)
         if self.n_evaluations == 1:
