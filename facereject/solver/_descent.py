@@ -1,0 +1,224 @@
+"""The steps of the bundle method: descent in the primal, cuts for the dual, a check of every subgradient."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+
+from facereject._validation import FloatArray
+from facereject.solver.cuts import Bundle
+from facereject.solver.quasi_newton import QuasiNewton
+
+# Weak Wolfe conditions: enough decrease, and a slope that has flattened.
+_DECREASE, _FLATTEN = 1e-4, 0.9
+_MAX_TRIALS = 12
+# fractions of the way to the minimiser of the model tried after a failed line search
+_MODEL_STEPS = (1.0, 0.3, 0.1)
+# the bound lags when the gap has not halved over this many iterations
+_PATIENCE = 5
+# a cut may exceed R by this share of the numbers it is computed from before it counts as wrong
+_ROUNDING = 1e-6
+
+
+class NonFiniteRiskError(ArithmeticError):
+    """The risk or its subgradient was NaN or infinite."""
+
+
+class SubgradientError(ArithmeticError):
+    """A subgradient contradicts a value of the risk: it is wrong, or the risk is not convex."""
+
+
+class Progress(NamedTuple):
+    """One line of the history: where the run stood after an iteration."""
+
+    iteration: int
+    n_evaluations: int
+    n_cuts: int
+    fun: float
+    dual: float
+    gap: float
+    seconds: float
+
+
+class Objective(Protocol):
+    """What the solver needs: a risk of scores that are linear in w."""
+
+    n_weights: int
+
+    def risk(self, scores: FloatArray) -> tuple[float, FloatArray]: ...
+    def scores(self, w: FloatArray) -> FloatArray: ...
+    def pull_back(self, gradient: FloatArray) -> FloatArray: ...
+
+
+class _Point(NamedTuple):
+    w: FloatArray
+    scores: FloatArray
+    risk: float
+    score_gradient: FloatArray
+    subgradient: FloatArray  # of R in w
+    fun: float
+
+
+class Problem(NamedTuple):
+    """An objective and the metric learned on it, which does not depend on C either."""
+
+    objective: Objective
+    metric: QuasiNewton
+
+
+class Run:
+    """State of one minimisation."""
+
+    def __init__(self, problem: Problem, C: float, tol: float, start: FloatArray, bundle: Bundle):
+        self.objective, self._metric = problem
+        self.C, self.tol, self.bundle = C, tol, bundle
+        self.n_evaluations = 0
+        self.history: list[Progress] = []
+        self.dual = -np.inf
+        self.gap = np.inf
+        self.converged = False
+        self._probe_step = 0.1
+        scores = self.objective.scores(start)
+        value, score_gradient = self._risk(scores)
+        self.best = self._land(start, scores, value, score_gradient)
+        # where F falls to zero no relative gap is ever reached: differences this small count as none
+        self._negligible = max(1e-12 * abs(self.best.fun), 1e-290)
+
+    def until(
+        self, max_iter: int, callback: Callable[[Progress], Any] | None, time_limit: float | None
+    ) -> str:
+        """Iterate to a stop; returns the reason."""
+        begin = time.perf_counter()
+        stuck = False
+        for iteration in range(max_iter + 1):
+            target = self._update_bound()
+            entry = Progress(
+                iteration, self.n_evaluations, self.bundle.n_cuts, self.best.fun, self.dual, self.gap,
+                time.perf_counter() - begin,
+            )  # fmt: skip
+            self.history.append(entry)
+            if self.gap <= self.tol:
+                self.converged = True
+                return f"gap {self.gap:.2g} ≤ tol {self.tol:.2g}"
+            if callback is not None:
+                try:
+                    callback(entry)
+                except StopIteration:
+                    return "stopped by the callback"
+            if time_limit is not None and entry.seconds >= time_limit:
+                return f"time limit of {time_limit:g} s reached"
+            if iteration < max_iter:
+                # after a step without progress the same direction would fail again
+                stuck = not ((not stuck and self._quasi_newton_step()) or self._model_step(target))
+                if iteration >= _PATIENCE and self.gap > 0.5 * self.history[-_PATIENCE - 1].gap:
+                    self._probe(target)
+        return f"max_iter = {max_iter} reached"
+
+    def _update_bound(self) -> FloatArray:
+        """Renew dual and gap; returns the minimiser of the model."""
+        fun = self.best.fun
+        if self.C > 0:
+            bound, target = self.bundle.bound(self.C)
+            self.dual = max(self.dual, bound)
+        else:
+            radius = max(1.0, float(np.linalg.norm(self.best.w)))
+            rho = max(self.tol * abs(fun), self._negligible) / radius**2
+            bound, target = self.bundle.bound(rho, self.best.w)
+            self.dual = bound - 0.5 * rho * radius**2
+        if self.dual - fun > _ROUNDING * max(abs(fun), abs(self.dual)):
+            raise SubgradientError(
+                f"the lower bound {self.dual:.6g} exceeds the value {fun:.6g} after {self.n_evaluations} "
+                "evaluations: a subgradient is wrong, or the risk is not convex"
+            )
+        difference = max(fun - self.dual, 0.0)
+        self.gap = 0.0 if difference <= self._negligible else difference / max(abs(fun), np.finfo(float).tiny)
+        return target
+
+    def _quasi_newton_step(self) -> bool:
+        """Line search in a quasi-Newton direction; True when it lowered F."""
+        point = self.best
+        gradient = point.subgradient + self.C * point.w
+        direction = self._metric.direction(gradient, self.C)
+        slope = float(gradient @ direction)
+        if not slope < 0:
+            self._metric.forget()
+            return False
+        ray = self._ray(point, direction)
+        low, high, step = 0.0, np.inf, 1.0
+        for _ in range(_MAX_TRIALS):
+            trial_fun, trial_slope, land = ray(step)
+            if trial_fun > point.fun + _DECREASE * step * slope:
+                high = step
+            elif trial_slope < _FLATTEN * slope:
+                low = step
+            else:
+                break
+            step = 2.0 * step if high == np.inf else 0.5 * (low + high)
+        landed = land()
+        move = landed.scores - point.scores
+        bend = float(np.vdot(landed.score_gradient - point.score_gradient, move))
+        curvature = bend * move.shape[0] / max(float(np.vdot(move, move)), np.finfo(float).tiny)
+        self._metric.update(landed.w - point.w, landed.subgradient - point.subgradient, curvature)
+        return landed.fun < point.fun
+
+    def _model_step(self, target: FloatArray) -> bool:
+        """Evaluate towards the minimiser of the model; True when it lowered F."""
+        point = self.best
+        ray = self._ray(point, target - point.w)
+        return any(ray(step)[2]().fun < point.fun for step in _MODEL_STEPS)
+
+    def _probe(self, target: FloatArray) -> None:
+        """Add one cut towards the minimiser of the model, at a distance that keeps F within about tol."""
+        point = self.best
+        fun, _, land = self._ray(point, target - point.w)(self._probe_step)
+        land()
+        excess = (fun - point.fun) / max(abs(point.fun), np.finfo(float).tiny)
+        if excess > 2.0 * self.tol:
+            self._probe_step *= 0.5
+        elif excess < 0.5 * self.tol:
+            self._probe_step = min(1.0, 2.0 * self._probe_step)
+
+    def _ray(self, point: _Point, direction: FloatArray) -> Callable[[float], tuple[float, float, Callable]]:
+        """F along point + k · direction: k -> (value, slope, function that adds the cut there)."""
+        along = self.objective.scores(direction)
+        square, mixed, own = point.w @ point.w, point.w @ direction, direction @ direction
+
+        def at(step: float) -> tuple[float, float, Callable[[], _Point]]:
+            scores = point.scores + step * along
+            value, gradient = self._risk(scores)
+            fun = value + 0.5 * self.C * float(square + 2 * step * mixed + step * step * own)
+            slope = float(np.vdot(gradient, along)) + self.C * float(mixed + step * own)
+            return fun, slope, lambda: self._land(point.w + step * direction, scores, value, gradient)
+
+        return at
+
+    def _risk(self, scores: FloatArray) -> tuple[float, FloatArray]:
+        self.n_evaluations += 1
+        value, gradient = self.objective.risk(scores)
+        if not (np.isfinite(value) and np.isfinite(gradient).all()):
+            what = "risk" if not np.isfinite(value) else "subgradient of the risk"
+            raise NonFiniteRiskError(
+                f"the {what} is not finite at evaluation {self.n_evaluations} "
+                f"(iteration {len(self.history)}, largest score {np.abs(scores).max():.3g})"
+            )
+        return float(value), gradient
+
+    def _land(self, w: FloatArray, scores: FloatArray, value: float, gradient: FloatArray) -> _Point:
+        """Add the cut at ``w`` and make it the best point if it is."""
+        subgradient = self.objective.pull_back(gradient)
+        point = _Point(w, scores, value, gradient, subgradient, value + 0.5 * self.C * float(w @ w))
+        self.bundle.add(value, subgradient, w)
+        if self.n_evaluations == 1:
+            return point
+        change = float(subgradient @ (self.best.w - w))
+        if value + change - self.best.risk > _ROUNDING * (abs(value) + abs(change) + abs(self.best.risk)):
+            raise SubgradientError(
+                f"at evaluation {self.n_evaluations} the cut exceeds the risk at the best point by "
+                f"{value + change - self.best.risk:.3g}: the subgradient is wrong, or the risk is not convex"
+            )
+        if point.fun < self.best.fun:
+            self.best = point
+        return point
