@@ -67,7 +67,8 @@ class LinearPredictor(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
         return self.classes_[codes]
 
     def _check_training_data(self, X: Any, y: Any, sample_weight: Any) -> tuple[Any, LabelArray, FloatArray]:
-        X, y = validate_data(self, X, y, accept_sparse="csr", dtype=[np.float64, np.float32])
+        # not float32: the rounding of products with large features can exceed the gap that is certified
+        X, y = validate_data(self, X, y, accept_sparse="csr", dtype=np.float64)
         check_classification_targets(y)
         self.classes_, codes = np.unique(y, return_inverse=True)
         if self.classes_.size < 2:
@@ -85,11 +86,14 @@ class LinearPredictor(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
         return self._validate_features(X)
 
     def _validate_features(self, X: Any) -> Any:
-        return validate_data(self, X, accept_sparse="csr", dtype=[np.float64, np.float32], reset=False)
+        return validate_data(self, X, accept_sparse="csr", dtype=np.float64, reset=False)
 
     def _encode(self, y: Any) -> LabelArray:
         """Codes of labels; −1 for a label that training did not see."""
         labels = column_or_1d(y)
+        # NumPy would compare 1 and "1" without a word and find every label unknown
+        if (labels.dtype.kind in "OSTU") != (self.classes_.dtype.kind in "OSTU"):
+            raise ValueError(f"y holds labels of type {labels.dtype}, but fit saw {self.classes_.dtype}")
         position = np.searchsorted(self.classes_, labels).clip(max=self.classes_.size - 1)
         return np.where(self.classes_[position] == labels, position, -1)
 
@@ -115,7 +119,7 @@ class FixedAlpha(LinearPredictor):
         Parameters
         ----------
         X : array-like or sparse matrix of shape (n, d)
-            float32 stays float32, which saves memory; bring the features to a common scale first.
+            Bring the features to a common scale first; training is slow otherwise.
         y : array-like of shape (n,)
             Labels, at least two different ones.
         sample_weight : array-like of shape (n,), optional
@@ -151,7 +155,7 @@ class AlphaSearch(LinearPredictor):
         Parameters
         ----------
         X : array-like or sparse matrix of shape (n, d)
-            float32 stays float32, which saves memory; bring the features to a common scale first.
+            Bring the features to a common scale first; training is slow otherwise.
         y : array-like of shape (n,)
             Labels, at least two different ones.
         sample_weight : array-like of shape (n,), optional

@@ -154,6 +154,24 @@ def test_other_forms_of_X_give_the_same_model(predictor, n_classes, convert):
     )
 
 
+@pytest.mark.parametrize(
+    ("predictor", "scale", "shift"),
+    [
+        (LogisticClassifier, [1, 10, 100, 1e3], [0, 0, 0, 1e5]),
+        (OrdinalSVM, [1, 10, 100, 100], [0, 0, 1e3, 1e4]),
+    ],
+)
+def test_float32_features_on_large_scales(predictor, scale, shift):
+    """Products rounded to float32 would put the lower bound above the objective here."""
+    X, y = table(3)
+    X = (X * scale + shift).astype(np.float32)
+    model = predictor().fit(X, y)
+    assert model.gap_ <= 0.01
+    assert objective(model, X.astype(np.float64), y) <= 1.01 * objective(
+        predictor().fit(X.astype(np.float64), y), X.astype(np.float64), y
+    )
+
+
 @pytest.mark.parametrize("predictor", [LogisticClassifier, SVMClassifier])
 def test_names_of_classes_do_not_matter(predictor):
     X, y = table(4)

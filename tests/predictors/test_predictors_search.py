@@ -111,7 +111,12 @@ def test_labels_unknown_in_training_count_as_wrong(data):
 
 @pytest.mark.parametrize(
     ("validation", "message"),
-    [(3, "pair"), ((np.ones((2, 12)), [0, 1, 1]), "2 rows"), ((np.ones((2, 5)), [0, 1]), "features")],
+    [
+        (3, "pair"),
+        ((np.ones((2, 12)), [0, 1, 1]), "2 rows"),
+        ((np.ones((2, 5)), [0, 1]), "features"),
+        ((np.ones((2, 12)), ["0", "1"]), "labels of type"),
+    ],
 )
 def test_malformed_validation_is_named(validation, message, data):
     with pytest.raises(ValueError, match=message):

@@ -42,7 +42,10 @@ def iris():
     return StandardScaler().fit_transform(X), y
 
 
-@parametrize_with_checks([c() for c in ALL], expected_failed_checks=lambda _: EXPECTED_FAILURES)
+@parametrize_with_checks(
+    [c() for c in FIXED] + [c(cs=(1, 10), cv=3) for c in SEARCH],
+    expected_failed_checks=lambda _: EXPECTED_FAILURES,
+)
 def test_check_estimator(estimator, check):
     check(estimator)
 
