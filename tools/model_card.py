@@ -12,6 +12,7 @@ import matplotlib.pyplot as plt
 
 from facereject.faces import FaceDataset, FaceRejector, FaceTable
 from facereject.faces.evaluation import evaluate_rows, gap_closed
+from facereject.faces.score_models import ScoreModel
 from facereject.metrics import aurc, risk_at_coverage
 
 _RESAMPLES = 300
@@ -81,14 +82,14 @@ def write_card(
     test: FaceDataset,
     held_out: FaceTable,
     rejectors: dict[str, FaceRejector],
+    extra: dict[str, ScoreModel],
     background: dict[str, dict[str, tuple[int, float]]],
+    unseen: dict[str, tuple[int, float, float]],
 ) -> None:
     """Write ``CARD.md`` and ``calibration.png``."""
     info = next(iter(rejectors.values())).info
-    scores = {
-        name: rejector.score(held_out.features[:, : rejector.score.n_features])
-        for name, rejector in rejectors.items()
-    }
+    models = {name: rejector.score for name, rejector in rejectors.items()} | extra
+    scores = {name: model(held_out.features[:, : model.n_features]) for name, model in models.items()}
     groups = _groups(held_out, test)
     versions = len(test) * info["degradations"]
     text = _HEAD.format(
@@ -107,6 +108,7 @@ def write_card(
     photo = np.array([test[int(i)].photo for i in held_out.sample])
     text += "\n" + _main_table(held_out, groups, scores, photo)
     text += "\n" + _group_table(held_out, groups, scores)
+    text += "\n" + _unseen_table(unseen)
     text += "\n" + _target_table(held_out, groups, rejectors, scores)
     text += "\n" + _background_table(background)
     text += "\n" + _calibration_plot(folder, held_out, rejectors, scores)
@@ -205,6 +207,21 @@ def _group_table(table: FaceTable, groups: dict[str, np.ndarray], scores: dict[s
         losses, detector = table.losses[rows], table.detector_scores[rows]
         shares = " | ".join(f"{gap_closed(losses, detector, u[rows]):.0%}" for u in scores.values())
         lines.append(f"| {name} | {int(rows.sum())} | {losses.mean():.2f} | {shares} |")
+    return "\n".join(lines) + "\n"
+
+
+def _unseen_table(unseen: dict[str, tuple[int, float, float]]) -> str:
+    lines = [
+        "### Degradations that training never saw",
+        "",
+        "Share of the gap closed on test pictures with a degradation, alone or among others, by the default",
+        "model and by one trained without any picture of that kind.",
+        "",
+        "| degradation | n | default | trained without it |",
+        "|---|---|---|---|",
+    ]
+    for kind, (n, seen, never) in unseen.items():
+        lines.append(f"| {kind.replace('_', ' ')} | {n} | {seen:.0%} | {never:.0%} |")
     return "\n".join(lines) + "\n"
 
 

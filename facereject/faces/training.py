@@ -7,10 +7,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+import joblib
 import numpy as np
 from numpy.typing import NDArray
 
-from ..scores import RegressionScore, SELEScore
+from ..scores import BoostedSELEScore, RegressionScore, SELEScore
 from ..selection import InfeasibleTargetError
 from .calibration import Calibration, Target
 from .datasets import FaceSample
@@ -26,7 +27,7 @@ from .stability import LandmarkStability
 FloatArray = NDArray[np.float64]
 
 #: regularisation tried for linear scores; see `facereject.scores` for its meaning
-ALPHAS = (0.03, 0.1, 0.3, 1.0, 3.0)
+ALPHAS = (0.1, 0.3, 1.0, 3.0, 10.0)
 
 # relative distance from the optimum; far below what changes a ranking, so that models are reproducible
 _TOLERANCE = 1e-4
@@ -270,9 +271,10 @@ def _fit_regression(features: NDArray[np.float32], losses: FloatArray, alpha: An
 
 
 def _fit_boosted(features: NDArray[np.float32], losses: FloatArray, alpha: Any) -> ScoreModel:
-    from ..scores import BoostedSELEScore
-
-    return TreeScore.from_lightgbm(BoostedSELEScore().fit(features, losses).booster_)
+    # threads only pay on large tables
+    threads = joblib.cpu_count() if features.size > 1_000_000 else 1
+    fitted = BoostedSELEScore(n_threads=threads).fit(features, losses)
+    return TreeScore.from_lightgbm(fitted.booster_)
 
 
 _FITS: dict[str, Callable[[NDArray[np.float32], FloatArray, Any], ScoreModel]] = {

@@ -1,0 +1,102 @@
+"""The models that come with the package: small, calibrated, and better than the detector's score."""
+
+from __future__ import annotations
+
+import warnings
+from importlib import resources
+
+import numpy as np
+import pytest
+
+from facereject.faces import Extractor, FaceDataset, FaceDetector, FaceRejector, degrade, extract
+from facereject.faces.evaluation import evaluate_rows
+from facereject.faces.training import ALPHAS
+
+NAMES = ["default", "thorough"]
+
+
+@pytest.fixture(scope="module", params=NAMES)
+def rejector(request):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        return FaceRejector.pretrained(request.param)
+
+
+def test_names():
+    with pytest.raises(ValueError, match="default, thorough"):
+        FaceRejector.pretrained("best")
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_files_are_small(name):
+    size = (resources.files("facereject") / "pretrained" / f"{name}.safetensors").stat().st_size
+    assert size <= 150_000
+
+
+def test_what_it_is(rejector):
+    assert rejector.hog.n_features == 2448
+    assert rejector.score.kind == "linear"
+    assert rejector.detector == FaceDetector()
+    info = rejector.info
+    assert info["alpha"] in ALPHAS
+    assert info["degradations"] >= 8
+
+
+def test_expected_errors_are_plausible(rejector):
+    assert 1 < rejector.calibration.values[0] < 4
+    assert 8 < rejector.calibration.values[-1] < 80
+
+
+def test_the_astronaut(rejector, astronaut, astronaut_landmarks):
+    (clean,) = rejector(astronaut)
+    assert clean.accepted
+    assert clean.reason == ""
+    for kind, severity, seed in [("motion", 1.0, 4), ("blur", 1.0, 0), ("occlusion", 0.9, 6)]:
+        spoiled = degrade(astronaut, astronaut_landmarks, kind, severity, random_state=seed).image
+        faces = rejector(spoiled)
+        assert not any(face.accepted for face in faces), kind
+        for face in faces:
+            assert face.expected_nme > clean.expected_nme
+
+
+def test_uncertainty_grows_with_degradation(rejector, astronaut, astronaut_landmarks, astronaut_detection):
+    for kind in ("blur", "low_resolution", "motion"):
+        images = [
+            degrade(astronaut, astronaut_landmarks, kind, s, random_state=0).image for s in (0.0, 0.5, 1.0)
+        ]
+        values = [rejector.assess_box(image, astronaut_detection.box).uncertainty for image in images]
+        assert values[0] < values[1] < values[2], kind
+
+
+def test_misplaced_landmarks_are_more_uncertain(rejector, astronaut, astronaut_landmarks):
+    good = rejector.assess(astronaut, astronaut_landmarks)
+    for offset in ([8, 0], [0, -8], [-12, 12]):
+        assert rejector.assess(astronaut, astronaut_landmarks + offset).uncertainty > good.uncertainty
+
+
+def test_better_than_the_detector_score_on_photographs_set_aside(faces_dir):
+    _, test = FaceDataset.load(faces_dir / "300w").split(0.8, 0.2, random_state=0)
+    chosen = np.linspace(0, len(test) - 1, 80).astype(int)
+    some = [test[int(i)] for i in chosen]
+    thorough = FaceRejector.pretrained("thorough")
+    # one extraction serves both models, as the default features come first
+    extractor = Extractor(
+        thorough.predictor,
+        FaceDetector(threshold=-1.0),
+        thorough.hog,
+        thorough.stability,
+        degradations=2,
+        random_state=77,
+    )
+    table = extract(some, extractor, n_jobs=1)
+    for rejector in (FaceRejector.pretrained(), thorough):
+        uncertainty = rejector.score(table.features[:, : rejector.score.n_features])
+        clean, degraded = (
+            evaluate_rows(rejector, table, uncertainty, r, 0) for r in (table.clean, ~table.clean)
+        )
+        # below the figures of the card, as 80 photographs are few
+        assert clean.gap_closed > 0.3
+        assert degraded.gap_closed > 0.5
+        assert clean.coverage > 0.6
+        assert degraded.coverage < clean.coverage
+        assert clean.expected_error == pytest.approx(clean.mean_error, rel=0.25)
