@@ -57,7 +57,7 @@ class PlugInRisk(PredictorScore):
         column = locate_classes(check_predictions(predictions, len(risks)), names)
         if column.min() < 0:
             unknown = np.asarray(predictions)[column.argmin()]
-            raise ValueError(f"predictions hold {unknown!r}, which is not among the classes {names}")
+            raise ValueError(f"predictions hold {str(unknown)!r}, which is not among the classes {names}")
         return np.asarray(risks[np.arange(len(risks)), column])
 
     def _risk_of_each_decision(self, probabilities: FloatArray) -> FloatArray:

@@ -1,0 +1,114 @@
+"""Cross-fitting: honest losses for all examples, and scores of every kind fitted to them."""
+
+import numpy as np
+import pytest
+from sklearn.ensemble import RandomForestRegressor
+from sklearn.linear_model import LinearRegression, LogisticRegression
+from sklearn.model_selection import KFold, ShuffleSplit, StratifiedKFold, cross_val_predict
+from sklearn.neighbors import KNeighborsClassifier
+from sklearn.svm import LinearSVC
+
+from facereject.losses import absolute_error, zero_one_loss
+from facereject.metrics import aurc
+from facereject.predictors import OrdinalSVM, SVMClassifier
+from facereject.scores import (
+    BoostedSELEScore,
+    MarginScore,
+    MaxClassProbability,
+    RegressionScore,
+    SELEScore,
+    TrueClassProbabilityScore,
+    TrueClassProbabilityScoreCV,
+    cross_fit,
+)
+
+
+def examples(n=300, seed=0):
+    rng = np.random.default_rng(seed)
+    y = rng.integers(3, size=n)
+    return rng.normal(size=(n, 3)) + 1.5 * np.eye(3)[y], y
+
+
+def test_losses_are_those_of_out_of_fold_predictions():
+    X, y = examples()
+    fitted = cross_fit(KNeighborsClassifier(1), SELEScore(), X, y, zero_one_loss, random_state=3)
+    folds = StratifiedKFold(5, shuffle=True, random_state=3)
+    expected = cross_val_predict(KNeighborsClassifier(1), X, y, cv=folds)
+    np.testing.assert_array_equal(fitted.predictions, expected)
+    np.testing.assert_array_equal(fitted.losses, expected != y)
+    # the final predictor has seen all examples: one neighbour is the example itself
+    np.testing.assert_array_equal(fitted.predictor.predict(X), y)
+
+
+SCORES = [
+    SELEScore(),
+    RegressionScore(),
+    TrueClassProbabilityScore(),
+    TrueClassProbabilityScoreCV([1e-3, 1.0], cv=2),
+    BoostedSELEScore(20),
+    MaxClassProbability(),
+]
+
+
+@pytest.mark.parametrize("score", SCORES, ids=lambda score: type(score).__name__)
+def test_every_kind_of_score(score):
+    X, y = examples()
+    X_test, y_test = examples(1000, seed=1)
+    fitted = cross_fit(LogisticRegression(), score, X, y, zero_one_loss)
+    losses = zero_one_loss(y_test, fitted.predictor.predict(X_test))
+    assert aurc(losses, fitted.uncertainty(X_test)) < 0.8 * losses.mean()
+    out_of_fold = fitted.out_of_fold_uncertainty(X)
+    assert aurc(fitted.losses, out_of_fold) < 0.8 * fitted.losses.mean()
+    assert not hasattr(score, "coef_")
+
+
+def test_out_of_fold_uncertainty_does_not_flatter():
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(200, 60)), rng.integers(2, size=200)
+    fitted = cross_fit(LinearSVC(), RegressionScore(0.0), X, y, zero_one_loss)
+    # labels are coin tosses: nothing can be known about the losses
+    in_sample = aurc(fitted.losses, fitted.score.predict(X, fitted.predictions))
+    assert in_sample < 0.6 * fitted.losses.mean()
+    assert aurc(fitted.losses, fitted.out_of_fold_uncertainty(X)) > 0.8 * fitted.losses.mean()
+
+
+@pytest.mark.parametrize("predictor", [SVMClassifier(), OrdinalSVM()])
+def test_margin_of_each_fold_predictor(predictor):
+    X, y = examples()
+    fitted = cross_fit(predictor, MarginScore(), X, y, absolute_error, cv=3)
+    uncertainty = fitted.out_of_fold_uncertainty(X)
+    for k, part in enumerate(fitted.fold_predictors):
+        rows = fitted.fold == k
+        np.testing.assert_allclose(uncertainty[rows], MarginScore(part).predict(X[rows]))
+
+
+def test_regressors_and_frames():
+    pandas = pytest.importorskip("pandas")
+    rng = np.random.default_rng(0)
+    X = pandas.DataFrame(rng.normal(size=(300, 2)), columns=["a", "b"])
+    y = X["a"] + rng.normal(size=300) * np.exp(X["b"])
+    for predictor in (LinearRegression(), RandomForestRegressor(10, random_state=0)):
+        fitted = cross_fit(predictor, SELEScore(), X, y, absolute_error)
+        assert fitted.uncertainty(X).shape == (300,)
+        assert fitted.score.classes_ is None
+        assert np.corrcoef(fitted.out_of_fold_uncertainty(X), X["b"])[0, 1] > 0.8
+
+
+def test_probabilities_of_a_class_that_a_fold_lacks():
+    X, y = examples()
+    y = np.append(y, 3)
+    X = np.vstack([X, np.full((1, 3), 9.0)])
+    fitted = cross_fit(LogisticRegression(), BoostedSELEScore(5), X, y, zero_one_loss, cv=KFold(3))
+    assert fitted.outputs.shape == (301, 4)
+    assert fitted.outputs[-1, 3] == 0.0
+    assert fitted.uncertainty(X).shape == (301,)
+
+
+def test_mistakes_are_explained():
+    X, y = examples()
+    with pytest.raises(ValueError, match="every example exactly once"):
+        cross_fit(LogisticRegression(), SELEScore(), X, y, zero_one_loss, cv=ShuffleSplit(3))
+    with pytest.raises(TypeError, match="needs predict_proba, which LinearSVC lacks"):
+        cross_fit(LinearSVC(), TrueClassProbabilityScore(), X, y, zero_one_loss)
+    with pytest.raises(ValueError, match="losses"):
+        cross_fit(LogisticRegression(), SELEScore(), X, y, lambda y, predicted: 0.0)
