@@ -53,7 +53,9 @@ class Objective(Protocol):
     def pull_back(self, gradient: FloatArray) -> FloatArray: ...
 
 
-class _Point(NamedTuple):
+class Point(NamedTuple):
+    """A place where the risk was evaluated; all but ``fun`` holds for every C."""
+
     w: FloatArray
     scores: FloatArray
     risk: float
@@ -72,7 +74,7 @@ class Problem(NamedTuple):
 class Run:
     """State of one minimisation."""
 
-    def __init__(self, problem: Problem, C: float, tol: float, start: FloatArray, bundle: Bundle):
+    def __init__(self, problem: Problem, C: float, tol: float, start: FloatArray | Point, bundle: Bundle):
         self.objective, self._metric = problem
         self.C, self.tol, self.bundle = C, tol, bundle
         self.n_evaluations = 0
@@ -81,9 +83,12 @@ class Run:
         self.gap = np.inf
         self.converged = False
         self._probe_step = 0.1
-        scores = self.objective.scores(start)
-        value, score_gradient = self._risk(scores)
-        self.best = self._land(start, scores, value, score_gradient)
+        if isinstance(start, Point):  # the end of a run at another C, its cut in the bundle
+            self.best = start._replace(fun=self._fun(start.risk, start.w))
+        else:
+            scores = self.objective.scores(start)
+            value, gradient = self.evaluate(scores)
+            self.best = self._make_point(start, scores, value, gradient)
         # where F falls to zero no relative gap is ever reached: differences this small count as none
         self._negligible = max(1e-12 * abs(self.best.fun), 1e-290)
 
@@ -146,56 +151,42 @@ class Run:
         if not slope < 0:
             self._metric.forget()
             return False
-        ray = self._ray(point, direction)
+        ray = _Ray(self, point, direction)
         low, high, step = 0.0, np.inf, 1.0
         for _ in range(_MAX_TRIALS):
-            trial_fun, trial_slope, land = ray(step)
-            if trial_fun > point.fun + _DECREASE * step * slope:
+            trial = ray.at(step)
+            if trial.fun > point.fun + _DECREASE * step * slope:
                 high = step
-            elif trial_slope < _FLATTEN * slope:
+            elif trial.slope < _FLATTEN * slope:
                 low = step
             else:
                 break
             step = 2.0 * step if high == np.inf else 0.5 * (low + high)
-        landed = land()
-        move = landed.scores - point.scores
-        bend = float(np.vdot(landed.score_gradient - point.score_gradient, move))
-        curvature = bend * move.shape[0] / max(float(np.vdot(move, move)), np.finfo(float).tiny)
+        landed = self._land(trial)
+        bend = float(np.vdot(landed.score_gradient - point.score_gradient, ray.along))
+        length = trial.step * max(float(np.vdot(ray.along, ray.along)), np.finfo(float).tiny)
+        curvature = bend * ray.along.shape[0] / length
         self._metric.update(landed.w - point.w, landed.subgradient - point.subgradient, curvature)
         return landed.fun < point.fun
 
     def _model_step(self, target: FloatArray) -> bool:
         """Evaluate towards the minimiser of the model; True when it lowered F."""
         point = self.best
-        ray = self._ray(point, target - point.w)
-        return any(ray(step)[2]().fun < point.fun for step in _MODEL_STEPS)
+        ray = _Ray(self, point, target - point.w)
+        return any(self._land(ray.at(step)).fun < point.fun for step in _MODEL_STEPS)
 
     def _probe(self, target: FloatArray) -> None:
         """Add one cut towards the minimiser of the model, at a distance that keeps F within about tol."""
         point = self.best
-        fun, _, land = self._ray(point, target - point.w)(self._probe_step)
-        land()
-        excess = (fun - point.fun) / max(abs(point.fun), np.finfo(float).tiny)
+        probed = self._land(_Ray(self, point, target - point.w).at(self._probe_step))
+        excess = (probed.fun - point.fun) / max(abs(point.fun), np.finfo(float).tiny)
         if excess > 2.0 * self.tol:
             self._probe_step *= 0.5
         elif excess < 0.5 * self.tol:
             self._probe_step = min(1.0, 2.0 * self._probe_step)
 
-    def _ray(self, point: _Point, direction: FloatArray) -> Callable[[float], tuple[float, float, Callable]]:
-        """F along point + k · direction: k -> (value, slope, function that adds the cut there)."""
-        along = self.objective.scores(direction)
-        square, mixed, own = point.w @ point.w, point.w @ direction, direction @ direction
-
-        def at(step: float) -> tuple[float, float, Callable[[], _Point]]:
-            scores = point.scores + step * along
-            value, gradient = self._risk(scores)
-            fun = value + 0.5 * self.C * float(square + 2 * step * mixed + step * step * own)
-            slope = float(np.vdot(gradient, along)) + self.C * float(mixed + step * own)
-            return fun, slope, lambda: self._land(point.w + step * direction, scores, value, gradient)
-
-        return at
-
-    def _risk(self, scores: FloatArray) -> tuple[float, FloatArray]:
+    def evaluate(self, scores: FloatArray) -> tuple[float, FloatArray]:
+        """The risk, counted and checked."""
         self.n_evaluations += 1
         value, gradient = self.objective.risk(scores)
         if not (np.isfinite(value) and np.isfinite(gradient).all()):
@@ -206,19 +197,51 @@ class Run:
             )
         return float(value), gradient
 
-    def _land(self, w: FloatArray, scores: FloatArray, value: float, gradient: FloatArray) -> _Point:
-        """Add the cut at ``w`` and make it the best point if it is."""
+    def _fun(self, risk: float, w: FloatArray) -> float:
+        return risk + 0.5 * self.C * float(w @ w)
+
+    def _make_point(self, w: FloatArray, scores: FloatArray, risk: float, gradient: FloatArray) -> Point:
+        """Add the cut at ``w``."""
         subgradient = self.objective.pull_back(gradient)
-        point = _Point(w, scores, value, gradient, subgradient, value + 0.5 * self.C * float(w @ w))
-        self.bundle.add(value, subgradient, w)
-        if self.n_evaluations == 1:
-            return point
-        change = float(subgradient @ (self.best.w - w))
-        if value + change - self.best.risk > _ROUNDING * (abs(value) + abs(change) + abs(self.best.risk)):
+        self.bundle.add(risk, subgradient, w)
+        return Point(w, scores, risk, gradient, subgradient, self._fun(risk, w))
+
+    def _land(self, trial: _Trial) -> Point:
+        """Add the cut at a point of a ray, check it, and make the point the best if it is."""
+        point = self._make_point(trial.w, trial.scores, trial.risk, trial.gradient)
+        change = float(point.subgradient @ (self.best.w - point.w))
+        excess = point.risk + change - self.best.risk
+        if excess > _ROUNDING * (abs(point.risk) + abs(change) + abs(self.best.risk)):
             raise SubgradientError(
                 f"at evaluation {self.n_evaluations} the cut exceeds the risk at the best point by "
-                f"{value + change - self.best.risk:.3g}: the subgradient is wrong, or the risk is not convex"
+                f"{excess:.3g}: the subgradient is wrong, or the risk is not convex"
             )
         if point.fun < self.best.fun:
             self.best = point
         return point
+
+
+class _Trial(NamedTuple):
+    step: float
+    w: FloatArray
+    scores: FloatArray
+    risk: float
+    gradient: FloatArray
+    fun: float
+    slope: float  # of F along the ray
+
+
+class _Ray:
+    """F on the half-line from a point; the scores move linearly, so no product with X is needed on it."""
+
+    def __init__(self, run: Run, point: Point, direction: FloatArray):
+        self.along = run.objective.scores(direction)
+        self._run, self._point, self._direction = run, point, direction
+
+    def at(self, step: float) -> _Trial:
+        w = self._point.w + step * self._direction
+        scores = self._point.scores + step * self.along
+        risk, gradient = self._run.evaluate(scores)
+        C = self._run.C
+        slope = float(np.vdot(gradient, self.along)) + C * float(w @ self._direction)
+        return _Trial(step, w, scores, risk, gradient, risk + 0.5 * C * float(w @ w), slope)

@@ -24,7 +24,7 @@ from scipy.optimize import OptimizeResult
 from sklearn.exceptions import ConvergenceWarning
 
 from facereject._validation import FloatArray
-from facereject.solver._descent import Problem, Progress, Run
+from facereject.solver._descent import Point, Problem, Progress, Run
 from facereject.solver.cuts import Bundle
 from facereject.solver.linear import LinearObjective
 from facereject.solver.quasi_newton import QuasiNewton, gram_preconditioner
@@ -100,7 +100,8 @@ def bundle_minimize(
     >>> np.round(result.x, 1)
     array([ 0.7, -0.7,  0.2])
     """
-    return _minimize(_prepare(objective, x0), C, tol, max_iter, x0, bundle, callback, time_limit)
+    problem = _prepare(objective, x0)
+    return _minimize(problem, C, tol, max_iter, _start(problem, x0), bundle, callback, time_limit)[0]
 
 
 def bundle_path(
@@ -130,13 +131,12 @@ def bundle_path(
     results : list of OptimizeResult, in the order of ``Cs``
     """
     values = [float(C) for C in Cs]
-    start = x0
     problem = _prepare(objective, x0)
+    start: FloatArray | Point = _start(problem, x0)
     results: dict[int, OptimizeResult] = {}
     for i in sorted(range(len(values)), key=lambda i: -values[i]):
-        result = _minimize(problem, values[i], tol, max_iter, start, bundle, callback, time_limit)
-        results[i] = result
-        start, bundle = result.x, result.bundle
+        results[i], start = _minimize(problem, values[i], tol, max_iter, start, bundle, callback, time_limit)
+        bundle = results[i].bundle
     return [results[i] for i in range(len(values))]
 
 
@@ -144,8 +144,16 @@ class _Plain:
     """A function of w is a risk of scores, the scores being w itself."""
 
     def __init__(self, function: Callable[[FloatArray], tuple[float, FloatArray]], n_weights: int):
-        self.risk = function
+        self._function = function
         self.n_weights = n_weights
+
+    def risk(self, scores: FloatArray) -> tuple[float, FloatArray]:
+        value, subgradient = self._function(scores)
+        # a copy: the function may use one array for all its answers
+        subgradient = np.array(subgradient, dtype=np.float64)
+        if subgradient.shape != scores.shape:
+            raise ValueError(f"the subgradient must have shape {scores.shape}, got {subgradient.shape}")
+        return value, subgradient
 
     def scores(self, w: FloatArray) -> FloatArray:
         return w
@@ -167,24 +175,29 @@ def _prepare(objective: Any, x0: Any) -> Problem:
     return Problem(_Plain(objective, np.size(x0)), QuasiNewton())
 
 
+def _start(problem: Problem, x0: Any) -> FloatArray:
+    n_weights = problem.objective.n_weights
+    start = np.zeros(n_weights) if x0 is None else np.array(x0, dtype=np.float64).ravel()
+    if start.size != n_weights:
+        raise ValueError(f"x0 must hold {n_weights} weights, got {start.size}")
+    return start
+
+
 def _minimize(
     problem: Problem,
     C: float,
     tol: float,
     max_iter: int,
-    x0: Any,
+    start: FloatArray | Point,
     bundle: Bundle | None,
     callback: Callable[[Progress], Any] | None,
     time_limit: float | None,
-) -> OptimizeResult:
+) -> tuple[OptimizeResult, Point]:
     if not (np.isfinite(C) and C >= 0):
         raise ValueError(f"C must be finite and not negative, got {C}")
     if not tol > 0:
         raise ValueError(f"tol must be positive, got {tol}")
     n_weights = problem.objective.n_weights
-    start = np.zeros(n_weights) if x0 is None else np.array(x0, dtype=np.float64).ravel()
-    if start.size != n_weights:
-        raise ValueError(f"x0 must hold {n_weights} weights, got {start.size}")
     if bundle is None:
         bundle = Bundle(n_weights)
     elif bundle.n_weights != n_weights:
@@ -193,7 +206,7 @@ def _minimize(
     message = run.until(max_iter, callback, time_limit)
     if not run.converged:
         warnings.warn(f"bundle_minimize: {message} (gap {run.gap:.2g})", ConvergenceWarning, stacklevel=3)
-    return OptimizeResult(
+    result = OptimizeResult(
         x=run.best.w,
         fun=run.best.fun,
         dual=run.dual,
@@ -205,3 +218,4 @@ def _minimize(
         history=run.history,
         bundle=bundle,
     )
+    return result, run.best

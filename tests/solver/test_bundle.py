@@ -281,6 +281,32 @@ def test_wrong_subgradients_are_found(wrong):
         bundle_minimize(wrong, 0.1, x0=np.ones(3), tol=1e-6, max_iter=50)
 
 
+def test_a_function_may_reuse_its_array():
+    buffer = np.empty(3)
+
+    def risk(w):
+        np.multiply(2, w - 1, out=buffer)
+        return float((w - 1) @ (w - 1)), buffer
+
+    np.testing.assert_allclose(bundle_minimize(risk, 1e-6, x0=np.zeros(3), tol=1e-4).x, 1.0, atol=1e-3)
+
+
+def test_a_subgradient_of_the_wrong_shape_is_refused():
+    with pytest.raises(ValueError, match=r"the subgradient must have shape \(2,\), got \(3,\)"):
+        bundle_minimize(lambda w: (1.0, np.ones(3)), 1.0, x0=np.zeros(2))
+
+
+def test_a_path_evaluates_no_point_twice():
+    seen = []
+
+    def risk(w):
+        seen.append(w.tobytes())
+        return float(np.abs(w - 1).sum()), np.sign(w - 1)
+
+    results = bundle_path(risk, [1.0, 0.1, 0.01], x0=np.zeros(4), tol=1e-3)
+    assert sum(result.nfev for result in results) == len(seen) == len(set(seen))
+
+
 def test_arguments_are_checked():
     with pytest.raises(ValueError, match="C must be finite and not negative"):
         bundle_minimize(SMOOTH["sele"], -1.0)
