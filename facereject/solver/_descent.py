@@ -19,8 +19,6 @@ _MAX_TRIALS = 12
 _MODEL_STEPS = (1.0, 0.3, 0.1)
 # the bound lags when the gap has not halved over this many iterations
 _PATIENCE = 5
-# a cut may exceed R by this share of the numbers it is computed from before it counts as wrong
-_ROUNDING = 1e-6
 
 
 class NonFiniteRiskError(ArithmeticError):
@@ -65,17 +63,22 @@ class Point(NamedTuple):
 
 
 class Problem(NamedTuple):
-    """An objective and the metric learned on it, which does not depend on C either."""
+    """An objective and what is known of it at every C.
+
+    ``rounding`` is the share of the numbers a cut is computed from by which it may exceed R before it counts as
+    wrong.
+    """
 
     objective: Objective
     metric: QuasiNewton
+    rounding: float = 1e-6
 
 
 class Run:
     """State of one minimisation."""
 
     def __init__(self, problem: Problem, C: float, tol: float, start: FloatArray | Point, bundle: Bundle):
-        self.objective, self._metric = problem
+        self.objective, self._metric, self._rounding = problem
         self.C, self.tol, self.bundle = C, tol, bundle
         self.n_evaluations = 0
         self.history: list[Progress] = []
@@ -133,7 +136,7 @@ class Run:
             rho = max(self.tol * abs(fun), self._negligible) / radius**2
             bound, target = self.bundle.bound(rho, self.best.w)
             self.dual = bound - 0.5 * rho * radius**2
-        if self.dual - fun > _ROUNDING * max(abs(fun), abs(self.dual)):
+        if self.dual - fun > self._rounding * max(abs(fun), abs(self.dual)):
             raise SubgradientError(
                 f"the lower bound {self.dual:.6g} exceeds the value {fun:.6g} after {self.n_evaluations} "
                 "evaluations: a subgradient is wrong, or the risk is not convex"
@@ -211,7 +214,7 @@ class Run:
         point = self._make_point(trial.w, trial.scores, trial.risk, trial.gradient)
         change = float(point.subgradient @ (self.best.w - point.w))
         excess = point.risk + change - self.best.risk
-        if excess > _ROUNDING * (abs(point.risk) + abs(change) + abs(self.best.risk)):
+        if excess > self._rounding * (abs(point.risk) + abs(change) + abs(self.best.risk)):
             raise SubgradientError(
                 f"at evaluation {self.n_evaluations} the cut exceeds the risk at the best point by "
                 f"{excess:.3g}: the subgradient is wrong, or the risk is not convex"

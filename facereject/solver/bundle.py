@@ -164,8 +164,11 @@ class _Plain:
 
 def _prepare(objective: Any, x0: Any) -> Problem:
     if all(hasattr(objective, name) for name in ("risk", "scores", "pull_back", "n_weights")):
-        linear = isinstance(objective, LinearObjective)
-        return Problem(objective, QuasiNewton(gram_preconditioner(objective) if linear else None))
+        if not isinstance(objective, LinearObjective):
+            return Problem(objective, QuasiNewton())
+        # products with float32 features are off by a few hundred times their unit of rounding
+        rounding = max(1e-6, 1e3 * float(np.finfo(objective.X.dtype).eps))
+        return Problem(objective, QuasiNewton(gram_preconditioner(objective)), rounding)
     if not callable(objective):
         raise TypeError(
             f"objective must be callable: w -> (value, subgradient); got {type(objective).__name__}"
