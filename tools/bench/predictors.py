@@ -9,7 +9,8 @@ The intercepts are regularised in ours, so the peers get a constant feature inst
 own. Ours stops at a certified gap of 1 %. The peer has reached the same objective when its value is at most
 1.01 times ours; of its ``tol`` values the loosest that does counts, and the search for it is not timed. The
 peers certify nothing, so a last column gives our time under their rule: ``tol`` loosened as far as the value
-stays within 1 % of the certified run. One thread each.
+stays within 1 % of the certified run. One thread each; seconds of processor time, so that other work on the
+machine counts little.
 
     python tools/bench/predictors.py                 # FACEREJECT_DATA or ../shared/data
     python tools/bench/predictors.py --sets LETTER --c 10
