@@ -84,7 +84,7 @@ def main() -> None:
             # another seed than the predictors' folds: every fold then holds faces of all predictors
             fit = cross_fit(part, photos, score, alpha, clip=10.0, folds=5, random_state=options.seed + 1)
             area = aurc(losses, fit.uncertainty)
-            print(f"{name:18s} alpha {alpha:5g}: AuRC {area:.3f}, gap closed {fit.clean:.1%}")
+            print(f"{name:18s} alpha {alpha:5g}: AuRC {area:.3f}, gap closed {fit.merit:.1%}")
 
 
 if __name__ == "__main__":

@@ -30,8 +30,10 @@ class Target:
     def __post_init__(self) -> None:
         if self.kind not in _MODELS and self.kind != "threshold":
             raise ValueError(f"target must be one of {', '.join(_MODELS)}, threshold; got {self.kind!r}")
-        if np.isnan(self.value):
-            raise ValueError(f"target {self.kind} must be a number, got nan")
+        if not np.isfinite(self.value):
+            raise ValueError(
+                f"target {self.kind} must be finite, got {self.value}; coverage=1 accepts every face"
+            )
 
 
 _MODELS: dict[str, type[Any]] = {

@@ -40,8 +40,13 @@ class CrossFit:
 
     alpha: float | None
     uncertainty: FloatArray
-    clean: float
-    degraded: float
+    clean: float | None
+    degraded: float | None
+
+    @property
+    def merit(self) -> float:
+        """What regularisation is chosen by: the mean over the groups there are."""
+        return float(np.mean([share for share in (self.clean, self.degraded) if share is not None]))
 
 
 def train_face_rejector(
@@ -104,6 +109,7 @@ def train_face_rejector(
     n_jobs, cache, progress
         As in `extraction.extract`.
     """
+    _check_score(score)
     extractor = Extractor(
         LandmarkPredictor() if predictor is None else predictor,
         FaceDetector(threshold=-1.0) if detector is None else detector,
@@ -140,15 +146,14 @@ def train_on_table(
     target: Target | None = None,
 ) -> FaceRejector:
     """Train on a table that was extracted before; ``photos`` names the photograph of every sample."""
-    if score not in _FITS:
-        raise ValueError(f"score must be one of {', '.join(_FITS)}; got {score!r}")
+    _check_score(score)
     seed = extractor.random_state
     candidates = [None] if score == "boosted" else list(alphas)
     fits = [
         cross_fit(table, photos, score, alpha, clip=clip, folds=folds, random_state=seed)
         for alpha in candidates
     ]
-    best = max(fits, key=lambda fit: np.nanmean([fit.clean, fit.degraded]))
+    best = max(fits, key=lambda fit: fit.merit)
     detector = replace(extractor.detector, threshold=max(threshold, extractor.detector.threshold))
     rows = calibration_rows(table, seed)
     rows = rows[table.detector_scores[rows] >= detector.threshold]
@@ -210,9 +215,10 @@ def cross_fit(
         uncertainty[held_out] = model(table.features[held_out])
         for clean, values in gaps.items():
             rows = held_out & (table.clean == clean)
-            if rows.any():
+            # a single face, or equal losses, leave no gap to close
+            if len(np.unique(table.losses[rows])) > 1:
                 values.append(gap_closed(table.losses[rows], table.detector_scores[rows], uncertainty[rows]))
-    clean_gap, degraded_gap = (float(np.mean(gaps[c])) if gaps[c] else float("nan") for c in (True, False))
+    clean_gap, degraded_gap = (float(np.mean(gaps[c])) if gaps[c] else None for c in (True, False))
     return CrossFit(alpha, uncertainty, clean_gap, degraded_gap)
 
 
@@ -232,6 +238,11 @@ def calibration_rows(table: FaceTable, random_state: int) -> NDArray[np.int64]:
     if len(degraded):
         chosen.append(degraded[np.unique(table.sample[degraded], return_index=True)[1]])
     return np.sort(np.concatenate(chosen))
+
+
+def _check_score(score: str) -> None:
+    if score not in _FITS:
+        raise ValueError(f"score must be one of {', '.join(_FITS)}; got {score!r}")
 
 
 def _default_target(calibration: Calibration, clean_error: float) -> Target:

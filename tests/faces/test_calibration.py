@@ -56,7 +56,9 @@ def test_targets(sample):
     assert fixed.coverage_ == (uncertainty <= 0).mean()
 
 
-@pytest.mark.parametrize(("kind", "value"), [("risk", 1.0), ("coverage", float("nan"))])
+@pytest.mark.parametrize(
+    ("kind", "value"), [("risk", 1.0), ("coverage", float("nan")), ("threshold", float("inf"))]
+)
 def test_bad_targets(kind, value):
     with pytest.raises(ValueError, match="target"):
         Target(kind, value)

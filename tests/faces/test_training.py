@@ -142,6 +142,24 @@ def test_training_and_evaluating_on_photographs(photographs, predictor, tmp_path
     assert only_clean.degraded is None
 
 
+def test_clean_photographs_alone(photographs, predictor, tmp_path):
+    few = FaceDataset(list(photographs)[:12])
+    rejector = train_face_rejector(
+        few,
+        predictor=predictor,
+        degradations=0,
+        alphas=(1.0,),
+        folds=2,
+        n_jobs=1,
+        target=Target("coverage", 0.5),
+    )
+    assert rejector.info["cross_validation"][0]["gap_closed_degraded"] is None
+    rejector.save(tmp_path / "model")
+    assert FaceRejector.load(tmp_path / "model").info == rejector.info
+    with pytest.raises(ValueError, match="score"):
+        train_face_rejector(few, "magic", predictor=predictor)
+
+
 def test_any_predictor_can_be_trained_for(photographs):
     """A predictor that puts the mean shape into the box: bad, and known to be bad."""
     few = FaceDataset(list(photographs)[:12])
