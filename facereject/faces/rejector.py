@@ -174,12 +174,12 @@ class FaceRejector:
             )
         except (KeyError, TypeError, ValueError) as error:
             raise ModelFileContentError(f"{path}: {type(error).__name__}: {error}") from None
-        trained_for = header.get("predictor")
-        if trained_for is not None and rejector._fingerprint() != trained_for:
+        trained_for, used = header.get("predictor"), rejector._fingerprint()
+        if used != trained_for:
+            names = [(str(name) if name else "without a fingerprint")[:21] for name in (trained_for, used)]
             warnings.warn(
-                f"{path}: trained for the landmark predictor {trained_for[:12]}, used with "
-                f"{(rejector._fingerprint() or 'one without a fingerprint')[:12]}; expected errors and "
-                "thresholds may be off until it is trained for this predictor",
+                f"{path}: trained for the landmark predictor {names[0]}, used with {names[1]}; expected "
+                "errors and thresholds may be off: pass the one it was trained for, or train for this one",
                 PredictorMismatchWarning,
                 stacklevel=2,
             )

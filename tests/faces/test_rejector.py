@@ -193,6 +193,18 @@ def test_another_predictor_warns(rejector, tmp_path, astronaut_landmarks):
         FaceRejector.load(tmp_path / "model", predictor=lambda image, box: astronaut_landmarks)
 
 
+def test_a_predictor_without_a_fingerprint_must_be_passed_again(tmp_path, astronaut_landmarks):
+    def other(image, box):
+        return astronaut_landmarks
+
+    make(other).save(tmp_path / "model")
+    with pytest.warns(PredictorMismatchWarning, match="without a fingerprint"):
+        FaceRejector.load(tmp_path / "model")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        FaceRejector.load(tmp_path / "model", predictor=other)
+
+
 @pytest.mark.parametrize(
     "change",
     [
