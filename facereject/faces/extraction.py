@@ -22,6 +22,7 @@ from .datasets import FaceSample, Problem, match_face
 from .degrade import jitter_box, random_degradation
 from .detector import FaceDetector
 from .features import LandmarkHOG
+from .geometry import check_landmarks
 from .images import ImageError, to_gray
 from .landmarks import LandmarkFunction
 from .stability import LandmarkStability
@@ -53,7 +54,7 @@ class FaceTable:
     kinds : tuple of str
         What was done to the picture, "clean" or such as "blur+noise".
     missed : ndarray of shape (2,), int
-        Faces the detector did not find: clean, degraded.
+        Faces the detector did not find or the predictor gave no landmarks for: clean, degraded.
     problems : tuple of Problem
         Photographs that could not be read.
     """
@@ -89,11 +90,12 @@ class Extractor:
     stability : LandmarkStability or None
         None leaves the 68 stability features out.
     degradations : int
-        Degraded versions of every photograph, besides the photograph itself. The last of them only moves the
-        box; the others are `random_degradation`.
+        Degraded versions of every photograph, besides the photograph itself, by `random_degradation`. If
+        there are at least four, the last one only moves the box.
     random_state : int
         Seed. Row by row, the numbers depend on it, on the position of the face in the data set and on the
-        variant, and not on the number of processes.
+        variant, and not on the number of processes (but for the last bit of a feature, as OpenCV's sums follow
+        the alignment of memory).
     """
 
     predictor: LandmarkFunction
@@ -104,7 +106,7 @@ class Extractor:
     random_state: int = 0
 
     def rows(self, index: int, sample: FaceSample) -> list[dict[str, Any] | None]:
-        """Rows of one face, None where the detector missed it; raises ImageError for an unreadable file."""
+        """Rows of one face, None where it was missed; raises ImageError for an unreadable file."""
         image = sample.load()
         if getattr(self.predictor, "color", "rgb") == "gray":
             # then nothing downstream looks at colour, and degrading one channel is three times as fast
@@ -114,7 +116,7 @@ class Extractor:
     def _row(self, image: Any, sample: FaceSample, index: int, variant: int) -> dict[str, Any] | None:
         rng = np.random.default_rng([self.random_state, index, variant])
         truth, kind, jitter = sample.landmarks, "clean", 0.0
-        if variant > 0 and variant == self.degradations:
+        if variant == self.degradations >= 4:
             kind, jitter = "box", rng.uniform(0, 1)
         elif variant > 0:
             image, truth, steps = random_degradation(image, truth, random_state=rng)
@@ -125,7 +127,11 @@ class Extractor:
         if found is None:
             return None
         box = jitter_box(found.box, jitter, random_state=rng) if jitter else found.box
-        landmarks = self.predictor(image, box)
+        try:
+            landmarks = check_landmarks(self.predictor(image, box))
+        except ValueError:
+            # no usable prediction: nothing to trust, as with a face that was not found
+            return None
         features = self.hog(to_gray(image), landmarks)
         if self.stability is not None:
             features = np.concatenate([features, self.stability(image, box, landmarks, self.predictor)])
