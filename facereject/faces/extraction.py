@@ -94,8 +94,8 @@ class Extractor:
         there are at least four, the last one only moves the box.
     random_state : int
         Seed. Row by row, the numbers depend on it, on the position of the face in the data set and on the
-        variant, and not on the number of processes (but for the last bit of a feature, as OpenCV's sums follow
-        the alignment of memory).
+        variant, and not on the number of processes (but for the last bit of a feature, as OpenCV's sums
+        follow the alignment of memory).
     """
 
     predictor: LandmarkFunction
