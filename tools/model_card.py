@@ -48,6 +48,10 @@ outer-eye distance, clipped at {clip:g} % for training only. Regularisation is c
 cross-validation over photographs; the out-of-fold uncertainties (all clean faces, one degraded version
 each, detector score at least 0) calibrate `expected_nme` and the threshold.
 
+Not everything was chosen blindly: chip and cell size, the contrast floor and the clip were picked by
+cross-validation over all photographs, the test part included, on another draw of degradations. Weights,
+regularisation, calibration and threshold never saw the test part.
+
 **The published predictor was trained on 300-W: its errors on the clean photographs are training errors
 and flatter it.** Degraded pictures are new to it; faces from elsewhere are likely to lie in between.
 """
