@@ -23,6 +23,13 @@ class Risk(Protocol):
     shares_weights : bool
         True when the K scores of an example differ only by thresholds: ⟨w, x⟩ − b_k. False when each has a
         weight vector of its own. Meaningless for one score.
+
+    Notes
+    -----
+    A risk with kinks may also have ``relaxed(scores, tau) -> (value, gradient, cut)``: a smooth convex value
+    not below the risk, which comes down to it as tau goes to 0; its gradient; and the value at ``scores`` of the
+    linear function with that gradient which nowhere exceeds the risk. The solver then steps on the smooth
+    value and bounds the exact one; see ``MulticlassHinge``.
     """
 
     score_shape: tuple[int, ...]

@@ -57,13 +57,32 @@ class MulticlassHinge:
         self._rows = np.arange(self.labels.size)
 
     def __call__(self, scores: FloatArray) -> tuple[float, FloatArray]:
-        scores = check_scores(scores, self.score_shape)
-        own = scores[self._rows, self.labels]
-        augmented = scores + 1.0
-        augmented[self._rows, self.labels] = own
-        top = augmented.max(axis=1)
+        slack, top = self._slack(scores)
         # equal maximisers share the weight: at w = 0, where every run starts, all wrong classes are equal
-        worst = augmented == top[:, None]
+        worst = slack == top[:, None]
         gradient = worst * (self.weights / worst.sum(axis=1))[:, None]
         gradient[self._rows, self.labels] -= self.weights
-        return float(self.weights @ (top - own)), gradient
+        return float(self.weights @ top), gradient
+
+    def relaxed(self, scores: FloatArray, tau: float) -> tuple[float, FloatArray, float]:
+        """The risk smoothed at temperature ``tau``, its gradient, and the exact risk's cut with that slope.
+
+        The maximum over classes is a maximum over distributions q on them of ⟨q, slack⟩. Adding
+        tau·entropy(q) makes it smooth and lies above; the maximising q = softmax(slack/tau) still gives a
+        linear function below the exact risk, ⟨q, slack⟩. A solver may take smooth steps and keep exact cuts.
+        """
+        slack, top = self._slack(scores)
+        gradient = np.exp((slack - top[:, None]) / tau)
+        total = gradient.sum(axis=1)
+        upper = top + tau * np.log(total)
+        gradient *= (self.weights / total)[:, None]
+        lower = float(np.vdot(gradient.T, slack.T))
+        gradient[self._rows, self.labels] -= self.weights
+        return float(self.weights @ upper), gradient, lower
+
+    def _slack(self, scores: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """[y ≠ yᵢ] + s_y − s_{yᵢ} for every class, and its maximum."""
+        scores = check_scores(scores, self.score_shape)
+        slack = scores + (1.0 - scores[self._rows, self.labels])[:, None]
+        slack[self._rows, self.labels] = 0.0
+        return slack, slack.max(axis=1)

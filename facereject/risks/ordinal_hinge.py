@@ -30,9 +30,10 @@ class OrdinalHinge:
         self.labels = check_labels(labels, n_classes)
         self.weights = check_weights(sample_weight, self.labels.size)
         self.score_shape: tuple[int, ...] = (self.labels.size, n_classes - 1)
-        self._signs = np.where(np.arange(n_classes - 1) < self.labels[:, None], 1.0, -1.0)
+        # thresholds by rows in memory, as the scores of LinearObjective come
+        self._signs = np.where(np.arange(n_classes - 1)[:, None] < self.labels, 1.0, -1.0).T
 
     def __call__(self, scores: FloatArray) -> tuple[float, FloatArray]:
         slack = 1.0 - self._signs * check_scores(scores, self.score_shape)
         active = (slack > 0) * self.weights[:, None]
-        return float(np.vdot(active, slack)), -active * self._signs
+        return float(np.vdot(active.T, slack.T)), -active * self._signs

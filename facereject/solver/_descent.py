@@ -17,6 +17,8 @@ _DECREASE, _FLATTEN = 1e-4, 0.9
 _MAX_TRIALS = 12
 # fractions of the way to the minimiser of the model tried after a failed line search
 _MODEL_STEPS = (1.0, 0.3, 0.1)
+# temperature at which risks that can be relaxed start; hinges have a margin of one
+_FIRST_TAU = 0.1
 # the bound lags when the gap has not halved over this many iterations
 _PATIENCE = 5
 
@@ -44,29 +46,41 @@ class Progress(NamedTuple):
 class Objective(Protocol):
     """What the solver needs: a risk of scores that are linear in w."""
 
-    n_weights: int
+    @property
+    def n_weights(self) -> int: ...
 
     def risk(self, scores: FloatArray) -> tuple[float, FloatArray]: ...
     def scores(self, w: FloatArray) -> FloatArray: ...
     def pull_back(self, gradient: FloatArray) -> FloatArray: ...
 
 
+class Evaluation(NamedTuple):
+    """The risk at some scores: a value not below it, a slope, and the cut with that slope.
+
+    Exact oracles have value = cut = R. A relaxed one (``tau`` > 0) is smooth, with cut ≤ R ≤ value.
+    """
+
+    scores: FloatArray
+    value: float
+    gradient: FloatArray
+    cut: float
+    tau: float
+
+
 class Point(NamedTuple):
     """A place where the risk was evaluated; all but ``fun`` holds for every C."""
 
     w: FloatArray
-    scores: FloatArray
-    risk: float
-    score_gradient: FloatArray
-    subgradient: FloatArray  # of R in w
+    risk: Evaluation
+    subgradient: FloatArray  # of the risk in w
     fun: float
 
 
 class Problem(NamedTuple):
     """An objective and what is known of it at every C.
 
-    ``rounding`` is the share of the numbers a cut is computed from by which it may exceed R before it counts as
-    wrong.
+    ``rounding`` is the share of the numbers a cut is computed from by which it may exceed R before it counts
+    as wrong.
     """
 
     objective: Objective
@@ -86,12 +100,13 @@ class Run:
         self.gap = np.inf
         self.converged = False
         self._probe_step = 0.1
-        if isinstance(start, Point):  # the end of a run at another C, its cut in the bundle
-            self.best = start._replace(fun=self._fun(start.risk, start.w))
+        self._tau = _FIRST_TAU if hasattr(self.objective.risk, "relaxed") else 0.0
+        if not isinstance(start, Point):
+            self.best = self._make_point(start, self.evaluate(self.objective.scores(start)))
+        elif start.risk.tau == self._tau:  # the end of a run at another C, its cut in the bundle
+            self.best = start._replace(fun=self._fun(start.risk.value, start.w))
         else:
-            scores = self.objective.scores(start)
-            value, gradient = self.evaluate(scores)
-            self.best = self._make_point(start, scores, value, gradient)
+            self.best = self._make_point(start.w, self.evaluate(start.risk.scores))
         # where F falls to zero no relative gap is ever reached: differences this small count as none
         self._negligible = max(1e-12 * abs(self.best.fun), 1e-290)
 
@@ -119,11 +134,31 @@ class Run:
             if time_limit is not None and entry.seconds >= time_limit:
                 return f"time limit of {time_limit:g} s reached"
             if iteration < max_iter:
+                self._tighten()
                 # after a step without progress the same direction would fail again
                 stuck = not ((not stuck and self._quasi_newton_step()) or self._model_step(target))
                 if iteration >= _PATIENCE and self.gap > 0.5 * self.history[-_PATIENCE - 1].gap:
                     self._probe(target)
         return f"max_iter = {max_iter} reached"
+
+    def finish(self) -> None:
+        """Replace a relaxed value at the best point by the exact one, which is not above it."""
+        if self._tau > 0:
+            self._tau = 0.0
+            self.best = self._make_point(self.best.w, self.evaluate(self.best.risk.scores))
+            self._update_bound()
+            self.history[-1] = self.history[-1]._replace(
+                n_evaluations=self.n_evaluations, n_cuts=self.bundle.n_cuts,
+                fun=self.best.fun, dual=self.dual, gap=self.gap,
+            )  # fmt: skip
+
+    def _tighten(self) -> None:
+        """Relax less once the relaxation is what keeps the gap open."""
+        error = self.best.risk.value - self.best.risk.cut
+        scale = max(abs(self.best.fun), np.finfo(float).tiny)
+        if error > 0.4 * self.tol * scale and 0.5 * self.gap * scale < error:
+            self._tau *= 0.5
+            self.best = self._make_point(self.best.w, self.evaluate(self.best.risk.scores))
 
     def _update_bound(self) -> FloatArray:
         """Renew dual and gap; returns the minimiser of the model."""
@@ -166,8 +201,8 @@ class Run:
                 break
             step = 2.0 * step if high == np.inf else 0.5 * (low + high)
         landed = self._land(trial)
-        bend = float(np.vdot(landed.score_gradient - point.score_gradient, ray.along))
-        length = trial.step * max(float(np.vdot(ray.along, ray.along)), np.finfo(float).tiny)
+        bend = _dot(landed.risk.gradient - point.risk.gradient, ray.along)
+        length = trial.step * max(_dot(ray.along, ray.along), np.finfo(float).tiny)
         curvature = bend * ray.along.shape[0] / length
         self._metric.update(landed.w - point.w, landed.subgradient - point.subgradient, curvature)
         return landed.fun < point.fun
@@ -188,33 +223,37 @@ class Run:
         elif excess < 0.5 * self.tol:
             self._probe_step = min(1.0, 2.0 * self._probe_step)
 
-    def evaluate(self, scores: FloatArray) -> tuple[float, FloatArray]:
-        """The risk, counted and checked."""
+    def evaluate(self, scores: FloatArray) -> Evaluation:
+        """The risk at some scores, counted and checked."""
         self.n_evaluations += 1
-        value, gradient = self.objective.risk(scores)
+        if self._tau > 0:
+            value, gradient, cut = self.objective.risk.relaxed(scores, self._tau)  # type: ignore[attr-defined]
+        else:
+            value, gradient = self.objective.risk(scores)
+            cut = value
         if not (np.isfinite(value) and np.isfinite(gradient).all()):
             what = "risk" if not np.isfinite(value) else "subgradient of the risk"
             raise NonFiniteRiskError(
                 f"the {what} is not finite at evaluation {self.n_evaluations} "
                 f"(iteration {len(self.history)}, largest score {np.abs(scores).max():.3g})"
             )
-        return float(value), gradient
+        return Evaluation(scores, float(value), gradient, float(cut), self._tau)
 
     def _fun(self, risk: float, w: FloatArray) -> float:
         return risk + 0.5 * self.C * float(w @ w)
 
-    def _make_point(self, w: FloatArray, scores: FloatArray, risk: float, gradient: FloatArray) -> Point:
+    def _make_point(self, w: FloatArray, risk: Evaluation) -> Point:
         """Add the cut at ``w``."""
-        subgradient = self.objective.pull_back(gradient)
-        self.bundle.add(risk, subgradient, w)
-        return Point(w, scores, risk, gradient, subgradient, self._fun(risk, w))
+        subgradient = self.objective.pull_back(risk.gradient)
+        self.bundle.add(risk.cut, subgradient, w)
+        return Point(w, risk, subgradient, self._fun(risk.value, w))
 
     def _land(self, trial: _Trial) -> Point:
         """Add the cut at a point of a ray, check it, and make the point the best if it is."""
-        point = self._make_point(trial.w, trial.scores, trial.risk, trial.gradient)
+        point = self._make_point(trial.w, trial.risk)
         change = float(point.subgradient @ (self.best.w - point.w))
-        excess = point.risk + change - self.best.risk
-        if excess > self._rounding * (abs(point.risk) + abs(change) + abs(self.best.risk)):
+        excess = point.risk.cut + change - self.best.risk.value
+        if excess > self._rounding * (abs(point.risk.cut) + abs(change) + abs(self.best.risk.value)):
             raise SubgradientError(
                 f"at evaluation {self.n_evaluations} the cut exceeds the risk at the best point by "
                 f"{excess:.3g}: the subgradient is wrong, or the risk is not convex"
@@ -227,9 +266,7 @@ class Run:
 class _Trial(NamedTuple):
     step: float
     w: FloatArray
-    scores: FloatArray
-    risk: float
-    gradient: FloatArray
+    risk: Evaluation
     fun: float
     slope: float  # of F along the ray
 
@@ -243,8 +280,12 @@ class _Ray:
 
     def at(self, step: float) -> _Trial:
         w = self._point.w + step * self._direction
-        scores = self._point.scores + step * self.along
-        risk, gradient = self._run.evaluate(scores)
+        risk = self._run.evaluate(self._point.risk.scores + step * self.along)
         C = self._run.C
-        slope = float(np.vdot(gradient, self.along)) + C * float(w @ self._direction)
-        return _Trial(step, w, scores, risk, gradient, risk + 0.5 * C * float(w @ w), slope)
+        slope = _dot(risk.gradient, self.along) + C * float(w @ self._direction)
+        return _Trial(step, w, risk, risk.value + 0.5 * C * float(w @ w), slope)
+
+
+def _dot(a: FloatArray, b: FloatArray) -> float:
+    """Sum of products; np.vdot copies arrays that lie in memory column by column, as scores of classes do."""
+    return float(np.vdot(a.T, b.T) if a.flags.f_contiguous else np.vdot(a, b))

@@ -9,6 +9,9 @@ evaluations:
   (best F − bound) / best F ≤ tol. When the bound is what lags, as with hinge risks, extra cuts are made a
   little off the best point, where F exceeds it by about tol. No step rule can invalidate the bound.
 
+A risk that can be *relaxed* (the multi-class hinge) is stepped on through a smooth function above it, whose
+temperature falls as the gap closes, while the cuts stay those of the risk itself.
+
 Plain BMRM evaluates R at the minimiser of the model only, which for small C jumps far away: it needs ten
 times the evaluations and more (``tools/bench/solver.py``).
 """
@@ -207,6 +210,7 @@ def _minimize(
         raise ValueError(f"bundle was built for {bundle.n_weights} weights, the objective has {n_weights}")
     run = Run(problem, float(C), tol, start, bundle)
     message = run.until(max_iter, callback, time_limit)
+    run.finish()
     if not run.converged:
         warnings.warn(f"bundle_minimize: {message} (gap {run.gap:.2g})", ConvergenceWarning, stacklevel=3)
     result = OptimizeResult(

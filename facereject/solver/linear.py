@@ -106,12 +106,13 @@ class LinearObjective:
             scores = np.empty_like(sorted_scores)
             scores[self._order] = sorted_scores
             return scores + intercepts[self._blocks] if self.fit_intercept else scores
-        product = np.asarray(self.X @ coefficients.T, dtype=np.float64)
+        # class by class in memory: maxima and sums over the few classes of an example then run along columns
+        product = np.asarray(coefficients @ self._XT, dtype=np.float64)
         if self.shares_weights:
-            return product - intercepts
-        if self.fit_intercept:
-            product = product + intercepts
-        return product[:, 0] if len(self.risk.score_shape) == 1 else product
+            product = product - intercepts[:, None]
+        elif self.fit_intercept:
+            product = product + intercepts[:, None]
+        return product[0] if len(self.risk.score_shape) == 1 else np.ascontiguousarray(product).T
 
     def pull_back(self, gradient: FloatArray) -> FloatArray:
         """The gradient in the weights that belongs to a gradient in the scores: the adjoint of ``scores``."""
