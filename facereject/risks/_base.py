@@ -27,8 +27,8 @@ class Risk(Protocol):
     Notes
     -----
     A risk with kinks may also have ``relaxed(scores, tau) -> (value, gradient, cut)``: a smooth convex value
-    not below the risk, which comes down to it as tau goes to 0; its gradient; and the value at ``scores`` of the
-    linear function with that gradient which nowhere exceeds the risk. The solver then steps on the smooth
+    not below the risk, which comes down to it as tau goes to 0; its gradient; and the value at ``scores`` of
+    the linear function with that gradient which nowhere exceeds the risk. The solver then steps on the smooth
     value and bounds the exact one; see ``MulticlassHinge``.
     """
 
