@@ -49,8 +49,9 @@ class BoostedScore(BaseScore):
         self,
         n_trees: int = 500,
         *,
-        learning_rate: float = 0.05,
+        learning_rate: float = 0.1,
         max_leaves: int = 31,
+        l2: float = 5.0,
         min_leaf: int = 20,
         patience: int = 50,
         validation_fraction: float = 0.2,
@@ -60,6 +61,7 @@ class BoostedScore(BaseScore):
         self.n_trees = n_trees
         self.learning_rate = learning_rate
         self.max_leaves = max_leaves
+        self.l2 = l2
         self.min_leaf = min_leaf
         self.patience = patience
         self.validation_fraction = validation_fraction
@@ -99,6 +101,8 @@ class BoostedScore(BaseScore):
         LightGBMNotAvailableError
         """
         lightgbm = import_lightgbm()
+        if not 0 < self.learning_rate <= 1:
+            raise ValueError(f"learning_rate must lie in (0, 1], got {self.learning_rate}")
         data = self._check_fit(X, losses, predictions, sample_weight)
         self.classes_ = None if data.predictions is None else np.unique(data.predictions)
         self.n_outputs_: int | None = None
@@ -172,6 +176,7 @@ class BoostedScore(BaseScore):
             "objective": self._objective(target, weight),
             "learning_rate": self.learning_rate,
             "num_leaves": self.max_leaves,
+            "lambda_l2": self.l2,
             "min_data_in_leaf": max(1, min(self.min_leaf, int(_LEAF_SHARE * len(table)))),
             "metric": "none",
             "seed": int(check_random_state(self.random_state).randint(2**31)),

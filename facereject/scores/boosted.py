@@ -20,17 +20,21 @@ class BoostedSELEScore(BoostedScore):
 
         ψ(s) = 1/n² Σᵢ Σⱼ (ℓᵢ/ℓ̄) log(1 + exp(s(xⱼ) − s(xᵢ))),     ℓ̄ the mean loss
 
-    Each tree takes a Newton step, with the exact gradient and the diagonal of the Hessian from the
-    linear-time sum of ``facereject.risks.SELE``. Early stopping watches the validation AuRC itself. The score
-    orders predictions; its differences are log-odds, not losses, and do not depend on the unit of the losses.
+    Each tree takes a Newton step, with the exact gradient and a diagonal curvature (``sele_objective``) from
+    the linear-time sum of ``facereject.risks.SELE``. Early stopping watches the validation AuRC itself. The
+    score orders predictions; its differences are log-odds, not losses, and do not depend on the unit of the
+    losses.
 
     Parameters
     ----------
     n_trees : int
         At most this many trees; early stopping decides.
     learning_rate : float
+        Share of its Newton step that each tree takes, in (0, 1].
     max_leaves : int
         Leaves per tree.
+    l2 : float
+        Added to the curvature of a leaf, which is about 1/2 per example at the start: small leaves step less.
     min_leaf : int
         Examples per leaf, at least; never more than 5 % of the examples, so that small samples still split.
     patience : int
@@ -65,7 +69,7 @@ class BoostedSELEScore(BoostedScore):
     """
 
     def _objective(self, target: FloatArray, weight: FloatArray) -> Any:
-        return sele_objective(target, weight)
+        return sele_objective(target, weight, self.learning_rate)
 
 
 class BoostedRegressionScore(BoostedScore):
@@ -78,7 +82,7 @@ class BoostedRegressionScore(BoostedScore):
 
     Parameters
     ----------
-    n_trees, learning_rate, max_leaves, min_leaf, patience, validation_fraction, n_threads, random_state
+    n_trees, learning_rate, max_leaves, l2, min_leaf, patience, validation_fraction, n_threads, random_state
         As in ``BoostedSELEScore``.
 
     Attributes
@@ -95,17 +99,31 @@ class BoostedRegressionScore(BoostedScore):
 
 
 def sele_objective(
-    losses: FloatArray, sample_weight: FloatArray
+    losses: FloatArray, sample_weight: FloatArray, learning_rate: float
 ) -> Callable[[FloatArray, Any], tuple[FloatArray, FloatArray]]:
     """n ψ as a LightGBM objective: (scores, dataset) -> (gradient, curvature), one of each per example.
 
-    The factor n makes the numbers of an example independent of n: about (1 − ℓ)/2 and (1 + ℓ)/4 at the start.
+    The factor n makes the numbers of an example independent of n. The gradient is exact. The curvature is the
+    diagonal of the Hessian less (1 − learning_rate) times the part that examples of equal loss add to each
+    other's:
+
+        H_k = 1/n Σⱼ (ℓ_k + ℓⱼ) σ'(sⱼ − s_k)            the diagonal
+        E_k = 1/n Σⱼ 2 ℓ_k ℓⱼ/ℓ_max σ'(sⱼ − s_k) ≤ H_k    for 0/1 losses: all pairs of two errors
+
+    Errors that rise together do not bend ψ against each other, yet their pairs make up most of H_k once
+    errors and the rest are apart: by H_k alone the trees would take ever smaller steps. The share of E_k that
+    is kept makes learning_rate times the step at most the full Newton step by H_k.
     """
     risk = SELE(losses, sample_weight)
-    n = losses.size
+    n, mean, highest = losses.size, float(np.average(losses, weights=sample_weight)), float(losses.max())
+    # with a unit loss for all and weights ω ℓ the same fast sum gives E_k
+    alike = SELE(np.ones(n), sample_weight * losses) if mean > 0 else None
 
     def objective(scores: FloatArray, _: Any) -> tuple[FloatArray, FloatArray]:
         _, gradient, curvature = risk.with_curvature(scores)
+        if alike is not None:
+            shared = mean * mean / highest * alike.with_curvature(scores)[2]
+            curvature = curvature - (1.0 - learning_rate) * shared
         return n * gradient, np.maximum(n * curvature, _MIN_CURVATURE)
 
     return objective

@@ -30,7 +30,7 @@ def test_gradient_and_curvature_by_finite_differences():
     rng = np.random.default_rng(0)
     n = 12
     scores, losses, weight = rng.normal(size=n), rng.exponential(size=n), rng.uniform(0.5, 2, size=n)
-    gradient, curvature = sele_objective(losses, weight)(scores, None)
+    gradient, curvature = sele_objective(losses, weight, learning_rate=1.0)(scores, None)
     for k in range(n):
         step = np.zeros(n)
         step[k] = 1e-4
@@ -40,6 +40,20 @@ def test_gradient_and_curvature_by_finite_differences():
         # the curvature counts the pair of k with itself, which the value does not bend
         own = n * 0.5 * losses[k] * (weight[k] / weight.sum()) ** 2
         assert curvature[k] == pytest.approx(n * (up - 2 * middle + down) / 1e-8 + own, rel=1e-4)
+
+
+def test_errors_do_not_slow_each_other_down():
+    rng = np.random.default_rng(0)
+    n, rate = 30, 0.1
+    scores, losses = rng.normal(size=n), 4.0 * (rng.uniform(size=n) < 0.4)
+    _, curvature = sele_objective(losses, np.ones(n), rate)(scores, None)
+    for k in range(n):
+        expected = 0.0
+        for j in range(n):
+            sigmoid = 1.0 / (1.0 + np.exp(scores[j] - scores[k]))
+            share = rate if losses[k] == losses[j] else 1.0
+            expected += share * (losses[k] + losses[j]) * sigmoid * (1.0 - sigmoid) / n
+        assert curvature[k] == pytest.approx(expected, rel=1e-9)
 
 
 @BOTH

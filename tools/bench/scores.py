@@ -4,8 +4,8 @@
 
 Rows are cut into Trn1/Val1/Trn2/Val2/Tst. The predictor is trained on Trn1 and tuned on Val1, the scores are
 trained on Trn2 and tuned on Val2, Tst is used for the numbers printed only. Features are standardised by Trn1
-for the predictor and by Trn2 for the scores. Loss: 100 [y ≠ ŷ], so AuRC is in percent. Boosted scores get what
-the linear ones get and, as columns, predict_proba (LR) or decision_function (SVM) of the predictor.
+for the predictor and by Trn2 for the scores. Loss: 100 [y ≠ ŷ], so AuRC is in percent. Boosted scores get
+what the linear ones get and, as columns, predict_proba (LR) or decision_function (SVM) of the predictor.
 """
 
 from __future__ import annotations
