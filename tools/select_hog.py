@@ -1,4 +1,4 @@
-"""Chooses chip and cell size of LandmarkHOG by cross-validated AuRC, all candidates on the same pictures.
+"""Chooses chip, cell and contrast floor of LandmarkHOG by cross-validated AuRC, all on the same pictures.
 
     python tools/select_hog.py ../shared/data/faces/300w --cache cache
 
@@ -21,7 +21,18 @@ from facereject.faces.features import LandmarkHOG
 from facereject.faces.landmarks import LandmarkPredictor
 from facereject.faces.training import cross_fit
 
-CANDIDATES = [(64, 4), (64, 5), (64, 8), (80, 6), (100, 4), (100, 6), (100, 8), (100, 12), (128, 4), (128, 8)]
+# face size, cell size, contrast floor
+CANDIDATES = [
+    (64, 4, 1.0),
+    (64, 8, 1.0),
+    (100, 4, 0.0),
+    (100, 4, 1.0),
+    (100, 4, 3.0),
+    (100, 6, 1.0),
+    (100, 8, 1.0),
+    (100, 12, 1.0),
+    (128, 4, 1.0),
+]
 
 
 @dataclass(frozen=True)
@@ -46,26 +57,25 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("data", help="folder with annotated photographs (300-W layout)")
     parser.add_argument("--cache", help="folder for features that were already computed")
-    parser.add_argument("--degradations", type=int, default=4)
-    parser.add_argument("--alpha", type=float, default=3.0)
+    parser.add_argument("--degradations", type=int, default=2)
+    parser.add_argument("--alpha", type=float, default=0.5)
     parser.add_argument("--seed", type=int, default=0)
     options = parser.parse_args()
     samples = FaceDataset.load(options.data)
     photos = [sample.photo for sample in samples]
-    hogs = SeveralHOGs(tuple(LandmarkHOG(face, cell) for face, cell in CANDIDATES))
+    hogs = SeveralHOGs(tuple(LandmarkHOG(*sizes) for sizes in CANDIDATES))
     detector = FaceDetector(threshold=-1.0)
     extractor = Extractor(LandmarkPredictor(), detector, hogs, None, options.degradations, options.seed)
     table = extract(samples, extractor, cache=options.cache)
     print(f"{len(table)} pictures of {len(set(photos))} photographs, alpha = {options.alpha:g}")
-    print("face_size  cell_size   chip   gap closed: clean  degraded   mean")
+    print("face_size  cell_size   chip  floor   gap closed: clean  degraded   mean")
     start = 0
     for hog in hogs.parts:
         part = dataclasses.replace(table, features=table.features[:, start : start + hog.n_features])
         start += hog.n_features
         fit = cross_fit(part, photos, "sele", options.alpha, clip=10.0, folds=4, random_state=options.seed)
-        mean = (fit.clean + fit.degraded) / 2
-        sizes = f"{hog.face_size:9d}  {hog.cell_size:9d}  {hog.chip_size:5d}"
-        print(f"{sizes}   {fit.clean:17.1%}  {fit.degraded:8.1%}  {mean:5.1%}")
+        sizes = f"{hog.face_size:9d}  {hog.cell_size:9d}  {hog.chip_size:5d}  {hog.contrast_floor:5g}"
+        print(f"{sizes}   {fit.clean:17.1%}  {fit.degraded:8.1%}  {fit.merit:5.1%}")
 
 
 if __name__ == "__main__":

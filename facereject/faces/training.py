@@ -46,7 +46,8 @@ class CrossFit:
     @property
     def merit(self) -> float:
         """What regularisation is chosen by: the mean over the groups there are."""
-        return float(np.mean([share for share in (self.clean, self.degraded) if share is not None]))
+        shares = [share for share in (self.clean, self.degraded) if share is not None]
+        return float(np.mean(shares)) if shares else 0.0
 
 
 def train_face_rejector(
@@ -215,9 +216,10 @@ def cross_fit(
         uncertainty[held_out] = model(table.features[held_out])
         for clean, values in gaps.items():
             rows = held_out & (table.clean == clean)
-            # a single face, or equal losses, leave no gap to close
-            if len(np.unique(table.losses[rows])) > 1:
-                values.append(gap_closed(table.losses[rows], table.detector_scores[rows], uncertainty[rows]))
+            if rows.any():
+                share = gap_closed(table.losses[rows], table.detector_scores[rows], uncertainty[rows])
+                # NaN: among very few faces the detector may have left no gap to close
+                values.extend([share] if np.isfinite(share) else [])
     clean_gap, degraded_gap = (float(np.mean(gaps[c])) if gaps[c] else None for c in (True, False))
     return CrossFit(alpha, uncertainty, clean_gap, degraded_gap)
 
