@@ -66,7 +66,8 @@ class FaceDetector:
 
     def detect(self, image: ImageLike) -> list[Detection]:
         """Find the faces of an image (see `images.load_rgb` for what is accepted), best score first."""
-        if isinstance(image, np.ndarray) and image.ndim == 2 and image.dtype == np.uint8:
+        # grey levels need no detour over RGB; an array too small to search is refused on that way
+        if isinstance(image, np.ndarray) and image.ndim == 2 and image.dtype == np.uint8 and image.size >= 4:
             gray = image
         else:
             gray = to_gray(load_rgb(image))
