@@ -147,8 +147,10 @@ def _mean_gradient(image: ImageArray, corners: NDArray[np.int_], side: int) -> N
     dy = cv2.Sobel(image, cv2.CV_32F, 0, 1, ksize=1, borderType=cv2.BORDER_REPLICATE)
     magnitude = np.asarray(cv2.magnitude(dx, dy), dtype=np.float32)
     # not cv2.boxFilter: its running sums depend on the number of threads
-    windows = np.lib.stride_tricks.sliding_window_view(magnitude, (side, side))
-    return windows[corners[:, 1], corners[:, 0]].mean(axis=(1, 2))
+    width = magnitude.shape[1]
+    inside = (np.arange(side)[:, None] * width + np.arange(side)).ravel()
+    starts = corners[:, 1] * width + corners[:, 0]
+    return magnitude.ravel()[starts[:, None] + inside].mean(axis=1)
 
 
 def _reduce(

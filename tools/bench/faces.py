@@ -1,7 +1,8 @@
 """What a rejector costs beside dlib's own time, at 640x480 with one face: python tools/bench/faces.py
 
-All parts are timed in turn, many times over, in one thread. Compared are lower deciles: what a call takes
-when nothing interrupts it. "bare dlib" is grey conversion, detection and landmarks without this package.
+All parts run in turn, many times over, in one thread. Compared are medians of the processor time of that
+thread, which other work on the machine does not count into. "bare dlib" is grey conversion, detection and
+landmarks without this package.
 """
 
 from __future__ import annotations
@@ -20,16 +21,16 @@ from facereject.faces import FaceDetector, FaceRejector, default_model_path
 
 
 def milliseconds(calls: dict[str, Callable[[], Any]], rounds: int) -> dict[str, float]:
-    """Lower decile of the time of every call, taken in turn."""
+    """Median processor time of every call, taken in turn."""
     times: dict[str, list[float]] = {name: [] for name in calls}
     for call in calls.values():
         call()
     for _ in range(rounds):
         for name, call in calls.items():
-            start = time.perf_counter()
+            start = time.thread_time()
             call()
-            times[name].append(1e3 * (time.perf_counter() - start))
-    return {name: float(np.percentile(values, 10)) for name, values in times.items()}
+            times[name].append(1e3 * (time.thread_time() - start))
+    return {name: float(np.median(values)) for name, values in times.items()}
 
 
 def main() -> None:
