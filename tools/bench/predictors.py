@@ -12,21 +12,20 @@ peers certify nothing, so a last column gives our time under their rule: ``tol``
 stays within 1 % of the certified run. One thread each; seconds of processor time, so that other work on the
 machine counts little.
 
-    python tools/bench/predictors.py                 # FACEREJECT_DATA or ../shared/data
+    python tools/bench/predictors.py
     python tools/bench/predictors.py --sets LETTER --c 10
 """
 
 from __future__ import annotations
 
 import argparse
-import os
 import time
 import warnings
 from collections.abc import Callable, Iterable
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+from _tables import load
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression
 from sklearn.preprocessing import StandardScaler
@@ -65,7 +64,6 @@ class Problem(NamedTuple):
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("--data", type=Path, default=_default_data(), help="folder with uci/*.npz")
     parser.add_argument("--sets", nargs="+", default=SETS, choices=SETS)
     parser.add_argument("--c", type=float, default=1.0, help="alpha = c/n (default 1)")
     args = parser.parse_args()
@@ -76,7 +74,7 @@ def main() -> None:
     print(f"{'peer':>8}{'ratio':>7}{'peer tol':>10}{'loosened':>10}{'ratio':>7}")
     with threadpool_limits(1):
         for name in args.sets:
-            X, y = load(args.data / "uci" / f"{name.lower()}.npz", MAX_ROWS.get(name))
+            X, y = standardised(name)
             for method in ("LR", "SVM"):
                 compare(name, method, X, y, args.c / len(y))
 
@@ -104,12 +102,11 @@ def compare(name: str, method: str, X: Any, y: Any, alpha: float) -> None:
     print(f"{loose_seconds / peer_seconds:7.2f}", flush=True)
 
 
-def load(path: Path, max_rows: int | None) -> tuple[Any, Any]:
-    """Standardised features and labels 0 … Y − 1; a random part of a large table."""
-    table = np.load(path)
-    rows = np.random.default_rng(0).permutation(len(table["y"]))[:max_rows]
-    X, y = table["X"][rows].astype(np.float64), table["y"][rows].astype(int)
-    return StandardScaler().fit_transform(X), np.unique(y, return_inverse=True)[1]
+def standardised(name: str) -> tuple[Any, Any]:
+    """Features and labels 0 … Y − 1 of a table; a random part of a large one."""
+    X, y = load(name.lower())
+    rows = np.random.default_rng(0).permutation(len(y))[: MAX_ROWS.get(name)]
+    return StandardScaler().fit_transform(X[rows]), np.unique(y[rows], return_inverse=True)[1]
 
 
 def _problem(method: str, X: Any, y: Any, alpha: float) -> Problem:
@@ -164,10 +161,6 @@ def _timed(train: Callable[[], Any], repeat: bool = True) -> tuple[Any, float]:
         if not repeat or best > REPEAT_BELOW:
             break
     return model, best
-
-
-def _default_data() -> Path:
-    return Path(os.environ.get("FACEREJECT_DATA") or Path(__file__).parents[3] / "shared" / "data")
 
 
 if __name__ == "__main__":
