@@ -8,10 +8,13 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone, is_classifier
+from sklearn.frozen import FrozenEstimator
 from sklearn.model_selection import KFold, StratifiedKFold, check_cv
 from sklearn.utils import _safe_indexing, indexable
 
 from facereject._validation import FloatArray, check_same_length, check_vector
+from facereject.scores._base import locate_classes
+from facereject.scores._linear import LinearScoreCV
 from facereject.scores._predictor import PredictorScore, read_outputs
 from facereject.scores.tcp import TrueClassProbabilityScoreCV
 
@@ -48,23 +51,30 @@ class CrossFit(NamedTuple):
     def out_of_fold_uncertainty(self, X: Any) -> FloatArray:
         """Uncertainty of each training example by a score that has not seen its loss.
 
-        Fits the score once per fold. Together with ``losses`` this is what a threshold may be tuned on; the
-        final ``score`` would look too good there, since it was fitted to these very losses.
+        Fits the score once per fold. Together with ``losses`` this is what a threshold for ``score`` may be
+        tuned on; ``score`` itself would look too good there, since it was fitted to these very losses.
+
+        A learned score orders examples but need not have a unit, so those of the folds are made comparable:
+        they take over the alpha of ``score``, and their uncertainties are shifted and scaled to have the mean
+        and standard deviation of ``score`` on the examples both were fitted to.
         """
         uncertainty = np.empty(len(self.losses))
         for k, predictor in enumerate(self.fold_predictors):
             held_out = self.fold == k
             rows, rest = np.flatnonzero(held_out), np.flatnonzero(~held_out)
-            arguments = self._arguments(rows)
+            X_rows = _safe_indexing(X, rows)
             if isinstance(self.score, PredictorScore):
-                score = self.score.bind(predictor)
-                arguments.pop("outputs", None)
-            else:
-                score = _fit_score(
-                    clone(self.score), _safe_indexing(X, rest), self.target[rest], self.losses[rest],
-                    self._arguments(rest),
-                )  # fmt: skip
-            uncertainty[rows] = score.predict(_safe_indexing(X, rows), **arguments)
+                predictions = {"predictions": self.predictions[rows]} if is_classifier(predictor) else {}
+                uncertainty[rows] = self.score.bind(predictor).predict(X_rows, **predictions)
+                continue
+            X_rest, arguments = _safe_indexing(X, rest), self._arguments(rest)
+            score = _fit_score(
+                _with_choices_of(self.score), X_rest, self.target[rest], self.losses[rest], arguments
+            )
+            own, final = score.predict(X_rest, **arguments), self.score.predict(X_rest, **arguments)
+            scale = final.std() / own.std() if own.std() > 0 else 1.0
+            uncertainty[rows] = score.predict(X_rows, **self._arguments(rows))
+            uncertainty[rows] = final.mean() + scale * (uncertainty[rows] - own.mean())
         return uncertainty
 
     def uncertainty(self, X: Any) -> FloatArray:
@@ -100,7 +110,8 @@ def cross_fit(
     Parameters
     ----------
     predictor : scikit-learn classifier or regressor
-        Cloned, never changed.
+        Cloned, never changed. One that is already trained, on other examples, goes in as
+        ``sklearn.frozen.FrozenEstimator(predictor)``.
     score : learned score, or score read from a predictor
         Cloned, never changed. Predictions are passed on for classifiers; predict_proba or decision_function
         for a score whose ``response`` asks for it, where the predictor has it.
@@ -138,6 +149,9 @@ def cross_fit(
         response = None
     fold = _assign_folds(predictor, X, y, cv, random_state)
     classes = np.unique(y) if is_classifier(predictor) else None
+    if classes is not None and isinstance(predictor, FrozenEstimator):
+        # outputs have the columns of the classes it was fitted to, whichever of them occur in y
+        classes = getattr(predictor, "classes_", classes)
     fold_predictors, predictions, outputs = [], [], []
     for k in range(fold.max() + 1):
         fitted = clone(predictor).fit(_safe_indexing(X, np.flatnonzero(fold != k)), y[fold != k])
@@ -157,7 +171,9 @@ def cross_fit(
             raise TypeError(
                 f"{type(score).__name__} needs predict_proba, which {type(predictor).__name__} lacks"
             )
-        target = all_outputs[np.arange(len(y)), np.searchsorted(classes, y)]
+        column = locate_classes(y, classes)
+        # a class the predictor does not know has no chance with it
+        target = np.where(column >= 0, all_outputs[np.arange(len(y)), column], 0.0)
         all_outputs = None
     final = clone(predictor).fit(X, y)
     arguments = _score_arguments(final, all_predictions, all_outputs, slice(None))
@@ -218,3 +234,13 @@ def _fit_score(score: Any, X: Any, target: FloatArray, losses: FloatArray, argum
     if isinstance(score, TrueClassProbabilityScoreCV):
         arguments = {**arguments, "losses": losses}
     return score.fit(X, target, **arguments)
+
+
+def _with_choices_of(score: Any) -> Any:
+    """An unfitted copy that repeats what the fitted score has chosen instead of choosing again.
+
+    Scores of different alpha differ in scale by orders of magnitude.
+    """
+    copy = clone(score)
+    # with one value to try the folds decide nothing: as few as possible
+    return copy.set_params(alphas=[score.alpha_], cv=2) if isinstance(score, LinearScoreCV) else copy
