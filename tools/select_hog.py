@@ -57,7 +57,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("data", help="folder with annotated photographs (300-W layout)")
     parser.add_argument("--cache", help="folder for features that were already computed")
-    parser.add_argument("--degradations", type=int, default=2)
+    parser.add_argument("--degradations", type=int, default=8)
     parser.add_argument("--alpha", type=float, default=0.5)
     parser.add_argument("--seed", type=int, default=0)
     options = parser.parse_args()
