@@ -49,7 +49,9 @@ def solve_simplex_qp(
     active = alpha > 0
     for _ in range(max_iter):
         support = np.flatnonzero(active)
-        target = _solve_on(Q, q, support, int(alpha[support].argmax()))
+        heaviest = int(alpha[support].argmax())
+        support[[0, heaviest]] = support[[heaviest, 0]]
+        target = _solve_on(Q, q, support)
         step = target - alpha[support]
         shrinking = step < 0
         reach = np.full(support.size, np.inf)
@@ -73,23 +75,21 @@ def solve_simplex_qp(
     return alpha / alpha.sum()
 
 
-def _solve_on(Q: FloatArray, q: FloatArray, support: NDArray[np.intp], base: int) -> FloatArray:
+def _solve_on(Q: FloatArray, q: FloatArray, support: NDArray[np.intp]) -> FloatArray:
     """Minimise over Σα = 1 alone on the support.
 
-    Σα = 1 is eliminated through α[base] = 1 − Σ others. The reduced matrix is regular for affinely
+    Σα = 1 is eliminated through the first, α₀ = 1 − Σ others. The reduced matrix is regular for affinely
     independent cuts, where Q itself is singular as soon as there are more cuts than weights.
     """
-    if support.size == 1:
+    block = Q[support[:, None], support]
+    row = block[0, 1:] - block[0, 0]
+    reduced = block[1:, 1:] - row[:, None] - block[0, 1:]
+    if reduced.size == 0:
         return np.ones(1)
-    others = np.delete(np.arange(support.size), base)
-    block = Q[np.ix_(support, support)]
-    corner = block[base, base]
-    row = block[base, others]
-    reduced = block[np.ix_(others, others)] - row[:, None] - row[None, :] + corner
     ridge = max(_RIDGE * reduced.diagonal().max(), 4 * np.finfo(float).eps * block.diagonal().max())
-    reduced.flat[:: others.size + 1] += ridge or 1.0
-    right = (q[support[others]] - q[support[base]]) - (row - corner)
+    reduced.flat[:: row.size + 1] += ridge or 1.0
+    right = q[support[1:]] - q[support[0]] - row
     _, free, failed = scipy.linalg.lapack.dposv(reduced, right)
     if failed:
         free = np.linalg.lstsq(reduced, right, rcond=None)[0]
-    return np.insert(free, base, 1.0 - free.sum())
+    return np.concatenate([[1.0 - free.sum()], free])
