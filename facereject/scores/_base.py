@@ -8,7 +8,6 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 from sklearn.preprocessing import StandardScaler
-from sklearn.utils.multiclass import type_of_target
 from sklearn.utils.validation import validate_data
 
 from facereject._validation import FloatArray, check_same_length, check_vector
@@ -101,10 +100,16 @@ def check_predictions(predictions: Any, n: int) -> NDArray[Any]:
     array = np.asarray(predictions)
     if array.shape != (n,):
         raise ValueError(f"predictions must hold one class per row of X ({n}), got shape {array.shape}")
-    if array.dtype.kind == "f" and not np.isfinite(array).all():
-        position = int(np.flatnonzero(~np.isfinite(array))[0])
-        raise ValueError(f"predictions must be finite, but predictions[{position}] is {array[position]}")
-    if type_of_target(array, input_name="predictions") == "continuous":
+    missing = np.zeros(n, dtype=bool)
+    if array.dtype.kind == "f":
+        missing = ~np.isfinite(array)
+    elif array.dtype.kind == "O":
+        # None or NaN among strings; only NaN differs from itself
+        missing = np.array([label is None or label != label for label in array])
+    if missing.any():
+        position = int(np.flatnonzero(missing)[0])
+        raise ValueError(f"predictions must be classes, but predictions[{position}] is {array[position]}")
+    if array.dtype.kind == "f" and (array != np.rint(array)).any():
         raise ValueError(
             "predictions must be classes, but they hold fractions: leave them out for a regressor, "
             "or append them to X as a feature"

@@ -111,8 +111,8 @@ class BoostedScore(BaseScore):
         table = self._table(data.X, data.predictions, outputs)
         n = len(table)
         # in units of the mean loss, the trees do not depend on the unit
-        unit = float(np.average(data.target, weights=data.sample_weight)) or 1.0
-        target = data.target / unit
+        self.mean_loss_ = float(np.average(data.target, weights=data.sample_weight))
+        target = data.target / (self.mean_loss_ or 1.0)
         weight = np.ones(n) if data.sample_weight is None else data.sample_weight
 
         def train(rows: Any, n_trees: int, held_out: Any = None) -> Any:
@@ -120,7 +120,7 @@ class BoostedScore(BaseScore):
 
         if validation is not None:
             self.booster_ = train(slice(None), self.n_trees, self._check_validation(validation))
-            self.n_trees_ = self.booster_.best_iteration
+            self.n_trees_ = 0 if self.booster_ is None else self.booster_.best_iteration
         else:
             if n < 2:
                 raise ValueError("X must hold at least 2 examples: one of them is held out")
@@ -128,9 +128,8 @@ class BoostedScore(BaseScore):
             n_held = min(n - 1, max(1, round(self.validation_fraction * n)))
             held, rest = order[:n_held], order[n_held:]
             first = train(rest, self.n_trees, (table[held], data.target[held]))
-            self.n_trees_ = first.best_iteration
-            self.booster_ = train(slice(None), self.n_trees_)
-        self.unit_ = unit
+            self.n_trees_ = 0 if first is None else first.best_iteration
+            self.booster_ = None if first is None else train(slice(None), self.n_trees_)
         return self
 
     def predict(self, X: Any, predictions: Any = None, *, outputs: Any = None) -> FloatArray:
@@ -149,11 +148,10 @@ class BoostedScore(BaseScore):
         """
         check_is_fitted(self)
         X, _ = self._check_predict(X, predictions, self.classes_)
-        scores = self.booster_.predict(
-            self._table(X, None if predictions is None else np.asarray(predictions), outputs),
-            num_iteration=self.n_trees_,
-            num_threads=self.n_threads,
-        )
+        table = self._table(X, None if predictions is None else np.asarray(predictions), outputs)
+        if self.booster_ is None:
+            return np.full(len(table), self.mean_loss_)
+        scores = self.booster_.predict(table, num_iteration=self.n_trees_, num_threads=self.n_threads)
         return np.asarray(scores, dtype=np.float64) * self._score_unit()
 
     def _score_unit(self) -> float:
@@ -172,12 +170,15 @@ class BoostedScore(BaseScore):
         n_trees: int,
         held_out: tuple[FloatArray, FloatArray] | None,
     ) -> Any:
+        """A booster; None where no column can be split, which LightGBM would call a fatal error."""
         parameters = {
-            "objective": self._objective(target, weight),
             "learning_rate": self.learning_rate,
             "num_leaves": self.max_leaves,
             "lambda_l2": self.l2,
             "min_data_in_leaf": max(1, min(self.min_leaf, int(_LEAF_SHARE * len(table)))),
+            # a bin holds 3 values by default: too many for a handful of examples
+            "min_data_in_bin": min(3, max(1, len(table) // 100)),
+            "feature_pre_filter": False,
             "metric": "none",
             "seed": int(check_random_state(self.random_state).randint(2**31)),
             "deterministic": True,
@@ -187,8 +188,11 @@ class BoostedScore(BaseScore):
         }
         categorical = [self.n_features_in_] if self.classes_ is not None else []
         dataset = lightgbm.Dataset(
-            table, target, weight=weight, categorical_feature=categorical, params={"verbosity": -1}
-        )
+            table, target, weight=weight, categorical_feature=categorical, params=parameters
+        ).construct()
+        if all(dataset.feature_num_bin(column) < 2 for column in range(table.shape[1])):
+            return None
+        parameters = {**parameters, "objective": self._objective(target, weight)}
         if held_out is None:
             return lightgbm.train(parameters, dataset, n_trees)
 
@@ -200,7 +204,7 @@ class BoostedScore(BaseScore):
             parameters,
             dataset,
             n_trees,
-            valid_sets=[lightgbm.Dataset(held_out[0], held_out[1], reference=dataset)],
+            valid_sets=[dataset.create_valid(*held_out, params=dataset.get_params())],
             feval=validation_aurc,
             callbacks=[stop],
         )

@@ -48,12 +48,12 @@ class BoostedSELEScore(BoostedScore):
 
     Attributes
     ----------
-    booster_ : lightgbm.Booster
+    booster_ : lightgbm.Booster or None
+        None, and a constant score, where no column can be split: constant features, or two examples.
     n_trees_ : int
     classes_ : ndarray or None
         Predicted classes seen in training.
-    unit_ : float
-        Mean loss.
+    mean_loss_ : float
 
     Examples
     --------
@@ -87,7 +87,7 @@ class BoostedRegressionScore(BoostedScore):
 
     Attributes
     ----------
-    booster_, n_trees_, classes_, unit_
+    booster_, n_trees_, classes_, mean_loss_
         As in ``BoostedSELEScore``.
     """
 
@@ -95,7 +95,7 @@ class BoostedRegressionScore(BoostedScore):
         return "regression"
 
     def _score_unit(self) -> float:
-        return self.unit_
+        return self.mean_loss_
 
 
 def sele_objective(

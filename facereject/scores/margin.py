@@ -44,12 +44,12 @@ class MarginScore(PredictorScore):
         return -(values if values.ndim == 1 else values.min(axis=1))
 
     def _outputs(self, X: Any) -> FloatArray:
-        last, X_last = self.predictor, X
-        if isinstance(last, Pipeline):
-            last, X_last = last[-1], last[:-1].transform(X)
+        piped = isinstance(self.predictor, Pipeline) and len(self.predictor) > 1
+        last = self.predictor[-1] if piped else self.predictor
         if hasattr(last, "threshold_distances"):
-            # in the place of one decision value: −min |distance| is what from_outputs makes of it
-            return -self.from_threshold_distances(last.threshold_distances(X_last))
+            distances = last.threshold_distances(self.predictor[:-1].transform(X) if piped else X)
+            # one value per example, from which from_outputs makes −min |distance| again
+            return -self.from_threshold_distances(distances)
         outputs = read_outputs(self.predictor, X, self.response)
         check_one_value_per_class(self.predictor, outputs)
         return outputs

@@ -167,7 +167,7 @@ class SELEScoreCV(_SELEPath, LinearScoreCV):
             As in ``SELEScore.fit``.
         validation : tuple (X, losses) or (X, losses, predictions), optional
             Examples to pick alpha on; without it the training examples are cut into folds, and the score is
-            fitted again to all of them at the alpha that won.
+            fitted again to all of them at the alpha that won. Every validation example counts the same.
         """
         data = self._check_fit(X, losses, predictions, sample_weight)
         self._select(data, data.target, validation)

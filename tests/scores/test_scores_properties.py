@@ -91,7 +91,7 @@ def train():
 
 
 @pytest.fixture(scope="module")
-def test(train):
+def fresh(train):
     return Problem(*draw(1500, 2), train.predictor)
 
 
@@ -119,31 +119,31 @@ def uncertainty(score, problem, **changes):
 
 
 @all_scores
-def test_ranks_much_better_than_chance(score, train, test):
-    found = aurc(test.losses, uncertainty(fit(score, train), test))
-    chance, best = test.losses.mean(), aurc(test.losses, test.losses)
+def test_ranks_much_better_than_chance(score, train, fresh):
+    found = aurc(fresh.losses, uncertainty(fit(score, train), fresh))
+    chance, best = fresh.losses.mean(), aurc(fresh.losses, fresh.losses)
     assert found < best + 0.6 * (chance - best)
 
 
 @all_scores
-def test_gives_one_finite_float_per_row(score, train, test):
-    values = uncertainty(fit(score, train), test)
-    assert values.shape == (len(test.y),)
+def test_gives_one_finite_float_per_row(score, train, fresh):
+    values = uncertainty(fit(score, train), fresh)
+    assert values.shape == (len(fresh.y),)
     assert values.dtype == np.float64
     assert np.isfinite(values).all()
 
 
 @all_scores
-def test_equal_seeds_give_equal_scores(score, train, test):
-    first, second = (uncertainty(fit(score, train), test) for _ in range(2))
+def test_equal_seeds_give_equal_scores(score, train, fresh):
+    first, second = (uncertainty(fit(score, train), fresh) for _ in range(2))
     np.testing.assert_array_equal(first, second)
 
 
 @all_scores
-def test_survives_pickling(score, train, test):
+def test_survives_pickling(score, train, fresh):
     fitted = fit(score, train)
     again = pickle.loads(pickle.dumps(fitted))  # noqa: S301 - our own bytes
-    np.testing.assert_array_equal(uncertainty(again, test), uncertainty(fitted, test))
+    np.testing.assert_array_equal(uncertainty(again, fresh), uncertainty(fitted, fresh))
 
 
 @all_scores
@@ -157,16 +157,16 @@ def test_clone_has_the_same_parameters(score, train):
 
 
 @all_scores
-def test_rows_are_scored_one_by_one(score, train, test):
+def test_rows_are_scored_one_by_one(score, train, fresh):
     fitted = fit(score, train)
-    index = np.random.default_rng(3).permutation(len(test.y))[:50]
+    index = np.random.default_rng(3).permutation(len(fresh.y))[:50]
     np.testing.assert_allclose(
-        uncertainty(fitted, test.rows(index)), uncertainty(fitted, test)[index], rtol=1e-9, atol=1e-12
+        uncertainty(fitted, fresh.rows(index)), uncertainty(fitted, fresh)[index], rtol=1e-9, atol=1e-12
     )
 
 
 @all_scores
-def test_does_not_depend_on_units_of_the_features(score, train, test):
+def test_does_not_depend_on_units_of_the_features(score, train, fresh):
     # exact for powers of two; a shift rounds the values, and trees may then cut elsewhere
     factor, shift = np.array([4.0, 0.25, 1024.0, 1.0]), np.array([8.0, 0.0, -64.0, 2.0])
     if score in BOOSTED:
@@ -187,71 +187,71 @@ def test_does_not_depend_on_units_of_the_features(score, train, test):
 
 
 @learned_scores
-def test_ranking_does_not_depend_on_the_unit_of_the_losses(score, train, test):
+def test_ranking_does_not_depend_on_the_unit_of_the_losses(score, train, fresh):
     if score.target != "losses":
         pytest.skip("fitted to probabilities, which have no unit")
-    first = uncertainty(fit(score, train), test)
-    second = uncertainty(fit(score, train, losses=train.losses / 128), test)
+    first = uncertainty(fit(score, train), fresh)
+    second = uncertainty(fit(score, train, losses=train.losses / 128), fresh)
     regresses = "Regression" in type(score).__name__
     np.testing.assert_allclose(second * (128 if regresses else 1), first, rtol=1e-7, atol=1e-8)
 
 
 @linear_scores
-def test_order_of_the_training_rows_does_not_matter(score, train, test):
+def test_order_of_the_training_rows_does_not_matter(score, train, fresh):
     order = np.random.default_rng(4).permutation(len(train.y))
     if hasattr(score, "cv"):
         # the folds follow the rows: alpha is picked on a given set instead
-        given = {"validation": (test.X, test.losses, test.predictions)}
+        given = {"validation": (fresh.X, fresh.losses, fresh.predictions)}
     else:
         given = {}
-    first = uncertainty(fit(score, train, **given), test)
-    second = uncertainty(fit(score, train.rows(order), **given), test)
+    first = uncertainty(fit(score, train, **given), fresh)
+    second = uncertainty(fit(score, train.rows(order), **given), fresh)
     np.testing.assert_allclose(second, first, rtol=1e-3, atol=1e-3 * np.ptp(first))
 
 
 @linear_scores
-def test_integer_weights_equal_repeated_rows(score, train, test):
+def test_integer_weights_equal_repeated_rows(score, train, fresh):
     if hasattr(score, "cv"):
         pytest.skip("a repeated row may be cut into two folds")
     weight = np.random.default_rng(5).integers(0, 3, size=len(train.y))
-    first = uncertainty(fit(score, train, sample_weight=weight), test)
-    second = uncertainty(fit(score, train.rows(np.repeat(np.arange(len(train.y)), weight))), test)
+    first = uncertainty(fit(score, train, sample_weight=weight), fresh)
+    second = uncertainty(fit(score, train.rows(np.repeat(np.arange(len(train.y)), weight))), fresh)
     np.testing.assert_allclose(second, first, rtol=1e-2, atol=5e-3 * np.ptp(first))
 
 
 @learned_scores
 @pytest.mark.parametrize("level", [0.0, 0.7])
-def test_equal_losses_leave_nothing_to_rank(score, train, test, level):
+def test_equal_losses_leave_nothing_to_rank(score, train, fresh, level):
     constant = np.full(len(train.y), level)
     if isinstance(score, TrueClassProbabilityScoreCV):
         fitted = fit(score, train, true_class_probability=constant, losses=constant)
     else:
         fitted = fit(score, train, **{score.target: constant})
-    values = uncertainty(fitted, test)
+    values = uncertainty(fitted, fresh)
     assert np.isfinite(values).all()
     if "SELE" in type(score).__name__ or level == 0.0:
         assert np.ptp(values) < 1e-6
 
 
 @learned_scores
-def test_class_never_predicted_in_training(score, train, test):
+def test_class_never_predicted_in_training(score, train, fresh):
     seen = train.rows(train.predictions != 2)
     fitted = fit(score, seen)
-    values = uncertainty(fitted, test)
+    values = uncertainty(fitted, fresh)
     assert np.isfinite(values).all()
     if score in LINEAR:
-        unknown = test.predictions == 2
+        unknown = fresh.predictions == 2
         assert (values[unknown] == uncertainty(fitted, seen).max()).all()
 
 
 @learned_scores
-def test_string_classes_and_no_classes(score, train, test):
+def test_string_classes_and_no_classes(score, train, fresh):
     names = np.array(["ant", "bee", "cat"])
-    plain = uncertainty(fit(score, train), test)
+    plain = uncertainty(fit(score, train), fresh)
     named = fit(score, train, predictions=names[train.predictions])
-    np.testing.assert_array_equal(uncertainty(named, test, predictions=names[test.predictions]), plain)
+    np.testing.assert_array_equal(uncertainty(named, fresh, predictions=names[fresh.predictions]), plain)
     alone = fit(score, train, predictions=None)
-    assert aurc(test.losses, uncertainty(alone, test, predictions=None)) < test.losses.mean()
+    assert aurc(fresh.losses, uncertainty(alone, fresh, predictions=None)) < fresh.losses.mean()
 
 
 @learned_scores
@@ -262,11 +262,11 @@ def test_few_examples(score, train, n):
 
 
 @learned_scores
-def test_constant_column_is_ignored(score, train, test):
-    first = uncertainty(fit(score, train), test)
-    with_constant = [np.column_stack([part.X, np.full(len(part.X), 7.0)]) for part in (train, test)]
+def test_constant_column_is_ignored(score, train, fresh):
+    first = uncertainty(fit(score, train), fresh)
+    with_constant = [np.column_stack([part.X, np.full(len(part.X), 7.0)]) for part in (train, fresh)]
     fitted = fit(score, train, X=with_constant[0])
-    second = uncertainty(fitted, test, X=with_constant[1])
+    second = uncertainty(fitted, fresh, X=with_constant[1])
     np.testing.assert_allclose(second, first, rtol=1e-3, atol=1e-3 * np.ptp(first))
 
 
