@@ -25,7 +25,11 @@ def load(name: str) -> tuple[np.ndarray, np.ndarray]:
 
 def split(name: str, n: int, seed: int = 0) -> list[np.ndarray]:
     """Row numbers of Trn1, Val1, Trn2, Val2 and Tst, drawn at random."""
-    fractions = FRACTIONS.get(name, USUAL_FRACTIONS)
+    return cut(n, FRACTIONS.get(name, USUAL_FRACTIONS), seed)
+
+
+def cut(n: int, fractions: tuple[float, ...], seed: int = 0) -> list[np.ndarray]:
+    """Row numbers in random parts of the given sizes; the last part takes what the fractions leave."""
     bounds = np.rint(n * np.cumsum(fractions)).astype(int)
     return np.split(np.random.default_rng(seed).permutation(n), bounds)
 

@@ -13,7 +13,7 @@ from __future__ import annotations
 import argparse
 
 import numpy as np
-from scores import load, split
+from _tables import cut, load
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
@@ -61,7 +61,7 @@ def main() -> None:
             X, y = load(name)
             areas, errors = [], []
             for seed in range(options.splits):
-                train, test = split(len(y), (0.8,), seed)
+                train, test = cut(len(y), (0.8,), seed)
                 row = []
                 for method in (split_in_two, both_on_all):
                     predictor = make_pipeline(StandardScaler(), LogisticClassifier())

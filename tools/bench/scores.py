@@ -11,11 +11,10 @@ what the linear ones get and, as columns, predict_proba (LR) or decision_functio
 from __future__ import annotations
 
 import argparse
-import os
 import time
-from pathlib import Path
 
 import numpy as np
+from _tables import load, split
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
@@ -32,23 +31,8 @@ from facereject.scores import (
     TrueClassProbabilityScoreCV,
 )
 
-DATA = Path(os.environ.get("FACEREJECT_DATA") or Path(__file__).parents[3] / "shared" / "data") / "uci"
 SETS = ("letter", "pendigit", "avila", "codrna", "ijcnn")
-FRACTIONS = {"codrna": (0.25, 0.05, 0.20, 0.20)}
-USUAL_FRACTIONS = (0.30, 0.10, 0.30, 0.10)
 LINEAR = ("SELE", "REG", "TCP")
-
-
-def load(name: str) -> tuple[np.ndarray, np.ndarray]:
-    """Features and labels of one table."""
-    with np.load(DATA / f"{name}.npz") as table:
-        return table["X"].astype(np.float64), table["y"]
-
-
-def split(n: int, fractions: tuple[float, ...], seed: int) -> list[np.ndarray]:
-    """Row numbers of the parts, drawn at random; the last part takes what the fractions leave."""
-    bounds = np.rint(n * np.cumsum(fractions)).astype(int)
-    return np.split(np.random.default_rng(seed).permutation(n), bounds)
 
 
 def fit_predictor(kind: str, X: np.ndarray, y: np.ndarray, validation: tuple[np.ndarray, np.ndarray]):
@@ -106,7 +90,7 @@ def main() -> None:
         sele_wins, lowest, by_a_quarter = [], [], []
         for name in options.sets:
             X, y = load(name)
-            parts = split(len(y), FRACTIONS.get(name, USUAL_FRACTIONS), options.seed)
+            parts = split(name, len(y), options.seed)
             found = areas(kind, X, y, parts)
             others = [value for key, value in found.items() if key not in ("BoostedSELE", "oracle")]
             best_linear = min(found[key] for key in LINEAR if key in found)
