@@ -103,9 +103,8 @@ def main() -> None:
             shortfall = np.nanmax((best - values) / np.abs(best))
             note = f", failed on {failed} of {values.size}" if failed else ""
             ratio = seconds[name] / seconds["ours"]
-            print(
-                f"{low:>4}–{high:<4} {name:>9} {1e3 * seconds[name]:9.1f} {ratio:6.1f} {shortfall:16.1e}{note}"
-            )
+            print(f"{low:>4}–{high:<4} {name:>9} {1e3 * seconds[name]:9.1f} {ratio:6.1f}", end=" ")
+            print(f"{shortfall:16.1e}{note}")
 
 
 if __name__ == "__main__":
