@@ -15,6 +15,7 @@ from sklearn.utils import column_or_1d
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
+from facereject._labels import locate_labels
 from facereject._validation import FloatArray, check_vector
 from facereject.losses import zero_one_loss
 from facereject.risks._base import LabelArray
@@ -90,12 +91,7 @@ class LinearPredictor(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
 
     def _encode(self, y: Any) -> LabelArray:
         """Codes of labels; −1 for a label that training did not see."""
-        labels = column_or_1d(y)
-        # NumPy would compare 1 and "1" without a word and find every label unknown
-        if (labels.dtype.kind in "OSTU") != (self.classes_.dtype.kind in "OSTU"):
-            raise ValueError(f"y holds labels of type {labels.dtype}, but fit saw {self.classes_.dtype}")
-        position = np.searchsorted(self.classes_, labels).clip(max=self.classes_.size - 1)
-        return np.where(self.classes_[position] == labels, position, -1)
+        return locate_labels(column_or_1d(y), self.classes_, "y")
 
     def _accept(self, objective: LinearObjective, result: OptimizeResult) -> None:
         self._read_weights(objective, result.x)

@@ -10,6 +10,7 @@ from sklearn.base import BaseEstimator
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.validation import validate_data
 
+from facereject._labels import kind_of_labels, locate_labels
 from facereject._validation import FloatArray, check_same_length, check_vector
 
 #: Regularisation searched by the ...CV scores: 0 and 1e-6 ... 1e3.
@@ -74,7 +75,7 @@ class BaseScore(BaseEstimator):
             return X, None
         if predictions is None:
             raise ValueError("predictions are needed: this score was fitted with them")
-        return X, locate_classes(check_predictions(predictions, len(X)), classes)
+        return X, locate_labels(check_predictions(predictions, len(X)), classes, "predictions")
 
 
 class Standardizer(NamedTuple):
@@ -109,16 +110,11 @@ def check_predictions(predictions: Any, n: int) -> NDArray[Any]:
     if missing.any():
         position = int(np.flatnonzero(missing)[0])
         raise ValueError(f"predictions must be classes, but predictions[{position}] is {array[position]}")
+    if kind_of_labels(array) == "a mixture of both":
+        raise ValueError("predictions must be all strings or all numbers, but they hold both")
     if array.dtype.kind == "f" and (array != np.rint(array)).any():
         raise ValueError(
             "predictions must be classes, but they hold fractions: leave them out for a regressor, "
             "or append them to X as a feature"
         )
     return array
-
-
-def locate_classes(predictions: NDArray[Any], classes: NDArray[Any]) -> NDArray[np.intp]:
-    """Position of each prediction in the sorted ``classes``; −1 where it is not among them."""
-    position = np.searchsorted(classes, predictions)
-    position = np.minimum(position, len(classes) - 1)
-    return np.where(classes[position] == predictions, position, -1).astype(np.intp)

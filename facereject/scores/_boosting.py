@@ -11,7 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from facereject._validation import FloatArray, check_same_length, check_vector
 from facereject.metrics import aurc
-from facereject.scores._base import BaseScore, check_predictions, locate_classes
+from facereject.scores._base import BaseScore
 from facereject.scores._predictor import check_outputs
 from facereject.scores.margin import top_and_gap
 
@@ -104,11 +104,13 @@ class BoostedScore(BaseScore):
         if not 0 < self.learning_rate <= 1:
             raise ValueError(f"learning_rate must lie in (0, 1], got {self.learning_rate}")
         data = self._check_fit(X, losses, predictions, sample_weight)
-        self.classes_ = None if data.predictions is None else np.unique(data.predictions)
+        self.classes_ = position = None
+        if data.predictions is not None:
+            self.classes_, position = np.unique(data.predictions, return_inverse=True)
         self.n_outputs_: int | None = None
         if outputs is not None:
             self.n_outputs_ = _as_columns(outputs, len(data.X)).shape[1]
-        table = self._table(data.X, data.predictions, outputs)
+        table = self._table(data.X, position, outputs)
         n = len(table)
         # in units of the mean loss, the trees do not depend on the unit
         self.mean_loss_ = float(np.average(data.target, weights=data.sample_weight))
@@ -147,8 +149,8 @@ class BoostedScore(BaseScore):
         ndarray of shape (n,)
         """
         check_is_fitted(self)
-        X, _ = self._check_predict(X, predictions, self.classes_)
-        table = self._table(X, None if predictions is None else np.asarray(predictions), outputs)
+        X, position = self._check_predict(X, predictions, self.classes_)
+        table = self._table(X, position, outputs)
         if self.booster_ is None:
             return np.full(len(table), self.mean_loss_)
         scores = self.booster_.predict(table, num_iteration=self.n_trees_, num_threads=self.n_threads)
@@ -209,12 +211,12 @@ class BoostedScore(BaseScore):
             callbacks=[stop],
         )
 
-    def _table(self, X: NDArray[Any], predictions: NDArray[Any] | None, outputs: Any) -> NDArray[Any]:
+    def _table(self, X: NDArray[Any], position: NDArray[np.intp] | None, outputs: Any) -> NDArray[Any]:
         """Columns of the trees: features, code of the predicted class, outputs, their top and its gap."""
         columns = [X]
-        if self.classes_ is not None and predictions is not None:
+        if position is not None:
             # LightGBM reads a negative category as missing
-            columns.append(locate_classes(predictions, self.classes_)[:, None])
+            columns.append(position[:, None])
         if (outputs is None) != (self.n_outputs_ is None):
             raise ValueError("outputs must be given to fit and to predict, or to neither")
         if outputs is not None:
@@ -234,12 +236,10 @@ class BoostedScore(BaseScore):
         if not isinstance(validation, (tuple, list)) or not 2 <= len(validation) <= 4:
             raise ValueError("validation must be a tuple (X, losses, predictions, outputs)")
         X, losses, predictions, outputs = (*validation, None, None)[:4]
-        X, _ = self._check_predict(X, predictions, self.classes_)
+        X, position = self._check_predict(X, predictions, self.classes_)
         losses = check_vector(losses, "losses of validation", non_negative=True)
         check_same_length(**{"X of validation": X, "losses of validation": losses})
-        if predictions is not None:
-            predictions = check_predictions(predictions, len(X))
-        return self._table(X, predictions, outputs), losses
+        return self._table(X, position, outputs), losses
 
 
 def _as_columns(outputs: Any, n: int) -> FloatArray:

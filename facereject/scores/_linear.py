@@ -10,9 +10,10 @@ from numpy.typing import NDArray
 from sklearn.model_selection import KFold, check_cv
 from sklearn.utils.validation import check_is_fitted
 
+from facereject._labels import locate_labels
 from facereject._validation import FloatArray, check_same_length, check_vector
 from facereject.metrics import aurc
-from facereject.scores._base import BaseScore, Standardizer, TrainingSet, check_predictions, locate_classes
+from facereject.scores._base import BaseScore, Standardizer, TrainingSet, check_predictions
 
 
 class Solution(NamedTuple):
@@ -162,7 +163,7 @@ def _areas(
     for model in models:
         position = None
         if predictions is not None and model.classes is not None:
-            position = locate_classes(predictions, model.classes)
+            position = locate_labels(predictions, model.classes, "predictions")
         areas.append(aurc(losses, model(X, position)))
     return np.array(areas)
 

@@ -12,8 +12,8 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.model_selection import KFold, StratifiedKFold, check_cv
 from sklearn.utils import _safe_indexing, indexable
 
+from facereject._labels import locate_labels
 from facereject._validation import FloatArray, check_same_length, check_vector
-from facereject.scores._base import locate_classes
 from facereject.scores._linear import LinearScoreCV
 from facereject.scores._predictor import PredictorScore, read_outputs
 from facereject.scores.tcp import TrueClassProbabilityScoreCV
@@ -171,7 +171,7 @@ def cross_fit(
             raise TypeError(
                 f"{type(score).__name__} needs predict_proba, which {type(predictor).__name__} lacks"
             )
-        column = locate_classes(y, classes)
+        column = locate_labels(y, classes, "y")
         # a class the predictor does not know has no chance with it
         target = np.where(column >= 0, all_outputs[np.arange(len(y)), column], 0.0)
         all_outputs = None

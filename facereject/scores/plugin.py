@@ -6,8 +6,9 @@ from typing import Any
 
 import numpy as np
 
+from facereject._labels import locate_labels
 from facereject._validation import FloatArray
-from facereject.scores._base import check_predictions, locate_classes
+from facereject.scores._base import check_predictions
 from facereject.scores._predictor import PredictorScore, check_outputs
 
 
@@ -54,7 +55,7 @@ class PlugInRisk(PredictorScore):
         if classes is None:
             classes = getattr(self.predictor, "classes_", np.arange(risks.shape[1]))
         names = np.asarray(classes)
-        column = locate_classes(check_predictions(predictions, len(risks)), names)
+        column = locate_labels(check_predictions(predictions, len(risks)), names, "predictions")
         if column.min() < 0:
             unknown = np.asarray(predictions)[column.argmin()]
             raise ValueError(f"predictions hold {str(unknown)!r}, which is not among the classes {names}")

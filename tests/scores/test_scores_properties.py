@@ -250,6 +250,11 @@ def test_string_classes_and_no_classes(score, train, fresh):
     plain = uncertainty(fit(score, train), fresh)
     named = fit(score, train, predictions=names[train.predictions])
     np.testing.assert_array_equal(uncertainty(named, fresh, predictions=names[fresh.predictions]), plain)
+    boxed = uncertainty(named, fresh, predictions=names[fresh.predictions].astype(object))
+    np.testing.assert_array_equal(boxed, plain)
+    np.testing.assert_array_equal(
+        uncertainty(fit(score, train), fresh, predictions=fresh.predictions.astype(object)), plain
+    )
     alone = fit(score, train, predictions=None)
     assert aurc(fresh.losses, uncertainty(alone, fresh, predictions=None)) < fresh.losses.mean()
 
@@ -296,6 +301,7 @@ def test_mistakes_are_named(score, train):
         ({score.target: np.ones(7)}, f"lengths differ.*{score.target} has 7"),
         ({"predictions": train.predictions[:7]}, "predictions must hold one class per row"),
         ({"predictions": train.X[:, 0]}, "predictions must be classes"),
+        ({"predictions": np.resize(np.array([1, "a"], object), len(target))}, "all strings or all numbers"),
         ({"sample_weight": np.zeros(len(target))}, "sample_weight must not be zero"),
     ]:
         with pytest.raises((ValueError, TypeError), match=message):
@@ -303,6 +309,8 @@ def test_mistakes_are_named(score, train):
     for wrong, message in [
         ({"X": train.X[:, :2]}, "X has 2 features"),
         ({"predictions": None}, "predictions are needed"),
+        # '0' is not 0, and not a class that was never seen either
+        ({"predictions": train.predictions.astype(str)}, "predictions holds labels of type <U21"),
     ]:
         with pytest.raises(ValueError, match=message):
             uncertainty(fitted, train, **wrong)
