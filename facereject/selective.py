@@ -19,7 +19,7 @@ from facereject._validation import FloatArray, check_vector
 from facereject.losses import absolute_error, zero_one_loss
 from facereject.metrics import RiskCoverageCurve, aurc, risk_coverage_curve
 from facereject.scores import SELEScoreCV, cross_fit
-from facereject.scores._predictor import PredictorScore
+from facereject.scores._predictor import PredictorScore, check_predictor
 from facereject.selection import BoundedCoverage
 
 __all__ = ["SelectivePredictor"]
@@ -69,11 +69,13 @@ class SelectivePredictor(MetaEstimatorMixin, BaseEstimator):
     Parameters
     ----------
     predictor : scikit-learn classifier or regressor
-        Any with ``fit`` and ``predict``. Cloned, never changed.
+        Or any other scikit-learn estimator with ``fit`` and ``predict``, which then needs ``loss``. Cloned,
+        never changed.
     score : uncertainty score, optional
         One of ``facereject.scores``, learned or read from the predictor, or any object with
         ``fit(X, losses, predictions=None)`` and ``predict(X, predictions=None)``, higher = less certain.
-        Predictions are passed for classifiers. By default ``SELEScoreCV()``. Learned scores need X to be a
+        Predictions are passed for classifiers. Copied, by ``copy.deepcopy`` if it is no scikit-learn
+        estimator. By default ``SELEScoreCV()``. Learned scores need X to be a
         table of finite numbers; put what makes it one before this estimator.
     rejection : rejection model, optional
         ``CostBased``, ``BoundedImprovement``, ``BoundedCoverage``, or any object whose
@@ -304,6 +306,7 @@ class SelectivePredictor(MetaEstimatorMixin, BaseEstimator):
                     f"{name} must be an object with {' and '.join(methods)}, for instance {example}; "
                     f"got {part!r}"
                 )
+        check_predictor(self.predictor)
         if self.loss is not None and not callable(self.loss):
             raise TypeError(
                 "loss must be a function of (y, predictions) that returns one loss per example, for instance "

@@ -34,6 +34,7 @@ from facereject.scores import (
     SELEScore,
     SELEScoreCV,
     TrueClassProbabilityScore,
+    cross_fit,
 )
 from facereject.selection import (
     BoundedCoverage,
@@ -429,6 +430,46 @@ def test_neither_classifier_nor_regressor_needs_a_loss():
     with pytest.raises(ValueError, match="Constant is neither a classifier nor a regressor: pass loss"):
         quick(Constant()).fit(X, y)
     assert quick(Constant(), loss=absolute_error).fit(X, y).accept(X).any()
+
+
+class PlainScore:
+    """Nothing of scikit-learn in it; fit returns nothing."""
+
+    def fit(self, X, losses, predictions=None):
+        self.mean, self.with_predictions = np.average(X[:, -1], weights=losses), predictions is not None
+
+    def predict(self, X, predictions=None):
+        return list(np.abs(X[:, -1]) + self.mean)
+
+
+@pytest.mark.parametrize("prefit", [False, True])
+def test_a_score_that_is_no_estimator(prefit):
+    (X, y), score = classes(300), PlainScore()
+    predictor = GaussianNB().fit(*classes(300, seed=1))
+    model = clone(SelectivePredictor(predictor, score, prefit=prefit)).fit(X, y)
+    assert vars(score) == {}
+    assert model.score_.with_predictions
+    np.testing.assert_allclose(model.uncertainty(X), np.abs(X[:, -1]) + model.score_.mean)
+    assert 0.85 < model.accept(X).mean() < 1
+
+
+class PlainPredictor:
+    def fit(self, X, y):
+        return self
+
+    def predict(self, X):
+        return np.zeros(len(X))
+
+
+@pytest.mark.parametrize("prefit", [False, True])
+def test_a_predictor_that_is_no_estimator_is_refused_in_one_sentence(prefit):
+    X, y = numbers(50)
+    model = SelectivePredictor(PlainPredictor(), loss=absolute_error, prefit=prefit)
+    message = "predictor must be a scikit-learn estimator, got an object of type PlainPredictor"
+    with pytest.raises(TypeError, match=message):
+        model.fit(X, y)
+    with pytest.raises(TypeError, match=message):
+        cross_fit(PlainPredictor(), SELEScore(), X, y, absolute_error)
 
 
 def test_unfitted():

@@ -53,6 +53,18 @@ class PredictorScore(BaseEstimator):
         return self.predictor is not None
 
 
+def check_predictor(predictor: Any) -> None:
+    """Refuse what scikit-learn can neither copy nor tell a classifier from a regressor."""
+    missing = [name for name in ("get_params", "__sklearn_tags__") if not hasattr(predictor, name)]
+    if isinstance(predictor, type) or missing:
+        what = "the class" if isinstance(predictor, type) else "an object of type"
+        name = predictor.__name__ if isinstance(predictor, type) else type(predictor).__name__
+        raise TypeError(
+            f"predictor must be a scikit-learn estimator, got {what} {name}: derive it from "
+            "sklearn.base.BaseEstimator, after ClassifierMixin or RegressorMixin"
+        )
+
+
 def read_outputs(predictor: Any, X: Any, response: str) -> FloatArray:
     """predict_proba or decision_function of the predictor at X; "auto" takes the first that there is."""
     names = ("predict_proba", "decision_function") if response == "auto" else (response,)

@@ -15,7 +15,7 @@ from sklearn.utils import _safe_indexing, indexable
 from facereject._labels import locate_labels
 from facereject._validation import FloatArray, check_same_length, check_vector
 from facereject.scores._linear import LinearScoreCV
-from facereject.scores._predictor import PredictorScore, read_outputs
+from facereject.scores._predictor import PredictorScore, check_predictor, read_outputs
 from facereject.scores.tcp import TrueClassProbabilityScoreCV
 
 
@@ -71,7 +71,7 @@ class CrossFit(NamedTuple):
             score = _fit_score(
                 _with_choices_of(self.score), X_rest, self.target[rest], self.losses[rest], arguments
             )
-            own, final = score.predict(X_rest, **arguments), self.score.predict(X_rest, **arguments)
+            own, final = (np.asarray(s.predict(X_rest, **arguments)) for s in (score, self.score))
             scale = final.std() / own.std() if own.std() > 0 else 1.0
             uncertainty[rows] = score.predict(X_rows, **self._arguments(rows))
             uncertainty[rows] = final.mean() + scale * (uncertainty[rows] - own.mean())
@@ -110,10 +110,11 @@ def cross_fit(
     Parameters
     ----------
     predictor : scikit-learn classifier or regressor
-        Cloned, never changed. One that is already trained, on other examples, goes in as
+        Or any other scikit-learn estimator with ``fit`` and ``predict``. Cloned, never changed. One that is already trained, on other examples, goes in as
         ``sklearn.frozen.FrozenEstimator(predictor)``.
     score : learned score, or score read from a predictor
-        Cloned, never changed. Predictions are passed on for classifiers; predict_proba or decision_function
+        Also any other object with ``fit(X, losses)`` and ``predict(X)``; for a classifier both are given
+        ``predictions=`` too. Copied, never changed. Predictions are passed on for classifiers; predict_proba or decision_function
         for a score whose ``response`` asks for it, where the predictor has it.
     X : array-like of shape (n, d)
     y : array-like of shape (n, ...)
@@ -140,6 +141,7 @@ def cross_fit(
     >>> fitted.predictor.predict(X[:2]), fitted.uncertainty(X[:2]).shape
     (array([0, 0]), (2,))
     """
+    check_predictor(predictor)
     X, y = indexable(X, np.asarray(y))
     response = getattr(score, "response", None)
     needs_probabilities = getattr(score, "target", "losses") == "true_class_probability"
@@ -180,7 +182,7 @@ def cross_fit(
     if isinstance(score, PredictorScore):
         trained = score.bind(final)
     else:
-        trained = _fit_score(clone(score), X, target, losses, arguments)
+        trained = _fit_score(clone(score, safe=False), X, target, losses, arguments)
     return CrossFit(final, trained, losses, all_predictions, all_outputs, target, fold, fold_predictors)
 
 
@@ -233,7 +235,8 @@ def _score_arguments(
 def _fit_score(score: Any, X: Any, target: FloatArray, losses: FloatArray, arguments: dict[str, Any]) -> Any:
     if isinstance(score, TrueClassProbabilityScoreCV):
         arguments = {**arguments, "losses": losses}
-    return score.fit(X, target, **arguments)
+    score.fit(X, target, **arguments)
+    return score
 
 
 def _with_choices_of(score: Any) -> Any:
@@ -241,6 +244,7 @@ def _with_choices_of(score: Any) -> Any:
 
     Scores of different alpha differ in scale by orders of magnitude.
     """
-    copy = clone(score)
+    # a score that is no scikit-learn estimator is copied as it is; its fit starts anew
+    copy = clone(score, safe=False)
     # with one value to try the folds decide nothing: as few as possible
     return copy.set_params(alphas=[score.alpha_], cv=2) if isinstance(score, LinearScoreCV) else copy
