@@ -83,8 +83,8 @@ class SelectivePredictor(MetaEstimatorMixin, BaseEstimator):
     loss : callable (y, predictions) -> losses of shape (n,), optional
         Loss ≥ 0 of each example; where targets have several columns, of all of them together. By default
         ``zero_one_loss`` for a classifier and ``absolute_error`` for a regressor.
-    cv : int or cross-validation splitter
-        Folds. An int means shuffled folds, stratified by class for a classifier; a splitter must hold out
+    cv : int, cross-validation splitter or iterable of (train, test)
+        Folds. An int means shuffled folds, stratified by class for a classifier; anything else must hold out
         every example exactly once.
     prefit : bool
         The predictor is already fitted, on examples other than those given to ``fit``. It is used as it is,

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from numbers import Integral
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
+from sklearn.model_selection import KFold, StratifiedKFold, check_cv
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.validation import validate_data
 
@@ -94,6 +96,14 @@ class Standardizer(NamedTuple):
         standardised = X - self.mean.astype(X.dtype)
         standardised /= self.scale.astype(X.dtype)
         return standardised
+
+
+def make_folds(cv: Any, random_state: Any, *, stratified: bool = False) -> Any:
+    """A splitter: shuffled folds for an int, else the splitter or the (train, test) pairs given."""
+    if isinstance(cv, Integral):
+        kind = StratifiedKFold if stratified else KFold
+        return kind(cv, shuffle=True, random_state=random_state)
+    return check_cv(cv)
 
 
 def check_predictions(predictions: Any, n: int) -> NDArray[Any]:

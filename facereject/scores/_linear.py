@@ -7,13 +7,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.model_selection import KFold, check_cv
 from sklearn.utils.validation import check_is_fitted
 
 from facereject._labels import locate_labels
 from facereject._validation import FloatArray, check_same_length, check_vector
 from facereject.metrics import aurc
-from facereject.scores._base import BaseScore, Standardizer, TrainingSet, check_predictions
+from facereject.scores._base import BaseScore, Standardizer, TrainingSet, check_predictions, make_folds
 
 
 class Solution(NamedTuple):
@@ -139,11 +138,8 @@ class LinearScoreCV(LinearScore):
             areas = _areas(models, *check_validation(self, validation, data.predictions is not None))
         else:
             assert losses is not None
-            folds = self.cv
-            if not hasattr(folds, "split") and np.ndim(folds) == 0:
-                folds = KFold(folds, shuffle=True, random_state=self.random_state)
             areas_of_folds = []
-            for train, held_out in check_cv(folds).split(data.X):
+            for train, held_out in make_folds(self.cv, self.random_state).split(data.X):
                 models = self._models(data.rows(train), alphas)
                 held = data.rows(held_out)
                 areas_of_folds.append(_areas(models, held.X, losses[held_out], held.predictions))

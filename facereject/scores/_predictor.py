@@ -67,11 +67,17 @@ def check_predictor(predictor: Any) -> None:
 
 def read_outputs(predictor: Any, X: Any, response: str) -> FloatArray:
     """predict_proba or decision_function of the predictor at X; "auto" takes the first that there is."""
+    name = find_response(predictor, response)
+    if name is None:
+        wanted = "predict_proba or decision_function" if response == "auto" else response
+        raise TypeError(f"{type(predictor).__name__} has no {wanted}, which this score reads")
+    return np.asarray(getattr(predictor, name)(X), dtype=np.float64)
+
+
+def find_response(predictor: Any, response: str) -> str | None:
+    """Name of the method that is read: ``response``, or for "auto" the first that there is; None if none."""
     names = ("predict_proba", "decision_function") if response == "auto" else (response,)
-    for name in names:
-        if hasattr(predictor, name):
-            return np.asarray(getattr(predictor, name)(X), dtype=np.float64)
-    raise TypeError(f"{type(predictor).__name__} has no {' or '.join(names)}, which this score reads")
+    return next((name for name in names if hasattr(predictor, name)), None)
 
 
 def check_outputs(outputs: Any, name: str) -> FloatArray:

@@ -9,13 +9,14 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone, is_classifier
 from sklearn.frozen import FrozenEstimator
-from sklearn.model_selection import KFold, StratifiedKFold, check_cv
 from sklearn.utils import _safe_indexing, indexable
 
 from facereject._labels import locate_labels
 from facereject._validation import FloatArray, check_same_length, check_vector
+from facereject.scores._base import make_folds
 from facereject.scores._linear import LinearScoreCV
-from facereject.scores._predictor import PredictorScore, check_predictor, read_outputs
+from facereject.scores._predictor import PredictorScore, check_predictor, find_response, read_outputs
+from facereject.scores.margin import check_one_value_per_class
 from facereject.scores.tcp import TrueClassProbabilityScoreCV
 
 
@@ -64,8 +65,7 @@ class CrossFit(NamedTuple):
             rows, rest = np.flatnonzero(held_out), np.flatnonzero(~held_out)
             X_rows = _safe_indexing(X, rows)
             if isinstance(self.score, PredictorScore):
-                predictions = {"predictions": self.predictions[rows]} if is_classifier(predictor) else {}
-                uncertainty[rows] = self.score.bind(predictor).predict(X_rows, **predictions)
+                uncertainty[rows] = self._read_uncertainty(predictor, X_rows, rows)
                 continue
             X_rest, arguments = _safe_indexing(X, rest), self._arguments(rest)
             score = _fit_score(
@@ -76,6 +76,17 @@ class CrossFit(NamedTuple):
             uncertainty[rows] = score.predict(X_rows, **self._arguments(rows))
             uncertainty[rows] = final.mean() + scale * (uncertainty[rows] - own.mean())
         return uncertainty
+
+    def _read_uncertainty(self, predictor: Any, X: Any, rows: Any) -> FloatArray:
+        """Uncertainty read from the predictor of a fold at its examples."""
+        predictions = {"predictions": self.predictions[rows]} if is_classifier(predictor) else {}
+        response, classes = self.score.response, getattr(self.predictor, "classes_", ())
+        lacks_a_class = not np.array_equal(getattr(predictor, "classes_", ()), classes)
+        if lacks_a_class and find_response(predictor, response) == "predict_proba":
+            # a class without a column would not fit to a loss matrix of all classes
+            outputs = _outputs_of_all_classes(predictor, X, response, classes)
+            return np.asarray(self.score.from_outputs(outputs, **predictions))
+        return np.asarray(self.score.bind(predictor).predict(X, **predictions))
 
     def uncertainty(self, X: Any) -> FloatArray:
         """Uncertainty of the predictions of ``predictor`` at new examples."""
@@ -110,18 +121,18 @@ def cross_fit(
     Parameters
     ----------
     predictor : scikit-learn classifier or regressor
-        Or any other scikit-learn estimator with ``fit`` and ``predict``. Cloned, never changed. One that is already trained, on other examples, goes in as
-        ``sklearn.frozen.FrozenEstimator(predictor)``.
+        Or any other scikit-learn estimator with ``fit`` and ``predict``. Cloned, never changed. One that is
+        already trained, on other examples, goes in as ``sklearn.frozen.FrozenEstimator(predictor)``.
     score : learned score, or score read from a predictor
-        Also any other object with ``fit(X, losses)`` and ``predict(X)``; for a classifier both are given
-        ``predictions=`` too. Copied, never changed. Predictions are passed on for classifiers; predict_proba or decision_function
+        Or any other object with ``fit(X, losses, predictions=None)`` and ``predict(X, predictions=None)``.
+        Copied, never changed. Predictions are passed on for classifiers; predict_proba or decision_function
         for a score whose ``response`` asks for it, where the predictor has it.
     X : array-like of shape (n, d)
     y : array-like of shape (n, ...)
     loss : callable (y, predictions) -> losses of shape (n,)
         For instance ``facereject.losses.zero_one_loss``.
-    cv : int or cross-validation splitter
-        Folds. An int means shuffled folds, stratified by class for a classifier; a splitter must hold out
+    cv : int, cross-validation splitter or iterable of (train, test)
+        Folds. An int means shuffled folds, stratified by class for a classifier; anything else must hold out
         every example exactly once.
     random_state : int, RandomState or None
         Shuffles the examples into folds.
@@ -160,7 +171,7 @@ def cross_fit(
         held_out = _safe_indexing(X, np.flatnonzero(fold == k))
         fold_predictors.append(fitted)
         predictions.append(np.asarray(fitted.predict(held_out)))
-        if response is not None and _has_response(fitted, response):
+        if response is not None and find_response(fitted, response):
             outputs.append(_outputs_of_all_classes(fitted, held_out, response, classes))
     order = np.argsort(np.argsort(fold, kind="stable"), kind="stable")
     all_predictions = np.concatenate(predictions)[order]
@@ -188,12 +199,10 @@ def cross_fit(
 
 def _assign_folds(predictor: Any, X: Any, y: NDArray[Any], cv: Any, random_state: Any) -> NDArray[np.intp]:
     """Fold in which each example is held out."""
-    if not hasattr(cv, "split") and np.ndim(cv) == 0:
-        kind = StratifiedKFold if is_classifier(predictor) else KFold
-        cv = kind(cv, shuffle=True, random_state=random_state)
+    folds = make_folds(cv, random_state, stratified=is_classifier(predictor))
     fold = np.full(len(y), -1, dtype=np.intp)
     times = np.zeros(len(y), dtype=np.intp)
-    for k, (_, held_out) in enumerate(check_cv(cv, y, classifier=is_classifier(predictor)).split(X, y)):
+    for k, (_, held_out) in enumerate(folds.split(X, y)):
         fold[held_out] = k
         times[held_out] += 1
     if not (times == 1).all():
@@ -201,20 +210,20 @@ def _assign_folds(predictor: Any, X: Any, y: NDArray[Any], cv: Any, random_state
     return fold
 
 
-def _has_response(predictor: Any, response: str) -> bool:
-    names = ("predict_proba", "decision_function") if response == "auto" else (response,)
-    return any(hasattr(predictor, name) for name in names)
-
-
 def _outputs_of_all_classes(
     predictor: Any, X: Any, response: str, classes: NDArray[Any] | None
 ) -> FloatArray:
     """Outputs with a column for every class of the whole sample, also for one that this fold lacked."""
     values = read_outputs(predictor, X, response)
-    if values.ndim == 1 or classes is None or np.array_equal(predictor.classes_, classes):
+    if classes is None or np.array_equal(predictor.classes_, classes):
         return values
+    if values.ndim == 1:
+        # two classes are left, and one decision value for both: positive for the second
+        values = np.column_stack([-values, values])
+    check_one_value_per_class(predictor, values)
     # what a predictor never saw it would never predict: probability 0, or the lowest decision value
-    lowest = values.min(axis=1) if (values < 0).any() or values.max() > 1 else np.zeros(len(values))
+    probabilities = find_response(predictor, response) == "predict_proba"
+    lowest = np.zeros(len(values)) if probabilities else values.min(axis=1)
     full = np.repeat(lowest[:, None], len(classes), axis=1)
     full[:, np.searchsorted(classes, predictor.classes_)] = values
     return full

@@ -119,7 +119,7 @@ class SELEScoreCV(_SELEPath, LinearScoreCV):
     ----------
     alphas : sequence of float
         Values to try. Of equally good ones the largest is taken.
-    cv : int or cross-validation splitter
+    cv : int, cross-validation splitter or iterable of (train, test)
         Folds, used when ``fit`` gets no validation set.
     random_state : int, RandomState or None
         Shuffles the rows before they are cut into folds.

@@ -15,8 +15,10 @@ from facereject.scores import (
     BoostedSELEScore,
     MarginScore,
     MaxClassProbability,
+    PlugInRisk,
     RegressionScore,
     SELEScore,
+    SELEScoreCV,
     TrueClassProbabilityScore,
     TrueClassProbabilityScoreCV,
     cross_fit,
@@ -102,6 +104,43 @@ def test_probabilities_of_a_class_that_a_fold_lacks():
     assert fitted.outputs.shape == (301, 4)
     assert fitted.outputs[-1, 3] == 0.0
     assert fitted.uncertainty(X).shape == (301,)
+
+
+@pytest.mark.parametrize("score", [BoostedSELEScore(5), PlugInRisk(1.0 - np.eye(3)), MaxClassProbability()])
+def test_two_classes_left_of_three(score):
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(61, 2)), np.append(np.arange(60) % 2, 2)
+    fitted = cross_fit(LogisticRegression(), score, X, y, zero_one_loss, cv=KFold(3))
+    uncertainty = fitted.out_of_fold_uncertainty(X)
+    assert np.isfinite(uncertainty).all()
+    if not isinstance(score, BoostedSELEScore):
+        last = fitted.fold == 2
+        probabilities = fitted.fold_predictors[2].predict_proba(X[last])
+        np.testing.assert_allclose(uncertainty[last], 1.0 - probabilities.max(axis=1))
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_decision_values_of_a_class_that_a_fold_lacks(n_classes):
+    rng = np.random.default_rng(0)
+    X, y = 1e-3 * rng.normal(size=(61, 2)), np.append(np.arange(60) % n_classes, n_classes)
+    fitted = cross_fit(LinearSVC(), BoostedSELEScore(5), X, y, zero_one_loss, cv=KFold(3))
+    assert fitted.outputs.shape == (61, n_classes + 1)
+    last = fitted.outputs[fitted.fold == 2]
+    # never the largest: also where all values happen to lie between 0 and 1
+    assert (last[:, -1] == last[:, :-1].min(axis=1)).all()
+    if n_classes == 2:
+        np.testing.assert_array_equal(last[:, 0], -last[:, 1])
+
+
+@pytest.mark.parametrize("score", [SELEScoreCV([1e-3, 1.0]), MaxClassProbability()])
+def test_folds_as_pairs_of_unequal_length(score):
+    X, y = examples(100)
+    folds = [(np.arange(30, 100), np.arange(30)), (np.arange(30), np.arange(30, 100))]
+    if isinstance(score, SELEScoreCV):
+        score.set_params(cv=folds).fit(X, 1.0 * (y == 0))
+        score.set_params(cv=2)
+    fitted = cross_fit(LogisticRegression(), score, X, y, zero_one_loss, cv=folds)
+    np.testing.assert_array_equal(fitted.fold, np.arange(100) >= 30)
 
 
 def test_mistakes_are_explained():
