@@ -75,8 +75,8 @@ class SelectivePredictor(MetaEstimatorMixin, BaseEstimator):
         One of ``facereject.scores``, learned or read from the predictor, or any object with
         ``fit(X, losses, predictions=None)`` and ``predict(X, predictions=None)``, higher = less certain.
         Predictions are passed for classifiers. Copied, by ``copy.deepcopy`` if it is no scikit-learn
-        estimator. By default ``SELEScoreCV()``. Learned scores need X to be a
-        table of finite numbers; put what makes it one before this estimator.
+        estimator. By default ``SELEScoreCV()``. Learned scores need X to be a table of
+        finite numbers (the boosted ones allow NaN); put what makes it one before this estimator.
     rejection : rejection model, optional
         ``CostBased``, ``BoundedImprovement``, ``BoundedCoverage``, or any object whose
         ``fit(uncertainty, losses)`` returns a ``Selector``. By default ``BoundedCoverage(0.9)``.
@@ -90,7 +90,7 @@ class SelectivePredictor(MetaEstimatorMixin, BaseEstimator):
         The predictor is already fitted, on examples other than those given to ``fit``. It is used as it is,
         also by copies of this estimator, and never fitted again.
     random_state : int, RandomState or None
-        Shuffles the examples into folds.
+        Shuffles the examples into folds, and decides in ``accept`` at the threshold.
 
     Attributes
     ----------
@@ -230,16 +230,18 @@ class SelectivePredictor(MetaEstimatorMixin, BaseEstimator):
         Parameters
         ----------
         X : array-like of shape (n, d)
-        random_state : int, RandomState or None
+        random_state : int or RandomState, optional
             Decides examples exactly at the threshold, where the selection rule is randomised
-            (``selector_.acceptance_`` strictly between 0 and 1).
+            (``selector_.acceptance_`` strictly between 0 and 1). By default that of the estimator: the same X
+            gets the same answers each time. Examples that come one by one need a RandomState of their own, or
+            an int would decide all of them alike.
 
         Returns
         -------
         ndarray of bool, shape (n,)
         """
         uncertainty = self.uncertainty(X)
-        return self.selector_.accept(uncertainty, random_state)
+        return self.selector_.accept(uncertainty, self.random_state if random_state is None else random_state)
 
     def expected_loss(self, X: Any) -> FloatArray:
         """Expected loss of the prediction at each row of X, shape (n,), in the unit of the loss.
@@ -287,9 +289,12 @@ class SelectivePredictor(MetaEstimatorMixin, BaseEstimator):
         tags.target_tags.required = True
         # the losses taken by default are of one number or label per example
         tags.target_tags.multi_output = inner.target_tags.multi_output and self.loss is not None
-        # learned scores take a table of finite numbers; the others take what the predictor takes
-        if isinstance(vars(self)["score"], PredictorScore):
+        # learned scores take a table of numbers, some with NaN; the others take what the predictor takes
+        score = vars(self)["score"]
+        if isinstance(score, PredictorScore):
             tags.input_tags = inner.input_tags
+        elif isinstance(score, BaseEstimator):
+            tags.input_tags.allow_nan = inner.input_tags.allow_nan and get_tags(score).input_tags.allow_nan
         return tags
 
     def _check_parameters(self) -> None:

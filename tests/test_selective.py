@@ -8,6 +8,7 @@ import pandas as pd
 import pytest
 from sklearn.base import BaseEstimator, clone, is_classifier, is_regressor
 from sklearn.datasets import load_breast_cancer, load_digits
+from sklearn.dummy import DummyClassifier
 from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier, RandomForestRegressor
 from sklearn.exceptions import NotFittedError
 from sklearn.feature_extraction.text import CountVectorizer
@@ -19,6 +20,7 @@ from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import LinearSVC
+from sklearn.utils import get_tags
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import facereject.selective
@@ -340,6 +342,31 @@ def test_input_that_is_no_table():
     predictor = make_pipeline(CountVectorizer(), LogisticRegression())
     model = SelectivePredictor(predictor, MaxClassProbability(), cv=2).fit(texts, [1, 1, 0, 0] * 10)
     assert model.uncertainty(["good", "day"]).argmax() == 1
+
+
+def test_features_may_be_missing_where_predictor_and_score_allow_it():
+    X, y = classes(300)
+    X[::7, 1] = np.nan
+    predictor = HistGradientBoostingClassifier(max_iter=10)
+    for score, allowed in ((BoostedSELEScore(5), True), (MaxClassProbability(), True), (SELEScore(), False)):
+        model = SelectivePredictor(predictor, score, cv=3)
+        assert get_tags(model).input_tags.allow_nan == allowed
+        if allowed:
+            assert np.isfinite(model.fit(X, y).uncertainty(X)).all()
+        else:
+            with pytest.raises(ValueError, match="X contains NaN"):
+                model.fit(X, y)
+    assert not get_tags(SelectivePredictor(GaussianNB(), BoostedSELEScore())).input_tags.allow_nan
+
+
+def test_random_decisions_repeat():
+    X, y = classes(300)
+    everywhere_alike = DummyClassifier().fit(X, y)
+    model = SelectivePredictor(everywhere_alike, MaxClassProbability(), BoundedCoverage(0.5), prefit=True)
+    assert model.fit(X, y).selector_.acceptance_ == pytest.approx(0.5)
+    np.testing.assert_array_equal(model.accept(X), model.accept(X))
+    np.testing.assert_array_equal(model.accept(X), model.accept(X, random_state=0))
+    assert (model.accept(X) != model.accept(X, random_state=1)).any()
 
 
 def test_pickle_repeats_and_carries_no_fold_predictors():

@@ -50,11 +50,13 @@ class BaseScore(BaseEstimator):
 
     target: str = "losses"
     response: str | None = None
+    # what scikit-learn's checks say to NaN in X: refused, or "allow-nan"
+    _all_finite: bool | str = True
 
     def _check_fit(self, X: Any, target: Any, predictions: Any, sample_weight: Any) -> TrainingSet:
         """Checked copies of the arguments; remembers the number and names of the features."""
         # float32 stays float32: it halves the memory of wide features
-        X = validate_data(self, X, dtype=[np.float64, np.float32])
+        X = validate_data(self, X, dtype=[np.float64, np.float32], ensure_all_finite=self._all_finite)
         target = check_vector(target, self.target, non_negative=True)
         check_same_length(X=X, **{self.target: target})
         if predictions is not None:
@@ -70,7 +72,9 @@ class BaseScore(BaseEstimator):
         self, X: Any, predictions: Any, classes: NDArray[Any] | None
     ) -> tuple[NDArray[Any], NDArray[np.intp] | None]:
         """Features, and the position of each prediction in ``classes``: −1 for a class never seen."""
-        X = validate_data(self, X, dtype=[np.float64, np.float32], reset=False)
+        X = validate_data(
+            self, X, dtype=[np.float64, np.float32], ensure_all_finite=self._all_finite, reset=False
+        )
         if classes is None:
             if predictions is not None:
                 raise ValueError("predictions were not given to fit: leave them out, or fit with them")
@@ -78,6 +82,11 @@ class BaseScore(BaseEstimator):
         if predictions is None:
             raise ValueError("predictions are needed: this score was fitted with them")
         return X, locate_labels(check_predictions(predictions, len(X)), classes, "predictions")
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = self._all_finite == "allow-nan"
+        return tags
 
 
 class Standardizer(NamedTuple):

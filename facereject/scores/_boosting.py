@@ -44,6 +44,7 @@ class BoostedScore(BaseScore):
     """Trees on the features, the predicted class and the outputs of the predictor."""
 
     response = "auto"
+    _all_finite = "allow-nan"
 
     def __init__(
         self,
@@ -83,6 +84,7 @@ class BoostedScore(BaseScore):
         Parameters
         ----------
         X : array-like of shape (n, d)
+            NaN is a missing value; in a column that had none in training the trees read it as 0.
         losses : array-like of shape (n,)
             Loss ≥ 0 of each prediction, on examples that the predictor was not trained on.
         predictions : array-like of shape (n,), optional

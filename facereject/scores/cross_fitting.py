@@ -80,7 +80,8 @@ class CrossFit(NamedTuple):
     def _read_uncertainty(self, predictor: Any, X: Any, rows: Any) -> FloatArray:
         """Uncertainty read from the predictor of a fold at its examples."""
         predictions = {"predictions": self.predictions[rows]} if is_classifier(predictor) else {}
-        response, classes = self.score.response, getattr(self.predictor, "classes_", ())
+        response = self.score.response
+        classes: Any = getattr(self.predictor, "classes_", ())
         lacks_a_class = not np.array_equal(getattr(predictor, "classes_", ()), classes)
         if lacks_a_class and find_response(predictor, response) == "predict_proba":
             # a class without a column would not fit to a loss matrix of all classes

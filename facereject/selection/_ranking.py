@@ -63,7 +63,10 @@ class Ranking:
         return self.loss[1:] / self.weight[1:]
 
     def selector(self, k: int, acceptance: float = 0.0) -> Selector:
-        """The rule that accepts the k most certain groups, and the next with probability ``acceptance``."""
+        """The rule that accepts the k most certain groups, and the next with probability ``acceptance``.
+
+        A rule that accepts them all rejects nothing, not even what is more uncertain than all of them.
+        """
         weight, loss = self.weight[k], self.loss[k]
         if acceptance > 0:
             weight = weight + acceptance * (self.weight[k + 1] - self.weight[k])
@@ -71,6 +74,7 @@ class Ranking:
             threshold = float(self.values[k])
         else:
             threshold = float(self.values[k - 1]) if k else -math.inf
+            threshold = math.inf if k == len(self.values) else threshold
             acceptance = 1.0
         return Selector(
             threshold_=threshold,

@@ -119,7 +119,6 @@ def guaranteed_risk(
     selector = ranking.selector(certified + 1)
     return replace(
         selector,
-        threshold_=math.inf if selector.coverage_ == 1 else selector.threshold_,
         certificate_=Certificate(
             quantity="risk",
             bound=max_risk,

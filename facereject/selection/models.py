@@ -6,14 +6,13 @@ A model is a setting: like a scikit-learn estimator it has ``get_params`` / ``se
 Notation: sorted by uncertainty, accept a share phi of the examples and let L(phi) be the sum of their losses
 over n, so that the selective risk is R_S = L(phi) / phi. L is piecewise linear: inside a group of equal
 uncertainties only a random choice is possible. On a sample R_S need not grow with phi, so every model looks
-at all thresholds rather than at the first one that fits.
+at all thresholds rather than at the first one that fits. A rule that accepts the whole sample has the
+threshold +inf: it never rejects, not even a new example more uncertain than all seen.
 """
 
 from __future__ import annotations
 
-import math
 from abc import ABCMeta, abstractmethod
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -126,8 +125,7 @@ class BoundedCoverage(RejectionModel):
 
     Inside a group L(phi) / phi is monotone, so the optimum accepts exactly ``coverage`` (with a random choice
     among ties), or whole groups beyond it if that lowers the risk, which can happen on a sample. Among
-    equally good rules the one closest to the target is returned. ``coverage=1`` never rejects, not even a
-    new example more uncertain than all seen.
+    equally good rules the one closest to the target is returned.
 
     Parameters
     ----------
@@ -141,7 +139,7 @@ class BoundedCoverage(RejectionModel):
     def _solve(self, ranking: Ranking) -> Selector:
         coverage = check_number(self.coverage, "coverage", above=0, maximum=1)
         if coverage == 1:
-            return replace(ranking.selector(len(ranking.values)), threshold_=math.inf)
+            return ranking.selector(len(ranking.values))
         total = ranking.weight[-1]
         # k groups fit below the target; a share of the next one makes up the rest.
         k = int(np.searchsorted(ranking.weight[:-1], coverage * total * (1 + TOLERANCE), side="right")) - 1

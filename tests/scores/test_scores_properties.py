@@ -10,6 +10,7 @@ from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
+from sklearn.utils import get_tags
 
 from facereject.metrics import aurc
 from facereject.scores import (
@@ -286,6 +287,20 @@ def test_data_frames_keep_their_column_names(score, train):
 
 
 @learned_scores
+def test_missing_features(score, train, fresh):
+    gaps = [np.where(np.random.default_rng(0).random(p.X.shape) < 0.1, np.nan, p.X) for p in (train, fresh)]
+    assert get_tags(score).input_tags.allow_nan == (score not in LINEAR)
+    if score in LINEAR:
+        with pytest.raises(ValueError, match="X contains NaN"):
+            fit(score, train, X=gaps[0])
+        with pytest.raises(ValueError, match="X contains NaN"):
+            uncertainty(fit(score, train), fresh, X=gaps[1])
+    else:
+        values = uncertainty(fit(score, train, X=gaps[0]), fresh, X=gaps[1])
+        assert aurc(fresh.losses, values) < 0.8 * fresh.losses.mean()
+
+
+@learned_scores
 def test_mistakes_are_named(score, train):
     fitted = fit(score, train)
     X = train.X.copy()
@@ -293,7 +308,7 @@ def test_mistakes_are_named(score, train):
     target = getattr(train, score.target).copy()
     target[5] = np.nan
     for wrong, message in [
-        ({"X": X}, "X contains NaN"),
+        ({"X": np.where(np.isnan(X), np.inf, X)}, "X contains infinity"),
         ({"X": sp.csr_matrix(train.X)}, "dense data is required"),
         ({score.target: target}, rf"{score.target}\[5\] is nan"),
         ({score.target: -np.ones(len(target))}, f"{score.target} must not be negative"),

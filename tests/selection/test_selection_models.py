@@ -285,8 +285,19 @@ def test_decimal_targets_are_met_exactly(errors):
     assert selector.coverage_ == errors / 100
 
 
-def test_full_coverage_also_accepts_what_is_more_uncertain_than_the_sample():
-    assert BoundedCoverage(1.0).fit([1.0, 2.0], [0.0, 1.0]).accept([99.0]).all()
+@pytest.mark.parametrize(
+    ("model", "losses"),
+    [
+        (BoundedCoverage(1.0), [0.0, 1.0]),
+        (BoundedCoverage(0.5), [1.0, 0.0]),
+        (BoundedImprovement(5.0), [0.0, 1.0]),
+        (CostBased(1e9), [0.0, 1.0]),
+    ],
+)
+def test_accepting_the_whole_sample_is_accepting_everything(model, losses):
+    selector = model.fit([1.0, 2.0], losses)
+    assert (selector.threshold_, selector.acceptance_, selector.coverage_) == (np.inf, 1.0, 1.0)
+    assert selector.accept([99.0]).all()
 
 
 def test_accept_takes_an_empty_array_and_refuses_nan():
