@@ -11,15 +11,19 @@ from __future__ import annotations
 
 import argparse
 import dataclasses
+import hashlib
+import inspect
 import os
 from pathlib import Path
 
+import dlib
 import numpy as np
 
 from facereject.faces import (
     Extractor,
     FaceDataset,
     FaceDetector,
+    FaceSample,
     FaceTable,
     LandmarkHOG,
     LandmarkPredictor,
@@ -31,15 +35,27 @@ from facereject.faces.training import ALPHAS, cross_fit, photo_folds
 from facereject.metrics import aurc
 
 
+def digest(samples: list[FaceSample], seed: int) -> str:
+    """Names a predictor by all it is trained from: photographs, annotation, options, version of dlib."""
+    parameters = inspect.signature(train_landmark_predictor).parameters.values()
+    options = {p.name: p.default for p in parameters if p.default is not p.empty and p.name != "n_threads"}
+    text = repr((dlib.__version__, sorted(options.items(), key=str), seed))
+    content = hashlib.sha256(text.encode())
+    for sample in samples:
+        content.update(hashlib.sha256(sample.image_path.read_bytes()).digest())
+        content.update(np.ascontiguousarray(sample.landmarks).tobytes())
+    return content.hexdigest()[:32]
+
+
 def out_of_fold_table(samples: FaceDataset, work: Path, folds: int, seed: int, jobs: int | None) -> FaceTable:
     """Clean rows of all photographs, each by a predictor trained without it."""
     fold = photo_folds([sample.photo for sample in samples], folds, seed)
     tables = []
     for k in range(folds):
-        path = work / f"predictor-{folds}-{seed}-{k}.dat"
+        others = [sample for sample, f in zip(samples, fold, strict=True) if f != k]
+        path = work / f"predictor-{digest(others, seed)}.dat"
         if not path.is_file():
             path.parent.mkdir(parents=True, exist_ok=True)
-            others = [sample for sample, f in zip(samples, fold, strict=True) if f != k]
             train_landmark_predictor(others, path, n_threads=jobs or os.cpu_count(), random_state=seed)
         held_out = np.flatnonzero(fold == k)
         detector = FaceDetector(threshold=-1.0)
@@ -52,8 +68,8 @@ def out_of_fold_table(samples: FaceDataset, work: Path, folds: int, seed: int, j
     names = ("features", "losses", "detector_scores", "sample", "variant")
     joined = {name: np.concatenate([getattr(table, name) for table in tables]) for name in names}
     kinds = tuple(kind for table in tables for kind in table.kinds)
-    missed = np.sum([table.missed for table in tables], axis=0)
-    return dataclasses.replace(first, **joined, kinds=kinds, missed=missed)
+    lost = {name: np.sum([getattr(table, name) for table in tables], axis=0) for name in ("missed", "failed")}
+    return dataclasses.replace(first, **joined, kinds=kinds, **lost)
 
 
 def main() -> None:

@@ -1,4 +1,4 @@
-"""Chooses chip, cell and contrast floor of LandmarkHOG by cross-validated AuRC, all on the same pictures.
+"""Compares chips, cells and contrast floors of LandmarkHOG by cross-validated AuRC on the same pictures.
 
     python tools/select_hog.py ../shared/data/faces/300w --cache cache
 

@@ -22,8 +22,9 @@ class GroupResult:
 
     Attributes
     ----------
-    n, missed : int
-        Faces found and assessed; faces the detector did not find, which are rejections too.
+    n, missed, failed : int
+        Faces found and assessed; faces the detector did not find; faces the predictor gave no usable
+        landmarks for. The last two are rejections too.
     mean_error : float
         Mean error without rejection.
     aurc_detector, aurc_score, aurc_oracle : float
@@ -40,6 +41,7 @@ class GroupResult:
 
     n: int
     missed: int
+    failed: int
     mean_error: float
     aurc_detector: float
     aurc_score: float
@@ -53,7 +55,11 @@ class GroupResult:
 # arrays have no truth value, so a generated == would raise
 @dataclass(frozen=True, eq=False)
 class FaceEvaluation:
-    """Results on clean and on degraded photographs, with the rows they came from."""
+    """Results on clean and on degraded photographs, with the rows they came from.
+
+    ``problems`` lists the entries the data set left out, photographs that could not be read and faces the
+    predictor failed on.
+    """
 
     clean: GroupResult
     degraded: GroupResult | None
@@ -102,11 +108,13 @@ def evaluate_face_rejector(
     )
     table = extract(samples, extractor, n_jobs=n_jobs, cache=cache, progress=progress)
     uncertainty = rejector.score(table.features)
-    clean = evaluate_rows(rejector, table, uncertainty, table.clean, int(table.missed[0]))
+    missed, failed = table.missed.tolist(), table.failed.tolist()
+    clean = evaluate_rows(rejector, table, uncertainty, table.clean, missed[0], failed[0])
     degraded = None
     if (~table.clean).any():
-        degraded = evaluate_rows(rejector, table, uncertainty, ~table.clean, int(table.missed[1]))
-    return FaceEvaluation(clean, degraded, uncertainty, table, table.problems)
+        degraded = evaluate_rows(rejector, table, uncertainty, ~table.clean, missed[1], failed[1])
+    problems = (*getattr(samples, "problems", ()), *table.problems, *table.failures)
+    return FaceEvaluation(clean, degraded, uncertainty, table, problems)
 
 
 def evaluate_rows(
@@ -114,16 +122,20 @@ def evaluate_rows(
     table: FaceTable,
     uncertainty: NDArray[np.float64],
     rows: NDArray[np.bool_],
-    missed: int,
+    missed: int = 0,
+    failed: int = 0,
 ) -> GroupResult:
     """Results on some rows of a table."""
     if not rows.any():
-        raise ValueError(f"no face to evaluate on: all {missed} were missed by the detector")
+        raise ValueError(
+            f"no face to evaluate on: {missed} were missed by the detector, {failed} got no landmarks"
+        )
     losses, scores, ranking = table.losses[rows], table.detector_scores[rows], uncertainty[rows]
     accepted = ranking <= rejector.selector.threshold_
     return GroupResult(
         n=int(rows.sum()),
         missed=missed,
+        failed=failed,
         mean_error=float(losses.mean()),
         aurc_detector=aurc(losses, -scores),
         aurc_score=aurc(losses, ranking),

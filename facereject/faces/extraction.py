@@ -9,10 +9,12 @@ import os
 import uuid
 import zipfile
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import cv2
+import dlib
 import joblib
 import numpy as np
 from numpy.typing import NDArray
@@ -22,13 +24,12 @@ from .datasets import FaceSample, Problem, match_face
 from .degrade import jitter_box, random_degradation
 from .detector import FaceDetector
 from .features import LandmarkHOG
-from .geometry import check_landmarks
 from .images import ImageError, to_gray
-from .landmarks import LandmarkFunction
+from .landmarks import LandmarkFunction, predict_landmarks
 from .stability import LandmarkStability
 
 #: part of the cache key; raised whenever a change here, in degrade or in matching changes the numbers
-_PROTOCOL = 1
+_PROTOCOL = 2
 
 # share of the degraded pictures whose box is jittered as well
 _JITTERED = 0.15
@@ -54,9 +55,13 @@ class FaceTable:
     kinds : tuple of str
         What was done to the picture, "clean" or such as "blur+noise".
     missed : ndarray of shape (2,), int
-        Faces the detector did not find or the predictor gave no landmarks for: clean, degraded.
+        Faces the detector did not find: clean, degraded.
+    failed : ndarray of shape (2,), int
+        Faces that were found, but the predictor gave no usable landmarks for: clean, degraded.
     problems : tuple of Problem
         Photographs that could not be read.
+    failures : tuple of Problem
+        Faces among ``failed``: the photograph, on how many of its versions, and why on the first of them.
     """
 
     features: NDArray[np.float32]
@@ -66,7 +71,9 @@ class FaceTable:
     variant: NDArray[np.int64]
     kinds: tuple[str, ...]
     missed: NDArray[np.int64]
+    failed: NDArray[np.int64]
     problems: tuple[Problem, ...]
+    failures: tuple[Problem, ...] = ()
 
     def __len__(self) -> int:
         return len(self.losses)
@@ -105,15 +112,18 @@ class Extractor:
     degradations: int = 8
     random_state: int = 0
 
-    def rows(self, index: int, sample: FaceSample) -> list[dict[str, Any] | None]:
-        """Rows of one face, None where it was missed; raises ImageError for an unreadable file."""
+    def rows(self, index: int, sample: FaceSample) -> list[dict[str, Any] | str | None]:
+        """Rows of one face; None where it was missed, and a reason where it got no landmarks.
+
+        Raises ImageError for an unreadable file.
+        """
         image = sample.load()
         if getattr(self.predictor, "color", "rgb") == "gray":
             # then nothing downstream looks at colour, and degrading one channel is three times as fast
             image = to_gray(image)
         return [self._row(image, sample, index, variant) for variant in range(self.degradations + 1)]
 
-    def _row(self, image: Any, sample: FaceSample, index: int, variant: int) -> dict[str, Any] | None:
+    def _row(self, image: Any, sample: FaceSample, index: int, variant: int) -> dict[str, Any] | str | None:
         rng = np.random.default_rng([self.random_state, index, variant])
         truth, kind, jitter = sample.landmarks, "clean", 0.0
         if variant == self.degradations >= 4:
@@ -127,14 +137,15 @@ class Extractor:
         if found is None:
             return None
         box = jitter_box(found.box, jitter, random_state=rng) if jitter else found.box
+        more = []
         try:
-            landmarks = check_landmarks(self.predictor(image, box))
-        except ValueError:
-            # no usable prediction: nothing to trust, as with a face that was not found
-            return None
-        features = self.hog(to_gray(image), landmarks)
-        if self.stability is not None:
-            features = np.concatenate([features, self.stability(image, box, landmarks, self.predictor)])
+            landmarks = predict_landmarks(self.predictor, image, box)
+            if self.stability is not None:
+                more.append(self.stability(image, box, landmarks, self.predictor))
+        except Exception as error:
+            # anybody's predictor, on a spoiled picture: one failure must not cost hours of extraction
+            return f"{type(error).__name__}: {error}"
+        features = np.concatenate([self.hog(to_gray(image), landmarks), *more])
         return {
             "features": features,
             "losses": float(landmark_nme(truth, landmarks)),
@@ -176,15 +187,14 @@ def extract(
     jobs = (joblib.delayed(_extract_chunk)(extractor, [(i, samples[i]) for i in chunk]) for chunk in chunks)
     workers = joblib.Parallel(n_jobs=n_jobs or joblib.cpu_count(), return_as="generator")
     rows: list[dict[str, Any]] = []
-    missed, problems = np.zeros(2, dtype=np.int64), []
-    for chunk, (found, lost, failed) in zip(chunks, workers(jobs), strict=True):
+    lost = _Losses()
+    for chunk, (found, more) in zip(chunks, workers(jobs), strict=True):
         rows.extend(found)
-        missed += lost
-        problems.extend(failed)
+        lost.add(more)
         if progress is not None:
             progress(chunk.stop, len(samples))
     if not rows:
-        raise ValueError(f"samples: no face was found in {len(samples)} photographs")
+        raise ValueError(f"samples: no usable face among {len(samples)}: {lost}")
     table = FaceTable(
         features=np.array([row["features"] for row in rows], dtype=np.float32),
         losses=np.array([row["losses"] for row in rows]),
@@ -192,29 +202,62 @@ def extract(
         sample=np.array([row["sample"] for row in rows], dtype=np.int64),
         variant=np.array([row["variant"] for row in rows], dtype=np.int64),
         kinds=tuple(row["kinds"] for row in rows),
-        missed=missed,
-        problems=tuple(problems),
+        missed=lost.missed,
+        failed=lost.failed,
+        problems=tuple(lost.problems),
+        failures=tuple(lost.failures),
     )
     if file is not None:
         _write_cache(file, table)
     return table
 
 
+@dataclass
+class _Losses:
+    """What did not become a row: counts for clean and degraded pictures, and reasons."""
+
+    missed: NDArray[np.int64] = field(default_factory=lambda: np.zeros(2, dtype=np.int64))
+    failed: NDArray[np.int64] = field(default_factory=lambda: np.zeros(2, dtype=np.int64))
+    problems: list[Problem] = field(default_factory=list)
+    failures: list[Problem] = field(default_factory=list)
+
+    def add(self, other: _Losses) -> None:
+        self.missed += other.missed
+        self.failed += other.failed
+        self.problems += other.problems
+        self.failures += other.failures
+
+    def __str__(self) -> str:
+        parts = [
+            f"no face was found in {self.missed.sum()} pictures",
+            f"{self.failed.sum()} got no landmarks",
+            f"{len(self.problems)} photographs could not be read",
+        ]
+        for which in (self.failures, self.problems):
+            if which:
+                parts.append(f"first: {which[0].entry}: {which[0].reason}")
+        return "; ".join(parts)
+
+
 def _extract_chunk(
     extractor: Extractor, samples: list[tuple[int, FaceSample]]
-) -> tuple[list[dict[str, Any]], NDArray[np.int64], list[Problem]]:
+) -> tuple[list[dict[str, Any]], _Losses]:
     rows: list[dict[str, Any]] = []
-    problems: list[Problem] = []
-    missed = np.zeros(2, dtype=np.int64)
+    lost = _Losses()
     for index, sample in samples:
         try:
             found = extractor.rows(index, sample)
         except ImageError as error:
-            problems.append(Problem(str(sample.image_path), str(error)))
+            lost.problems.append(Problem(str(sample.image_path), str(error)))
             continue
-        missed += [found[0] is None, sum(row is None for row in found[1:])]
-        rows.extend(row for row in found if row is not None)
-    return rows, missed, problems
+        lost.missed += [found[0] is None, sum(row is None for row in found[1:])]
+        lost.failed += [isinstance(found[0], str), sum(isinstance(row, str) for row in found[1:])]
+        reasons = [row for row in found if isinstance(row, str)]
+        if reasons:
+            where = f"no landmarks on {len(reasons)} of {len(found)} versions"
+            lost.failures.append(Problem(str(sample.image_path), f"{where}: {reasons[0]}"))
+        rows.extend(row for row in found if isinstance(row, dict))
+    return rows, lost
 
 
 def _cache_key(samples: Sequence[FaceSample], extractor: Extractor) -> str | None:
@@ -223,22 +266,28 @@ def _cache_key(samples: Sequence[FaceSample], extractor: Extractor) -> str | Non
         return None
     settings = {
         "protocol": _PROTOCOL,
+        "libraries": {"dlib": dlib.__version__, "cv2": cv2.__version__, "numpy": np.__version__},
         "predictor": fingerprint,
         "detector": [extractor.detector.upsample, extractor.detector.threshold, extractor.detector.min_face],
         "hog": extractor.hog.definition,
         "stability": extractor.stability.definition if extractor.stability else None,
         "degradations": extractor.degradations,
-        "random_state": extractor.random_state,
+        "random_state": int(extractor.random_state),
     }
     digest = hashlib.sha256(json.dumps(settings, sort_keys=True).encode())
     for sample in samples:
-        status = sample.image_path.stat() if sample.image_path.is_file() else None
-        digest.update(f"{sample.image_path.name} {status and status.st_size} {sample.photo}\n".encode())
+        # reading all files takes a second per thousand, computing their rows minutes
+        try:
+            content = hashlib.sha256(sample.image_path.read_bytes()).hexdigest()
+        except OSError:
+            content = "unreadable"
+        digest.update(f"{content} {sample.photo}\n".encode())
         digest.update(np.ascontiguousarray(sample.landmarks).tobytes())
     return digest.hexdigest()[:32]
 
 
-_ARRAYS = ("features", "losses", "detector_scores", "sample", "variant", "missed")
+_ARRAYS = ("features", "losses", "detector_scores", "sample", "variant", "missed", "failed")
+_PROBLEMS = ("problems", "failures")
 
 
 def _write_cache(file: Path, table: FaceTable) -> None:
@@ -246,7 +295,9 @@ def _write_cache(file: Path, table: FaceTable) -> None:
     temporary = file.with_name(f".{uuid.uuid4().hex}.npz")
     arrays: dict[str, Any] = {name: getattr(table, name) for name in _ARRAYS}
     arrays["kinds"] = np.array(table.kinds, dtype=np.str_)
-    arrays["problems"] = np.array(list(itertools.chain.from_iterable(table.problems)), dtype=np.str_)
+    for name in _PROBLEMS:
+        texts = itertools.chain.from_iterable(getattr(table, name))
+        arrays[name] = np.array(list(texts), dtype=np.str_)
     try:
         np.savez(temporary, **arrays)
         os.replace(temporary, file)
@@ -260,8 +311,10 @@ def _read_cache(file: Path) -> FaceTable | None:
         with np.load(file, allow_pickle=False) as stored:
             arrays = {name: stored[name] for name in _ARRAYS}
             kinds = tuple(str(kind) for kind in stored["kinds"])
-            pairs = [str(text) for text in stored["problems"]]
+            texts = [[str(text) for text in stored[name]] for name in _PROBLEMS]
     except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile):
         return None
-    problems = tuple(Problem(*pair) for pair in zip(pairs[::2], pairs[1::2], strict=True))
-    return FaceTable(**arrays, kinds=kinds, problems=problems)
+    problems, failures = (
+        tuple(Problem(*pair) for pair in zip(pairs[::2], pairs[1::2], strict=True)) for pairs in texts
+    )
+    return FaceTable(**arrays, kinds=kinds, problems=problems, failures=failures)

@@ -16,6 +16,12 @@ OUTER_EYES = (36, 45)
 
 FloatArray = NDArray[np.float64]
 
+# pixels; far beyond any image, and far below where dlib and OpenCV overflow
+_MAX_COORDINATE = 1e6
+
+# pixels; a face smaller than this is a point
+_MIN_EXTENT = 1e-3
+
 
 class Box(NamedTuple):
     """Axis-parallel box in pixels: left, top, width, height. It may reach beyond the image."""
@@ -35,13 +41,15 @@ def check_landmarks(landmarks: ArrayLike, name: str = "landmarks") -> FloatArray
     """Return 68 finite points as a (68, 2) float64 array, or raise a ValueError that names the argument."""
     try:
         points = np.asarray(landmarks, dtype=np.float64)
-    except (TypeError, ValueError) as error:
+    except (TypeError, ValueError, OverflowError) as error:
         raise ValueError(f"{name} must hold numbers: {error}") from None
     if points.shape != (N_LANDMARKS, 2):
         raise ValueError(f"{name} must have shape (68, 2): x, y in pixels; got {points.shape}")
     if not np.isfinite(points).all():
         raise ValueError(f"{name} must be finite")
-    if np.ptp(points, axis=0).max() <= 0:
+    if np.abs(points).max() > _MAX_COORDINATE:
+        raise ValueError(f"{name} must be pixels of an image, within {_MAX_COORDINATE:,.0f} of its corner")
+    if np.ptp(points, axis=0).max() < _MIN_EXTENT:
         raise ValueError(f"{name} must not all be the same point")
     return points
 
@@ -50,10 +58,12 @@ def check_box(box: Any, name: str = "box") -> Box:
     """Return ``box`` as a finite Box of positive size, or raise a ValueError that names the argument."""
     try:
         checked = Box(*(float(value) for value in box))
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         raise ValueError(f"{name} must be four numbers (x, y, width, height), got {box!r}") from None
     if not np.isfinite(checked).all() or checked.width <= 0 or checked.height <= 0:
         raise ValueError(f"{name} must be finite with positive width and height, got {tuple(checked)}")
+    if max(abs(value) for value in checked) > _MAX_COORDINATE:
+        raise ValueError(f"{name} must be pixels, at most {_MAX_COORDINATE:,.0f}; got {tuple(checked)}")
     return checked
 
 

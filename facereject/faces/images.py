@@ -15,7 +15,14 @@ from numpy.typing import NDArray
 ImageArray: TypeAlias = NDArray[np.uint8]
 ImageLike: TypeAlias = "str | os.PathLike[str] | PIL.Image.Image | NDArray[Any]"
 
-_MIN_SIDE = 2
+#: smallest image side in pixels
+MIN_SIDE = 2
+
+# float images may overshoot [0, 1] by rounding
+_OVERSHOOT = 1e-4
+
+# PIL reports broken files by all of these, depending on the format
+_PIL_ERRORS = (OSError, ValueError, SyntaxError, EOFError, PIL.Image.DecompressionBombError)
 
 
 class ImageError(ValueError):
@@ -30,6 +37,7 @@ def load_rgb(image: ImageLike) -> ImageArray:
     image : path, PIL image or array
         Arrays are read as RGB. Handled: (H, W), (H, W, 1), (H, W, 3) and (H, W, 4), where alpha is
         composited on black; dtype uint8, uint16 (divided by 257), bool, and float with values in [0, 1].
+        16-bit values that all lie below 256 are refused, as they are most likely 8-bit levels.
         Files and PIL images are turned upright by their EXIF orientation.
 
     Raises
@@ -40,7 +48,13 @@ def load_rgb(image: ImageLike) -> ImageArray:
     if isinstance(image, str | os.PathLike):
         return _read_file(Path(image))
     if isinstance(image, PIL.Image.Image):
-        return _from_pil(image)
+        try:
+            return _from_pil(image)
+        except ImageError:
+            raise
+        except _PIL_ERRORS as error:
+            # PIL reads the file of an opened image only now
+            raise ImageError(f"the PIL image cannot be read ({error})") from None
     if isinstance(image, np.ndarray):
         return _from_array(image)
     raise ImageError(f"an image must be a path, a PIL image or a numpy array, got {type(image).__name__}")
@@ -59,8 +73,7 @@ def _read_file(path: Path) -> ImageArray:
             return _from_pil(picture)
     except FileNotFoundError:
         raise ImageError(f"{path}: no such file") from None
-    except (OSError, ValueError, SyntaxError, EOFError, PIL.Image.DecompressionBombError) as error:
-        # PIL reports broken files by all of these, depending on the format
+    except _PIL_ERRORS as error:
         raise ImageError(f"{path}: not a readable image ({error})") from None
 
 
@@ -82,8 +95,8 @@ def _from_array(array: NDArray[Any]) -> ImageArray:
         array = array[:, :, 0]
     if array.ndim not in (2, 3) or (array.ndim == 3 and array.shape[2] not in (3, 4)):
         raise ImageError(f"an image array must be (H, W), (H, W, 3) or (H, W, 4), got shape {array.shape}")
-    if min(array.shape[:2]) < _MIN_SIDE:
-        raise ImageError(f"an image must be at least {_MIN_SIDE} pixels wide and high, got {array.shape}")
+    if min(array.shape[:2]) < MIN_SIDE:
+        raise ImageError(f"an image must be at least {MIN_SIDE} pixels wide and high, got {array.shape}")
     values = _to_uint8(array)
     if values.ndim == 2:
         return np.asarray(cv2.cvtColor(values, cv2.COLOR_GRAY2RGB), dtype=np.uint8)
@@ -97,13 +110,18 @@ def _to_uint8(array: NDArray[Any]) -> ImageArray:
     if array.dtype == np.uint8:
         return array
     if array.dtype == np.uint16:
+        if 0 < array.max() <= 255:
+            raise ImageError(
+                f"a 16-bit image has values up to 65535, this one only up to {array.max()}: "
+                "if these are 8-bit levels, convert it to uint8"
+            )
         return (array // 257).astype(np.uint8)
     if array.dtype == np.bool_:
         return array.astype(np.uint8) * np.uint8(255)
     if array.dtype.kind == "f":
-        if not np.isfinite(array).all() or array.min() < 0 or array.max() > 1:
+        if not np.isfinite(array).all() or array.min() < -_OVERSHOOT or array.max() > 1 + _OVERSHOOT:
             raise ImageError(
                 "a float image must hold finite values in [0, 1]; if yours go to 255, pass uint8"
             )
-        return np.rint(array * 255).astype(np.uint8)
+        return np.rint(np.clip(array, 0, 1) * 255).astype(np.uint8)
     raise ImageError(f"images of dtype {array.dtype} are not handled; convert to uint8 (0 to 255)")

@@ -6,13 +6,14 @@ import functools
 import hashlib
 import importlib.util
 import os
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Protocol
 
 import dlib
 import numpy as np
 
-from .geometry import N_LANDMARKS, Box, FloatArray
+from .geometry import N_LANDMARKS, Box, FloatArray, check_box, check_landmarks
 from .images import ImageArray, to_gray
 
 _HOW_TO_GET_ONE = (
@@ -25,10 +26,23 @@ class LandmarkModelError(ValueError):
     """A landmark model file is missing, damaged or not a 68-point model."""
 
 
+class NoLandmarksError(ValueError):
+    """A predictor answered with something that is not 68 finite points."""
+
+
 class LandmarkFunction(Protocol):
     """What a rejector needs of a predictor: image (H, W, 3) RGB uint8 and a box in, (68, 2) pixels out."""
 
     def __call__(self, image: ImageArray, box: Box, /) -> FloatArray: ...
+
+
+def predict_landmarks(predictor: LandmarkFunction, image: ImageArray, box: Box) -> FloatArray:
+    """The predictor's answer, checked; NoLandmarksError if it is unusable. Its own errors pass through."""
+    answer = predictor(image, box)
+    try:
+        return check_landmarks(answer)
+    except ValueError as error:
+        raise NoLandmarksError(f"the predictor gave no usable landmarks: {error}") from None
 
 
 def default_model_path() -> Path:
@@ -65,9 +79,10 @@ class LandmarkPredictor:
         self.path = default_model_path() if path is None else Path(path)
         self._model = _load(str(self.path), _stamp(self.path))
 
-    def __call__(self, image: ImageArray, box: Box, /) -> FloatArray:
+    def __call__(self, image: ImageArray, box: Sequence[float], /) -> FloatArray:
         """Landmarks (68, 2) as x, y in pixels for the face in ``box``; image is grey or RGB uint8."""
         gray = to_gray(image)
+        box = check_box(box)
         left, top = round(box.x), round(box.y)
         # dlib's right and bottom edges are inclusive
         rectangle = dlib.rectangle(left, top, left + round(box.width) - 1, top + round(box.height) - 1)

@@ -21,15 +21,18 @@ from .detector import FaceDetector
 from .features import LandmarkHOG
 from .geometry import Box, FloatArray, box_of_landmarks, check_box, check_landmarks
 from .images import ImageArray, ImageLike, load_rgb, to_gray
-from .landmarks import LandmarkFunction, LandmarkPredictor
+from .landmarks import LandmarkFunction, LandmarkPredictor, NoLandmarksError
 from .score_models import SCORE_MODELS, ScoreModel, array_specs
 from .stability import LandmarkStability
 
 _KIND = "face-rejector"
 _CALIBRATION = {
-    "calibration_uncertainty": ("float32", (None,)),
-    "calibration_losses": ("float32", (None,)),
+    "calibration_uncertainty": ("float64", (None,)),
+    "calibration_losses": ("float64", (None,)),
 }
+
+
+_NO_LANDMARKS = "the predictor gave no usable landmarks"
 
 
 class PredictorMismatchWarning(UserWarning):
@@ -50,7 +53,8 @@ class Face:
     landmarks : ndarray of shape (68, 2)
         x, y in pixels; NaN if the predictor gave none.
     uncertainty : float
-        Higher = less certain; only its order means something. +inf if the predictor gave no landmarks.
+        Higher = less certain; only its order means something. +inf if the predictor gave no landmarks, or
+        none on a box moved for a stability feature.
     expected_nme : float
         Expected mean landmark error in percent of the distance of the outer eye corners.
     accepted : bool
@@ -157,6 +161,8 @@ class FaceRejector:
             `PredictorMismatchWarning` says so.
         """
         header, arrays = read_model(path, _KIND, lambda h: array_specs(h.get("score")) | _CALIBRATION)
+        # outside the try: a missing landmark model is no fault of this file
+        predictor = LandmarkPredictor() if predictor is None else predictor
         try:
             hog = LandmarkHOG.from_definition(header["hog"])
             given = header["stability"]
@@ -172,7 +178,7 @@ class FaceRejector:
                 predictor=predictor,
                 info=header["info"],
             )
-        except (KeyError, TypeError, ValueError) as error:
+        except (KeyError, TypeError, ValueError, OverflowError) as error:
             raise ModelFileContentError(f"{path}: {type(error).__name__}: {error}") from None
         trained_for, used = header.get("predictor"), rejector._fingerprint()
         if used != trained_for:
@@ -197,8 +203,9 @@ class FaceRejector:
             "info": self.info,
         }
         calibration = {
-            "calibration_uncertainty": self.calibration.uncertainty.astype(np.float32),
-            "calibration_losses": self.calibration.losses.astype(np.float32),
+            # in full: a rounded threshold could decide otherwise on the calibration faces themselves
+            "calibration_uncertainty": self.calibration.uncertainty,
+            "calibration_losses": self.calibration.losses,
         }
         write_model(path, _KIND, header, {**self.score.arrays(), **calibration})
 
@@ -207,10 +214,9 @@ class FaceRejector:
         rgb = load_rgb(image)
         gray = to_gray(rgb)
         shown = self._shown(rgb, gray)
-        return [
-            self._assess(gray, shown, self.predictor(shown, found.box), found.box, found.score)
-            for found in self.detector.detect(gray)
-        ]
+        found = self.detector.detect(gray)
+        boxes, scores = [face.box for face in found], [face.score for face in found]
+        return self._assess(gray, shown, [self.predictor(shown, box) for box in boxes], boxes, scores)
 
     def assess(self, image: ImageLike, landmarks: ArrayLike, box: Sequence[float] | None = None) -> Face:
         """Assess landmarks that came from elsewhere.
@@ -230,7 +236,7 @@ class FaceRejector:
         rgb = load_rgb(image)
         gray = to_gray(rgb)
         face = box_of_landmarks(points) if box is None else check_box(box)
-        return self._assess(gray, self._shown(rgb, gray), points, face, float("nan"))
+        return self._assess(gray, self._shown(rgb, gray), [points], [face], [float("nan")])[0]
 
     def assess_box(self, image: ImageLike, box: Sequence[float]) -> Face:
         """Predict and assess the landmarks of a face that another detector found."""
@@ -238,7 +244,7 @@ class FaceRejector:
         rgb = load_rgb(image)
         gray = to_gray(rgb)
         shown = self._shown(rgb, gray)
-        return self._assess(gray, shown, self.predictor(shown, face), face, float("nan"))
+        return self._assess(gray, shown, [self.predictor(shown, face)], [face], [float("nan")])[0]
 
     def with_target(
         self,
@@ -255,13 +261,17 @@ class FaceRejector:
         max_error : float
             Accept as many faces as possible with a mean error of at most this, in percent.
         coverage : float
-            Accept this share of the faces, those of least uncertainty.
+            Accept at least this share of the faces, those of least uncertainty; more if that lowers their
+            mean error.
         cost : float
             Rejecting a face is as bad as an error of this many percent: accept where less is expected.
         threshold : float
             Accept up to this uncertainty.
 
-        Exactly one of them is to be given.
+        Exactly one of them is to be given. A rule that accepts all calibration faces accepts every face.
+        Where calibration faces share the uncertainty at the threshold, all of them are accepted: a decision
+        on one face is never left to chance (``selector.acceptance_`` is not used), so that coverage and error
+        may exceed the target by that group.
         """
         options = {"max_error": max_error, "coverage": coverage, "cost": cost, "threshold": threshold}
         given = {kind: float(value) for kind, value in options.items() if value is not None}
@@ -283,17 +293,48 @@ class FaceRejector:
     def _shown(self, rgb: ImageArray, gray: ImageArray) -> ImageArray:
         return gray if getattr(self.predictor, "color", "rgb") == "gray" else rgb
 
-    def _assess(self, gray: ImageArray, shown: ImageArray, landmarks: Any, box: Box, score: float) -> Face:
-        try:
-            points = check_landmarks(landmarks)
-        except ValueError:
-            nothing = np.full((68, 2), np.nan)
-            nan, reason = float("nan"), "the predictor gave no usable landmarks"
-            return Face(box, score, nothing, float("inf"), nan, False, reason)
-        features: NDArray[np.float32] = self.hog(gray, points)
-        if self.stability is not None:
-            features = np.concatenate([features, self.stability(shown, box, points, self.predictor)])
-        uncertainty = float(self.score(features[None])[0])
+    def _assess(
+        self,
+        gray: ImageArray,
+        shown: ImageArray,
+        predictions: Sequence[Any],
+        boxes: Sequence[Box],
+        scores: Sequence[float],
+    ) -> list[Face]:
+        """Assess all faces of one image."""
+        nan, nothing = float("nan"), np.full((68, 2), np.nan)
+        faces = [
+            Face(box, score, nothing.copy(), float("inf"), nan, False, _NO_LANDMARKS)
+            for box, score in zip(boxes, scores, strict=True)
+        ]
+        usable: dict[int, FloatArray] = {}
+        more: list[NDArray[np.float32]] = []
+        for i, prediction in enumerate(predictions):
+            try:
+                points = check_landmarks(prediction)
+            except ValueError:
+                continue
+            if self.stability is not None:
+                try:
+                    more.append(self.stability(shown, boxes[i], points, self.predictor))
+                except NoLandmarksError:
+                    # without a stable neighbourhood the landmarks themselves are not to be trusted
+                    continue
+            usable[i] = points
+        features = self.hog.batch(gray, list(usable.values()))
+        if more:
+            features = np.concatenate([features, np.array(more)], axis=1)
+        for (i, points), row in zip(usable.items(), features, strict=True):
+            # one row at a time: sums over several rows may differ in the last bit, and decisions with them
+            faces[i] = self._decide(boxes[i], scores[i], points, row)
+        return faces
+
+    def _decide(self, box: Box, score: float, points: FloatArray, features: NDArray[np.float32]) -> Face:
+        with np.errstate(over="ignore", invalid="ignore"):
+            uncertainty = float(self.score(features[None])[0])
+        if not np.isfinite(uncertainty):
+            reason = "the score is not finite: the model does not fit these features"
+            return Face(box, score, points, float("inf"), float("nan"), False, reason)
         expected = float(self.calibration.expected_error(uncertainty))
         # the acceptance probability at the threshold itself matters for samples with ties, not for one face
         accepted = uncertainty <= self.selector.threshold_

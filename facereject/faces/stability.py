@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from .geometry import N_LANDMARKS, OUTER_EYES, Box, FloatArray
 from .images import ImageArray
-from .landmarks import LandmarkFunction
+from .landmarks import LandmarkFunction, predict_landmarks
 
 # keeps the logarithm finite where nothing moves: 0.1 % of the eye distance, far below one pixel
 _FLOOR = 1e-3
@@ -31,11 +31,20 @@ class LandmarkStability:
     Parameters
     ----------
     shift : float, default=0.06
+        Between 0 and 1.
     scale : float, default=1.08
+        Between 1 and 2.
     """
 
     shift: float = 0.06
     scale: float = 1.08
+
+    def __post_init__(self) -> None:
+        # NaN fails both comparisons
+        if not 0 < self.shift < 1:
+            raise ValueError(f"shift must lie between 0 and 1, got {self.shift}")
+        if not 1 < self.scale < 2:
+            raise ValueError(f"scale must lie between 1 and 2, got {self.scale}")
 
     @property
     def n_features(self) -> int:
@@ -73,8 +82,11 @@ class LandmarkStability:
     def __call__(
         self, image: ImageArray, box: Box, landmarks: FloatArray, predictor: LandmarkFunction
     ) -> NDArray[np.float32]:
-        """The 68 values for ``landmarks = predictor(image, box)``."""
-        moved = np.array([predictor(image, other) for other in self.boxes(box)])
+        """The 68 values for ``landmarks = predictor(image, box)``.
+
+        Raises NoLandmarksError if the predictor fails on a perturbed box.
+        """
+        moved = np.array([predict_landmarks(predictor, image, other) for other in self.boxes(box)])
         distance = np.linalg.norm(moved - landmarks, axis=2).mean(axis=0)
         left, right = landmarks[list(OUTER_EYES)]
         # a collapsed prediction has no eye distance; one pixel keeps the ratio large and finite

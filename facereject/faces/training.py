@@ -121,7 +121,7 @@ def train_face_rejector(
     )
     table = extract(samples, extractor, n_jobs=n_jobs, cache=cache, progress=progress)
     photos = [sample.photo for sample in samples]
-    return train_on_table(
+    rejector = train_on_table(
         table,
         photos,
         extractor,
@@ -132,6 +132,8 @@ def train_face_rejector(
         folds=folds,
         target=target,
     )
+    rejector.info["entries_left_out"] = len(getattr(samples, "problems", ()))
+    return rejector
 
 
 def train_on_table(
@@ -178,6 +180,7 @@ def train_on_table(
             "photographs": len(set(photos)),
             "rows": len(table),
             "missed": {"clean": int(table.missed[0]), "degraded": int(table.missed[1])},
+            "without_landmarks": {"clean": int(table.failed[0]), "degraded": int(table.failed[1])},
             "unreadable": len(table.problems),
             "degradations": extractor.degradations,
             "clip": clip,
@@ -228,7 +231,10 @@ def photo_folds(photos: Sequence[str], folds: int, random_state: int) -> NDArray
     """A fold number for every row, equal for rows of one photograph; folds have equally many photographs."""
     names, index = np.unique(np.asarray(photos, dtype=np.str_), return_inverse=True)
     if not 2 <= folds <= len(names):
-        raise ValueError(f"folds must be 2 to the number of photographs ({len(names)}), got {folds}")
+        raise ValueError(
+            f"folds must be 2 to the number of photographs ({len(names)}), got {folds}; "
+            "faces with the same FaceSample.photo count as one photograph"
+        )
     return np.random.default_rng(random_state).permutation(np.arange(len(names)) % folds)[index]
 
 

@@ -10,6 +10,7 @@ import dlib
 import numpy as np
 import pytest
 
+from facereject.faces import ImageError
 from facereject.faces.datasets import match_face
 from facereject.faces.detector import FaceDetector
 from facereject.faces.images import to_gray
@@ -51,10 +52,32 @@ def test_min_face_shrinks_large_images_and_drops_small_faces(astronaut, astronau
     assert FaceDetector(min_face=200).detect(astronaut) == []
 
 
-@pytest.mark.parametrize("bad", [{"upsample": -1}, {"threshold": np.nan}, {"min_face": 0}])
+@pytest.mark.parametrize(
+    "bad",
+    [
+        {"upsample": -1},
+        {"upsample": 1.5},
+        {"upsample": True},
+        {"threshold": np.nan},
+        {"threshold": 10**400},
+        {"min_face": 0},
+        {"min_face": np.inf},
+        {"min_face": "80"},
+    ],
+)
 def test_bad_options(bad):
     with pytest.raises(ValueError, match=next(iter(bad))):
         FaceDetector(**bad)
+
+
+@pytest.mark.parametrize("shape", [(1, 1), (1, 1000), (1000, 1)])
+def test_images_without_room_are_refused(shape):
+    with pytest.raises(ImageError, match="at least 2 pixels"):
+        FaceDetector().detect(np.zeros(shape, np.uint8))
+
+
+def test_a_face_larger_than_the_image_is_not_searched(astronaut):
+    assert FaceDetector(min_face=10_000).detect(astronaut[:100, :100]) == []
 
 
 def test_threads_share_a_detector_object(astronaut):

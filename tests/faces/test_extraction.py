@@ -82,7 +82,7 @@ def test_missed_and_unreadable_faces_are_counted(sample, predictor, tmp_path, as
         extract([elsewhere], extractor(predictor, degradations=0), n_jobs=1)
 
 
-def test_predictions_that_fail_count_as_missed(sample, astronaut_landmarks):
+def test_predictions_that_fail_are_counted_and_named(sample, astronaut_landmarks):
     calls = []
 
     def moody(image, box):
@@ -91,7 +91,72 @@ def test_predictions_that_fail_count_as_missed(sample, astronaut_landmarks):
 
     table = extract([sample], extractor(moody, degradations=4), n_jobs=1)
     assert table.kinds == ("clean",)
-    assert table.missed.tolist() == [0, 4]
+    assert table.missed.sum() + table.failed.sum() == 4
+    assert table.failed[1] >= 2
+    ((entry, reason),) = table.failures
+    assert entry == str(sample.image_path)
+    assert "of 5 versions: NoLandmarksError: the predictor gave no usable landmarks" in reason
+    assert table.problems == ()
+
+
+def test_an_error_of_the_predictor_does_not_stop_the_run(sample, astronaut_landmarks, tmp_path):
+    def fails(image, box):
+        raise RuntimeError("net failed")
+
+    with pytest.raises(ValueError, match=r"1 got no landmarks.*RuntimeError: net failed"):
+        extract([sample], extractor(fails, degradations=0), n_jobs=1)
+
+    class Moody:
+        fingerprint = "moody"
+
+        def __init__(self):
+            self.calls = 0
+
+        def __call__(self, image, box):
+            self.calls += 1
+            return fails(image, box) if self.calls == 1 else astronaut_landmarks
+
+    settings = extractor(Moody(), degradations=0)
+    table = extract([sample, sample], settings, n_jobs=1, cache=tmp_path / "cache")
+    again = extract([sample, sample], settings, n_jobs=1, cache=tmp_path / "cache")
+    for part in (table, again):
+        assert len(part) == 1
+        assert part.failed.tolist() == [1, 0]
+        assert "net failed" in part.failures[0].reason
+
+
+@pytest.mark.parametrize("answer", [None, np.full((68, 2), np.nan), np.zeros((5, 2))])
+def test_failures_on_a_perturbed_box_are_counted(sample, astronaut_landmarks, answer):
+    calls = []
+
+    def moody(image, box):
+        calls.append(box)
+        return answer if len(calls) == 2 else astronaut_landmarks
+
+    settings = extractor(moody, degradations=0, stability=LandmarkStability())
+    table = extract([sample, sample], settings, n_jobs=1)
+    assert table.sample.tolist() == [1]
+    assert table.failed.tolist() == [1, 0]
+    assert np.isfinite(table.features).all()
+
+
+def test_the_cache_follows_the_content_of_files_and_the_libraries(sample, predictor, tmp_path, monkeypatch):
+    import PIL.Image
+
+    from facereject.faces import extraction
+
+    settings = extractor(predictor, degradations=0)
+    path = tmp_path / "same-size.bmp"
+    image = sample.load()
+    PIL.Image.fromarray(image).save(path)
+    face = FaceSample(path, sample.landmarks, "face")
+    first = extraction._cache_key([face], settings)
+    assert extraction._cache_key([face], settings) == first
+    PIL.Image.fromarray(image // 2).save(path)
+    second = extraction._cache_key([face], settings)
+    assert second != first
+    monkeypatch.setattr(extraction.dlib, "__version__", "0")
+    assert extraction._cache_key([face], settings) != second
 
 
 def test_cache(sample, predictor, tmp_path, monkeypatch):

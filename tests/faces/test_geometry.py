@@ -48,14 +48,37 @@ def test_overlap():
 
 
 @pytest.mark.parametrize(
-    "points", [np.zeros((68, 2)), np.zeros((5, 2)), np.full((68, 2), np.nan), "abc", [[1, 2], [3]]]
+    "points",
+    [
+        np.zeros((68, 2)),
+        np.zeros((5, 2)),
+        np.full((68, 2), np.nan),
+        "abc",
+        [[1, 2], [3]],
+        np.eye(68, 2) * 1e300,
+        np.eye(68, 2) * 1e-300,
+        [[10**400]],
+    ],
 )
 def test_bad_landmarks_are_refused_by_name(points):
     with pytest.raises(ValueError, match="where"):
         check_landmarks(points, "where")
 
 
-@pytest.mark.parametrize("box", [(1, 2, 3), (0, 0, 0, 5), (0, 0, np.nan, 5), None, "abcd", (0, 0, -1, 5)])
+@pytest.mark.parametrize(
+    "box",
+    [
+        (1, 2, 3),
+        (0, 0, 0, 5),
+        (0, 0, np.nan, 5),
+        None,
+        "abcd",
+        (0, 0, -1, 5),
+        (0, 0, 1e300, 1e300),
+        (-1e9, 0, 5, 5),
+        (10**400, 0, 1, 1),
+    ],
+)
 def test_bad_boxes_are_refused_by_name(box):
     with pytest.raises(ValueError, match="where"):
         check_box(box, "where")

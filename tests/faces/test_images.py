@@ -65,6 +65,9 @@ def test_non_contiguous_and_read_only_arrays(rgb):
         (np.zeros((4, 4), np.int64), "int64"),
         (np.full((4, 4), 200.0), r"\[0, 1\]"),
         (np.full((4, 4), np.nan), r"\[0, 1\]"),
+        (np.full((4, 4), 1.01), r"\[0, 1\]"),
+        (np.full((4, 4), 255, np.uint16), "8-bit levels"),
+        (PIL.Image.new("L", (4, 4), 200).convert("I"), "8-bit levels"),
         (np.full((4, 4), "a"), "not handled"),
         (None, "NoneType"),
         ("no/such/file.jpg", "no such file"),
@@ -81,3 +84,17 @@ def test_a_file_that_is_no_image_is_named(tmp_path):
         path.write_bytes(content)
         with pytest.raises(ImageError, match=r"broken\.jpg"):
             load_rgb(path)
+
+
+def test_a_truncated_pil_image_is_refused(rgb, tmp_path):
+    path = tmp_path / "whole.png"
+    PIL.Image.fromarray(rgb).resize((200, 200)).save(path)
+    path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
+    with PIL.Image.open(path) as picture, pytest.raises(ImageError, match="PIL image cannot be read"):
+        load_rgb(picture)
+
+
+def test_rounding_beyond_one_is_tolerated():
+    assert load_rgb(np.full((4, 4), 1.0000001)).min() == 255
+    assert load_rgb(np.full((4, 4), -1e-7)).max() == 0
+    assert load_rgb(np.zeros((4, 4), np.uint16)).max() == 0

@@ -61,6 +61,12 @@ def test_boxes_outside_the_image_do_not_crash(astronaut, predictor):
         assert np.isfinite(predictor(to_gray(astronaut), box)).all()
 
 
+def test_boxes_are_any_four_numbers(astronaut, astronaut_detection, predictor, astronaut_landmarks):
+    np.testing.assert_array_equal(predictor(astronaut, tuple(astronaut_detection.box)), astronaut_landmarks)
+    with pytest.raises(ValueError, match="box"):
+        predictor(astronaut, (0, 0, 1e300, 1e300))
+
+
 def test_pickles_as_a_path(predictor, astronaut, astronaut_detection, astronaut_landmarks):
     data = pickle.dumps(predictor)
     assert len(data) < 1000

@@ -19,6 +19,7 @@ from facereject.faces import (
     FaceRejector,
     ImageError,
     LandmarkHOG,
+    LandmarkModelError,
     LandmarkStability,
     PredictorMismatchWarning,
     Target,
@@ -213,6 +214,30 @@ def test_a_predictor_without_a_fingerprint_must_be_passed_again(tmp_path, astron
         {"hog": None},
         {"hog": {"name": "other"}},
         {"stability": {"shift": 1}},
+        {"stability": {"name": "LandmarkStability", "version": 1, "shift": 10**400, "scale": 1.08}},
+        {"target": {"kind": "max_error", "value": 10**400}},
+        {
+            "hog": {
+                "name": "LandmarkHOG",
+                "version": 1,
+                "face_size": 512,
+                "cell_size": 512,
+                "contrast_floor": 1,
+            }
+        },
+        {
+            "hog": {
+                "name": "LandmarkHOG",
+                "version": 1,
+                "face_size": True,
+                "cell_size": 4,
+                "contrast_floor": 1,
+            }
+        },
+        {"detector": {"upsample": 1.5}},
+        {"detector": {"threshold": 10**400}},
+        {"detector": {"min_face": 1e9}},
+        {"detector": {"min_face": "a"}},
         {"stability": {"name": "LandmarkStability", "version": 1, "shift": 0.06, "scale": 1.08}},
         {"target": {"kind": "luck", "value": 1}},
         {"target": 3},
@@ -249,3 +274,59 @@ def test_score_and_features_must_fit(predictor):
             hog=LandmarkHOG(),
             predictor=predictor,
         )
+
+
+@pytest.mark.parametrize("answer", [None, np.full((68, 2), np.nan), np.zeros((5, 2))])
+def test_a_predictor_that_fails_on_a_perturbed_box_is_a_rejection(
+    answer, predictor, astronaut, astronaut_detection
+):
+    def moody(image, box):
+        return predictor(image, box) if box == astronaut_detection.box else answer
+
+    (face,) = make(moody, LandmarkStability())(astronaut)
+    assert not face.accepted
+    assert face.reason == "the predictor gave no usable landmarks"
+    assert face.uncertainty == np.inf
+
+
+def test_several_faces_are_assessed_as_one_by_one(rejector, astronaut):
+    twice = np.concatenate([astronaut, astronaut[:, ::-1]], axis=1)
+    faces = rejector(twice)
+    assert len(faces) >= 2
+    for face in faces:
+        assert same(replace(rejector.assess_box(twice, face.box), detector_score=face.detector_score), face)
+
+
+def test_a_missing_landmark_model_is_not_blamed_on_the_file(rejector, tmp_path, monkeypatch):
+    rejector.save(tmp_path / "model")
+    monkeypatch.setattr("facereject.faces.landmarks.importlib.util.find_spec", lambda name: None)
+    with pytest.raises(LandmarkModelError, match="no default landmark model"):
+        FaceRejector.load(tmp_path / "model")
+
+
+def test_a_score_that_is_not_finite_is_a_rejection(predictor, astronaut):
+    wild = make(predictor, target=Target("coverage", 1.0))
+    wild.score = LinearScore(np.full(2448, 3e38, np.float32), 0.0)
+    (face,) = wild(astronaut)
+    assert not face.accepted
+    assert "not finite" in face.reason
+
+
+def test_decisions_survive_the_file(predictor, tmp_path):
+    first = make(predictor)
+    first.save(tmp_path / "model")
+    second = FaceRejector.load(tmp_path / "model")
+    assert second.selector == first.selector
+    np.testing.assert_array_equal(second.calibration.uncertainty, first.calibration.uncertainty)
+
+
+@pytest.mark.parametrize("options", [{"shift": 0}, {"shift": 1}, {"scale": 1}, {"scale": float("nan")}])
+def test_stability_options_are_checked(options):
+    with pytest.raises(ValueError, match=next(iter(options))):
+        LandmarkStability(**options)
+
+
+def test_numbers_of_numpy_can_be_saved(predictor, tmp_path):
+    detector = FaceDetector(upsample=np.int64(0), threshold=np.float32(0.5), min_face=np.float64(90))
+    make(predictor, detector=detector).save(tmp_path / "model")
+    assert FaceRejector.load(tmp_path / "model").detector == detector

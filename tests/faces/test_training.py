@@ -38,6 +38,7 @@ def synthetic(n_photos=60, variants=4, width=2448, seed=0):
         variant=np.tile(np.arange(variants), n_photos),
         kinds=tuple("clean" if i % variants == 0 else "blur" for i in range(n)),
         missed=np.array([1, 2]),
+        failed=np.zeros(2, int),
         problems=(),
     )
 
