@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import math
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -19,9 +20,9 @@ _MAX_KNOTS = 200
 class Target:
     """What acceptance is tuned for: one kind and its value.
 
-    ``max_error``: mean error of the accepted faces at most this, in percent; ``coverage``: this share of
-    faces accepted; ``cost``: a rejection is as bad as an error of this many percent; ``threshold``: accept up
-    to this uncertainty.
+    ``max_error``: mean error of the accepted faces at most this, in percent; ``coverage``: at least this
+    share of faces accepted; ``cost``: a rejection is as bad as an error of this many percent;
+    ``threshold``: accept up to this uncertainty.
     """
 
     kind: str
@@ -75,10 +76,16 @@ class Calibration:
         return np.interp(np.asarray(uncertainty, dtype=np.float64), self.knots, self.values)
 
     def select(self, target: Target) -> Selector:
-        """The selection rule that meets the target on this sample."""
+        """The selection rule that meets the target on this sample.
+
+        A rule that accepts the whole sample has nothing to tell apart: its threshold is +inf. A fixed
+        ``threshold`` stays as it is.
+        """
         if target.kind == "threshold":
             accepted = self.uncertainty <= target.value
             risk = float(self.losses[accepted].mean()) if accepted.any() else float("nan")
             return Selector(float(target.value), 1.0, float(accepted.mean()), risk)
         model: RejectionModel = _MODELS[target.kind](target.value)
-        return model.fit(self.uncertainty, self.losses)
+        selector = model.fit(self.uncertainty, self.losses)
+        whole = selector.threshold_ >= self.uncertainty.max() and selector.acceptance_ == 1
+        return replace(selector, threshold_=math.inf) if whole else selector

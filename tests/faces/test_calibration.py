@@ -69,3 +69,16 @@ def test_bad_samples():
         Calibration([1.0, 2.0], [1.0, -2.0])
     with pytest.raises(ValueError, match="lengths differ"):
         Calibration([1.0, 2.0], [1.0])
+
+
+@pytest.mark.parametrize("target", [Target("max_error", 50.0), Target("cost", 1e6), Target("coverage", 1.0)])
+def test_a_rule_that_accepts_the_whole_sample_accepts_everything(sample, target):
+    selector = Calibration(*sample).select(target)
+    assert selector.threshold_ == np.inf
+    assert selector.coverage_ == 1
+
+
+def test_coverage_is_at_least_the_share():
+    # accepting more lowers the mean error here
+    selector = Calibration([1.0, 2, 3, 4], [9.0, 1, 1, 1]).select(Target("coverage", 0.25))
+    assert selector.coverage_ >= 0.25
