@@ -10,7 +10,7 @@ import itertools
 import os
 import re
 import xml.etree.ElementTree as ElementTree
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -77,10 +77,20 @@ class FaceDataset(Sequence[FaceSample]):
         return readers[path.suffix.lower()](path)
 
     @classmethod
-    def from_300w(cls, folder: str | os.PathLike[str]) -> FaceDataset:
+    def from_300w(
+        cls, folder: str | os.PathLike[str], *, photo_of: Callable[[str], str] | None = None
+    ) -> FaceDataset:
         """Read a folder, with sub-folders, of images with .pts files of the same name (1-based points).
 
-        The header of a .pts file may be missing. NAME_1, NAME_2, ... are faces of one photograph.
+        Parameters
+        ----------
+        folder : path
+            The header of a .pts file may be missing.
+        photo_of : callable or None
+            From the path of an annotation, relative to ``folder`` and without ".pts", to the name of its
+            photograph. None follows 300-W: a name that ends in at least three digits, an underscore and one
+            or two digits, as 134212_1 and 134212_2, counts the faces of one photograph; any other name, as
+            face_01, is a photograph of its own.
         """
         folder = Path(folder)
         annotations = sorted(folder.rglob("*.pts"))
@@ -98,8 +108,7 @@ class FaceDataset(Sequence[FaceSample]):
             except (OSError, ValueError) as error:
                 problems.append(Problem(entry, str(error)))
                 continue
-            # one or two digits count faces; longer ones, as in image_0001, number the photographs
-            photo = re.sub(r"_\d{1,2}$", "", entry.removesuffix(".pts"))
+            photo = (photo_of or _photo_in_300w)(entry.removesuffix(".pts"))
             samples.append(FaceSample(image, points, photo))
         return cls(samples, problems)
 
@@ -117,10 +126,14 @@ class FaceDataset(Sequence[FaceSample]):
         problems: list[Problem] = []
         for image in root.iter("image"):
             name = image.get("file") or ""
-            for number, box in enumerate(image.iter("box")):
-                entry = f"{name} box {number}"
+            for position, box in enumerate(image.iter("box")):
+                entry = f"{name} box {position}"
                 try:
                     parts = sorted((int(p.attrib["name"]), p) for p in box.iter("part"))
+                    names = [number for number, _ in parts]
+                    if names != list(range(N_LANDMARKS)):
+                        shown = f"{names[0]} to {names[-1]}" if names else "none"
+                        raise ValueError(f"found {len(names)}, {shown}")
                     points = check_landmarks([[p.attrib["x"], p.attrib["y"]] for _, p in parts])
                 except (KeyError, ValueError, TypeError) as error:
                     problems.append(Problem(entry, f"needs 68 parts named 0 to 67 with x and y: {error}"))
@@ -146,6 +159,9 @@ class FaceDataset(Sequence[FaceSample]):
                     raise DatasetError(f"{path}: column(s) missing: {', '.join(missing[:5])}")
                 for row in rows:
                     entry = f"line {rows.line_num}"
+                    if None in row or None in row.values():
+                        problems.append(Problem(entry, "more or fewer values than columns"))
+                        continue
                     try:
                         points = check_landmarks(np.reshape([float(row[name]) for name in columns], (-1, 2)))
                     except (TypeError, ValueError) as error:
@@ -189,7 +205,8 @@ class FaceDataset(Sequence[FaceSample]):
         Returns
         -------
         list of FaceDataset
-            One per share, disjoint in photographs; faces keep their order.
+            One per share, disjoint in photographs; faces keep their order. Every part, like every slice,
+            carries all ``problems``.
         """
         if not shares or min(shares) <= 0 or sum(shares) > 1 + 1e-9:
             raise ValueError(f"shares must be positive with a sum of at most 1, got {shares}")
@@ -199,8 +216,12 @@ class FaceDataset(Sequence[FaceSample]):
         parts = []
         for start, end in itertools.pairwise(edges):
             chosen = set(photos[order[start:end]].tolist())
-            parts.append(FaceDataset(sample for sample in self if sample.photo in chosen))
+            parts.append(FaceDataset((s for s in self if s.photo in chosen), self.problems))
         return parts
+
+
+def _photo_in_300w(name: str) -> str:
+    return re.sub(r"(?<=\d{3})_\d{1,2}$", "", name)
 
 
 def read_pts(path: str | os.PathLike[str]) -> FloatArray:

@@ -8,7 +8,7 @@ import numpy as np
 import PIL.Image
 import pytest
 
-from facereject.faces.datasets import DatasetError, FaceDataset, FaceSample, match_face, read_pts
+from facereject.faces.datasets import DatasetError, FaceDataset, FaceSample, Problem, match_face, read_pts
 from facereject.faces.detector import Detection
 from facereject.faces.geometry import bounding_box
 
@@ -36,7 +36,7 @@ def test_pts_is_one_based_with_or_without_header(tmp_path, points, header):
 def test_300w_folder_names_what_it_leaves_out(tmp_path, points):
     folder = tmp_path / "sub"
     folder.mkdir()
-    for name in ["one_1", "one_2", "image_0001", "image_0002"]:
+    for name in ["1345_1", "1345_2", "image_0001", "image_0002"]:
         write_pts(folder / f"{name}.pts", points)
         write_image(folder / f"{name}.jpg")
     write_pts(folder / "lonely.pts", points)
@@ -46,7 +46,7 @@ def test_300w_folder_names_what_it_leaves_out(tmp_path, points):
     (folder / "junk.pts").write_bytes(bytes(range(256)))
     dataset = FaceDataset.load(tmp_path)
     assert len(dataset) == 4
-    assert dataset.photos == ["sub/image_0001", "sub/image_0002", "sub/one"]
+    assert dataset.photos == ["sub/1345", "sub/image_0001", "sub/image_0002"]
     assert {problem.entry: problem.reason for problem in dataset.problems}.keys() == {
         "sub/lonely.pts",
         "sub/short.pts",
@@ -119,3 +119,41 @@ def test_real_folder(faces_dir):
     assert not dataset.problems
     # faces of one photograph share its name in AFW and HELEN; LFPW numbers photographs
     assert len(dataset.photos) == 1773
+
+
+def test_numbered_pictures_are_photographs_of_their_own(tmp_path, points):
+    for number in range(1, 4):
+        write_pts(tmp_path / f"face_{number:02d}.pts", points)
+        write_image(tmp_path / f"face_{number:02d}.png")
+    assert len(FaceDataset.from_300w(tmp_path).photos) == 3
+    assert FaceDataset.from_300w(tmp_path, photo_of=lambda name: name.split("_")[0]).photos == ["face"]
+
+
+def test_rows_of_another_length_are_problems(tmp_path, points):
+    write_image(tmp_path / "a.jpg")
+    columns = [f"{axis}{i}" for i in range(68) for axis in "xy"]
+    with open(tmp_path / "faces.csv", "w", newline="") as file:
+        writer = csv.writer(file)
+        writer.writerow([*columns, "image"])
+        writer.writerow(points.ravel())
+        writer.writerow([*points.ravel(), "a.jpg", 3])
+        writer.writerow([*points.ravel(), "a.jpg"])
+    dataset = FaceDataset.load(tmp_path / "faces.csv")
+    assert len(dataset) == 1
+    assert [problem.entry for problem in dataset.problems] == ["line 2", "line 3"]
+
+
+def test_parts_counted_from_one_are_refused(tmp_path, points):
+    write_image(tmp_path / "a.jpg")
+    parts = "".join(f'<part name="{i}" x="{x}" y="{y}"/>' for i, (x, y) in enumerate(points, start=1))
+    (tmp_path / "a.xml").write_text(f'<d><image file="a.jpg"><box>{parts}</box></image></d>')
+    dataset = FaceDataset.load(tmp_path / "a.xml")
+    assert len(dataset) == 0
+    assert "found 68, 1 to 68" in dataset.problems[0].reason
+
+
+def test_problems_survive_slices_and_splits(tmp_path, points):
+    problems = [Problem("x", "y")]
+    dataset = FaceDataset([FaceSample(tmp_path, points, str(i)) for i in range(4)], problems)
+    for part in [dataset[:2], *dataset.split(0.5, 0.5, random_state=0)]:
+        assert part.problems == tuple(problems)
