@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, NamedTuple
+from typing import TYPE_CHECKING, Annotated, NamedTuple, NoReturn
 
 import typer
 
@@ -41,9 +41,18 @@ def demo(
     from rich.console import Console
     from rich.table import Table
 
-    from facereject.faces import FaceRejector
+    from facereject.faces import FaceRejector, LandmarkModelError
 
-    rejector = FaceRejector.pretrained(model)
+    try:
+        output.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        _stop(f"--output {output}: not a folder that can be written ({error.strerror})")
+    try:
+        rejector = FaceRejector.pretrained(model)
+    except LandmarkModelError as error:
+        _stop(str(error))
+    except ValueError as error:
+        _stop(f"--model: {error}")
     versions = _versions(rejector)
     goal = f"{rejector.target.kind} {rejector.target.value:.3g}"
     table = Table(title=f"scikit-image's astronaut, model {model}, target {goal}")
@@ -64,10 +73,17 @@ def demo(
     console.print(
         "Percent of the distance of the outer eye corners. Moved: off the landmarks of the clean photo."
     )
-    output.mkdir(parents=True, exist_ok=True)
     picture = output / "demo.png"
-    _draw(versions, picture)
+    try:
+        _draw(versions, picture)
+    except OSError as error:
+        _stop(f"{picture}: cannot be written ({error.strerror})")
     console.print(f"Picture: {picture}")
+
+
+def _stop(message: str) -> NoReturn:
+    typer.echo(message, err=True)
+    raise typer.Exit(2)
 
 
 def _versions(rejector: FaceRejector) -> list[_Version]:
