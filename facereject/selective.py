@@ -15,11 +15,12 @@ from sklearn.utils import get_tags, indexable
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
 
-from facereject._validation import FloatArray, check_vector
+from facereject._validation import FloatArray
 from facereject.losses import absolute_error, zero_one_loss
 from facereject.metrics import RiskCoverageCurve, aurc, risk_coverage_curve
 from facereject.scores import SELEScoreCV, cross_fit
 from facereject.scores._predictor import PredictorScore, check_predictor
+from facereject.scores.cross_fitting import compute_losses
 from facereject.selection import BoundedCoverage
 
 __all__ = ["SelectivePredictor"]
@@ -331,7 +332,7 @@ class SelectivePredictor(MetaEstimatorMixin, BaseEstimator):
         )
 
     def _losses(self, X: Any, y: Any) -> FloatArray:
-        return check_vector(self.loss_(_check_target(y), self.predict(X)), "losses", non_negative=True)
+        return compute_losses(self.loss_, _check_target(y), self.predict(X))
 
 
 def _check_target(y: Any) -> NDArray[Any]:

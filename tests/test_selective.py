@@ -424,7 +424,7 @@ def test_grid_search_over_a_pipeline():
         # its fit(uncertainty, losses) takes vectors too, and returns itself
         ({"rejection": IsotonicRegression()}, TypeError, "must return a Selector, got IsotonicRegression"),
         ({"loss": "zero_one"}, TypeError, "loss must be a function of .* one loss per example"),
-        ({"loss": lambda y, predicted: 0.0}, ValueError, "losses must be one-dimensional"),
+        ({"loss": lambda y, predicted: 0.0}, ValueError, "loss must return one value per example"),
         ({"rejection": BoundedCoverage(2.0)}, ValueError, "coverage must be <= 1"),
         ({"predictor": Ridge(), "score": MarginScore()}, TypeError, "Ridge has no decision_function"),
     ],

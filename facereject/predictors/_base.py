@@ -16,6 +16,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
 from facereject._labels import locate_labels
+from facereject._settings import check_number
 from facereject._validation import FloatArray, check_vector
 from facereject.losses import zero_one_loss
 from facereject.risks._base import LabelArray
@@ -130,9 +131,7 @@ class FixedAlpha(LinearPredictor):
         if self.alpha is None:
             self.alpha_ = 1.0 / float(weights.sum())
         else:
-            self.alpha_ = float(self.alpha)
-            if not (np.isfinite(self.alpha_) and self.alpha_ >= 0):
-                raise ValueError(f"alpha must be None or a finite number ≥ 0, got {self.alpha!r}")
+            self.alpha_ = check_number(self.alpha, "alpha", minimum=0)
         objective = self._objective(X, codes, weights)
         result = bundle_minimize(objective, self.alpha_, tol=self.tol, max_iter=self.max_iter)
         self._accept(objective, result)

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
+from facereject._settings import check_integer, check_number
 from facereject._validation import FloatArray, check_same_length, check_vector
 from facereject.metrics import aurc
 from facereject.scores._base import BaseScore
@@ -103,8 +104,7 @@ class BoostedScore(BaseScore):
         LightGBMNotAvailableError
         """
         lightgbm = import_lightgbm()
-        if not 0 < self.learning_rate <= 1:
-            raise ValueError(f"learning_rate must lie in (0, 1], got {self.learning_rate}")
+        self._check_settings()
         data = self._check_fit(X, losses, predictions, sample_weight)
         self.classes_ = position = None
         if data.predictions is not None:
@@ -157,6 +157,13 @@ class BoostedScore(BaseScore):
             return np.full(len(table), self.mean_loss_)
         scores = self.booster_.predict(table, num_iteration=self.n_trees_, num_threads=self.n_threads)
         return np.asarray(scores, dtype=np.float64) * self._score_unit()
+
+    def _check_settings(self) -> None:
+        for name, least in (("n_trees", 1), ("max_leaves", 2), ("min_leaf", 1), ("patience", 1)):
+            check_integer(getattr(self, name), name, minimum=least)
+        check_number(self.learning_rate, "learning_rate", above=0, maximum=1)
+        check_number(self.l2, "l2", minimum=0)
+        check_number(self.validation_fraction, "validation_fraction", above=0, below=1)
 
     def _score_unit(self) -> float:
         return 1.0

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from facereject._labels import locate_labels
+from facereject._settings import check_number
 from facereject._validation import FloatArray, check_same_length, check_vector
 from facereject.metrics import aurc
 from facereject.scores._base import BaseScore, Standardizer, TrainingSet, check_predictions, make_folds
@@ -75,9 +76,7 @@ class LinearScore(BaseScore):
 
     def _models(self, data: TrainingSet, alphas: Sequence[float]) -> list[LinearModel]:
         """One fitted model per alpha."""
-        for alpha in alphas:
-            if not (np.isfinite(alpha) and alpha >= 0):
-                raise ValueError(f"alpha must be finite and not negative, got {alpha}")
+        alphas = [check_number(alpha, "alpha", minimum=0) for alpha in alphas]
         standardizer = Standardizer.of(data.X, data.sample_weight)
         classes = blocks = None
         if data.predictions is not None:

@@ -12,7 +12,7 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.utils import _safe_indexing, indexable
 
 from facereject._labels import locate_labels
-from facereject._validation import FloatArray, check_same_length, check_vector
+from facereject._validation import FloatArray, check_vector
 from facereject.scores._base import make_folds
 from facereject.scores._linear import LinearScoreCV
 from facereject.scores._predictor import PredictorScore, check_predictor, find_response, read_outputs
@@ -177,8 +177,7 @@ def cross_fit(
     order = np.argsort(np.argsort(fold, kind="stable"), kind="stable")
     all_predictions = np.concatenate(predictions)[order]
     all_outputs = np.concatenate(outputs)[order] if outputs else None
-    losses = check_vector(loss(y, all_predictions), "losses", non_negative=True)
-    check_same_length(X=y, losses=losses)
+    losses = compute_losses(loss, y, all_predictions)
     target = losses
     if needs_probabilities:
         if all_outputs is None or classes is None:
@@ -196,6 +195,16 @@ def cross_fit(
     else:
         trained = _fit_score(clone(score, safe=False), X, target, losses, arguments)
     return CrossFit(final, trained, losses, all_predictions, all_outputs, target, fold, fold_predictors)
+
+
+def compute_losses(loss: Callable[[Any, Any], Any], y: NDArray[Any], predictions: NDArray[Any]) -> FloatArray:
+    """Checked values of a loss function."""
+    losses = loss(y, predictions)
+    if np.shape(losses) != (len(y),):
+        raise ValueError(
+            f"loss must return one value per example, shape ({len(y)},), got shape {np.shape(losses)}"
+        )
+    return check_vector(losses, "losses", non_negative=True)
 
 
 def _assign_folds(predictor: Any, X: Any, y: NDArray[Any], cv: Any, random_state: Any) -> NDArray[np.intp]:

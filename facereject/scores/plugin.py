@@ -47,7 +47,7 @@ class PlugInRisk(PredictorScore):
         predictions : array-like of shape (n,), optional
             Predicted classes; by default the Bayes decisions.
         classes : array-like of shape (K,), optional
-            Names of the columns, sorted; those of the predictor by default, or 0 … K − 1 without one.
+            Names of the columns; those of the predictor by default, or 0 … K − 1 without one.
         """
         risks = self._risk_of_each_decision(check_probabilities(probabilities))
         if predictions is None:
@@ -55,11 +55,14 @@ class PlugInRisk(PredictorScore):
         if classes is None:
             classes = getattr(self.predictor, "classes_", np.arange(risks.shape[1]))
         names = np.asarray(classes)
-        column = locate_labels(check_predictions(predictions, len(risks)), names, "predictions")
-        if column.min() < 0:
-            unknown = np.asarray(predictions)[column.argmin()]
+        if len(names) != risks.shape[1] or len(np.unique(names)) != len(names):
+            raise ValueError(f"classes must be {risks.shape[1]} different names of the columns, got {names}")
+        order = np.argsort(names)
+        position = locate_labels(check_predictions(predictions, len(risks)), names[order], "predictions")
+        if position.min() < 0:
+            unknown = np.asarray(predictions)[position.argmin()]
             raise ValueError(f"predictions hold {str(unknown)!r}, which is not among the classes {names}")
-        return np.asarray(risks[np.arange(len(risks)), column])
+        return np.asarray(risks[np.arange(len(risks)), order[position]])
 
     def _risk_of_each_decision(self, probabilities: FloatArray) -> FloatArray:
         matrix = np.asarray(self.loss_matrix, dtype=np.float64)

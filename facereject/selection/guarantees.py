@@ -37,8 +37,8 @@ import numpy as np
 from scipy.special import betaincinv
 from scipy.stats import binom
 
+from .._settings import check_number
 from .._validation import FloatArray, check_losses_and_uncertainty, check_vector
-from ._checks import check_number
 from ._ranking import Ranking
 from .errors import NoValidThresholdError
 from .pvalues import betting_p_values, binomial_p_value, hoeffding_bentkus_p_value
@@ -67,7 +67,9 @@ def guaranteed_risk(
     Not promised: anything for one image, person or subgroup; for data of another kind than the calibration
     data; for examples the predictor or the score was trained on; for the part of a loss above ``loss_bound``;
     or if the calibration examples depend on each other (frames of one video, faces of one person) or if
-    several settings are tried on the same sample and the best is kept.
+    several settings are tried on the same sample and the best is kept. Nor, with the default
+    ``method="auto"``, for real-valued losses a whole sample of which happens to be 0 or >= ``loss_bound``:
+    "auto" then takes the test for two-valued losses. Name the method where that could happen.
 
     Parameters
     ----------
@@ -85,7 +87,7 @@ def guaranteed_risk(
     method : {"auto", "binomial", "betting", "hoeffding-bentkus"}
         The test. "binomial" is exact and only for losses that are 0 or >= loss_bound, the other two take any
         losses. "auto" uses "binomial" for a sample of such losses, else "betting", which adapts to the
-        variance of the losses. Name the method if real-valued losses could look like 0/1 ones by chance.
+        variance of the losses.
 
     Returns
     -------
@@ -101,9 +103,14 @@ def guaranteed_risk(
     """
     losses, uncertainty = check_losses_and_uncertainty(losses, uncertainty)
     loss_bound = check_number(loss_bound, "loss_bound", above=0)
-    max_risk = check_number(max_risk, "max_risk", above=0, below=loss_bound)
+    max_risk = check_number(max_risk, "max_risk", above=0)
+    if max_risk >= loss_bound:
+        raise ValueError(
+            f"max_risk must be below loss_bound, got {max_risk:g} and {loss_bound:g}: losses count at most "
+            "loss_bound, which must suit their unit"
+        )
     delta = check_number(delta, "delta", above=0, below=1)
-    clipped = np.minimum(losses, loss_bound)
+    clipped, n_clipped = np.minimum(losses, loss_bound), int(np.count_nonzero(losses > loss_bound))
     method = _resolve_method(method, clipped, loss_bound)
     ranking = Ranking.of(uncertainty, clipped)
     counts = ranking.weight[1:].astype(int)
@@ -115,6 +122,8 @@ def guaranteed_risk(
             f"{len(losses)} calibration examples certify no threshold with a selective risk of at most "
             f"{max_risk:g} at delta = {delta:g} (even without any loss it takes {fewest} accepted examples); "
             "use more examples, or a larger max_risk or delta"
+            + (f"; {n_clipped} losses were clipped to loss_bound = {loss_bound:g}" if n_clipped else "")
+            + (", which seems too small for their unit" if 2 * n_clipped > len(losses) else "")
         )
     selector = ranking.selector(certified + 1)
     return replace(
@@ -126,7 +135,7 @@ def guaranteed_risk(
             n=len(losses),
             method=method,
             loss_bound=loss_bound,
-            n_clipped=int(np.count_nonzero(losses > loss_bound)),
+            n_clipped=n_clipped,
         ),
     )
 
@@ -161,6 +170,11 @@ def guaranteed_coverage(uncertainty: Any, min_coverage: float, delta: float = 0.
         If even the largest observed uncertainty is not certified, i.e. min_coverage**n > delta.
     """
     s = np.sort(check_vector(uncertainty, "uncertainty"))
+    if np.ndim(min_coverage) > 0:
+        raise ValueError(
+            "min_coverage must be a number, got a sequence: guaranteed_coverage takes no losses, "
+            "its arguments are (uncertainty, min_coverage, delta)"
+        )
     min_coverage = check_number(min_coverage, "min_coverage", above=0, below=1)
     delta = check_number(delta, "delta", above=0, below=1)
     n = len(s)

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 from sklearn.base import BaseEstimator
 
-from ._checks import check_number
+from .._settings import check_number
 from ._ranking import TOLERANCE, Ranking
 from .errors import InfeasibleTargetError
 from .selector import Selector

@@ -87,9 +87,9 @@ def test_one_class_is_refused(predictor, iris):
         predictor().fit(iris[0], np.zeros(150, dtype=int))
 
 
-@pytest.mark.parametrize("alpha", [-1.0, np.nan, np.inf])
+@pytest.mark.parametrize("alpha", [-1.0, np.nan, np.inf, "x"])
 def test_bad_alpha_is_named(alpha, iris):
-    with pytest.raises(ValueError, match="alpha must be None or a finite number"):
+    with pytest.raises(ValueError, match="alpha must be"):
         SVMClassifier(alpha=alpha).fit(*iris)
 
 

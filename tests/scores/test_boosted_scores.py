@@ -133,6 +133,26 @@ def test_nothing_to_split(kind):
         kind().fit(X[:1], losses[:1])
 
 
+@BOTH
+@pytest.mark.parametrize(
+    ("name", "values"),
+    [
+        ("n_trees", (0, 2.5, "x")),
+        ("learning_rate", (0.0, 1.5)),
+        ("max_leaves", (1, None)),
+        ("l2", (-1.0,)),
+        ("min_leaf", (0,)),
+        ("patience", (0,)),
+        ("validation_fraction", (0.0, 1.0, 1.5)),
+    ],
+)
+def test_settings_are_checked(kind, name, values):
+    X, losses = ring(50, seed=0)
+    for value in values:
+        with pytest.raises(ValueError, match=f"^{name} must be"):
+            kind(**{name: value}).fit(X, losses)
+
+
 def test_outputs_go_to_both_or_neither():
     X, losses = ring(100, 0)
     score = BoostedSELEScore(5).fit(X, losses, outputs=np.abs(X))

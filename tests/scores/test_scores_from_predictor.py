@@ -44,6 +44,16 @@ def test_maximum_class_probability_ranks_the_almost_certain():
     assert values[0] > values[1] > 0
 
 
+def test_plug_in_risk_of_columns_in_any_order():
+    score, probabilities = PlugInRisk([[0, 1], [5, 0]]), [[0.9, 0.1], [0.2, 0.8]]
+    expected = score.from_outputs(probabilities, predictions=[0, 1])
+    named = score.from_outputs(probabilities, predictions=["b", "a"], classes=["b", "a"])
+    np.testing.assert_array_equal(named, expected)
+    for classes in (["a"], ["a", "a"], ["a", "b", "c"]):
+        with pytest.raises(ValueError, match="classes must be 2 different names"):
+            score.from_outputs(probabilities, predictions=["a", "a"], classes=classes)
+
+
 def test_plug_in_risk_takes_the_names_of_the_classes_from_the_predictor():
     X, y = examples()
     names = np.array(["ant", "bee", "cat"])

@@ -188,8 +188,8 @@ def test_search_needs_losses_and_whole_validation_sets():
         SELEScoreCV().fit(X, losses, predictions, validation=(X, losses))
     with pytest.raises(ValueError, match="lengths differ: X of validation has 60"):
         SELEScoreCV().fit(X, losses, validation=(X, losses[:3]))
-    for wrong in (-1.0, np.nan):
-        with pytest.raises(ValueError, match="alpha"):
+    for wrong in (-1.0, np.nan, "x", None):
+        with pytest.raises(ValueError, match="alpha must be"):
             SELEScore(wrong).fit(X, losses)
 
 

@@ -97,6 +97,23 @@ def test_no_valid_threshold_is_an_error(losses):
         guaranteed_risk(np.arange(500), losses, 0.1)
 
 
+def test_losses_of_another_unit_than_the_bound_are_pointed_out(rng):
+    uncertainty, losses = rng.random(500), 3 + rng.random(500)
+    with pytest.raises(NoValidThresholdError, match="500 losses were clipped to loss_bound = 1, which seems"):
+        guaranteed_risk(uncertainty, losses, 0.5)
+    with pytest.raises(NoValidThresholdError, match=r"5 losses were clipped to loss_bound = 1$"):
+        guaranteed_risk(uncertainty, np.r_[losses[:5], np.ones(495)], 0.5)
+    with pytest.raises(ValueError, match="max_risk must be below loss_bound, got 5 and 1"):
+        guaranteed_risk(uncertainty, losses, 5)
+
+
+def test_coverage_takes_no_losses(rng):
+    for losses in (rng.random(500), [0.0] * 500):
+        with pytest.raises(ValueError, match="guaranteed_coverage takes no losses") as error:
+            guaranteed_coverage(rng.random(500), losses, 0.5)
+        assert len(str(error.value)) < 200
+
+
 def test_too_few_examples_say_how_many():
     with pytest.raises(NoValidThresholdError, match="takes 59 accepted"):
         guaranteed_risk(np.arange(58), np.zeros(58), 0.05)

@@ -1,9 +1,9 @@
-"""One check for the scalar settings of this package: a finite real number inside an interval."""
+"""Checks of scalar settings: a finite number inside an interval, or a ValueError that names the setting."""
 
 from __future__ import annotations
 
 import math
-from numbers import Real
+from numbers import Integral, Real
 from typing import Any
 
 
@@ -21,7 +21,7 @@ def check_number(
     ``minimum`` and ``maximum`` belong to the allowed interval, ``above`` and ``below`` do not.
     """
     if isinstance(value, bool) or not isinstance(value, Real) or not math.isfinite(value):
-        raise ValueError(f"{name} must be a finite number, got {value!r}")
+        raise ValueError(f"{name} must be a finite number, got {_describe(value)}")
     number = float(value)
     for limit, violated, relation in (
         (minimum, minimum is not None and number < minimum, ">="),
@@ -32,3 +32,15 @@ def check_number(
         if violated:
             raise ValueError(f"{name} must be {relation} {limit:g}, got {number:g}")
     return number
+
+
+def check_integer(value: Any, name: str, *, minimum: int) -> int:
+    """Return ``value`` as an int that is at least ``minimum``, or raise a ValueError that names it."""
+    if isinstance(value, bool) or not isinstance(value, Integral):
+        raise ValueError(f"{name} must be an integer, got {_describe(value)}")
+    return int(check_number(value, name, minimum=minimum))
+
+
+def _describe(value: Any) -> str:
+    """A scalar as it is, of anything larger only the shape."""
+    return f"an array of shape {value.shape}" if getattr(value, "shape", ()) else repr(value)
