@@ -112,6 +112,10 @@ class Extractor:
     degradations: int = 8
     random_state: int = 0
 
+    def __post_init__(self) -> None:
+        if self.degradations < 0:
+            raise ValueError(f"degradations must be 0 or more, got {self.degradations}")
+
     def rows(self, index: int, sample: FaceSample) -> list[dict[str, Any] | str | None]:
         """Rows of one face; None where it was missed, and a reason where it got no landmarks.
 

@@ -97,7 +97,8 @@ def _from_array(array: NDArray[Any]) -> ImageArray:
         raise ImageError(f"an image array must be (H, W), (H, W, 3) or (H, W, 4), got shape {array.shape}")
     if min(array.shape[:2]) < MIN_SIDE:
         raise ImageError(f"an image must be at least {MIN_SIDE} pixels wide and high, got {array.shape}")
-    values = _to_uint8(array)
+    # the byte order of another machine
+    values = _to_uint8(array.astype(array.dtype.newbyteorder("="), copy=False))
     if values.ndim == 2:
         return np.asarray(cv2.cvtColor(values, cv2.COLOR_GRAY2RGB), dtype=np.uint8)
     if values.shape[2] == 4:

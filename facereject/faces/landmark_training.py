@@ -38,7 +38,7 @@ def train_landmark_predictor(
     samples : sequence of FaceSample
         Annotated faces, such as a FaceDataset.
     path : path
-        Where the model file is written.
+        Where the model file is written; missing folders are made.
     detector : FaceDetector or None
         None is a detector with threshold -1, which finds nearly all faces.
     oversampling, jitter, depth, cascades, trees : numbers
@@ -81,6 +81,7 @@ def train_landmark_predictor(
     options.be_verbose = False
     model = dlib.train_shape_predictor(images, shapes, options)
     path = Path(path)
+    path.parent.mkdir(parents=True, exist_ok=True)
     temporary = path.with_name(f".{path.name}.part")
     model.save(str(temporary))
     os.replace(temporary, path)

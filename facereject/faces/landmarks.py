@@ -14,7 +14,7 @@ import dlib
 import numpy as np
 
 from .geometry import N_LANDMARKS, Box, FloatArray, check_box, check_landmarks
-from .images import ImageArray, to_gray
+from .images import ImageArray, ImageError, to_gray
 
 _HOW_TO_GET_ONE = (
     "install the default with `pip install face_recognition_models`, or pass the path of a dlib "
@@ -81,6 +81,8 @@ class LandmarkPredictor:
 
     def __call__(self, image: ImageArray, box: Sequence[float], /) -> FloatArray:
         """Landmarks (68, 2) as x, y in pixels for the face in ``box``; image is grey or RGB uint8."""
+        if image.dtype != np.uint8:
+            raise ImageError(f"the predictor takes uint8 images, got {image.dtype}; see load_rgb")
         gray = to_gray(image)
         box = check_box(box)
         left, top = round(box.x), round(box.y)

@@ -150,8 +150,11 @@ def train_on_table(
 ) -> FaceRejector:
     """Train on a table that was extracted before; ``photos`` names the photograph of every sample."""
     _check_score(score)
-    seed = extractor.random_state
+    # plain, as the model file needs it
+    seed = int(extractor.random_state)
     candidates = [None] if score == "boosted" else list(alphas)
+    if not candidates:
+        raise ValueError("alphas must not be empty")
     fits = [
         cross_fit(table, photos, score, alpha, clip=clip, folds=folds, random_state=seed)
         for alpha in candidates

@@ -98,3 +98,8 @@ def test_rounding_beyond_one_is_tolerated():
     assert load_rgb(np.full((4, 4), 1.0000001)).min() == 255
     assert load_rgb(np.full((4, 4), -1e-7)).max() == 0
     assert load_rgb(np.zeros((4, 4), np.uint16)).max() == 0
+
+
+def test_either_byte_order_is_read():
+    values = np.arange(16, dtype=np.uint16).reshape(4, 4) * 4096
+    np.testing.assert_array_equal(load_rgb(values.astype(">u2")), load_rgb(values))

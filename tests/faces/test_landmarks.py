@@ -65,6 +65,8 @@ def test_boxes_are_any_four_numbers(astronaut, astronaut_detection, predictor, a
     np.testing.assert_array_equal(predictor(astronaut, tuple(astronaut_detection.box)), astronaut_landmarks)
     with pytest.raises(ValueError, match="box"):
         predictor(astronaut, (0, 0, 1e300, 1e300))
+    with pytest.raises(ValueError, match="uint8"):
+        predictor(astronaut / 255.0, astronaut_detection.box)
 
 
 def test_pickles_as_a_path(predictor, astronaut, astronaut_detection, astronaut_landmarks):
@@ -94,7 +96,7 @@ def test_training_a_small_predictor(photographs, tmp_path):
     options = {"oversampling": 2, "depth": 2, "cascades": 3, "trees": 20, "n_threads": 1}
     few = FaceDataset(list(photographs)[:8])
     trained = train_landmark_predictor(few, tmp_path / "small.dat", **options)
-    again = train_landmark_predictor(few, tmp_path / "again.dat", **options)
+    again = train_landmark_predictor(few, tmp_path / "new" / "again.dat", **options)
     assert trained.fingerprint == again.fingerprint
     sample = few[0]
     box = match_face(FaceDetector(threshold=-1).detect(sample.load()), sample.landmarks).box

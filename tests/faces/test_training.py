@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from facereject.faces.calibration import Target
-from facereject.faces.datasets import FaceDataset
+from facereject.faces.datasets import FaceDataset, Problem
 from facereject.faces.detector import FaceDetector
 from facereject.faces.evaluation import evaluate_face_rejector, gap_closed
 from facereject.faces.extraction import Extractor, FaceTable
@@ -141,6 +141,24 @@ def test_training_and_evaluating_on_photographs(photographs, predictor, tmp_path
     assert np.abs(np.array(uncertainties) - result.uncertainty[row]).min() < 1e-4
     only_clean = evaluate_face_rejector(rejector, test, degradations=0, n_jobs=1)
     assert only_clean.degraded is None
+
+
+def test_problems_of_the_data_set_are_not_forgotten(photographs, predictor, tmp_path):
+    few = FaceDataset(list(photographs)[:12], [Problem("lost.pts", "no image")])
+    options = {"degradations": 0, "n_jobs": 1, "cache": tmp_path}
+    seed = np.int64(0)
+    rejector = train_face_rejector(
+        few, predictor=predictor, alphas=(1.0,), folds=2, random_state=seed, **options
+    )
+    assert rejector.info["entries_left_out"] == 1
+    rejector.save(tmp_path / "model")
+    result = evaluate_face_rejector(rejector, few, **options)
+    assert result.problems == few.problems
+    assert result.clean.failed == 0
+    with pytest.raises(ValueError, match="alphas"):
+        train_face_rejector(few, predictor=predictor, alphas=(), **options)
+    with pytest.raises(ValueError, match="degradations"):
+        train_face_rejector(few, predictor=predictor, degradations=-1)
 
 
 def test_clean_photographs_alone(photographs, predictor, tmp_path):
