@@ -13,7 +13,14 @@ from facereject._labels import locate_labels
 from facereject._settings import check_number
 from facereject._validation import FloatArray, check_same_length, check_vector
 from facereject.metrics import aurc
-from facereject.scores._base import BaseScore, Standardizer, TrainingSet, check_predictions, make_folds
+from facereject.scores._base import (
+    ALPHAS,
+    BaseScore,
+    Standardizer,
+    TrainingSet,
+    check_predictions,
+    make_folds,
+)
 
 
 class Solution(NamedTuple):
@@ -121,12 +128,16 @@ class LinearScore(BaseScore):
 class LinearScoreCV(LinearScore):
     """Base of the scores that pick alpha by validation AuRC: on a given set, or by folds.
 
-    A subclass has the parameters ``alphas``, ``cv`` and ``random_state``.
+    Parameters
+    ----------
+    alphas, cv, random_state
+        As in ``SELEScoreCV``.
     """
 
-    alphas: Any
-    cv: Any
-    random_state: Any
+    def __init__(self, alphas: Sequence[float] = ALPHAS, *, cv: Any = 5, random_state: Any = 0):
+        self.alphas = alphas
+        self.cv = cv
+        self.random_state = random_state
 
     def _select(self, data: TrainingSet, losses: FloatArray | None, validation: Any) -> None:
         """Set ``alphas_``, ``validation_aurc_`` and ``alpha_``, and adopt the model of the best alpha."""

@@ -9,7 +9,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from facereject._validation import FloatArray
-from facereject.scores._base import ALPHAS
 from facereject.scores._linear import LinearScore, LinearScoreCV, Solution
 
 # rows turned to float64 at once when a Gram matrix is summed
@@ -109,11 +108,6 @@ class RegressionScoreCV(RidgePath, LinearScoreCV):
     coef_, intercept_, classes_, mean_, scale_, unseen_uncertainty_
         As in ``RegressionScore``.
     """
-
-    def __init__(self, alphas: Sequence[float] = ALPHAS, *, cv: Any = 5, random_state: Any = 0):
-        self.alphas = alphas
-        self.cv = cv
-        self.random_state = random_state
 
     def fit(
         self,

@@ -144,9 +144,7 @@ class SELEScoreCV(_SELEPath, LinearScoreCV):
         tol: float = 0.01,
         max_iter: int = 1000,
     ):
-        self.alphas = alphas
-        self.cv = cv
-        self.random_state = random_state
+        super().__init__(alphas, cv=cv, random_state=random_state)
         self.tol = tol
         self.max_iter = max_iter
 

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 from facereject._validation import check_same_length, check_vector
-from facereject.scores._base import ALPHAS, TrainingSet
+from facereject.scores._base import TrainingSet
 from facereject.scores._linear import LinearScoreCV
 from facereject.scores.regression import RidgePath
 
@@ -79,11 +78,6 @@ class TrueClassProbabilityScoreCV(_TrueClassPath, LinearScoreCV):
     coef_, intercept_, classes_, mean_, scale_, unseen_uncertainty_
         As in ``TrueClassProbabilityScore``.
     """
-
-    def __init__(self, alphas: Sequence[float] = ALPHAS, *, cv: Any = 5, random_state: Any = 0):
-        self.alphas = alphas
-        self.cv = cv
-        self.random_state = random_state
 
     def fit(
         self,
