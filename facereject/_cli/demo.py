@@ -44,15 +44,15 @@ def demo(
     from facereject.faces import FaceRejector, LandmarkModelError
 
     try:
-        output.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        _stop(f"--output {output}: not a folder that can be written ({error.strerror})")
-    try:
         rejector = FaceRejector.pretrained(model)
     except LandmarkModelError as error:
         _stop(str(error))
     except ValueError as error:
         _stop(f"--model: {error}")
+    try:
+        output.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        _stop(f"--output {output}: not a folder that can be written ({error.strerror})")
     versions = _versions(rejector)
     goal = f"{rejector.target.kind} {rejector.target.value:.3g}"
     table = Table(title=f"scikit-image's astronaut, model {model}, target {goal}")

@@ -35,6 +35,7 @@ def test_mistakes_are_one_sentence(tmp_path):
         assert result.exit_code == 2
         assert words in result.output
         assert len(result.output.splitlines()) == 1
+    assert not (tmp_path / "out").exists()
 
 
 def test_version():
