@@ -23,7 +23,7 @@ format: $(VENV)/.dev
 	$(BIN)/ruff format .
 
 $(BIN)/python:
-	$(PYTHON) -m venv $(VENV)
+	$(PYTHON) -m venv $(VENV) || { rm -rf $(VENV); exit 1; }
 
 # Each stamp file is renewed when pyproject.toml changes, so a second run installs nothing.
 $(VENV)/.runtime: pyproject.toml | $(BIN)/python

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numbers
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
@@ -55,10 +56,11 @@ def check_weights(sample_weight: Any, n: int) -> FloatArray:
     weights = check_vector(sample_weight, "sample_weight", non_negative=True)
     if weights.size != n:
         raise ValueError(f"sample_weight must hold one value per example ({n}), got {weights.size}")
-    total = weights.sum()
-    if total <= 0:
+    largest = weights.max()
+    if largest <= 0:
         raise ValueError("sample_weight must not be zero for every example")
-    return weights / total
+    weights = weights / largest  # their sum may overflow
+    return weights / weights.sum()
 
 
 def check_labels(labels: Any, n_classes: int) -> LabelArray:
@@ -66,11 +68,11 @@ def check_labels(labels: Any, n_classes: int) -> LabelArray:
     array = np.asarray(labels)
     if array.ndim != 1 or array.size == 0:
         raise ValueError(f"labels must be a non-empty one-dimensional array, got shape {array.shape}")
-    if n_classes < 2:
-        raise ValueError(f"n_classes must be at least 2, got {n_classes}")
-    integers = array.astype(np.intp)
-    if not np.array_equal(integers, array):
+    if not isinstance(n_classes, numbers.Integral) or n_classes < 2:
+        raise ValueError(f"n_classes must be an integer of at least 2, got {n_classes}")
+    if array.dtype.kind not in "buif" or not np.array_equal(array.astype(np.intp), array):
         raise ValueError("labels must be integers 0 … n_classes − 1")
+    integers = array.astype(np.intp)
     if integers.min() < 0 or integers.max() >= n_classes:
         raise ValueError(
             f"labels must lie in 0 … {n_classes - 1}, got values from {integers.min()} to {integers.max()}"

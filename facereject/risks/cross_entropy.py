@@ -31,10 +31,13 @@ class CrossEntropy:
 
     def __call__(self, scores: FloatArray) -> tuple[float, FloatArray]:
         scores = check_scores(scores, self.score_shape)
-        top = scores.max(axis=1)
-        gradient = np.exp(scores - top[:, None])
-        total = gradient.sum(axis=1)
-        losses = np.log(total) + (top - scores[self._rows, self.labels])
-        gradient *= (self.weights / total)[:, None]
-        gradient[self._rows, self.labels] -= self.weights
+        ahead = scores - scores[self._rows, self.labels][:, None]
+        top = ahead.max(axis=1)  # ≥ 0, as the label itself is 0 ahead
+        gradient = np.exp(ahead - top[:, None])
+        gradient[self._rows, self.labels] = 0.0
+        others, own = gradient.sum(axis=1), np.exp(-top)
+        # log1p and the sum of the others keep their digits where the label has almost all probability
+        losses = np.where(top > 0, top + np.log(own + others), np.log1p(others))
+        gradient *= (self.weights / (own + others))[:, None]
+        gradient[self._rows, self.labels] = -gradient.sum(axis=1)
         return float(self.weights @ losses), gradient

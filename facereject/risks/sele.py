@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numbers
 from typing import Any
 
 import numpy as np
@@ -27,7 +28,8 @@ class SELE:
         integer weight equals repeating the example.
     chunk_size : int, optional
         The paper's approximation: split the examples at random into round(n / chunk_size) chunks and
-        average ψ over them, pairs across chunks left out. For comparison only; it is slower.
+        average ψ over them (weighted by their share of ``sample_weight``), pairs across chunks left out. For
+        comparison only; it is slower.
     random_state : int, RandomState or None
         Draws the partition into chunks; unused without ``chunk_size``.
     """
@@ -42,14 +44,14 @@ class SELE:
         chunk_size: int | None = None,
         random_state: Any = None,
     ):
-        self.losses = check_vector(losses, "losses", non_negative=True)
+        self.losses = check_vector(losses, "losses", non_negative=True).copy()
         self.weights = check_weights(sample_weight, self.losses.size)
         self.score_shape: tuple[int, ...] = (self.losses.size,)
         self.chunk_size = chunk_size
         self._chunks: list[NDArray[np.intp]] | None = None
         if chunk_size is not None:
-            if chunk_size < 1:
-                raise ValueError(f"chunk_size must be at least 1, got {chunk_size}")
+            if not isinstance(chunk_size, numbers.Integral) or chunk_size < 1:
+                raise ValueError(f"chunk_size must be an integer of at least 1, got {chunk_size}")
             order = check_random_state(random_state).permutation(self.losses.size)
             self._chunks = np.array_split(order, max(1, round(self.losses.size / chunk_size)))
 
@@ -79,14 +81,15 @@ class SELE:
         return scores
 
     def _chunked(self, scores: FloatArray, chunks: list[NDArray[np.intp]]) -> tuple[float, FloatArray]:
-        value, gradient = 0.0, np.empty_like(scores)
+        value, gradient = 0.0, np.zeros_like(scores)
         for chunk in chunks:
             weights = self.weights[chunk]
-            mass = weights.sum()
-            weights = weights / mass if mass > 0 else weights
-            chunk_value, gradient[chunk] = _pairs_directly(scores[chunk], self.losses[chunk], weights)
-            value += chunk_value
-        return value / len(chunks), gradient / len(chunks)
+            mass = float(weights.sum())
+            if mass > 0:
+                chunk_value, slope = _pairs_directly(scores[chunk], self.losses[chunk], weights / mass)
+                value += mass * chunk_value
+                gradient[chunk] = mass * slope
+        return value, gradient
 
 
 def _pairs_directly(scores: FloatArray, losses: FloatArray, weights: FloatArray) -> tuple[float, FloatArray]:

@@ -17,6 +17,8 @@ _DECREASE, _FLATTEN = 1e-4, 0.9
 _MAX_TRIALS = 12
 # fractions of the way to the minimiser of the model tried after a failed line search
 _MODEL_STEPS = (1.0, 0.3, 0.1)
+# a bound may exceed a value by this share before a subgradient counts as wrong
+_WRONG = 1e-6
 # temperature at which risks that can be relaxed start; hinges have a margin of one
 _FIRST_TAU = 0.1
 # the bound lags when the gap has not halved over this many iterations
@@ -77,38 +79,51 @@ class Point(NamedTuple):
 
 
 class Problem(NamedTuple):
-    """An objective and what is known of it at every C.
-
-    ``rounding`` is the share of the numbers a cut is computed from by which it may exceed R before it counts
-    as wrong.
-    """
+    """An objective and what is known of it at every C."""
 
     objective: Objective
     metric: QuasiNewton
-    rounding: float = 1e-6
+    precision: float = float(np.finfo(float).eps)  # unit of rounding of its products
 
 
 class Run:
     """State of one minimisation."""
 
-    def __init__(self, problem: Problem, C: float, tol: float, start: FloatArray | Point, bundle: Bundle):
-        self.objective, self._metric, self._rounding = problem
+    def __init__(
+        self,
+        problem: Problem,
+        C: float,
+        tol: float,
+        start: FloatArray | Point,
+        bundle: Bundle,
+        scale: float | None = None,
+    ):
+        self.objective, self._metric, self._precision = problem
         self.C, self.tol, self.bundle = C, tol, bundle
         self.n_evaluations = 0
         self.history: list[Progress] = []
         self.dual = -np.inf
         self.gap = np.inf
-        self.converged = False
         self._probe_step = 0.1
         self._tau = _FIRST_TAU if hasattr(self.objective.risk, "relaxed") else 0.0
-        if not isinstance(start, Point):
-            self.best = self._make_point(start, self.evaluate(self.objective.scores(start)))
-        elif start.risk.tau == self._tau:  # the end of a run at another C, its cut in the bundle
+        if isinstance(start, Point) and start.risk.tau == self._tau:
+            # the end of a run at another C, its cut in the bundle
             self.best = start._replace(fun=self._fun(start.risk.value, start.w))
-        else:
+        elif isinstance(start, Point):
             self.best = self._make_point(start.w, self.evaluate(start.risk.scores))
-        # where F falls to zero no relative gap is ever reached: differences this small count as none
-        self._negligible = max(1e-12 * abs(self.best.fun), 1e-290)
+        else:
+            self.best = self._make_point(start, self.evaluate(self.objective.scores(start)))
+        self.scale = self._find_scale() if scale is None else scale
+
+    def _find_scale(self) -> float:
+        """|R(0)|: the unit in which values are negligible. Zero is also where a poor start is left for."""
+        if not self.best.w.any():
+            return abs(self.best.risk.value)
+        zero = np.zeros_like(self.best.w)
+        point = self._make_point(zero, self.evaluate(self.objective.scores(zero)))
+        if point.fun < self.best.fun:
+            self.best = point
+        return abs(point.risk.value)
 
     def until(
         self, max_iter: int, callback: Callable[[Progress], Any] | None, time_limit: float | None
@@ -123,14 +138,13 @@ class Run:
                 time.perf_counter() - begin,
             )  # fmt: skip
             self.history.append(entry)
-            if self.gap <= self.tol:
-                self.converged = True
-                return f"gap {self.gap:.2g} ≤ tol {self.tol:.2g}"
             if callback is not None:
                 try:
                     callback(entry)
                 except StopIteration:
                     return "stopped by the callback"
+            if self.gap <= self.tol:
+                return f"gap {self.gap:.2g} ≤ tol {self.tol:.2g}"
             if time_limit is not None and entry.seconds >= time_limit:
                 return f"time limit of {time_limit:g} s reached"
             if iteration < max_iter:
@@ -155,8 +169,8 @@ class Run:
     def _tighten(self) -> None:
         """Relax less once the relaxation is what keeps the gap open."""
         error = self.best.risk.value - self.best.risk.cut
-        scale = max(abs(self.best.fun), np.finfo(float).tiny)
-        if error > 0.4 * self.tol * scale and 0.5 * self.gap * scale < error:
+        scale = max(abs(self.best.fun), self._negligible())
+        if error > 0.4 * self.tol * scale and error > min(0.5 * self.gap, 0.5) * scale:
             self._tau *= 0.5
             self.best = self._make_point(self.best.w, self.evaluate(self.best.risk.scores))
 
@@ -168,17 +182,22 @@ class Run:
             self.dual = max(self.dual, bound)
         else:
             radius = max(1.0, float(np.linalg.norm(self.best.w)))
-            rho = max(self.tol * abs(fun), self._negligible) / radius**2
+            rho = max(self.tol * abs(fun), self._negligible()) / radius**2
             bound, target = self.bundle.bound(rho, self.best.w)
             self.dual = bound - 0.5 * rho * radius**2
-        if self.dual - fun > self._rounding * max(abs(fun), abs(self.dual)):
+        if self.dual - fun > _WRONG * max(abs(fun), abs(self.dual)) + self._negligible():
             raise SubgradientError(
                 f"the lower bound {self.dual:.6g} exceeds the value {fun:.6g} after {self.n_evaluations} "
                 "evaluations: a subgradient is wrong, or the risk is not convex"
             )
         difference = max(fun - self.dual, 0.0)
-        self.gap = 0.0 if difference <= self._negligible else difference / max(abs(fun), np.finfo(float).tiny)
+        # where F falls to zero no relative gap is ever reached: such differences count as none
+        nothing = abs(fun) <= self._negligible() and difference <= self._negligible()
+        self.gap = 0.0 if nothing else difference / max(abs(fun), 1e-290)
         return target
+
+    def _negligible(self) -> float:
+        return max(1e-12 * self.scale, 1e-290)
 
     def _quasi_newton_step(self) -> bool:
         """Line search in a quasi-Newton direction; True when it lowered F."""
@@ -199,7 +218,13 @@ class Run:
                 low = step
             else:
                 break
-            step = 2.0 * step if high == np.inf else 0.5 * (low + high)
+            if high == np.inf:
+                step = 2.0 * step
+            elif low > 0:
+                step = 0.5 * (low + high)
+            else:  # the minimum of the parabola through both ends, which may lie orders of magnitude nearer
+                parabola = -0.5 * slope * high**2 / (trial.fun - point.fun - slope * high)
+                step = min(max(parabola, 1e-4 * high), 0.5 * high)
         landed = self._land(trial)
         bend = _dot(landed.risk.gradient - point.risk.gradient, ray.along)
         length = trial.step * max(_dot(ray.along, ray.along), np.finfo(float).tiny)
@@ -217,7 +242,7 @@ class Run:
         """Add one cut towards the minimiser of the model, at a distance that keeps F within about tol."""
         point = self.best
         probed = self._land(_Ray(self, point, target - point.w).at(self._probe_step))
-        excess = (probed.fun - point.fun) / max(abs(point.fun), np.finfo(float).tiny)
+        excess = (probed.fun - point.fun) / max(abs(point.fun), self._negligible())
         if excess > 2.0 * self.tol:
             self._probe_step *= 0.5
         elif excess < 0.5 * self.tol:
@@ -226,6 +251,11 @@ class Run:
     def evaluate(self, scores: FloatArray) -> Evaluation:
         """The risk at some scores, counted and checked."""
         self.n_evaluations += 1
+        if not np.isfinite(scores).all():
+            raise NonFiniteRiskError(
+                f"the scores are not finite at evaluation {self.n_evaluations} "
+                f"(iteration {len(self.history)})"
+            )
         if self._tau > 0:
             value, gradient, cut = self.objective.risk.relaxed(scores, self._tau)  # type: ignore[attr-defined]
         else:
@@ -245,7 +275,7 @@ class Run:
     def _make_point(self, w: FloatArray, risk: Evaluation) -> Point:
         """Add the cut at ``w``."""
         subgradient = self.objective.pull_back(risk.gradient)
-        self.bundle.add(risk.cut, subgradient, w)
+        self.bundle.add(risk.cut, subgradient, w, self._precision)
         return Point(w, risk, subgradient, self._fun(risk.value, w))
 
     def _land(self, trial: _Trial) -> Point:
@@ -253,7 +283,9 @@ class Run:
         point = self._make_point(trial.w, trial.risk)
         change = float(point.subgradient @ (self.best.w - point.w))
         excess = point.risk.cut + change - self.best.risk.value
-        if excess > self._rounding * (abs(point.risk.cut) + abs(change) + abs(self.best.risk.value)):
+        size = abs(point.risk.cut) + abs(change) + abs(self.best.risk.value)
+        terms = float(np.abs(point.subgradient) @ (np.abs(self.best.w) + np.abs(point.w)))
+        if excess > _WRONG * size + 1e3 * self._precision * terms + self._negligible():
             raise SubgradientError(
                 f"at evaluation {self.n_evaluations} the cut exceeds the risk at the best point by "
                 f"{excess:.3g}: the subgradient is wrong, or the risk is not convex"

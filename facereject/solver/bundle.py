@@ -56,7 +56,8 @@ def bundle_minimize(
         Relative gap at which to stop.
     max_iter : int
     x0 : array of shape (n_weights,), optional
-        Start; zeros by default. Needed for a plain function, as it tells the number of weights.
+        Start; zeros by default. Needed for a plain function, as it tells the number of weights. Zero is
+        evaluated too: R(0) is the unit in which a value counts as negligible.
     bundle : Bundle, optional
         Cuts of the same R from an earlier run, for instance at another C; extended in place.
     callback : callable(Progress), optional
@@ -67,20 +68,23 @@ def bundle_minimize(
     Returns
     -------
     result : OptimizeResult
-        ``x``, ``fun`` (best C/2‖w‖² + R), ``dual`` (lower bound), ``gap`` (relative), ``nit``, ``nfev``,
-        ``success``, ``message``, ``history`` (a list of ``Progress``), ``bundle``.
+        ``x``, ``fun`` (best C/2‖w‖² + R), ``dual`` (lower bound), ``gap`` (their difference relative to
+        ``fun``; 0 if both are below 1e-12 R(0)), ``nit``, ``nfev``, ``success``, ``message``, ``history`` (a
+        list of ``Progress``), ``bundle``.
 
     Warns
     -----
     ConvergenceWarning
-        When ``max_iter`` or ``time_limit`` ends the run; ``success`` is then False.
+        When ``max_iter``, ``time_limit`` or the callback ends the run before the gap is closed; ``success``
+        is then False. Features of very large scale make that likely: standardise them.
 
     Raises
     ------
     NonFiniteRiskError
         The risk or a subgradient is NaN or infinite; the message names the iterate.
     SubgradientError
-        A lower bound lies above a value of R: wrong subgradient, or R not convex.
+        A lower bound lies above a value of R: wrong subgradient, or R not convex. Small errors of a
+        subgradient can go unnoticed, and the bound is then as wrong as they are.
 
     Notes
     -----
@@ -137,9 +141,12 @@ def bundle_path(
     problem = _prepare(objective, x0)
     start: FloatArray | Point = _start(problem, x0)
     results: dict[int, OptimizeResult] = {}
+    scale = None
     for i in sorted(range(len(values)), key=lambda i: -values[i]):
-        results[i], start = _minimize(problem, values[i], tol, max_iter, start, bundle, callback, time_limit)
-        bundle = results[i].bundle
+        results[i], run = _minimize(
+            problem, values[i], tol, max_iter, start, bundle, callback, time_limit, scale
+        )
+        start, bundle, scale = run.best, run.bundle, run.scale
     return [results[i] for i in range(len(values))]
 
 
@@ -151,8 +158,8 @@ class _Plain:
         self.n_weights = n_weights
 
     def risk(self, scores: FloatArray) -> tuple[float, FloatArray]:
-        value, subgradient = self._function(scores)
-        # a copy: the function may use one array for all its answers
+        # copies: the function may change its argument, or use one array for all its answers
+        value, subgradient = self._function(scores.copy())
         subgradient = np.array(subgradient, dtype=np.float64)
         if subgradient.shape != scores.shape:
             raise ValueError(f"the subgradient must have shape {scores.shape}, got {subgradient.shape}")
@@ -169,9 +176,8 @@ def _prepare(objective: Any, x0: Any) -> Problem:
     if all(hasattr(objective, name) for name in ("risk", "scores", "pull_back", "n_weights")):
         if not isinstance(objective, LinearObjective):
             return Problem(objective, QuasiNewton())
-        # products with float32 features are off by a few hundred times their unit of rounding
-        rounding = max(1e-6, 1e3 * float(np.finfo(objective.X.dtype).eps))
-        return Problem(objective, QuasiNewton(gram_preconditioner(objective)), rounding)
+        precision = float(np.finfo(objective.X.dtype).eps)
+        return Problem(objective, QuasiNewton(gram_preconditioner(objective)), precision)
     if not callable(objective):
         raise TypeError(
             f"objective must be callable: w -> (value, subgradient); got {type(objective).__name__}"
@@ -198,20 +204,24 @@ def _minimize(
     bundle: Bundle | None,
     callback: Callable[[Progress], Any] | None,
     time_limit: float | None,
-) -> tuple[OptimizeResult, Point]:
+    scale: float | None = None,
+) -> tuple[OptimizeResult, Run]:
     if not (np.isfinite(C) and C >= 0):
         raise ValueError(f"C must be finite and not negative, got {C}")
     if not tol > 0:
         raise ValueError(f"tol must be positive, got {tol}")
+    if max_iter < 0:
+        raise ValueError(f"max_iter must not be negative, got {max_iter}")
     n_weights = problem.objective.n_weights
     if bundle is None:
         bundle = Bundle(n_weights)
     elif bundle.n_weights != n_weights:
         raise ValueError(f"bundle was built for {bundle.n_weights} weights, the objective has {n_weights}")
-    run = Run(problem, float(C), tol, start, bundle)
+    run = Run(problem, float(C), tol, start, bundle, scale)
     message = run.until(max_iter, callback, time_limit)
     run.finish()
-    if not run.converged:
+    converged = bool(run.gap <= tol)
+    if not converged:
         warnings.warn(f"bundle_minimize: {message} (gap {run.gap:.2g})", ConvergenceWarning, stacklevel=3)
     result = OptimizeResult(
         x=run.best.w,
@@ -220,9 +230,9 @@ def _minimize(
         gap=run.gap,
         nit=len(run.history) - 1,
         nfev=run.n_evaluations,
-        success=run.converged,
+        success=converged,
         message=message,
         history=run.history,
         bundle=bundle,
     )
-    return result, run.best
+    return result, run

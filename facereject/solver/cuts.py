@@ -33,11 +33,18 @@ class Bundle:
     def __repr__(self) -> str:
         return f"Bundle(n_cuts={self.n_cuts}, n_weights={self.n_weights}, max_cuts={self.max_cuts})"
 
-    def add(self, value: float, subgradient: FloatArray, w: FloatArray) -> None:
-        """Add the cut that touches the risk at ``w``."""
+    def add(
+        self, value: float, subgradient: FloatArray, w: FloatArray, precision: float = np.finfo(float).eps
+    ) -> None:
+        """Add the cut that touches the risk at ``w``, lowered by what rounding may have added to it.
+
+        ``precision`` is the unit of rounding of the arithmetic behind value and subgradient. Far from the
+        origin the offset is a small difference of large numbers, and a bound must not profit from its error.
+        """
         if self.n_cuts == self.max_cuts:
             self._thin()
-        self._append(subgradient, value - float(subgradient @ w))
+        rounding = 4.0 * precision * (abs(value) + float(np.abs(subgradient) @ np.abs(w)))
+        self._append(subgradient, value - float(subgradient @ w) - rounding)
 
     def bound(self, rho: float, centre: FloatArray | None = None) -> tuple[float, FloatArray]:
         """Minimise ρ/2 ‖w − centre‖² + max_t(⟨a_t, w⟩ + b_t); centre 0 by default.
@@ -59,8 +66,10 @@ class Bundle:
         offsets = self._offsets[:k] if centre is None else self._offsets[:k] + slopes @ centre
         alpha = solve_simplex_qp(gram, rho * offsets, self._alpha[:k])
         self._alpha[:k] = alpha
-        value = float(alpha @ offsets - alpha @ gram @ alpha / (2.0 * rho))
-        w = (alpha @ slopes) / -rho
+        # not through the Gram matrix: where the slopes cancel, αᵀGα would be all rounding
+        slope = alpha @ slopes
+        value = float(alpha @ offsets - slope @ slope / (2.0 * rho))
+        w = slope / -rho
         return value, w if centre is None else w + centre
 
     def _append(self, slope: FloatArray, offset: float) -> None:

@@ -47,6 +47,7 @@ def solve_simplex_qp(
     else:
         alpha = alpha.copy()
     active = alpha > 0
+    previous = np.inf
     for _ in range(max_iter):
         support = np.flatnonzero(active)
         heaviest = int(alpha[support].argmax())
@@ -68,8 +69,11 @@ def solve_simplex_qp(
         slope = pull - q - (quadratic - linear)  # how fast the objective changes towards each vertex
         slope[support] = 0.0
         entering = int(slope.argmin())
-        if slope[entering] >= -(tol * (quadratic + abs(linear)) + rounding):
+        value, size = 0.5 * quadratic - linear, quadratic + abs(linear)
+        # a value that no longer falls means that rounding decides who enters: the set would only cycle
+        if slope[entering] >= -(tol * size + rounding) or value >= previous - np.finfo(float).eps * size:
             break
+        previous = value
         active[entering] = True
     alpha = np.maximum(alpha, 0.0)
     return alpha / alpha.sum()

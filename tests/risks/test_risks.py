@@ -121,8 +121,10 @@ def test_labels_are_checked(risk):
         risk([0, 1, 3], 3)
     with pytest.raises(ValueError, match="labels must be integers"):
         risk([0.5, 1, 2], 3)
-    with pytest.raises(ValueError, match="n_classes must be at least 2"):
+    with pytest.raises(ValueError, match="n_classes must be an integer of at least 2"):
         risk([0, 0], 1)
+    with pytest.raises(ValueError, match="labels must be integers"):
+        risk(["a", "b"], 2)
     with pytest.raises(ValueError, match="labels must be a non-empty"):
         risk([], 3)
 
@@ -234,12 +236,30 @@ def test_curvature_is_the_diagonal_of_the_hessian_and_the_pairs_of_a_point_with_
         assert curvature[k] == pytest.approx(numerical, rel=1e-6, abs=1e-12)
 
 
+def test_cross_entropy_keeps_the_digits_of_tiny_losses():
+    value, gradient = CrossEntropy([0], 2)(np.array([[50.0, 0.0]]))
+    assert value == pytest.approx(np.exp(-50.0), rel=1e-12)
+    np.testing.assert_allclose(gradient, [[-np.exp(-50.0), np.exp(-50.0)]], rtol=1e-12)
+
+
+def test_huge_weights_do_not_overflow():
+    assert SquaredError([1.0, 3.0], [1e308, 1e308])(np.zeros(2))[0] == pytest.approx(5.0)
+
+
+def test_later_changes_of_the_losses_do_not_reach_the_risk():
+    losses = np.ones(3)
+    risk = SELE(losses)
+    before = risk(np.zeros(3))[0]
+    losses[:] = 100.0
+    assert risk(np.zeros(3))[0] == before
+
+
 def test_sele_errors_name_the_argument():
     with pytest.raises(ValueError, match="losses must not be negative"):
         SELE([1.0, -1.0])
     with pytest.raises(ValueError, match="losses must be finite"):
         SELE([1.0, np.nan])
-    with pytest.raises(ValueError, match="chunk_size must be at least 1"):
+    with pytest.raises(ValueError, match="chunk_size must be an integer of at least 1"):
         SELE([1.0, 2.0], chunk_size=0)
     with pytest.raises(ValueError, match="scores must be finite"):
         SELE([1.0, 2.0])([0.0, np.inf])
