@@ -197,7 +197,7 @@ class Run:
         return target
 
     def _negligible(self) -> float:
-        return max(1e-12 * self.scale, 1e-290)
+        return max(1e-9 * self.scale, 1e-290)
 
     def _quasi_newton_step(self) -> bool:
         """Line search in a quasi-Newton direction; True when it lowered F."""

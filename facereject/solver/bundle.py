@@ -69,7 +69,7 @@ def bundle_minimize(
     -------
     result : OptimizeResult
         ``x``, ``fun`` (best C/2‖w‖² + R), ``dual`` (lower bound), ``gap`` (their difference relative to
-        ``fun``; 0 if both are below 1e-12 R(0)), ``nit``, ``nfev``, ``success``, ``message``, ``history`` (a
+        ``fun``; 0 if both are below 1e-9 R(0)), ``nit``, ``nfev``, ``success``, ``message``, ``history`` (a
         list of ``Progress``), ``bundle``.
 
     Warns

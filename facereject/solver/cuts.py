@@ -65,6 +65,12 @@ class Bundle:
         slopes, gram = self._slopes[:k], self._gram[:k, :k]
         offsets = self._offsets[:k] if centre is None else self._offsets[:k] + slopes @ centre
         alpha = solve_simplex_qp(gram, rho * offsets, self._alpha[:k])
+        # one flat cut among steep ones can be beyond the solver's accuracy, and be the best bound by itself
+        alone = offsets - gram.diagonal() / (2.0 * rho)
+        best = int(alone.argmax())
+        if alone[best] > alpha @ offsets - alpha @ gram @ alpha / (2.0 * rho):
+            alpha = np.zeros(k)
+            alpha[best] = 1.0
         self._alpha[:k] = alpha
         # not through the Gram matrix: where the slopes cancel, αᵀGα would be all rounding
         slope = alpha @ slopes

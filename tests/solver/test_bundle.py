@@ -243,7 +243,7 @@ def test_a_risk_that_can_be_brought_to_zero_is(make, seed, path):
     objective = LinearObjective(features, make(features @ rng.normal(size=10)))
     result = bundle_path(objective, path)[-1]
     assert result.success
-    assert result.fun <= 1e-11 * objective(np.zeros(objective.n_weights))[0]
+    assert result.fun <= 1e-8 * objective(np.zeros(objective.n_weights))[0]
 
 
 @pytest.mark.parametrize("distance", [1e2, 1e6, 1e14])
