@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 import doctest
-import warnings
 
-import clarabel
 import numpy as np
 import pytest
-import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from linear_problems import EVERY, HINGES, LOSSES, SMOOTH, N, X, hinge_optimum
 from scipy.optimize import minimize
 from sklearn.exceptions import ConvergenceWarning
 
 import facereject.solver.bundle
-from facereject.risks import SELE, BinaryHinge, CrossEntropy, MulticlassHinge, OrdinalHinge, SquaredError
+from facereject.risks import SELE
 from facereject.solver import (
     Bundle,
     LinearObjective,
@@ -24,74 +22,6 @@ from facereject.solver import (
     bundle_minimize,
     bundle_path,
 )
-
-N, D, K = 60, 4, 3
-_rng = np.random.default_rng(0)
-X = _rng.normal(size=(N, D)) @ _rng.normal(size=(D, D))
-LABELS = np.argmax(X[:, :K] + _rng.normal(size=(N, K)), axis=1)
-BINARY = (X[:, 0] + _rng.normal(size=N) > 0).astype(int)
-LOSSES = np.abs(X[:, 0] + _rng.normal(size=N))
-
-SMOOTH = {
-    "sele": LinearObjective(X, SELE(LOSSES)),
-    "sele in blocks": LinearObjective(X, SELE(LOSSES), blocks=LABELS),
-    "cross-entropy": LinearObjective(X, CrossEntropy(LABELS, K)),
-    "squared error": LinearObjective(X, SquaredError(LOSSES)),
-    "sparse": LinearObjective(sp.csr_array(X), SELE(LOSSES)),
-}
-HINGES = {
-    "binary hinge": LinearObjective(X, BinaryHinge(BINARY)),
-    "multi-class hinge": LinearObjective(X, MulticlassHinge(LABELS, K)),
-    "ordinal hinge": LinearObjective(X, OrdinalHinge(LABELS, K)),
-}
-EVERY = SMOOTH | HINGES
-
-
-def hinge_optimum(name, C):
-    """The same problem as an explicit QP with one slack per term of the risk, solved by an interior point."""
-    objective = HINGES[name]
-    n_weights = objective.n_weights
-    rows, margins, slack_of_row, weight_of_slack = [], [], [], []
-
-    def score_row(i, k):
-        """Score k of example i as a linear function of the weights."""
-        gradient = np.zeros(objective.risk.score_shape)
-        gradient[(i, k) if gradient.ndim == 2 else i] = 1.0
-        return objective.pull_back(gradient)
-
-    for i in range(N):
-        if name == "multi-class hinge":
-            weight_of_slack.append(1 / N)
-            for k in range(K):
-                if k != LABELS[i]:
-                    rows.append(score_row(i, k) - score_row(i, LABELS[i]))
-                    margins.append(1.0)
-                    slack_of_row.append(len(weight_of_slack) - 1)
-            continue
-        for k in range(K - 1 if name == "ordinal hinge" else 1):
-            positive = k < LABELS[i] if name == "ordinal hinge" else BINARY[i] == 1
-            rows.append(score_row(i, k) * (-1 if positive else 1))
-            margins.append(1.0)
-            weight_of_slack.append(1 / N)
-            slack_of_row.append(len(weight_of_slack) - 1)
-    n_slacks = len(weight_of_slack)
-    # minimise C/2 ‖w‖² + Σ weight ξ  subject to  row·w + margin ≤ ξ,  ξ ≥ 0
-    quadratic = sp.diags(np.r_[np.full(n_weights, C), np.zeros(n_slacks)]).tocsc()
-    linear = np.r_[np.zeros(n_weights), weight_of_slack]
-    picks = sp.csc_matrix(
-        (-np.ones(len(rows)), (range(len(rows)), slack_of_row)), shape=(len(rows), n_slacks)
-    )
-    A = sp.vstack(
-        [
-            sp.hstack([sp.csc_matrix(np.array(rows)), picks]),
-            sp.hstack([sp.csc_matrix((n_slacks, n_weights)), -sp.eye(n_slacks)]),
-        ]
-    ).tocsc()
-    b = np.r_[-np.array(margins), np.zeros(n_slacks)]
-    settings = clarabel.DefaultSettings()
-    settings.verbose = False
-    solver = clarabel.DefaultSolver(quadratic, linear, A, b, [clarabel.NonnegativeConeT(b.size)], settings)
-    return solver.solve().obj_val
 
 
 @pytest.mark.parametrize("name", SMOOTH)
@@ -210,86 +140,6 @@ def test_squared_error_without_regularisation_is_least_squares():
     assert result.fun == pytest.approx(expected, rel=1e-6)
 
 
-@pytest.mark.parametrize(("C", "start"), [(0.0, 0.0), (0.3, 0.0), (0.3, 2.0)])
-def test_zero_risk_gives_zero_weights(C, start):
-    result = bundle_minimize(LinearObjective(X, SELE(np.zeros(N))), C, x0=np.full(D + 1, start))
-    assert result.success
-    np.testing.assert_allclose(result.x, 0.0, atol=1e-5)
-    assert result.fun == pytest.approx(0.0, abs=1e-9)
-
-
-def test_separable_hinge_without_regularisation_reaches_zero():
-    result = bundle_minimize(LinearObjective(X, BinaryHinge(X[:, 0] > 0)), 0.0)
-    assert result.success
-    assert result.fun == pytest.approx(0.0, abs=1e-12)
-
-
-@pytest.mark.parametrize("path", [[0.0], [1e-3, 1e-5, 0.0]], ids=["alone", "path"])
-@pytest.mark.parametrize("seed", range(5))
-@pytest.mark.parametrize(
-    "make",
-    [
-        lambda s: CrossEntropy(s > 0, 2),
-        lambda s: BinaryHinge(s > 0),
-        lambda s: MulticlassHinge((s > -0.5) * 1 + (s > 0.5), 3),
-        lambda s: OrdinalHinge((s > 0) * 1, 2),
-        lambda s: SquaredError(s),
-    ],
-    ids=["cross-entropy", "binary hinge", "multi-class hinge", "ordinal hinge", "squared error"],
-)
-def test_a_risk_that_can_be_brought_to_zero_is(make, seed, path):
-    rng = np.random.default_rng(seed)
-    features = rng.normal(size=(40, 10))
-    objective = LinearObjective(features, make(features @ rng.normal(size=10)))
-    result = bundle_path(objective, path)[-1]
-    assert result.success
-    assert result.fun <= 1e-8 * objective(np.zeros(objective.n_weights))[0]
-
-
-@pytest.mark.parametrize("distance", [1e2, 1e6, 1e14])
-def test_a_far_start_is_no_excuse(distance):
-    target = np.array([1.0, -2.0, 0.5])
-
-    def risk(w):
-        return float(np.abs(w - target).mean()), np.sign(w - target) / 3
-
-    result = bundle_minimize(risk, 1e-3, x0=np.full(3, distance))
-    assert result.success
-    assert result.dual <= 0.5e-3 * target @ target <= result.fun <= 1.011 * 0.5e-3 * target @ target
-
-
-@settings(max_examples=60, deadline=None)
-@given(seed=st.integers(0, 10**6), log_C=st.floats(-12, 3))
-def test_the_bound_holds_in_floating_point(seed, log_C):
-    """Slopes over eight decades and tiny C: the bound may be loose there, never above a known value."""
-    rng = np.random.default_rng(seed)
-    slopes, target = 10.0 ** rng.uniform(-4, 4, 5), rng.normal(size=5)
-
-    def risk(w):
-        return float(slopes @ np.abs(w - target)), slopes * np.sign(w - target)
-
-    C = 10.0**log_C
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)
-        result = bundle_minimize(risk, C, x0=rng.normal(size=5), max_iter=40)
-    assert result.dual <= 0.5 * C * target @ target * (1 + 1e-9)
-    assert result.dual <= result.fun
-
-
-@pytest.mark.parametrize("scale", [1e-3, 1e4])
-@pytest.mark.parametrize("name", ["sele", "squared error", "binary hinge"])
-def test_features_of_any_scale_reach_the_minimum(name, scale):
-    objective = LinearObjective(scale * X, EVERY[name].risk)
-    result = bundle_minimize(objective, 1e-2 * scale**2, tol=0.05)
-    assert result.success
-
-
-def test_negative_risks_converge_too():
-    result = bundle_minimize(lambda w: (float(w @ w) - 7.0, 2 * w), 0.1, x0=np.ones(3), tol=1e-6)
-    assert result.success
-    assert result.fun == pytest.approx(-7.0, abs=1e-4)
-
-
 def test_max_iter_and_time_limit_warn_and_report():
     for options, reason in (({"max_iter": 2}, "max_iter = 2"), ({"time_limit": 0.0}, "time limit")):
         with pytest.warns(ConvergenceWarning, match=reason):
@@ -383,17 +233,6 @@ def test_arguments_are_checked():
         bundle_minimize(3.0, 1.0, x0=np.zeros(1))
     with pytest.raises(ValueError, match="max_cuts must be at least 4"):
         Bundle(3, max_cuts=2)
-
-
-@pytest.mark.parametrize("tol", [1e-2, 1e-4])
-def test_float32_features_reach_the_same_minimum(tol):
-    rng = np.random.default_rng(8)
-    features = rng.normal(size=(2000, 40)) * rng.exponential(5.0, size=40) + 10
-    risk = BinaryHinge(features[:, 0] + 5 * rng.normal(size=2000) > 10)
-    single, double = (LinearObjective(features.astype(kind), risk) for kind in (np.float32, np.float64))
-    assert bundle_minimize(single, 1e-3, tol=tol).fun == pytest.approx(
-        bundle_minimize(double, 1e-3, tol=tol).fun, rel=tol + 1e-4
-    )
 
 
 def test_the_example_in_the_docstring():
