@@ -21,8 +21,8 @@ _MODEL_STEPS = (1.0, 0.3, 0.1)
 _WRONG = 1e-6
 # temperature at which risks that can be relaxed start; hinges have a margin of one
 _FIRST_TAU = 0.1
-# the bound lags when the gap has not halved over this many iterations
-_PATIENCE = 5
+# the bound lags when the gap has fallen by less than a quarter over this many iterations
+_PATIENCE, _LAG = 5, 0.75
 
 
 class NonFiniteRiskError(ArithmeticError):
@@ -151,7 +151,7 @@ class Run:
                 self._tighten()
                 # after a step without progress the same direction would fail again
                 stuck = not ((not stuck and self._quasi_newton_step()) or self._model_step(target))
-                if iteration >= _PATIENCE and self.gap > 0.5 * self.history[-_PATIENCE - 1].gap:
+                if iteration >= _PATIENCE and self.gap > _LAG * self.history[-_PATIENCE - 1].gap:
                     self._probe(target)
         return f"max_iter = {max_iter} reached"
 
