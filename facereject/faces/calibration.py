@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -86,6 +85,4 @@ class Calibration:
             risk = float(self.losses[accepted].mean()) if accepted.any() else float("nan")
             return Selector(float(target.value), 1.0, float(accepted.mean()), risk)
         model: RejectionModel = _MODELS[target.kind](target.value)
-        selector = model.fit(self.uncertainty, self.losses)
-        whole = selector.threshold_ >= self.uncertainty.max() and selector.acceptance_ == 1
-        return replace(selector, threshold_=math.inf) if whole else selector
+        return model.fit(self.uncertainty, self.losses)

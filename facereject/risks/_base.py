@@ -41,6 +41,31 @@ class Risk(Protocol):
         ...
 
 
+class ClassRisk:
+    """Base of the risks of one score per class.
+
+    Parameters
+    ----------
+    labels : array-like of int, shape (n,)
+        Class of each example, 0 … n_classes − 1.
+    n_classes : int
+    sample_weight : array-like of shape (n,), optional
+    """
+
+    shares_weights = False
+
+    def __init__(self, labels: Any, n_classes: int, sample_weight: Any = None):
+        self.labels = check_labels(labels, n_classes)
+        self.weights = check_weights(sample_weight, self.labels.size)
+        self.score_shape: tuple[int, ...] = (self.labels.size, n_classes)
+        self._rows = np.arange(self.labels.size)
+
+    def _lead(self, scores: FloatArray) -> FloatArray:
+        """How far each class is ahead of the label: s_y − s_{yᵢ}."""
+        scores = check_scores(scores, self.score_shape)
+        return scores - scores[self._rows, self.labels][:, None]
+
+
 def check_scores(scores: Any, shape: tuple[int, ...]) -> FloatArray:
     """Scores as float64 of the expected shape."""
     array = np.asarray(scores, dtype=np.float64)

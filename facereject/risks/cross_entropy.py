@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from facereject._validation import FloatArray
-from facereject.risks._base import check_labels, check_scores, check_weights
+from facereject.risks._base import ClassRisk
 
 
-class CrossEntropy:
+class CrossEntropy(ClassRisk):
     """Mean of log Σ_y exp(s_y) − s_{yᵢ}: the negative log-likelihood of the labels.
 
     Parameters
@@ -21,19 +19,10 @@ class CrossEntropy:
     sample_weight : array-like of shape (n,), optional
     """
 
-    shares_weights = False
-
-    def __init__(self, labels: Any, n_classes: int, sample_weight: Any = None):
-        self.labels = check_labels(labels, n_classes)
-        self.weights = check_weights(sample_weight, self.labels.size)
-        self.score_shape: tuple[int, ...] = (self.labels.size, n_classes)
-        self._rows = np.arange(self.labels.size)
-
     def __call__(self, scores: FloatArray) -> tuple[float, FloatArray]:
-        scores = check_scores(scores, self.score_shape)
-        ahead = scores - scores[self._rows, self.labels][:, None]
-        top = ahead.max(axis=1)  # ≥ 0, as the label itself is 0 ahead
-        gradient = np.exp(ahead - top[:, None])
+        lead = self._lead(scores)
+        top = lead.max(axis=1)  # ≥ 0, as the label itself is 0 ahead
+        gradient = np.exp(lead - top[:, None])
         gradient[self._rows, self.labels] = 0.0
         others, own = gradient.sum(axis=1), np.exp(-top)
         # log1p and the sum of the others keep their digits where the label has almost all probability

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from facereject._validation import FloatArray, check_vector
-from facereject.risks._base import check_labels, check_scores, check_weights
+from facereject.risks._base import ClassRisk, check_scores, check_weights
 
 
 class BinaryHinge:
@@ -37,7 +37,7 @@ class BinaryHinge:
         return float(active @ slack), -active * self.signs
 
 
-class MulticlassHinge:
+class MulticlassHinge(ClassRisk):
     """Mean of max over y of [y ≠ yᵢ] + s_y − s_{yᵢ}.
 
     Parameters
@@ -47,14 +47,6 @@ class MulticlassHinge:
     n_classes : int
     sample_weight : array-like of shape (n,), optional
     """
-
-    shares_weights = False
-
-    def __init__(self, labels: Any, n_classes: int, sample_weight: Any = None):
-        self.labels = check_labels(labels, n_classes)
-        self.weights = check_weights(sample_weight, self.labels.size)
-        self.score_shape: tuple[int, ...] = (self.labels.size, n_classes)
-        self._rows = np.arange(self.labels.size)
 
     def __call__(self, scores: FloatArray) -> tuple[float, FloatArray]:
         slack, top = self._slack(scores)
@@ -82,7 +74,6 @@ class MulticlassHinge:
 
     def _slack(self, scores: FloatArray) -> tuple[FloatArray, FloatArray]:
         """[y ≠ yᵢ] + s_y − s_{yᵢ} for every class, and its maximum."""
-        scores = check_scores(scores, self.score_shape)
-        slack = scores + (1.0 - scores[self._rows, self.labels])[:, None]
+        slack = self._lead(scores) + 1.0
         slack[self._rows, self.labels] = 0.0
         return slack, slack.max(axis=1)

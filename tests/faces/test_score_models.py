@@ -32,7 +32,8 @@ def test_one_tree_by_hand():
 
 
 def test_trees_equal_lightgbm(rng):
-    lightgbm = pytest.importorskip("lightgbm")
+    import lightgbm
+
     X = rng.normal(size=(400, 6)).astype(np.float32)
     y = X[:, 0] * X[:, 1] + rng.normal(size=400)
     booster = lightgbm.train(

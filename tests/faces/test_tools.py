@@ -16,7 +16,6 @@ TOOLS = Path(__file__).parents[2] / "tools"
 
 @pytest.fixture
 def tools(monkeypatch):
-    pytest.importorskip("matplotlib")
     monkeypatch.syspath_prepend(str(TOOLS))
 
 

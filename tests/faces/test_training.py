@@ -76,8 +76,6 @@ def test_gap_closed_runs_from_detector_to_oracle():
 
 @pytest.mark.parametrize("score", ["sele", "reg", "boosted"])
 def test_out_of_fold_scores_learn_and_do_not_peek(score):
-    if score == "boosted":
-        pytest.importorskip("lightgbm")
     table = synthetic(100, 6, width=6)
     photos = [f"p{i}" for i in range(100)]
     fit = cross_fit(table, photos, score, 0.01, clip=12.0, folds=2, random_state=0)

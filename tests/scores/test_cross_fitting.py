@@ -85,7 +85,8 @@ def test_margin_of_each_fold_predictor(predictor):
 
 
 def test_regressors_and_frames():
-    pandas = pytest.importorskip("pandas")
+    import pandas
+
     rng = np.random.default_rng(0)
     X = pandas.DataFrame(rng.normal(size=(300, 2)), columns=["a", "b"])
     y = X["a"] + rng.normal(size=300) * np.exp(X["b"])
