@@ -1,0 +1,1 @@
+"""Sources (images, films, cameras), the table, and its sinks."""
