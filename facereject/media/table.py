@@ -84,7 +84,7 @@ class Row:
 
 
 def display_name(path: str | os.PathLike[str]) -> str:
-    r"""The path as valid UTF-8: bytes of a name that are not become ``\xNN``, so that any tool reads the table."""
+    r"""The path as valid UTF-8; bytes that are not become ``\xNN``, so that any tool reads the table."""
     return os.fsencode(path).decode("utf-8", "backslashreplace")
 
 
