@@ -16,7 +16,7 @@ import statistics
 import time
 
 import numpy as np
-from _tables import bin_target, load, split
+from _tables import DATASETS, load, split
 from scipy.optimize import minimize
 from sklearn.preprocessing import StandardScaler
 
@@ -26,7 +26,6 @@ from facereject.risks import SELE
 from facereject.solver import Bundle, LinearObjective, bundle_minimize, bundle_path
 
 GRID = (1, 10, 100, 1000)
-ORDINAL = ("california", "gpu")
 REPEATS = 5
 
 
@@ -34,8 +33,7 @@ def sele_objective(name: str) -> LinearObjective:
     X, y = load(name)
     train1, _, train2, _, _ = split(name, len(y))
     scaler = StandardScaler().fit(X[train1])
-    if name in ORDINAL:
-        y = bin_target(y)
+    if DATASETS[name.upper()].task == "ordinal":
         predicted = (
             OrdinalSVM().fit(scaler.transform(X[train1]), y[train1]).predict(scaler.transform(X[train2]))
         )
