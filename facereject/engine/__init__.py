@@ -1,0 +1,6 @@
+"""Running one task over many items: in this process, in worker processes, on a Dask cluster."""
+
+from .base import Engine, EngineError, Outcome, Task
+from .serial import SerialEngine
+
+__all__ = ["Engine", "EngineError", "Outcome", "SerialEngine", "Task"]
