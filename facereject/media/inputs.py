@@ -1,0 +1,231 @@
+"""Which files a command works on: files, folders, patterns and @lists become a lazy stream of inputs.
+
+What a file is follows from its suffix, in upper or lower case: `IMAGE_SUFFIXES` are images, `VIDEO_SUFFIXES`
+films, and `ANIMATION_SUFFIXES` either, decided by whether the file holds more than one frame. In folders all
+other files are passed over. A file with another suffix that is named explicitly is judged by its content; if
+that tells nothing it counts as an image, so that it gets a row that says that it is unreadable.
+"""
+
+from __future__ import annotations
+
+import glob
+import hashlib
+import os
+import stat
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+from .kinds import MEDIA_SUFFIXES, kind_of_file, suffix_of
+
+
+class InputError(ValueError):
+    """An argument that names no input. The message names the argument and says what to do."""
+
+
+class Input(NamedTuple):
+    """One file to work on.
+
+    Attributes
+    ----------
+    path : str
+        As the operating system takes it; bytes that are no UTF-8 are surrogate escapes (`os.fsdecode`).
+    kind : str
+        "image" or "video".
+    """
+
+    path: str
+    kind: str
+
+
+def expand_inputs(paths: Sequence[str]) -> Iterator[Input]:
+    """The files that ``paths`` stand for, each once, in a stable order.
+
+    Parameters
+    ----------
+    paths : sequence of str
+        Files; folders (all their images and films, files sorted by name before the subfolders, hidden names
+        skipped, links followed); patterns with ``*``, ``?``, ``[…]`` and ``**`` (an existing file of that
+        very name goes first); ``@files.txt``, a list of files and folders, one per line (see `read_list`).
+
+    Returns
+    -------
+    iterator of Input
+        Folders are listed one at a time, while iterating. What cannot be read in a folder or does not exist
+        in a list is handed on like a file, to get a row of its own.
+
+    Raises
+    ------
+    InputError
+        At once, before anything is returned: a path does not exist, may not be read or is neither file nor
+        folder; a folder or a pattern without any image or film; a list without an existing entry.
+    """
+    if not paths:
+        raise InputError("no input given: name files, folders, patterns or @lists")
+    for path in paths:
+        _check(path)
+    return _Expansion().expand(paths)
+
+
+def read_list(path: str) -> Iterator[str]:
+    """The entries of a list of files: one path per line, relative to the current folder.
+
+    Line ends may be those of any system. Empty lines and lines that start with ``#`` are skipped (write
+    ``./#name`` for such a file); everything else, spaces too, belongs to the name. The text is UTF-8; bytes
+    that are not are kept, as file names may hold them.
+    """
+    try:
+        with open(path, "rb") as lines:
+            for number, line in enumerate(lines):
+                if number == 0:
+                    if line.startswith((b"\xff\xfe", b"\xfe\xff")):
+                        raise InputError(f"@{path}: the list is UTF-16 text; save it as UTF-8")
+                    line = line.removeprefix(b"\xef\xbb\xbf")
+                if b"\0" in line:
+                    raise InputError(f"@{path}: the list is not text; write one file name per line")
+                entry = line.rstrip(b"\r\n")
+                if entry.strip() and not entry.startswith(b"#"):
+                    yield os.fsdecode(entry)
+    except OSError as error:
+        raise InputError(f"@{path}: the list cannot be read ({_why(error)})") from None
+
+
+def _check(path: str) -> None:
+    if path.startswith("@"):
+        entries = read_list(path[1:])
+        first = next(entries, None)
+        if first is None:
+            raise InputError(f"{path}: the list is empty; write one file name per line")
+        if not (os.path.lexists(first) or any(map(os.path.lexists, entries))):
+            raise InputError(
+                f"{path}: none of its entries exists, the first is {first!r}; "
+                "they must be relative to the current folder, or absolute"
+            )
+    elif os.path.lexists(path):
+        _check_existing(path)
+    elif glob.has_magic(path):
+        if next(_matches(path), None) is None:
+            raise InputError(f"{path}: no image or film matches this pattern")
+    else:
+        raise InputError(f"{path}: no such file or folder; check the spelling")
+
+
+def _check_existing(path: str) -> None:
+    try:
+        mode = os.stat(path).st_mode
+    except OSError as error:
+        raise InputError(f"{path}: cannot be read ({_why(error)})") from None
+    if stat.S_ISDIR(mode):
+        try:
+            os.scandir(path).close()
+        except OSError as error:
+            raise InputError(f"{path}: the folder cannot be listed ({_why(error)})") from None
+        if next(_Expansion().walk(path), None) is None:
+            raise InputError(f"{path}: the folder holds no images or films (hidden files are not looked at)")
+    elif stat.S_ISCHR(mode):
+        raise InputError(f"{path}: this is a device; for a camera use: facereject webcam --camera {path}")
+    elif not stat.S_ISREG(mode):
+        raise InputError(f"{path}: neither a file nor a folder; save the data to a file first")
+    elif not os.access(path, os.R_OK):
+        raise InputError(f"{path}: the file may not be read (permission denied); change its permissions")
+
+
+class _Expansion:
+    """One pass over the arguments; knows which folders and single files it has already given.
+
+    A folder that was walked has given all its media files, so only files named one by one are remembered,
+    each by a digest of 16 bytes.
+    """
+
+    def __init__(self) -> None:
+        self._walked: set[tuple[int, int]] = set()
+        self._single: set[bytes] = set()
+
+    def expand(self, paths: Sequence[str]) -> Iterator[Input]:
+        for path in paths:
+            if path.startswith("@"):
+                for entry in read_list(path[1:]):
+                    yield from self._path(entry)
+            elif os.path.lexists(path) or not glob.has_magic(path):
+                yield from self._path(path)
+            else:
+                for match in sorted(_matches(path)):
+                    yield from self._path(match)
+
+    def walk(self, folder: str) -> Iterator[Input]:
+        """The media files of a folder and its subfolders; every folder once, however links lead to it."""
+        try:
+            status = os.stat(folder)
+            identity = (status.st_dev, status.st_ino)
+            if identity in self._walked:
+                return
+            files, folders = _list_folder(folder)
+        except OSError:
+            # it gets a row like a file that cannot be read
+            yield Input(folder, "image")
+            return
+        for name in files:
+            path = os.path.join(folder, name)
+            if not self._single or _key(path) not in self._single:
+                yield Input(path, kind_of_file(path))
+        # only now: a file given while this folder is under way is not yet covered by it
+        self._walked.add(identity)
+        del files
+        for name in folders:
+            yield from self.walk(os.path.join(folder, name))
+
+    def _path(self, path: str) -> Iterator[Input]:
+        if os.path.isdir(path):
+            yield from self.walk(path)
+        elif not self._given(path):
+            self._single.add(_key(path))
+            yield Input(path, kind_of_file(path))
+
+    def _given(self, path: str) -> bool:
+        if self._walked and _is_media(os.path.basename(path)):
+            try:
+                status = os.stat(os.path.dirname(path) or os.curdir)
+            except (OSError, ValueError):
+                return False
+            if (status.st_dev, status.st_ino) in self._walked and os.path.lexists(path):
+                return True
+        return _key(path) in self._single
+
+
+def _list_folder(folder: str) -> tuple[list[str], list[str]]:
+    """Names of the media files and of the subfolders, both sorted."""
+    files, folders = [], []
+    with os.scandir(folder) as entries:
+        for entry in entries:
+            if entry.name.startswith("."):
+                continue
+            if entry.is_dir():
+                folders.append(entry.name)
+            # a broken link is kept: it gets a row that says so; pipes and sockets would block
+            elif _is_media(entry.name) and (entry.is_file() or entry.is_symlink()):
+                files.append(entry.name)
+    return sorted(files), sorted(folders)
+
+
+def _matches(pattern: str) -> Iterator[str]:
+    """What matches a pattern: files of a media suffix, and folders that hold such files."""
+    for match in glob.iglob(pattern, recursive=True):
+        if os.path.isdir(match):
+            if next(_Expansion().walk(match), None) is not None:
+                yield match
+        elif suffix_of(match) in MEDIA_SUFFIXES:
+            yield match
+
+
+def _is_media(name: str) -> bool:
+    return not name.startswith(".") and suffix_of(name) in MEDIA_SUFFIXES
+
+
+def _key(path: str) -> bytes:
+    # the folder with its links resolved, the name as it is: two links to one photo are two inputs
+    folder = os.path.realpath(os.path.dirname(path) or os.curdir)
+    whole = os.path.join(os.path.normcase(folder), os.path.normcase(os.path.basename(path)))
+    return hashlib.blake2b(os.fsencode(whole), digest_size=16).digest()
+
+
+def _why(error: OSError) -> str:
+    return (error.strerror or str(error)).lower()
