@@ -1,0 +1,192 @@
+"""What the commands share: how they stop, what they say to people, common options, loading a model."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+import warnings
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, NoReturn
+
+import typer
+from rich.console import Console
+
+if TYPE_CHECKING:
+    from facereject.faces import FaceRejector
+
+# imports of dlib, cv2 and scikit-learn wait for the functions: `facereject --help` needs none of them
+
+#: everything for people goes to stderr; stdout carries data only
+console = Console(stderr=True, highlight=False)
+
+ModelOption = Annotated[
+    str,
+    typer.Option(
+        "--model", "-m", metavar="NAME|FILE", help="default, thorough (better and slower), or a model file."
+    ),
+]
+PredictorOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--predictor",
+        metavar="FILE",
+        help="Landmark predictor: a dlib 68-point .dat file. Without it, dlib's published model.",
+    ),
+]
+UpsampleOption = Annotated[
+    int | None,
+    typer.Option(
+        "--upsample",
+        metavar="N",
+        help="Double the picture N times before looking for faces: finds faces below 80 pixels, each step "
+        "takes four times as long.",
+        rich_help_panel="Face detector",
+    ),
+]
+MinFaceOption = Annotated[
+    float | None,
+    typer.Option(
+        "--min-face",
+        metavar="PIXELS",
+        help="Ignore smaller faces; above 80 the search is faster, too.",
+        rich_help_panel="Face detector",
+    ),
+]
+DetectorThresholdOption = Annotated[
+    float | None,
+    typer.Option(
+        "--detector-threshold",
+        metavar="SCORE",
+        help="Drop candidates below this detector score; 0 is usual, -1 finds nearly every face and some "
+        "that are none.",
+        rich_help_panel="Face detector",
+    ),
+]
+_TARGET_PANEL = "What to accept (at most one; without any, the target the model was made for)"
+MaxErrorOption = Annotated[
+    float | None,
+    typer.Option(
+        "--max-error",
+        metavar="PERCENT",
+        help="As many faces as possible with a mean landmark error of at most this, in percent of the "
+        "distance of the outer eye corners.",
+        rich_help_panel=_TARGET_PANEL,
+    ),
+]
+CoverageOption = Annotated[
+    float | None,
+    typer.Option(
+        "--coverage",
+        metavar="SHARE",
+        help="At least this share of the faces (0 to 1), the most certain ones.",
+        rich_help_panel=_TARGET_PANEL,
+    ),
+]
+CostOption = Annotated[
+    float | None,
+    typer.Option(
+        "--cost",
+        metavar="PERCENT",
+        help="Rejecting a face is as bad as an error of this many percent: accept where less is expected.",
+        rich_help_panel=_TARGET_PANEL,
+    ),
+]
+ThresholdOption = Annotated[
+    float | None,
+    typer.Option(
+        "--threshold",
+        metavar="VALUE",
+        help="Up to this uncertainty, the number in the column of that name.",
+        rich_help_panel=_TARGET_PANEL,
+    ),
+]
+QuietOption = Annotated[bool, typer.Option("--quiet", "-q", help="No progress, no summary: errors only.")]
+
+
+def say(message: str) -> None:
+    """One message for people, on stderr; names of files are shown as they are, never read as markup."""
+    # a wrapped line could not be copied as a path
+    console.print(printable(message), markup=False, highlight=False, soft_wrap=True)
+
+
+def stop(message: str, code: int = 2) -> NoReturn:
+    """End the command with one sentence on stderr; the code is 2 for wrong usage, 1 for failed work."""
+    typer.echo(printable(message), err=True)
+    raise typer.Exit(code)
+
+
+def printable(text: str) -> str:
+    r"""Text that any terminal takes: bytes of a file name that are not UTF-8 become ``\xNN``."""
+    return text.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
+
+
+def chosen_target(**options: float | None) -> dict[str, float]:
+    """The one target option that was given, ready for ``with_target``; empty if none was."""
+    given = {kind: value for kind, value in options.items() if value is not None}
+    if len(given) > 1:
+        names = " and ".join("--" + kind.replace("_", "-") for kind in given)
+        stop(f"{names} exclude each other: give one of them")
+    return given
+
+
+def load_rejector(
+    model: str = "default",
+    *,
+    predictor: str | os.PathLike[str] | None = None,
+    upsample: int | None = None,
+    min_face: float | None = None,
+    detector_threshold: float | None = None,
+    target: Mapping[str, float] | None = None,
+) -> FaceRejector:
+    """The rejector for the common options; what is wrong with them ends the command with code 2.
+
+    Parameters
+    ----------
+    model : str
+        Name of a pretrained model or path of a model file.
+    predictor : path or None
+        dlib shape predictor; None is the published one.
+    upsample, min_face, detector_threshold
+        Detector options; None keeps the model's own.
+    target : mapping or None
+        As from `chosen_target`; empty or None keeps the model's own target.
+    """
+    from facereject.faces import FaceRejector, LandmarkModelError, LandmarkPredictor
+    from facereject.modelfile import ModelFileError
+
+    given = {"upsample": upsample, "min_face": min_face, "threshold": detector_threshold}
+    changes: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        try:
+            landmarks = LandmarkPredictor(predictor)
+            if os.path.exists(model) and not os.path.isdir(model):
+                rejector = FaceRejector.load(model, predictor=landmarks)
+            else:
+                rejector = FaceRejector.pretrained(model, predictor=landmarks)
+        except LandmarkModelError as error:
+            stop(f"--predictor: {error}" if predictor else str(error))
+        except ModelFileError as error:
+            stop(f"--model {error}")
+        except OSError as error:
+            stop(f"--model {model}: cannot be read ({error.strerror})")
+        except ValueError as error:
+            stop(f"--model: {error}, which is no model file either")
+    for warning in caught:
+        say(f"Warning: {warning.message}")
+    try:
+        if changes:
+            # the detector is found by nobody else yet; the rejector has just been made
+            rejector.detector = dataclasses.replace(rejector.detector, **changes)
+    except ValueError as error:
+        names = ", ".join("--" + _OPTION_OF.get(name, name) for name in changes)
+        stop(f"{names}: {error}")
+    try:
+        return rejector.with_target(**target) if target else rejector
+    except ValueError as error:
+        names = ", ".join("--" + kind.replace("_", "-") for kind in target or ())
+        stop(f"{names}: {error}")
+
+
+_OPTION_OF = {"min_face": "min-face", "threshold": "detector-threshold"}
