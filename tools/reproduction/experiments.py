@@ -1,0 +1,86 @@
+"""What ``tools/reproduce.py`` does with its options: which jobs are missing, run them, write the report."""
+
+from __future__ import annotations
+
+from argparse import Namespace
+from pathlib import Path
+from typing import Any
+
+from data_scripts import registry
+from reproduction import tabular
+from reproduction.scheduler import Job, run_jobs
+from reproduction.store import Store
+
+#: Processor seconds of one split, measured, for the order of the jobs; others take SMALL.
+COSTS = {"COVTYPE": 300, "CODRNA": 200, "GPU": 150, "FACEBOOK": 60, "METRO": 60, "LETTER": 60}
+SMALL = 15
+#: One split of these is the quick run.
+QUICK = ("PENDIGIT", "SATTELITE", "PHISHING", "ABALONE", "CCPP", "CPU")
+
+
+def main(options: Namespace) -> int:
+    """Run what is missing, write the report; 1 if an experiment failed, else 0."""
+    store = Store(options.results, tabular.settings(options.quick))
+    failed: list[str] = []
+    if not options.report_only:
+        jobs = tabular_jobs(options, store)
+        if jobs:
+            failed += run_jobs(jobs, options.jobs)
+        if "landmarks" in options.tasks:
+            failed += landmarks(options)
+    from reproduction import report
+
+    report.write(store)
+    if failed:
+        print(f"{len(failed)} experiment(s) failed: {', '.join(failed)}; the same command tries them again")
+    return 1 if failed else 0
+
+
+def chosen_datasets(options: Namespace) -> list[str]:
+    """Names of the tables asked for, in the order of the registry."""
+    known = [name for name, entry in registry.DATASETS.items() if entry.task in options.tasks]
+    if not options.datasets:
+        return [name for name in known if not options.quick or name in QUICK]
+    unknown = sorted(set(options.datasets) - set(known))
+    if unknown:
+        raise SystemExit(f"no such data set among {', '.join(known)}: {', '.join(unknown)}")
+    return [name for name in known if name in options.datasets]
+
+
+def tabular_jobs(options: Namespace, store: Store) -> list[Job]:
+    """A job for each data set and split without a valid result."""
+    jobs, n_done = [], 0
+    for dataset in chosen_datasets(options):
+        task = registry.DATASETS[dataset].task
+        for split in range(options.splits):
+            state = store.state(task, dataset, split)
+            if state == "done" and not options.force:
+                n_done += 1
+                continue
+            if state in ("other settings", "unreadable"):
+                print(f"{dataset} split {split}: stored result has {state} and is computed again")
+            arguments = (store, dataset, split, options.data)
+            jobs.append(Job(f"{dataset} split {split}", COSTS.get(dataset, SMALL), compute, arguments))
+    if n_done:
+        print(f"{n_done} result(s) are there already")
+    return jobs
+
+
+def compute(store: Store, dataset: str, split: int, data: Path | None) -> None:
+    """One result, computed and saved; runs in a process of its own."""
+    folder = None if data is None else data / "uci"
+    store.save(tabular.run(dataset, split, folder, store.settings))
+
+
+def landmarks(options: Namespace) -> list[str]:
+    """The landmark experiment, which spreads over processes itself; ["landmarks"] if it failed."""
+    # dlib and OpenCV are needed by this part alone
+    from reproduction import landmarks as experiment
+
+    try:
+        settings: dict[str, Any] = {"quick": options.quick, "jobs": options.jobs, "splits": options.splits}
+        experiment.run(options.results, options.data, options.work, **settings)
+    except Exception as error:
+        print(f"landmarks failed: {error}")
+        return ["landmarks"]
+    return []
