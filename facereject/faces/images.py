@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import os
-from pathlib import Path
+import struct
+import threading
 from typing import Any, TypeAlias
 
 import cv2
 import numpy as np
 import PIL.Image
-import PIL.ImageOps
 from numpy.typing import NDArray
 
 ImageArray: TypeAlias = NDArray[np.uint8]
@@ -22,14 +22,27 @@ MIN_SIDE = 2
 _OVERSHOOT = 1e-4
 
 # PIL reports broken files by all of these, depending on the format
-_PIL_ERRORS = (OSError, ValueError, SyntaxError, EOFError, PIL.Image.DecompressionBombError)
+_PIL_ERRORS: tuple[type[Exception], ...] = (OSError, ValueError, SyntaxError, EOFError, MemoryError)
+_PIL_ERRORS += (PIL.Image.DecompressionBombError, struct.error, TypeError, KeyError, IndexError)
+
+_ORIENTATION = 0x0112
+_TURNS = {
+    2: PIL.Image.Transpose.FLIP_LEFT_RIGHT,
+    3: PIL.Image.Transpose.ROTATE_180,
+    4: PIL.Image.Transpose.FLIP_TOP_BOTTOM,
+    5: PIL.Image.Transpose.TRANSPOSE,
+    6: PIL.Image.Transpose.ROTATE_270,
+    7: PIL.Image.Transpose.TRANSVERSE,
+    8: PIL.Image.Transpose.ROTATE_90,
+}
+_limit_lock = threading.Lock()
 
 
 class ImageError(ValueError):
     """The image cannot be read or has a form this package does not handle."""
 
 
-def load_rgb(image: ImageLike) -> ImageArray:
+def load_rgb(image: ImageLike, *, max_pixels: int | None = None) -> ImageArray:
     """Return ``image`` as an (H, W, 3) uint8 RGB array.
 
     Parameters
@@ -39,6 +52,9 @@ def load_rgb(image: ImageLike) -> ImageArray:
         composited on black; dtype uint8, uint16 (divided by 257), bool, and float with values in [0, 1].
         16-bit values that all lie below 256 are refused, as they are most likely 8-bit levels.
         Files and PIL images are turned upright by their EXIF orientation.
+    max_pixels : int, optional
+        Files with more pixels are refused before they are decoded. Without it Pillow's own limit holds
+        (`PIL.Image.MAX_IMAGE_PIXELS`: a warning above it, a refusal above twice as many).
 
     Raises
     ------
@@ -46,7 +62,7 @@ def load_rgb(image: ImageLike) -> ImageArray:
         The message names the file or the property of the array that is not handled.
     """
     if isinstance(image, str | os.PathLike):
-        return _read_file(Path(image))
+        return _read_file(os.fspath(image), max_pixels)
     if isinstance(image, PIL.Image.Image):
         try:
             return _from_pil(image)
@@ -67,18 +83,60 @@ def to_gray(image: ImageArray) -> ImageArray:
     return np.asarray(cv2.cvtColor(image, cv2.COLOR_RGB2GRAY), dtype=np.uint8)
 
 
-def _read_file(path: Path) -> ImageArray:
+def _read_file(path: str, max_pixels: int | None) -> ImageArray:
+    # bytes of the name that are no UTF-8 must not make the message unprintable
+    name = os.fsencode(path).decode("utf-8", "backslashreplace")
     try:
-        with PIL.Image.open(path) as picture:
+        with _open(path, max_pixels) as picture:
+            width, height = picture.size
+            if max_pixels is not None and width * height > max_pixels:
+                raise ImageError(
+                    f"{name}: {width} x {height} pixels are more than the limit of {max_pixels:,}; "
+                    "make the image smaller or raise the limit"
+                )
             return _from_pil(picture)
-    except FileNotFoundError:
-        raise ImageError(f"{path}: no such file") from None
+    except ImageError as error:
+        message = str(error)
+        raise ImageError(message if message.startswith(name) else f"{name}: {message}") from None
     except _PIL_ERRORS as error:
-        raise ImageError(f"{path}: not a readable image ({error})") from None
+        raise ImageError(f"{name}: {_why_unreadable(path, error)}") from None
+
+
+def _open(path: str, max_pixels: int | None) -> PIL.Image.Image:
+    if max_pixels is None:
+        return PIL.Image.open(path)
+    # Pillow's limit is a global; the caller's replaces it only while Pillow reads the header
+    with _limit_lock:
+        pillows = PIL.Image.MAX_IMAGE_PIXELS
+        PIL.Image.MAX_IMAGE_PIXELS = None
+        try:
+            return PIL.Image.open(path)
+        finally:
+            PIL.Image.MAX_IMAGE_PIXELS = pillows
+
+
+def _why_unreadable(path: str, error: Exception) -> str:
+    if isinstance(error, FileNotFoundError):
+        return "no such file"
+    if isinstance(error, PermissionError):
+        return "the file may not be read (permission denied)"
+    if isinstance(error, IsADirectoryError):
+        return "a folder, not an image"
+    if isinstance(error, MemoryError):
+        return "not enough memory for this image"
+    if isinstance(error, PIL.UnidentifiedImageError):
+        empty = os.path.getsize(path) == 0
+        return "the file is empty" if empty else "not an image in a format that can be read"
+    if isinstance(error, OSError) and error.strerror:
+        return f"the file cannot be read ({error.strerror.lower()})"
+    return f"not a readable image ({error})"
 
 
 def _from_pil(picture: PIL.Image.Image) -> ImageArray:
-    upright = PIL.ImageOps.exif_transpose(picture)
+    upright = _turned_upright(picture)
+    # converting to the mode it has would copy the image
+    if upright.mode == "RGB" and "transparency" not in upright.info:
+        return _from_array(np.asarray(upright))
     if upright.mode.startswith(("I", "F")):
         values = np.asarray(upright)
         # PIL keeps 16-bit grey as 32-bit integers
@@ -88,6 +146,18 @@ def _from_pil(picture: PIL.Image.Image) -> ImageArray:
     if upright.mode in ("RGBA", "LA", "PA") or "transparency" in upright.info:
         return _from_array(np.asarray(upright.convert("RGBA")))
     return _from_array(np.asarray(upright.convert("RGB")))
+
+
+def _turned_upright(picture: PIL.Image.Image) -> PIL.Image.Image:
+    # the orientation of a PNG may stand behind its pixels
+    picture.load()
+    try:
+        turn = _TURNS.get(picture.getexif().get(_ORIENTATION, 1))
+    except _PIL_ERRORS:
+        # damaged EXIF data says nothing; the pixels are fine
+        turn = None
+    # ImageOps.exif_transpose would copy images that are upright already
+    return picture if turn is None else picture.transpose(turn)
 
 
 def _from_array(array: NDArray[Any]) -> ImageArray:

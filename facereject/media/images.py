@@ -5,13 +5,54 @@ from __future__ import annotations
 import os
 
 from ..faces.images import ImageArray, ImageError, load_rgb
-
-#: images with more pixels are refused before they are decoded
-MAX_PIXELS = 200_000_000
+from .kinds import is_heif
+from .table import display_name
 
 __all__ = ["MAX_PIXELS", "ImageError", "read_image"]
 
+#: images with more pixels are refused before they are decoded; the largest phone cameras make 200 megapixels
+MAX_PIXELS = 200_000_000
+
 
 def read_image(path: str | os.PathLike[str], *, max_pixels: int = MAX_PIXELS) -> ImageArray:
-    """Read an image file as an (H, W, 3) uint8 RGB array, turned upright by its EXIF orientation."""
-    return load_rgb(path)
+    """Read an image file as an (H, W, 3) uint8 RGB array, turned upright by its EXIF orientation.
+
+    Parameters
+    ----------
+    path : path
+        Any format that Pillow reads; HEIC if the package pillow-heif is installed. Of files with several
+        pictures the first is read.
+    max_pixels : int
+        Width times height; larger images are refused before they are decoded, which would need about ten
+        bytes of memory for each pixel. It replaces the limit of Pillow.
+
+    Raises
+    ------
+    ImageError
+        The message starts with the name of the file and says in one sentence why it cannot be read.
+    """
+    try:
+        return load_rgb(path, max_pixels=max_pixels)
+    except ImageError:
+        # looked at only now: the files that can be read need not wait for it
+        if not is_heif(path) or _reads_heif():
+            raise
+    _prepare_heif(path)
+    return load_rgb(path, max_pixels=max_pixels)
+
+
+def _reads_heif() -> bool:
+    import PIL.Image
+
+    return "HEIF" in PIL.Image.OPEN
+
+
+def _prepare_heif(path: str | os.PathLike[str]) -> None:
+    try:
+        import pillow_heif
+    except ImportError:
+        raise ImageError(
+            f"{display_name(path)}: HEIC images need the package pillow-heif; "
+            "install it with: pip install 'facereject[heic]'"
+        ) from None
+    pillow_heif.register_heif_opener()
