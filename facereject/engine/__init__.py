@@ -2,5 +2,6 @@
 
 from .base import Engine, EngineError, Outcome, Task
 from .serial import SerialEngine
+from .workers import WorkerEngine
 
-__all__ = ["Engine", "EngineError", "Outcome", "SerialEngine", "Task"]
+__all__ = ["Engine", "EngineError", "Outcome", "SerialEngine", "Task", "WorkerEngine"]

@@ -44,9 +44,32 @@ class Engine(Protocol):
         """Apply the task to every item.
 
         Items are taken as they are needed, outcomes come in the order of the items. Closing the iterator
-        stops the work. What ``items`` itself raises is raised here, after all workers have been stopped.
+        stops the work. An error raised by ``items`` itself is raised here, after the outcomes of the items
+        before it; no worker is left then.
         """
         ...
+
+
+class Feed:
+    """The items, one by one; an error of their source ends them and waits in ``error`` to be raised."""
+
+    def __init__(self, items: Iterable[Any]) -> None:
+        self._items: Iterator[Any] | None = iter(items)
+        self.error: Exception | None = None
+
+    def __iter__(self) -> Iterator[Any]:
+        return self
+
+    def __next__(self) -> Any:
+        if self._items is not None:
+            try:
+                return next(self._items)
+            except StopIteration:
+                pass
+            except Exception as error:
+                self.error = error
+            self._items = None
+        raise StopIteration
 
 
 class Step(NamedTuple):

@@ -1,0 +1,99 @@
+"""The engine with worker processes on this machine."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Generator, Iterable
+from numbers import Integral
+from typing import Any
+
+from ._crew import Crew, Entry
+from ._worker import LAST, pack, unpack
+from .base import EngineError, Feed, Outcome, Step, Task, describe
+
+
+class WorkerEngine:
+    """Runs the task in processes of its own.
+
+    Every worker is sent the task once, so what the task builds on first use is built once per worker. A
+    worker that dies costs the item it was on, which ends with an error, and is replaced. Workers end with
+    this process, however it ends. Scripts need the usual ``if __name__ == "__main__":`` guard, since workers
+    are fresh interpreters ("spawn": forked copies of a process with OpenCV or OpenMP threads may hang).
+
+    Parameters
+    ----------
+    n_workers : int
+    max_pending : int, default=1000
+        Items taken and not yet handed out, at most: while one item takes long, the others work ahead by this.
+    max_buffer : int, default=64 MiB
+        Bytes of pickled chunks that wait for their turn. Above it, only the item whose turn it is goes on;
+        the other workers are held back.
+    """
+
+    def __init__(self, n_workers: int, *, max_pending: int = 1000, max_buffer: int = 64 << 20) -> None:
+        for name, value in (
+            ("n_workers", n_workers),
+            ("max_pending", max_pending),
+            ("max_buffer", max_buffer),
+        ):
+            if not isinstance(value, Integral) or isinstance(value, bool) or value < 1:
+                raise ValueError(f"{name} must be a whole number of at least 1, got {value!r}")
+        self.n_workers = int(n_workers)
+        self.max_pending = int(max_pending)
+        self.max_buffer = int(max_buffer)
+
+    def run(self, task: Task, items: Iterable[Any]) -> Generator[Outcome, None, None]:
+        """Apply the task to every item; see `Engine`."""
+        try:
+            packed = pack(task)
+        except Exception as error:
+            raise EngineError(
+                f"the task cannot be sent to worker processes: {describe(error)}; make it a function or a "
+                "class of an importable module that holds only what can be pickled"
+            ) from error
+        return self._run(packed, Feed(items))
+
+    def _run(self, task: bytes, feed: Feed) -> Generator[Outcome, None, None]:
+        pending: deque[Entry] = deque()
+        taken = buffered = 0
+        with Crew(self.n_workers, task) as crew:
+            while True:
+                while len(pending) < self.max_pending and crew.has_room():
+                    entry = next((Entry(taken, item) for item in feed), None)
+                    if entry is None:
+                        break
+                    taken += 1
+                    pending.append(entry)
+                    buffered += crew.give(entry)
+                if not pending:
+                    break
+                head = pending[0]
+                if buffered < self.max_buffer:
+                    buffered += crew.receive(wait=not head.answers)
+                elif not head.answers:
+                    buffered += crew.receive(only=head)
+                if head.answers:
+                    answer = head.answers.popleft()
+                    buffered -= len(answer)
+                    step = _step(head, answer)
+                    if step is None:
+                        continue
+                    if step.last:
+                        pending.popleft()
+                    yield Outcome(head.index, head.item, *step)
+            crew.dismiss()
+        if feed.error is not None:
+            raise feed.error
+
+
+def _step(entry: Entry, answer: bytes) -> Step | None:
+    """Unpack an answer. An item with a chunk that cannot be unpacked ends with that error, at its end."""
+    step = Step(None, answer[:1] == LAST)
+    if not entry.error:
+        try:
+            step = Step(*unpack(memoryview(answer)[1:]))
+        except Exception as error:
+            entry.error = f"the chunk cannot be unpickled: {describe(error)}"
+    if not entry.error:
+        return step
+    return Step(None, True, entry.error) if step.last else None
