@@ -1,6 +1,8 @@
 """Faces: detect, place 68 landmarks, and say which landmarks to trust."""
 
 from .calibration import Calibration, Target
+from .cautions import cautions
+from .certification import certified
 from .datasets import DatasetError, FaceDataset, FaceSample, Problem, match_face
 from .degrade import DEGRADATIONS, Degraded, degrade, jitter_box, random_degradation
 from .detector import Detection, FaceDetector
@@ -39,6 +41,8 @@ __all__ = [
     "PredictorMismatchWarning",
     "Problem",
     "Target",
+    "cautions",
+    "certified",
     "default_model_path",
     "degrade",
     "evaluate_face_rejector",

@@ -288,6 +288,8 @@ class FaceRejector:
         other = copy.copy(self)
         other.calibration, other.target = calibration, target
         other.selector = calibration.select(target)
+        # a promise holds for the threshold it was made for
+        other.info = {key: value for key, value in self.info.items() if key != "certificate"}
         return other
 
     def _shown(self, rgb: ImageArray, gray: ImageArray) -> ImageArray:

@@ -5,15 +5,14 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
-import joblib
 import numpy as np
 from numpy.typing import NDArray
 
-from ..scores import BoostedSELEScore, RegressionScore, SELEScore
+from ..metrics import aurc
 from ..selection import InfeasibleTargetError
 from .calibration import Calibration, Target
+from .cautions import photo_digests
 from .datasets import FaceSample
 from .detector import FaceDetector
 from .evaluation import gap_closed
@@ -21,7 +20,7 @@ from .extraction import Extractor, FaceTable, extract
 from .features import LandmarkHOG
 from .landmarks import LandmarkFunction, LandmarkPredictor
 from .rejector import FaceRejector
-from .score_models import LinearScore, ScoreModel, TreeScore
+from .score_fitting import check_score, fit_score
 from .stability import LandmarkStability
 
 FloatArray = NDArray[np.float64]
@@ -29,19 +28,22 @@ FloatArray = NDArray[np.float64]
 #: regularisation tried for linear scores; see `facereject.scores` for its meaning
 ALPHAS = (0.1, 0.3, 1.0, 3.0, 10.0)
 
-# relative distance from the optimum; far below what changes a ranking, so that models are reproducible
-_TOLERANCE = 1e-4
-
 
 # arrays have no truth value, so a generated == would raise
 @dataclass(frozen=True, eq=False)
 class CrossFit:
-    """Out-of-fold uncertainties of one regularisation, and the share of the gap they close."""
+    """Out-of-fold uncertainties of one regularisation, and how well they rank; None where nothing was left.
+
+    ``clean`` and ``degraded`` are shares of the gap that is closed; ``areas`` has, for either, the AuRC by
+    the detector's score, by the uncertainty and by the error itself, in percent. All are means over the
+    folds.
+    """
 
     alpha: float | None
     uncertainty: FloatArray
     clean: float | None
     degraded: float | None
+    areas: dict[str, dict[str, float]]
 
     @property
     def merit(self) -> float:
@@ -68,6 +70,7 @@ def train_face_rejector(
     n_jobs: int | None = None,
     cache: str | os.PathLike[str] | None = None,
     progress: Callable[[int, int], None] | None = None,
+    fitting: Callable[[int, int], None] | None = None,
 ) -> FaceRejector:
     """Train a rejector for any 68-point predictor.
 
@@ -109,8 +112,13 @@ def train_face_rejector(
         Seed of degradations and folds.
     n_jobs, cache, progress
         As in `extraction.extract`.
+    fitting : callable or None
+        Called with (scores fitted, of how many), after the faces are done.
     """
-    _check_score(score)
+    check_score(score)
+    photos = [sample.photo for sample in samples]
+    # said before hours of work on the faces
+    photo_folds(photos, folds, random_state)
     extractor = Extractor(
         LandmarkPredictor() if predictor is None else predictor,
         FaceDetector(threshold=-1.0) if detector is None else detector,
@@ -120,7 +128,6 @@ def train_face_rejector(
         random_state,
     )
     table = extract(samples, extractor, n_jobs=n_jobs, cache=cache, progress=progress)
-    photos = [sample.photo for sample in samples]
     rejector = train_on_table(
         table,
         photos,
@@ -131,7 +138,9 @@ def train_face_rejector(
         alphas=alphas,
         folds=folds,
         target=target,
+        fitting=fitting,
     )
+    rejector.info["photo_digests"] = photo_digests(samples)
     rejector.info["entries_left_out"] = len(getattr(samples, "problems", ()))
     return rejector
 
@@ -147,18 +156,20 @@ def train_on_table(
     alphas: Sequence[float] = ALPHAS,
     folds: int = 4,
     target: Target | None = None,
+    fitting: Callable[[int, int], None] | None = None,
 ) -> FaceRejector:
     """Train on a table that was extracted before; ``photos`` names the photograph of every sample."""
-    _check_score(score)
+    check_score(score)
     # plain, as the model file needs it
     seed = int(extractor.random_state)
     candidates = [None] if score == "boosted" else list(alphas)
     if not candidates:
         raise ValueError("alphas must not be empty")
-    fits = [
-        cross_fit(table, photos, score, alpha, clip=clip, folds=folds, random_state=seed)
-        for alpha in candidates
-    ]
+    fits = []
+    for alpha in candidates:
+        fits.append(cross_fit(table, photos, score, alpha, clip=clip, folds=folds, random_state=seed))
+        if fitting is not None:
+            fitting(len(fits) * folds, len(candidates) * folds + 1)
     best = max(fits, key=lambda fit: fit.merit)
     detector = replace(extractor.detector, threshold=max(threshold, extractor.detector.threshold))
     rows = calibration_rows(table, seed)
@@ -169,8 +180,11 @@ def train_on_table(
     if target is None:
         clean = rows[table.clean[rows]]
         target = _default_target(calibration, float(table.losses[clean if len(clean) else rows].mean()))
+    final = fit_score(table, score, best.alpha, clip)
+    if fitting is not None:
+        fitting(len(candidates) * folds + 1, len(candidates) * folds + 1)
     return FaceRejector(
-        fit_score(table, score, best.alpha, clip),
+        final,
         calibration,
         target,
         hog=extractor.hog,
@@ -194,6 +208,7 @@ def train_on_table(
                 {"alpha": fit.alpha, "gap_closed_clean": fit.clean, "gap_closed_degraded": fit.degraded}
                 for fit in fits
             ],
+            "aurc": best.areas,
         },
     )
 
@@ -216,6 +231,7 @@ def cross_fit(
     fold = photo_folds([photos[i] for i in table.sample], folds, random_state)
     uncertainty = np.full(len(table), np.nan)
     gaps: dict[bool, list[float]] = {True: [], False: []}
+    areas: dict[bool, list[tuple[float, float, float]]] = {True: [], False: []}
     for k in range(folds):
         held_out = fold == k
         model = fit_score(table, score, alpha, clip, rows=~held_out)
@@ -223,11 +239,19 @@ def cross_fit(
         for clean, values in gaps.items():
             rows = held_out & (table.clean == clean)
             if rows.any():
+                rankings = (-table.detector_scores[rows], uncertainty[rows], table.losses[rows])
+                detector, learned, oracle = (aurc(table.losses[rows], ranking) for ranking in rankings)
+                areas[clean].append((detector, learned, oracle))
                 share = gap_closed(table.losses[rows], table.detector_scores[rows], uncertainty[rows])
                 # NaN: among very few faces the detector may have left no gap to close
                 values.extend([share] if np.isfinite(share) else [])
     clean_gap, degraded_gap = (float(np.mean(gaps[c])) if gaps[c] else None for c in (True, False))
-    return CrossFit(alpha, uncertainty, clean_gap, degraded_gap)
+    means = {
+        name: dict(zip(("detector", "score", "oracle"), np.mean(areas[c], axis=0).tolist(), strict=True))
+        for name, c in (("clean", True), ("degraded", False))
+        if areas[c]
+    }
+    return CrossFit(alpha, uncertainty, clean_gap, degraded_gap, means)
 
 
 def photo_folds(photos: Sequence[str], folds: int, random_state: int) -> NDArray[np.int64]:
@@ -251,11 +275,6 @@ def calibration_rows(table: FaceTable, random_state: int) -> NDArray[np.int64]:
     return np.sort(np.concatenate(chosen))
 
 
-def _check_score(score: str) -> None:
-    if score not in _FITS:
-        raise ValueError(f"score must be one of {', '.join(_FITS)}; got {score!r}")
-
-
 def _default_target(calibration: Calibration, clean_error: float) -> Target:
     target = Target("max_error", clean_error)
     try:
@@ -263,44 +282,3 @@ def _default_target(calibration: Calibration, clean_error: float) -> Target:
     except InfeasibleTargetError:
         return Target("coverage", 0.5)
     return target
-
-
-def fit_score(
-    table: FaceTable,
-    score: str,
-    alpha: float | None,
-    clip: float | None,
-    rows: NDArray[np.bool_] | None = None,
-) -> ScoreModel:
-    """Fit a score to some rows of a table (all by default) and return it as plain arrays."""
-    chosen = slice(None) if rows is None else rows
-    losses = table.losses[chosen] if clip is None else np.minimum(table.losses[chosen], clip)
-    return _FITS[score](table.features[chosen], losses, alpha)
-
-
-def _linear(fitted: Any) -> LinearScore:
-    """Weights of a fitted score on features as they are: its standardisation folded in."""
-    coef = fitted.coef_[0] / fitted.scale_
-    return LinearScore(coef.astype(np.float32), float(fitted.intercept_[0] - coef @ fitted.mean_))
-
-
-def _fit_sele(features: NDArray[np.float32], losses: FloatArray, alpha: Any) -> ScoreModel:
-    return _linear(SELEScore(alpha=alpha, tol=_TOLERANCE).fit(features, losses))
-
-
-def _fit_regression(features: NDArray[np.float32], losses: FloatArray, alpha: Any) -> ScoreModel:
-    return _linear(RegressionScore(alpha=alpha).fit(features, losses))
-
-
-def _fit_boosted(features: NDArray[np.float32], losses: FloatArray, alpha: Any) -> ScoreModel:
-    # threads only pay on large tables
-    threads = joblib.cpu_count() if features.size > 1_000_000 else 1
-    fitted = BoostedSELEScore(n_threads=threads).fit(features, losses)
-    return TreeScore.from_lightgbm(fitted.booster_)
-
-
-_FITS: dict[str, Callable[[NDArray[np.float32], FloatArray, Any], ScoreModel]] = {
-    "sele": _fit_sele,
-    "reg": _fit_regression,
-    "boosted": _fit_boosted,
-}

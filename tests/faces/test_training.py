@@ -100,8 +100,14 @@ def test_a_rejector_from_a_table(predictor, tmp_path):
     table = synthetic()
     extractor = Extractor(predictor, FaceDetector(threshold=-1.0), LandmarkHOG(), degradations=3)
     photos = [f"p{i}" for i in range(60)]
-    rejector = train_on_table(table, photos, extractor, alphas=(0.1, 1.0), folds=2)
+    steps = []
+    rejector = train_on_table(
+        table, photos, extractor, alphas=(0.1, 1.0), folds=2, fitting=lambda *step: steps.append(step)
+    )
+    assert steps == [(2, 5), (4, 5), (5, 5)]
     assert rejector.info["alpha"] in (0.1, 1.0)
+    for areas in rejector.info["aurc"].values():
+        assert areas["oracle"] < min(areas["score"], areas["detector"])
     assert rejector.info["missed"] == {"clean": 1, "degraded": 2}
     assert rejector.detector == FaceDetector(threshold=0.0)
     # only faces the finished rejector would find are calibrated on
@@ -149,6 +155,7 @@ def test_problems_of_the_data_set_are_not_forgotten(photographs, predictor, tmp_
         few, predictor=predictor, alphas=(1.0,), folds=2, random_state=seed, **options
     )
     assert rejector.info["entries_left_out"] == 1
+    assert len(rejector.info["photo_digests"]) == 12
     rejector.save(tmp_path / "model")
     result = evaluate_face_rejector(rejector, few, **options)
     assert result.problems == few.problems

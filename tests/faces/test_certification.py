@@ -1,0 +1,98 @@
+"""A guaranteed threshold survives saving and goes with its threshold; a failure says what is possible."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from facereject.faces import FaceRejector
+from facereject.faces.certification import certified, faces_needed, independent_rows, smallest_promise
+from facereject.selection import NoValidThresholdError
+
+
+@pytest.fixture(scope="module")
+def rejector():
+    return FaceRejector.pretrained()
+
+
+def draw(n, seed=0, level=2.0):
+    """Errors that grow with the uncertainty: level percent at 0, three times as much at 1."""
+    rng = np.random.default_rng(seed)
+    uncertainty = rng.random(n)
+    return uncertainty, level * (1 + 2 * uncertainty) * rng.gamma(4, 0.25, n)
+
+
+def test_the_promise_holds_on_new_faces_and_is_kept_in_the_file(rejector, tmp_path):
+    model = certified(rejector, *draw(800), 3.5)
+    uncertainty, losses = draw(100_000, seed=1)
+    accepted = uncertainty <= model.selector.threshold_
+    assert 0.3 < accepted.mean() < 0.8
+    assert losses[accepted].mean() <= 3.5
+    model.save(tmp_path / "model")
+    loaded = FaceRejector.load(tmp_path / "model")
+    assert loaded.selector.threshold_ == model.selector.threshold_
+    promise = loaded.info["certificate"]
+    assert promise["statement"].startswith("With probability at least 0.95 over the 800 calibration faces")
+    assert "min(error, 20 %)" in promise["statement"]
+    assert promise["bound"] == 3.5
+    assert promise["loss_bound"] == 20
+    # expected errors now come from the same faces
+    assert loaded.calibration.expected_error(0.5) == pytest.approx(4, rel=0.15)
+
+
+def test_accepting_everything_can_be_promised_and_saved(rejector, tmp_path):
+    model = certified(rejector, *draw(500), 9.0)
+    assert model.selector.threshold_ == np.inf
+    model.save(tmp_path / "model")
+    assert FaceRejector.load(tmp_path / "model").selector.threshold_ == np.inf
+
+
+def test_a_promise_goes_with_its_threshold(rejector):
+    model = certified(rejector, *draw(500), 5.0)
+    assert "certificate" in model.info
+    assert "certificate" not in model.with_target(coverage=0.9).info
+    assert "certificate" not in model.with_calibration(*draw(50)).info
+    assert "certificate" in model.info
+    assert "certificate" not in rejector.info
+
+
+def test_what_could_be_promised_instead(rejector):
+    few = draw(60)
+    with pytest.raises(NoValidThresholdError) as caught:
+        certified(rejector, *few, 3.0)
+    message = str(caught.value)
+    assert "no threshold can promise a mean error of at most 3 %" in message
+    assert "about" in message
+    possible, share = smallest_promise(certified(rejector, *draw(400), 5.0).calibration, 0.95)
+    assert 2 < possible < 4
+    assert 0 < share < 1
+    with pytest.raises(NoValidThresholdError, match="would not help"):
+        certified(rejector, *draw(300, level=6.0), 1.0)
+
+
+def test_more_faces_would_do(rejector):
+    calibration = certified(rejector, *draw(60), 8.0).calibration
+    needed = faces_needed(calibration, 3.0, 0.95)
+    assert needed is not None
+    assert certified(rejector, *draw(2 * needed, seed=3), 3.0).info["certificate"]["n"] == 2 * needed
+    assert faces_needed(calibration, 0.5, 0.95) is None
+
+
+def test_one_face_per_photograph():
+    photos = ["a", "b", "a", "c", "c", "c", "d"]
+    rows = independent_rows(photos, random_state=0)
+    assert sorted(photos[i] for i in rows) == ["a", "b", "c", "d"]
+    assert {tuple(independent_rows(photos, seed)) for seed in range(20)} > {tuple(rows)}
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"max_error": 25.0}, "below loss_bound = 20"),
+        ({"max_error": -1.0}, "max_error"),
+        ({"max_error": 5.0, "confidence": 95}, "confidence"),
+    ],
+)
+def test_bad_settings(rejector, options, words):
+    with pytest.raises(ValueError, match=words):
+        certified(rejector, *draw(50), **options)
