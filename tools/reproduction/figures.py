@@ -32,7 +32,7 @@ def draw_all(tables: dict[str, OurTable], folder: Path) -> list[str]:
         for kind, draw in pictures.items():
             if table.complete:
                 name = f"{kind}-{predictor}.svg"
-                _save(draw(table), folder / name)
+                save(draw(table), folder / name)
                 drawn.append(name)
     return sorted(drawn)
 
@@ -116,7 +116,7 @@ def _equally_often_split(table: OurTable) -> list[str]:
     return [name for name in table.complete if table.n_splits[name] == most]
 
 
-def _save(figure: Any, path: Path) -> None:
+def save(figure: Any, path: Path) -> None:
     """As SVG, the same bytes for the same numbers: no date, ids from a fixed salt."""
     stream = io.StringIO()
     with matplotlib.rc_context({"svg.hashsalt": "facereject", "svg.fonttype": "none", "path.simplify": True}):

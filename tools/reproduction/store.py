@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import tempfile
 from pathlib import Path
 from typing import Any
+
+_FLAT_LIST = re.compile(r"\[[^][{}\"]*\]")
 
 
 class MixedSettingsError(RuntimeError):
@@ -47,7 +50,10 @@ class Store:
     def save(self, result: dict[str, Any]) -> Path:
         """Write a result; readers see the old file or the new one, also if the machine stops in between."""
         path = self.path(result["task"], result["dataset"], result["split"])
-        write_atomically(path, json.dumps(result, indent=1, ensure_ascii=False) + "\n")
+        text = json.dumps(result, indent=1, ensure_ascii=False)
+        # a curve of fifty numbers on one line, not on fifty
+        text = _FLAT_LIST.sub(lambda match: " ".join(match[0].split()), text)
+        write_atomically(path, text + "\n")
         return path
 
     def load(self, task: str) -> dict[str, list[dict[str, Any]]]:

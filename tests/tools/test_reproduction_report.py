@@ -1,0 +1,173 @@
+"""Tables, statistics, checks and figures from made-up results."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+ROOT = Path(__file__).parents[2]
+SETTINGS = {"protocol": 1, "trees": 20, "version": "test"}
+
+
+@pytest.fixture(autouse=True)
+def tools(monkeypatch):
+    for folder in (ROOT, ROOT / "tools"):
+        monkeypatch.syspath_prepend(str(folder))
+
+
+def like_the_paper(store, predictors=("LR", "SVM"), task="classification", change=None, rows=None):
+    """Save two splits of every set whose mean and deviation over splits are the paper's."""
+    from reproduction.summary import PaperTable
+
+    from data_scripts import registry
+
+    change, rows = change or {}, rows or {}
+    papers = {predictor: PaperTable(predictor) for predictor in predictors}
+    for dataset in papers[predictors[0]].rows:
+        for split, sign in enumerate((-1, 1)):
+            found = {}
+            for name, paper in papers.items():
+                scores = {}
+                for method in (*paper.methods, "SELE-500", "BoostedSELE"):
+                    cell = paper.aurc(dataset, method if method in paper.methods else "SELE")
+                    factor = change.get((name, dataset, method), 1.0)
+                    if method == "BoostedSELE":
+                        factor = 0.4
+                    value = factor * cell.mean + sign * cell.std / np.sqrt(2)
+                    scores[method] = {"aurc": value, "alpha": 10.0**-split, "trees": 7, "curve": [1.0] * 50}
+                risk = paper.r100(dataset)
+                factor = change.get((name, dataset, "R@100"), 1.0)
+                found[name] = {
+                    "r100": factor * risk.mean + sign * risk.std / np.sqrt(2),
+                    "oracle_aurc": 0.1,
+                    "oracle_curve": [0.1] * 50,
+                    "c": 1.0,
+                    "scores": scores,
+                }
+            store.save(
+                {
+                    "task": task,
+                    "dataset": dataset,
+                    "split": split,
+                    "settings": SETTINGS,
+                    "sizes": [rows.get(dataset, registry.DATASETS[dataset].rows)],
+                    "predictors": found,
+                    "cpu_seconds": 60.0,
+                }
+            )
+
+
+@pytest.fixture
+def store(tmp_path):
+    from reproduction.store import Store
+
+    return Store(tmp_path, SETTINGS)
+
+
+def line_of(text, beginning):
+    return next(line for line in text.splitlines() if line.startswith(beginning))
+
+
+def test_results_like_the_paper_agree_everywhere(store):
+    from reproduction import report
+
+    like_the_paper(store)
+    like_the_paper(store, ("SVOR",), "ordinal")
+    checks = report.write(store)
+    assert all(check.met for check in checks)
+    text = (store.folder / "tables.md").read_text()
+    assert "| AVILA | 27.18 ± 0.55 (27.18 ± 0.55) ≈ | **25.79 ± 0.44** (25.79 ± 0.44) ≈ |" in text
+    assert "43.71 ± 0.42 (43.71 ± 0.42) ✓ |" in text
+    # partial sets show both figures and no verdict
+    partial = line_of(text, "| SENSORLESS†")
+    assert "2.03 ± 0.11 (2.03 ± 0.11) |" in partial
+    assert not set("≈↓↑✓✗") & set(partial)
+    # the paper's own statistics, as known from its tables
+    assert "| paper, all its sets | 11 | 2.73 | 1.36 | 3.55 | 2.36 | 0.001 | 1.26 |" in text
+    ours = line_of(text, "| ours, complete sets").split("|")
+    assert ours[2].strip() == "10"
+    assert ours[3:] == line_of(text, "| paper, the same sets").split("|")[3:]
+    assert "0.1 (1×), 1 (1×)" in text
+    assert "| classification | 22 | 22.0 |" in text
+
+
+def test_exceptions_are_named(store):
+    from reproduction import report
+
+    like_the_paper(
+        store,
+        change={
+            ("LR", "AVILA", "R@100"): 1.06,
+            ("LR", "LETTER", "SELE"): 1.5,
+            ("SVM", "IJCNN", "SELE"): 0.5,
+        },
+    )
+    checks = {check.statement: check for check in report.write(store)}
+    r100 = next(check for statement, check in checks.items() if statement.startswith("LR: R@100"))
+    assert r100.met
+    assert r100.finding.startswith("9 of 10; not on AVILA (46.33 ± 0.42, paper 43.71 ± 0.42)")
+    sele = next(check for statement, check in checks.items() if statement.startswith("LR: AuRC(SELE)"))
+    assert sele.finding.startswith("9 of 10; not on LETTER")
+    text = (store.folder / "tables.md").read_text()
+    assert "9.63 ± 0.34 (6.42 ± 0.34) ↑" in text
+    assert "**0.51 ± 0.04** (1.01 ± 0.04) ↓" in text
+    assert "46.33 ± 0.42 (43.71 ± 0.42) ✗" in text
+
+
+def test_missed_bars_are_said_to_be_missed(store):
+    from reproduction import report
+
+    worse = {("SVOR", name, "SELE"): 3.0 for name in ("CPU", "BANK", "GPU")}
+    like_the_paper(store, ("SVOR",), "ordinal", change=worse)
+    met = {check.statement: check.met for check in report.write(store)}
+    assert not met["SVOR: SELE and REG are below the margin score on every complete set"]
+    assert not met["SVOR: AuRC(SELE) at most the paper's mean + 2 std on at least 80 %"]
+    assert met["SVOR: R@100 within the paper's mean ± 3 std or ± 5 % on at least 80 %"]
+
+
+def test_a_set_is_partial_by_the_rows_it_had(store):
+    from reproduction import report
+
+    like_the_paper(store, rows={"SENSORLESS": 58_509})
+    report.write(store)
+    text = (store.folder / "tables.md").read_text()
+    assert "†" not in text.split("##", 1)[1]
+    assert "| ours, complete sets | 11 | 2.73 | 1.36 |" in text
+
+
+def test_report_fills_blocks_of_the_readme_and_repeats_itself(store):
+    from reproduction import report
+
+    like_the_paper(store)
+    readme = store.folder / "README.md"
+    readme.write_text(
+        "# Words\n\n<!-- begin checks -->\nold\n<!-- end -->\nmore\n<!-- begin else -->\nkept\n<!-- end -->\n"
+    )
+    report.write(store)
+    first = {path: path.read_bytes() for path in store.folder.rglob("*") if path.is_file()}
+    text = readme.read_text()
+    assert text.startswith("# Words\n")
+    assert "old" not in text
+    assert "- ✓ LR: SELE has the best average rank on 10 complete sets: SELE 1." in text
+    assert text.endswith("more\n<!-- begin else -->\nkept\n<!-- end -->\n")
+    report.write(store)
+    assert {path: path.read_bytes() for path in store.folder.rglob("*") if path.is_file()} == first
+    figures = list((store.folder / "figures").iterdir())
+    assert len(figures) == 8
+    assert all(path.stat().st_size < 300_000 for path in figures)
+
+
+def test_a_run_that_is_not_finished_has_a_report(store):
+    from reproduction import report
+
+    assert report.write(store) == []
+    like_the_paper(store)
+    for path in (store.folder / "raw" / "classification").glob("*-1.json"):
+        if path.name != "LETTER-1.json":
+            path.unlink()
+    report.write(store)
+    text = (store.folder / "tables.md").read_text()
+    assert "nan" not in text
+    assert "| LETTER | 7.43 ± 0.40" in text
