@@ -1,0 +1,98 @@
+"""Where rows go: into a table file (see `table_sink`), onto a stream, or nowhere."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from types import TracebackType
+from typing import BinaryIO, Protocol
+
+from .formats import TEXT_FORMATS, encode_csv
+from .journal import SettingsError, TableError, UnfinishedTableError
+from .summary import Summary, Tally
+from .table import Row, display_name
+from .table_sink import TableSink, check_table_path
+
+__all__ = [
+    "NullSink",
+    "SettingsError",
+    "Sink",
+    "StreamSink",
+    "TableError",
+    "TableSink",
+    "UnfinishedTableError",
+    "check_table_path",
+]
+
+
+class Sink(Protocol):
+    """Takes the rows of one input after the other. A context manager; an exception leaves it unfinished."""
+
+    #: what is known of all finished inputs, those of earlier runs included
+    summary: Summary
+
+    def has(self, path: str) -> bool:
+        """Whether the rows of this input stand in the table already."""
+
+    def write(self, rows: Sequence[Row]) -> None:
+        """Append rows of the current input."""
+
+    def end_input(self, path: str, counts: Tally) -> None:
+        """All rows of the input have been written."""
+
+    def __enter__(self) -> Sink: ...
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None: ...
+
+
+class NullSink:
+    """Keeps nothing but the counts.
+
+    Parameters
+    ----------
+    after_input : callable or None
+        Called with path and counts of every finished input.
+    """
+
+    def __init__(self, after_input: Callable[[str, Tally], None] | None = None) -> None:
+        self.summary = Summary()
+        self._after_input = after_input
+
+    def has(self, path: str) -> bool:
+        """No input is known from before."""
+        return False
+
+    def write(self, rows: Sequence[Row]) -> None:
+        """Rows are not kept."""
+
+    def end_input(self, path: str, counts: Tally) -> None:
+        """Count the input."""
+        self.summary.add(display_name(path), counts)
+        if self._after_input is not None:
+            self._after_input(path, counts)
+
+    def __enter__(self) -> NullSink:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        pass
+
+
+class StreamSink(NullSink):
+    """CSV on a stream, flushed after every write; errors of the stream, BrokenPipeError too, pass through."""
+
+    def __init__(self, stream: BinaryIO, after_input: Callable[[str, Tally], None] | None = None) -> None:
+        super().__init__(after_input)
+        self._stream = stream
+        self._put(TEXT_FORMATS[".csv"].header)
+
+    def write(self, rows: Sequence[Row]) -> None:
+        """Append rows to the stream."""
+        self._put(encode_csv(rows))
+
+    def _put(self, data: bytes) -> None:
+        self._stream.write(data)
+        self._stream.flush()
