@@ -50,7 +50,7 @@ def kind_of_file(path: str) -> str:
         return "video"
     if suffix in IMAGE_SUFFIXES:
         return "image"
-    if suffix not in ANIMATION_SUFFIXES and _starts_like_film(_head(path)):
+    if suffix not in ANIMATION_SUFFIXES and starts_like_film(path):
         return "video"
     return "video" if is_animation(path) else "image"
 
@@ -74,19 +74,21 @@ def is_heif(path: str | os.PathLike[str]) -> bool:
     return head[4:8] == b"ftyp" and head[8:12] in _HEIF_BRANDS
 
 
-def _head(path: str | os.PathLike[str]) -> bytes:
-    try:
-        with open(path, "rb") as file:
-            return file.read(2 * _PACKET)
-    except (OSError, ValueError):
-        return b""
-
-
-def _starts_like_film(head: bytes) -> bool:
+def starts_like_film(path: str) -> bool:
+    """Whether the first bytes are those of a container of films."""
+    head = _head(path)
     if head[4:8] == b"ftyp":
         return head[8:12] not in _HEIF_BRANDS + _AVIF_BRANDS
     if head[:4] == b"RIFF":
         return head[8:12] == b"AVI "
-    if head[:1] == b"G" and head[_PACKET : _PACKET + 1] == b"G":
+    if head[::_PACKET] == b"GGG":
         return True
     return head.startswith(_FILM_STARTS) or head[4:8] in (b"moov", b"mdat", b"wide", b"free")
+
+
+def _head(path: str | os.PathLike[str]) -> bytes:
+    try:
+        with open(path, "rb") as file:
+            return file.read(3 * _PACKET)
+    except (OSError, ValueError):
+        return b""

@@ -1,73 +1,62 @@
-"""Films: frames in order with their times, whatever the container."""
+"""Films: their frames in order with their times, whatever the container."""
 
 from __future__ import annotations
 
 import os
-import queue
-import threading
 from collections.abc import Iterator
-from typing import Any, NamedTuple, TypeVar
 
-import cv2
-import numpy as np
-
-from ..faces.images import ImageArray
+from .animation import Animation
+from .container import ContainerFilm
+from .frames import Frame, VideoError
+from .images import MAX_PIXELS
+from .kinds import MEDIA_SUFFIXES, is_animation, starts_like_film, suffix_of
+from .prefetch import prefetch
 from .table import display_name
 
-T = TypeVar("T")
-
-
-class VideoError(ValueError):
-    """The film cannot be read. The message names the file."""
-
-
-class Frame(NamedTuple):
-    """One frame: its number from 0, its time in seconds since the start, its RGB pixels."""
-
-    index: int  # type: ignore[assignment]  # hides tuple.index, which nobody needs here
-    time_s: float
-    image: ImageArray
+__all__ = ["Frame", "VideoError", "VideoReader", "open_video", "prefetch"]
 
 
 class VideoReader:
-    """A film as an iterator of `Frame`; use it as a context manager.
+    """A film, read once from start to end: a context manager and an iterable of `Frame`.
 
     Attributes
     ----------
+    path : str
     fps : float
-        Frames per second, not rounded; 0 if the container does not tell.
+        Frames per second as the container gives them, not rounded; 0 if it does not tell. For animations,
+        whose frames have durations of their own, that of the first frame.
     size : tuple of int
-        Width and height of the first frame, upright, in pixels.
+        Width and height in pixels of every frame, turned upright as the film asks for. Frames of another
+        resolution are scaled to that of the first.
     frame_count_hint : int or None
-        What the container claims.
+        The number of frames that the container announces; often an estimate from length and rate.
     undecodable : int
-        Frames so far that could not be decoded.
+        Frames so far that could not be decoded; when the iteration ends, together with those that are
+        announced behind the last frame but missing, as in a truncated file.
     """
 
-    def __init__(self, path: str | os.PathLike[str]):
-        self.path = os.fspath(path)
-        self._capture: Any = cv2.VideoCapture(self.path, cv2.CAP_FFMPEG)
-        ok, self._first = self._capture.read()
-        if not ok:
-            self._capture.release()
-            raise VideoError(f"{display_name(self.path)}: not a readable film")
-        self.fps = float(self._capture.get(cv2.CAP_PROP_FPS))
-        self.size = (int(self._first.shape[1]), int(self._first.shape[0]))
-        count = int(self._capture.get(cv2.CAP_PROP_FRAME_COUNT))
-        self.frame_count_hint = count if count > 0 else None
-        self.undecodable = 0
+    def __init__(self, path: str, film: ContainerFilm | Animation):
+        self.path = path
+        self.fps = film.fps
+        self.size = film.size
+        self.frame_count_hint = film.frame_count_hint
+        self._film = film
+        self._frames = self._read()
+
+    @property
+    def undecodable(self) -> int:
+        return self._film.failed
 
     def __iter__(self) -> Iterator[Frame]:
-        index, ok, image = 0, True, self._first
-        while ok:
-            time_s = round(self._capture.get(cv2.CAP_PROP_POS_MSEC) / 1000, 6)
-            rgb = np.asarray(cv2.cvtColor(image, cv2.COLOR_BGR2RGB), dtype=np.uint8)
-            yield Frame(index, time_s, rgb)
-            index += 1
-            ok, image = self._capture.read()
+        return self._frames
+
+    def _read(self) -> Iterator[Frame]:
+        for index, (time_s, image) in enumerate(self._film.frames()):
+            yield Frame(index, time_s, image)
 
     def close(self) -> None:
-        self._capture.release()
+        """Free the file; nothing can be read afterwards."""
+        self._film.close()
 
     def __enter__(self) -> VideoReader:
         return self
@@ -76,50 +65,36 @@ class VideoReader:
         self.close()
 
 
-def open_video(path: str | os.PathLike[str]) -> VideoReader:
-    """Open a film.
+def open_video(path: str | os.PathLike[str], *, max_pixels: int = MAX_PIXELS) -> VideoReader:
+    """Open a film or an animation; its first frame is decoded at once.
+
+    Parameters
+    ----------
+    path : path
+        What FFmpeg reads, in OpenCV's build of it; GIF, WebP, APNG and AVIF animations through Pillow.
+    max_pixels : int
+        Films with larger frames (width times height) are refused before they are decoded.
 
     Raises
     ------
     VideoError
-        Nothing in the file can be decoded as a film.
+        The file cannot be opened, or holds no frame that can be decoded.
     """
-    return VideoReader(path)
-
-
-def prefetch(frames: Iterator[T], depth: int = 4) -> Iterator[T]:
-    """Run an iterator in a thread of its own, at most ``depth`` items ahead."""
-    items: queue.Queue[tuple[str, Any]] = queue.Queue(depth)
-    closed = threading.Event()
-
-    def put(item: tuple[str, Any]) -> bool:
-        while not closed.is_set():
-            try:
-                items.put(item, timeout=0.1)
-                return True
-            except queue.Full:
-                pass
-        return False
-
-    def work() -> None:
-        try:
-            for frame in frames:
-                if not put(("item", frame)):
-                    return
-            put(("end", None))
-        except BaseException as error:
-            put(("error", error))
-
-    thread = threading.Thread(target=work, daemon=True)
-    thread.start()
+    path = os.fspath(path)
+    name = display_name(path)
     try:
-        while True:
-            what, value = items.get()
-            if what == "end":
-                return
-            if what == "error":
-                raise value
-            yield value
-    finally:
-        closed.set()
-        thread.join()
+        with open(path, "rb") as file:
+            if not file.read(1):
+                raise VideoError(f"{name}: the file is empty")
+    except FileNotFoundError:
+        raise VideoError(f"{name}: no such file") from None
+    except PermissionError:
+        raise VideoError(f"{name}: the file may not be read (permission denied)") from None
+    except OSError as error:
+        raise VideoError(f"{name}: cannot be read ({(error.strerror or str(error)).lower()})") from None
+    if is_animation(path):
+        return VideoReader(path, Animation(path, name, max_pixels))
+    if suffix_of(path) not in MEDIA_SUFFIXES and not starts_like_film(path):
+        # FFmpeg would show a text as a film of scrolling letters
+        raise VideoError(f"{name}: not a film in a format that can be read")
+    return VideoReader(path, ContainerFilm(path, name, max_pixels))
