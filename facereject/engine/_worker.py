@@ -17,7 +17,7 @@ from multiprocessing.connection import Connection
 from multiprocessing.reduction import ForkingPickler
 from typing import Any
 
-from .base import Step, Task, describe, steps
+from .base import EngineError, Step, Task, describe, steps
 
 HELLO, READY, FAILED, CHUNK, LAST = b"h", b"r", b"f", b"c", b"l"
 
@@ -25,6 +25,17 @@ HELLO, READY, FAILED, CHUNK, LAST = b"h", b"r", b"f", b"c", b"l"
 def pack(value: Any) -> bytes:
     """Pickle a value for another process of this run; raises whatever its parts raise."""
     return bytes(ForkingPickler.dumps(value))
+
+
+def pack_task(task: Task) -> bytes:
+    """Pickle the task."""
+    try:
+        return pack(task)
+    except Exception as error:
+        raise EngineError(
+            f"the task cannot be sent to worker processes: {describe(error)}; make it a function or a "
+            "class of an importable module that holds only what can be pickled"
+        ) from error
 
 
 def unpack(data: bytes | memoryview) -> Any:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterable, Iterator
+from numbers import Integral
 from typing import Any, NamedTuple, Protocol, TypeAlias
 
 #: turns one item into chunks; whatever it raises concerns that item only
@@ -110,3 +111,10 @@ def steps(task: Task, item: Any) -> Generator[Step, None, None]:
 def describe(error: BaseException) -> str:
     """The error in one line: its type and its message."""
     return " ".join(f"{type(error).__name__}: {error}".rstrip(": ").split())
+
+
+def check_count(name: str, value: Any) -> int:
+    """A parameter that counts something."""
+    if not isinstance(value, Integral) or isinstance(value, bool) or value < 1:
+        raise ValueError(f"{name} must be a whole number of at least 1, got {value!r}")
+    return int(value)

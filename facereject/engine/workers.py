@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Generator, Iterable
-from numbers import Integral
 from typing import Any
 
 from ._crew import Crew, Entry
-from ._worker import LAST, pack, unpack
-from .base import EngineError, Feed, Outcome, Step, Task, describe
+from ._worker import LAST, pack_task, unpack
+from .base import Feed, Outcome, Step, Task, check_count, describe
 
 
 class WorkerEngine:
@@ -31,27 +30,13 @@ class WorkerEngine:
     """
 
     def __init__(self, n_workers: int, *, max_pending: int = 1000, max_buffer: int = 64 << 20) -> None:
-        for name, value in (
-            ("n_workers", n_workers),
-            ("max_pending", max_pending),
-            ("max_buffer", max_buffer),
-        ):
-            if not isinstance(value, Integral) or isinstance(value, bool) or value < 1:
-                raise ValueError(f"{name} must be a whole number of at least 1, got {value!r}")
-        self.n_workers = int(n_workers)
-        self.max_pending = int(max_pending)
-        self.max_buffer = int(max_buffer)
+        self.n_workers = check_count("n_workers", n_workers)
+        self.max_pending = check_count("max_pending", max_pending)
+        self.max_buffer = check_count("max_buffer", max_buffer)
 
     def run(self, task: Task, items: Iterable[Any]) -> Generator[Outcome, None, None]:
         """Apply the task to every item; see `Engine`."""
-        try:
-            packed = pack(task)
-        except Exception as error:
-            raise EngineError(
-                f"the task cannot be sent to worker processes: {describe(error)}; make it a function or a "
-                "class of an importable module that holds only what can be pickled"
-            ) from error
-        return self._run(packed, Feed(items))
+        return self._run(pack_task(task), Feed(items))
 
     def _run(self, task: bytes, feed: Feed) -> Generator[Outcome, None, None]:
         pending: deque[Entry] = deque()

@@ -1,0 +1,183 @@
+"""The Dask engine against a real scheduler and real worker processes on the loopback."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from facereject.engine import DaskEngine, EngineError
+
+pytest.importorskip("distributed")
+
+# longer than anything here takes, even on a busy machine; only a failure waits for it
+PATIENCE = 60.0
+
+
+def slow_square(item: int) -> list[int]:
+    time.sleep(0.02)
+    return [item**2]
+
+
+def count_down(item: int) -> Iterator[tuple[int, int]]:
+    for left in reversed(range(item)):
+        yield item, left
+
+
+def misbehave(item: str) -> Iterator[object]:
+    yield "first"
+    match item:
+        case "raise":
+            raise ValueError("two\nlines")
+        case "die":
+            os.kill(os.getpid(), signal.SIGKILL)
+        case "unpicklable":
+            yield threading.Lock()
+    yield "second"
+
+
+class Cluster:
+    """A scheduler and its workers, each a process of its own."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.processes: list[subprocess.Popen[bytes]] = []
+        file = folder / "scheduler.json"
+        self.start("scheduler", "--port", "0", "--no-show", "--no-jupyter", "--scheduler-file", str(file))
+        end = time.monotonic() + PATIENCE
+        while not (file.exists() and file.read_text().endswith("}")):
+            assert time.monotonic() < end, self.log()
+            time.sleep(0.05)
+        self.address = json.loads(file.read_text())["address"]
+
+    def start(self, role: str, *options: str) -> subprocess.Popen[bytes]:
+        paths = os.pathsep.join([str(Path(__file__).parent), os.environ.get("PYTHONPATH", "")])
+        environment = {**os.environ, "PYTHONPATH": paths, "OMP_NUM_THREADS": "1"}
+        # one lost worker suffices to give up an item, so that the test of that need not wait for four
+        environment["DASK_DISTRIBUTED__SCHEDULER__ALLOWED_FAILURES"] = "0"
+        command = [sys.executable, "-m", "dask", role, "--host", "127.0.0.1", "--no-dashboard", *options]
+        with open(self.folder / "log", "ab") as log:
+            process = subprocess.Popen(command, env=environment, stdout=log, stderr=log, cwd=self.folder)
+        self.processes.append(process)
+        return process
+
+    def start_worker(self) -> subprocess.Popen[bytes]:
+        return self.start("worker", "--no-nanny", "--nthreads", "1", "--nworkers", "1", self.address)
+
+    def stop(self) -> None:
+        for process in reversed(self.processes):
+            process.kill()
+        for process in self.processes:
+            process.wait()
+
+    def log(self) -> str:
+        return (self.folder / "log").read_text()
+
+
+@pytest.fixture(scope="module")
+def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
+    cluster = Cluster(tmp_path_factory.mktemp("cluster"))
+    cluster.start_worker()
+    cluster.start_worker()
+    yield cluster
+    cluster.stop()
+
+
+def test_outcomes_are_those_of_a_plain_loop(cluster: Cluster) -> None:
+    items = [3, 0, 1, 5, 2] * 20
+    outcomes = list(DaskEngine(cluster.address).run(count_down, items))
+    expected = [
+        (index, item, chunk, i == max(item - 1, 0))
+        for index, item in enumerate(items)
+        for i, chunk in enumerate(list(count_down(item)) or [None])
+    ]
+    assert [each[:4] for each in outcomes] == expected
+
+
+def test_errors_cost_their_item_only(cluster: Cluster) -> None:
+    items = ["fine", "raise", "unpicklable", threading.Lock(), "fine"]
+    last = [each for each in DaskEngine(cluster.address).run(misbehave, items) if each.last]
+    assert [each.index for each in last] == [0, 1, 2, 3, 4]
+    assert last[1].error == "ValueError: two lines"
+    assert last[2].error.startswith("the chunks cannot be pickled: TypeError")
+    assert last[3].error.startswith("the item cannot be sent to a worker: TypeError")
+    assert last[0].error == last[4].error == ""
+
+
+def test_items_are_taken_as_needed_and_closing_cancels(cluster: Cluster) -> None:
+    taken = []
+
+    def items() -> Iterator[int]:
+        for i in range(10**9):
+            taken.append(i)
+            yield i
+
+    run = DaskEngine(cluster.address, max_pending=20).run(slow_square, items())
+    for expected in range(50):
+        assert next(run).chunk == expected**2
+        assert len(taken) <= expected + 1 + 20
+    run.close()
+    # nothing of the old run is in the way of a new one
+    assert [each.chunk for each in DaskEngine(cluster.address).run(slow_square, [3])] == [9]
+
+
+def test_an_error_of_the_items_comes_after_the_outcomes_before_it(cluster: Cluster) -> None:
+    def items() -> Iterator[int]:
+        yield from range(3)
+        raise OSError("the folder has gone")
+
+    run = DaskEngine(cluster.address).run(slow_square, items())
+    assert [next(run).chunk for _ in range(3)] == [0, 1, 4]
+    with pytest.raises(OSError, match="the folder has gone"):
+        next(run)
+
+
+def test_a_lost_worker_costs_nothing(tmp_path: Path) -> None:
+    """One of two workers is killed in the middle; every item is there once, in order."""
+    cluster = Cluster(tmp_path)
+    try:
+        victim = cluster.start_worker()
+        cluster.start_worker()
+        run = DaskEngine(cluster.address).run(slow_square, range(150))
+        outcomes = [next(run) for _ in range(20)]
+        victim.kill()
+        outcomes += run
+    finally:
+        cluster.stop()
+    assert [each.index for each in outcomes] == list(range(150))
+    assert [each.chunk for each in outcomes] == [i**2 for i in range(150)]
+    assert all(each.last and not each.error for each in outcomes)
+
+
+def test_no_scheduler_is_said_soon() -> None:
+    with socket.socket() as unused:
+        unused.bind(("127.0.0.1", 0))
+        address = f"tcp://127.0.0.1:{unused.getsockname()[1]}"
+        with pytest.raises(EngineError, match=f"no Dask scheduler answers at {address}.*dask scheduler"):
+            next(DaskEngine(address, timeout=0.5).run(slow_square, [1]))
+
+
+def test_the_extra_is_named_without_dask(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "distributed", None)
+    with pytest.raises(EngineError, match=r"pip install 'facereject\[dask\]'"):
+        DaskEngine("tcp://127.0.0.1:1").run(slow_square, [1])
+
+
+def test_parameters_are_checked() -> None:
+    with pytest.raises(ValueError, match="address must name a scheduler"):
+        DaskEngine("")
+    with pytest.raises(ValueError, match="max_pending must be a whole number"):
+        DaskEngine("tcp://127.0.0.1:1", max_pending=0)
+    with pytest.raises(ValueError, match="timeout must be a positive number of seconds"):
+        DaskEngine("tcp://127.0.0.1:1", timeout=0)
+    with pytest.raises(EngineError, match="the task cannot be sent"):
+        DaskEngine("tcp://127.0.0.1:1").run(lambda item: [item], [1])
