@@ -18,6 +18,7 @@ from pathlib import Path
 
 import numpy as np
 from model_card import write_card
+from photo_copies import group_copies
 
 import facereject
 from facereject.faces import (
@@ -37,10 +38,6 @@ from facereject.faces.training import fit_score, train_on_table
 
 PRETRAINED = Path(facereject.__file__).parent / "pretrained"
 SPLIT_SEED, FIT_SEED, TEST_SEED = 0, 0, 1
-
-# correlation of two aligned faces above which their photographs count as one; different photographs of one
-# person on one occasion come close to it, and grouping those as well does no harm
-SAME_PHOTO = 0.94
 
 DEFAULT = "SELE (linear), `default`"
 
@@ -63,7 +60,7 @@ def main() -> None:
     options = parser.parse_args()
 
     samples = FaceDataset.load(options.data)
-    fit, test = samples.split(0.8, 0.2, random_state=SPLIT_SEED)
+    fit, test, group, copies = set_aside(samples)
     print(f"{samples}: {len(fit)} faces to fit, {len(test)} to test")
     extractor = Extractor(
         LandmarkPredictor(),
@@ -77,10 +74,7 @@ def main() -> None:
     table = extract(fit, extractor, n_jobs=options.jobs, cache=options.cache)
     held_out = extract(test, tester, n_jobs=options.jobs, cache=options.cache)
     n_hog = extractor.hog.n_features
-    group = group_copies(samples)
     photos = [group[sample.photo] for sample in fit]
-    seen = set(photos)
-    copies = [i for i, sample in enumerate(test) if group[sample.photo] in seen]
     print(f"{len(set(group.values()))} groups of photographs; {len(copies)} test faces with a copy left out")
 
     rejectors = {}
@@ -103,7 +97,7 @@ def main() -> None:
         extra["boosted trees (SELE)"] = fit_score(part, "boosted", None, rejectors[DEFAULT].info["clip"])
     command = f"python tools/train_default_model.py <300w folder> --degradations {options.degradations}"
     held_out = without_samples(held_out, copies)
-    clear = [sample for sample in test if group[sample.photo] not in seen]
+    clear = [sample for i, sample in enumerate(test) if i not in copies]
     background = count_background(clear, rejectors)
     unseen = leave_kinds_out(table, held_out, rejectors[DEFAULT])
     write_card(
@@ -111,27 +105,15 @@ def main() -> None:
     )
 
 
-def group_copies(samples):
-    """Name of a group for every photograph: photographs with a near-identical face share one.
+def set_aside(samples):
+    """Faces to fit, faces to test, a group for every photograph, and positions of test faces to leave out.
 
-    300-W holds photographs more than once, cut or scaled differently, under different names. Their faces,
-    brought to one pose by the annotation and to 36 x 36 pixels, correlate by nearly 1.
+    The last have a copy in the fit part.
     """
-    hog = LandmarkHOG(24, 2, 0.0)
-    chips = np.array([hog.chip(to_gray(s.load()), s.landmarks)[0].ravel() for s in samples], dtype=np.float32)
-    chips -= chips.mean(axis=1, keepdims=True)
-    chips /= np.linalg.norm(chips, axis=1, keepdims=True) + 1e-6
-    parent = {photo: photo for photo in samples.photos}
-
-    def root(photo):
-        while parent[photo] != photo:
-            photo = parent[photo]
-        return photo
-
-    for i, j in np.argwhere(np.triu(chips @ chips.T > SAME_PHOTO, 1)):
-        a, b = sorted((root(samples[int(i)].photo), root(samples[int(j)].photo)))
-        parent[b] = a
-    return {photo: root(photo) for photo in parent}
+    fit, test = samples.split(0.8, 0.2, random_state=SPLIT_SEED)
+    group = group_copies(samples)
+    seen = {group[sample.photo] for sample in fit}
+    return fit, test, group, [i for i, sample in enumerate(test) if group[sample.photo] in seen]
 
 
 def without_samples(table, left_out):

@@ -1,0 +1,204 @@
+"""The page on landmarks, landmarks.md, from stored results: tables, and what they say beside the paper."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from reproduction import landmark_figures
+from reproduction.landmark_findings import beside_the_paper
+from reproduction.landmark_scores import COVERAGES, unpack
+from reproduction.landmark_statistics import DETECTOR, ORACLE, Areas, bootstrap_areas
+from reproduction.store import Store, write_atomically
+
+TASK, PAGE, FIGURES = "landmarks", "landmarks.md", "figures"
+TITLES = {
+    "cross-fitted": "cross-fitted predictors (honest)",
+    "published": "published predictor (leaky: trained on these photographs)",
+}
+
+_INTRODUCTION = """\
+# Landmarks
+
+Made by `python tools/reproduce.py landmarks` from the files in raw/landmarks. Errors and areas are in percent
+of the true outer-eye distance; lower is better.
+
+{faces:,} faces of {photographs:,} photographs of 300-W (AFW, HELEN and LFPW parts) with 68 annotated points.
+Near-identical photographs under different names count as one, which leaves {groups:,}; none is on two sides
+of a split. dlib's detector (threshold −1) misses {missed} faces, which are left out.
+
+- **Cross-fitted**: {folds} dlib predictors, each trained without a {share} of the photographs and used on it
+  only. A loss is what a predictor does on a face it has not seen.
+- **Published, leaky**: dlib's published 68-point model, as in the paper. It was trained on 300-W, these
+  photographs included: its losses are training errors. Nothing below that uses it says how good landmarks or
+  scores are on new faces.
+
+Scores are then trained on 60 % of the photographs, regularised on 20 % (alpha from 0, 10⁻⁶ … 10³ by
+validation AuRC; trees by early stopping) and tested on 20 %, in {splits} random splits. No face is ever
+tested with a predictor that has seen it. What remains of a leak, as in all cross-fitting: the predictor
+behind the loss of a training face may have been trained on a test photograph.
+"""
+
+
+def write(results: Path) -> Path:
+    """Draw the figures and write the page into the folder of results."""
+    found = Store(results, {}).load(TASK)
+    landmark_figures.draw_all(found, TITLES, results / FIGURES)
+    write_atomically(results / PAGE, section(results))
+    return results / PAGE
+
+
+def section(results: Path) -> str:
+    """The page as Markdown."""
+    found = Store(results, {}).load(TASK)
+    (data,) = found["data"]
+    resamples = data["settings"]["effort"]["resamples"]
+    areas = {
+        name: bootstrap_areas([unpack(one["test"]) for one in found[name]], resamples) for name in TITLES
+    }
+    folds = len(data["folds"])
+    paragraphs = [
+        _INTRODUCTION.format(
+            **{name: data[name] for name in ("faces", "photographs", "groups")},
+            missed=data["errors"]["cross-fitted"]["missed"],
+            folds=folds,
+            share={2: "half", 5: "fifth"}.get(folds, f"{folds}th"),
+            splits=len(found["cross-fitted"]),
+        ),
+        "## Beside the paper",
+        beside_the_paper(found, areas),
+        "## Errors without rejection",
+        error_table(data),
+    ]
+    for name, title in TITLES.items():
+        paragraphs += [f"## Scores, {title}", score_table(found[name], areas[name])]
+    paragraphs += [
+        "Mean ± standard deviation over the splits; 95 % bootstrap interval over photographs. "
+        '"Gap closed" is the share of the AuRC between detector score and oracle. R@c: mean error of the '
+        "c % least uncertain faces.",
+        f"![Risk-coverage curves]({FIGURES}/landmarks-risk-coverage.svg)",
+        "## Differences",
+        difference_table(found, areas),
+        "## Learning curves",
+        *(
+            f"{title[0].upper()}{title[1:]}:\n\n{learning_table(found[name])}"
+            for name, title in TITLES.items()
+        ),
+        f"![Learning curves]({FIGURES}/landmarks-learning-curve.svg)",
+        "## The shipped models on predictors they were not made for",
+        shipped_table(found["shipped"][0], resamples),
+        "## Processor time",
+        time_text(found),
+    ]
+    return "\n\n".join(paragraph.strip() for paragraph in paragraphs) + "\n"
+
+
+def error_table(data: dict[str, Any]) -> str:
+    """Errors of both predictors on all detected faces."""
+    rows = [
+        [name, f"{e['faces']:,}", *(f"{e[k]:.2f}" for k in ("mean", "median", "percentile_95"))]
+        + [f"{e['above_10']:.1%}"]
+        for name, e in data["errors"].items()
+    ]
+    return _table(["predictor", "faces", "mean", "median", "95th percentile", "faces above 10 %"], rows)
+
+
+def score_table(splits: list[dict[str, Any]], areas: Areas) -> str:
+    """One row per method: area, interval, gap closed, selective risks, regularisation chosen."""
+    header = ["ranking by", "AuRC", "95 % interval", "gap closed", *(f"R@{100 * c:.0f}" for c in COVERAGES)]
+    rows = []
+    for method in splits[0]["methods"]:
+        low, high = areas.interval(method)
+        reports = [one["methods"][method] for one in splits]
+        risks = [np.mean([r["risk_at"][f"{c:g}"] for r in reports]) for c in COVERAGES]
+        gap = "–" if method == DETECTOR else _percents(*areas.gap_closed(method))
+        rows.append(
+            [method, _spread([r["aurc"] for r in reports]), f"{low:.3f} to {high:.3f}", gap]
+            + [f"{risk:.2f}" for risk in risks]
+            + [_chosen(reports)]
+        )
+    low, high = areas.interval(ORACLE)
+    spread = _spread([one["oracle_aurc"] for one in splits])
+    rows.append([ORACLE, spread, f"{low:.3f} to {high:.3f}", "100 %", *["–"] * (len(COVERAGES) + 1)])
+    return _table([*header, "alpha or trees chosen"], rows)
+
+
+def difference_table(found: dict[str, list[dict[str, Any]]], areas: dict[str, Areas]) -> str:
+    """Differences of AuRC between methods, paired over photographs."""
+    pairs = [("REG", DETECTOR), ("SELE", DETECTOR), ("SELE", "REG"), ("BoostedSELE", "SELE")]
+    pairs.append(("SELE + stability", "SELE"))
+    rows = []
+    for method, other in pairs:
+        row = [f"{method} − {other}"]
+        for name in TITLES:
+            value, low, high = areas[name].difference(method, other)
+            wins = sum(one["methods"][method]["aurc"] < one["methods"][other]["aurc"] for one in found[name])
+            row.append(f"{value:+.3f} ({low:+.3f} to {high:+.3f}), lower in {wins} of {len(found[name])}")
+        rows.append(row)
+    return _table(["AuRC of", *(f"{name}" for name in TITLES)], rows)
+
+
+def learning_table(splits: list[dict[str, Any]]) -> str:
+    """Test AuRC by number of training faces, and that on the training faces themselves."""
+    methods = list(splits[0]["learning"])
+    rows = []
+    for step in range(len(splits[0]["learning"][methods[0]])):
+        values = {m: [one["learning"][m][step] for one in splits] for m in methods}
+        row = [f"{np.mean([v['faces'] for v in values[methods[0]]]):.0f}"]
+        row += [_spread([v["test"] for v in values[m]]) for m in methods]
+        row += [f"{np.mean([v['train'] for v in values[m]]):.3f}" for m in methods]
+        rows.append(row)
+    header = ["training faces", *(f"{m}, test" for m in methods), *(f"{m}, training" for m in methods)]
+    return _table(header, rows)
+
+
+def shipped_table(result: dict[str, Any], resamples: int) -> str:
+    """The shipped models with the losses of the cross-fitted predictors."""
+    areas = bootstrap_areas([unpack(result["test"])], resamples)
+    rows = []
+    for method in result["methods"]:
+        low, high = areas.interval(method)
+        gap = "–" if method == DETECTOR else _percents(*areas.gap_closed(method))
+        rows.append([method, f"{areas.value[method]:.3f}", f"{low:.3f} to {high:.3f}", gap])
+    low, high = areas.interval(ORACLE)
+    rows.append([ORACLE, f"{areas.value[ORACLE]:.3f}", f"{low:.3f} to {high:.3f}", "100 %"])
+    text = (
+        "The models in `facereject/pretrained` were trained for the published predictor, on clean and "
+        "degraded photographs. Here they rank the errors of the cross-fitted predictors on the "
+        f"{result['faces']['test']} faces that were set aside when they were trained; the last score was "
+        "trained for these predictors on the other photographs, clean ones only.\n\n"
+    )
+    return text + _table(["ranking by", "AuRC", "95 % interval", "gap closed"], rows)
+
+
+def time_text(found: dict[str, list[dict[str, Any]]]) -> str:
+    """Processor seconds of every part."""
+    cost = found["data"][0]["cpu_seconds"]
+    parts = {
+        f"{len(cost['training'])} predictors, one thread each": sum(cost["training"]),
+        "features of all faces by both kinds of predictors": sum(cost["features"]),
+        **{f"scores, {name}": sum(one["cpu_seconds"] for one in found[name]) for name in TITLES},
+    }
+    rows = [[name, f"{seconds:,.0f}"] for name, seconds in {**parts, "total": sum(parts.values())}.items()]
+    return _table(["part", "processor seconds"], rows)
+
+
+def _chosen(reports: list[dict[str, Any]]) -> str:
+    values = [report.get("alpha", report.get("trees")) for report in reports]
+    return "–" if None in values else ", ".join(f"{value:g}" for value in values)
+
+
+def _spread(values: list[float]) -> str:
+    spread = f" ± {np.std(values, ddof=1):.3f}" if len(values) > 1 else ""
+    return f"{np.mean(values):.3f}{spread}"
+
+
+def _percents(value: float, low: float, high: float) -> str:
+    return f"{100 * value:.0f} % ({100 * low:.0f} to {100 * high:.0f})"
+
+
+def _table(header: list[str], rows: list[list[str]]) -> str:
+    lines = [header, ["---"] * len(header), *rows]
+    return "\n".join("| " + " | ".join(line) + " |" for line in lines)

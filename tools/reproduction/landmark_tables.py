@@ -1,0 +1,152 @@
+"""Features and losses of every face: by predictors that have not seen it, and by dlib's published model."""
+
+from __future__ import annotations
+
+import dataclasses
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from photo_copies import group_copies
+
+from facereject.faces import (
+    Extractor,
+    FaceDataset,
+    FaceDetector,
+    FaceSample,
+    FaceTable,
+    LandmarkHOG,
+    LandmarkPredictor,
+    LandmarkStability,
+    extract,
+)
+from reproduction.landmark_predictors import Training, cut_folds, digest, outside, predictor_file, train
+from reproduction.scheduler import Job, run_jobs
+
+#: the two predictors whose errors are to be predicted, as results and tables call them
+CROSS_FITTED, PUBLISHED = "cross-fitted", "published"
+
+# processor seconds per face, roughly, for the order of the jobs and the time left
+_TRAIN_COST, _EXTRACT_COST = 0.08, 0.04
+
+
+class Faces(NamedTuple):
+    """The photographs and what the two predictors make of them.
+
+    Attributes
+    ----------
+    samples : FaceDataset
+    groups : list of str
+        Per sample, the name of its photograph; near-identical photographs have one name.
+    fold : ndarray of int
+        Per sample, the fold it was held out in.
+    predictors : list of Path
+        Per fold, the predictor trained without it.
+    tables : dict of str to FaceTable
+        Rows by the cross-fitted predictors and by the published one.
+    seconds : dict of str to list of float
+        Processor time of "training", per predictor, and of "features", per table or part of one.
+    """
+
+    samples: FaceDataset
+    groups: list[str]
+    fold: NDArray[np.int64]
+    predictors: list[Path]
+    tables: dict[str, FaceTable]
+    seconds: dict[str, list[float]]
+
+
+def prepare(samples: FaceDataset, training: Training, work: Path, jobs: int) -> Faces:
+    """Train predictors and compute features; what ``work`` holds already is not computed again.
+
+    Raises
+    ------
+    RuntimeError
+        If a predictor could not be trained or used.
+    """
+    copies = group_copies(samples)
+    groups = [copies[sample.photo] for sample in samples]
+    fold = cut_folds(groups, training)
+    parts = [outside(samples, fold, k) for k in range(training.folds)]
+    paths = [predictor_file(part, training, work) for part in parts]
+    held_out = [np.flatnonzero(fold == k) for k in range(training.folds)]
+
+    todo = [
+        Job(f"predictor {k + 1} of {training.folds}", _TRAIN_COST * len(part), _train, (part, training, path))
+        for k, (part, path) in enumerate(zip(parts, paths, strict=True))
+        if not path.is_file()
+    ]
+    _run(todo, jobs)
+    pieces: dict[str, tuple[Sequence[FaceSample], LandmarkPredictor]] = {
+        path.stem: ([samples[int(i)] for i in rows], LandmarkPredictor(path))
+        for path, rows in zip(paths, held_out, strict=True)
+    }
+    pieces["published"] = (samples, LandmarkPredictor())
+    # by content: other faces, such as those of a quick run, may share the folder
+    clocks = {name: work / f"features-{digest(piece[0], name)}.seconds" for name, piece in pieces.items()}
+    todo = [
+        Job(f"features of {name}", _EXTRACT_COST * len(piece[0]), _features, (*piece, work, clocks[name]))
+        for name, piece in pieces.items()
+        if not clocks[name].is_file()
+    ]
+    _run(todo, jobs)
+    tables = {name: _extract(*piece, work) for name, piece in pieces.items()}
+    whole = tables.pop("published")
+    own = [
+        dataclasses.replace(table, sample=rows[table.sample])
+        for table, rows in zip(tables.values(), held_out, strict=True)
+    ]
+    seconds = {
+        "training": [_read_clock(path.with_suffix(".seconds")) for path in paths],
+        "features": [_read_clock(clock) for clock in clocks.values()],
+    }
+    return Faces(samples, groups, fold, paths, {CROSS_FITTED: _join(own), PUBLISHED: whole}, seconds)
+
+
+def _run(todo: list[Job], jobs: int) -> None:
+    if todo and (failed := run_jobs(todo, jobs)):
+        raise RuntimeError(f"failed: {', '.join(failed)}")
+
+
+def _train(part: Sequence[FaceSample], training: Training, path: Path) -> None:
+    _timed(lambda: train(part, training, path), path.with_suffix(".seconds"))
+
+
+def _features(samples: Sequence[FaceSample], predictor: LandmarkPredictor, work: Path, clock: Path) -> None:
+    _timed(lambda: _extract(samples, predictor, work), clock)
+
+
+def _timed(action: Callable[[], object], clock: Path) -> None:
+    """Write what the action cost to a file, so that a run that finds it done can still state the price."""
+    start = time.process_time()
+    action()
+    clock.write_text(f"{time.process_time() - start:.1f}\n", encoding="utf-8")
+
+
+def _read_clock(clock: Path) -> float:
+    return float(clock.read_text(encoding="utf-8"))
+
+
+def _extract(samples: Sequence[FaceSample], predictor: LandmarkPredictor, work: Path) -> FaceTable:
+    detector = FaceDetector(threshold=-1.0)
+    extractor = Extractor(predictor, detector, LandmarkHOG(), LandmarkStability(), degradations=0)
+    return extract(samples, extractor, n_jobs=1, cache=work)
+
+
+def _join(tables: list[FaceTable]) -> FaceTable:
+    """One table, in the order of the samples."""
+    order = np.argsort(np.concatenate([table.sample for table in tables]))
+    rows = {
+        name: np.concatenate([getattr(table, name) for table in tables])[order]
+        for name in ("features", "losses", "detector_scores", "sample", "variant")
+    }
+    lost = {name: np.sum([getattr(table, name) for table in tables], axis=0) for name in ("missed", "failed")}
+    reasons = {
+        name: tuple(item for table in tables for item in getattr(table, name))
+        for name in ("problems", "failures")
+    }
+    kinds = [kind for table in tables for kind in table.kinds]
+    return FaceTable(**rows, kinds=tuple(kinds[i] for i in order), **lost, **reasons)

@@ -1,0 +1,153 @@
+"""Landmarks, honestly: how well scores rank dlib's errors on faces that its predictor has not seen.
+
+Predictors are cross-fitted on 300-W, then scores are trained and tested on several splits of the photographs.
+Beside it, as the paper's setting, the same with dlib's published model, which was trained on these
+photographs. Run by ``tools/reproduce.py landmarks``.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Callable
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import facereject
+from facereject.faces import FaceDataset
+from reproduction import landmark_report
+from reproduction.landmark_faces import draw_faces
+from reproduction.landmark_predictors import Training
+from reproduction.landmark_scores import Effort, evaluate_split
+from reproduction.landmark_shipped import evaluate_shipped
+from reproduction.landmark_tables import CROSS_FITTED, Faces, prepare
+from reproduction.scheduler import Job, run_jobs
+from reproduction.store import Store
+
+TASK, DATA, SHIPPED = "landmarks", "data", "shipped"
+#: raised when a change of the code changes the numbers
+PROTOCOL = 1
+
+_QUICK_FACES = 60
+_QUICK_TRAINING = Training(folds=2, oversampling=1, depth=2, cascades=2, trees=20)
+_QUICK_EFFORT = Effort(trees=5, resamples=50, shares=(1 / 2, 1))
+
+# processor seconds of a split, measured, for the order of the jobs and the time left
+_SPLIT_COST = 150
+
+
+def run(
+    results: Path, data: Path | None, work: Path, *, quick: bool = False, jobs: int = 2, splits: int = 5
+) -> None:
+    """Run what is missing, and write the page and the figures.
+
+    Parameters
+    ----------
+    results : folder
+        Gets ``raw/landmarks/*.json``, ``landmarks.md`` and figures.
+    data : folder or None
+        Holds ``faces/300w``. None is FACEREJECT_DATA, then ``../shared/data``.
+    work : folder
+        Keeps predictors and features, and gets the picture with photographs.
+    quick : bool
+        A few faces and tiny predictors: shows that everything runs, the numbers mean nothing.
+    jobs : int
+        Processes.
+    splits : int
+        Random splits of the photographs.
+
+    Raises
+    ------
+    RuntimeError
+        If a part failed; what was finished stays.
+    """
+    samples = load_samples(data, quick)
+    training = _QUICK_TRAINING if quick else Training()
+    effort = _QUICK_EFFORT if quick else Effort()
+    work.mkdir(parents=True, exist_ok=True)
+    faces = prepare(samples, training, work, jobs)
+    store = Store(results, settings(faces, training, effort))
+    todo = missing_jobs(faces, store, effort, splits)
+    if todo and (failed := run_jobs(todo, jobs)):
+        raise RuntimeError(f"failed: {', '.join(failed)}")
+    store.save(_labelled(describe(faces, training), DATA, 0, store))
+    landmark_report.write(results)
+    picture = draw_faces(faces, store.load(TASK)[CROSS_FITTED][0], work)
+    print(f"written: {results / landmark_report.PAGE}; with photographs, not to be published: {picture}")
+
+
+def load_samples(data: Path | None, quick: bool) -> FaceDataset:
+    """The annotated faces; with ``quick`` a few of them, spread over the sources."""
+    folder = data or os.environ.get("FACEREJECT_DATA") or Path(__file__).parents[3] / "shared" / "data"
+    samples = FaceDataset.load(Path(folder) / "faces" / "300w")
+    if not quick:
+        return samples
+    chosen = np.unique(np.linspace(0, len(samples) - 1, _QUICK_FACES).astype(int))
+    return FaceDataset([samples[int(i)] for i in chosen])
+
+
+def settings(faces: Faces, training: Training, effort: Effort) -> dict[str, Any]:
+    """What the numbers depend on, the losses of both predictors included."""
+    content = hashlib.sha256("\n".join(faces.groups).encode())
+    for table in faces.tables.values():
+        content.update(table.losses.round(6).tobytes())
+    return {
+        "protocol": PROTOCOL,
+        "training": asdict(training),
+        "effort": {**effort._asdict(), "shares": list(effort.shares)},
+        "losses": content.hexdigest()[:16],
+    }
+
+
+def missing_jobs(faces: Faces, store: Store, effort: Effort, splits: int) -> list[Job]:
+    """A job for every result that is not there or was made in another way."""
+    jobs = []
+    for name, table in faces.tables.items():
+        photographs = [faces.groups[i] for i in table.sample]
+        for split in range(splits):
+            if store.state(TASK, name, split) != "done":
+                arguments = (store, name, split, evaluate_split, (table, photographs, split, effort))
+                jobs.append(Job(f"landmarks, {name}, split {split}", _SPLIT_COST, _compute, arguments))
+    if store.state(TASK, SHIPPED, 0) != "done":
+        inputs = (faces.samples, faces.groups, faces.tables[CROSS_FITTED], effort)
+        arguments = (store, SHIPPED, 0, evaluate_shipped, inputs)
+        jobs.append(Job("landmarks, shipped models", 10, _compute, arguments))
+    return jobs
+
+
+def _compute(
+    store: Store, dataset: str, split: int, function: Callable[..., dict[str, Any]], inputs: tuple[Any, ...]
+) -> None:
+    store.save(_labelled(function(*inputs), dataset, split, store))
+
+
+def _labelled(result: dict[str, Any], dataset: str, split: int, store: Store) -> dict[str, Any]:
+    return {"task": TASK, "dataset": dataset, "split": split, "settings": store.settings, **result}
+
+
+def describe(faces: Faces, training: Training) -> dict[str, Any]:
+    """Counts, errors of both predictors without rejection, and what predictors and features cost."""
+    errors = {}
+    for name, table in faces.tables.items():
+        median, high = np.percentile(table.losses, [50, 95])
+        errors[name] = {
+            "faces": len(table),
+            "missed": int(table.missed[0]),
+            "failed": int(table.failed[0]),
+            "mean": float(table.losses.mean()),
+            "median": float(median),
+            "percentile_95": float(high),
+            "above_10": float((table.losses > 10).mean()),
+        }
+    return {
+        "version": facereject.__version__,
+        "faces": len(faces.samples),
+        "photographs": len(faces.samples.photos),
+        "groups": len(set(faces.groups)),
+        "folds": np.bincount(faces.fold, minlength=training.folds).tolist(),
+        "errors": errors,
+        "cpu_seconds": faces.seconds,
+    }
