@@ -7,10 +7,19 @@ from typing import Annotated
 import typer
 
 from facereject import __version__
+from facereject._cli._shared import paragraphs
 from facereject._cli.demo import demo
+from facereject._cli.filtering import FILTER_EXAMPLES, filter_
+from facereject._cli.score import SCORE_EXAMPLES, score
 
 app = typer.Typer(
-    no_args_is_help=True, add_completion=False, help="Know which face-landmark predictions to trust."
+    no_args_is_help=True,
+    add_completion=False,
+    rich_markup_mode="rich",
+    # local variables in a traceback can be whole pictures
+    pretty_exceptions_show_locals=False,
+    help="Know which face-landmark predictions to trust.",
+    epilog="New here? [bold]facereject demo[/bold] shows what it does, without any input.",
 )
 
 
@@ -31,6 +40,8 @@ def _root(
 
 
 app.command()(demo)
+app.command(help=paragraphs(score.__doc__), epilog=SCORE_EXAMPLES)(score)
+app.command("filter", help=paragraphs(filter_.__doc__), epilog=FILTER_EXAMPLES)(filter_)
 
 
 def main() -> None:

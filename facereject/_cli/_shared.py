@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import inspect
 import os
 import warnings
 from collections.abc import Mapping
@@ -63,7 +64,7 @@ DetectorThresholdOption = Annotated[
         rich_help_panel="Face detector",
     ),
 ]
-_TARGET_PANEL = "What to accept (at most one; without any, the target the model was made for)"
+_TARGET_PANEL = "What to accept (at most one of these)"
 MaxErrorOption = Annotated[
     float | None,
     typer.Option(
@@ -101,7 +102,10 @@ ThresholdOption = Annotated[
         rich_help_panel=_TARGET_PANEL,
     ),
 ]
-QuietOption = Annotated[bool, typer.Option("--quiet", "-q", help="No progress, no summary: errors only.")]
+# flags have an empty metavar: the help would name their type, which says nothing
+QuietOption = Annotated[
+    bool, typer.Option("--quiet", "-q", metavar="", help="No progress, no summary: errors only.")
+]
 
 
 def say(message: str) -> None:
@@ -114,6 +118,12 @@ def stop(message: str, code: int = 2) -> NoReturn:
     """End the command with one sentence on stderr; the code is 2 for wrong usage, 1 for failed work."""
     typer.echo(printable(message), err=True)
     raise typer.Exit(code)
+
+
+def paragraphs(text: str | None) -> str:
+    """Help text from a docstring: lines are joined, as the terminal wraps them at its own width."""
+    blocks = inspect.cleandoc(text or "").split("\n\n")
+    return "\n\n".join(" ".join(block.split()) for block in blocks)
 
 
 def printable(text: str) -> str:

@@ -1,0 +1,187 @@
+"""facereject filter: decide which faces to trust, by a target of your own, and sort the files."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from ._job import (
+    EngineOption,
+    Job,
+    MaxPixelsOption,
+    OverwriteOption,
+    PathsArgument,
+    ResumeOption,
+    SchedulerOption,
+    WorkersOption,
+    check_output,
+    check_paths,
+    make_engine,
+)
+from ._shared import (
+    CostOption,
+    CoverageOption,
+    DetectorThresholdOption,
+    MaxErrorOption,
+    MinFaceOption,
+    ModelOption,
+    PredictorOption,
+    QuietOption,
+    ThresholdOption,
+    UpsampleOption,
+    chosen_target,
+    load_rejector,
+    stop,
+)
+
+FILTER_EXAMPLES = """[bold]Examples[/bold]
+facereject filter photos --max-error 3 --accepted good --rejected bad
+facereject filter photos --coverage 0.9 -o faces.csv --workers 4
+facereject filter photos --cost 6 --accepted good --link -o faces.csv
+
+[bold]Exit codes[/bold]: 0 done, 1 some inputs failed (they are listed), 2 wrong usage, 130 interrupted"""
+
+_SORT_PANEL = "Where files go (subfolders are kept, nothing is overwritten)"
+
+
+def filter_(
+    paths: PathsArgument,
+    max_error: MaxErrorOption = None,
+    coverage: CoverageOption = None,
+    cost: CostOption = None,
+    threshold: ThresholdOption = None,
+    frame_rule: Annotated[
+        str,
+        typer.Option(
+            "--frame-rule",
+            metavar="all|any|largest",
+            help="A picture with several faces is accepted if all of them are, any of them, or the largest.",
+        ),
+    ] = "all",
+    output: Annotated[
+        str | None,
+        typer.Option(
+            "--output",
+            "-o",
+            metavar="TABLE",
+            help="Table with one row per face: .csv, .jsonl or .parquet; - writes CSV to stdout.",
+        ),
+    ] = None,
+    accepted: Annotated[
+        str | None,
+        typer.Option(
+            "--accepted", metavar="DIR", help="Folder for accepted files.", rich_help_panel=_SORT_PANEL
+        ),
+    ] = None,
+    rejected: Annotated[
+        str | None,
+        typer.Option(
+            "--rejected",
+            metavar="DIR",
+            help="Folder for rejected files, those without a face too; unreadable files stay where they are.",
+            rich_help_panel=_SORT_PANEL,
+        ),
+    ] = None,
+    link: Annotated[
+        bool,
+        typer.Option(
+            "--link",
+            metavar="",
+            help="Make symbolic links instead of copies: no space, the originals stay.",
+            rich_help_panel=_SORT_PANEL,
+        ),
+    ] = False,
+    move: Annotated[
+        bool,
+        typer.Option(
+            "--move", metavar="", help="Move the files instead of copying.", rich_help_panel=_SORT_PANEL
+        ),
+    ] = False,
+    film_share: Annotated[
+        float,
+        typer.Option(
+            "--film-share",
+            metavar="SHARE",
+            help="A film goes to the accepted files if at least this share of its frames is accepted.",
+            rich_help_panel=_SORT_PANEL,
+        ),
+    ] = 0.5,
+    model: ModelOption = "default",
+    predictor: PredictorOption = None,
+    upsample: UpsampleOption = None,
+    min_face: MinFaceOption = None,
+    detector_threshold: DetectorThresholdOption = None,
+    workers: WorkersOption = 1,
+    engine: EngineOption = "local",
+    scheduler: SchedulerOption = None,
+    resume: ResumeOption = False,
+    overwrite: OverwriteOption = False,
+    max_pixels: MaxPixelsOption = 200_000_000,
+    quiet: QuietOption = False,
+) -> None:
+    """Accept or reject faces by a target you state, and sort the pictures accordingly.
+
+    State at most one target; without any, the one the model was made for holds. The threshold is tuned on
+    annotated faces that the model has kept for that; if your pictures are of another kind, [bold]facereject
+    calibrate[/bold] tunes it on yours.
+
+    The table is that of [bold]facereject score[/bold] with accepted and reason by your target.
+    """
+    target = chosen_target(max_error=max_error, coverage=coverage, cost=cost, threshold=threshold)
+    if frame_rule not in ("all", "any", "largest"):
+        stop(f"--frame-rule must be all, any or largest; got {frame_rule}")
+    if link and move:
+        stop("--link and --move exclude each other")
+    if (link or move) and accepted is None and rejected is None:
+        stop(f"{'--link' if link else '--move'} needs a folder: give --accepted, --rejected or both")
+    if output is None and accepted is None and rejected is None:
+        stop("nothing to write: give a table with -o, or folders with --accepted and --rejected")
+    check_output(output, resume=resume, overwrite=overwrite)
+    check_paths(paths, resume=resume)
+    runner = make_engine(engine, workers, scheduler)
+
+    from facereject.media.placement import Placement, PlacementError, base_of
+
+    settings = {"frame rule": frame_rule}
+    placement = None
+    if accepted is not None or rejected is not None:
+        mode = "link" if link else "move" if move else "copy"
+        try:
+            placement = Placement(accepted, rejected, base_of(paths), mode, film_share)
+        except PlacementError as error:
+            stop(f"--accepted, --rejected: {error}")
+        except ValueError as error:
+            stop(f"--film-share: {error}")
+        inside = [path for path in paths if placement.holds(path)]
+        if inside:
+            stop(f"{inside[0]}: lies in the folder for sorted files; choose a folder apart from the inputs")
+        settings |= {
+            "folder of accepted files": str(accepted),
+            "folder of rejected files": str(rejected),
+            "files": f"{mode} from {placement.base}",
+            "film share": str(film_share),
+        }
+    rejector = load_rejector(
+        model,
+        predictor=predictor,
+        upsample=upsample,
+        min_face=min_face,
+        detector_threshold=detector_threshold,
+        target=target,
+    )
+    from facereject.media.task import ScoreTask
+
+    job = Job(
+        paths,
+        ScoreTask(rejector, max_pixels=max_pixels),
+        runner,
+        output,
+        resume=resume,
+        overwrite=overwrite,
+        quiet=quiet,
+        rule=frame_rule,
+        placement=placement,
+        settings=settings,
+    )
+    job.run()

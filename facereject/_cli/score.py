@@ -1,0 +1,92 @@
+"""facereject score: one row per face for any number of images and films."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from ._job import (
+    EngineOption,
+    Job,
+    MaxPixelsOption,
+    OverwriteOption,
+    PathsArgument,
+    ResumeOption,
+    SchedulerOption,
+    WorkersOption,
+    check_output,
+    check_paths,
+    make_engine,
+)
+from ._shared import (
+    DetectorThresholdOption,
+    MinFaceOption,
+    ModelOption,
+    PredictorOption,
+    QuietOption,
+    UpsampleOption,
+    load_rejector,
+)
+
+SCORE_EXAMPLES = """[bold]Examples[/bold]
+facereject score photo.jpg -o faces.csv
+facereject score photos -o faces.parquet --workers 4
+facereject score clip.mp4 'more/*.png' @list.txt -o faces.jsonl
+facereject score photos -o faces.csv --resume     [dim]after an interruption[/dim]
+facereject score photo.jpg -o - | cut -d, -f1-14  [dim]all but the landmarks[/dim]
+
+[bold]Exit codes[/bold]: 0 done, 1 some inputs failed (they are listed), 2 wrong usage, 130 interrupted"""
+
+
+def score(
+    paths: PathsArgument,
+    output: Annotated[
+        str,
+        typer.Option(
+            "--output",
+            "-o",
+            metavar="TABLE",
+            help="Table to write: .csv, .jsonl or .parquet; - writes CSV to stdout.",
+            show_default=False,
+        ),
+    ],
+    model: ModelOption = "default",
+    predictor: PredictorOption = None,
+    upsample: UpsampleOption = None,
+    min_face: MinFaceOption = None,
+    detector_threshold: DetectorThresholdOption = None,
+    workers: WorkersOption = 1,
+    engine: EngineOption = "local",
+    scheduler: SchedulerOption = None,
+    resume: ResumeOption = False,
+    overwrite: OverwriteOption = False,
+    max_pixels: MaxPixelsOption = 200_000_000,
+    quiet: QuietOption = False,
+) -> None:
+    """Find faces and say how far their landmarks can be trusted: a table with one row per face.
+
+    Columns: source, frame, time_s, face, track; the box x, y, width, height; detector_score; uncertainty
+    (higher = less certain); expected_nme (expected landmark error in percent of the distance of the outer eye
+    corners); accepted and reason; the landmarks x_0 ... x_67, y_0 ... y_67 in pixels.
+
+    An input without a face, or one that cannot be read, has a row that says so. [bold]accepted[/bold] follows
+    the target the model was made for; to choose one yourself use [bold]facereject filter[/bold].
+
+    While it runs, the table is called TABLE.partial; it gets its name when it is complete. After an
+    interruption the same command with --resume continues.
+    """
+    check_output(output, resume=resume, overwrite=overwrite)
+    check_paths(paths, resume=resume)
+    runner = make_engine(engine, workers, scheduler)
+    rejector = load_rejector(
+        model,
+        predictor=predictor,
+        upsample=upsample,
+        min_face=min_face,
+        detector_threshold=detector_threshold,
+    )
+    from facereject.media.task import ScoreTask
+
+    task = ScoreTask(rejector, max_pixels=max_pixels)
+    Job(paths, task, runner, output, resume=resume, overwrite=overwrite, quiet=quiet).run()
