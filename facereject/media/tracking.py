@@ -1,0 +1,307 @@
+"""Following faces through a film: the uncertainty of the landmarks decides when the detector runs.
+
+While a face is certain, its box in the next frame comes from its landmarks in the last one. When it becomes
+doubtful, the detector looks around the face only (`search.LocalSearch`). The whole frame is searched every
+``every`` frames, when the picture changes at once, and when a face is gone at once; so a new face waits for
+at most ``every`` frames, with or without other faces in view.
+
+Doubtful means: so close to the threshold that another box could change the decision, or less certain than
+three quarters of the calibration faces. A doubtful face that the detector does not confirm is lost; it keeps
+its number if it is found again at the same place within ``MEMORY`` frames.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from typing import NamedTuple
+
+import cv2
+import numpy as np
+
+from ..faces import Face, FaceRejector
+from ..faces.detector import Detection
+from ..faces.geometry import Box, FloatArray, fit_similarity, overlap, transform_points
+from ..faces.images import ImageArray, ImageLike, load_rgb, to_gray
+from ..faces.mean_shape import MEAN_SHAPE
+from .search import LocalSearch
+
+#: frames for which the place of a lost face is remembered, and looked at
+MEMORY = 30
+
+# the same face in two frames, or found twice in one, by overlap of the boxes
+_SAME = 0.3
+_TWICE = 0.5
+
+# how far another box of the same face moves its uncertainty, in quartile distances of the calibration sample
+_NOISE = 0.2
+
+# least number of frames between two searches of the whole frame because a face is gone
+_PAUSE = 4
+
+# mean change of the grey levels of a small copy from one frame to the next that tells a cut from motion
+_CUT = 20
+_SMALL = (32, 24)
+
+# pixels; a narrower box is no face
+_SMALLEST = 16
+
+
+class TrackedFace(NamedTuple):
+    """A face in a film.
+
+    Attributes
+    ----------
+    face : Face
+        Its ``detector_score`` is NaN where the box came from the landmarks of the frame before.
+    track : int
+        The same number through the film, from 0; never used again for another face.
+    detected : bool
+        Whether the detector found it in this very frame.
+    """
+
+    face: Face
+    track: int
+    detected: bool
+
+
+@dataclasses.dataclass(eq=False)
+class _Track:
+    number: int
+    face: Face = dataclasses.field(init=False)
+    #: the detector's box in the frame of the mean shape: centre x, centre y, logarithm of the side
+    anchor: FloatArray | None = None
+    detected: bool = True
+    #: the uncertainty with which it was lost
+    last: float = math.nan
+    #: frames since it was seen, 0 if it is
+    lost: int = 0
+    smooth: float = math.nan
+    smooth_time: float = math.nan
+
+    @property
+    def box(self) -> Box:
+        """Where the detector would put its box."""
+        if self.anchor is None:
+            return self.face.box
+        matrix = fit_similarity(MEAN_SHAPE, self.face.landmarks)
+        side = float(np.hypot(matrix[0, 0], matrix[1, 0]) * np.exp(self.anchor[2]))
+        x, y = transform_points(matrix, self.anchor[None, :2])[0]
+        return Box(float(x) - side / 2, float(y) - side / 2, side, side)
+
+
+class FaceTracker:
+    """Faces of the frames of one film, with stable numbers, detecting only when needed.
+
+    Parameters
+    ----------
+    rejector : FaceRejector
+    every : int, default=20
+        The whole frame is searched at least every so many frames.
+    every_frame : bool, default=False
+        Search the whole of every frame: the faces are those of ``rejector(image)``.
+    smooth_s : float, default=0
+        Time constant in seconds of an exponential mean over the uncertainty of each track. Expected error and
+        decision follow the mean; when to detect does not. 0 is off.
+
+    Attributes
+    ----------
+    frames, searches, local_searches : int
+        Frames so far, how many of them were searched as a whole, how often only a part of one was.
+    """
+
+    def __init__(
+        self, rejector: FaceRejector, *, every: int = 20, every_frame: bool = False, smooth_s: float = 0.0
+    ) -> None:
+        if every < 1:
+            raise ValueError(f"every must be at least 1 frame, got {every}")
+        if not (smooth_s >= 0 and math.isfinite(smooth_s)):
+            raise ValueError(f"smooth_s must be seconds, 0 or more; got {smooth_s}")
+        self.every = every
+        self.every_frame = every_frame or every == 1
+        self.smooth_s = smooth_s
+        self.frames = self.searches = self.local_searches = 0
+        self._tracks: list[_Track] = []
+        self._n_tracks = 0
+        self._since = 0
+        self._wait = 0
+        self._small: ImageArray | None = None
+        self.use(rejector)
+
+    def use(self, rejector: FaceRejector) -> None:
+        """Go on with another rejector, for example one with another target."""
+        self.rejector = rejector
+        low, high, gone = np.quantile(rejector.calibration.uncertainty, [0.25, 0.75, 0.95])
+        self._noise = _NOISE * float(high - low)
+        self._weak, self._gone = float(high), float(gone)
+        self._local = LocalSearch(rejector.detector)
+
+    def update(self, image: ImageLike, time_s: float | None = None) -> list[TrackedFace]:
+        """The faces of the next frame, by track number.
+
+        Parameters
+        ----------
+        image : array (or what `facereject.faces.load_rgb` takes)
+        time_s : float or None
+            Time of the frame in seconds, for smoothing; None counts 30 frames per second.
+        """
+        rgb = load_rgb(image)
+        gray = to_gray(rgb)
+        time = self.frames / 30 if time_s is None else time_s
+        search = self.every_frame or self._since >= self._wait or self._changed(gray)
+        if not search:
+            before = [track for track in self._tracks if not track.lost]
+            self._follow(rgb, gray)
+            vanished = any(track.lost and track.last > self._gone for track in before)
+            search = vanished and self._since >= _PAUSE
+        if search:
+            self._search(rgb, gray)
+        self._since += 1
+        self.frames += 1
+        self._merge()
+        self._tracks = [track for track in self._tracks if track.lost <= MEMORY]
+        seen = sorted((track for track in self._tracks if not track.lost), key=lambda track: track.number)
+        return [TrackedFace(self._smoothed(track, time), track.number, track.detected) for track in seen]
+
+    def _follow(self, rgb: ImageArray, gray: ImageArray) -> None:
+        """Every face from its last place; the detector only around those in doubt."""
+        # those in view first: a lost one must not be found on the face of another
+        for track in sorted(self._tracks, key=lambda track: track.lost):
+            box = track.box
+            if not _inside(box, gray):
+                self._lose(track)
+            elif track.lost:
+                taken = [other.face.box for other in self._tracks if not other.lost]
+                if not self._look(track, box, rgb, gray, taken):
+                    track.lost += 1
+            elif self._doubtful(track.face):
+                if not self._look(track, box, rgb, gray):
+                    self._carry(track, box, rgb)
+            else:
+                face = self.rejector.assess_box(rgb, box)
+                if not self._doubtful(face) or not self._look(track, box, rgb, gray):
+                    self._carry(track, box, rgb, face)
+
+    def _look(
+        self, track: _Track, box: Box, rgb: ImageArray, gray: ImageArray, taken: list[Box] | None = None
+    ) -> bool:
+        self.local_searches += 1
+        found = [
+            (overlap(face.box, box), face)
+            for face in self._local(gray, box)
+            if not any(overlap(face.box, other) > _SAME for other in taken or ())
+        ]
+        shared, best = max(found, key=lambda pair: pair[0], default=(0.0, None))
+        if best is None or shared < _SAME:
+            return False
+        self._found(track, best, rgb)
+        return True
+
+    def _search(self, rgb: ImageArray, gray: ImageArray) -> None:
+        """The whole frame; faces take the numbers of the tracks they overlap most."""
+        self.searches += 1
+        faces = self.rejector.detector.detect(gray)
+        boxes = [track.box for track in self._tracks]
+        pairs = _match(boxes, [face.box for face in faces])
+        for i, track in enumerate(self._tracks):
+            if i in pairs:
+                self._found(track, faces[pairs[i]], rgb)
+            elif track.lost:
+                track.lost += 1
+            elif self.every_frame or not _inside(boxes[i], gray):
+                self._lose(track)
+            else:
+                self._carry(track, boxes[i], rgb)
+        for j, face in enumerate(faces):
+            if j not in pairs.values():
+                track = _Track(self._n_tracks)
+                self._n_tracks += 1
+                self._found(track, face, rgb)
+                self._tracks.append(track)
+        missing = any(track.lost for track in self._tracks)
+        # a face that has just gone is looked for soon, then less and less often
+        self._wait = min(self.every, 2 * max(self._since, _PAUSE)) if missing else self.every
+        self._since = 0
+
+    def _found(self, track: _Track, detection: Detection, rgb: ImageArray) -> None:
+        """The detector confirms the track: its box counts from now on."""
+        face = self.rejector.assess_box(rgb, detection.box)
+        track.face = dataclasses.replace(face, detector_score=detection.score)
+        track.anchor = _anchor(face)
+        track.detected, track.lost = True, 0
+
+    def _carry(self, track: _Track, box: Box, rgb: ImageArray, face: Face | None = None) -> None:
+        """The landmarks alone lead on, if they are certain; the detector was not asked or found nothing."""
+        face = self.rejector.assess_box(rgb, box) if face is None else face
+        if self._doubtful(face):
+            self._lose(track, face.uncertainty)
+        else:
+            track.face, track.detected = face, False
+
+    def _lose(self, track: _Track, uncertainty: float = math.inf) -> None:
+        # the last good face stays: it is where the search goes on
+        track.lost, track.last = 1, uncertainty
+        track.smooth = math.nan
+
+    def _doubtful(self, face: Face) -> bool:
+        distance = abs(face.uncertainty - self.rejector.selector.threshold_)
+        return face.uncertainty > self._weak or distance < self._noise
+
+    def _changed(self, gray: ImageArray) -> bool:
+        """Whether this is the first frame of another scene."""
+        small = np.asarray(cv2.resize(gray, _SMALL, interpolation=cv2.INTER_AREA), dtype=np.uint8)
+        before, self._small = self._small, small
+        return before is not None and float(cv2.absdiff(small, before).mean()) > _CUT
+
+    def _merge(self) -> None:
+        """Two tracks on one face become one, with the older number."""
+        seen = sorted((track for track in self._tracks if not track.lost), key=lambda track: track.number)
+        for i, younger in enumerate(seen):
+            for older in seen[:i]:
+                if not older.lost and overlap(older.box, younger.box) > _TWICE:
+                    if younger.detected and not older.detected:
+                        older.face, older.anchor, older.detected = younger.face, younger.anchor, True
+                    self._lose(younger)
+                    break
+
+    def _smoothed(self, track: _Track, time: float) -> Face:
+        face = track.face
+        if self.smooth_s == 0 or not math.isfinite(face.uncertainty):
+            return face
+        if math.isnan(track.smooth):
+            track.smooth = face.uncertainty
+        else:
+            kept = math.exp(-max(time - track.smooth_time, 0.0) / self.smooth_s)
+            track.smooth = kept * track.smooth + (1 - kept) * face.uncertainty
+        track.smooth_time = time
+        expected = float(self.rejector.calibration.expected_error(track.smooth))
+        accepted = track.smooth <= self.rejector.selector.threshold_
+        reason = "" if accepted else f"uncertain: expected error {expected:.1f} % of the eye distance"
+        return dataclasses.replace(
+            face, uncertainty=track.smooth, expected_nme=expected, accepted=accepted, reason=reason
+        )
+
+
+def _anchor(face: Face) -> FloatArray | None:
+    if not np.isfinite(face.landmarks).all():
+        return None
+    matrix = fit_similarity(face.landmarks, MEAN_SHAPE)
+    x, y = transform_points(matrix, np.array([face.box.center]))[0]
+    scale = float(np.hypot(matrix[0, 0], matrix[1, 0]))
+    return np.array([x, y, math.log(face.box.width * scale)])
+
+
+def _inside(box: Box, gray: ImageArray) -> bool:
+    """Whether the middle of the box is in the picture."""
+    (x, y), (height, width) = box.center, gray.shape
+    return 0 <= x < width and 0 <= y < height and box.width >= _SMALLEST
+
+
+def _match(before: list[Box], now: list[Box]) -> dict[int, int]:
+    """Pairs of boxes (index before -> index now) that are the same face, the largest overlap first."""
+    shared = [(overlap(a, b), i, j) for i, a in enumerate(before) for j, b in enumerate(now)]
+    pairs: dict[int, int] = {}
+    for value, i, j in sorted(shared, reverse=True):
+        if value >= _SAME and i not in pairs and j not in pairs.values():
+            pairs[i] = j
+    return pairs
