@@ -12,12 +12,13 @@ import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from facereject.engine import DaskEngine, EngineError
 
-pytest.importorskip("distributed")
+distributed = pytest.importorskip("distributed")
 
 # longer than anything here takes, even on a busy machine; only a failure waits for it
 PATIENCE = 60.0
@@ -26,6 +27,11 @@ PATIENCE = 60.0
 def slow_square(item: int) -> list[int]:
     time.sleep(0.02)
     return [item**2]
+
+
+def square_and_process(item: int) -> list[tuple[int, int]]:
+    time.sleep(0.02)
+    return [(item**2, os.getpid())]
 
 
 def count_down(item: int) -> Iterator[tuple[int, int]]:
@@ -62,16 +68,17 @@ class Cluster:
     def start(self, role: str, *options: str) -> subprocess.Popen[bytes]:
         paths = os.pathsep.join([str(Path(__file__).parent), os.environ.get("PYTHONPATH", "")])
         environment = {**os.environ, "PYTHONPATH": paths, "OMP_NUM_THREADS": "1"}
-        # one lost worker suffices to give up an item, so that the test of that need not wait for four
-        environment["DASK_DISTRIBUTED__SCHEDULER__ALLOWED_FAILURES"] = "0"
         command = [sys.executable, "-m", "dask", role, "--host", "127.0.0.1", "--no-dashboard", *options]
         with open(self.folder / "log", "ab") as log:
             process = subprocess.Popen(command, env=environment, stdout=log, stderr=log, cwd=self.folder)
         self.processes.append(process)
         return process
 
-    def start_worker(self) -> subprocess.Popen[bytes]:
-        return self.start("worker", "--no-nanny", "--nthreads", "1", "--nworkers", "1", self.address)
+    def need_workers(self, number: int) -> list[subprocess.Popen[bytes]]:
+        """All workers, after starting as many as are missing."""
+        workers = [each for each in self.processes[1:] if each.poll() is None]
+        options = ("--no-nanny", "--nthreads", "1", "--nworkers", "1", self.address)
+        return workers + [self.start("worker", *options) for _ in range(number - len(workers))]
 
     def stop(self) -> None:
         for process in reversed(self.processes):
@@ -84,12 +91,16 @@ class Cluster:
 
 
 @pytest.fixture(scope="module")
-def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
+def shared_cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
     cluster = Cluster(tmp_path_factory.mktemp("cluster"))
-    cluster.start_worker()
-    cluster.start_worker()
     yield cluster
     cluster.stop()
+
+
+@pytest.fixture
+def cluster(shared_cluster: Cluster) -> Cluster:
+    shared_cluster.need_workers(2)
+    return shared_cluster
 
 
 def test_outcomes_are_those_of_a_plain_loop(cluster: Cluster) -> None:
@@ -141,21 +152,51 @@ def test_an_error_of_the_items_comes_after_the_outcomes_before_it(cluster: Clust
         next(run)
 
 
-def test_a_lost_worker_costs_nothing(tmp_path: Path) -> None:
+def test_a_lost_worker_costs_nothing(cluster: Cluster) -> None:
     """One of two workers is killed in the middle; every item is there once, in order."""
+    processes = {each.pid: each for each in cluster.need_workers(2)}
+    with distributed.Client(cluster.address, set_as_default=False) as client:
+        client.wait_for_workers(2, timeout=PATIENCE)
+    outcomes, seen, killed = [], set(), False
+    for outcome in DaskEngine(cluster.address).run(square_and_process, range(150)):
+        outcomes.append(outcome)
+        seen.add(outcome.chunk[1])
+        if len(seen) == 2 and not killed:
+            processes[outcome.chunk[1]].kill()
+            killed = True
+    assert killed
+    assert [each.index for each in outcomes] == list(range(150))
+    assert [each.chunk[0] for each in outcomes] == [i**2 for i in range(150)]
+    assert all(each.last and not each.error for each in outcomes)
+
+
+def test_an_item_that_kills_workers_fails_alone(cluster: Cluster) -> None:
+    # three lost workers are allowed by default; with none, the test need not wait for four to start
+    with distributed.Client(cluster.address, set_as_default=False) as client:
+        client.run_on_scheduler(_allow_no_failure)
+    cluster.need_workers(3)
+    items = ["fine", "die", "fine", "fine"]
+    last = [each for each in DaskEngine(cluster.address).run(misbehave, items) if each.last]
+    assert [each.index for each in last] == [0, 1, 2, 3]
+    assert [each.error for each in last] == ["", "its worker processes died, each time it was tried", "", ""]
+
+
+def _allow_no_failure(dask_scheduler: Any) -> None:
+    dask_scheduler.allowed_failures = 0
+
+
+def test_a_cluster_without_workers_and_a_scheduler_that_dies(tmp_path: Path) -> None:
     cluster = Cluster(tmp_path)
     try:
-        victim = cluster.start_worker()
-        cluster.start_worker()
-        run = DaskEngine(cluster.address).run(slow_square, range(150))
-        outcomes = [next(run) for _ in range(20)]
-        victim.kill()
-        outcomes += run
+        with pytest.raises(
+            EngineError, match=f"no worker for 0.1 s; start one with: dask worker {cluster.address}"
+        ):
+            next(DaskEngine(cluster.address, patience=0.1).run(slow_square, [1]))
+        threading.Timer(1.0, cluster.processes[0].kill).start()
+        with pytest.raises(EngineError, match=f"the Dask scheduler at {cluster.address} .*gone"):
+            next(DaskEngine(cluster.address).run(slow_square, [1]))
     finally:
         cluster.stop()
-    assert [each.index for each in outcomes] == list(range(150))
-    assert [each.chunk for each in outcomes] == [i**2 for i in range(150)]
-    assert all(each.last and not each.error for each in outcomes)
 
 
 def test_no_scheduler_is_said_soon() -> None:
