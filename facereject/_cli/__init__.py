@@ -8,9 +8,13 @@ import typer
 
 from facereject import __version__
 from facereject._cli._shared import paragraphs
+from facereject._cli.calibrate import CALIBRATE_EXAMPLES, calibrate
 from facereject._cli.demo import demo
+from facereject._cli.evaluate import EVALUATE_EXAMPLES, evaluate
 from facereject._cli.filtering import FILTER_EXAMPLES, filter_
+from facereject._cli.info import INFO_EXAMPLES, info
 from facereject._cli.score import SCORE_EXAMPLES, score
+from facereject._cli.train import TRAIN_EXAMPLES, train
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -42,6 +46,10 @@ def _root(
 app.command()(demo)
 app.command(help=paragraphs(score.__doc__), epilog=SCORE_EXAMPLES)(score)
 app.command("filter", help=paragraphs(filter_.__doc__), epilog=FILTER_EXAMPLES)(filter_)
+app.command(help=paragraphs(train.__doc__), epilog=TRAIN_EXAMPLES)(train)
+app.command(help=paragraphs(evaluate.__doc__), epilog=EVALUATE_EXAMPLES)(evaluate)
+app.command(help=paragraphs(calibrate.__doc__), epilog=CALIBRATE_EXAMPLES)(calibrate)
+app.command(help=paragraphs(info.__doc__), epilog=INFO_EXAMPLES)(info)
 
 
 def main() -> None:

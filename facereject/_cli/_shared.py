@@ -148,6 +148,7 @@ def load_rejector(
     min_face: float | None = None,
     detector_threshold: float | None = None,
     target: Mapping[str, float] | None = None,
+    argument: str = "--model",
 ) -> FaceRejector:
     """The rejector for the common options; what is wrong with them ends the command with code 2.
 
@@ -161,6 +162,8 @@ def load_rejector(
         Detector options; None keeps the model's own.
     target : mapping or None
         As from `chosen_target`; empty or None keeps the model's own target.
+    argument : str
+        What the user calls the model, for messages.
     """
     from facereject.faces import FaceRejector, LandmarkModelError, LandmarkPredictor
     from facereject.modelfile import ModelFileError
@@ -178,11 +181,11 @@ def load_rejector(
         except LandmarkModelError as error:
             stop(f"--predictor: {error}" if predictor else str(error))
         except ModelFileError as error:
-            stop(f"--model {error}")
+            stop(f"{argument} {error}")
         except OSError as error:
-            stop(f"--model {model}: cannot be read ({error.strerror})")
+            stop(f"{argument} {model}: cannot be read ({error.strerror})")
         except ValueError as error:
-            stop(f"--model: {error}, which is no model file either")
+            stop(f"{argument}: {error}, which is no model file either")
     for warning in caught:
         say(f"Warning: {warning.message}")
     try:

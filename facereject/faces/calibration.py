@@ -36,6 +36,14 @@ class Target:
             )
 
 
+def checked_target(kind: str, value: float) -> Target:
+    """A target whose value makes sense, whatever the faces; ValueError otherwise."""
+    target = Target(kind, value)
+    # without any loss every sensible target is within reach, so only the value itself can be refused
+    Calibration([0.0, 1.0], [0.0, 0.0]).select(target)
+    return target
+
+
 _MODELS: dict[str, type[Any]] = {
     "max_error": BoundedImprovement,
     "coverage": BoundedCoverage,

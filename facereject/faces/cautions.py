@@ -11,7 +11,7 @@ from .datasets import FaceSample
 #: SHA-256 of dlib's published 68-point model
 PUBLISHED_PREDICTOR = "fbdc2cb80eb9aa7a758672cbfdda32ba6300efe9b6e6c7a299ff7e736b11b92f"
 
-#: fewer photographs than this leave scores, targets and expected errors to chance
+#: fewer photographs than this leave scores, targets and expected errors largely to chance
 FEW_PHOTOGRAPHS = 200
 
 # folders of iBUG 300-W
@@ -33,7 +33,8 @@ def cautions(samples: Sequence[FaceSample], predictor: Any, info: dict[str, Any]
     photographs = len({sample.photo for sample in samples})
     if photographs < FEW_PHOTOGRAPHS:
         found.append(
-            f"only {photographs} photographs: figures from fewer than {FEW_PHOTOGRAPHS} are mostly chance"
+            f"only {photographs} photographs: another {photographs} could give quite different figures, "
+            f"as with any fewer than {FEW_PHOTOGRAPHS}"
         )
     if getattr(predictor, "fingerprint", None) == PUBLISHED_PREDICTOR:
         known = sum(_of_300w(sample) for sample in samples)

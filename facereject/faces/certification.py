@@ -70,12 +70,7 @@ def certified(
     NoValidThresholdError
         If these faces certify no threshold; the message says what they could promise.
     """
-    if not 0 < confidence < 1:
-        raise ValueError(f"confidence must lie between 0 and 1, got {confidence:g}")
-    if not 0 < max_error < loss_bound:
-        raise ValueError(
-            f"max_error must be above 0 and below loss_bound = {loss_bound:g} percent, got {max_error:g}"
-        )
+    check_promise(max_error, confidence, loss_bound)
     calibration = Calibration(uncertainty, losses)
     try:
         selector = _select(calibration, max_error, confidence, loss_bound)
@@ -101,6 +96,16 @@ def certified(
         predictor=rejector.predictor,
         info={**rejector.info, "certificate": record},
     )
+
+
+def check_promise(max_error: float, confidence: float, loss_bound: float) -> None:
+    """Refuse, before any work, what cannot be promised whatever the faces; ValueError."""
+    if not 0 < confidence < 1:
+        raise ValueError(f"confidence must lie between 0 and 1, got {confidence:g}")
+    if not 0 < max_error < loss_bound < math.inf:
+        raise ValueError(
+            f"max_error must be above 0 and below loss_bound = {loss_bound:g} percent, got {max_error:g}"
+        )
 
 
 def statement(certificate: Certificate) -> str:

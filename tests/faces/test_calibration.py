@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from facereject.faces.calibration import Calibration, Target
+from facereject.faces.calibration import Calibration, Target, checked_target
 
 
 @pytest.fixture
@@ -62,6 +62,13 @@ def test_targets(sample):
 def test_bad_targets(kind, value):
     with pytest.raises(ValueError, match="target"):
         Target(kind, value)
+
+
+def test_targets_are_refused_before_there_are_faces():
+    assert checked_target("max_error", 1e-9) == Target("max_error", 1e-9)
+    for kind, value in [("coverage", 1.5), ("coverage", 0.0), ("max_error", -1.0), ("cost", -2.0)]:
+        with pytest.raises(ValueError):
+            checked_target(kind, value)
 
 
 def test_bad_samples():

@@ -1,0 +1,141 @@
+"""What the commands on annotated faces share: reading the data set, progress, where to write."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TextColumn
+
+from ._progress import duration
+from ._shared import console, say, stop
+
+if TYPE_CHECKING:
+    from facereject.faces import FaceDataset, Problem
+
+#: results go to stdout, so that they can be kept; progress and warnings do not
+results = Console(highlight=False)
+
+DatasetArgument = Annotated[
+    Path,
+    typer.Argument(
+        metavar="DATASET",
+        help="Annotated faces: a folder of images with .pts files (as 300-W), a dlib .xml file, or a .csv "
+        "file with the columns image, x0, y0, …, x67, y67 (and photo, where several faces share one).",
+        show_default=False,
+    ),
+]
+ModelArgument = Annotated[
+    str,
+    typer.Argument(metavar="MODEL", help="default, thorough, or a model file.", show_default=False),
+]
+JobsOption = Annotated[
+    int | None, typer.Option("--jobs", "-j", metavar="N", min=1, help="Processes; all cores by default.")
+]
+CacheOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--cache",
+        metavar="DIR",
+        help="Keep what was computed from the photographs here: the next run on them is much faster.",
+    ),
+]
+OverwriteOption = Annotated[bool, typer.Option("--overwrite", help="Replace what is there.")]
+
+# more bad entries than this are counted, not listed
+_LISTED = 10
+_LINE_SECONDS = 5.0
+
+
+def read_dataset(path: Path, *, quiet: bool = False) -> FaceDataset:
+    """The data set; what is wrong with it as a whole ends the command, bad entries are listed."""
+    from facereject.faces import DatasetError, FaceDataset
+
+    if not path.exists():
+        stop(f"DATASET {path}: no such file or folder")
+    try:
+        dataset = FaceDataset.load(path)
+    except DatasetError as error:
+        stop(f"DATASET {error}")
+    except OSError as error:
+        stop(f"DATASET {path}: cannot be read ({error.strerror})")
+    if not len(dataset):
+        first = f"; first: {dataset.problems[0].entry}: {dataset.problems[0].reason}"
+        stop(f"DATASET {path}: no usable face in it{first if dataset.problems else ''}")
+    if not quiet:
+        say(f"{len(dataset):,} faces of {len(dataset.photos):,} photographs in {path}")
+    list_problems(dataset.problems)
+    return dataset
+
+
+def list_problems(problems: Sequence[Problem]) -> None:
+    """Name the entries that were left out, the first few of them in full."""
+    if not problems:
+        return
+    say(f"Warning: {len(problems):,} {'entry was' if len(problems) == 1 else 'entries were'} left out:")
+    for problem in problems[:_LISTED]:
+        say(f"  {problem.entry}: {problem.reason}")
+    if len(problems) > _LISTED:
+        say(f"  … and {len(problems) - _LISTED:,} more")
+
+
+def check_writable(option: str, path: Path, *, overwrite: bool) -> None:
+    """End the command before any work if the file cannot be written there."""
+    if path.is_dir():
+        stop(f"{option} {path}: is a folder; name a file in it")
+    if path.exists() and not overwrite:
+        stop(f"{option} {path}: exists already; pass --overwrite to replace it, or choose another name")
+    if not path.parent.is_dir():
+        stop(f"{option} {path}: there is no folder {path.parent}; create it first")
+    if not os.access(path.parent, os.W_OK):
+        stop(f"{option} {path}: the folder {path.parent} cannot be written")
+
+
+@contextmanager
+def counting(
+    unit: str, *, quiet: bool = False, rate: bool = True
+) -> Iterator[Callable[[int, int], None] | None]:
+    """Progress as a callable (done, of how many): a bar on a terminal, a line now and then elsewhere.
+
+    The rate and the time left count from the first call on a terminal or not alike; None if quiet.
+    """
+    if quiet:
+        yield None
+        return
+    start = time.monotonic()
+    shown = start
+    bar: Progress | None = None
+    if console.is_terminal:
+        bar = Progress(
+            TextColumn("{task.description}", markup=False),
+            BarColumn(bar_width=None),
+            TextColumn("{task.fields[figures]}", markup=False),
+            console=console,
+            transient=True,
+        )
+        task = bar.add_task(unit, total=None, figures="")
+
+    def count(done: int, total: int) -> None:
+        nonlocal shown
+        now = time.monotonic()
+        figures = f"{done:,} of {total:,}"
+        if rate:
+            speed = done / max(now - start, 1e-9)
+            figures += f", {speed:.3g}/s, {duration((total - done) / speed)} left"
+        if bar is not None:
+            bar.update(task, completed=done, total=total, figures=figures)
+        elif now - shown >= _LINE_SECONDS or done == total:
+            shown = now
+            say(f"{unit}: {figures}")
+
+    if bar is None:
+        yield count
+    else:
+        with bar:
+            yield count

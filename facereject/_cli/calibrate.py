@@ -1,0 +1,140 @@
+"""facereject calibrate: a threshold with a guarantee, written into the model."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from ._annotated import (
+    CacheOption,
+    DatasetArgument,
+    JobsOption,
+    ModelArgument,
+    OverwriteOption,
+    check_writable,
+    counting,
+    list_problems,
+    read_dataset,
+    results,
+)
+from ._shared import PredictorOption, QuietOption, load_rejector, say, stop
+
+CALIBRATE_EXAMPLES = """[bold]Examples[/bold]
+
+facereject calibrate model.safetensors fresh-faces.csv --max-error 5 -o guaranteed.safetensors
+
+facereject calibrate model.safetensors fresh-faces --max-error 4 --confidence 0.99 --in-place
+
+facereject filter photos --model guaranteed.safetensors --accepted good    [dim]applies the threshold[/dim]
+
+[bold]Exit codes[/bold]: 0 written, 1 no threshold can promise this (nothing is written), 2 wrong usage,
+130 interrupted"""
+
+
+def calibrate(
+    model: ModelArgument,
+    dataset: DatasetArgument,
+    max_error: Annotated[
+        float,
+        typer.Option(
+            "--max-error",
+            metavar="PERCENT",
+            help="The mean error of accepted faces that must not be exceeded.",
+            show_default=False,
+        ),
+    ],
+    confidence: Annotated[
+        float, typer.Option(metavar="SHARE", help="Probability that the promise holds.")
+    ] = 0.95,
+    loss_bound: Annotated[
+        float,
+        typer.Option(
+            "--loss-bound",
+            metavar="PERCENT",
+            help="Larger errors count as this much: no promise is possible about errors without a limit. "
+            "Choose it before looking at the errors.",
+        ),
+    ] = 20.0,
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", metavar="FILE", help="Model file to write.")
+    ] = None,
+    in_place: Annotated[bool, typer.Option("--in-place", help="Change MODEL itself.")] = False,
+    predictor: PredictorOption = None,
+    jobs: JobsOption = None,
+    cache: CacheOption = None,
+    seed: Annotated[
+        int, typer.Option(metavar="N", min=0, help="Chooses one face where photographs show several.")
+    ] = 0,
+    overwrite: OverwriteOption = False,
+    quiet: QuietOption = False,
+) -> None:
+    """Find a threshold with a guarantee on fresh annotated faces, and write it into a model.
+
+    DATASET must hold faces that neither the landmark predictor nor the model has seen, drawn like those the
+    model will be used on; the photographs are taken as they are, and one face of each counts. The expected
+    errors of the model are fitted anew on these faces as well (isotonic regression).
+    """
+    if (output is None) != in_place:
+        stop("give either --output FILE or --in-place" + (", not both" if in_place else ""))
+    if in_place and not Path(model).is_file():
+        stop(f"--in-place: MODEL {model} is no file of yours; write to another one with --output FILE")
+    target = Path(model) if output is None else output
+    check_writable("--output", target, overwrite=overwrite or in_place)
+    rejector = load_rejector(model, predictor=predictor, argument="MODEL")
+
+    from facereject.faces import cautions, evaluate_face_rejector
+    from facereject.faces.certification import certified, check_promise, independent_rows
+    from facereject.faces.model_card import promise_of
+    from facereject.selection import NoValidThresholdError
+
+    try:
+        check_promise(max_error, confidence, loss_bound)
+    except ValueError as error:
+        stop(f"{str(error).replace('max_error', '--max-error').replace('loss_bound', '--loss-bound')}")
+    samples = read_dataset(dataset, quiet=quiet)
+    for text in cautions(samples, rejector.predictor, rejector.info):
+        say(f"Warning: {text}")
+    try:
+        with counting("faces", quiet=quiet) as progress:
+            evaluation = evaluate_face_rejector(
+                rejector, samples, degradations=0, n_jobs=jobs, cache=cache, progress=progress
+            )
+    except ValueError as error:
+        stop(f"DATASET {dataset}: {error}")
+    list_problems(evaluation.problems[len(samples.problems) :])
+    table = evaluation.table
+    rows = independent_rows([samples[i].photo for i in table.sample], seed)
+    if len(rows) < len(table) and not quiet:
+        say(f"{len(table):,} faces found; one per photograph counts, which leaves {len(rows):,}")
+    try:
+        promised = certified(
+            rejector,
+            evaluation.uncertainty[rows],
+            table.losses[rows],
+            max_error,
+            confidence=confidence,
+            loss_bound=loss_bound,
+        )
+    except NoValidThresholdError as error:
+        stop(f"DATASET {dataset}: {error}. The model is unchanged", 1)
+    try:
+        promised.save(target)
+    except OSError as error:
+        stop(f"--output {target}: cannot be written ({error.strerror}). The model is unchanged", 1)
+    if quiet:
+        return
+    results.print(promise_of(promised), soft_wrap=True)
+    selector = promised.selector
+    results.print(
+        f"Threshold {selector.threshold_:.6g}: accepts {selector.coverage_:.1%} of the calibration faces, "
+        f"mean error {selector.selective_risk_:.2f} %.",
+        soft_wrap=True,
+    )
+    say(
+        "The promise is about faces drawn like these and found by the detector, on average: not about one "
+        "face, one person or one film, nor about photographs the predictor or the model was trained on. "
+        f"Expected errors were fitted anew on these {len(rows):,} faces."
+    )
+    say(f"Written: {target}")

@@ -1,0 +1,163 @@
+"""facereject evaluate: how good a model is on annotated faces, as a report."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from ._annotated import (
+    CacheOption,
+    DatasetArgument,
+    JobsOption,
+    ModelArgument,
+    OverwriteOption,
+    counting,
+    list_problems,
+    read_dataset,
+    results,
+)
+from ._shared import (
+    CostOption,
+    CoverageOption,
+    MaxErrorOption,
+    PredictorOption,
+    QuietOption,
+    ThresholdOption,
+    chosen_target,
+    load_rejector,
+    say,
+    stop,
+)
+
+if TYPE_CHECKING:
+    from facereject.media.report import GroupEvidence
+
+EVALUATE_EXAMPLES = """[bold]Examples[/bold]
+
+facereject evaluate default 300w/helen --report report
+
+facereject evaluate model.safetensors held-out.csv --report report --degradations 8
+
+facereject evaluate model.safetensors held-out.xml --report report --max-error 4
+
+[dim]The report: index.html (one file, opens anywhere), figures as PNG, thresholds.csv with coverage, error
+and threshold of every possible rule, faces.csv, summary.json.[/dim]"""
+
+
+def evaluate(
+    model: ModelArgument,
+    dataset: DatasetArgument,
+    report: Annotated[
+        Path, typer.Option("--report", metavar="DIR", help="Folder for the report.", show_default=False)
+    ],
+    predictor: PredictorOption = None,
+    degradations: Annotated[
+        int,
+        typer.Option(
+            metavar="N", min=0, help="Also look at N spoiled versions of every photograph (8 is usual)."
+        ),
+    ] = 0,
+    max_error: MaxErrorOption = None,
+    coverage: CoverageOption = None,
+    cost: CostOption = None,
+    threshold: ThresholdOption = None,
+    jobs: JobsOption = None,
+    cache: CacheOption = None,
+    seed: Annotated[int, typer.Option(metavar="N", min=0, help="Seed of the spoiled versions.")] = 1,
+    overwrite: OverwriteOption = False,
+    quiet: QuietOption = False,
+) -> None:
+    """Measure a model on annotated faces it was not trained on, and write a report.
+
+    Errors are the mean distance of the 68 points to the annotation, in percent of the distance of the outer
+    eye corners. The model is compared with the detector's own score and with an oracle that knows the errors.
+    """
+    if report.exists() and not report.is_dir():
+        stop(f"--report {report}: is a file; name a folder")
+    if (report / "index.html").exists() and not overwrite:
+        stop(f"--report {report}: holds a page already; pass --overwrite to replace it")
+    given = chosen_target(max_error=max_error, coverage=coverage, cost=cost, threshold=threshold)
+    rejector = load_rejector(model, predictor=predictor, target=given, argument="MODEL")
+
+    from facereject.faces import cautions, evaluate_face_rejector
+    from facereject.media.report import group_evidence, write_report
+
+    samples = read_dataset(dataset, quiet=quiet)
+    notes = cautions(samples, rejector.predictor, rejector.info)
+    for text in notes:
+        say(f"Warning: {text}")
+    try:
+        with counting("faces", quiet=quiet) as progress:
+            evaluation = evaluate_face_rejector(
+                rejector,
+                samples,
+                degradations=degradations,
+                random_state=seed,
+                n_jobs=jobs,
+                cache=cache,
+                progress=progress,
+            )
+    except ValueError as error:
+        stop(f"DATASET {dataset}: {error}")
+    list_problems(evaluation.problems[len(samples.problems) :])
+    try:
+        page = write_report(
+            report, rejector, samples, evaluation, model=model, data=str(dataset), notes=notes
+        )
+    except OSError as error:
+        stop(f"--report {report}: cannot be written ({error.strerror})", 1)
+    if not quiet:
+        _print(group_evidence(rejector, samples, evaluation))
+        say(f"Report: {page}")
+
+
+def _print(groups: list[GroupEvidence]) -> None:
+    from rich.table import Table
+
+    from facereject.faces.evidence import failure_rates
+
+    table = Table(title="Errors in percent of the outer-eye distance", title_justify="left")
+    table.add_column("photographs")
+    for group in groups:
+        table.add_column(group.name, justify="right")
+
+    def line(name: str, *cells: str, end: bool = False) -> None:
+        table.add_row(name, *cells, end_section=end)
+
+    found = [group.result for group in groups]
+    line("faces found", *(f"{r.n:,}" for r in found))
+    line("missed by the detector", *(f"{r.missed:,}" for r in found))
+    line("mean error", *(f"{r.mean_error:.2f} %" for r in found), end=True)
+    line("AuRC by the detector's score", *(f"{r.aurc_detector:.3f} %" for r in found))
+    line("AuRC by this model", *(f"{r.aurc_score:.3f} %" for r in found))
+    line("AuRC by the error itself", *(f"{r.aurc_oracle:.3f} %" for r in found))
+    gaps = (f"{_share(g.result.gap_closed)} ({_interval(g.interval)})" for g in groups)
+    line("gap closed (95 % interval)", *gaps, end=True)
+    line("accepted", *(f"{r.coverage:.1%}" for r in found))
+    line("mean error of the accepted", *(_percent(r.accepted_error) for r in found))
+    rejected = [group.losses[~group.accepted] for group in groups]
+    line(
+        "mean error of the rejected",
+        *(_percent(float(losses.mean()) if losses.size else math.nan) for losses in rejected),
+    )
+    accepted = [failure_rates(group.losses[group.accepted]) for group in groups]
+    everything = [failure_rates(group.losses) for group in groups]
+    for i, level in enumerate(("8 %", "10 %")):
+        cells = (f"{_share(a[i], 1)} → {_share(b[i], 1)}" for a, b in zip(everything, accepted, strict=True))
+        line(f"errors above {level}: all → accepted", *cells)
+    results.print(table)
+
+
+def _percent(value: float) -> str:
+    return "-" if math.isnan(value) else f"{value:.2f} %"
+
+
+def _share(value: float, digits: int = 0) -> str:
+    return "-" if math.isnan(value) else f"{value:.{digits}%}"
+
+
+def _interval(ends: tuple[float, float]) -> str:
+    return f"{_share(ends[0])} to {_share(ends[1])}"

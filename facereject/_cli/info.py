@@ -1,0 +1,62 @@
+"""facereject info: what is installed, and what a model is."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Annotated
+
+import typer
+from rich.table import Table
+
+from ._annotated import results
+from ._shared import PredictorOption, load_rejector
+
+INFO_EXAMPLES = """[bold]Examples[/bold]
+
+facereject info
+
+facereject info thorough
+
+facereject info model.safetensors --predictor mine.dat"""
+
+
+def info(
+    model: Annotated[
+        str | None,
+        typer.Argument(metavar="[MODEL]", help="default, thorough, or a model file.", show_default=False),
+    ] = None,
+    predictor: PredictorOption = None,
+) -> None:
+    """Show versions and licences; of a model also its data, results, target, threshold and promise."""
+    from facereject.faces.installation import extras, landmark_model, pretrained_models, versions
+    from facereject.faces.model_card import LICENCE, UNIT, model_facts, predictor_name
+
+    if model is not None:
+        rejector = load_rejector(model, predictor=predictor, argument="MODEL")
+        fingerprint = getattr(rejector.predictor, "fingerprint", None)
+        # load_rejector has warned if it is not the one the model was trained for
+        facts = [*model_facts(rejector), ("used with", predictor_name(fingerprint)), ("errors in", UNIT)]
+        _show(f"Model {model}", facts)
+    else:
+        _show("Installed", versions())
+        missing = "not installed: pip install 'facereject[{}]'"
+        _show(
+            "Optional",
+            [(e.package, f"{e.version or missing.format(e.extra)}  ({e.adds})") for e in extras()],
+        )
+        shipped = f"{', '.join(pretrained_models())}; `facereject info NAME` says more"
+        _show("Models", [("shipped", shipped), ("landmarks", landmark_model())])
+    results.print("[bold]Licence[/bold]")
+    results.print(LICENCE, markup=False)
+
+
+def _show(title: str, rows: Iterable[tuple[str, str]]) -> None:
+    results.print(title, style="bold", markup=False)
+    table = Table(show_header=False, box=None, padding=(0, 2, 0, 0))
+    table.add_column(style="dim", no_wrap=True)
+    table.add_column(overflow="fold")
+    for name, text in rows:
+        # square brackets in names of extras are no markup
+        table.add_row(name, text.replace("[", "\\["))
+    results.print(table)
+    results.print()

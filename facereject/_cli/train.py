@@ -1,0 +1,194 @@
+"""facereject train: annotated faces in, a model file out."""
+
+from __future__ import annotations
+
+from contextlib import ExitStack
+from enum import Enum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from ._annotated import (
+    CacheOption,
+    DatasetArgument,
+    JobsOption,
+    OverwriteOption,
+    check_writable,
+    counting,
+    read_dataset,
+    results,
+)
+from ._shared import (
+    CostOption,
+    CoverageOption,
+    MaxErrorOption,
+    PredictorOption,
+    QuietOption,
+    chosen_target,
+    say,
+    stop,
+)
+
+if TYPE_CHECKING:
+    from facereject.faces import FaceRejector
+
+TRAIN_EXAMPLES = """[bold]Examples[/bold]
+
+facereject train 300w -o model.safetensors
+
+facereject train faces.xml -o model.safetensors --predictor mine.dat --max-error 4
+
+facereject train faces.csv -o model.safetensors --thorough --cache cache --jobs 8
+
+[dim]Set photographs aside first: `facereject evaluate` and `facereject calibrate` need faces that were not
+trained on. Of the data, a few hundred photographs are the least, two thousand are good.[/dim]"""
+
+
+class ScoreName(str, Enum):
+    """Which score to learn."""
+
+    sele = "sele"
+    reg = "reg"
+    boosted = "boosted"
+
+
+def train(
+    dataset: DatasetArgument,
+    output: Annotated[
+        Path, typer.Option("--output", "-o", metavar="FILE", help="Model file to write.", show_default=False)
+    ],
+    predictor: PredictorOption = None,
+    score: Annotated[
+        ScoreName,
+        typer.Option(
+            help="sele: linear, ranks by the SELE risk. reg: linear, predicts the error. boosted: trees, "
+            "needs facereject\\[boost].",
+        ),
+    ] = ScoreName.sele,
+    thorough: Annotated[
+        bool,
+        typer.Option("--thorough", help="Use stability, too: ranks better, predicts seven times per face."),
+    ] = False,
+    degradations: Annotated[
+        int, typer.Option(metavar="N", min=0, help="Spoiled versions of every photograph to learn from.")
+    ] = 8,
+    max_error: MaxErrorOption = None,
+    coverage: CoverageOption = None,
+    cost: CostOption = None,
+    jobs: JobsOption = None,
+    cache: CacheOption = None,
+    seed: Annotated[int, typer.Option(metavar="N", min=0, help="Equal seeds give equal models.")] = 0,
+    overwrite: OverwriteOption = False,
+    quiet: QuietOption = False,
+) -> None:
+    """Learn from annotated faces how wrong a landmark predictor is, and write a model.
+
+    Every photograph is used as it is and in spoiled versions (blur, noise, darkness, occlusion, …). The score
+    is chosen by cross-validation over photographs, and so are the figures that are shown at the end. Without
+    a target, the model accepts as long as accepted faces are on average as good as ordinary photographs.
+    """
+    check_writable("--output", output, overwrite=overwrite)
+    given = chosen_target(max_error=max_error, coverage=coverage, cost=cost)
+    _check_target(given)
+    if score is ScoreName.boosted:
+        _need_lightgbm()
+
+    from facereject.faces import (
+        LandmarkModelError,
+        LandmarkPredictor,
+        LandmarkStability,
+        cautions,
+        train_face_rejector,
+    )
+    from facereject.selection import InfeasibleTargetError
+
+    try:
+        landmarks = LandmarkPredictor(predictor)
+    except LandmarkModelError as error:
+        stop(f"--predictor: {error}" if predictor else str(error))
+    samples = read_dataset(dataset, quiet=quiet)
+    for text in cautions(samples, landmarks):
+        say(f"Warning: {text}")
+    with ExitStack() as bars:
+        progress = bars.enter_context(counting("faces", quiet=quiet))
+        fitting = _Fitting(bars, quiet)
+        try:
+            rejector = train_face_rejector(
+                samples,
+                score.value,
+                predictor=landmarks,
+                stability=LandmarkStability() if thorough else None,
+                degradations=degradations,
+                random_state=seed,
+                n_jobs=jobs,
+                cache=cache,
+                progress=progress,
+                fitting=fitting,
+            )
+        except ValueError as error:
+            bars.close()
+            stop(f"DATASET {dataset}: {error}")
+    missing = ""
+    try:
+        rejector = rejector.with_target(**given) if given else rejector
+    except InfeasibleTargetError as error:
+        # the score is good all the same, and may have cost hours
+        missing = str(error)
+    try:
+        rejector.save(output)
+    except OSError as error:
+        stop(f"--output {output}: cannot be written ({error.strerror})", 1)
+    if not quiet:
+        _report(rejector, output)
+    if missing:
+        option = "--" + next(iter(given)).replace("_", "-")
+        stop(f"{option}: {missing}. The model was written with its default target instead", 1)
+
+
+class _Fitting:
+    """The second stage of progress: begins with its first call, below the finished first one."""
+
+    def __init__(self, bars: ExitStack, quiet: bool) -> None:
+        self._bars, self._quiet, self._count = bars, quiet, None
+
+    def __call__(self, done: int, total: int) -> None:
+        if self._quiet:
+            return
+        if self._count is None:
+            self._bars.close()
+            count: Any = self._bars.enter_context(counting("scores fitted", rate=False))
+            self._count = count
+        if self._count is not None:
+            self._count(done, total)
+
+
+def _check_target(given: dict[str, float]) -> None:
+    from facereject.faces.calibration import checked_target
+
+    for kind, value in given.items():
+        try:
+            checked_target(kind, value)
+        except ValueError as error:
+            stop(f"--{kind.replace('_', '-')}: {error}")
+
+
+def _need_lightgbm() -> None:
+    import importlib.util
+
+    if importlib.util.find_spec("lightgbm") is None:
+        stop("--score boosted needs lightgbm: pip install 'facereject[boost]'")
+
+
+def _report(rejector: FaceRejector, output: Path) -> None:
+    from rich.table import Table
+
+    from facereject.faces.model_card import model_facts
+
+    table = Table(title=f"Model {output}", show_header=False, box=None, title_justify="left", padding=(0, 2))
+    table.add_column(style="dim", no_wrap=True)
+    table.add_column()
+    for name, text in model_facts(rejector):
+        table.add_row(name, text)
+    results.print(table)
+    say(f"Written: {output}. Next: facereject evaluate {output} HELD-OUT-FACES --report DIR")
