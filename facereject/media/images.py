@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 
 from ..faces.images import ImageArray, ImageError, load_rgb
-from .kinds import is_heif
+from .kinds import MEDIA_SUFFIXES, is_heif, suffix_of
 from .table import display_name
 
 __all__ = ["MAX_PIXELS", "ImageError", "read_image"]
@@ -33,12 +33,26 @@ def read_image(path: str | os.PathLike[str], *, max_pixels: int = MAX_PIXELS) ->
     """
     try:
         return load_rgb(path, max_pixels=max_pixels)
-    except ImageError:
-        # looked at only now: the files that can be read need not wait for it
+    except ImageError as error:
+        # looked at only now: files that can be read need not wait for it
         if not is_heif(path) or _reads_heif():
-            raise
+            raise _explained(path, error) from None
     _prepare_heif(path)
     return load_rgb(path, max_pixels=max_pixels)
+
+
+def _explained(path: str | os.PathLike[str], error: ImageError) -> ImageError:
+    """What inputs are taken for images although they are none (see `expand_inputs`) gets its own message."""
+    name = display_name(path)
+    if os.path.isdir(path):
+        try:
+            os.scandir(path).close()
+        except OSError as refusal:
+            reason = (refusal.strerror or str(refusal)).lower()
+            return ImageError(f"{name}: a folder that cannot be listed ({reason})")
+    elif os.path.isfile(path) and os.path.getsize(path) and suffix_of(os.fspath(path)) not in MEDIA_SUFFIXES:
+        return ImageError(f"{name}: neither an image nor a film in a format that can be read")
+    return error
 
 
 def _reads_heif() -> bool:

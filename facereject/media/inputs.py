@@ -151,27 +151,27 @@ class _Expansion:
                 for match in sorted(_matches(path)):
                     yield from self._path(match)
 
-    def walk(self, folder: str) -> Iterator[Input]:
+    def walk(self, top: str) -> Iterator[Input]:
         """The media files of a folder and its subfolders; every folder once, however links lead to it."""
-        try:
-            status = os.stat(folder)
-            identity = (status.st_dev, status.st_ino)
-            if identity in self._walked:
-                return
-            files, folders = _list_folder(folder)
-        except OSError:
-            # it gets a row like a file that cannot be read
-            yield Input(folder, "image")
-            return
-        for name in files:
-            path = os.path.join(folder, name)
-            if not self._single or _key(path) not in self._single:
-                yield Input(path, kind_of_file(path))
-        # only now: a file given while this folder is under way is not yet covered by it
-        self._walked.add(identity)
-        del files
-        for name in folders:
-            yield from self.walk(os.path.join(folder, name))
+        waiting = [top]
+        while waiting:
+            folder = waiting.pop()
+            try:
+                status = os.stat(folder)
+                identity = (status.st_dev, status.st_ino)
+                if identity in self._walked:
+                    continue
+                files, folders = _list_folder(folder)
+            except OSError:
+                # it gets a row like a file that cannot be read
+                yield Input(folder, "image")
+                continue
+            for name in files:
+                path = os.path.join(folder, name)
+                if not self._single or _key(path) not in self._single:
+                    yield Input(path, kind_of_file(path))
+            self._walked.add(identity)
+            waiting += [os.path.join(folder, name) for name in reversed(folders)]
 
     def _path(self, path: str) -> Iterator[Input]:
         if os.path.isdir(path):
@@ -198,12 +198,23 @@ def _list_folder(folder: str) -> tuple[list[str], list[str]]:
         for entry in entries:
             if entry.name.startswith("."):
                 continue
-            if entry.is_dir():
+            kind = _kind_of_entry(entry)
+            if kind == "folder":
                 folders.append(entry.name)
-            # a broken link is kept: it gets a row that says so; pipes and sockets would block
-            elif _is_media(entry.name) and (entry.is_file() or entry.is_symlink()):
+            elif kind == "file" and _is_media(entry.name):
                 files.append(entry.name)
     return sorted(files), sorted(folders)
+
+
+def _kind_of_entry(entry: os.DirEntry[str]) -> str:
+    try:
+        if entry.is_dir():
+            return "folder"
+        # broken links are kept, to get a row that says so; pipes and sockets would block
+        return "file" if entry.is_file() or not os.path.exists(entry.path) else "other"
+    except OSError:
+        # a link in a circle
+        return "file"
 
 
 def _matches(pattern: str) -> Iterator[str]:
