@@ -40,7 +40,7 @@ class RunProgress:
         self._quiet = quiet
         self._done = self._inputs = self._faces = self._accepted = self._failed = 0
         self._drawn = self._start = time.monotonic()
-        self._history = [(self._start, 0)]
+        self._history: list[tuple[float, int]] = []
 
     def __call__(self, item: Input, chunk: Chunk, last: bool) -> None:
         """Count a chunk and draw now and then."""
@@ -52,7 +52,10 @@ class RunProgress:
         if last and chunk.rows and chunk.rows[-1].reason.startswith(("unreadable", "failed")):
             self._failed += 1
         now = time.monotonic()
-        if not self._quiet and now - self._drawn >= (_DRAW_SECONDS if self._bar else _LINE_SECONDS):
+        if not self._history:
+            # from here on: until the first answer, workers and models were being loaded
+            self._history.append((now, self._done))
+        elif not self._quiet and now - self._drawn >= (_DRAW_SECONDS if self._bar else _LINE_SECONDS):
             self._draw(now)
 
     def __enter__(self) -> RunProgress:

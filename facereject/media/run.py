@@ -105,7 +105,6 @@ def _rejector_settings(rejector: FaceRejector) -> dict[str, str]:
     return {
         "model": digest.hexdigest()[:12],
         "target": f"{rejector.target.kind} {rejector.target.value:g}",
-        "threshold": repr(rejector.selector.threshold_),
         "landmark predictor": predictor[:12],
         "detector": ", ".join(f"{name} {value}" for name, value in options),
     }
