@@ -16,6 +16,7 @@ from facereject.metrics import risk_coverage_curve
 from facereject.plotting import LearningCurveDisplay, RiskCoverageDisplay
 from reproduction.figures import save
 from reproduction.landmark_scores import unpack
+from reproduction.landmark_statistics import DETECTOR, ORACLE
 
 #: coverages of the curves that are averaged over splits
 _GRID = np.arange(1, 201) / 200
@@ -46,7 +47,7 @@ def _curves(splits: list[dict[str, Any]], ax: Any) -> None:
         {method: _mean_curve([(p.losses, p.scores[method]) for p in parts]) for method in methods},
         aurc={method: mean[method] for method in methods},
         oracle=_mean_curve([(p.losses, p.losses) for p in parts]),
-        oracle_aurc=mean["oracle"],
+        oracle_aurc=mean[ORACLE],
         random_risk=float(np.mean([p.losses.mean() for p in parts])),
     )
     display.plot(ax, risk_label="selective risk [% of the eye distance]")
@@ -65,15 +66,13 @@ def _mean_curve(pairs: list[Any]) -> tuple[Any, Any]:
 
 def _learning(splits: list[dict[str, Any]], ax: Any) -> None:
     """Test AuRC against the number of training faces, mean and spread over the splits."""
-    curves = {
-        method: np.array([[step["test"] for step in one["learning"][method]] for one in splits]).T
-        for method in splits[0]["learning"]
-    }
-    first = next(iter(curves))
-    faces = np.mean([[step["faces"] for step in one["learning"][first]] for one in splits], axis=0)
+    n_sizes = len(next(iter(splits[0]["learning"].values())))
+    # first and flat, so that every method has the colour it has in the other figure
+    curves = {DETECTOR: np.array([[one["methods"][DETECTOR]["aurc"] for one in splits]] * n_sizes)}
+    for method in splits[0]["learning"]:
+        curves[method] = np.array([[step["test"] for step in one["learning"][method]] for one in splits]).T
+    faces = np.mean([[step["faces"] for step in one["learning"][method]] for one in splits], axis=0)
     LearningCurveDisplay.from_values(
         faces, curves, ax=ax, log_x=True, ylabel="test AuRC [% of the eye distance]"
     )
-    detector = np.mean([one["methods"]["detector score"]["aurc"] for one in splits])
-    ax.axhline(detector, color="#6E6E6E", linestyle=":", linewidth=1.4, label="detector score")
     ax.set_xlabel("training faces")

@@ -32,9 +32,14 @@ def beside_the_paper(found: dict[str, list[dict[str, Any]]], areas: dict[str, Ar
     sizes = found[names[0]][0]["faces"]
     lines = [_HEAD.format(faces=sum(sizes.values()), train=sizes["train"])]
     for claim, finding in claims.items():
-        lines.append(f'- *"{claim[:-1]}."* {finding}')
+        lines.append(f"- **{claim}** {finding}")
     lines += ["", _additions(areas[names[0]]), "", _leak(found)]
     return "\n".join(lines)
+
+
+def signed(value: float, digits: int = 3) -> str:
+    """With a sign, and a minus that is as wide as the plus."""
+    return f"{value:+.{digits}f}".replace("-", "−")
 
 
 def _all_lower(areas: dict[str, Areas], pairs: list[tuple[str, str]]) -> str:
@@ -43,9 +48,8 @@ def _all_lower(areas: dict[str, Areas], pairs: list[tuple[str, str]]) -> str:
         found = []
         for method, other in pairs:
             value, low, high = area.difference(method, other)
-            found.append(
-                f"{method} − {other} {value:+.3f} ({low:+.3f} to {high:+.3f}): {_verdict(low, high)}"
-            )
+            numbers = f"{signed(value)} ({signed(low)} to {signed(high)})"
+            found.append(f"{method} − {other} {numbers}: {_verdict(low, high)}")
         sentences.append(f"{name.capitalize()}: {'; '.join(found)}.")
     return " ".join(sentences)
 
@@ -53,8 +57,8 @@ def _all_lower(areas: dict[str, Areas], pairs: list[tuple[str, str]]) -> str:
 def _verdict(low: float, high: float) -> str:
     """Whether an interval of a difference that should be negative agrees with the paper."""
     if high < 0:
-        return "**agrees**"
-    return "**disagrees**" if low > 0 else "**not to be told apart**"
+        return "agrees"
+    return "disagrees" if low > 0 else "not to be told apart"
 
 
 def _low_coverage(found: dict[str, list[dict[str, Any]]], names: list[str]) -> str:
@@ -66,7 +70,7 @@ def _low_coverage(found: dict[str, list[dict[str, Any]]], names: list[str]) -> s
         }
         shown = ", ".join(f"{method} {values['0.1']:.2f} %" for method, values in risk.items())
         gains = {c: risk["REG"][c] - risk["SELE"][c] for c in ("0.1", "0.5", "0.9")}
-        drop = ", ".join(f"{gain:+.3f} at {float(c):.0%}" for c, gain in gains.items())
+        drop = ", ".join(f"{signed(gain)} at {100 * float(c):.0f} %" for c, gain in gains.items())
         sentences.append(f"{name.capitalize()}: mean error of the surest tenth {shown}; REG − SELE {drop}.")
     return " ".join(sentences)
 
@@ -80,7 +84,9 @@ def _slopes(found: dict[str, list[dict[str, Any]]], names: list[str]) -> str:
                 np.array([one["learning"][method][step]["test"] for one in found[name]]) for step in (-2, -1)
             )
             drop = after - before
-            gains.append(f"{method} {drop.mean():+.3f} (lower in {(drop < 0).sum()} of {len(drop)} splits)")
+            gains.append(
+                f"{method} {signed(drop.mean())} (lower in {(drop < 0).sum()} of {len(drop)} splits)"
+            )
         sentences.append(
             f"{name.capitalize()}, when the training faces double for the last time: {', '.join(gains)}."
         )
@@ -103,8 +109,9 @@ def _leak(found: dict[str, list[dict[str, Any]]]) -> str:
     honest, leaky = errors["cross-fitted"], errors["published"]
     return (
         f"What the leak hides: on these photographs the published model errs by {leaky['mean']:.2f} % on "
-        f"average and by more than 10 % on {leaky['above_10']:.1%} of the faces; predictors of the same kind "
-        f"that have not seen them by {honest['mean']:.2f} % and on {honest['above_10']:.1%}."
+        f"average and by more than 10 % on {100 * leaky['above_10']:.1f} % of the faces; predictors of the "
+        f"same kind that have not seen them by {honest['mean']:.2f} % and on "
+        f"{100 * honest['above_10']:.1f} %."
     )
 
 

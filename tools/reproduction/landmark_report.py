@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from reproduction import landmark_figures
-from reproduction.landmark_findings import beside_the_paper
+from reproduction.landmark_findings import beside_the_paper, signed
 from reproduction.landmark_scores import COVERAGES, unpack
 from reproduction.landmark_statistics import DETECTOR, ORACLE, Areas, bootstrap_areas
 from reproduction.store import Store, write_atomically
@@ -99,7 +99,7 @@ def error_table(data: dict[str, Any]) -> str:
     """Errors of both predictors on all detected faces."""
     rows = [
         [name, f"{e['faces']:,}", *(f"{e[k]:.2f}" for k in ("mean", "median", "percentile_95"))]
-        + [f"{e['above_10']:.1%}"]
+        + [f"{100 * e['above_10']:.1f} %"]
         for name, e in data["errors"].items()
     ]
     return _table(["predictor", "faces", "mean", "median", "95th percentile", "faces above 10 %"], rows)
@@ -135,9 +135,11 @@ def difference_table(found: dict[str, list[dict[str, Any]]], areas: dict[str, Ar
         for name in TITLES:
             value, low, high = areas[name].difference(method, other)
             wins = sum(one["methods"][method]["aurc"] < one["methods"][other]["aurc"] for one in found[name])
-            row.append(f"{value:+.3f} ({low:+.3f} to {high:+.3f}), lower in {wins} of {len(found[name])}")
+            row.append(
+                f"{signed(value)} ({signed(low)} to {signed(high)}), lower in {wins} of {len(found[name])}"
+            )
         rows.append(row)
-    return _table(["AuRC of", *(f"{name}" for name in TITLES)], rows)
+    return _table(["AuRC of", *TITLES], rows)
 
 
 def learning_table(splits: list[dict[str, Any]]) -> str:
@@ -196,7 +198,7 @@ def _spread(values: list[float]) -> str:
 
 
 def _percents(value: float, low: float, high: float) -> str:
-    return f"{100 * value:.0f} % ({100 * low:.0f} to {100 * high:.0f})"
+    return f"{100 * value:.0f} % ({100 * low:.0f} to {100 * high:.0f})".replace("-", "−")
 
 
 def _table(header: list[str], rows: list[list[str]]) -> str:
