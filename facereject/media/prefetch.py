@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import threading
 from collections import deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Generator, Iterable
 from typing import TypeVar
 
 T = TypeVar("T")
 
 
-def prefetch(items: Iterable[T], depth: int = 4) -> Iterator[T]:
+def prefetch(items: Iterable[T], depth: int = 4) -> Generator[T, None, None]:
     """Give the items of ``items``, which runs in a thread of its own.
 
     Parameters
@@ -31,7 +31,7 @@ def prefetch(items: Iterable[T], depth: int = 4) -> Iterator[T]:
     return _run_ahead(items, depth)
 
 
-def _run_ahead(items: Iterable[T], depth: int) -> Iterator[T]:
+def _run_ahead(items: Iterable[T], depth: int) -> Generator[T, None, None]:
     waiting: deque[T] = deque()
     changed = threading.Condition()
     ended = closed = False

@@ -35,7 +35,7 @@ class LocalSearch:
         Side of the part over side of the box; at most 2.5 is useful.
     """
 
-    def __init__(self, detector: FaceDetector, reach: float = 1.7) -> None:
+    def __init__(self, detector: FaceDetector, reach: float = 1.6) -> None:
         self._detector = dataclasses.replace(detector, upsample=0, min_face=None)
         self._min_face = detector.min_face or 0.0
         self._reach = reach

@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import closing
 from dataclasses import dataclass
 from typing import NamedTuple
 
 from ..faces import FaceRejector
 from ..faces.images import ImageError
-from .images import read_image
+from .images import MAX_PIXELS, read_image
 from .inputs import Input
 from .table import Row, display_name, rows_of_frame, unreadable_row
+from .tracking import DETECT_EVERY, FaceTracker
+from .video import VideoError, open_video, prefetch
+
+#: frames of a film in one chunk
+CHUNK_FRAMES = 64
 
 
 class Chunk(NamedTuple):
@@ -32,16 +38,64 @@ class Chunk(NamedTuple):
 
 @dataclass(frozen=True)
 class ScoreTask:
-    """Turns an `Input` into rows, a chunk at a time. It pickles, so any engine can run it anywhere."""
+    """Turns an `Input` into rows, a chunk at a time. It pickles, so any engine can run it anywhere.
+
+    Parameters
+    ----------
+    rejector : FaceRejector
+    max_pixels : int
+        Images and films with larger frames are refused before they are decoded.
+    detect_every, every_frame, smooth_s
+        For films; see `FaceTracker`, where the first is called ``every``.
+    """
 
     rejector: FaceRejector
-    max_pixels: int = 200_000_000
+    max_pixels: int = MAX_PIXELS
+    detect_every: int = DETECT_EVERY
+    every_frame: bool = False
+    smooth_s: float = 0.0
 
     def __call__(self, item: Input) -> Iterator[Chunk]:
         source = display_name(item.path)
+        if item.kind == "video":
+            yield from self._film(item.path, source)
+            return
         try:
             image = read_image(item.path, max_pixels=self.max_pixels)
         except ImageError as error:
             yield Chunk([unreadable_row(source, str(error))])
             return
         yield Chunk(rows_of_frame(source, self.rejector(image)), frames=1)
+
+    def tracker(self) -> FaceTracker:
+        """A tracker for one film with the options of this task."""
+        return FaceTracker(
+            self.rejector, every=self.detect_every, every_frame=self.every_frame, smooth_s=self.smooth_s
+        )
+
+    def _film(self, path: str, source: str) -> Iterator[Chunk]:
+        try:
+            reader = open_video(path, max_pixels=self.max_pixels)
+        except VideoError as error:
+            yield Chunk([unreadable_row(source, str(error))])
+            return
+        tracker, rows, n_frames, reported = self.tracker(), [], 0, 0
+        # decoding goes on in a thread while faces are looked at here
+        with reader, closing(prefetch(reader)) as frames:
+            for frame in frames:
+                faces = tracker.update(frame.image, frame.time_s)
+                rows += rows_of_frame(
+                    source,
+                    [tracked.face for tracked in faces],
+                    frame=frame.index,
+                    time_s=frame.time_s,
+                    tracks=[tracked.track for tracked in faces],
+                )
+                n_frames += 1
+                if n_frames == CHUNK_FRAMES:
+                    failed = reader.undecodable
+                    yield Chunk(rows, n_frames, failed - reported)
+                    rows, n_frames, reported = [], 0, failed
+            # what is missing at the end is known only now
+            if rows or reader.undecodable > reported:
+                yield Chunk(rows, n_frames, reader.undecodable - reported)

@@ -26,6 +26,9 @@ from ..faces.images import ImageArray, ImageLike, load_rgb, to_gray
 from ..faces.mean_shape import MEAN_SHAPE
 from .search import LocalSearch
 
+#: the whole frame is searched at least every so many frames: once per second of most films
+DETECT_EVERY = 30
+
 #: frames for which the place of a lost face is remembered, and looked at
 MEMORY = 30
 
@@ -34,7 +37,7 @@ _SAME = 0.3
 _TWICE = 0.5
 
 # how far another box of the same face moves its uncertainty, in quartile distances of the calibration sample
-_NOISE = 0.2
+_NOISE = 0.15
 
 # least number of frames between two searches of the whole frame because a face is gone
 _PAUSE = 4
@@ -96,7 +99,7 @@ class FaceTracker:
     Parameters
     ----------
     rejector : FaceRejector
-    every : int, default=20
+    every : int, default=30
         The whole frame is searched at least every so many frames.
     every_frame : bool, default=False
         Search the whole of every frame: the faces are those of ``rejector(image)``.
@@ -111,7 +114,12 @@ class FaceTracker:
     """
 
     def __init__(
-        self, rejector: FaceRejector, *, every: int = 20, every_frame: bool = False, smooth_s: float = 0.0
+        self,
+        rejector: FaceRejector,
+        *,
+        every: int = DETECT_EVERY,
+        every_frame: bool = False,
+        smooth_s: float = 0.0,
     ) -> None:
         if every < 1:
             raise ValueError(f"every must be at least 1 frame, got {every}")
