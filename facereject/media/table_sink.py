@@ -87,7 +87,7 @@ class TableSink:
         self._committed: list[tuple[str, Tally]] = []
         self._last_commit = time.monotonic()
         self._done: set[str] = set()
-        self._copied = 0
+        self._copied = -1
         with self._errors(f"{self.partial}.journal"):
             journal = Journal(f"{self.partial}.journal")
         try:
@@ -225,7 +225,9 @@ class TableSink:
                 self.summary.add(source, counts)
                 self._journal.add(Entry(_BY_NAME + source, self._size, counts))
         except TableFormatError as error:
-            os.unlink(self.partial)
+            with contextlib.suppress(FileNotFoundError):
+                os.unlink(self.partial)
+            self._journal.settings = None
             raise TableError(f"cannot be continued: {error}") from None
         self._journal.commit()
         file = io.FileIO(self.partial, "r+")
