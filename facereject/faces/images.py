@@ -83,11 +83,25 @@ def to_gray(image: ImageArray) -> ImageArray:
     return np.asarray(cv2.cvtColor(image, cv2.COLOR_RGB2GRAY), dtype=np.uint8)
 
 
+def open_unlimited(path: str) -> PIL.Image.Image:
+    """`PIL.Image.open` without Pillow's limit of pixels, for callers that check the size themselves.
+
+    Only the header is read. The limit is a global of Pillow; it is off only for that moment.
+    """
+    with _limit_lock:
+        limit = PIL.Image.MAX_IMAGE_PIXELS
+        PIL.Image.MAX_IMAGE_PIXELS = None
+        try:
+            return PIL.Image.open(path)
+        finally:
+            PIL.Image.MAX_IMAGE_PIXELS = limit
+
+
 def _read_file(path: str, max_pixels: int | None) -> ImageArray:
     # bytes of the name that are no UTF-8 must not make the message unprintable
     name = os.fsencode(path).decode("utf-8", "backslashreplace")
     try:
-        with _open(path, max_pixels) as picture:
+        with PIL.Image.open(path) if max_pixels is None else open_unlimited(path) as picture:
             width, height = picture.size
             if max_pixels is not None and width * height > max_pixels:
                 raise ImageError(
@@ -100,19 +114,6 @@ def _read_file(path: str, max_pixels: int | None) -> ImageArray:
         raise ImageError(message if message.startswith(name) else f"{name}: {message}") from None
     except _PIL_ERRORS as error:
         raise ImageError(f"{name}: {_why_unreadable(path, error)}") from None
-
-
-def _open(path: str, max_pixels: int | None) -> PIL.Image.Image:
-    if max_pixels is None:
-        return PIL.Image.open(path)
-    # Pillow's limit is a global; the caller's replaces it only while Pillow reads the header
-    with _limit_lock:
-        pillows = PIL.Image.MAX_IMAGE_PIXELS
-        PIL.Image.MAX_IMAGE_PIXELS = None
-        try:
-            return PIL.Image.open(path)
-        finally:
-            PIL.Image.MAX_IMAGE_PIXELS = pillows
 
 
 def _why_unreadable(path: str, error: Exception) -> str:

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-import PIL.Image
-
-from ..faces.images import ImageArray, ImageError, load_rgb
+from ..faces.images import ImageArray, ImageError, load_rgb, open_unlimited
 from .frames import VideoError
 
 # what web browsers show a frame for that asks for no time
@@ -19,7 +17,7 @@ class Animation:
     def __init__(self, path: str, name: str, max_pixels: int):
         self.failed = 0
         try:
-            self._picture = PIL.Image.open(path)
+            self._picture = open_unlimited(path)
         except Exception as error:
             raise VideoError(f"{name}: not a readable animation ({error})") from None
         try:

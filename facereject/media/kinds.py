@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-import PIL.Image
+from ..faces.images import open_unlimited
 
 
 def _suffixes(text: str) -> frozenset[str]:
@@ -61,7 +61,7 @@ def is_animation(path: str) -> bool:
     The pictures of TIFF and MPO files are pages and views, not moments in time.
     """
     try:
-        with PIL.Image.open(path) as picture:
+        with open_unlimited(path) as picture:
             return picture.format in _MOVING_FORMATS and bool(getattr(picture, "is_animated", False))
     except Exception:
         # Pillow fails in many ways; what is wrong with the file is said when it is read

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import warnings
+
 import numpy as np
 import PIL.Image
 import pytest
@@ -34,6 +36,14 @@ def test_what_may_move_is_a_film_if_it_has_several_frames(folder, name):
     assert list(expand_inputs([name])) == [Input(name, "image")]
     animation(name, 3)
     assert list(expand_inputs([name])) == [Input(name, "video")]
+
+
+def test_looking_into_a_large_file_warns_of_nothing(folder, monkeypatch):
+    animation("x.png", 2)
+    monkeypatch.setattr(PIL.Image, "MAX_IMAGE_PIXELS", 10)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert list(expand_inputs(["x.png"])) == [Input("x.png", "video")]
 
 
 def test_pages_of_a_tiff_are_not_a_film(folder):
