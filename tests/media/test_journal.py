@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import pathlib
 
 import pytest
 
@@ -39,7 +40,7 @@ def test_reads_back(path):
 
 
 def test_cut_at_every_byte(path):
-    whole = open(path, "rb").read()
+    whole = pathlib.Path(path).read_bytes()
     ends = [whole.index(json.dumps(entry.path).encode()) for entry in ENTRIES]
     line_ends = [whole.index(b"\n", end) + 1 for end in ends]
     header = whole.index(b"\n") + 1
