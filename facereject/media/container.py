@@ -19,6 +19,7 @@ from .frames import DEFAULT_STEP, VideoError, quiet_opencv
 _PATIENCE = 250
 # what a container announces by its length may be sound without pictures; less than this is not missed
 _SILENT_TAIL_S = 1.0
+_NO_FILM = "not a film in a format that can be read, or one without any frames"
 
 
 class ContainerFilm:
@@ -35,7 +36,7 @@ class ContainerFilm:
             self._capture: Any = cv2.VideoCapture(self._location, cv2.CAP_FFMPEG)
         try:
             if not self._capture.isOpened():
-                raise VideoError(f"{name}: not a film in a format that can be read")
+                raise VideoError(f"{name}: {_NO_FILM}")
             width, height = (int(self._capture.get(p)) for p in _SIZE)
             if width * height > max_pixels:
                 raise VideoError(
@@ -46,7 +47,7 @@ class ContainerFilm:
             self.fps = fps if math.isfinite(fps) and 0 < fps <= 1000 else 0.0
             announced = self._capture.get(cv2.CAP_PROP_FRAME_COUNT)
             self.frame_count_hint = int(announced) if 0 < announced < 2**53 else None
-            self._counts_frames = _counts_frames(path)
+            self._table = _table_of_frames(path)
             self._n_read = 0
             self._first = self._next_image()
             if self._first is None:
@@ -90,8 +91,10 @@ class ContainerFilm:
         missing = (self.frame_count_hint or 0) - self._n_read - self.failed
         if missing <= 0:
             return 0
-        if self._counts_frames:
-            # frames that are there but cut off by an edit list are not missing
+        if self._table == "AVI":
+            return missing
+        if self._table == "MP4":
+            # frames that are there but hidden by an edit list are not missing
             return max(0, min(missing, (self.frame_count_hint or 0) - self._count_packets()))
         # elsewhere the number is only length times rate
         gap = (self.frame_count_hint or 0) / self.fps - last_s if self.fps else 0.0
@@ -144,8 +147,10 @@ class _SteadyClock:
 _SIZE = (cv2.CAP_PROP_FRAME_WIDTH, cv2.CAP_PROP_FRAME_HEIGHT)
 
 
-def _counts_frames(path: str) -> bool:
-    """Whether the container has a table of its frames (MP4, MOV, AVI)."""
+def _table_of_frames(path: str) -> str:
+    """Kind of container, "MP4" (MOV too) or "AVI", if it counts its frames; otherwise empty."""
     with open(path, "rb") as file:
         head = file.read(12)
-    return head[4:8] in (b"ftyp", b"moov", b"mdat", b"wide", b"free") or head[:4] == b"RIFF"
+    if head[:4] == b"RIFF":
+        return "AVI"
+    return "MP4" if head[4:8] in (b"ftyp", b"moov", b"mdat", b"wide", b"free") else ""

@@ -1,0 +1,280 @@
+"""Films: every decodable frame in order, at the time the container says, upright; failures are counted."""
+
+from __future__ import annotations
+
+import builtins
+import os
+import sys
+
+import cv2
+import numpy as np
+import PIL.Image
+import pytest
+from film_files import (
+    RATE,
+    damage_frames,
+    durations,
+    edit_mp4,
+    number_of,
+    picture,
+    quarter_turn,
+    shown,
+    write_film,
+)
+
+from facereject.media.container import _SteadyClock
+from facereject.media.video import VideoError, open_video, prefetch
+
+FORMATS = [("f.avi", "MJPG"), ("f.mp4", "mp4v"), ("f.mkv", "MJPG"), ("f.mov", "mp4v"), ("f.mkv", "mp4v")]
+
+
+def read(path, **options):
+    with open_video(path, **options) as film:
+        frames = list(film)
+        return frames, film.undecodable
+
+
+@pytest.mark.parametrize(("name", "code"), FORMATS)
+def test_frames_in_order_with_their_times(tmp_path, name, code):
+    path = write_film(tmp_path / name, 30, code=code)
+    with open_video(path) as film:
+        assert film.fps == pytest.approx(RATE, rel=1e-5)
+        assert film.size == (160, 120)
+        assert film.frame_count_hint == 30
+        frames = list(film)
+        assert film.undecodable == 0
+    assert [frame.index for frame in frames] == list(range(30))
+    assert [number_of(frame.image) for frame in frames] == list(range(30))
+    # Matroska counts milliseconds
+    assert [frame.time_s for frame in frames] == pytest.approx([i / RATE for i in range(30)], abs=6e-4)
+    assert frames[0].image.dtype == np.uint8
+    assert frames[0].image.flags.c_contiguous
+
+
+def test_colours_are_rgb(tmp_path):
+    writer = cv2.VideoWriter(str(tmp_path / "f.avi"), cv2.VideoWriter_fourcc(*"MJPG"), 25, (64, 48))
+    writer.write(np.full((48, 64, 3), (20, 60, 220), np.uint8))
+    writer.release()
+    frames, _ = read(tmp_path / "f.avi")
+    assert np.abs(frames[0].image.reshape(-1, 3).mean(axis=0) - (220, 60, 20)).max() < 6
+
+
+def test_pixels_are_those_of_opencv(tmp_path):
+    path = write_film(tmp_path / "f.avi", 3)
+    capture = cv2.VideoCapture(str(path))
+    for frame in read(path)[0]:
+        np.testing.assert_array_equal(frame.image, capture.read()[1][:, :, ::-1])
+
+
+def test_a_film_of_one_frame(tmp_path):
+    frames, undecodable = read(write_film(tmp_path / "f.avi", 1))
+    assert [(frame.index, frame.time_s) for frame in frames] == [(0, 0)]
+    assert undecodable == 0
+
+
+def test_times_of_a_variable_rate_are_those_of_the_container(tmp_path):
+    path = write_film(tmp_path / "f.mp4", 12, code="mp4v", rate=25)
+    ticks = 512
+    runs = durations([(4, ticks), (4, 5 * ticks), (4, ticks)])
+    edit_mp4(path, {"stts": runs, "elst": shown(length_ms=1120)})
+    frames, undecodable = read(path)
+    steps = [0.04] * 4 + [0.2] * 4 + [0.04] * 3
+    assert [frame.time_s for frame in frames] == pytest.approx([0, *np.cumsum(steps)], abs=1e-5)
+    assert [number_of(frame.image) for frame in frames] == list(range(12))
+    assert undecodable == 0
+
+
+def test_rotation_is_applied(tmp_path):
+    path = write_film(tmp_path / "f.mp4", 3, code="mp4v")
+    edit_mp4(path, {"tkhd": quarter_turn})
+    with open_video(path) as film:
+        assert film.size == (120, 160)
+        frames = list(film)
+    upright = np.rot90(picture(2), -1)
+    assert frames[2].image.shape == upright.shape
+    assert np.abs(frames[2].image.astype(int) - upright).mean() < 12
+
+
+def test_frames_hidden_by_an_edit_list_are_not_missing(tmp_path):
+    path = write_film(tmp_path / "f.mp4", 20, code="mp4v", rate=25)
+    edit_mp4(path, {"elst": shown(first_tick=5 * 512)})
+    frames, undecodable = read(path)
+    assert [number_of(frame.image) for frame in frames] == list(range(5, 20))
+    assert frames[0].time_s == 0
+    assert undecodable == 0
+
+
+@pytest.mark.parametrize("name", ["f.avi", "f.mkv"])
+@pytest.mark.parametrize("broken", [[10, 11, 12], [0, 1], [5], [3, 9, 20]])
+def test_reading_goes_on_behind_damaged_frames(tmp_path, name, broken):
+    path = write_film(tmp_path / name, 30)
+    damage_frames(path, broken)
+    frames, undecodable = read(path)
+    assert [number_of(frame.image) for frame in frames] == [i for i in range(30) if i not in broken]
+    assert [frame.index for frame in frames] == list(range(30 - len(broken)))
+    assert undecodable == len(broken)
+
+
+def test_times_behind_damaged_frames_are_still_those_of_the_container(tmp_path):
+    path = write_film(tmp_path / "f.avi", 30)
+    damage_frames(path, [10, 11, 12])
+    frames, _ = read(path)
+    assert frames[10].time_s == pytest.approx(13 / RATE, abs=1e-4)
+
+
+def test_damaged_frames_at_the_end_are_counted(tmp_path):
+    path = write_film(tmp_path / "f.avi", 30)
+    damage_frames(path, [28, 29])
+    frames, undecodable = read(path)
+    assert (len(frames), undecodable) == (28, 2)
+
+
+def test_a_film_with_no_intact_frame(tmp_path):
+    path = write_film(tmp_path / "f.avi", 5)
+    damage_frames(path, range(5))
+    with pytest.raises(VideoError, match=r"f\.avi: no frame of the film can be decoded"):
+        open_video(path)
+
+
+@pytest.mark.parametrize("name", ["f.avi", "f.mkv"])
+def test_a_truncated_film_gives_what_it_has_and_counts_the_rest(tmp_path, name):
+    path = write_film(tmp_path / name, 90)
+    os.truncate(path, path.stat().st_size // 3)
+    frames, undecodable = read(path)
+    assert 25 <= len(frames) <= 31
+    assert [number_of(frame.image) for frame in frames] == [i % 32 for i in range(len(frames))]
+    # Matroska only tells the length
+    assert abs(len(frames) + undecodable - 90) <= (0 if name == "f.avi" else 1)
+
+
+def test_an_mp4_cut_before_its_index_is_refused(tmp_path):
+    path = write_film(tmp_path / "f.mp4", 30, code="mp4v")
+    os.truncate(path, path.stat().st_size // 2)
+    with pytest.raises(VideoError, match=r"f\.mp4: not a film in a format that can be read"):
+        open_video(path)
+
+
+@pytest.mark.parametrize(("name", "code"), [("f.avi", "MJPG"), ("f.mp4", "mp4v"), ("f.mkv", "MJPG")])
+def test_a_film_without_frames(tmp_path, name, code):
+    write_film(tmp_path / name, 0, code=code)
+    with pytest.raises(VideoError, match=rf"{name}: .*frame"):
+        open_video(tmp_path / name)
+
+
+def test_a_changing_resolution_is_scaled_to_the_first(tmp_path):
+    sizes = [(160, 120)] * 3 + [(80, 60)] * 3 + [(320, 240)] * 3
+    pictures = [cv2.imencode(".jpg", picture(i, size))[1].tobytes() for i, size in enumerate(sizes)]
+    (tmp_path / "f.mjpeg").write_bytes(b"".join(pictures))
+    frames, undecodable = read(tmp_path / "f.mjpeg")
+    assert [frame.image.shape for frame in frames] == [(120, 160, 3)] * 9
+    assert [number_of(frame.image) for frame in frames] == list(range(9))
+    assert undecodable == 0
+    assert np.abs(frames[7].image.astype(int) - picture(7)[:, :, ::-1]).mean() < 12
+
+
+def test_stamps_that_go_back_or_stand_still_become_steps_of_the_rate():
+    clock = _SteadyClock(0.04)
+    stamps = [0, 0.04, 0.08, 0.02, 0.06, 0.06, float("nan"), 0.5]
+    assert [clock.time(stamp) for stamp in stamps] == [0, 0.04, 0.08, 0.12, 0.16, 0.2, 0.24, 0.74]
+
+
+def test_frames_that_are_too_large_are_refused(tmp_path):
+    path = write_film(tmp_path / "f.avi", 2)
+    with pytest.raises(VideoError, match=r"frames of 160 x 120 pixels are more than the limit of 19,199"):
+        open_video(path, max_pixels=160 * 120 - 1)
+    assert len(read(path, max_pixels=160 * 120)[0]) == 2
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "words"),
+    [
+        ("f.mp4", b"", "the file is empty"),
+        ("f.gif", b"", "the file is empty"),
+        ("f.mp4", b"words, words, words\n" * 100, "not a film in a format that can be read"),
+        ("f.avi", b"RIFF" + bytes(100), "not a film in a format that can be read"),
+        ("f.gif", b"GIF89a" + bytes(100), "not a film in a format that can be read"),
+        ("f.txt", b"words, words, words\n" * 100, "not a film in a format that can be read"),
+    ],
+)
+def test_files_that_are_no_films(tmp_path, name, content, words):
+    (tmp_path / name).write_bytes(content)
+    with pytest.raises(VideoError) as caught:
+        open_video(tmp_path / name)
+    assert str(caught.value).startswith(f"{tmp_path / name}: {words}")
+
+
+def test_missing_files_and_folders(tmp_path):
+    with pytest.raises(VideoError, match=r"f\.mp4: no such file"):
+        open_video(tmp_path / "f.mp4")
+    with pytest.raises(VideoError, match=r"cannot be read \(is a directory"):
+        open_video(tmp_path)
+
+
+def test_a_file_without_permission(tmp_path, monkeypatch):
+    def refuse(path, *args, **options):
+        raise PermissionError(13, "Permission denied", str(path))
+
+    path = write_film(tmp_path / "f.avi", 2)
+    monkeypatch.setattr(builtins, "open", refuse)
+    with pytest.raises(VideoError, match=r"f\.avi: the file may not be read \(permission denied\)"):
+        open_video(path)
+
+
+@pytest.mark.skipif(os.name != "posix", reason="other systems refuse such names")
+@pytest.mark.parametrize("name", ["12:30.avi", "concat:a|b.avi", "100%d.avi", "é ü.avi", "-f.avi"])
+def test_odd_names(folder, name):
+    os.rename(write_film(folder / "f.avi", 4), name)
+    assert len(read(name)[0]) == 4
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="other systems refuse such names")
+def test_names_that_are_not_utf8(folder):
+    name = os.fsdecode(b"caf\xe9\xe9.a\xe9i")
+    for target in (os.fsdecode(b"caf\xe9.avi"), name):
+        os.rename(write_film(folder / "f.avi", 4), target)
+        assert len(read(target)[0]) == 4
+    os.truncate(name, 0)
+    with pytest.raises(VideoError) as caught:
+        open_video(name)
+    assert str(caught.value) == "caf\\xe9\\xe9.a\\xe9i: the file is empty"
+
+
+def test_stderr_stays_clean(tmp_path, capfd):
+    (tmp_path / "text.mp4").write_text("words\n" * 100)
+    path = write_film(tmp_path / "f.avi", 10)
+    damage_frames(path, [4])
+    capfd.readouterr()
+    with pytest.raises(VideoError):
+        open_video(tmp_path / "text.mp4")
+    assert read(path)[1] == 1
+    assert capfd.readouterr() == ("", "")
+
+
+def test_a_film_is_read_once_and_prefetched_all_the_same(tmp_path):
+    path = write_film(tmp_path / "f.avi", 20)
+    with open_video(path) as film:
+        first = next(iter(film))
+        rest = [frame.index for frame in prefetch(film, 3)]
+        assert [first.index, *rest] == list(range(20))
+        assert list(film) == []
+
+
+def test_a_single_picture_under_a_name_of_films_is_a_film_of_one_frame(tmp_path):
+    PIL.Image.fromarray(picture(3)).save(tmp_path / "f.gif")
+    frames, _ = read(tmp_path / "f.gif")
+    assert [(frame.index, frame.time_s) for frame in frames] == [(0, 0)]
+
+
+@pytest.mark.data
+def test_real_clips_lose_no_frame(faces_dir):
+    clips = sorted((faces_dir / "video").glob("*.mkv"))
+    assert clips
+    for clip in clips:
+        packets = cv2.VideoCapture(str(clip), cv2.CAP_FFMPEG, [cv2.CAP_PROP_FORMAT, -1])
+        n_packets = 0
+        while packets.grab():
+            n_packets += 1
+        frames, undecodable = read(clip)
+        assert (len(frames), undecodable) == (n_packets, 0)
+        times = np.array([frame.time_s for frame in frames])
+        np.testing.assert_allclose(times, np.arange(n_packets) / 30, atol=2e-3)
