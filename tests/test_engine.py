@@ -100,13 +100,15 @@ def wait_until(condition: Callable[[], bool]) -> bool:
 
 
 def worker_processes(parent: int | None = None) -> list[psutil.Process]:
-    children = psutil.Process(parent).children(recursive=True)
-    return [each for each in children if "spawn_main" in " ".join(each.cmdline())]
+    """Spawned ones are children, forked ones grandchildren; multiprocessing keeps helpers of its own."""
+    parent = parent or os.getpid()
+    family = psutil.Process(parent).children(recursive=True)
+    return [each for each in family if each.ppid() != parent or "spawn_main" in " ".join(each.cmdline())]
 
 
 @pytest.fixture(scope="module", autouse=True)
 def _helper_of_multiprocessing() -> None:
-    # it keeps one process of its own, with a pipe to it, once the first worker was started
+    # it keeps processes of its own, with pipes to them, once the first worker was started
     list(WorkerEngine(1).run(square, [1]))
 
 
@@ -334,6 +336,29 @@ def test_workers_use_one_thread_each() -> None:
 def test_numbers_are_checked(name: str, value: Any) -> None:
     with pytest.raises(ValueError, match=f"{name} must be a whole number of at least 1"):
         WorkerEngine(**{"n_workers": 2, name: value})
+
+
+PRELOADED = textwrap.dedent("""
+    import os, sys
+    import psutil
+    from facereject.engine import WorkerEngine
+
+    def loaded(item):
+        return ["facereject.media.task" in sys.modules]
+
+    if __name__ == "__main__":
+        run = WorkerEngine(2, preload=["facereject.media.task"]).run(loaded, range(2))
+        print([outcome.chunk for outcome in run])
+        print({each.num_threads() for each in psutil.Process().children()})
+""")
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="workers are not forked from a server")
+def test_the_server_that_workers_are_forked_from_has_no_threads(tmp_path: Path) -> None:
+    script = tmp_path / "script.py"
+    script.write_text(PRELOADED)
+    done = subprocess.run([sys.executable, script], capture_output=True, text=True, timeout=PATIENCE)
+    assert done.stdout.splitlines() == ["[True, True]", "{1}"]
 
 
 SCRIPT = textwrap.dedent("""

@@ -285,7 +285,9 @@ def make_engine(name: str, workers: int, scheduler: str | None) -> Engine:
     if name == "local":
         if scheduler is not None:
             stop("--scheduler belongs to --engine dask")
-        return engine.SerialEngine() if workers == 1 else engine.WorkerEngine(workers)
+        if workers == 1:
+            return engine.SerialEngine()
+        return engine.WorkerEngine(workers, preload=["facereject._cli", "facereject.media.task"])
     if name != "dask":
         stop(f"--engine must be local or dask; got {name}")
     if scheduler is None:

@@ -137,9 +137,10 @@ def filter_(
         stop(f"{'--link' if link else '--move'} needs a folder: give --accepted, --rejected or both")
     if output is None and accepted is None and rejected is None:
         stop("nothing to write: give a table with -o, or folders with --accepted and --rejected")
+    # first: workers import what they need while this process still does
+    runner = make_engine(engine, workers, scheduler)
     check_output(output, resume=resume, overwrite=overwrite)
     check_paths(paths, resume=resume)
-    runner = make_engine(engine, workers, scheduler)
 
     from facereject.media.placement import Placement, PlacementError, base_of
 

@@ -76,9 +76,10 @@ def score(
     While it runs, the table is called TABLE.partial; it gets its name when it is complete. After an
     interruption the same command with --resume continues.
     """
+    # first: workers import what they need while this process still does
+    runner = make_engine(engine, workers, scheduler)
     check_output(output, resume=resume, overwrite=overwrite)
     check_paths(paths, resume=resume)
-    runner = make_engine(engine, workers, scheduler)
     rejector = load_rejector(
         model,
         predictor=predictor,

@@ -5,16 +5,17 @@ from __future__ import annotations
 import multiprocessing
 import os
 import signal
+import sys
 import time
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from multiprocessing import connection as mp_connection
 from types import TracebackType
 from typing import Any
 
-from ._worker import CHUNK, FAILED, HELLO, LAST, READY, pack, work
+from ._worker import CHUNK, FAILED, HELLO, LAST, ONE_THREAD, READY, pack, work
 from .base import EngineError, describe
 
 # so much work, in seconds, waits at a worker beside the item it is on: enough that it never waits for the
@@ -28,18 +29,9 @@ _MAX_FAILED_STARTS = 3
 # seconds a worker has to leave before it is killed
 _PATIENCE = 5.0
 
-# the workers are the parallelism: threads inside them would only fight for the same cores
-_ONE_THREAD = dict.fromkeys(
-    (
-        "OMP_NUM_THREADS",
-        "OPENBLAS_NUM_THREADS",
-        "MKL_NUM_THREADS",
-        "NUMEXPR_NUM_THREADS",
-        "VECLIB_MAXIMUM_THREADS",
-        "OPENCV_FOR_THREADS_NUM",
-    ),
-    "1",
-)
+# No forked copies of this process: with threads in it (OpenCV, OpenMP) they may hang. On Linux workers are
+# forked from a server without threads, which spares them the imports; elsewhere that is unsafe or missing.
+_CONTEXT: Any = multiprocessing.get_context("forkserver" if sys.platform == "linux" else "spawn")
 
 
 @dataclass(eq=False)
@@ -57,16 +49,16 @@ class _Worker:
     """The parent's view of one worker: its process, and the entries it has, the one it is on first."""
 
     def __init__(self) -> None:
-        context = multiprocessing.get_context("spawn")
-        self.connection, other_end = context.Pipe()
+        self.connection, other_end = _CONTEXT.Pipe()
         # daemon: if nobody closes the run, the interpreter ends it on its way out
-        self.process = context.Process(target=work, args=(other_end,), daemon=True)
+        self.process = _CONTEXT.Process(target=work, args=(other_end, dict(os.environ)), daemon=True)
         try:
-            with _start_conditions():
-                self.process.start()
-        except OSError as error:
+            _start(self.process)
+        except BaseException as error:
             self.connection.close()
-            raise EngineError(f"no worker process can be started: {error}") from error
+            if isinstance(error, OSError | EOFError):
+                raise EngineError(f"no worker process can be started: {describe(error)}") from error
+            raise
         finally:
             # the worker must hold the only copy, for its death to be seen as the end of the stream
             other_end.close()
@@ -235,10 +227,32 @@ def _end(entry: Entry, error: str) -> int:
     return len(entry.answers[-1])
 
 
+def start_server(preload: Sequence[str]) -> None:
+    """Where workers are forked from a server process: have it running, with modules it imports by itself."""
+    if _CONTEXT.get_start_method() == "forkserver":
+        from multiprocessing import forkserver
+
+        # without the default, the script of the user: it may do anything when imported
+        _CONTEXT.set_forkserver_preload(list(preload))
+        with _start_conditions():
+            forkserver.ensure_running()
+
+
+def _start(process: Any) -> None:
+    if _CONTEXT.get_start_method() == "forkserver":
+        start_server(())
+        process.start()
+    else:
+        with _start_conditions():
+            process.start()
+
+
 @contextmanager
 def _start_conditions() -> Iterator[None]:
-    """While a worker starts: libraries told to use one thread, Ctrl-C kept from the interpreter coming up."""
-    before = {name: os.environ.get(name) for name in _ONE_THREAD}
+    """While an interpreter starts: libraries told to use one thread, and no Ctrl-C for it, ever."""
+    # what pandas may bring along starts a thread for its memory, and forked processes have only one
+    settings = {**ONE_THREAD, "JE_ARROW_MALLOC_CONF": "background_thread:false"}
+    before = {name: os.environ.get(name) for name in settings}
     mask = None
     if os.name == "posix":
         from multiprocessing import resource_tracker
@@ -247,7 +261,7 @@ def _start_conditions() -> Iterator[None]:
         resource_tracker.ensure_running()
         mask = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:
-        os.environ.update(_ONE_THREAD)
+        os.environ.update(settings)
         yield
     finally:
         for name, value in before.items():

@@ -12,6 +12,7 @@ import os
 import queue
 import signal
 import threading
+from collections.abc import Mapping
 from contextlib import closing
 from multiprocessing.connection import Connection
 from multiprocessing.reduction import ForkingPickler
@@ -20,6 +21,19 @@ from typing import Any
 from .base import EngineError, Step, Task, describe, steps
 
 HELLO, READY, FAILED, CHUNK, LAST = b"h", b"r", b"f", b"c", b"l"
+
+#: the workers are the parallelism: threads inside them would only fight for the same cores
+ONE_THREAD = dict.fromkeys(
+    (
+        "OMP_NUM_THREADS",
+        "OPENBLAS_NUM_THREADS",
+        "MKL_NUM_THREADS",
+        "NUMEXPR_NUM_THREADS",
+        "VECLIB_MAXIMUM_THREADS",
+        "OPENCV_FOR_THREADS_NUM",
+    ),
+    "1",
+)
 
 
 def pack(value: Any) -> bytes:
@@ -43,10 +57,12 @@ def unpack(data: bytes | memoryview) -> Any:
     return ForkingPickler.loads(data)
 
 
-def work(connection: Connection) -> None:
+def work(connection: Connection, environment: Mapping[str, str]) -> None:
     """The life of a worker; ends when told to, or when the other end of the connection is gone."""
     # Ctrl-C goes to every process of the terminal: the parent decides what it means
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    # the server that workers are forked from knows only what was set when it was started
+    os.environ.update({**environment, **ONE_THREAD})
     try:
         connection.send_bytes(HELLO)
         data = connection.recv_bytes()

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Generator, Iterable
+from collections.abc import Generator, Iterable, Sequence
 from typing import Any
 
-from ._crew import Crew, Entry
+from ._crew import Crew, Entry, start_server
 from ._worker import LAST, pack_task, unpack
 from .base import Feed, Outcome, Step, Task, check_count, describe
 
@@ -17,7 +17,7 @@ class WorkerEngine:
     Every worker is sent the task once, so what the task builds on first use is built once per worker. A
     worker that dies costs the item it was on, which ends with an error, and is replaced. Workers end with
     this process, however it ends. Scripts need the usual ``if __name__ == "__main__":`` guard, since workers
-    are fresh interpreters ("spawn": forked copies of a process with OpenCV or OpenMP threads may hang).
+    are no copies of this process.
 
     Parameters
     ----------
@@ -27,12 +27,24 @@ class WorkerEngine:
     max_buffer : int, default=64 MiB
         Bytes of pickled chunks that wait for their turn. Above it, only the item whose turn it is goes on;
         the other workers are held back.
+    preload : sequence of str, default=()
+        Modules the task needs. On Linux they are imported once for all workers, in the background, from the
+        moment the engine is made: make it early. They must not start threads.
     """
 
-    def __init__(self, n_workers: int, *, max_pending: int = 1000, max_buffer: int = 64 << 20) -> None:
+    def __init__(
+        self,
+        n_workers: int,
+        *,
+        max_pending: int = 1000,
+        max_buffer: int = 64 << 20,
+        preload: Sequence[str] = (),
+    ) -> None:
         self.n_workers = check_count("n_workers", n_workers)
         self.max_pending = check_count("max_pending", max_pending)
         self.max_buffer = check_count("max_buffer", max_buffer)
+        if preload:
+            start_server(preload)
 
     def run(self, task: Task, items: Iterable[Any]) -> Generator[Outcome, None, None]:
         """Apply the task to every item; see `Engine`."""
