@@ -13,6 +13,7 @@ import zipfile
 import zlib
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path, PurePosixPath
 from typing import IO, cast
 
@@ -99,7 +100,7 @@ def _ranked(paths: list[str], opener: Callable[[str], IO[bytes]], name: str) -> 
     wanted = [entry for entry in labels if _matches(entry[0], name)]
     archives = [entry for entry in labels if entry[0].lower().endswith(ARCHIVES)]
     for label, path in wanted + archives:
-        yield label, lambda path=path: opener(path)
+        yield label, partial(opener, path)
 
 
 def _matches(label: str, name: str) -> bool:
@@ -109,7 +110,7 @@ def _matches(label: str, name: str) -> bool:
 def _unpacked(label: str, name: str, file: IO[bytes]) -> IO[bytes]:
     packed = label[len(name) :].lower()
     if packed == ".gz":
-        return gzip.GzipFile(fileobj=file)
+        return cast(IO[bytes], gzip.GzipFile(fileobj=file))
     if packed == ".bz2":
         return bz2.BZ2File(file)
     if packed == ".z":
