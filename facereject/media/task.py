@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import closing
+from contextlib import ExitStack, closing
 from dataclasses import dataclass
 from typing import NamedTuple
 
 from ..faces import FaceRejector
 from ..faces.images import ImageError
+from .film_output import FilmOutput
 from .images import MAX_PIXELS, read_image
 from .inputs import Input
-from .table import Row, display_name, rows_of_frame, unreadable_row
+from .table import Row, display_name, frame_accepted, rows_of_frame, unreadable_row
 from .tracking import DETECT_EVERY, FaceTracker
 from .video import VideoError, open_video, prefetch
 
@@ -47,6 +48,8 @@ class ScoreTask:
         Images and films with larger frames are refused before they are decoded.
     detect_every, every_frame, smooth_s
         For films; see `FaceTracker`, where the first is called ``every``.
+    film : FilmOutput or None
+        Films to be written while the rows are made.
     """
 
     rejector: FaceRejector
@@ -54,6 +57,7 @@ class ScoreTask:
     detect_every: int = DETECT_EVERY
     every_frame: bool = False
     smooth_s: float = 0.0
+    film: FilmOutput | None = None
 
     def __call__(self, item: Input) -> Iterator[Chunk]:
         source = display_name(item.path)
@@ -80,22 +84,30 @@ class ScoreTask:
             yield Chunk([unreadable_row(source, str(error))])
             return
         tracker, rows, n_frames, reported = self.tracker(), [], 0, 0
-        # decoding goes on in a thread while faces are looked at here
-        with reader, closing(prefetch(reader)) as frames:
+        with ExitStack() as stack:
+            stack.enter_context(reader)
+            # decoding goes on in a thread while faces are looked at here, encoding in another one
+            frames = stack.enter_context(closing(prefetch(reader)))
+            saved = None
+            if self.film is not None:
+                saved = stack.enter_context(self.film.open(path, reader.fps, reader.size))
             for frame in frames:
                 faces = tracker.update(frame.image, frame.time_s)
-                rows += rows_of_frame(
+                shown = rows_of_frame(
                     source,
                     [tracked.face for tracked in faces],
                     frame=frame.index,
                     time_s=frame.time_s,
                     tracks=[tracked.track for tracked in faces],
                 )
+                if saved is not None:
+                    saved.write(frame, faces, frame_accepted(shown, saved.frame_rule))
+                rows += shown
                 n_frames += 1
                 if n_frames == CHUNK_FRAMES:
                     failed = reader.undecodable
                     yield Chunk(rows, n_frames, failed - reported)
                     rows, n_frames, reported = [], 0, failed
-            # what is missing at the end is known only now
-            if rows or reader.undecodable > reported:
-                yield Chunk(rows, n_frames, reader.undecodable - reported)
+        # what is missing at the end is known only now, and the saved film is whole
+        if rows or reader.undecodable > reported:
+            yield Chunk(rows, n_frames, reader.undecodable - reported)
