@@ -5,7 +5,7 @@ from __future__ import annotations
 import cv2
 import numpy as np
 
-from ..faces.geometry import FloatArray, bounding_box
+from ..faces.geometry import FloatArray, bounding_box, transform_points
 from ..faces.images import ImageArray
 
 GREEN, RED, WHITE = (30, 200, 110), (235, 60, 45), (255, 255, 255)
@@ -16,10 +16,11 @@ _SHIFT = 4
 
 def face_crop(
     image: ImageArray,
-    landmarks: FloatArray,
+    landmarks: FloatArray | None,
     accepted: bool,
     truth: FloatArray | None = None,
     *,
+    around: FloatArray | None = None,
     side: int = 240,
     margin: float = 0.45,
 ) -> ImageArray:
@@ -28,30 +29,37 @@ def face_crop(
     Parameters
     ----------
     image : ndarray (H, W, 3) of uint8
-    landmarks : ndarray of shape (68, 2)
+    landmarks : ndarray of shape (68, 2) or None
         Predicted points, green if ``accepted`` and red if not.
     truth : ndarray of shape (68, 2) or None
-        True points, white; the crop is centred on them.
+        True points, white.
+    around : ndarray of shape (68, 2) or None
+        Points the crop is centred on, not drawn; else it is ``truth`` or, without any, ``landmarks``.
     side : int
         Of the crop, in pixels.
     margin : float
         Room around the points, in shares of their extent.
     """
-    box = bounding_box(landmarks if truth is None else truth)
+    center = next((points for points in (around, truth, landmarks) if points is not None), None)
+    if center is None:
+        raise ValueError("landmarks, truth or around must say where the face is")
+    box = bounding_box(center)
     reach = max(box.width, box.height, 4.0) * (0.5 + margin)
-    x, y = box.center
     zoom = side / (2 * reach)
     if zoom < 0.5:
         # warping does not average over the pixels it leaves out, shrinking first does
         image = np.asarray(cv2.resize(image, None, fx=zoom, fy=zoom, interpolation=cv2.INTER_AREA), np.uint8)
-        landmarks, truth = landmarks * zoom, None if truth is None else truth * zoom
-        return face_crop(image, landmarks, accepted, truth, side=side, margin=margin)
+        landmarks, truth, center = (
+            None if points is None else points * zoom for points in (landmarks, truth, center)
+        )
+        return face_crop(image, landmarks, accepted, truth, around=center, side=side, margin=margin)
+    x, y = box.center
     matrix = np.array([[zoom, 0, side / 2 - zoom * x], [0, zoom, side / 2 - zoom * y]])
     warped = cv2.warpAffine(image, matrix, (side, side), borderValue=(128, 128, 128))
     crop: ImageArray = np.asarray(warped, dtype=np.uint8)
-    if truth is not None:
-        _dots(crop, truth @ matrix[:, :2].T + matrix[:, 2], WHITE, side / 110)
-    _dots(crop, landmarks @ matrix[:, :2].T + matrix[:, 2], GREEN if accepted else RED, side / 110)
+    for points, color in ((truth, WHITE), (landmarks, GREEN if accepted else RED)):
+        if points is not None:
+            _dots(crop, transform_points(matrix, points), color, side / 130)
     return crop
 
 
@@ -59,5 +67,5 @@ def _dots(image: ImageArray, points: FloatArray, color: tuple[int, int, int], ra
     scale = 1 << _SHIFT
     for x, y in np.rint(points * scale).astype(int).tolist():
         # a dark rim keeps white points visible on bright skin
-        for size, paint in ((radius + 0.8, (0, 0, 0)), (radius, color)):
+        for size, paint in ((radius + 0.6, (0, 0, 0)), (radius, color)):
             cv2.circle(image, (x, y), round(size * scale), paint, -1, cv2.LINE_AA, _SHIFT)

@@ -1,0 +1,114 @@
+"""facereject calibrate: the promise is kept and applied; what cannot be promised changes nothing."""
+
+from __future__ import annotations
+
+import pytest
+from annotated_faces import write_faces
+from typer.testing import CliRunner
+
+from facereject._cli import app
+from facereject.faces import FaceRejector
+
+
+def run(*arguments):
+    return CliRunner().invoke(app, ["calibrate", *map(str, arguments)], env={"COLUMNS": "100"})
+
+
+@pytest.fixture(scope="module")
+def faces(tmp_path_factory):
+    return write_faces(tmp_path_factory.mktemp("faces"), 24, seed=5)
+
+
+@pytest.fixture
+def model(tmp_path):
+    FaceRejector.pretrained().save(tmp_path / "model")
+    return tmp_path / "model"
+
+
+def test_the_threshold_is_written_and_applied(faces, model, tmp_path):
+    before = model.read_bytes()
+    result = run(model, faces, "--max-error", 9, "-o", tmp_path / "new", "--jobs", 1)
+    assert result.exit_code == 0, result.output
+    sentence, threshold = result.stdout.strip().splitlines()
+    assert sentence.startswith("With probability at least 0.95 over the")
+    assert "min(error, 20 %)" in sentence
+    assert threshold.startswith("Threshold")
+    assert "fitted anew" in result.stderr
+    assert model.read_bytes() == before
+    promised = FaceRejector.load(tmp_path / "new")
+    certificate = promised.info["certificate"]
+    assert certificate["statement"] == sentence
+    assert certificate["bound"] == 9
+    assert certificate["n"] == len(promised.calibration.losses) <= 24
+    accepted = promised.calibration.uncertainty <= promised.selector.threshold_
+    assert accepted.mean() == pytest.approx(certificate["coverage"])
+    shown = CliRunner().invoke(app, ["info", str(tmp_path / "new")], env={"COLUMNS": "300"})
+    assert sentence in shown.stdout
+
+
+def test_in_place(faces, model):
+    before = FaceRejector.load(model)
+    result = run(model, faces, "--max-error", 9, "--confidence", 0.9, "--in-place", "--jobs", 1, "--quiet")
+    assert result.exit_code == 0, result.output
+    assert result.stdout == ""
+    after = FaceRejector.load(model)
+    assert after.info["certificate"]["delta"] == pytest.approx(0.1)
+    assert after.info["faces"] == before.info["faces"]
+    assert (after.score.coef == before.score.coef).all()
+
+
+def test_what_cannot_be_promised_changes_nothing(faces, model):
+    before = model.read_bytes()
+    result = run(model, faces, "--max-error", 0.2, "--in-place", "--jobs", 1)
+    assert result.exit_code == 1
+    assert "no threshold can promise a mean error of at most 0.2 %" in result.stderr
+    assert "can promise" in result.stderr
+    assert "The model is unchanged" in result.stderr
+    assert result.stdout == ""
+    assert model.read_bytes() == before
+
+
+def test_faces_of_one_photograph_count_once(faces, model, tmp_path):
+    text = faces.read_text().splitlines()
+    shared = faces.with_name("shared.csv")
+    lines = [f"{text[0]},photo"] + [f"{line},{i // 2}" for i, line in enumerate(text[1:])]
+    shared.write_text("\n".join(lines) + "\n")
+    result = run(model, shared, "--max-error", 12, "-o", tmp_path / "new", "--jobs", 1)
+    assert result.exit_code == 0, result.output
+    assert "one per photograph counts" in result.stderr
+    assert FaceRejector.load(tmp_path / "new").info["certificate"]["n"] <= 12
+
+
+def test_faces_the_model_was_trained_on_are_noticed(faces, model, tmp_path):
+    trained = tmp_path / "trained"
+    options = ["--degradations", "0", "--jobs", "1", "--quiet", "--coverage", "0.5"]
+    command = ["train", str(faces), "-o", str(trained), *options]
+    assert CliRunner().invoke(app, command).exit_code == 0
+    result = run(trained, faces, "--max-error", 9, "-o", tmp_path / "new", "--jobs", 1)
+    assert "24 of the photographs were used to train this model" in result.stderr
+
+
+def test_mistakes_are_one_sentence(faces, model, tmp_path):
+    out = ["-o", tmp_path / "new"]
+    cases = [
+        ([model, faces, "--max-error", 5], "give either --output FILE or --in-place"),
+        ([model, faces, "--max-error", 5, *out, "--in-place"], "not both"),
+        (["default", faces, "--max-error", 5, "--in-place"], "no file of yours"),
+        ([model, faces, "--max-error", 5, "-o", model], "pass --overwrite"),
+        ([model, faces, "--max-error", 25, *out], "--max-error must be above 0 and below --loss-bound = 20"),
+        ([model, faces, "--max-error", 5, "--confidence", 95, *out], "confidence must lie between 0 and 1"),
+        ([faces, faces, "--max-error", 5, *out], "not a facereject model file"),
+        ([model, tmp_path / "none", "--max-error", 5, *out], "no such file or folder"),
+    ]
+    for arguments, words in cases:
+        result = run(*arguments)
+        assert result.exit_code == 2, (arguments, result.output)
+        assert words in result.stderr
+        assert len(result.stderr.splitlines()) == 1, result.stderr
+    assert not (tmp_path / "new").exists()
+
+
+def test_help_says_which_faces():
+    text = " ".join(run("--help").stdout.split())
+    assert "neither the landmark predictor nor the model has seen" in text
+    assert "facereject calibrate" in text

@@ -1,0 +1,64 @@
+"""facereject info: versions and licences, what a model is, and one sentence for a file that is none."""
+
+from __future__ import annotations
+
+import platform
+
+from typer.testing import CliRunner
+
+import facereject
+from facereject._cli import app
+from facereject.faces import FaceRejector, LandmarkPredictor, installation
+from facereject.faces.installation import extras, pretrained_models
+
+
+def run(*arguments):
+    return CliRunner().invoke(app, ["info", *map(str, arguments)], env={"COLUMNS": "300"})
+
+
+def test_versions_and_licence():
+    result = run()
+    assert result.exit_code == 0
+    for words in (facereject.__version__, platform.python_version(), "OpenCV", "dlib", "default, thorough"):
+        assert words in result.stdout
+    assert "exclude commercial use" in result.stdout
+    assert result.stderr == ""
+
+
+def test_missing_extras_say_how_to_get_them(monkeypatch):
+    monkeypatch.setattr(installation, "_EXTRAS", [("no-such-package", "magic", "wonders")])
+    assert extras()[0].version is None
+    assert "not installed: pip install 'facereject[magic]'" in run().stdout
+
+
+def test_a_missing_landmark_model_is_no_crash(monkeypatch, tmp_path):
+    monkeypatch.setattr(installation, "LandmarkPredictor", lambda: LandmarkPredictor(tmp_path / "none.dat"))
+    result = run()
+    assert result.exit_code == 0
+    assert "missing: " in result.stdout
+
+
+def test_models(tmp_path):
+    assert pretrained_models() == ["default", "thorough"]
+    result = run("thorough")
+    assert result.exit_code == 0
+    for words in ("stability", "1,377 photographs", "gap", "target", "threshold", "dlib's published"):
+        assert words in result.stdout
+    assert "none; `facereject calibrate` makes one" in result.stdout
+    FaceRejector.pretrained().with_target(cost=5).save(tmp_path / "mine")
+    assert "a rejection is as bad as an error of 5 %" in run(tmp_path / "mine").stdout
+
+
+def test_a_file_that_is_no_model(tmp_path):
+    (tmp_path / "text").write_text("hello, this is no model")
+    (tmp_path / "empty").write_bytes(b"")
+    for name, words in (
+        ("text", "not a facereject model"),
+        ("empty", "not a facereject model"),
+        ("no", "one of"),
+    ):
+        result = run(tmp_path / name)
+        assert result.exit_code == 2
+        assert words in result.stderr
+        assert len(result.stderr.splitlines()) == 1
+        assert result.stdout == ""
