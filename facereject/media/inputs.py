@@ -119,7 +119,7 @@ def _check_existing(path: str) -> None:
             os.scandir(path).close()
         except OSError as error:
             raise InputError(f"{path}: the folder cannot be listed ({_why(error)})") from None
-        if next(_Expansion().walk(path), None) is None:
+        if not _holds_media(path):
             raise InputError(f"{path}: the folder holds no images or films (hidden files are not looked at)")
     elif stat.S_ISCHR(mode):
         raise InputError(f"{path}: this is a device; for a camera use: facereject webcam --camera {path}")
@@ -206,6 +206,29 @@ def _list_folder(folder: str) -> tuple[list[str], list[str]]:
     return sorted(files), sorted(folders)
 
 
+def _holds_media(top: str) -> bool:
+    """Whether walking the folder gives anything; stops at the first hit, as it may be large."""
+    waiting, seen = [top], set()
+    while waiting:
+        folder = waiting.pop()
+        try:
+            status = os.stat(folder)
+            if (status.st_dev, status.st_ino) in seen:
+                continue
+            seen.add((status.st_dev, status.st_ino))
+            with os.scandir(folder) as entries:
+                for entry in entries:
+                    kind = "" if entry.name.startswith(".") else _kind_of_entry(entry)
+                    if kind == "file" and _is_media(entry.name):
+                        return True
+                    if kind == "folder":
+                        waiting.append(os.path.join(folder, entry.name))
+        except OSError:
+            # a subfolder that cannot be listed gets a row
+            return True
+    return False
+
+
 def _kind_of_entry(entry: os.DirEntry[str]) -> str:
     try:
         if entry.is_dir():
@@ -221,7 +244,7 @@ def _matches(pattern: str) -> Iterator[str]:
     """What matches a pattern: files of a media suffix, and folders that hold such files."""
     for match in glob.iglob(pattern, recursive=True):
         if os.path.isdir(match):
-            if next(_Expansion().walk(match), None) is not None:
+            if _holds_media(match):
                 yield match
         elif suffix_of(match) in MEDIA_SUFFIXES:
             yield match
