@@ -57,7 +57,8 @@ def fetch(
     """Download ``url`` to ``path``; a file that is already there is kept.
 
     Bytes are collected in ``<path>.part``, which a later attempt or run continues by an HTTP Range request.
-    The ETag or date of the first answer is kept beside it, so parts of two versions are never joined.
+    The ETag or date of the first answer, if it has one, is kept beside it, so that parts of two versions are
+    not joined.
 
     Parameters
     ----------
@@ -115,12 +116,17 @@ def _receive(url: str, part: Path, timeout: float, progress: Progress) -> None:
     request = urllib.request.Request(
         url, headers={"User-Agent": "facereject-data", "Accept-Encoding": "identity"}
     )
-    if have and tag.is_file():
+    if have:
         request.add_header("Range", f"bytes={have}-")
-        request.add_header("If-Range", tag.read_text(encoding="ascii"))
+        if tag.is_file():
+            request.add_header("If-Range", tag.read_text(encoding="ascii"))
     with urllib.request.urlopen(request, timeout=timeout) as answer:
         if answer.status != 206:
             have = 0
+            tag.unlink(missing_ok=True)
+        elif not answer.headers.get("Content-Range", "").startswith(f"bytes {have}-"):
+            _forget(part)
+            raise ConnectionError("the server sent another part than was asked for")
         version = answer.headers.get("ETag") or answer.headers.get("Last-Modified") or ""
         if version and not version.startswith("W/"):
             tag.write_text(version, encoding="ascii", errors="ignore")

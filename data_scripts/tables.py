@@ -136,7 +136,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             make(entry, options.out, options.given, offline=options.offline)
             found = check(entry, options.out)
             print(f"  {found.rows:,} rows, {found.features} features: {found.verdict}")
-        except DataError as error:
+        except (DataError, OSError) as error:
             failed.append(entry.name)
             print(f"  {error}", file=sys.stderr)
     if failed:

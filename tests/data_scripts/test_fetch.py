@@ -29,7 +29,12 @@ class Handler(BaseHTTPRequestHandler):
             self.send_error(416)
             return
         self.send_response(206 if start else 200)
-        self.send_header("ETag", server.etag)
+        if start:
+            self.send_header(
+                "Content-Range", f"bytes {start + server.shift}-{len(CONTENT) - 1}/{len(CONTENT)}"
+            )
+        if server.etag:
+            self.send_header("ETag", server.etag)
         self.send_header("Content-Length", str(len(CONTENT) - start))
         self.end_headers()
         body = CONTENT[start:]
@@ -45,7 +50,7 @@ class Handler(BaseHTTPRequestHandler):
 @pytest.fixture
 def server():
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    server.answers, server.requests, server.etag = [], [], '"one"'
+    server.answers, server.requests, server.etag, server.shift = [], [], '"one"', 0
     server.url = f"http://127.0.0.1:{server.server_port}/file.bin"
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
     thread.start()
@@ -83,7 +88,9 @@ def test_cut_connections_are_continued(server, tmp_path):
     ]
 
 
-def test_a_later_run_continues(server, tmp_path):
+@pytest.mark.parametrize("etag", ['"one"', ""])
+def test_a_later_run_continues(server, tmp_path, etag):
+    server.etag = etag
     server.answers = ["cut"]
     with pytest.raises(FetchError, match=r"ended after|IncompleteRead"):
         get(server, tmp_path / "f", attempts=1)
@@ -101,6 +108,12 @@ def test_parts_of_two_versions_are_not_joined(server, tmp_path):
     (tmp_path / "f.part").write_bytes(b"old" * 1000)
     server.etag = '"two"'
     assert get(server, tmp_path / "f").read_bytes() == CONTENT
+
+
+def test_another_part_than_asked_for(server, tmp_path):
+    server.answers, server.shift = ["cut"], 1
+    assert get(server, tmp_path / "f").read_bytes() == CONTENT
+    assert len(server.requests) == 3
 
 
 def test_a_part_that_is_too_long_is_dropped(server, tmp_path):
