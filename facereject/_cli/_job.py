@@ -244,9 +244,10 @@ class Job:
                 rate = f"{new / max(seconds, 1e-9):.3g} per second"
                 earlier = f"; {before:,} had been done before" if before else ""
                 say(f"Time: {duration(seconds)}, {rate}{earlier}")
-        _list_failures("inputs failed", summary.failed, summary.failures)
+        _list_failures(f"{_inputs(summary.failed)} failed", summary.failed, summary.failures)
         if self.placement:
-            _list_failures("files could not be placed", self.placement.failed, self.placement.failures)
+            failed = self.placement.failed
+            _list_failures(f"{_files(failed)} could not be placed", failed, self.placement.failures)
 
 
 def check_paths(paths: Sequence[str], *, resume: bool = False) -> None:
@@ -347,6 +348,10 @@ def _inputs(number: int) -> str:
     return f"{number:,} input{'' if number == 1 else 's'}"
 
 
+def _files(number: int) -> str:
+    return f"{number:,} file{'' if number == 1 else 's'}"
+
+
 def _summary_lines(summary: Summary) -> Iterator[str]:
     total = summary.total
     parts = [_inputs(summary.inputs)]
@@ -369,17 +374,18 @@ def _placement_line(placement: Placement) -> str:
     verb = {"copy": "copied", "link": "linked", "move": "moved"}[placement.mode]
     parts = []
     if placement.accepted is not None:
-        parts.append(f"{placement.n_accepted:,} files {verb} to {placement.accepted}")
+        parts.append(f"{_files(placement.n_accepted)} {verb} to {placement.accepted}")
     if placement.rejected is not None:
-        parts.append(f"{placement.n_rejected:,} files {verb} to {placement.rejected}")
+        parts.append(f"{_files(placement.n_rejected)} {verb} to {placement.rejected}")
     return "; ".join(parts)
 
 
 def _list_failures(title: str, number: int, first: Sequence[tuple[str, str]]) -> None:
     if not number:
         return
-    say(f"{number:,} {title}:")
+    say(f"{title}:")
     for name, reason in first:
-        say(f"  {name}: {reason}")
+        # messages about files name them; once is enough here
+        say(f"  {name}: {reason.replace(f'{name}: ', '', 1)}")
     if number > len(first):
         say(f"  ... and {number - len(first):,} more")

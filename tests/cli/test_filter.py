@@ -1,0 +1,181 @@
+"""facereject filter: targets, frame rules, sorted files, and repairs after a crash."""
+
+from __future__ import annotations
+
+import csv
+import os
+from pathlib import Path
+
+import pytest
+import skimage.data
+from PIL import Image
+from stub_tool import start_tool
+
+from facereject.faces import FaceRejector
+from facereject.media.placement import Placement
+
+
+def _files(folder) -> list[str]:
+    return sorted(str(path.relative_to(folder)) for path in Path(folder).rglob("*") if not path.is_dir())
+
+
+def _decisions(path) -> dict[str, str]:
+    with open(path, newline="") as file:
+        return {row["source"]: row["accepted"] for row in csv.DictReader(file)}
+
+
+@pytest.mark.parametrize("mode", ["copy", "link", "move"])
+def test_files_are_sorted(stub, photos, run, mode):
+    (photos / "broken.png").write_bytes(b"")
+    options = [] if mode == "copy" else [f"--{mode}"]
+    result = run("filter", "photos", "--accepted", "good", "--rejected", "bad", "-o", "t.csv", *options)
+    assert result.exit_code == 1
+    assert _files("good") == ["2.png", "sub/2.png"]
+    assert _files("bad") == ["0.png", "1.png"]
+    assert _files("photos") == (
+        ["broken.png"] if mode == "move" else ["0.png", "1.png", "2.png"] + ["broken.png", "sub/2.png"]
+    )
+    assert Path("good/sub/2.png").is_symlink() == (mode == "link")
+    assert len(_decisions("t.csv")) == 5
+    verb = {"copy": "copied", "link": "linked", "move": "moved"}[mode]
+    assert f"2 files {verb} to good; 2 files {verb} to bad" in result.stderr
+    Image.open("good/sub/2.png").load()
+
+
+def test_threshold_decides(stub, photos, run):
+    assert run("filter", "photos", "--threshold", "210", "-o", "t.csv").exit_code == 0
+    assert [name for name, accepted in _decisions("t.csv").items() if accepted == "true"] == [
+        "photos/sub/2.png"
+    ]
+
+
+def test_targets_reach_the_model(work, run):
+    Image.fromarray(skimage.data.astronaut()[:300, 100:400]).save("face.png")
+    rejector = FaceRejector.pretrained()
+    (face,) = rejector("face.png")
+    for option, value in (("max-error", 2.5), ("coverage", 0.05), ("cost", 1.0), ("threshold", -9.0)):
+        result = run("filter", "face.png", f"--{option}", value, "-o", "-", "--quiet")
+        assert result.exit_code == 0
+        (row,) = csv.DictReader(result.stdout.splitlines())
+        wanted = rejector.with_target(**{option.replace("-", "_"): value}).selector.threshold_
+        assert row["accepted"] == ("true" if face.uncertainty <= wanted else "false")
+        assert row["reason"] == ("" if row["accepted"] == "true" else "uncertain")
+        assert float(row["uncertainty"]) == pytest.approx(face.uncertainty, abs=1e-5)
+
+
+def test_frame_rules(stub, photos, run):
+    run("filter", "photos", "--frame-rule", "largest", "--accepted", "good")
+    assert _files("good") == ["2.png", "sub/2.png"]
+    assert run("filter", "photos", "--frame-rule", "most", "-o", "t.csv").exit_code == 2
+
+
+def test_sorting_below_the_input_folder(stub, photos, run):
+    for _ in range(2):
+        result = run("filter", "photos", "--accepted", "photos/good", "-o", "t.csv")
+        assert result.exit_code == 0
+        assert _files("photos/good") == ["2.png", "sub/2.png"]
+        assert len(_decisions("t.csv")) == 4
+
+
+def test_other_files_are_kept(stub, photos, run):
+    Path("good").mkdir()
+    Path("good/2.png").write_text("precious")
+    result = run("filter", "photos", "--accepted", "good", "--move", "-o", "t.csv")
+    assert result.exit_code == 1
+    assert "1 file could not be placed:" in result.stderr
+    assert "exists and is another file" in result.stderr
+    assert Path("good/2.png").read_text() == "precious"
+    assert (photos / "2.png").exists()
+
+
+def test_wrong_usage_is_one_sentence(stub, photos, run):
+    cases = [
+        ([], "nothing to write"),
+        (["--coverage", "0.9", "--cost", "5", "-o", "t.csv"], "--coverage and --cost exclude each other"),
+        (["--accepted", "a", "--link", "--move"], "--link and --move exclude each other"),
+        (["--move", "-o", "t.csv"], "--move needs a folder"),
+        (["--accepted", "x", "--rejected", "x/y"], "overlap"),
+        (["--accepted", "photos/1.png"], "this is a file"),
+        (["--accepted", "photos"], "lies in the folder for sorted files"),
+        (["--accepted", "a", "--film-share", "2"], "--film-share"),
+        (["--accepted", "a", "--resume"], "--resume needs a table file"),
+    ]
+    for arguments, words in cases:
+        result = run("filter", "photos", *arguments)
+        assert result.exit_code == 2, arguments
+        assert words in result.stderr
+        assert len(result.stderr.splitlines()) == 1
+    assert sorted(os.listdir()) == ["photos"]
+
+
+def test_bad_targets(photos, run):
+    result = run("filter", "photos", "--coverage", "3", "-o", "t.csv")
+    assert result.exit_code == 2
+    assert "--coverage: coverage must be <= 1" in result.stderr
+
+
+def test_crash_between_row_and_move_is_repaired(stub, photos, run, monkeypatch):
+    arguments = ["filter", "photos", "--accepted", "good", "--rejected", "bad", "--move", "-o", "t.csv"]
+    placed = []
+
+    def dies(self, path, counts):
+        placed.append(path)
+        if len(placed) == 2:
+            raise KeyboardInterrupt
+        real(self, path, counts)
+
+    real = Placement.__call__
+    monkeypatch.setattr(Placement, "__call__", dies)
+    assert run(*arguments).exit_code == 130
+    assert len(_files("photos")) < 4
+    monkeypatch.setattr(Placement, "__call__", real)
+    assert run(*arguments).exit_code == 2
+    resumed = run(*arguments, "--resume")
+    assert resumed.exit_code == 0
+    assert _files("photos") == []
+    assert _files("good") == ["2.png", "sub/2.png"]
+    assert _files("bad") == ["0.png", "1.png"]
+    assert len(_decisions("t.csv")) == 4
+
+
+def test_everything_was_moved_before_the_end(stub, photos, run, monkeypatch):
+    arguments = ["filter", "photos", "--accepted", "good", "--rejected", "bad", "--move", "-o", "t.csv"]
+    with monkeypatch.context() as patch:
+        patch.setattr("facereject.media.table_sink.TableSink._finish", _interrupt)
+        assert run(*arguments).exit_code == 130
+    assert _files("photos") == []
+    # the folder is empty now, yet the table is to be finished
+    resumed = run(*arguments, "--resume")
+    assert resumed.exit_code == 0
+    assert len(_decisions("t.csv")) == 4
+    assert run("filter", "elsewhere", *arguments[2:], "--overwrite").exit_code == 2
+
+
+def _interrupt(self):
+    raise KeyboardInterrupt
+
+
+def test_kill_while_moving(stub, many, work, run):
+    run("filter", "many", "-o", "whole.csv")
+    arguments = ["filter", "many", "--accepted", "good", "--rejected", "bad", "--move", "-o", "t.csv"]
+    with start_tool(arguments, work, size=60_000) as process:
+        process.kill()
+        process.communicate()
+    assert 0 < len(_files("many")) < 150
+    resumed = run(*arguments, "--resume")
+    assert resumed.exit_code == 0
+    decisions = _decisions("t.csv")
+    assert sorted(decisions) == sorted(_decisions("whole.csv"))
+    assert decisions == _decisions("whole.csv")
+    assert _files("many") == []
+    accepted = sorted(
+        name.removeprefix("many/") for name, decision in decisions.items() if decision == "true"
+    )
+    assert _files("good") == accepted
+    assert len(_files("bad")) == 150 - len(accepted)
+
+
+def test_help_has_examples(run):
+    result = run("filter", "--help")
+    for words in ("Examples", "--max-error", "--coverage", "--cost", "--threshold", "--link", "--move"):
+        assert words in result.stdout
