@@ -6,6 +6,18 @@ from typing import Annotated
 
 import typer
 
+from ._films import (
+    AnnotateOption,
+    DetectEveryOption,
+    EveryFrameOption,
+    SaveOption,
+    SmoothOption,
+    TimelineOption,
+    check_timeline,
+    film_output,
+    film_report,
+    tracking_options,
+)
 from ._job import (
     EngineOption,
     Job,
@@ -39,6 +51,8 @@ FILTER_EXAMPLES = """[bold]Examples[/bold]
 facereject filter photos --max-error 3 --accepted good --rejected bad
 facereject filter photos --coverage 0.9 -o faces.csv --workers 4
 facereject filter photos --cost 6 --accepted good --link -o faces.csv
+facereject filter clip.mp4 --save good.mp4 --timeline spans.csv  [dim]only accepted frames[/dim]
+facereject filter clip.mp4 --save shown.mp4 --annotate           [dim]landmarks and decisions drawn[/dim]
 
 [bold]Exit codes[/bold]: 0 done, 1 some inputs failed (they are listed), 2 wrong usage, 130 interrupted"""
 
@@ -107,6 +121,12 @@ def filter_(
             rich_help_panel=_SORT_PANEL,
         ),
     ] = 0.5,
+    save: SaveOption = None,
+    annotate: AnnotateOption = False,
+    timeline: TimelineOption = None,
+    every_frame: EveryFrameOption = False,
+    detect_every: DetectEveryOption = 30,
+    smooth: SmoothOption = 0.0,
     model: ModelOption = "default",
     predictor: PredictorOption = None,
     upsample: UpsampleOption = None,
@@ -135,9 +155,15 @@ def filter_(
         stop("--link and --move exclude each other")
     if (link or move) and accepted is None and rejected is None:
         stop(f"{'--link' if link else '--move'} needs a folder: give --accepted, --rejected or both")
-    if output is None and accepted is None and rejected is None:
-        stop("nothing to write: give a table with -o, or folders with --accepted and --rejected")
+    if all(target is None for target in (output, accepted, rejected, save, timeline)):
+        stop(
+            "nothing to write: give a table with -o, folders with --accepted and --rejected, or for films "
+            "--save and --timeline"
+        )
     # first: workers import what they need while this process still does
+    tracking = tracking_options(every_frame, detect_every, smooth)
+    check_timeline(timeline)
+    film = film_output(save, annotate, paths, frame_rule)
     runner = make_engine(engine, workers, scheduler)
     check_output(output, resume=resume, overwrite=overwrite)
     check_paths(paths, resume=resume)
@@ -172,10 +198,12 @@ def filter_(
         target=target,
     )
     from facereject.media.task import ScoreTask
+    from facereject.media.timeline import Timeline
 
+    spans = Timeline(frame_rule)
     job = Job(
         paths,
-        ScoreTask(rejector, max_pixels=max_pixels),
+        ScoreTask(rejector, max_pixels=max_pixels, film=film, **tracking),
         runner,
         output,
         resume=resume,
@@ -183,6 +211,8 @@ def filter_(
         quiet=quiet,
         rule=frame_rule,
         placement=placement,
+        observers=[spans],
         settings=settings,
     )
-    job.run()
+    with film_report(spans, timeline, film, output if resume else None, quiet=quiet):
+        job.run()

@@ -6,6 +6,12 @@ from typing import Annotated
 
 import typer
 
+from ._films import (
+    DetectEveryOption,
+    EveryFrameOption,
+    SmoothOption,
+    tracking_options,
+)
 from ._job import (
     EngineOption,
     Job,
@@ -56,6 +62,9 @@ def score(
     upsample: UpsampleOption = None,
     min_face: MinFaceOption = None,
     detector_threshold: DetectorThresholdOption = None,
+    every_frame: EveryFrameOption = False,
+    detect_every: DetectEveryOption = 30,
+    smooth: SmoothOption = 0.0,
     workers: WorkersOption = 1,
     engine: EngineOption = "local",
     scheduler: SchedulerOption = None,
@@ -77,6 +86,7 @@ def score(
     interruption the same command with --resume continues.
     """
     # first: workers import what they need while this process still does
+    tracking = tracking_options(every_frame, detect_every, smooth)
     runner = make_engine(engine, workers, scheduler)
     check_output(output, resume=resume, overwrite=overwrite)
     check_paths(paths, resume=resume)
@@ -89,5 +99,5 @@ def score(
     )
     from facereject.media.task import ScoreTask
 
-    task = ScoreTask(rejector, max_pixels=max_pixels)
+    task = ScoreTask(rejector, max_pixels=max_pixels, **tracking)
     Job(paths, task, runner, output, resume=resume, overwrite=overwrite, quiet=quiet).run()

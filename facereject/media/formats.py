@@ -46,7 +46,7 @@ def encode_jsonl(rows: Sequence[Row]) -> bytes:
 
 
 def read_csv(path: str) -> Iterator[Row]:
-    """The rows of a CSV table, without their numbers: source, frame, whether there is a face, decision."""
+    """The rows of a CSV table, without their numbers: source, frame and time, box, decision."""
     with open(path, encoding="utf-8", newline="") as file:
         reader = csv.DictReader(file)
         try:
@@ -81,7 +81,7 @@ def read_parquet(path: str) -> Iterator[Row]:
     import pyarrow  # type: ignore[import-untyped]
     import pyarrow.parquet  # type: ignore[import-untyped]
 
-    wanted = ["source", "frame", "x", "y", "width", "height", "accepted", "reason"]
+    wanted = ["source", "frame", "time_s", "x", "y", "width", "height", "accepted", "reason"]
     try:
         with pyarrow.parquet.ParquetFile(path) as file:
             for batch in file.iter_batches(columns=wanted):
@@ -201,6 +201,7 @@ def _outline(values: dict[str, Any]) -> Row:
     return Row(
         values["source"] or "",
         None if frame is None else int(frame),
+        None if values["time_s"] is None else float(values["time_s"]),
         box=box,
         accepted=values["accepted"] == "true",
         reason=values["reason"] or "",

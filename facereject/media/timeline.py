@@ -7,7 +7,7 @@ import io
 import json
 import os
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, field, fields
 from itertools import groupby
 
@@ -73,7 +73,7 @@ class Timeline:
         if item.kind == "video":
             self.add(display_name(item.path), chunk.rows, last)
 
-    def add(self, source: str, rows: Sequence[Row], last: bool) -> None:
+    def add(self, source: str, rows: Iterable[Row], last: bool) -> None:
         """Add frames of a film; ``last`` says that it ends with them."""
         shown = (row for row in rows if row.frame is not None and row.time_s is not None)
         for number, group in groupby(shown, key=lambda row: row.frame):
