@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 ROOT = Path(__file__).parents[2]
-SETTINGS = {"protocol": 1, "trees": 20, "version": "test"}
+SETTINGS = {"protocol": 1, "trees": 20}
 
 
 @pytest.fixture(autouse=True)

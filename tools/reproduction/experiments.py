@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Any
 
 from data_scripts import registry
-from reproduction import tabular
+from reproduction import explain, tabular
 from reproduction.scheduler import Job, run_jobs
-from reproduction.store import Store
+from reproduction.store import MixedSettingsError, Store
 
 #: Processor seconds of one split, measured, for the order of the jobs; others take SMALL.
 COSTS = {"COVTYPE": 80, "CODRNA": 50, "GPU": 40, "FACEBOOK": 30, "METRO": 20, "LETTER": 12, "SHUTTLE": 12}
@@ -24,13 +24,20 @@ def main(options: Namespace) -> int:
     failed: list[str] = []
     if not options.report_only:
         jobs = tabular_jobs(options, store)
+        if explain.TASK in options.tasks:
+            jobs += explain.jobs(store, table_folder(options.data), options.force)
         if jobs:
             failed += run_jobs(jobs, options.jobs)
-        if "landmarks" in options.tasks:
-            failed += landmarks(options)
+    if "landmarks" in options.tasks:
+        failed += landmarks(options)
+    # matplotlib is needed by the report alone
     from reproduction import report
 
-    report.write(store)
+    try:
+        report.write(store)
+    except MixedSettingsError as error:
+        print(error)
+        failed.append("report")
     if failed:
         print(f"{len(failed)} experiment(s) failed: {', '.join(failed)}; the same command tries them again")
     return 1 if failed else 0
@@ -68,15 +75,24 @@ def tabular_jobs(options: Namespace, store: Store) -> list[Job]:
 
 def compute(store: Store, dataset: str, split: int, data: Path | None) -> None:
     """One result, computed and saved; runs in a process of its own."""
-    folder = None if data is None else data / "uci"
-    store.save(tabular.run(dataset, split, folder, store.settings))
+    store.save(tabular.run(dataset, split, table_folder(data), store.settings))
+
+
+def table_folder(data: Path | None) -> Path | None:
+    """Where the tables are below ``--data``; None lets the registry look."""
+    return None if data is None else data / "uci"
 
 
 def landmarks(options: Namespace) -> list[str]:
     """The landmark experiment, which spreads over processes itself; ["landmarks"] if it failed."""
     # dlib and OpenCV are needed by this part alone
+    from reproduction import landmark_report
     from reproduction import landmarks as experiment
 
+    if options.report_only:
+        if (options.results / "raw" / "landmarks").is_dir():
+            landmark_report.write(options.results)
+        return []
     try:
         settings: dict[str, Any] = {"quick": options.quick, "jobs": options.jobs, "splits": options.splits}
         experiment.run(options.results, options.data, options.work, **settings)

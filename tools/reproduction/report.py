@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 
 from data_scripts import registry
-from reproduction import checks, figures, tables
+from reproduction import checks, explain, figures, tables
 from reproduction.store import Store, write_atomically
 from reproduction.summary import TASK_OF, OurTable
 
@@ -39,10 +39,11 @@ def write(store: Store) -> list[checks.Check]:
         print("no results of tables yet")
         return []
     list_of_checks = checks.all_checks(collected)
+    found["landmarks"] = store.load("landmarks")
     seconds = {
         task: {
             "runs": sum(len(splits) for splits in results.values()),
-            "cpu": sum(one["cpu_seconds"] for splits in results.values() for one in splits),
+            "cpu": sum(one.get("cpu_seconds", 0.0) for splits in results.values() for one in splits),
         }
         for task, results in found.items()
         if results
@@ -53,6 +54,7 @@ def write(store: Store) -> list[checks.Check]:
         "time": tables.time_table(seconds),
         **{f"ranks-{name}": tables.rank_table(table) for name, table in collected.items()},
         **{f"extra-{name}": tables.extra_table(table) for name, table in collected.items()},
+        **explain.blocks(store),
     }
     text = "\n\n".join(
         [

@@ -105,13 +105,13 @@ class OurTable:
         return np.array([one["scores"][method]["aurc"] for one in self.results[dataset]])
 
     def aurc(self, dataset: str, method: str) -> Cell:
-        return _cell(self.values(dataset, method))
+        return cell(self.values(dataset, method))
 
     def r100(self, dataset: str) -> Cell:
-        return _cell(np.array([one["r100"] for one in self.results[dataset]]))
+        return cell(np.array([one["r100"] for one in self.results[dataset]]))
 
     def oracle(self, dataset: str) -> Cell:
-        return _cell(np.array([one["oracle_aurc"] for one in self.results[dataset]]))
+        return cell(np.array([one["oracle_aurc"] for one in self.results[dataset]]))
 
     def facts(self, dataset: str, method: str, fact: str) -> list[Any]:
         """alpha, trees, cpu_seconds … of a score, one per split."""
@@ -130,7 +130,8 @@ class OurTable:
         return statistics(methods, self.means(methods)) if len(self.complete) > 1 else None
 
 
-def _cell(values: np.ndarray) -> Cell:
+def cell(values: Any) -> Cell:
+    """Mean and standard deviation of one value per split."""
     mean, std = summarize_splits(values)
     return Cell(float(mean), float(std))
 

@@ -65,7 +65,7 @@ class Stopwatch:
 
 def settings(quick: bool) -> dict[str, Any]:
     """What the numbers depend on besides data set and split."""
-    return {"protocol": PROTOCOL, "trees": 50 if quick else 500, "version": __version__}
+    return {"protocol": PROTOCOL, "trees": 50 if quick else 500}
 
 
 def run(dataset: str, split: int, data: Path | None, chosen: dict[str, Any]) -> dict[str, Any]:
@@ -82,6 +82,7 @@ def run(dataset: str, split: int, data: Path | None, chosen: dict[str, Any]) -> 
         "task": task,
         "split": split,
         "seed": split,
+        "version": __version__,
         "sizes": [len(index) for index in rows],
         "settings": chosen,
         "predictors": found,
@@ -93,14 +94,14 @@ def evaluate(kind: str, parts: list[tuple[np.ndarray, np.ndarray]], trees: int) 
     """Train one predictor and all scores on top of it; numbers are of the last part."""
     watch = Stopwatch()
     predictor = fit_predictor(kind, *parts[:2])
-    train, validation, test = (_judge(kind, predictor, X, y) for X, y in parts[2:])
+    train, validation, test = (judge(kind, predictor, X, y) for X, y in parts[2:])
     model = predictor[-1]
     result: dict[str, Any] = {
-        "r100": _rounded(test.losses.mean()),
-        "oracle_aurc": _rounded(aurc(test.losses, test.losses)),
+        "r100": rounded(test.losses.mean()),
+        "oracle_aurc": rounded(aurc(test.losses, test.losses)),
         "oracle_curve": thin_curve(test.losses, test.losses),
-        "c": _rounded(model.alpha_ * len(parts[0][1])),
-        "validation_losses": [_rounded(value) for value in model.validation_losses_],
+        "c": rounded(model.alpha_ * len(parts[0][1])),
+        "validation_losses": [rounded(value) for value in model.validation_losses_],
         **watch.read(),
         "scores": {},
     }
@@ -173,8 +174,8 @@ def true_class_probability(predictor: Any, part: Part) -> np.ndarray:
 
 def describe(losses: np.ndarray, uncertainty: np.ndarray) -> dict[str, Any]:
     """AuRC and curve; the AuRC with ties in the order of the file only where it differs."""
-    expected = _rounded(aurc(losses, uncertainty))
-    by_index = _rounded(aurc(losses, uncertainty, ties="index"))
+    expected = rounded(aurc(losses, uncertainty))
+    by_index = rounded(aurc(losses, uncertainty, ties="index"))
     found: dict[str, Any] = {"aurc": expected, "curve": thin_curve(losses, uncertainty)}
     if by_index != expected:
         found["aurc_ties_by_index"] = by_index
@@ -185,10 +186,11 @@ def thin_curve(losses: np.ndarray, uncertainty: np.ndarray) -> list[float]:
     """Selective risk at :data:`COVERAGES`."""
     curve = risk_coverage_curve(losses, uncertainty)
     position = np.searchsorted(curve.coverage, COVERAGES - 1e-12).clip(max=len(curve.risk) - 1)
-    return [_rounded(risk, 4) for risk in curve.risk[position]]
+    return [rounded(risk, 4) for risk in curve.risk[position]]
 
 
-def _judge(kind: str, predictor: Any, X: np.ndarray, y: np.ndarray) -> Part:
+def judge(kind: str, predictor: Any, X: np.ndarray, y: np.ndarray) -> Part:
+    """Predictions, their losses, and predict_proba (LR) or decision_function of the predictor."""
     predictions = predictor.predict(X)
     if kind == "SVOR":
         losses = absolute_error(y, predictions)
@@ -198,6 +200,6 @@ def _judge(kind: str, predictor: Any, X: np.ndarray, y: np.ndarray) -> Part:
     return Part(X, y, predictions, losses, respond(X))
 
 
-def _rounded(value: Any, digits: int = 6) -> float:
+def rounded(value: Any, digits: int = 6) -> float:
     """Significant digits: the last bits depend on the processor and would only make files differ."""
     return float(f"{float(value):.{digits}g}")
