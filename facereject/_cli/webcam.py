@@ -1,0 +1,259 @@
+"""facereject webcam: faces of a live camera, their landmarks, scores and decisions."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable
+from contextlib import ExitStack
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from ._films import DetectEveryOption, EveryFrameOption, SmoothOption, tracking_options
+from ._job import check_output
+from ._shared import (
+    CostOption,
+    CoverageOption,
+    DetectorThresholdOption,
+    MaxErrorOption,
+    MinFaceOption,
+    ModelOption,
+    PredictorOption,
+    QuietOption,
+    ThresholdOption,
+    UpsampleOption,
+    chosen_target,
+    load_rejector,
+    say,
+    stop,
+)
+
+if TYPE_CHECKING:
+    from facereject.media.live import LiveSummary
+    from facereject.media.table import Row
+    from facereject.media.window import Window
+
+WEBCAM_EXAMPLES = """[bold]Examples[/bold]
+facereject webcam
+facereject webcam --camera 1 --max-error 3 --record session.mp4
+facereject webcam --camera clip.mp4                    [dim]a film in real time instead of a camera[/dim]
+facereject webcam --headless --seconds 60 -o faces.csv > faces.jsonl
+facereject webcam --headless | jq -c '{frame, accepted, expected_nme}'
+
+[bold]Exit codes[/bold]: 0 done, 1 the camera failed, 2 wrong usage, 130 interrupted (files are complete)"""
+
+
+def webcam(
+    camera: Annotated[
+        str,
+        typer.Option(
+            "--camera", "-c", metavar="N|PATH|URL", help="Number of the camera, a stream, or a film."
+        ),
+    ] = "0",
+    max_error: MaxErrorOption = None,
+    coverage: CoverageOption = None,
+    cost: CostOption = None,
+    threshold: ThresholdOption = None,
+    headless: Annotated[
+        bool,
+        typer.Option(
+            "--headless",
+            metavar="",
+            help="No window: print the columns of the table as JSON, one line per frame (with several faces, "
+            "per face).",
+        ),
+    ] = False,
+    output: Annotated[
+        str | None,
+        typer.Option(
+            "--output", "-o", metavar="TABLE", help="Write the table, too: .csv, .jsonl or .parquet."
+        ),
+    ] = None,
+    record: Annotated[
+        str | None,
+        typer.Option("--record", metavar="FILM", help="Record with landmarks and decisions drawn: .mp4 ..."),
+    ] = None,
+    snapshots: Annotated[
+        str,
+        typer.Option("--snapshots", metavar="DIR", help="Folder for snapshots and recordings by key."),
+    ] = ".",
+    max_frames: Annotated[
+        int | None, typer.Option("--max-frames", metavar="N", help="End after so many frames.")
+    ] = None,
+    seconds: Annotated[
+        float | None, typer.Option("--seconds", metavar="S", help="End after so many seconds.")
+    ] = None,
+    frame_rule: Annotated[
+        str,
+        typer.Option(
+            "--frame-rule",
+            metavar="all|any|largest",
+            help="A frame with several faces is accepted if all of them are, any of them, or the largest.",
+        ),
+    ] = "all",
+    overwrite: Annotated[
+        bool,
+        typer.Option("--overwrite", metavar="", help="Start again although an unfinished table is there."),
+    ] = False,
+    model: ModelOption = "default",
+    predictor: PredictorOption = None,
+    upsample: UpsampleOption = None,
+    min_face: MinFaceOption = None,
+    detector_threshold: DetectorThresholdOption = None,
+    every_frame: EveryFrameOption = False,
+    detect_every: DetectEveryOption = 30,
+    smooth: SmoothOption = 0.0,
+    quiet: QuietOption = False,
+) -> None:
+    """Watch a camera: landmarks, expected error and decision, live.
+
+    Keys: [bold]+[/bold] and [bold]-[/bold] (or the arrows) accept more or less, [bold]space[/bold] pauses,
+    [bold]s[/bold] saves a snapshot, [bold]r[/bold] records, [bold]h[/bold] shows help, [bold]q[/bold] or Esc
+    quits.
+
+    The newest frame wins: on a slow machine frames are passed over, but what you see is the present.
+    """
+    target = chosen_target(max_error=max_error, coverage=coverage, cost=cost, threshold=threshold)
+    if frame_rule not in ("all", "any", "largest"):
+        stop(f"--frame-rule must be all, any or largest; got {frame_rule}")
+    for name, value in (("--max-frames", max_frames), ("--seconds", seconds)):
+        if value is not None and not value > 0:
+            stop(f"{name} must be positive; got {value:g}")
+    tracking = tracking_options(every_frame, detect_every, smooth)
+    if output == "-":
+        stop("-o - is the table on stdout; for that use --headless, which prints every frame as JSON")
+    check_output(output, resume=False, overwrite=overwrite)
+    _check_record(record, snapshots)
+    window = None if headless else _open_window()
+    rejector = load_rejector(
+        model,
+        predictor=predictor,
+        upsample=upsample,
+        min_face=min_face,
+        detector_threshold=detector_threshold,
+        target=target,
+    )
+    from facereject.media.camera import Camera, CameraError
+    from facereject.media.devices import camera_name
+    from facereject.media.film import FilmError
+    from facereject.media.live import Live
+    from facereject.media.sinks import TableError
+    from facereject.media.task import ScoreTask
+
+    source: int | str = int(camera) if camera.isdigit() else camera
+    failed, interrupted, live = "", False, None
+    try:
+        with ExitStack() as stack:
+            if window is not None:
+                stack.callback(window.close)
+            table = _Table(output, overwrite, camera_name(source), frame_rule) if output is not None else None
+            if table is not None:
+                stack.enter_context(table)
+            live = Live(
+                stack.enter_context(Camera(source)),
+                ScoreTask(rejector, **tracking).tracker(),
+                source=camera_name(source),
+                window=window,
+                on_rows=_receivers(headless, table),
+                record=record,
+                folder=snapshots,
+                frame_rule=frame_rule,
+                max_frames=max_frames,
+                max_seconds=seconds,
+            )
+            try:
+                live.run()
+            except KeyboardInterrupt:
+                # caught here: the table and the recording end as they should
+                interrupted = True
+            except BrokenPipeError:
+                # whoever read our output has seen enough; nothing is left to be flushed at exit
+                os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            except CameraError as error:
+                failed = str(error)
+    except (CameraError, FilmError, TableError) as error:
+        stop(str(error), 1)
+    if not quiet and live is not None:
+        _report(live.summary, output)
+    if failed:
+        stop(failed, 1)
+    if interrupted:
+        raise typer.Exit(130)
+
+
+class _Table:
+    """The table of a session, which is one input; a context manager."""
+
+    def __init__(self, path: str, overwrite: bool, name: str, rule: str) -> None:
+        from facereject.media.sinks import TableError, TableSink, UnfinishedTableError
+        from facereject.media.summary import Tally
+
+        try:
+            self._sink = TableSink(path, overwrite=overwrite, rule=rule)
+        except UnfinishedTableError as error:
+            stop(f"{error}: pass --overwrite to start again")
+        except TableError as error:
+            stop(f"--output {error}")
+        self._name, self._rule = name, rule
+        self._counts = Tally()
+
+    def write(self, rows: list[Row]) -> None:
+        from facereject.media.summary import tally
+        from facereject.media.task import Chunk
+
+        self._sink.write(rows)
+        self._counts = self._counts.plus(tally(Chunk(rows, 1), self._rule))
+
+    def __enter__(self) -> _Table:
+        self._sink.__enter__()
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        # a camera that stopped or a user who did: what was seen until then is a whole table
+        self._sink.end_input(self._name, self._counts)
+        self._sink.__exit__(None, None, None)
+
+
+def _receivers(headless: bool, table: _Table | None) -> Callable[[list[Row]], None]:
+    from facereject.media.formats import encode_jsonl
+
+    def take(rows: list[Row]) -> None:
+        if table is not None:
+            table.write(rows)
+        if headless:
+            sys.stdout.buffer.write(encode_jsonl(rows))
+            sys.stdout.buffer.flush()
+
+    return take
+
+
+def _check_record(record: str | None, snapshots: str) -> None:
+    from facereject.media.film import FilmError, check_film_path
+
+    if not os.path.isdir(snapshots):
+        stop(f"--snapshots {snapshots}: no such folder; make it first")
+    if record is not None:
+        try:
+            check_film_path(record)
+        except FilmError as error:
+            stop(f"--record {error}")
+
+
+def _open_window() -> Window:
+    from facereject.media.window import ScreenWindow, WindowError
+
+    try:
+        return ScreenWindow("facereject")
+    except WindowError as error:
+        stop(str(error))
+
+
+def _report(summary: LiveSummary, output: str | None) -> None:
+    share = f" ({summary.accepted / summary.frames:.1%})" if summary.frames else ""
+    dropped = f"; {summary.dropped:,} frames passed over" if summary.dropped else ""
+    say(f"{summary.frames:,} frames; {summary.accepted:,} accepted{share}{dropped}")
+    if output is not None:
+        say(f"Table: {output}")
+    for file in summary.files:
+        say(f"Saved: {file}")
