@@ -15,6 +15,7 @@ from facereject._cli.filtering import FILTER_EXAMPLES, filter_
 from facereject._cli.info import INFO_EXAMPLES, info
 from facereject._cli.score import SCORE_EXAMPLES, score
 from facereject._cli.train import TRAIN_EXAMPLES, train
+from facereject._cli.webcam import WEBCAM_EXAMPLES, webcam
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -46,6 +47,7 @@ def _root(
 app.command()(demo)
 app.command(help=paragraphs(score.__doc__), epilog=SCORE_EXAMPLES)(score)
 app.command("filter", help=paragraphs(filter_.__doc__), epilog=FILTER_EXAMPLES)(filter_)
+app.command(help=paragraphs(webcam.__doc__), epilog=WEBCAM_EXAMPLES)(webcam)
 app.command(help=paragraphs(train.__doc__), epilog=TRAIN_EXAMPLES)(train)
 app.command(help=paragraphs(evaluate.__doc__), epilog=EVALUATE_EXAMPLES)(evaluate)
 app.command(help=paragraphs(calibrate.__doc__), epilog=CALIBRATE_EXAMPLES)(calibrate)

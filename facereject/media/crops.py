@@ -21,7 +21,7 @@ def face_crop(
     truth: FloatArray | None = None,
     *,
     around: FloatArray | None = None,
-    side: int = 240,
+    side: int = 300,
     margin: float = 0.45,
 ) -> ImageArray:
     """A square RGB crop around a face with its points drawn; what lies outside the image is grey.
@@ -54,18 +54,21 @@ def face_crop(
         )
         return face_crop(image, landmarks, accepted, truth, around=center, side=side, margin=margin)
     x, y = box.center
-    matrix = np.array([[zoom, 0, side / 2 - zoom * x], [0, zoom, side / 2 - zoom * y]])
-    warped = cv2.warpAffine(image, matrix, (side, side), borderValue=(128, 128, 128))
-    crop: ImageArray = np.asarray(warped, dtype=np.uint8)
+    # drawn twice as large and shrunk: small circles come out round
+    fine, zoom = 2 * side, 2 * zoom
+    matrix = np.array([[zoom, 0, fine / 2 - zoom * x], [0, zoom, fine / 2 - zoom * y]])
+    drawn: ImageArray = np.asarray(
+        cv2.warpAffine(image, matrix, (fine, fine), borderValue=(128, 128, 128)), np.uint8
+    )
     for points, color in ((truth, WHITE), (landmarks, GREEN if accepted else RED)):
         if points is not None:
-            _dots(crop, transform_points(matrix, points), color, side / 130)
-    return crop
+            _dots(drawn, transform_points(matrix, points), color, fine / 130)
+    return np.asarray(cv2.resize(drawn, (side, side), interpolation=cv2.INTER_AREA), dtype=np.uint8)
 
 
 def _dots(image: ImageArray, points: FloatArray, color: tuple[int, int, int], radius: float) -> None:
     scale = 1 << _SHIFT
     for x, y in np.rint(points * scale).astype(int).tolist():
         # a dark rim keeps white points visible on bright skin
-        for size, paint in ((radius + 0.6, (0, 0, 0)), (radius, color)):
+        for size, paint in ((radius + 1.2, (0, 0, 0)), (radius, color)):
             cv2.circle(image, (x, y), round(size * scale), paint, -1, cv2.LINE_AA, _SHIFT)

@@ -64,6 +64,7 @@ section { background: var(--card); border: 1px solid var(--line); border-radius:
 .tile span, .soft { color: var(--soft); font-size: .875rem; }
 .charts { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(100%, 22rem), 1fr)); gap: 1rem; }
 .charts figure { max-width: 36rem; }
+.charts + .scroll { margin-top: 1rem; max-width: 32rem; }
 figure { margin: 0; } figcaption { color: var(--soft); font-size: .875rem; margin-top: .25rem; }
 svg { width: 100%; height: auto; display: block; }
 .scroll { overflow-x: auto; }
@@ -77,7 +78,11 @@ tr.own td { background: var(--good-back); font-weight: 600; }
 tr:last-child td { border-bottom: 0; }
 dl { display: grid; grid-template-columns: minmax(8rem, 13rem) 1fr; gap: .35rem 1rem; margin: 0; }
 dt { color: var(--soft); } dd { margin: 0; overflow-wrap: anywhere; }
+dl.code { grid-template-columns: minmax(8rem, max-content) 1fr; }
+dl.code dt { font-family: ui-monospace, Menlo, Consolas, monospace; font-size: .875rem; color: var(--ink); }
+dl.code dd { color: var(--soft); }
 .faces { display: grid; grid-template-columns: repeat(auto-fill, minmax(9.5rem, 1fr)); gap: .75rem; }
+.faces.large { grid-template-columns: repeat(auto-fill, minmax(14rem, 1fr)); }
 .face { border: 2px solid var(--line); border-radius: 10px; overflow: hidden; font-size: .8125rem; }
 .face img { display: block; width: 100%; height: auto; }
 .face div { padding: .4rem .55rem .5rem; overflow-wrap: anywhere; line-height: 1.4; }
@@ -87,16 +92,16 @@ dt { color: var(--soft); } dd { margin: 0; overflow-wrap: anywhere; }
 .tag.bad { color: var(--bad); background: var(--bad-back); }
 .note { background: var(--note-back); color: var(--note); border-radius: 10px; padding: .6rem .9rem;
   margin: .6rem 0; max-width: none; }
-.strip { display: flex; height: 2rem; border-radius: 8px; overflow: hidden; margin: .5rem 0 .25rem; }
+.strip { display: flex; height: 1.5rem; border-radius: 6px; overflow: hidden; }
 .strip i { display: block; background: var(--bad); } .strip i.good { background: var(--good); }
 .strip i.none { background: var(--soft); }
-.ends { display: flex; justify-content: space-between; }
-.movie { max-width: 26rem; width: 100%; border-radius: 10px; display: block; }
+.movie { max-width: 32rem; width: 100%; border-radius: 10px; display: block; }
 .side { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(100%, 20rem), 1fr)); gap: 1.25rem;
   align-items: start; }
 footer { color: var(--soft); font-size: .875rem; margin-top: 2rem; }
-@media (max-width: 30rem) { section { padding: .9rem .8rem; } dl { grid-template-columns: 1fr; gap: 0; }
-  dd { margin-bottom: .5rem; } .faces { grid-template-columns: repeat(2, 1fr); } }
+@media (max-width: 40rem) { section { padding: .9rem .8rem; }
+  dl, dl.code { grid-template-columns: 1fr; gap: 0; } dd { margin-bottom: .5rem; }
+  .faces, .faces.large { grid-template-columns: repeat(2, 1fr); } }
 @media print { body { background: #fff; } section, .tile { break-inside: avoid; } }
 """
 
@@ -143,9 +148,13 @@ def tiles(numbers: Iterable[tuple[str, str]]) -> str:
     return f'<div class="tiles">{inner}</div>'
 
 
-def facts(pairs: Iterable[tuple[str, str]]) -> str:
-    """Names and values, one below the other."""
-    return "<dl>" + "".join(f"<dt>{escape(k)}</dt><dd>{escape(v)}</dd>" for k, v in pairs) + "</dl>"
+def facts(pairs: Iterable[tuple[str, str]], *, code: bool = False) -> str:
+    """Names and values, one below the other; the names may be commands."""
+    return (
+        f'<dl class="{"code" if code else "text"}">'
+        + "".join(f"<dt>{escape(k)}</dt><dd>{escape(v)}</dd>" for k, v in pairs)
+        + "</dl>"
+    )
 
 
 def table(columns: Sequence[str], rows: Iterable[Sequence[str]], *, own: int | None = None) -> str:
@@ -168,21 +177,23 @@ def tag(text: str, good: bool) -> str:
 def face(image: ImageArray, accepted: bool, title: str, lines: Sequence[str]) -> str:
     """A picture in a green or red frame with its decision and some lines of text."""
     decision = tag("accepted" if accepted else "rejected", accepted)
-    text = "<br>".join([f"<b>{escape(title)}</b> {decision}", *(escape(line) for line in lines)])
+    text = "<br>".join([f"<b>{escape(title)}</b>", decision, *(escape(line) for line in lines)])
     picture = f'<img src="{image_uri(image)}" alt="{escape(title)}">'
     return f'<div class="face {"good" if accepted else "bad"}">{picture}<div>{text}</div></div>'
 
 
-def faces(pieces: Iterable[str]) -> str:
+def faces(pieces: Iterable[str], *, large: bool = False) -> str:
     """Pictures made by `face`, side by side as the screen allows."""
-    return f'<div class="faces">{"".join(pieces)}</div>'
+    return f'<div class="faces {"large" if large else "small"}">{"".join(pieces)}</div>'
 
 
-def strip(spans: Iterable[tuple[int, str]], start: str, end: str) -> str:
-    """A timeline: (length, "good" | "bad" | "none") spans from left to right, and the text at its ends."""
+def strip(spans: Iterable[tuple[int, str]], *, left: float = 0.0, right: float = 0.0) -> str:
+    """A timeline: (length, "good" | "bad" | "none") spans from left to right.
+
+    ``left`` and ``right`` are margins in shares of the width, to stand above the axis of a chart.
+    """
     inner = "".join(f'<i class="{escape(kind)}" style="flex:{int(length)}"></i>' for length, kind in spans)
-    ends = f"<span>{escape(start)}</span><span>{escape(end)}</span>"
-    return f'<div class="strip">{inner}</div><div class="ends soft">{ends}</div>'
+    return f'<div class="strip" style="margin:.5rem {right:.1%} .25rem {left:.1%}">{inner}</div>'
 
 
 def columns(*pieces: str) -> str:

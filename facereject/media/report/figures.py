@@ -25,7 +25,7 @@ def draw_risk_coverage(
     """
     figure = matplotlib.figure.Figure(figsize=_SIZE)
     axes = figure.subplots()
-    figure.subplots_adjust(left=0.12, right=0.97, bottom=0.13, top=0.97)
+    figure.subplots_adjust(left=0.12, right=0.95, bottom=0.13, top=0.97)
     scores = {"this model": uncertainty, "detector's score": -detector_scores}
     display = RiskCoverageDisplay.from_predictions(
         losses, scores, ax=axes, risk_label="mean error of the accepted (%)"
@@ -44,7 +44,7 @@ def draw_reliability(groups: Sequence[ReliabilityGroup]) -> matplotlib.figure.Fi
     """Mean true error of groups of faces against their mean expected error, with the diagonal."""
     figure = matplotlib.figure.Figure(figsize=_SIZE)
     axes = figure.subplots()
-    figure.subplots_adjust(left=0.12, right=0.97, bottom=0.13, top=0.97)
+    figure.subplots_adjust(left=0.12, right=0.95, bottom=0.13, top=0.97)
     expected = [group.expected for group in groups]
     observed = [group.observed for group in groups]
     bars = [0.0 if math.isnan(group.half_width) else group.half_width for group in groups]
