@@ -9,7 +9,7 @@ import typer
 from facereject import __version__
 from facereject._cli._shared import paragraphs
 from facereject._cli.calibrate import CALIBRATE_EXAMPLES, calibrate
-from facereject._cli.demo import demo
+from facereject._cli.demo import DEMO_EXAMPLES, demo
 from facereject._cli.evaluate import EVALUATE_EXAMPLES, evaluate
 from facereject._cli.filtering import FILTER_EXAMPLES, filter_
 from facereject._cli.info import INFO_EXAMPLES, info
@@ -44,7 +44,7 @@ def _root(
     pass
 
 
-app.command()(demo)
+app.command(help=paragraphs(demo.__doc__), epilog=DEMO_EXAMPLES)(demo)
 app.command(help=paragraphs(score.__doc__), epilog=SCORE_EXAMPLES)(score)
 app.command("filter", help=paragraphs(filter_.__doc__), epilog=FILTER_EXAMPLES)(filter_)
 app.command(help=paragraphs(webcam.__doc__), epilog=WEBCAM_EXAMPLES)(webcam)

@@ -150,11 +150,8 @@ def tiles(numbers: Iterable[tuple[str, str]]) -> str:
 
 def facts(pairs: Iterable[tuple[str, str]], *, code: bool = False) -> str:
     """Names and values, one below the other; the names may be commands."""
-    return (
-        f'<dl class="{"code" if code else "text"}">'
-        + "".join(f"<dt>{escape(k)}</dt><dd>{escape(v)}</dd>" for k, v in pairs)
-        + "</dl>"
-    )
+    inner = "".join(f"<dt>{escape(name)}</dt><dd>{escape(value)}</dd>" for name, value in pairs)
+    return f'<dl class="{"code" if code else "text"}">{inner}</dl>'
 
 
 def table(columns: Sequence[str], rows: Iterable[Sequence[str]], *, own: int | None = None) -> str:

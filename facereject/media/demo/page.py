@@ -195,6 +195,4 @@ def _next() -> str:
         ("facereject webcam", "live, from a camera"),
         ("facereject train faces.xml -o mine.safetensors", "a model for your own data and predictor"),
     ]
-    return pages.section(
-        "On your own pictures", pages.facts(((command, what) for command, what in rows), code=True)
-    )
+    return pages.section("On your own pictures", pages.facts(rows, code=True))
