@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 
 from ..faces.images import ImageArray, ImageError, load_rgb
-from .kinds import MEDIA_SUFFIXES, is_heif, suffix_of
+from .kinds import MEDIA_SUFFIXES, is_heif, is_special, suffix_of
 from .table import display_name
 
 __all__ = ["MAX_PIXELS", "ImageError", "read_image"]
@@ -31,6 +31,8 @@ def read_image(path: str | os.PathLike[str], *, max_pixels: int = MAX_PIXELS) ->
     ImageError
         The message starts with the name of the file and says in one sentence why it cannot be read.
     """
+    if is_special(path):
+        raise ImageError(f"{display_name(path)}: not a regular file; save the data to a file first")
     try:
         return load_rgb(path, max_pixels=max_pixels)
     except ImageError as error:

@@ -16,6 +16,7 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from .kinds import MEDIA_SUFFIXES, kind_of_file, suffix_of
+from .table import display_name
 
 
 class InputError(ValueError):
@@ -78,55 +79,59 @@ def read_list(path: str) -> Iterator[str]:
             for number, line in enumerate(lines):
                 if number == 0:
                     if line.startswith((b"\xff\xfe", b"\xfe\xff")):
-                        raise InputError(f"@{path}: the list is UTF-16 text; save it as UTF-8")
+                        raise InputError(f"@{display_name(path)}: the list is UTF-16 text; save it as UTF-8")
                     line = line.removeprefix(b"\xef\xbb\xbf")
                 if b"\0" in line:
-                    raise InputError(f"@{path}: the list is not text; write one file name per line")
+                    raise InputError(
+                        f"@{display_name(path)}: the list is not text; write one file name per line"
+                    )
                 entry = line.rstrip(b"\r\n")
                 if entry.strip() and not entry.startswith(b"#"):
                     yield os.fsdecode(entry)
     except OSError as error:
-        raise InputError(f"@{path}: the list cannot be read ({_why(error)})") from None
+        raise InputError(f"@{display_name(path)}: the list cannot be read ({_why(error)})") from None
 
 
 def _check(path: str) -> None:
+    name = display_name(path) or "''"
     if path.startswith("@"):
         entries = read_list(path[1:])
         first = next(entries, None)
         if first is None:
-            raise InputError(f"{path}: the list is empty; write one file name per line")
+            raise InputError(f"{name}: the list is empty; write one file name per line")
         if not (os.path.lexists(first) or any(map(os.path.lexists, entries))):
             raise InputError(
-                f"{path}: none of its entries exists, the first is {first!r}; "
+                f"{name}: none of its entries exists, the first is {display_name(first)!r}; "
                 "they must be relative to the current folder, or absolute"
             )
     elif os.path.lexists(path):
         _check_existing(path)
     elif glob.has_magic(path):
         if next(_matches(path), None) is None:
-            raise InputError(f"{path}: no image or film matches this pattern")
+            raise InputError(f"{name}: no image or film matches this pattern")
     else:
-        raise InputError(f"{path}: no such file or folder; check the spelling")
+        raise InputError(f"{name}: no such file or folder; check the spelling")
 
 
 def _check_existing(path: str) -> None:
+    name = display_name(path)
     try:
         mode = os.stat(path).st_mode
     except OSError as error:
-        raise InputError(f"{path}: cannot be read ({_why(error)})") from None
+        raise InputError(f"{name}: cannot be read ({_why(error)})") from None
     if stat.S_ISDIR(mode):
         try:
             os.scandir(path).close()
         except OSError as error:
-            raise InputError(f"{path}: the folder cannot be listed ({_why(error)})") from None
+            raise InputError(f"{name}: the folder cannot be listed ({_why(error)})") from None
         if not _holds_media(path):
-            raise InputError(f"{path}: the folder holds no images or films (hidden files are not looked at)")
+            raise InputError(f"{name}: the folder holds no images or films (hidden files are not looked at)")
     elif stat.S_ISCHR(mode):
-        raise InputError(f"{path}: this is a device; for a camera use: facereject webcam --camera {path}")
+        raise InputError(f"{name}: this is a device; for a camera use: facereject webcam --camera {name}")
     elif not stat.S_ISREG(mode):
-        raise InputError(f"{path}: neither a file nor a folder; save the data to a file first")
+        raise InputError(f"{name}: neither a file nor a folder; save the data to a file first")
     elif not os.access(path, os.R_OK):
-        raise InputError(f"{path}: the file may not be read (permission denied); change its permissions")
+        raise InputError(f"{name}: the file may not be read (permission denied); change its permissions")
 
 
 class _Expansion:
@@ -139,6 +144,7 @@ class _Expansion:
     def __init__(self) -> None:
         self._walked: set[tuple[int, int]] = set()
         self._single: set[bytes] = set()
+        self._resolved = ("", "")
 
     def expand(self, paths: Sequence[str]) -> Iterator[Input]:
         for path in paths:
@@ -168,7 +174,7 @@ class _Expansion:
                 continue
             for name in files:
                 path = os.path.join(folder, name)
-                if not self._single or _key(path) not in self._single:
+                if not self._single or self._key(path) not in self._single:
                     yield Input(path, kind_of_file(path))
             self._walked.add(identity)
             waiting += [os.path.join(folder, name) for name in reversed(folders)]
@@ -177,7 +183,7 @@ class _Expansion:
         if os.path.isdir(path):
             yield from self.walk(path)
         elif not self._given(path):
-            self._single.add(_key(path))
+            self._single.add(self._key(path))
             yield Input(path, kind_of_file(path))
 
     def _given(self, path: str) -> bool:
@@ -188,7 +194,16 @@ class _Expansion:
                 return False
             if (status.st_dev, status.st_ino) in self._walked and os.path.lexists(path):
                 return True
-        return _key(path) in self._single
+        return self._key(path) in self._single
+
+    def _key(self, path: str) -> bytes:
+        # the folder with its links resolved, the name as it is: two links to one photo are two inputs
+        folder, name = os.path.split(path)
+        if folder != self._resolved[0] or not folder:
+            # remembered, as neighbours mostly share their folder
+            self._resolved = (folder, os.path.normcase(os.path.realpath(folder or os.curdir)))
+        whole = os.path.join(self._resolved[1], os.path.normcase(name))
+        return hashlib.blake2b(os.fsencode(whole), digest_size=16).digest()
 
 
 def _list_folder(folder: str) -> tuple[list[str], list[str]]:
@@ -252,13 +267,6 @@ def _matches(pattern: str) -> Iterator[str]:
 
 def _is_media(name: str) -> bool:
     return not name.startswith(".") and suffix_of(name) in MEDIA_SUFFIXES
-
-
-def _key(path: str) -> bytes:
-    # the folder with its links resolved, the name as it is: two links to one photo are two inputs
-    folder = os.path.realpath(os.path.dirname(path) or os.curdir)
-    whole = os.path.join(os.path.normcase(folder), os.path.normcase(os.path.basename(path)))
-    return hashlib.blake2b(os.fsencode(whole), digest_size=16).digest()
 
 
 def _why(error: OSError) -> str:

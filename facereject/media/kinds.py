@@ -50,6 +50,9 @@ def kind_of_file(path: str) -> str:
         return "video"
     if suffix in IMAGE_SUFFIXES:
         return "image"
+    if not os.path.isfile(path):
+        # opening a pipe would wait for its other end
+        return "image"
     if suffix not in ANIMATION_SUFFIXES and starts_like_film(path):
         return "video"
     return "video" if is_animation(path) else "image"
@@ -84,6 +87,11 @@ def starts_like_film(path: str) -> bool:
     if head[::_PACKET] == b"GGG":
         return True
     return head.startswith(_FILM_STARTS) or head[4:8] in (b"moov", b"mdat", b"wide", b"free")
+
+
+def is_special(path: str | os.PathLike[str]) -> bool:
+    """Whether the path is a pipe, a device or the like, which opening may wait for."""
+    return os.path.exists(path) and not os.path.isfile(path) and not os.path.isdir(path)
 
 
 def _head(path: str | os.PathLike[str]) -> bytes:

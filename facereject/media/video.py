@@ -9,7 +9,7 @@ from .animation import Animation
 from .container import ContainerFilm
 from .frames import Frame, VideoError
 from .images import MAX_PIXELS
-from .kinds import MEDIA_SUFFIXES, is_animation, starts_like_film, suffix_of
+from .kinds import MEDIA_SUFFIXES, is_animation, is_special, starts_like_film, suffix_of
 from .prefetch import prefetch
 from .table import display_name
 
@@ -82,6 +82,8 @@ def open_video(path: str | os.PathLike[str], *, max_pixels: int = MAX_PIXELS) ->
     """
     path = os.fspath(path)
     name = display_name(path)
+    if is_special(path):
+        raise VideoError(f"{name}: not a regular file; save the data to a file first")
     try:
         with open(path, "rb") as file:
             if not file.read(1):

@@ -12,6 +12,7 @@ import pytest
 from facereject.media import inputs
 from facereject.media.images import ImageError, read_image
 from facereject.media.inputs import Input, InputError, expand_inputs
+from facereject.media.video import VideoError, open_video
 
 posix_only = pytest.mark.skipif(os.name != "posix", reason="names of bytes, pipes and links as on POSIX")
 
@@ -102,6 +103,30 @@ def test_explicit_broken_links_pipes_and_devices_are_refused(folder, touch):
     with pytest.raises(InputError, match=r"/dev/null: this is a device; .*--camera"):
         expand_inputs(["/dev/null"])
     assert paths("in") == ["in/a.jpg"]
+
+
+@posix_only
+def test_pipes_in_a_list_are_not_waited_for(folder, touch):
+    touch("a.jpg")
+    names = ["pipe.jpg", "pipe.gif", "pipe.mp4", "pipe"]
+    for name in names:
+        os.mkfifo(name)
+    (folder / "files.txt").write_text("\n".join(["a.jpg", *names]))
+    assert paths("@files.txt") == ["a.jpg", *names]
+    for name in names:
+        with pytest.raises(ImageError, match=f"{name}: not a regular file"):
+            read_image(name)
+        with pytest.raises(VideoError, match=f"{name}: not a regular file"):
+            open_video(name)
+
+
+@posix_only
+def test_messages_can_be_printed_whatever_the_name():
+    with pytest.raises(InputError) as caught:
+        expand_inputs([os.fsdecode(b"caf\xe9.jpg")])
+    assert str(caught.value).startswith("caf\\xe9.jpg: no such file")
+    with pytest.raises(InputError, match="'': no such file"):
+        expand_inputs([""])
 
 
 def test_a_file_without_permission_is_refused_at_once(folder, touch, monkeypatch):
