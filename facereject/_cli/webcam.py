@@ -170,6 +170,7 @@ def webcam(
             except BrokenPipeError:
                 # whoever read our output has seen enough; nothing is left to be flushed at exit
                 os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+                quiet = True
             except CameraError as error:
                 failed = str(error)
     except (CameraError, FilmError, TableError) as error:

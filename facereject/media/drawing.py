@@ -140,13 +140,13 @@ def _draw_face(canvas: ImageArray, face: Face) -> None:
     _draw_corners(canvas, face.box, color, max(1, round(1.2 * unit)))
     if not np.isfinite(face.landmarks).all():
         return
-    if unit >= 0.7:
+    if unit >= 0.85:
         for first, last, closed in _PARTS:
             _lines(canvas, face.landmarks[first : last + 1], color, max(1, round(0.4 * unit)), closed=closed)
     for point in face.landmarks:
         if unit >= 1.5:
             _circle(canvas, point, 1.2 * unit + 0.6, DARK)
-        _circle(canvas, point, max(0.6, 1.2 * unit), color)
+        _circle(canvas, point, max(0.8, 1.2 * unit), color)
 
 
 def _draw_corners(canvas: ImageArray, box: Box, color: Color, thickness: int) -> None:

@@ -179,9 +179,6 @@ class Live:
         """Do what the user asks for; False to end."""
         if window.closed():
             return False
-        key = window.key(30 if self._status.paused else 1)
-        if key == "q":
-            return False
         actions: dict[str, Callable[[], None]] = {
             "+": lambda: self._move_threshold(1),
             "-": lambda: self._move_threshold(-1),
@@ -190,10 +187,14 @@ class Live:
             "r": self._toggle_recording,
             "h": self._help,
         }
-        if key in actions:
-            actions[key]()
-            self._show()
-        return True
+        # several may have been pressed since the last frame
+        key = window.key(30 if self._status.paused else 1)
+        while key and key != "q":
+            if key in actions:
+                actions[key]()
+                self._show()
+            key = window.key(1)
+        return key != "q"
 
     def _pause(self) -> None:
         self._status.paused = not self._status.paused
