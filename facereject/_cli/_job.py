@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import contextlib
+import copy
 import fnmatch
 import os
 import signal
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Annotated
 
@@ -24,6 +25,12 @@ if TYPE_CHECKING:
     from facereject.media.sinks import Sink
     from facereject.media.summary import Summary
     from facereject.media.task import ScoreTask
+
+# so many inputs are kept in memory; beyond that the folders are walked a second time
+_MAX_LISTED = 10_000
+
+# films among so few inputs are opened to learn how many frames there will be
+_MAX_OPENED = 20
 
 _RUN_PANEL = "How to run"
 
@@ -122,17 +129,16 @@ class Job:
     def run(self) -> Summary:
         """Do the work and report it; ends the command with 1 (failed inputs), 2 or 130 where that is due."""
         from facereject.engine import EngineError
+        from facereject.media.inputs import InputError
         from facereject.media.sinks import TableError
 
         sink = self._sink()
-        progress: RunProgress | None = None
+        before = copy.copy(sink.summary)
         try:
             with _terminate_like_ctrl_c(), sink:
-                before = sink.summary.inputs
-                paths = self._remaining_paths(sink)
-                progress = self._progress(paths, sink)
+                inputs, progress = self._plan(self._remaining_paths(sink), sink)
                 with progress:
-                    self._score(paths, sink, progress)
+                    self._score(inputs, sink, progress)
         except KeyboardInterrupt:
             say(f"Interrupted after {_inputs(sink.summary.inputs)}.{self._how_to_continue(sink)}")
             raise typer.Exit(130) from None
@@ -140,11 +146,13 @@ class Job:
             # whoever read our output has seen enough, as `head` does; nothing is left to be flushed at exit
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             raise typer.Exit(0) from None
+        except InputError as error:
+            stop(str(error))
         except (TableError, EngineError) as error:
-            say(f"Stopped after {_inputs(sink.summary.inputs)}.{self._how_to_continue(sink)}")
-            stop(str(error), 1 if sink.summary.inputs > before else 2)
-        except OSError as error:
-            stop(f"{self.output}: cannot be written ({error.strerror})", 1)
+            worked = sink.summary.inputs > before.inputs
+            if worked:
+                say(f"Stopped after {_inputs(sink.summary.inputs)}.{self._how_to_continue(sink)}")
+            stop(str(error), 1 if worked else 2)
         self._report(sink.summary, before, progress.seconds)
         if sink.summary.failed or (self.placement and self.placement.failed):
             raise typer.Exit(1)
@@ -173,25 +181,18 @@ class Job:
         except TableError as error:
             stop(str(error))
 
-    def _score(self, paths: Sequence[str], sink: Sink, progress: RunProgress) -> None:
+    def _score(self, inputs: Iterable[Input], sink: Sink, progress: RunProgress) -> None:
         from facereject.media.run import score_inputs
 
-        score_inputs(
-            self._inputs(paths),
-            self.task,
-            sink,
-            self.engine,
-            observers=[*self.observers, progress],
-            rule=self.rule,
-        )
+        observers: list[Observer] = [*self.observers, progress]
+        score_inputs(inputs, self.task, sink, self.engine, observers=observers, rule=self.rule)
 
-    def _inputs(self, paths: Sequence[str]) -> Iterator[Input]:
+    def _missing(self, paths: Sequence[str], sink: Sink) -> Iterator[Input]:
+        """The inputs that are not in the table yet, nor among the sorted files."""
         from facereject.media.inputs import expand_inputs
 
-        if not paths:
-            return
-        for item in expand_inputs(paths):
-            if self.placement is None or not self.placement.holds(item.path):
+        for item in expand_inputs(paths) if paths else ():
+            if not sink.has(item.path) and not (self.placement and self.placement.holds(item.path)):
                 yield item
 
     def _remaining_paths(self, sink: Sink) -> list[str]:
@@ -209,31 +210,29 @@ class Job:
                 kept.append(path)
         return kept
 
-    def _progress(self, paths: Sequence[str], sink: Sink) -> RunProgress:
-        """Count the inputs first: listing files takes little beside reading them."""
-        total, few = 0, []
-        for item in self._inputs(paths):
-            if not sink.has(item.path):
-                total += 1
-                if total <= 20:
-                    few.append(item)
-        frames = _frames_of(few) if total == len(few) else None
+    def _plan(self, paths: Sequence[str], sink: Sink) -> tuple[Iterable[Input], RunProgress]:
+        """What is to be done: listing files takes little beside reading them, so they are counted first."""
+        total, listed = 0, []
+        for item in self._missing(paths, sink):
+            total += 1
+            if total <= _MAX_LISTED:
+                listed.append(item)
+        frames = _frames_of(listed) if total <= _MAX_OPENED else None
         # figures between the rows would garble both
         quiet = self.quiet or (self.output == "-" and console.is_terminal and sys.stdout.isatty())
-        if frames is not None:
-            return RunProgress(frames, frames=True, quiet=quiet)
-        return RunProgress(total, quiet=quiet)
+        progress = RunProgress(frames or total, frames=frames is not None, quiet=quiet)
+        return listed if total <= _MAX_LISTED else self._missing(paths, sink), progress
 
     def _how_to_continue(self, sink: Sink) -> str:
         if not os.path.exists(getattr(sink, "partial", "")):
             return ""
         return " To continue, run the same command with --resume."
 
-    def _report(self, summary: Summary, before: int, seconds: float) -> None:
+    def _report(self, summary: Summary, before: Summary, seconds: float) -> None:
         if not self.quiet:
-            new = summary.inputs - before
-            if before and not new:
-                say(f"Nothing left to do: all {_inputs(before)} were in the table already.")
+            new = summary.inputs - before.inputs
+            if before.inputs and not new:
+                say(f"Nothing left to do: all {_inputs(before.inputs)} were in the table already.")
             for line in _summary_lines(summary):
                 say(line)
             if self.placement:
@@ -241,8 +240,10 @@ class Job:
             if self.output not in (None, "-"):
                 say(f"Table: {self.output}")
             if new:
-                rate = f"{new / max(seconds, 1e-9):.3g} per second"
-                earlier = f"; {before:,} had been done before" if before else ""
+                frames = summary.total.frames - before.total.frames
+                number, unit = (frames, "frames") if frames > new else (new, "inputs")
+                rate = f"{number / max(seconds, 1e-9):.3g} {unit} per second"
+                earlier = f"; {_inputs(before.inputs)} had been done before" if before.inputs else ""
                 say(f"Time: {duration(seconds)}, {rate}{earlier}")
         _list_failures(f"{_inputs(summary.failed)} failed", summary.failed, summary.failures)
         if self.placement:

@@ -82,17 +82,28 @@ class NullSink:
 
 
 class StreamSink(NullSink):
-    """CSV on a stream, flushed after every write; errors of the stream, BrokenPipeError too, pass through."""
+    """CSV on a stream, flushed after every write.
+
+    A reader that closes the stream is a BrokenPipeError, whatever else goes wrong with it a TableError.
+    """
 
     def __init__(self, stream: BinaryIO, after_input: Callable[[str, Tally], None] | None = None) -> None:
         super().__init__(after_input)
         self._stream = stream
+
+    def __enter__(self) -> StreamSink:
         self._put(TEXT_FORMATS[".csv"].header)
+        return self
 
     def write(self, rows: Sequence[Row]) -> None:
         """Append rows to the stream."""
         self._put(encode_csv(rows))
 
     def _put(self, data: bytes) -> None:
-        self._stream.write(data)
-        self._stream.flush()
+        try:
+            self._stream.write(data)
+            self._stream.flush()
+        except BrokenPipeError:
+            raise
+        except OSError as error:
+            raise TableError(f"the output stream cannot be written ({error.strerror or error})") from error

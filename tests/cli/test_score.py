@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import importlib
 import json
 import os
 import resource
@@ -139,11 +140,29 @@ def test_resume_and_finished_tables(stub, photos, run):
     more = run("score", "photos", "-o", "t.csv", "--resume")
     assert more.exit_code == 0
     assert "5 inputs;" in more.stderr
-    assert "4 had been done before" in more.stderr
+    assert "4 inputs had been done before" in more.stderr
     assert _sources("t.csv")[-1] == "photos/0a.png"
     # without --resume a finished table is replaced
     assert run("score", "photos", "-o", "t.csv").exit_code == 0
     assert len(_sources("t.csv")) == 4
+
+
+def test_resuming_with_a_wrong_path(stub, photos, run):
+    run("score", "photos", "-o", "t.csv")
+    before = Path("t.csv").read_bytes()
+    result = run("score", "phtos", "-o", "t.csv", "--resume")
+    assert result.exit_code == 2
+    assert "phtos: no such file or folder" in result.stderr
+    assert Path("t.csv").read_bytes() == before
+    assert sorted(os.listdir()) == ["photos", "t.csv"]
+
+
+def test_more_inputs_than_are_kept_in_memory(stub, photos, run, monkeypatch):
+    job = importlib.import_module("facereject._cli._job")
+    run("score", "photos", "-o", "whole.csv")
+    monkeypatch.setattr(job, "_MAX_LISTED", 2)
+    run("score", "photos", "-o", "t.csv")
+    assert Path("t.csv").read_bytes() == Path("whole.csv").read_bytes()
 
 
 def test_ctrl_c_then_resume(stub, many, work, run):

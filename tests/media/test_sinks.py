@@ -379,6 +379,20 @@ def test_stream():
     assert sink.summary.failed == 1
 
 
+def test_stream_that_cannot_be_written():
+    class Stream(io.BytesIO):
+        def flush(self):
+            raise self.error
+
+    stream = Stream()
+    for stream.error, expected in (
+        (BrokenPipeError(errno.EPIPE, "Broken pipe"), BrokenPipeError),
+        (OSError(errno.ENOSPC, "No space left on device"), TableError),
+    ):
+        with pytest.raises(expected):
+            StreamSink(stream).__enter__()
+
+
 def test_null_sink_counts():
     handed = []
     with NullSink(lambda path, counts: handed.append(path)) as sink:
