@@ -14,7 +14,7 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn
 
 from ._progress import duration
-from ._shared import console, say, stop
+from ._shared import console, printable, say, stop
 
 if TYPE_CHECKING:
     from facereject.faces import FaceDataset, Problem
@@ -46,7 +46,7 @@ CacheOption = Annotated[
         help="Keep what was computed from the photographs here: the next run on them is much faster.",
     ),
 ]
-OverwriteOption = Annotated[bool, typer.Option("--overwrite", help="Replace what is there.")]
+OverwriteOption = Annotated[bool, typer.Option("--overwrite", metavar="", help="Replace what is there.")]
 
 # more bad entries than this are counted, not listed
 _LISTED = 10
@@ -83,6 +83,11 @@ def list_problems(problems: Sequence[Problem]) -> None:
         say(f"  {problem.entry}: {problem.reason}")
     if len(problems) > _LISTED:
         say(f"  … and {len(problems) - _LISTED:,} more")
+
+
+def tell(sentence: str) -> None:
+    """A sentence for people: wrapped at words on a terminal, in one line elsewhere."""
+    console.print(printable(sentence), markup=False, soft_wrap=not console.is_terminal)
 
 
 def check_writable(option: str, path: Path, *, overwrite: bool) -> None:

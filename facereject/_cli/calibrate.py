@@ -18,10 +18,11 @@ from ._annotated import (
     list_problems,
     read_dataset,
     results,
+    tell,
 )
-from ._shared import PredictorOption, QuietOption, load_rejector, say, stop
+from ._shared import PredictorOption, QuietOption, load_rejector, paragraphs, say, stop
 
-CALIBRATE_EXAMPLES = """[bold]Examples[/bold]
+CALIBRATE_EXAMPLES = paragraphs("""[bold]Examples[/bold]
 
 facereject calibrate model.safetensors fresh-faces.csv --max-error 5 -o guaranteed.safetensors
 
@@ -30,7 +31,7 @@ facereject calibrate model.safetensors fresh-faces --max-error 4 --confidence 0.
 facereject filter photos --model guaranteed.safetensors --accepted good    [dim]applies the threshold[/dim]
 
 [bold]Exit codes[/bold]: 0 written, 1 no threshold can promise this (nothing is written), 2 wrong usage,
-130 interrupted"""
+130 interrupted""")
 
 
 def calibrate(
@@ -60,7 +61,7 @@ def calibrate(
     output: Annotated[
         Path | None, typer.Option("--output", "-o", metavar="FILE", help="Model file to write.")
     ] = None,
-    in_place: Annotated[bool, typer.Option("--in-place", help="Change MODEL itself.")] = False,
+    in_place: Annotated[bool, typer.Option("--in-place", metavar="", help="Change MODEL itself.")] = False,
     predictor: PredictorOption = None,
     jobs: JobsOption = None,
     cache: CacheOption = None,
@@ -95,7 +96,7 @@ def calibrate(
         stop(f"{str(error).replace('max_error', '--max-error').replace('loss_bound', '--loss-bound')}")
     samples = read_dataset(dataset, quiet=quiet)
     for text in cautions(samples, rejector.predictor, rejector.info):
-        say(f"Warning: {text}")
+        tell(f"Warning: {text}")
     try:
         with counting("faces", quiet=quiet) as progress:
             evaluation = evaluate_face_rejector(
@@ -125,14 +126,14 @@ def calibrate(
         stop(f"--output {target}: cannot be written ({error.strerror}). The model is unchanged", 1)
     if quiet:
         return
-    results.print(promise_of(promised), soft_wrap=True)
+    results.print(promise_of(promised), soft_wrap=not results.is_terminal)
     selector = promised.selector
     results.print(
         f"Threshold {selector.threshold_:.6g}: accepts {selector.coverage_:.1%} of the calibration faces, "
         f"mean error {selector.selective_risk_:.2f} %.",
-        soft_wrap=True,
+        soft_wrap=not results.is_terminal,
     )
-    say(
+    tell(
         "The promise is about faces drawn like these and found by the detector, on average: not about one "
         "face, one person or one film, nor about photographs the predictor or the model was trained on. "
         f"Expected errors were fitted anew on these {len(rows):,} faces."

@@ -8,16 +8,16 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ._annotated import results
-from ._shared import ModelOption, QuietOption, load_rejector, say, stop
+from ._shared import ModelOption, QuietOption, load_rejector, paragraphs, say, stop
 
 if TYPE_CHECKING:
     from facereject.media.demo import Demo
 
-DEMO_EXAMPLES = """[bold]Examples[/bold]
+DEMO_EXAMPLES = paragraphs("""[bold]Examples[/bold]
 
 facereject demo
 
-facereject demo --model thorough --output pictures"""
+facereject demo --model thorough --output pictures""")
 
 
 def demo(

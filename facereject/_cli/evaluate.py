@@ -18,6 +18,7 @@ from ._annotated import (
     list_problems,
     read_dataset,
     results,
+    tell,
 )
 from ._shared import (
     CostOption,
@@ -28,6 +29,7 @@ from ._shared import (
     ThresholdOption,
     chosen_target,
     load_rejector,
+    paragraphs,
     say,
     stop,
 )
@@ -35,7 +37,7 @@ from ._shared import (
 if TYPE_CHECKING:
     from facereject.media.report import GroupEvidence
 
-EVALUATE_EXAMPLES = """[bold]Examples[/bold]
+EVALUATE_EXAMPLES = paragraphs("""[bold]Examples[/bold]
 
 facereject evaluate default 300w/helen --report report
 
@@ -44,7 +46,7 @@ facereject evaluate model.safetensors held-out.csv --report report --degradation
 facereject evaluate model.safetensors held-out.xml --report report --max-error 4
 
 [dim]The report: index.html (one file, opens anywhere), figures as PNG, thresholds.csv with coverage, error
-and threshold of every possible rule, faces.csv, summary.json.[/dim]"""
+and threshold of every possible rule, faces.csv, summary.json.[/dim]""")
 
 
 def evaluate(
@@ -88,7 +90,7 @@ def evaluate(
     samples = read_dataset(dataset, quiet=quiet)
     notes = cautions(samples, rejector.predictor, rejector.info)
     for text in notes:
-        say(f"Warning: {text}")
+        tell(f"Warning: {text}")
     try:
         with counting("faces", quiet=quiet) as progress:
             evaluation = evaluate_face_rejector(

@@ -9,15 +9,15 @@ import typer
 from rich.table import Table
 
 from ._annotated import results
-from ._shared import PredictorOption, load_rejector
+from ._shared import PredictorOption, load_rejector, paragraphs
 
-INFO_EXAMPLES = """[bold]Examples[/bold]
+INFO_EXAMPLES = paragraphs("""[bold]Examples[/bold]
 
 facereject info
 
 facereject info thorough
 
-facereject info model.safetensors --predictor mine.dat"""
+facereject info model.safetensors --predictor mine.dat""")
 
 
 def info(

@@ -18,6 +18,7 @@ from ._annotated import (
     counting,
     read_dataset,
     results,
+    tell,
 )
 from ._shared import (
     CostOption,
@@ -26,6 +27,7 @@ from ._shared import (
     PredictorOption,
     QuietOption,
     chosen_target,
+    paragraphs,
     say,
     stop,
 )
@@ -33,7 +35,7 @@ from ._shared import (
 if TYPE_CHECKING:
     from facereject.faces import FaceRejector
 
-TRAIN_EXAMPLES = """[bold]Examples[/bold]
+TRAIN_EXAMPLES = paragraphs("""[bold]Examples[/bold]
 
 facereject train 300w -o model.safetensors
 
@@ -42,7 +44,7 @@ facereject train faces.xml -o model.safetensors --predictor mine.dat --max-error
 facereject train faces.csv -o model.safetensors --thorough --cache cache --jobs 8
 
 [dim]Set photographs aside first: `facereject evaluate` and `facereject calibrate` need faces that were not
-trained on. Of the data, a few hundred photographs are the least, two thousand are good.[/dim]"""
+trained on. Of the data, a few hundred photographs are the least, two thousand are good.[/dim]""")
 
 
 class ScoreName(str, Enum):
@@ -68,7 +70,9 @@ def train(
     ] = ScoreName.sele,
     thorough: Annotated[
         bool,
-        typer.Option("--thorough", help="Use stability, too: ranks better, predicts seven times per face."),
+        typer.Option(
+            "--thorough", metavar="", help="Use stability, too: ranks better, predicts seven times per face."
+        ),
     ] = False,
     degradations: Annotated[
         int, typer.Option(metavar="N", min=0, help="Spoiled versions of every photograph to learn from.")
@@ -109,7 +113,7 @@ def train(
         stop(f"--predictor: {error}" if predictor else str(error))
     samples = read_dataset(dataset, quiet=quiet)
     for text in cautions(samples, landmarks):
-        say(f"Warning: {text}")
+        tell(f"Warning: {text}")
     with ExitStack() as bars:
         progress = bars.enter_context(counting("faces", quiet=quiet))
         fitting = _Fitting(bars, quiet)

@@ -25,6 +25,8 @@ from .stability import LandmarkStability
 
 FloatArray = NDArray[np.float64]
 
+_MAX_DIGESTS = 20_000
+
 #: regularisation tried for linear scores; see `facereject.scores` for its meaning
 ALPHAS = (0.1, 0.3, 1.0, 3.0, 10.0)
 
@@ -140,7 +142,8 @@ def train_face_rejector(
         target=target,
         fitting=fitting,
     )
-    rejector.info["photo_digests"] = photo_digests(samples)
+    # sorted digests are in random order; so many always find an overlap, and the model file stays small
+    rejector.info["photo_digests"] = photo_digests(samples)[:_MAX_DIGESTS]
     rejector.info["entries_left_out"] = len(getattr(samples, "problems", ()))
     return rejector
 

@@ -21,10 +21,15 @@ def run(*arguments):
     return CliRunner().invoke(app, ["evaluate", *map(str, arguments)], env={"COLUMNS": "100"})
 
 
+def kept(faces):
+    """Options that let the tests share what is computed from the photographs."""
+    return ["--jobs", 1, "--cache", faces.parent / "cache"]
+
+
 @pytest.fixture(scope="module")
 def faces(tmp_path_factory):
     folder = tmp_path_factory.mktemp("faces")
-    data = write_faces(folder, 24)
+    data = write_faces(folder, 16)
     (folder / "face0_5.png").unlink()
     return data
 
@@ -45,7 +50,7 @@ def read(path):
 def test_what_is_printed(report):
     folder, result = report
     assert f"Report: {folder / 'index.html'}" in result.stderr
-    assert "only 23 photographs" in result.stderr
+    assert "only 15 photographs" in result.stderr
     assert "1 entry was left out" in result.stderr
     for words in (
         "AuRC by the detector's score",
@@ -107,6 +112,18 @@ def test_the_page_is_complete_in_itself(report):
             assert figure.width > 600
 
 
+@pytest.mark.parametrize(("threshold", "share"), [(-99, "0%"), (99, "100%")])
+def test_rules_that_accept_nothing_or_everything(faces, tmp_path, threshold, share):
+    options = ["--report", tmp_path / "report", "--threshold", threshold, *kept(faces)]
+    result = run("default", faces, *options)
+    assert result.exit_code == 0, result.output
+    page = (tmp_path / "report" / "index.html").read_text()
+    assert f"<b>{share}</b>" in page
+    assert "nan" not in re.sub('base64,[^"]*', "", page)
+    assert "nan" not in result.stdout
+    json.loads((tmp_path / "report" / "summary.json").read_text(), parse_constant=pytest.fail)
+
+
 def test_a_page_is_replaced_only_on_demand(report, faces, tmp_path):
     folder, _ = report
     before = (folder / "index.html").read_bytes()
@@ -114,7 +131,7 @@ def test_a_page_is_replaced_only_on_demand(report, faces, tmp_path):
     assert result.exit_code == 2
     assert "--overwrite" in result.stderr
     assert (folder / "index.html").read_bytes() == before
-    result = run("default", faces, "--report", folder, "--overwrite", "--jobs", 1, "--quiet")
+    result = run("default", faces, "--report", folder, "--overwrite", "--quiet", *kept(faces))
     assert result.exit_code == 0
     assert result.stdout == ""
     assert (folder / "index.html").read_bytes() != before

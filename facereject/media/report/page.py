@@ -54,7 +54,7 @@ def _group_pieces(group: GroupEvidence, curve: Figure, honest: Figure, *, alone:
         pages.tiles(
             [
                 (f"{result.mean_error:.2f} %", f"mean error of all {result.n:,} faces found"),
-                (f"{result.coverage:.0%}", f"accepted; {result.accepted_error:.2f} % mean error"),
+                (f"{result.coverage:.0%}", f"accepted; mean error {_percent(result.accepted_error)}"),
                 (_percent(rejected.mean() if rejected.size else math.nan), "mean error of the rejected"),
                 (f"{rates_all[1]:.1%} → {_share(rates[1])}", "errors above 10 %: all → accepted"),
                 (
