@@ -124,7 +124,7 @@ def counting(
             console=console,
             transient=True,
         )
-        task = bar.add_task(unit, total=None, figures="")
+        task = bar.add_task(unit, total=None, figures="starting")
 
     def count(done: int, total: int) -> None:
         nonlocal shown

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 from typing import Annotated
 
@@ -128,9 +129,11 @@ def calibrate(
         return
     results.print(promise_of(promised), soft_wrap=not results.is_terminal)
     selector = promised.selector
+    # infinite where even accepting every face is safe enough
+    rule = "No threshold" if math.isinf(selector.threshold_) else f"Threshold {selector.threshold_:.6g}"
     results.print(
-        f"Threshold {selector.threshold_:.6g}: accepts {selector.coverage_:.1%} of the calibration faces, "
-        f"mean error {selector.selective_risk_:.2f} %.",
+        f"{rule}: accepts {selector.coverage_:.1%} of the calibration faces, mean error "
+        f"{selector.selective_risk_:.2f} %.",
         soft_wrap=not results.is_terminal,
     )
     tell(

@@ -36,7 +36,6 @@ def demo(
 
     from facereject.media.demo import make_demo
     from facereject.media.film import FilmError
-    from facereject.media.table_sink import TableError
 
     if output.exists() and not output.is_dir():
         stop(f"--output {output}: not a folder; choose another name")
@@ -46,7 +45,7 @@ def demo(
         made = make_demo(output, rejector, model=model)
     except OSError as error:
         stop(f"--output {output}: not a folder that can be written ({error.strerror})")
-    except (FilmError, TableError) as error:
+    except FilmError as error:
         stop(f"--output {error}")
     if quiet:
         return

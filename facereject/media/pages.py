@@ -259,12 +259,13 @@ def data_uri(data: bytes, kind: str) -> str:
     return f"data:{kind};base64,{base64.b64encode(data).decode('ascii')}"
 
 
-def write_text(path: str | os.PathLike[str], text: str) -> None:
-    """Write UTF-8 in one step: readers see the old file or the new one, never a part."""
+def write_whole(path: str | os.PathLike[str], content: str | bytes) -> None:
+    """Write bytes, or text as UTF-8, in one step: readers see the old file or the new one, never a part."""
     path = Path(path)
+    data = content.encode() if isinstance(content, str) else content
     temporary = path.with_name(f".{path.name}.{uuid.uuid4().hex}.part")
     try:
-        temporary.write_text(text, encoding="utf-8", newline="\n")
+        temporary.write_bytes(data)
         os.replace(temporary, path)
     finally:
         temporary.unlink(missing_ok=True)

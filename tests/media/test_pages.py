@@ -99,9 +99,10 @@ def test_charts_are_sound_and_take_the_colours_of_the_page():
 
 def test_writing_leaves_the_old_file_if_it_fails(tmp_path, monkeypatch):
     path = tmp_path / "page.html"
-    pages.write_text(path, "old\n")
-    with pytest.raises(UnicodeEncodeError):
-        pages.write_text(path, "new \ud800")
+    pages.write_whole(path, "old\n")
+    monkeypatch.setattr("os.replace", lambda *names: 1 / 0)
+    with pytest.raises(ZeroDivisionError):
+        pages.write_whole(path, b"new")
     assert path.read_text() == "old\n"
     assert [entry.name for entry in tmp_path.iterdir()] == ["page.html"]
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 import os
-import uuid
 from collections.abc import Sequence
 from itertools import groupby
 from pathlib import Path
@@ -15,14 +14,15 @@ import PIL.Image
 
 from ...engine import SerialEngine
 from ...faces import FaceRejector
+from ...faces.images import ImageArray
 from ...losses import landmark_nme
 from ..film import FilmWriter
 from ..film_output import FilmOutput
 from ..inputs import Input
-from ..pages import write_text
+from ..pages import write_whole
 from ..run import score_inputs
+from ..sinks import StreamSink
 from ..table import Row, frame_accepted
-from ..table_sink import TableSink
 from ..task import Chunk, ScoreTask
 from ..video import open_video
 from .material import FPS, SIZE, Picture, clean_picture, film_frames, spoiled_pictures
@@ -63,7 +63,7 @@ def make_demo(folder: str | os.PathLike[str], rejector: FaceRejector, *, model: 
     pictures = spoiled_pictures(clean)
     paths = [folder / "pictures" / f"{picture.name.replace(' ', '-')}.png" for picture in pictures]
     for path, picture in zip(paths, pictures, strict=True):
-        _save(PIL.Image.fromarray(picture.image), path)
+        write_whole(path, _png(picture.image))
     film = folder / "film.mp4"
     with FilmWriter(film, FPS, SIZE) as writer:
         for image in film_frames(clean):
@@ -76,23 +76,25 @@ def make_demo(folder: str | os.PathLike[str], rejector: FaceRejector, *, model: 
     rows = _score(inputs, task, table)
     judged = [_judge(picture, rows[str(path)], clean) for picture, path in zip(pictures, paths, strict=True)]
     overview = folder / "demo.png"
-    draw_picture(judged, overview)
+    write_whole(overview, draw_picture(judged))
     frames = _frames(annotated, rows[str(film)])
     page = folder / "index.html"
-    write_text(page, demo_page(judged, frames, _animation(frames), rejector, model))
+    write_whole(page, demo_page(judged, frames, _animation(frames), rejector, model))
     accepted = sum(frame.accepted for frame in frames)
     return Demo(page, overview, table, film, judged, len(frames), accepted, len(frames) / FPS)
 
 
 def _score(inputs: Sequence[Input], task: ScoreTask, table: Path) -> dict[str, list[Row]]:
-    """The rows of every input, by its path; the same rows are written to the table."""
+    """The rows of every input, by its path; the same rows are written to the table, all at once."""
     rows: dict[str, list[Row]] = {item.path: [] for item in inputs}
 
     def collect(item: Input, chunk: Chunk, last: bool) -> None:
         rows[item.path].extend(chunk.rows)
 
-    with TableSink(table, overwrite=True) as sink:
+    stream = io.BytesIO()
+    with StreamSink(stream) as sink:
         score_inputs(inputs, task, sink, SerialEngine(), observers=[collect])
+    write_whole(table, stream.getvalue())
     return rows
 
 
@@ -142,10 +144,7 @@ def _animation(frames: Sequence[JudgedFrame]) -> bytes:
     return stream.getvalue()
 
 
-def _save(image: PIL.Image.Image, path: Path) -> None:
-    temporary = path.with_name(f".{path.name}.{uuid.uuid4().hex}.part")
-    try:
-        image.save(temporary, "PNG")
-        os.replace(temporary, path)
-    finally:
-        temporary.unlink(missing_ok=True)
+def _png(image: ImageArray) -> bytes:
+    stream = io.BytesIO()
+    PIL.Image.fromarray(image).save(stream, "PNG")
+    return stream.getvalue()

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
+import io
 from collections.abc import Sequence
-from pathlib import Path
 
 import matplotlib.figure
 
 from .page import Judged
 
 
-def draw_picture(judged: Sequence[Judged], path: Path) -> None:
-    """All versions in two rows: points and frame green where accepted, red where rejected."""
+def draw_picture(judged: Sequence[Judged]) -> bytes:
+    """All versions in two rows, as PNG: points and frame green where accepted, red where rejected."""
     reach = 75
     columns = (len(judged) + 1) // 2
     figure = matplotlib.figure.Figure(figsize=(2.1 * columns, 5.2), layout="constrained")
@@ -28,4 +28,6 @@ def draw_picture(judged: Sequence[Judged], path: Path) -> None:
         axes.set_title(f"{version.picture.name}\n{decision}: {verdict}", fontsize=8, color=color)
         for spine in axes.spines.values():
             spine.set(color=color, linewidth=3)
-    figure.savefig(path, dpi=110)
+    stream = io.BytesIO()
+    figure.savefig(stream, dpi=110)
+    return stream.getvalue()
