@@ -33,10 +33,8 @@ def milliseconds(calls: dict[str, Callable[[], Any]], rounds: int) -> dict[str, 
     return {name: float(np.median(values)) for name, values in times.items()}
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--rounds", type=int, default=100)
-    options = parser.parse_args()
+def measure(rounds: int) -> dict[str, float]:
+    """Median milliseconds of processor time of all parts, and of bare dlib and whole rejectors."""
     cv2.setNumThreads(1)
     wide = cv2.copyMakeBorder(skimage.data.astronaut(), 0, 0, 64, 64, cv2.BORDER_REFLECT)
     rgb = np.ascontiguousarray(wide[:480])
@@ -63,7 +61,7 @@ def main() -> None:
     def stability() -> None:
         thorough.stability(gray, face.box, landmarks, thorough.predictor)
 
-    time_of = milliseconds(
+    return milliseconds(
         {
             "detector": lambda: detector.detect(gray),
             "predictor": lambda: rejector.predictor(gray, face.box),
@@ -73,8 +71,14 @@ def main() -> None:
             "rejector": lambda: rejector(rgb),
             "thorough rejector": lambda: thorough(rgb),
         },
-        options.rounds,
+        rounds,
     )
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--rounds", type=int, default=100)
+    time_of = measure(parser.parse_args().rounds)
     for name, value in time_of.items():
         print(f"{name:20s} {value:8.2f} ms {1e3 / value:10.1f} per second")
     extra = time_of["features + score"]
