@@ -149,10 +149,10 @@ class Job:
         except InputError as error:
             stop(str(error))
         except (TableError, EngineError) as error:
-            worked = sink.summary.inputs > before.inputs
-            if worked:
-                say(f"Stopped after {_inputs(sink.summary.inputs)}.{self._how_to_continue(sink)}")
-            stop(str(error), 1 if worked else 2)
+            if sink.summary.inputs == before.inputs:
+                stop(str(error))
+            say(str(error))
+            stop(f"Stopped after {_inputs(sink.summary.inputs)}.{self._how_to_continue(sink)}", 1)
         self._report(sink.summary, before, progress.seconds)
         if sink.summary.failed or (self.placement and self.placement.failed):
             raise typer.Exit(1)
@@ -292,6 +292,8 @@ def make_engine(name: str, workers: int, scheduler: str | None) -> Engine:
         return engine.WorkerEngine(workers, preload=["facereject._cli", "facereject.media.task"])
     if name != "dask":
         stop(f"--engine must be local or dask; got {name}")
+    if workers != 1:
+        stop("--workers belongs to --engine local; a Dask cluster has its own workers")
     if scheduler is None:
         stop("--engine dask needs the address of the cluster: --scheduler tcp://host:8786")
     try:

@@ -97,6 +97,7 @@ def test_wrong_usage_is_one_sentence(stub, photos, run):
         (["photos", "-o", "t.csv", "--engine", "magic"], "--engine must be local or dask"),
         (["photos", "-o", "t.csv", "--engine", "dask"], "--scheduler"),
         (["photos", "-o", "t.csv", "--scheduler", "tcp://x:1"], "--engine dask"),
+        (["photos", "-o", "t.csv", "--engine", "dask", "--workers", "2"], "--workers belongs to"),
         (["photos", "-o", "t.csv", "--workers", "0"], "--workers must be at least 1"),
     ]
     for arguments, words in cases:
