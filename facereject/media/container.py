@@ -17,6 +17,9 @@ from .frames import DEFAULT_STEP, VideoError, quiet_opencv
 # A damaged frame makes one call of read fail, and the end of the film makes all that follow fail. So the end
 # is where so many calls in a row have failed, or as many as the container still announces frames.
 _PATIENCE = 250
+_MOST_PATIENCE = 20_000
+# a table that counts more frames than the file has room for is damaged
+_LEAST_BYTES = 8
 # what a container announces by its length may be sound without pictures; less than this is not missed
 _SILENT_TAIL_S = 1.0
 _NO_FILM = "not a film in a format that can be read, or one without any frames"
@@ -46,7 +49,8 @@ class ContainerFilm:
             fps = float(self._capture.get(cv2.CAP_PROP_FPS))
             self.fps = fps if math.isfinite(fps) and 0 < fps <= 1000 else 0.0
             announced = self._capture.get(cv2.CAP_PROP_FRAME_COUNT)
-            self.frame_count_hint = int(announced) if 0 < announced < 2**53 else None
+            plausible = 0 < announced <= os.path.getsize(path) / _LEAST_BYTES
+            self.frame_count_hint = int(announced) if plausible else None
             self._table = _table_of_frames(path)
             self._n_read = 0
             self._first = self._next_image()
@@ -77,7 +81,9 @@ class ContainerFilm:
 
     def _next_image(self) -> ImageArray | None:
         failures = 0
-        while failures < max(_PATIENCE, (self.frame_count_hint or 0) - self._n_read - self.failed):
+        announced = (self.frame_count_hint or 0) - self._n_read - self.failed
+        patience = min(max(_PATIENCE, announced), _MOST_PATIENCE)
+        while failures < patience:
             done, image = self._capture.read()
             if done:
                 self._n_read += 1

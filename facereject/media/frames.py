@@ -27,7 +27,7 @@ class Frame(NamedTuple):
     index : int
         Counted from 0.
     time_s : float
-        Seconds since the first frame.
+        Seconds since the start of the film, or since the first frame of the camera.
     image : ndarray of shape (H, W, 3), uint8, RGB
     """
 

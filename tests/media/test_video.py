@@ -147,6 +147,18 @@ def test_a_truncated_film_gives_what_it_has_and_counts_the_rest(tmp_path, name):
     assert abs(len(frames) + undecodable - 90) <= (0 if name == "f.avi" else 1)
 
 
+def test_a_table_that_counts_more_frames_than_fit_in_the_file_is_not_believed(tmp_path):
+    path = write_film(tmp_path / "f.avi", 10)
+    data = bytearray(path.read_bytes())
+    length = data.index(b"strh") + 8 + 32
+    data[length : length + 4] = (2**24).to_bytes(4, "little")
+    path.write_bytes(data)
+    with open_video(path) as film:
+        assert film.frame_count_hint is None
+        assert len(list(film)) == 10
+        assert film.undecodable == 0
+
+
 def test_an_mp4_cut_before_its_index_is_refused(tmp_path):
     path = write_film(tmp_path / "f.mp4", 30, code="mp4v")
     os.truncate(path, path.stat().st_size // 2)
