@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 import numpy as np
@@ -171,3 +172,29 @@ def test_a_run_that_is_not_finished_has_a_report(store):
     text = (store.folder / "tables.md").read_text()
     assert "nan" not in text
     assert "| LETTER | 7.43 ± 0.40" in text
+
+
+def test_committed_pages_follow_from_committed_numbers(tmp_path, monkeypatch):
+    from reproduction import figures, report
+    from reproduction.store import Store
+
+    committed = ROOT / "results"
+    drawn = sorted(path.name for path in (committed / "figures").glob("*-*LR.svg"))
+    drawn += [path.name for p in ("SVM", "SVOR") for path in (committed / "figures").glob(f"*-{p}.svg")]
+    shutil.copytree(committed, tmp_path / "results", ignore=shutil.ignore_patterns("figures"))
+    monkeypatch.setattr(figures, "draw_all", lambda *_: sorted(drawn))
+    assert all(check.met for check in report.write(Store(tmp_path / "results", SETTINGS)))
+    for page in ("README.md", "tables.md"):
+        assert (tmp_path / "results" / page).read_text() == (committed / page).read_text()
+
+
+def test_committed_results_are_complete_small_and_without_paths():
+    committed = ROOT / "results"
+    for task, n_sets in (("classification", 11), ("ordinal", 11)):
+        assert len(list((committed / "raw" / task).glob("*.json"))) == 5 * n_sets
+    for path in committed.rglob("*"):
+        if path.is_file():
+            assert path.stat().st_size < 300_000, path
+            if path.suffix in (".json", ".md"):
+                assert str(ROOT) not in path.read_text()
+                assert "/root" not in path.read_text()

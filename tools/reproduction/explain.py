@@ -14,7 +14,7 @@ import numpy as np
 
 from data_scripts import registry
 from facereject.metrics import aurc
-from facereject.scores import SELEScoreCV
+from facereject.scores import MarginScore, SELEScoreCV
 from reproduction import tabular
 from reproduction.scheduler import Job
 from reproduction.store import Store
@@ -25,7 +25,8 @@ TASK = "explain"
 SPLITS = 5
 #: Splits of the experiment that asks what is chance; the first five are those of the tables.
 MANY_SPLITS = 20
-PAPER_GRID = (0, 1, 10, 100, 1000)
+CS = tabular.CS
+PAPER_GRID = (0, *CS)
 
 
 def running_share(y: np.ndarray, n_classes: int) -> np.ndarray:
@@ -97,13 +98,71 @@ def grids(dataset: str, folder: Path | None, kind: str) -> dict[str, list[float]
     return found
 
 
+def margins(dataset: str, folder: Path | None) -> dict[str, list[float]]:
+    """Validation error and AuRC of the margin score at each c of the SVM or SVOR."""
+    X, y = registry.load(dataset, folder)
+    kind = _machine(dataset)
+    found: dict[str, list[float]] = {}
+    for split in range(SPLITS):
+        train, validation, *_, test = ((X[rows], y[rows]) for rows in registry.split(dataset, len(y), split))
+        for c in CS:
+            predictor = tabular.fit_predictor(kind, train, validation, cs=(c,))
+            found.setdefault(f"validation {c}", []).append(float(predictor[-1].validation_losses_[0]))
+            part = tabular.judge(kind, predictor, *test)
+            area = aurc(part.losses, MarginScore(predictor).predict(part.X))
+            found.setdefault(f"margin {c}", []).append(area)
+    return found
+
+
+TARGETS: dict[str, Callable[[np.ndarray], np.ndarray]] = {
+    "mean of four runs (ours)": lambda runs: runs.mean(axis=1),
+    "first run": lambda runs: runs[:, 0],
+    "fastest run": lambda runs: runs.min(axis=1),
+}
+
+
+def targets(dataset: str, folder: Path | None) -> dict[str, list[float]]:
+    """AuRC of the margin score when other summaries of the run times in GPU are predicted."""
+    entry = registry.DATASETS[dataset]
+    with np.load((folder or registry.find_folder()) / f"{entry.stem}.npz", allow_pickle=False) as table:
+        X, runs = table["X"].astype(np.float64), table["runs_ms"].astype(np.float64)
+    found: dict[str, list[float]] = {}
+    for name, summary in TARGETS.items():
+        y = registry.bin_target(summary(runs), entry.n_classes)
+        for split in range(SPLITS):
+            parts = [(X[rows], y[rows]) for rows in registry.split(dataset, len(y), split)]
+            predictor = tabular.fit_predictor("SVOR", *parts[:2])
+            test = tabular.judge("SVOR", predictor, *parts[4])
+            area = aurc(test.losses, MarginScore(predictor).predict(test.X))
+            found.setdefault(name, []).append(area)
+    return found
+
+
+def _machine(dataset: str) -> str:
+    return "SVM" if registry.DATASETS[dataset].task == "classification" else "SVOR"
+
+
 EXPERIMENTS: dict[str, tuple[Callable[..., dict[str, list[float]]], tuple[str, ...], float]] = {
     "bins-FACEBOOK": (binning, ("FACEBOOK",), 20),
     "bins-ABALONE": (binning, ("ABALONE",), 10),
     "bins-BANK": (binning, ("BANK",), 10),
     "bins-CPU": (binning, ("CPU",), 10),
+    "margins-MARKETING": (margins, ("MARKETING",), 10),
+    "margins-GPU": (margins, ("GPU",), 20),
+    "targets-GPU": (targets, ("GPU",), 30),
     "grids-PENDIGIT-LR": (grids, ("PENDIGIT", "LR"), 60),
     "grids-PENDIGIT-SVM": (grids, ("PENDIGIT", "SVM"), 60),
+}
+_GRIDS = {"ours": "our grid", "paper": "the paper's"}
+HEADERS = {
+    "bins": ["R@100 of SVOR", *RULES, "paper"],
+    "grids": [
+        "AuRC of SELE",
+        *(f"{grid}, {n} splits" for grid in _GRIDS.values() for n in (SPLITS, MANY_SPLITS)),
+        "paper",
+    ],
+    "margins": ["AuRC of the margin score (error on Val1)", *(f"c = {c}" for c in CS), "paper"],
+    "targets": ["AuRC of the margin score", *TARGETS, "paper"],
 }
 
 
@@ -128,31 +187,25 @@ def compute(store: Store, name: str, folder: Path | None) -> None:
 
 def blocks(store: Store) -> dict[str, str]:
     """Tables of the experiments at hand, for README.md."""
-    found = {name: results[0]["found"] for name, results in store.load(TASK).items()}
-    paper = PaperTable("SVOR")
-    bins = [
-        [
-            name.split("-")[1],
-            *(str(cell(values[rule])) for rule in RULES),
-            str(paper.r100(name.split("-")[1])),
-        ]
-        for name, values in found.items()
-        if name.startswith("bins-")
-    ]
-    chance = []
-    for name, values in found.items():
-        if name.startswith("grids-"):
-            _, dataset, kind = name.split("-")
-            ours, five = values["ours"], values["paper"]
-            cells = [ours[:SPLITS], ours, five[:SPLITS], five]
-            printed = PaperTable(kind).aurc(dataset, "SELE")
-            chance.append([f"{dataset}, {kind}", *(str(cell(part)) for part in cells), str(printed)])
-    made = {}
-    if bins:
-        made["explain-bins"] = markdown(["R@100 of SVOR", *RULES, "paper"], bins)
-    if chance:
-        header = [
-            f"{grid}, {n} splits" for grid in ("our grid", "the paper's") for n in (SPLITS, MANY_SPLITS)
-        ]
-        made["explain-grids"] = markdown(["AuRC of SELE", *header, "paper, 5 splits"], chance)
-    return made
+    rows: dict[str, list[list[str]]] = {}
+    for name, results in store.load(TASK).items():
+        values = results[0]["found"]
+        experiment, dataset, *kind = name.split("-")
+        cells = {key: str(cell(value)) for key, value in values.items()}
+        title, paper = dataset, PaperTable(kind[0] if kind else _machine(dataset))
+        if experiment == "bins":
+            row, printed = [cells[rule] for rule in RULES], paper.r100(dataset)
+        elif experiment == "grids":
+            parts = [values[grid][:n] for grid in _GRIDS for n in (SPLITS, MANY_SPLITS)]
+            title, row = f"{dataset}, {kind[0]}", [str(cell(part)) for part in parts]
+            printed = paper.aurc(dataset, "SELE")
+        elif experiment == "margins":
+            # the error is a fraction in classification, where the tables have percent
+            scale = 100 if _machine(dataset) == "SVM" else 1
+            errors = [scale * np.mean(values[f"validation {c}"]) for c in CS]
+            row = [f"{cells[f'margin {c}']} ({error:.2f})" for c, error in zip(CS, errors, strict=True)]
+            printed = paper.aurc(dataset, "Margin")
+        else:
+            row, printed = [cells[name] for name in TARGETS], paper.aurc(dataset, "Margin")
+        rows.setdefault(experiment, []).append([title, *row, str(printed)])
+    return {f"explain-{name}": markdown(HEADERS[name], table) for name, table in rows.items()}

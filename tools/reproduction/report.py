@@ -52,6 +52,8 @@ def write(store: Store) -> list[checks.Check]:
     blocks = {
         "checks": tables.check_list(list_of_checks),
         "time": tables.time_table(seconds),
+        "ties": tables.ties_text(collected),
+        **{f"agreement-{name}": tables.agreement_text(table) for name, table in collected.items()},
         **{f"ranks-{name}": tables.rank_table(table) for name, table in collected.items()},
         **{f"extra-{name}": tables.extra_table(table) for name, table in collected.items()},
         **explain.blocks(store),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import multiprocessing
+import signal
 import sys
 import time
 import traceback
@@ -69,6 +70,8 @@ def run_jobs(
 
 
 def _call(job: Job) -> None:
+    # a handler of the parent's, inherited by forking, is not for us
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
     try:
         job.function(*job.arguments)
     except KeyboardInterrupt:

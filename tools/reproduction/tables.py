@@ -48,6 +48,50 @@ def main_table(table: OurTable) -> str:
     return markdown(["", *(f"{table.predictor}+{method}" for method in table.methods), "R@100"], rows)
 
 
+def agreement_text(table: OurTable) -> str:
+    """How many cells of the complete sets agree, and which do not."""
+    cells = {
+        f"{name} {method}": (table.aurc(name, method), table.paper.aurc(name, method))
+        for name in table.complete
+        for method in table.methods
+    }
+    marks = {where: agreement(*both) for where, both in cells.items()}
+    sentences = [f"AuRC: {list(marks.values()).count('≈')} of {len(cells)} cells agree"]
+    for mark, word in (("↓", "lower (better) than the paper"), ("↑", "higher")):
+        listed = [
+            f"{where} ({cells[where][0]}, paper {cells[where][1]})"
+            for where, found in marks.items()
+            if found == mark
+        ]
+        if listed:
+            sentences.append(f"{word}: {', '.join(listed)}")
+    inside = [name for name in table.complete if r100_agrees(table.r100(name), table.paper.r100(name))]
+    sentences.append(f"R@100: {len(inside)} of {len(table.complete)} agree")
+    return "; ".join(sentences) + "."
+
+
+def ties_text(tables: dict[str, OurTable]) -> str:
+    """How much it matters that ties count in expectation and not in the order of the file."""
+    differences = {}
+    n = 0
+    for table in tables.values():
+        for name, splits in table.results.items():
+            for one in splits:
+                for method, score in one["scores"].items():
+                    n += 1
+                    if "aurc_ties_by_index" in score and score["aurc"] > 0:
+                        change = abs(score["aurc_ties_by_index"] / score["aurc"] - 1)
+                        where = f"{name} {table.predictor}+{method}"
+                        differences[where] = max(change, differences.get(where, 0.0))
+    if not differences:
+        return f"Breaking ties by the order of the file instead changes none of the {n} AuRC values."
+    worst = max(differences, key=lambda where: differences[where])
+    return (
+        f"Breaking ties by the order of the file instead changes AuRC in {len(differences)} combinations of "
+        f"set and score, at most by {100 * differences[worst]:.2g} % in one split ({worst})."
+    )
+
+
 def rank_table(table: OurTable) -> str:
     """Average ranks, Friedman and Nemenyi: ours, and the paper's on the same and on all of its sets."""
     rows = []

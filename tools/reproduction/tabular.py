@@ -38,6 +38,8 @@ PREDICTORS = {
     "classification": {"LR": LogisticClassifierCV, "SVM": SVMClassifierCV},
     "ordinal": {"SVOR": OrdinalSVMCV},
 }
+#: Regularisation of the predictors, alpha = c/n.
+CS = (1, 10, 100, 1000)
 #: Coverages at which risk-coverage curves are stored.
 COVERAGES = np.arange(1, 51) / 50
 
@@ -113,10 +115,12 @@ def evaluate(kind: str, parts: list[tuple[np.ndarray, np.ndarray]], trees: int) 
     return result
 
 
-def fit_predictor(kind: str, train: tuple[Any, Any], validation: tuple[Any, Any]) -> Any:
+def fit_predictor(
+    kind: str, train: tuple[Any, Any], validation: tuple[Any, Any], cs: tuple[float, ...] = CS
+) -> Any:
     """A predictor tuned on the validation part, behind the standardisation of its training part."""
     scaler = StandardScaler().fit(train[0])
-    model = next(models[kind] for models in PREDICTORS.values() if kind in models)()
+    model = next(models[kind] for models in PREDICTORS.values() if kind in models)(cs)
     X_val, y_val = validation
     if kind == "SVOR":
         # a class absent from training has no place on the line of classes; it happens in partial sets only
