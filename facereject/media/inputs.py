@@ -15,7 +15,8 @@ import stat
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from .kinds import MEDIA_SUFFIXES, kind_of_file, suffix_of
+from .folders import holds_media, is_media, list_folder, matches
+from .kinds import kind_of_file
 from .table import display_name
 
 
@@ -107,7 +108,7 @@ def _check(path: str) -> None:
     elif os.path.lexists(path):
         _check_existing(path)
     elif glob.has_magic(path):
-        if next(_matches(path), None) is None:
+        if next(matches(path), None) is None:
             raise InputError(f"{name}: no image or film matches this pattern")
     else:
         raise InputError(f"{name}: no such file or folder; check the spelling")
@@ -124,7 +125,7 @@ def _check_existing(path: str) -> None:
             os.scandir(path).close()
         except OSError as error:
             raise InputError(f"{name}: the folder cannot be listed ({_why(error)})") from None
-        if not _holds_media(path):
+        if not holds_media(path):
             raise InputError(f"{name}: the folder holds no images or films (hidden files are not looked at)")
     elif stat.S_ISCHR(mode):
         raise InputError(f"{name}: this is a device; for a camera use: facereject webcam --camera {name}")
@@ -154,7 +155,7 @@ class _Expansion:
             elif os.path.lexists(path) or not glob.has_magic(path):
                 yield from self._path(path)
             else:
-                for match in sorted(_matches(path)):
+                for match in sorted(matches(path)):
                     yield from self._path(match)
 
     def walk(self, top: str) -> Iterator[Input]:
@@ -167,7 +168,7 @@ class _Expansion:
                 identity = (status.st_dev, status.st_ino)
                 if identity in self._walked:
                     continue
-                files, folders = _list_folder(folder)
+                files, folders = list_folder(folder)
             except OSError:
                 # it gets a row like a file that cannot be read
                 yield Input(folder, "image")
@@ -187,7 +188,7 @@ class _Expansion:
             yield Input(path, kind_of_file(path))
 
     def _given(self, path: str) -> bool:
-        if self._walked and _is_media(os.path.basename(path)):
+        if self._walked and is_media(os.path.basename(path)):
             try:
                 status = os.stat(os.path.dirname(path) or os.curdir)
             except (OSError, ValueError):
@@ -204,69 +205,6 @@ class _Expansion:
             self._resolved = (folder, os.path.normcase(os.path.realpath(folder or os.curdir)))
         whole = os.path.join(self._resolved[1], os.path.normcase(name))
         return hashlib.blake2b(os.fsencode(whole), digest_size=16).digest()
-
-
-def _list_folder(folder: str) -> tuple[list[str], list[str]]:
-    """Names of the media files and of the subfolders, both sorted."""
-    files, folders = [], []
-    with os.scandir(folder) as entries:
-        for entry in entries:
-            if entry.name.startswith("."):
-                continue
-            kind = _kind_of_entry(entry)
-            if kind == "folder":
-                folders.append(entry.name)
-            elif kind == "file" and _is_media(entry.name):
-                files.append(entry.name)
-    return sorted(files), sorted(folders)
-
-
-def _holds_media(top: str) -> bool:
-    """Whether walking the folder gives anything; stops at the first hit, as it may be large."""
-    waiting, seen = [top], set()
-    while waiting:
-        folder = waiting.pop()
-        try:
-            status = os.stat(folder)
-            if (status.st_dev, status.st_ino) in seen:
-                continue
-            seen.add((status.st_dev, status.st_ino))
-            with os.scandir(folder) as entries:
-                for entry in entries:
-                    kind = "" if entry.name.startswith(".") else _kind_of_entry(entry)
-                    if kind == "file" and _is_media(entry.name):
-                        return True
-                    if kind == "folder":
-                        waiting.append(os.path.join(folder, entry.name))
-        except OSError:
-            # a subfolder that cannot be listed gets a row
-            return True
-    return False
-
-
-def _kind_of_entry(entry: os.DirEntry[str]) -> str:
-    try:
-        if entry.is_dir():
-            return "folder"
-        # broken links are kept, to get a row that says so; pipes and sockets would block
-        return "file" if entry.is_file() or not os.path.exists(entry.path) else "other"
-    except OSError:
-        # a link in a circle
-        return "file"
-
-
-def _matches(pattern: str) -> Iterator[str]:
-    """What matches a pattern: files of a media suffix, and folders that hold such files."""
-    for match in glob.iglob(pattern, recursive=True):
-        if os.path.isdir(match):
-            if _holds_media(match):
-                yield match
-        elif suffix_of(match) in MEDIA_SUFFIXES:
-            yield match
-
-
-def _is_media(name: str) -> bool:
-    return not name.startswith(".") and suffix_of(name) in MEDIA_SUFFIXES
 
 
 def _why(error: OSError) -> str:

@@ -52,6 +52,17 @@ def test_patterns(folder, touch):
     assert paths("su?") == ["sub/deep/c.jpg"]
 
 
+def test_patterns_with_two_stars_at_any_place(folder, touch):
+    touch("in/a.jpg", "in/x/b.jpg", "in/x/y/b.jpg", "in/.h/b.jpg", "other/x/b.jpg", "in/[z]/b.jpg")
+    inside = ["in/[z]/b.jpg", "in/x/b.jpg", "in/x/y/b.jpg"]
+    assert paths("in/**/b.jpg") == inside
+    assert paths(str(folder / "in/**/b.jpg")) == [str(folder / name) for name in inside]
+    assert paths("*/**/b*") == [*inside, "other/x/b.jpg"]
+    assert paths("**/x/**/b.jpg") == ["in/x/b.jpg", "in/x/y/b.jpg", "other/x/b.jpg"]
+    assert paths("in/**") == ["in/a.jpg", *inside]
+    assert [os.path.normpath(path) for path in paths("**")] == ["in/a.jpg", *inside, "other/x/b.jpg"]
+
+
 def test_a_file_whose_name_looks_like_a_pattern(folder, touch):
     touch("x[1].jpg", "x1.jpg")
     assert paths("x[1].jpg") == ["x[1].jpg"]
@@ -90,6 +101,16 @@ def test_folders_behind_links_are_walked_once_and_loops_end(folder, touch):
 
 
 @posix_only
+def test_patterns_end_in_a_tangle_of_links(folder, touch):
+    touch("in/a.jpg")
+    for i in range(6):
+        (folder / "in" / f"loop{i}").symlink_to(folder / "in", target_is_directory=True)
+    # following them all would take 6 ** 40 steps
+    assert paths("**/*.jpg") == ["in/a.jpg"]
+    assert paths("in/**/a.jpg", "in/loop*") == ["in/a.jpg"]
+
+
+@posix_only
 def test_broken_and_circular_links_to_media_get_a_row(folder, touch):
     touch("in/a.jpg")
     (folder / "in" / "broken.jpg").symlink_to("nowhere.jpg")
@@ -104,9 +125,9 @@ def test_broken_and_circular_links_to_media_get_a_row(folder, touch):
 def test_folders_are_listed_only_when_their_turn_comes(folder, touch, monkeypatch):
     touch("in/1/a.jpg", "in/2/b.jpg", "in/3/c.jpg")
     listed = []
-    listing = inputs._list_folder
+    listing = inputs.list_folder
     items = expand_inputs(["in"])
-    monkeypatch.setattr(inputs, "_list_folder", lambda path: (listed.append(path), listing(path))[1])
+    monkeypatch.setattr(inputs, "list_folder", lambda path: (listed.append(path), listing(path))[1])
     assert next(items).path == "in/1/a.jpg"
     assert listed == ["in", "in/1"]
 
