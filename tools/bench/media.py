@@ -126,18 +126,14 @@ def photos(options: argparse.Namespace, scratch: Path) -> None:
         # pairs from one round: what slows the machine down for a while slows both
         return statistics.median(a / b for a, b in zip(over(name), over(other), strict=True))
 
-    def loop(name: str) -> list[float]:
-        return [float(each.output) for each in rounds[name]]
-
-    def whole(name: str) -> list[float]:
-        return [each.seconds for each in rounds[name]]
-
     def without_start_up(name: str) -> list[float]:
-        starts = rounds[f"{name}, first two"]
-        return [each.seconds - start.seconds for each, start in zip(rounds[name], starts, strict=True)]
+        return [a - b for a, b in zip(whole(name), whole(f"{name}, first two"), strict=True)]
 
-    def processor(name: str) -> list[float]:
-        return [each.processor for each in rounds[name]]
+    def of(value: Callable[[Run], float]) -> Callable[[str], list[float]]:
+        return lambda name: [value(each) for each in rounds[name]]
+
+    whole, processor = of(lambda each: each.seconds), of(lambda each: each.processor)
+    loop = of(lambda each: float(each.output))
 
     one, two, bare = "command, 1 worker", "command, 2 workers", "bare loop"
     report("score_inputs / bare loop", ratio(loop, "score_inputs, 1 worker", bare), 1.10)
@@ -282,9 +278,8 @@ def main() -> None:
         return bare_loop(Path(sys.argv[2]), Path(sys.argv[3]))
     if sys.argv[1:2] == ["_library"]:
         return library(Path(sys.argv[2]), Path(sys.argv[3]))
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    raw = argparse.RawDescriptionHelpFormatter
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=raw)
     parser.add_argument("bench", choices=[*BENCHES, "all"])
     parser.add_argument("--repeats", type=int, default=3, help="rounds of photos and video (default: 3)")
     parser.add_argument("--rounds", type=int, default=100, help="rounds of uncertainty (default: 100)")
