@@ -120,7 +120,8 @@ def calibrate(
             loss_bound=loss_bound,
         )
     except NoValidThresholdError as error:
-        stop(f"DATASET {dataset}: {error}. The model is unchanged", 1)
+        tell(f"DATASET {dataset}: {error}. The model is unchanged.")
+        raise typer.Exit(1) from None
     try:
         promised.save(target)
     except OSError as error:

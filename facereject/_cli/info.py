@@ -28,15 +28,15 @@ def info(
     predictor: PredictorOption = None,
 ) -> None:
     """Show versions and licences; of a model also its data, results, target, threshold and promise."""
-    from facereject.faces.installation import extras, landmark_model, pretrained_models, versions
+    from facereject.faces.installation import extras, landmark_model, pretrained_models, trained_for, versions
     from facereject.faces.model_card import LICENCE, UNIT, model_facts, predictor_name
 
     if model is not None:
         rejector = load_rejector(model, predictor=predictor, argument="MODEL")
-        fingerprint = getattr(rejector.predictor, "fingerprint", None)
-        # load_rejector has warned if it is not the one the model was trained for
-        facts = [*model_facts(rejector), ("used with", predictor_name(fingerprint)), ("errors in", UNIT)]
-        _show(f"Model {model}", facts)
+        used, right = getattr(rejector.predictor, "fingerprint", None), trained_for(model)
+        match = "the same" if used == right else f"NOT the same: {predictor_name(used)}"
+        facts = [*model_facts(rejector), ("trained for", predictor_name(right)), ("used with", match)]
+        _show(f"Model {model}", [*facts, ("errors in", UNIT)])
     else:
         _show("Installed", versions())
         missing = "not installed: pip install 'facereject[{}]'"

@@ -113,8 +113,8 @@ def statement(certificate: Certificate) -> str:
     return (
         f"With probability at least {1 - certificate.delta:g} over the {certificate.n} calibration faces, "
         f"the mean of min(error, {certificate.loss_bound:g} %) over accepted faces drawn like them is at "
-        f"most {certificate.bound:g} % of the outer-eye distance; {certificate.n_clipped} calibration errors "
-        f"were above {certificate.loss_bound:g} %."
+        f"most {certificate.bound:g} % of the outer-eye distance. Calibration errors above "
+        f"{certificate.loss_bound:g} %: {certificate.n_clipped}."
     )
 
 

@@ -9,8 +9,10 @@ from pathlib import Path
 from typing import NamedTuple
 
 from .. import __version__
+from ..modelfile import read_model
 from .landmarks import LandmarkModelError, LandmarkPredictor
 from .model_card import predictor_name
+from .rejector import MODEL_KIND
 
 
 class Extra(NamedTuple):
@@ -61,6 +63,15 @@ def pretrained_models() -> list[str]:
     folder = resources.files("facereject") / "pretrained"
     files = [Path(item.name) for item in folder.iterdir()]
     return sorted(file.stem for file in files if file.suffix == ".safetensors")
+
+
+def trained_for(model: str) -> str | None:
+    """SHA-256 of the landmark predictor a model was trained for, by the model's name or path."""
+    if model in pretrained_models() and not Path(model).is_file():
+        with resources.as_file(resources.files("facereject") / "pretrained" / f"{model}.safetensors") as path:
+            return trained_for(str(path))
+    fingerprint = read_model(model, MODEL_KIND, {}).header.get("predictor")
+    return fingerprint if isinstance(fingerprint, str) else None
 
 
 def landmark_model() -> str:

@@ -25,7 +25,8 @@ from .landmarks import LandmarkFunction, LandmarkPredictor, NoLandmarksError
 from .score_models import SCORE_MODELS, ScoreModel, array_specs
 from .stability import LandmarkStability
 
-_KIND = "face-rejector"
+#: what a model file of a FaceRejector says it is
+MODEL_KIND = "face-rejector"
 _CALIBRATION = {
     "calibration_uncertainty": ("float64", (None,)),
     "calibration_losses": ("float64", (None,)),
@@ -160,7 +161,7 @@ class FaceRejector:
             None is dlib's published model. If it is not the one the model was trained for, a
             `PredictorMismatchWarning` says so.
         """
-        header, arrays = read_model(path, _KIND, lambda h: array_specs(h.get("score")) | _CALIBRATION)
+        header, arrays = read_model(path, MODEL_KIND, lambda h: array_specs(h.get("score")) | _CALIBRATION)
         # outside the try: a missing landmark model is no fault of this file
         predictor = LandmarkPredictor() if predictor is None else predictor
         try:
@@ -207,7 +208,7 @@ class FaceRejector:
             "calibration_uncertainty": self.calibration.uncertainty,
             "calibration_losses": self.calibration.losses,
         }
-        write_model(path, _KIND, header, {**self.score.arrays(), **calibration})
+        write_model(path, MODEL_KIND, header, {**self.score.arrays(), **calibration})
 
     def __call__(self, image: ImageLike) -> list[Face]:
         """Find and assess all faces of an image, best detector score first; no face gives an empty list."""

@@ -60,7 +60,7 @@ section { background: var(--card); border: 1px solid var(--line); border-radius:
 .tiles { display: grid; grid-template-columns: repeat(auto-fit, minmax(9.5rem, 1fr)); gap: .75rem;
   margin: 1rem 0; }
 .tile { background: var(--card); border: 1px solid var(--line); border-radius: 12px; padding: .8rem .9rem; }
-.tile b { display: block; font-size: 1.55rem; line-height: 1.25; font-variant-numeric: tabular-nums; }
+.tile b { display: block; font-size: 1.35rem; line-height: 1.3; white-space: nowrap; font-variant-numeric: tabular-nums; }
 .tile span, .soft { color: var(--soft); font-size: .875rem; }
 .charts { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(100%, 22rem), 1fr)); gap: 1rem; }
 .charts figure { max-width: 36rem; }

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import platform
 
+import pytest
 from typer.testing import CliRunner
 
 import facereject
 from facereject._cli import app
-from facereject.faces import FaceRejector, LandmarkPredictor, installation
+from facereject.faces import FaceRejector, LandmarkPredictor, PredictorMismatchWarning, installation
 from facereject.faces.installation import extras, pretrained_models
 
 
@@ -45,8 +46,23 @@ def test_models(tmp_path):
     for words in ("stability", "1,377 photographs", "gap", "target", "threshold", "dlib's published"):
         assert words in result.stdout
     assert "none; `facereject calibrate` makes one" in result.stdout
+    assert "the same" in result.stdout
     FaceRejector.pretrained().with_target(cost=5).save(tmp_path / "mine")
     assert "a rejection is as bad as an error of 5 %" in run(tmp_path / "mine").stdout
+
+
+def test_another_predictor_is_noticed(tmp_path):
+    def predictor(image, box):
+        raise NotImplementedError
+
+    predictor.fingerprint = "0123456789abcdef" * 4
+    with pytest.warns(PredictorMismatchWarning):
+        FaceRejector.pretrained(predictor=predictor).save(tmp_path / "foreign")
+    result = run(tmp_path / "foreign")
+    assert result.exit_code == 0
+    assert "Warning" in result.stderr
+    assert "a predictor of SHA-256 0123456789ab…" in result.stdout
+    assert "NOT the same: dlib's published" in result.stdout
 
 
 def test_a_file_that_is_no_model(tmp_path):

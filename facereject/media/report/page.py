@@ -34,7 +34,7 @@ def report_page(
     """The page; ``curves`` and ``calibration`` hold one figure per group, ``files`` the names beside it."""
     pieces = [pages.note(text) for text in notes]
     for group, curve, honest in zip(groups, curves, calibration, strict=True):
-        pieces += _group_pieces(group, curve, honest, alone=len(groups) == 1)
+        pieces += _group_pieces(group, curve, honest, rejector.selector.threshold_, alone=len(groups) == 1)
     pieces.append(_face_section(rejector, samples, evaluation, groups[0]))
     pieces.append(_background(rejector, samples, evaluation))
     pieces.append(pages.links("The same as files:", [(name, name) for name in files]))
@@ -43,7 +43,9 @@ def report_page(
     return pages.page("How far can these landmarks be trusted?", lead, *pieces, footer=footer)
 
 
-def _group_pieces(group: GroupEvidence, curve: Figure, honest: Figure, *, alone: bool) -> list[str]:
+def _group_pieces(
+    group: GroupEvidence, curve: Figure, honest: Figure, threshold: float, *, alone: bool
+) -> list[str]:
     result = group.result
     rejected = group.losses[~group.accepted]
     rates_all, rates = failure_rates(group.losses), failure_rates(group.losses[group.accepted])
@@ -65,8 +67,8 @@ def _group_pieces(group: GroupEvidence, curve: Figure, honest: Figure, *, alone:
         )
     )
     detail = (
-        f"{annotated:,} faces are annotated: {result.missed:,} were not found by the detector and "
-        f"{result.failed:,} got no landmarks; both are rejections. Of all annotated faces "
+        f"Of {annotated:,} annotated faces, {result.missed:,} were not found by the detector and "
+        f"{result.failed:,} got no landmarks; both are rejections. Of all of them "
         f"{group.accepted.sum() / annotated:.1%} are accepted."
     )
     ranking = pages.table(
@@ -102,11 +104,11 @@ def _group_pieces(group: GroupEvidence, curve: Figure, honest: Figure, *, alone:
             ),
         )
     )
-    pieces.append(pages.section("Which threshold?", *_threshold_table(group)))
+    pieces.append(pages.section("Which threshold?", *_threshold_table(group, threshold)))
     return pieces
 
 
-def _threshold_table(group: GroupEvidence) -> list[str]:
+def _threshold_table(group: GroupEvidence, threshold: float) -> list[str]:
     shown = at_coverages(group.thresholds, _SHOWN)
     own = None
     if group.accepted.any():
@@ -121,7 +123,10 @@ def _threshold_table(group: GroupEvidence) -> list[str]:
         + [f"{row.detector_error:.2f} %", f"{row.oracle_error:.2f} %"]
         for row in shown
     ]
-    text = "Accept faces whose uncertainty is at most the threshold. Marked: the model's own rule."
+    text = "Accept faces whose uncertainty is at most the threshold."
+    if own is not None:
+        rule = "accepts every face" if math.isinf(threshold) else f"threshold {threshold:.4f}"
+        text += f" Marked: the model's own rule ({rule})."
     every = "Figures of this sample, not promises: `facereject calibrate` finds a guaranteed threshold. "
     return [pages.paragraph(text), pages.table(columns, rows, own=own), pages.paragraph(every, soft=True)]
 
