@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import os
 import tempfile
+import threading
 from collections.abc import Iterator
 from typing import Any
 
@@ -35,6 +36,9 @@ class ContainerFilm:
         self._folder: tempfile.TemporaryDirectory[str] | None = None
         self._location = self._utf8_location(path)
         self.failed = 0
+        # a film may be closed while a thread reads ahead
+        self._lock = threading.Lock()
+        self._closed = False
         with quiet_opencv():
             self._capture: Any = cv2.VideoCapture(self._location, cv2.CAP_FFMPEG)
         try:
@@ -71,10 +75,13 @@ class ContainerFilm:
             time_s = clock.time(self._capture.get(cv2.CAP_PROP_POS_MSEC) / 1000)
             yield time_s, np.asarray(cv2.cvtColor(image, cv2.COLOR_BGR2RGB), dtype=np.uint8)
             image = self._next_image()
-        self.failed += self._missing_at_end(time_s)
+        if not self._closed:
+            self.failed += self._missing_at_end(time_s)
 
     def close(self) -> None:
-        self._capture.release()
+        with self._lock:
+            self._closed = True
+            self._capture.release()
         if self._folder is not None:
             self._folder.cleanup()
             self._folder = None
@@ -84,7 +91,10 @@ class ContainerFilm:
         announced = (self.frame_count_hint or 0) - self._n_read - self.failed
         patience = min(max(_PATIENCE, announced), _MOST_PATIENCE)
         while failures < patience:
-            done, image = self._capture.read()
+            with self._lock:
+                if self._closed:
+                    return None
+                done, image = self._capture.read()
             if done:
                 self._n_read += 1
                 self.failed += failures
