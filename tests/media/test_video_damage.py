@@ -1,4 +1,4 @@
-"""Films that are damaged, cut off, empty or none: what can be decoded is, and the rest is counted or refused."""
+"""Films that are damaged, cut off, empty or none: frames that can be decoded are, the rest is counted."""
 
 from __future__ import annotations
 
