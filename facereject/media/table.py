@@ -18,16 +18,18 @@ REASONS = {
     "no_landmarks": "the landmark predictor gave no usable points",
     "no_score": "the model gave no finite uncertainty",
     "no_face": "no face was found",
-    "unreadable": "the file, or nothing in it, could be decoded",
+    "unreadable": "the file could not be decoded",
     "failed": "the file was read, but working on it failed",
 }
 
-_SCALARS = ("source", "frame", "time_s", "face", "track", "x", "y", "width", "height", "detector_score")
-_SCALARS += ("uncertainty", "expected_nme", "accepted", "reason")
+_BOX = ("x", "y", "width", "height")
+_JUDGEMENT = ("detector_score", "uncertainty", "expected_nme", "accepted", "reason")
 
 #: column names, in order
 COLUMNS = (
-    *_SCALARS,
+    *("source", "frame", "time_s", "face", "track"),
+    *_BOX,
+    *_JUDGEMENT,
     *(f"x_{i}" for i in range(N_LANDMARKS)),
     *(f"y_{i}" for i in range(N_LANDMARKS)),
 )
@@ -150,7 +152,8 @@ def frame_accepted(rows: Sequence[Row], rule: str = "all") -> bool:
 
 def unreadable_row(source: str, detail: str) -> Row:
     """The row of an input that could not be decoded."""
-    return Row(source, reason=f"unreadable: {_one_line(detail)}")
+    # the messages of readers begin with the name, which stands in the row already
+    return Row(source, reason=f"unreadable: {_one_line(detail.removeprefix(f'{source}: '))}")
 
 
 def failed_row(source: str, detail: str) -> Row:
