@@ -18,9 +18,9 @@ from ._films import (
     film_report,
     tracking_options,
 )
-from ._job import (
+from ._job import Job
+from ._run_options import (
     EngineOption,
-    Job,
     MaxPixelsOption,
     OverwriteOption,
     PathsArgument,

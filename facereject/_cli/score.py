@@ -12,9 +12,9 @@ from ._films import (
     SmoothOption,
     tracking_options,
 )
-from ._job import (
+from ._job import Job
+from ._run_options import (
     EngineOption,
-    Job,
     MaxPixelsOption,
     OverwriteOption,
     PathsArgument,

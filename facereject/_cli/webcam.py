@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ._films import DetectEveryOption, EveryFrameOption, SmoothOption, tracking_options
-from ._job import check_output
+from ._run_options import check_output
 from ._shared import (
     CostOption,
     CoverageOption,

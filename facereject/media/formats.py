@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 import json
 import math
-import os
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
@@ -81,7 +80,8 @@ def read_parquet(path: str) -> Iterator[Row]:
     import pyarrow  # type: ignore[import-untyped]
     import pyarrow.parquet  # type: ignore[import-untyped]
 
-    wanted = ["source", "frame", "time_s", "x", "y", "width", "height", "accepted", "reason"]
+    wanted = ["source", "frame", "time_s", "x", "y", "width", "height", "uncertainty", "expected_nme"]
+    wanted += ["accepted", "reason"]
     try:
         with pyarrow.parquet.ParquetFile(path) as file:
             for batch in file.iter_batches(columns=wanted):
@@ -144,11 +144,6 @@ TEXT_FORMATS = {
 }
 
 
-def suffix_of_table(path: str) -> str:
-    """The suffix in lower case."""
-    return os.path.splitext(path)[1].lower()
-
-
 def _csv_line(row: Row) -> str:
     fields = [_quoted(row.source), _integer(row.frame), _number(row.time_s)]
     fields += [_integer(row.face), _integer(row.track)]
@@ -203,6 +198,12 @@ def _outline(values: dict[str, Any]) -> Row:
         None if frame is None else int(frame),
         None if values["time_s"] is None else float(values["time_s"]),
         box=box,
+        uncertainty=_float(values["uncertainty"]),
+        expected_nme=_float(values["expected_nme"]),
         accepted=values["accepted"] == "true",
         reason=values["reason"] or "",
     )
+
+
+def _float(value: Any) -> float | None:
+    return None if value is None else float(value)

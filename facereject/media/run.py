@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 import json
+import math
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import closing
 from typing import Any, TypeAlias
@@ -14,7 +15,7 @@ from ..faces import FaceRejector
 from .inputs import Input
 from .sinks import Sink
 from .summary import Summary, Tally, tally
-from .table import display_name, failed_row, unreadable_row
+from .table import Row, display_name, failed_row, unreadable_row
 from .task import Chunk, ScoreTask
 
 #: gets the input, its next chunk and whether that is the last one
@@ -79,6 +80,20 @@ def settings_of(task: ScoreTask) -> dict[str, str]:
         else:
             settings[field.name] = str(value)
     return settings
+
+
+def row_check(task: ScoreTask) -> Callable[[Row], bool]:
+    """A test whether the model and target of a task would give a row the same expected error and decision."""
+    rejector = task.rejector
+
+    def fits(row: Row) -> bool:
+        if row.uncertainty is None:
+            return True
+        expected = float(rejector.calibration.expected_error(row.uncertainty))
+        accepted = row.uncertainty <= rejector.selector.threshold_
+        return row.accepted == accepted and math.isclose(row.expected_nme or 0.0, expected, rel_tol=1e-6)
+
+    return fits
 
 
 def _complete(item: Input, chunk: Chunk | None, error: str, bare: bool) -> Chunk:

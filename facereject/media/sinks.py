@@ -10,7 +10,8 @@ from .formats import TEXT_FORMATS, encode_csv
 from .journal import SettingsError, TableError, UnfinishedTableError
 from .summary import Summary, Tally
 from .table import Row, display_name
-from .table_sink import TableSink, check_table_path
+from .table_path import check_table_path
+from .table_sink import TableSink
 
 __all__ = [
     "NullSink",

@@ -3,30 +3,20 @@
 from __future__ import annotations
 
 import contextlib
-import importlib.util
 import io
 import os
 import shutil
-import stat
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import groupby
 from types import TracebackType
 
-from .formats import (
-    TEXT_FORMATS,
-    TableFormatError,
-    csv_to_parquet,
-    parquet_to_csv,
-    read_parquet,
-    suffix_of_table,
-)
+from .formats import TEXT_FORMATS, TableFormatError, csv_to_parquet, parquet_to_csv, read_parquet
 from .journal import Entry, Journal, SettingsError, TableError, UnfinishedTableError, write_all
+from .kinds import suffix_of
 from .summary import Summary, Tally, tally_rows
 from .table import Row, display_name
-
-#: suffixes of tables
-SUFFIXES = (*TEXT_FORMATS, ".parquet")
+from .table_path import check_table_path, sync_folder
 
 # a crash costs the inputs finished since the last commit, a commit some milliseconds of waiting for the disk
 _COMMIT_SECONDS = 2.0
@@ -53,6 +43,9 @@ class TableSink:
         Start again even if that loses an unfinished table.
     rule : str, default="all"
         As in `frame_accepted`, for counting what stands in a finished table.
+    check : callable or None
+        Whether a row of a finished table could have been made under these settings, which are not kept with
+        it; see `row_check`.
     after_input : callable or None
         Called with path and counts of every finished input once it stands safely in table and journal; on
         resuming, first with those of the earlier run, as that may have died in between.
@@ -64,7 +57,7 @@ class TableSink:
     UnfinishedTableError
         There is an unfinished table, and neither ``resume`` nor ``overwrite``.
     SettingsError
-        An unfinished table was written with other settings; the message says which.
+        The table was written with other settings; the message says which, as far as that is known.
     """
 
     def __init__(
@@ -75,14 +68,16 @@ class TableSink:
         resume: bool = False,
         overwrite: bool = False,
         rule: str = "all",
+        check: Callable[[Row], bool] | None = None,
         after_input: Callable[[str, Tally], None] | None = None,
     ) -> None:
         self.path = check_table_path(path)
         self.partial = f"{self.path}.partial"
         self.summary = Summary()
-        self._suffix = suffix_of_table(self.path)
+        self._suffix = suffix_of(self.path)
         self._format = TEXT_FORMATS.get(self._suffix, TEXT_FORMATS[".csv"])
         self._rule = rule
+        self._check = check
         self._after_input = after_input
         self._committed: list[tuple[str, Tally]] = []
         self._last_commit = time.monotonic()
@@ -219,20 +214,31 @@ class TableSink:
             else:
                 shutil.copyfile(self.path, self.partial)
             self._size = self._copied = os.path.getsize(self.partial)
-            for source, rows in groupby(read(self.path), key=lambda row: row.source):
+            for source, rows in groupby(self._checked(read(self.path)), key=lambda row: row.source):
                 counts = tally_rows(rows, self._rule)
                 self._done.add(_BY_NAME + source)
                 self.summary.add(source, counts)
                 self._journal.add(Entry(_BY_NAME + source, self._size, counts))
-        except TableFormatError as error:
+        except (TableFormatError, SettingsError) as error:
             with contextlib.suppress(FileNotFoundError):
                 os.unlink(self.partial)
             self._journal.settings = None
+            if isinstance(error, SettingsError):
+                raise
             raise TableError(f"cannot be continued: {error}") from None
         self._journal.commit()
         file = io.FileIO(self.partial, "r+")
         file.seek(self._size)
         return file
+
+    def _checked(self, rows: Iterator[Row]) -> Iterator[Row]:
+        for row in rows:
+            if self._check is not None and not self._check(row):
+                raise SettingsError(
+                    f"{self.path}: cannot be completed, as it was made with another model or target (see "
+                    f"{row.source})"
+                )
+            yield row
 
     def _finish(self) -> None:
         with self._errors(self.path):
@@ -245,7 +251,7 @@ class TableSink:
                 self._convert()
             else:
                 os.replace(self.partial, self.path)
-            _sync_folder(os.path.dirname(self.path) or os.curdir)
+            sync_folder(os.path.dirname(self.path) or os.curdir)
         self._journal.remove()
 
     def _convert(self) -> None:
@@ -267,32 +273,3 @@ class TableSink:
             yield
         except OSError as error:
             raise TableError(f"{path}: cannot be written ({error.strerror or error})") from error
-
-
-def check_table_path(path: str | os.PathLike[str]) -> str:
-    """The path a table can be written to, links resolved, or a TableError that says why it cannot."""
-    name = os.fspath(path)
-    suffix = suffix_of_table(name)
-    if suffix not in SUFFIXES:
-        raise TableError(f"{name}: a table ends in {', '.join(SUFFIXES[:-1])} or {SUFFIXES[-1]}")
-    if suffix == ".parquet" and importlib.util.find_spec("pyarrow") is None:
-        raise TableError(f"{name}: Parquet needs pyarrow; install it with: pip install 'facereject[parquet]'")
-    # a link is kept and the file it leads to replaced
-    real = os.path.realpath(name) if os.path.islink(name) else name
-    folder = os.path.dirname(real) or os.curdir
-    if not os.path.isdir(folder):
-        raise TableError(f"{name}: there is no folder {folder}; make it first")
-    if os.path.exists(real) and not stat.S_ISREG(os.stat(real).st_mode):
-        what = "a folder" if os.path.isdir(real) else "not a plain file"
-        raise TableError(f"{name}: this is {what}; name a file")
-    return real
-
-
-def _sync_folder(folder: str) -> None:
-    # makes the new name survive a loss of power; not every system can do that
-    with contextlib.suppress(OSError):
-        descriptor = os.open(folder, os.O_RDONLY)
-        try:
-            os.fsync(descriptor)
-        finally:
-            os.close(descriptor)

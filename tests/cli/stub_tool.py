@@ -7,11 +7,13 @@ down.
 from __future__ import annotations
 
 import importlib
+import math
 import os
 import subprocess
 import sys
 import time
 from dataclasses import dataclass
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -37,6 +39,16 @@ class StubRejector:
     """One face per picture, accepted if the picture is brighter than the limit."""
 
     limit: float = 128.0
+
+    @property
+    def calibration(self) -> Any:
+        """Expected errors by uncertainty."""
+        return SimpleNamespace(expected_error=lambda uncertainty: -1 / uncertainty)
+
+    @property
+    def selector(self) -> Any:
+        """The threshold."""
+        return SimpleNamespace(threshold_=math.nextafter(-self.limit, -math.inf))
 
     def __call__(self, image: Any) -> list[Face]:
         time.sleep(float(os.environ.get("STUB_DELAY", "0")))

@@ -49,6 +49,18 @@ def test_threshold_decides(stub, photos, run):
     ]
 
 
+def test_a_finished_table_of_another_target_is_not_completed(stub, photos, run):
+    assert run("filter", "photos", "--threshold", "210", "-o", "t.csv").exit_code == 0
+    before = Path("t.csv").read_bytes()
+    result = run("filter", "photos", "--threshold", "40", "-o", "t.csv", "--resume")
+    assert result.exit_code == 2
+    assert "made with another model or target (see photos/1.png)" in result.stderr
+    assert "--overwrite" in result.stderr
+    assert Path("t.csv").read_bytes() == before
+    assert sorted(os.listdir()) == ["photos", "t.csv"]
+    assert run("filter", "photos", "--threshold", "210", "-o", "t.csv", "--resume").exit_code == 0
+
+
 def test_targets_reach_the_model(work, run):
     Image.fromarray(skimage.data.astronaut()[:300, 100:400]).save("face.png")
     rejector = FaceRejector.pretrained()

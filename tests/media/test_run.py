@@ -12,7 +12,7 @@ from facereject.faces import FaceRejector
 from facereject.faces.geometry import Box
 from facereject.media.formats import read_csv
 from facereject.media.inputs import Input
-from facereject.media.run import score_inputs, settings_of
+from facereject.media.run import row_check, score_inputs, settings_of
 from facereject.media.sinks import NullSink, TableSink
 from facereject.media.summary import Summary, Tally, tally
 from facereject.media.table import Row, display_name, unreadable_row
@@ -141,6 +141,20 @@ def test_only_the_first_failures_are_named():
         summary.add(f"{i}.jpg", Tally(failure="unreadable: x"))
     assert summary.failed == 50
     assert [name for name, _ in summary.failures] == [f"{i}.jpg" for i in range(20)]
+
+
+def test_rows_tell_models_and_targets_apart():
+    rejector = FaceRejector.pretrained()
+    low, high = rejector.calibration.knots[[20, -20]]
+    rows = [
+        Row("a", 0, box=BOX, uncertainty=u, expected_nme=float(rejector.calibration.expected_error(u)))
+        for u in (float(low), float(high))
+    ]
+    rows[0] = dataclasses.replace(rows[0], accepted=True)
+    rows.append(Row("b", 0, reason="no_face"))
+    assert all(map(row_check(ScoreTask(rejector)), rows))
+    assert not all(map(row_check(ScoreTask(rejector.with_target(coverage=1.0))), rows))
+    assert not all(map(row_check(ScoreTask(FaceRejector.pretrained("thorough"))), rows))
 
 
 def test_settings_tell_tasks_apart():

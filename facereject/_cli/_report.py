@@ -1,0 +1,103 @@
+"""What is said at the end of a run: counts, where things are, and which inputs failed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+
+from ._progress import duration
+from ._shared import say
+
+if TYPE_CHECKING:
+    from facereject.media.placement import Placement
+    from facereject.media.summary import Summary
+
+
+def report_run(
+    summary: Summary,
+    before: Summary,
+    seconds: float,
+    *,
+    output: str | None,
+    placement: Placement | None,
+    quiet: bool,
+) -> None:
+    """Report a run that came to its end; if quiet, only what failed.
+
+    Parameters
+    ----------
+    summary, before : Summary
+        All inputs of the table, and those that stood in it before this run.
+    """
+    if not quiet:
+        new = summary.inputs - before.inputs
+        if before.inputs and not new:
+            say(f"Nothing left to do: all {inputs(before.inputs)} were in the table already.")
+        for line in _counts(summary):
+            say(line)
+        if placement:
+            say(_places(placement))
+        if output not in (None, "-"):
+            say(f"Table: {output}")
+        if new:
+            say(_time(new, summary.total.frames - before.total.frames, before.inputs, seconds))
+    _list_failures(f"{inputs(summary.failed)} failed", summary.failed, summary.failures)
+    if placement:
+        failed = placement.failed
+        _list_failures(f"{_files(failed)} could not be placed", failed, placement.failures)
+
+
+def inputs(number: int) -> str:
+    """A number of inputs in words."""
+    return f"{number:,} input{'' if number == 1 else 's'}"
+
+
+def _files(number: int) -> str:
+    return f"{number:,} file{'' if number == 1 else 's'}"
+
+
+def _counts(summary: Summary) -> Iterator[str]:
+    total = summary.total
+    parts = [inputs(summary.inputs)]
+    if total.frames > summary.inputs:
+        parts.append(f"{total.frames:,} frames{_accepted(total.accepted_frames, total.frames)}")
+    faces = f"{total.faces:,} face{'' if total.faces == 1 else 's'}"
+    parts.append(faces + _accepted(total.accepted_faces, total.faces))
+    if total.no_face:
+        parts.append(f"{total.no_face:,} without a face")
+    if summary.failed:
+        parts.append(f"{summary.failed:,} failed")
+    yield "; ".join(parts)
+    if total.undecodable:
+        yield f"{total.undecodable:,} frames of films could not be decoded and have no row"
+
+
+def _accepted(number: int, total: int) -> str:
+    return f", {number:,} accepted ({number / total:.1%})" if total else ""
+
+
+def _places(placement: Placement) -> str:
+    verb = {"copy": "copied", "link": "linked", "move": "moved"}[placement.mode]
+    parts = []
+    if placement.accepted is not None:
+        parts.append(f"{_files(placement.n_accepted)} {verb} to {placement.accepted}")
+    if placement.rejected is not None:
+        parts.append(f"{_files(placement.n_rejected)} {verb} to {placement.rejected}")
+    return "; ".join(parts)
+
+
+def _time(new: int, frames: int, before: int, seconds: float) -> str:
+    number, unit = (frames, "frames") if frames > new else (new, "inputs")
+    earlier = f"; {inputs(before)} had been done before" if before else ""
+    return f"Time: {duration(seconds)}, {number / max(seconds, 1e-9):.3g} {unit} per second{earlier}"
+
+
+def _list_failures(title: str, number: int, first: Sequence[tuple[str, str]]) -> None:
+    if not number:
+        return
+    say(f"{title}:")
+    for name, reason in first:
+        # messages about files name them; once is enough here
+        say(f"  {name}: {reason.replace(f'{name}: ', '', 1)}")
+    if number > len(first):
+        say(f"  ... and {number - len(first):,} more")
