@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import time
 import uuid
 from asyncio import CancelledError
@@ -76,6 +77,10 @@ class DaskEngine:
                 "check the address, or start one with: dask scheduler"
             ) from error
         pending: deque[_Entry] = deque()
+        # it would list the keys of all results that are made again; what cannot be mended is raised here
+        logger = logging.getLogger("distributed.client")
+        level = logger.level
+        logger.setLevel(logging.CRITICAL)
         try:
             job = _Job(self, distributed, client)
             job.load(task)
@@ -96,6 +101,7 @@ class DaskEngine:
         finally:
             futures = [entry.future for entry in pending if entry.future is not None]
             _leave(client, futures)
+            logger.setLevel(level)
         if feed.error is not None:
             raise feed.error
 
