@@ -21,19 +21,18 @@ import numpy as np
 
 from ..faces import Face, FaceRejector
 from ..faces.detector import Detection
-from ..faces.geometry import Box, FloatArray, fit_similarity, overlap, transform_points
+from ..faces.geometry import Box, overlap
 from ..faces.images import ImageArray, ImageLike, load_rgb, to_gray
-from ..faces.mean_shape import MEAN_SHAPE
 from .search import LocalSearch
+from .tracks import SAME, Track, anchor_of, inside, match
 
 #: the whole frame is searched at least every so many frames: once per second of most films
 DETECT_EVERY = 30
 
 #: frames for which the place of a lost face is remembered, and looked at
-MEMORY = 30
+MEMORY = 60
 
-# the same face in two frames, or found twice in one, by overlap of the boxes
-_SAME = 0.3
+# one face found twice in a frame, by overlap of the boxes
 _TWICE = 0.5
 
 # how far another box of the same face moves its uncertainty, in quartile distances of the calibration sample
@@ -45,9 +44,6 @@ _PAUSE = 4
 # mean change of the grey levels of a small copy from one frame to the next that tells a cut from motion
 _CUT = 20
 _SMALL = (32, 24)
-
-# pixels; a narrower box is no face
-_SMALLEST = 16
 
 
 class TrackedFace(NamedTuple):
@@ -66,31 +62,6 @@ class TrackedFace(NamedTuple):
     face: Face
     track: int
     detected: bool
-
-
-@dataclasses.dataclass(eq=False)
-class _Track:
-    number: int
-    face: Face = dataclasses.field(init=False)
-    #: the detector's box in the frame of the mean shape: centre x, centre y, logarithm of the side
-    anchor: FloatArray | None = None
-    detected: bool = True
-    #: the uncertainty with which it was lost
-    last: float = math.nan
-    #: frames since it was seen, 0 if it is
-    lost: int = 0
-    smooth: float = math.nan
-    smooth_time: float = math.nan
-
-    @property
-    def box(self) -> Box:
-        """Where the detector would put its box."""
-        if self.anchor is None:
-            return self.face.box
-        matrix = fit_similarity(MEAN_SHAPE, self.face.landmarks)
-        side = float(np.hypot(matrix[0, 0], matrix[1, 0]) * np.exp(self.anchor[2]))
-        x, y = transform_points(matrix, self.anchor[None, :2])[0]
-        return Box(float(x) - side / 2, float(y) - side / 2, side, side)
 
 
 class FaceTracker:
@@ -129,7 +100,7 @@ class FaceTracker:
         self.every_frame = every_frame or every == 1
         self.smooth_s = smooth_s
         self.frames = self.searches = self.local_searches = 0
-        self._tracks: list[_Track] = []
+        self._tracks: list[Track] = []
         self._n_tracks = 0
         self._since = 0
         self._wait = 0
@@ -176,8 +147,9 @@ class FaceTracker:
         # those in view first: a lost one must not be found on the face of another
         for track in sorted(self._tracks, key=lambda track: track.lost):
             box = track.box
-            if not _inside(box, gray):
-                self._lose(track)
+            if not inside(box, gray):
+                # it has left the picture: who comes in there is somebody new
+                track.lost = MEMORY + 1
             elif track.lost:
                 taken = [other.face.box for other in self._tracks if not other.lost]
                 if not self._look(track, box, rgb, gray, taken):
@@ -191,16 +163,16 @@ class FaceTracker:
                     self._carry(track, box, rgb, face)
 
     def _look(
-        self, track: _Track, box: Box, rgb: ImageArray, gray: ImageArray, taken: list[Box] | None = None
+        self, track: Track, box: Box, rgb: ImageArray, gray: ImageArray, taken: list[Box] | None = None
     ) -> bool:
         self.local_searches += 1
         found = [
             (overlap(face.box, box), face)
             for face in self._local(gray, box)
-            if not any(overlap(face.box, other) > _SAME for other in taken or ())
+            if not any(overlap(face.box, other) > SAME for other in taken or ())
         ]
         shared, best = max(found, key=lambda pair: pair[0], default=(0.0, None))
-        if best is None or shared < _SAME:
+        if best is None or shared < SAME:
             return False
         self._found(track, best, rgb)
         return True
@@ -210,19 +182,21 @@ class FaceTracker:
         self.searches += 1
         faces = self.rejector.detector.detect(gray)
         boxes = [track.box for track in self._tracks]
-        pairs = _match(boxes, [face.box for face in faces])
+        pairs = match(boxes, [face.box for face in faces])
         for i, track in enumerate(self._tracks):
             if i in pairs:
                 self._found(track, faces[pairs[i]], rgb)
             elif track.lost:
                 track.lost += 1
-            elif self.every_frame or not _inside(boxes[i], gray):
+            elif not inside(boxes[i], gray):
+                track.lost = MEMORY + 1
+            elif self.every_frame:
                 self._lose(track)
             else:
                 self._carry(track, boxes[i], rgb)
         for j, face in enumerate(faces):
             if j not in pairs.values():
-                track = _Track(self._n_tracks)
+                track = Track(self._n_tracks)
                 self._n_tracks += 1
                 self._found(track, face, rgb)
                 self._tracks.append(track)
@@ -231,14 +205,14 @@ class FaceTracker:
         self._wait = min(self.every, 2 * max(self._since, _PAUSE)) if missing else self.every
         self._since = 0
 
-    def _found(self, track: _Track, detection: Detection, rgb: ImageArray) -> None:
+    def _found(self, track: Track, detection: Detection, rgb: ImageArray) -> None:
         """The detector confirms the track: its box counts from now on."""
         face = self.rejector.assess_box(rgb, detection.box)
         track.face = dataclasses.replace(face, detector_score=detection.score)
-        track.anchor = _anchor(face)
+        track.anchor = anchor_of(face)
         track.detected, track.lost = True, 0
 
-    def _carry(self, track: _Track, box: Box, rgb: ImageArray, face: Face | None = None) -> None:
+    def _carry(self, track: Track, box: Box, rgb: ImageArray, face: Face | None = None) -> None:
         """The landmarks alone lead on, if they are certain; the detector was not asked or found nothing."""
         face = self.rejector.assess_box(rgb, box) if face is None else face
         if self._doubtful(face):
@@ -246,7 +220,7 @@ class FaceTracker:
         else:
             track.face, track.detected = face, False
 
-    def _lose(self, track: _Track, uncertainty: float = math.inf) -> None:
+    def _lose(self, track: Track, uncertainty: float = math.inf) -> None:
         # the last good face stays: it is where the search goes on
         track.lost, track.last = 1, uncertainty
         track.smooth = math.nan
@@ -272,7 +246,7 @@ class FaceTracker:
                     self._lose(younger)
                     break
 
-    def _smoothed(self, track: _Track, time: float) -> Face:
+    def _smoothed(self, track: Track, time: float) -> Face:
         face = track.face
         if self.smooth_s == 0 or not math.isfinite(face.uncertainty):
             return face
@@ -288,28 +262,3 @@ class FaceTracker:
         return dataclasses.replace(
             face, uncertainty=track.smooth, expected_nme=expected, accepted=accepted, reason=reason
         )
-
-
-def _anchor(face: Face) -> FloatArray | None:
-    if not np.isfinite(face.landmarks).all():
-        return None
-    matrix = fit_similarity(face.landmarks, MEAN_SHAPE)
-    x, y = transform_points(matrix, np.array([face.box.center]))[0]
-    scale = float(np.hypot(matrix[0, 0], matrix[1, 0]))
-    return np.array([x, y, math.log(face.box.width * scale)])
-
-
-def _inside(box: Box, gray: ImageArray) -> bool:
-    """Whether the middle of the box is in the picture."""
-    (x, y), (height, width) = box.center, gray.shape
-    return 0 <= x < width and 0 <= y < height and box.width >= _SMALLEST
-
-
-def _match(before: list[Box], now: list[Box]) -> dict[int, int]:
-    """Pairs of boxes (index before -> index now) that are the same face, the largest overlap first."""
-    shared = [(overlap(a, b), i, j) for i, a in enumerate(before) for j, b in enumerate(now)]
-    pairs: dict[int, int] = {}
-    for value, i, j in sorted(shared, reverse=True):
-        if value >= _SAME and i not in pairs and j not in pairs.values():
-            pairs[i] = j
-    return pairs
