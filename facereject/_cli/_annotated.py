@@ -102,6 +102,15 @@ def check_writable(option: str, path: Path, *, overwrite: bool) -> None:
         stop(f"{option} {path}: the folder {path.parent} cannot be written")
 
 
+def check_folder(option: str, path: Path) -> None:
+    """End the command before any work if no such folder, which need not exist yet, can be written."""
+    there = next(folder for folder in (path, *path.absolute().parents) if folder.exists())
+    if not there.is_dir():
+        stop(f"{option} {path}: {there} is a file, not a folder; choose another name")
+    if not os.access(there, os.W_OK):
+        stop(f"{option} {path}: the folder {there} cannot be written; choose another place")
+
+
 @contextmanager
 def counting(
     unit: str, *, quiet: bool = False, rate: bool = True

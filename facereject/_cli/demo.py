@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ._annotated import results
+from ._annotated import check_folder, results
 from ._shared import ModelOption, QuietOption, load_rejector, paragraphs, say, stop
 
 if TYPE_CHECKING:
@@ -32,21 +32,20 @@ def demo(
     Needs no camera, no screen and no network: the photograph comes with scikit-image. Writes a page to look
     at (index.html), the table that `facereject score` would write, and the film with the decisions drawn.
     """
+    check_folder("--output", output)
     rejector = load_rejector(model)
 
     from facereject.media.demo import make_demo
     from facereject.media.film import FilmError
 
-    if output.exists() and not output.is_dir():
-        stop(f"--output {output}: not a folder; choose another name")
     if not quiet:
         say("Judging one photograph, seven spoiled versions of it and a film of seven seconds …")
     try:
         made = make_demo(output, rejector, model=model)
     except OSError as error:
-        stop(f"--output {output}: not a folder that can be written ({error.strerror})")
+        stop(f"--output {output}: cannot be written ({error.strerror})", 1)
     except FilmError as error:
-        stop(f"--output {error}")
+        stop(f"--output {error}", 1)
     if quiet:
         return
     _print(made, model)

@@ -14,6 +14,7 @@ from ._annotated import (
     JobsOption,
     ModelArgument,
     OverwriteOption,
+    check_folder,
     counting,
     list_problems,
     read_dataset,
@@ -77,8 +78,7 @@ def evaluate(
     Errors are the mean distance of the 68 points to the annotation, in percent of the distance of the outer
     eye corners. The model is compared with the detector's own score and with an oracle that knows the errors.
     """
-    if report.exists() and not report.is_dir():
-        stop(f"--report {report}: is a file; name a folder")
+    check_folder("--report", report)
     if (report / "index.html").exists() and not overwrite:
         stop(f"--report {report}: holds a page already; pass --overwrite to replace it")
     given = chosen_target(max_error=max_error, coverage=coverage, cost=cost, threshold=threshold)

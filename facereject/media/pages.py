@@ -54,13 +54,15 @@ h2 { font-size: 1.2rem; margin: 0 0 .5rem; }
 h3 { font-size: 1rem; margin: 1.25rem 0 .4rem; }
 p { margin: .4rem 0; max-width: 46rem; }
 a { color: var(--blue); }
+code { font-family: ui-monospace, Menlo, Consolas, monospace; font-size: .9em; }
 .lead { color: var(--soft); margin-bottom: 1.25rem; overflow-wrap: anywhere; }
 section { background: var(--card); border: 1px solid var(--line); border-radius: 12px; padding: 1.1rem;
   margin: 1rem 0; }
 .tiles { display: grid; grid-template-columns: repeat(auto-fit, minmax(9.5rem, 1fr)); gap: .75rem;
   margin: 1rem 0; }
 .tile { background: var(--card); border: 1px solid var(--line); border-radius: 12px; padding: .8rem .9rem; }
-.tile b { display: block; font-size: 1.35rem; line-height: 1.3; white-space: nowrap; font-variant-numeric: tabular-nums; }
+.tile b { display: block; font-size: 1.35rem; line-height: 1.3; white-space: nowrap;
+  font-variant-numeric: tabular-nums; }
 .tile span, .soft { color: var(--soft); font-size: .875rem; }
 .charts { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(100%, 22rem), 1fr)); gap: 1rem; }
 .charts figure { max-width: 36rem; }
@@ -106,6 +108,11 @@ footer { color: var(--soft); font-size: .875rem; margin-top: 2rem; }
 """
 
 
+def _text(text: str) -> str:
+    """Escaped text; what stands in backticks is code."""
+    return re.sub(r"`([^`]+)`", r"<code>\1</code>", escape(text))
+
+
 def page(title: str, lead: str, *pieces: str, footer: str = "") -> str:
     """A whole document from a title, a line below it, and pieces of HTML."""
     return (
@@ -115,7 +122,7 @@ def page(title: str, lead: str, *pieces: str, footer: str = "") -> str:
         f"<style>{_STYLE}</style></head>\n<body><main>\n"
         f'<h1>{escape(title)}</h1>\n<p class="lead">{escape(lead)}</p>\n'
         + "\n".join(pieces)
-        + f"\n<footer>{escape(footer)}</footer>\n</main></body></html>\n"
+        + f"\n<footer>{_text(footer)}</footer>\n</main></body></html>\n"
     )
 
 
@@ -131,12 +138,12 @@ def heading(text: str) -> str:
 
 def paragraph(text: str, *, soft: bool = False) -> str:
     """Running text; soft text stands back."""
-    return f'<p class="{"soft" if soft else "text"}">{escape(text)}</p>'
+    return f'<p class="{"soft" if soft else "text"}">{_text(text)}</p>'
 
 
 def note(text: str) -> str:
     """Something the reader must not miss."""
-    return f'<p class="note">{escape(text)}</p>'
+    return f'<p class="note">{_text(text)}</p>'
 
 
 def tiles(numbers: Iterable[tuple[str, str]]) -> str:
@@ -150,7 +157,7 @@ def tiles(numbers: Iterable[tuple[str, str]]) -> str:
 
 def facts(pairs: Iterable[tuple[str, str]], *, code: bool = False) -> str:
     """Names and values, one below the other; the names may be commands."""
-    inner = "".join(f"<dt>{escape(name)}</dt><dd>{escape(value)}</dd>" for name, value in pairs)
+    inner = "".join(f"<dt>{escape(name)}</dt><dd>{_text(value)}</dd>" for name, value in pairs)
     return f'<dl class="{"code" if code else "text"}">{inner}</dl>'
 
 

@@ -144,7 +144,7 @@ def test_mistakes_are_one_sentence(faces, tmp_path):
     (tmp_path / "cut").write_bytes(cut)
     report = ["--report", tmp_path / "new"]
     cases = [
-        (["default", faces, "--report", tmp_path / "file"], "is a file; name a folder"),
+        (["default", faces, "--report", tmp_path / "file"], "is a file, not a folder"),
         ([tmp_path / "file", faces, *report], "not a facereject model file"),
         ([tmp_path / "cut", faces, *report], "damaged"),
         (["nonsense", faces, *report], "must be one of default, thorough"),

@@ -61,6 +61,10 @@ def test_everything_is_escaped_and_closed():
     assert "viewport" in page
 
 
+def test_backticks_are_code():
+    assert pages.note("run `a < b` now") == '<p class="note">run <code>a &lt; b</code> now</p>'
+
+
 def test_pictures_come_back():
     image = np.zeros((30, 40, 3), np.uint8)
     image[:, 20:] = (200, 30, 60)
