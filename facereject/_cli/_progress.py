@@ -55,6 +55,7 @@ class RunProgress:
         if not self._history:
             # from here on: until the first answer, workers and models were being loaded
             self._history.append((now, self._done))
+            self._drawn = now
         elif not self._quiet and now - self._drawn >= (_DRAW_SECONDS if self._bar else _LINE_SECONDS):
             self._draw(now)
 

@@ -32,7 +32,7 @@ def report_run(
     if not quiet:
         new = summary.inputs - before.inputs
         if before.inputs and not new:
-            say(f"Nothing left to do: all {inputs(before.inputs)} were in the table already.")
+            say("Nothing left to do: the table is complete.")
         for line in _counts(summary):
             say(line)
         if placement:
@@ -97,7 +97,6 @@ def _list_failures(title: str, number: int, first: Sequence[tuple[str, str]]) ->
         return
     say(f"{title}:")
     for name, reason in first:
-        # messages about files name them; once is enough here
-        say(f"  {name}: {reason.replace(f'{name}: ', '', 1)}")
+        say(f"  {name}: {reason}")
     if number > len(first):
         say(f"  ... and {number - len(first):,} more")

@@ -1,0 +1,117 @@
+"""Progress: lines where nobody watches, a bar on a terminal, nothing if quiet; figures that are right."""
+
+from __future__ import annotations
+
+import io
+
+import pytest
+from rich.console import Console
+
+from facereject._cli import _progress, _shared
+from facereject._cli._progress import RunProgress, duration
+from facereject.faces.geometry import Box
+from facereject.media.inputs import Input
+from facereject.media.table import Row
+from facereject.media.task import Chunk
+
+BOX = Box(0.0, 0.0, 9.0, 9.0)
+ACCEPTED = Chunk([Row("a", 0, box=BOX, accepted=True)], 1)
+REJECTED = Chunk([Row("a", 0, box=BOX, reason="uncertain")], 1)
+BROKEN = Chunk([Row("a", reason="unreadable: x")])
+PHOTO, FILM = Input("a.jpg", "image"), Input("a.mp4", "video")
+
+
+@pytest.fixture
+def clock(monkeypatch):
+    """Time that passes only on request, in seconds."""
+    now = [100.0]
+    monkeypatch.setattr(_progress.time, "monotonic", lambda: now[0])
+
+    def advance(seconds):
+        now[0] += seconds
+
+    return advance
+
+
+@pytest.fixture
+def screen(monkeypatch):
+    """What people see; the width and whether it is a terminal can be set."""
+
+    def make(*, terminal, width=80):
+        stream = io.StringIO()
+        console = Console(file=stream, force_terminal=terminal, width=width, color_system=None)
+        monkeypatch.setattr(_progress, "console", console)
+        monkeypatch.setattr(_shared, "console", console)
+        return stream
+
+    return make
+
+
+def test_lines_every_few_seconds(screen, clock):
+    stream = screen(terminal=False)
+    with RunProgress(100) as progress:
+        # until the first answer models are loaded, which says nothing about the rate
+        clock(30)
+        progress(PHOTO, ACCEPTED, True)
+        for chunk in (ACCEPTED, REJECTED, ACCEPTED, BROKEN) * 5:
+            clock(0.5)
+            progress(PHOTO, chunk, True)
+    assert stream.getvalue().splitlines() == [
+        "11 of 100 inputs, 2/s, 67% accepted, 2 failed, 44 s left",
+        "21 of 100 inputs, 2/s, 69% accepted, 5 failed, 40 s left",
+    ]
+    assert progress.seconds == 40
+
+
+def test_frames_of_a_film(screen, clock):
+    stream = screen(terminal=False)
+    with RunProgress(40, frames=True) as progress:
+        for number in range(6):
+            clock(5)
+            progress(FILM, Chunk([Row("a", i, box=BOX, accepted=True) for i in range(10)], 10), number == 5)
+    # there were more than its header said
+    assert stream.getvalue().splitlines()[-1] == "60 of 60 frames, 2/s, 100% accepted, 0 s left"
+
+
+def test_unknown_total(screen, clock):
+    stream = screen(terminal=False)
+    with RunProgress(None) as progress:
+        for _ in range(2):
+            clock(6)
+            progress(PHOTO, BROKEN, True)
+    assert stream.getvalue() == "2 inputs, 0.167/s, 2 failed\n"
+
+
+def test_bar_fits_the_terminal(screen, clock):
+    stream = screen(terminal=True)
+    with RunProgress(50_000) as progress:
+        for _ in range(4):
+            clock(1)
+            progress(PHOTO, REJECTED, True)
+        progress(PHOTO, BROKEN, True)
+    lines = [line for line in stream.getvalue().replace("\r", "\n").split("\n") if "inputs" in line]
+    assert "4 of 50,000 inputs" in lines[-1]
+    assert "1/s, 0% accepted, 13:53 h left" in lines[-1]
+    assert all(len(line.removeprefix("\x1b[2K")) <= 80 for line in lines)
+
+
+def test_quiet(screen, clock):
+    stream = screen(terminal=True)
+    with RunProgress(10, quiet=True) as progress:
+        clock(60)
+        progress(PHOTO, ACCEPTED, True)
+        clock(60)
+        progress(PHOTO, ACCEPTED, True)
+    assert stream.getvalue() == ""
+
+
+def test_durations():
+    assert [duration(s) for s in (-1, 0.4, 59.4, 59.6, 200, 3600, 7500)] == [
+        "0 s",
+        "0 s",
+        "59 s",
+        "1:00 min",
+        "3:20 min",
+        "1:00 h",
+        "2:05 h",
+    ]
