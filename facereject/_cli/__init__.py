@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from typing import Annotated
 
 import typer
@@ -56,4 +57,8 @@ app.command(help=paragraphs(info.__doc__), epilog=INFO_EXAMPLES)(info)
 
 def main() -> None:
     """Entry point of the ``facereject`` console script."""
-    app()
+    try:
+        app()
+    except KeyboardInterrupt:
+        # pressed while the command line was still being read
+        sys.exit(130)
