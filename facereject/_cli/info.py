@@ -7,9 +7,10 @@ from typing import Annotated
 
 import typer
 from rich.table import Table
+from rich.text import Text
 
 from ._annotated import results
-from ._shared import PredictorOption, load_rejector, paragraphs
+from ._shared import PredictorOption, load_rejector, paragraphs, printable
 
 INFO_EXAMPLES = paragraphs("""[bold]Examples[/bold]
 
@@ -51,12 +52,12 @@ def info(
 
 
 def _show(title: str, rows: Iterable[tuple[str, str]]) -> None:
-    results.print(title, style="bold", markup=False)
+    results.print(printable(title), style="bold", markup=False, soft_wrap=True)
     table = Table(show_header=False, box=None, padding=(0, 2, 0, 0))
     table.add_column(style="dim", no_wrap=True)
     table.add_column(overflow="fold")
     for name, text in rows:
-        # square brackets in names of extras are no markup
-        table.add_row(name, text.replace("[", "\\["))
+        # square brackets, as in names of extras, are no markup
+        table.add_row(name, Text(printable(text)))
     results.print(table)
     results.print()

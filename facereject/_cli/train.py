@@ -28,6 +28,7 @@ from ._shared import (
     QuietOption,
     chosen_target,
     paragraphs,
+    printable,
     say,
     stop,
 )
@@ -186,13 +187,15 @@ def _need_lightgbm() -> None:
 
 def _report(rejector: FaceRejector, output: Path) -> None:
     from rich.table import Table
+    from rich.text import Text
 
     from facereject.faces.model_card import model_facts
 
-    table = Table(title=f"Model {output}", show_header=False, box=None, title_justify="left", padding=(0, 2))
+    table = Table(show_header=False, box=None, padding=(0, 2, 0, 0))
     table.add_column(style="dim", no_wrap=True)
     table.add_column()
     for name, text in model_facts(rejector):
-        table.add_row(name, text)
+        table.add_row(name, Text(text))
+    results.print(printable(f"Model {output}"), style="bold", markup=False, soft_wrap=True)
     results.print(table)
     say(f"Written: {output}. Next: facereject evaluate {output} HELD-OUT-FACES --report DIR")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import os
 import re
 
 import numpy as np
@@ -122,6 +123,32 @@ def test_rules_that_accept_nothing_or_everything(faces, tmp_path, threshold, sha
     assert "nan" not in re.sub('base64,[^"]*', "", page)
     assert "nan" not in result.stdout
     json.loads((tmp_path / "report" / "summary.json").read_text(), parse_constant=pytest.fail)
+
+
+def test_names_of_any_bytes(tmp_path):
+    folder = tmp_path / os.fsdecode(b"caf\xe9 [bold]")
+    data = write_faces(folder, 6)
+    model = folder / "model"
+    command = [
+        "train",
+        str(data),
+        "-o",
+        str(model),
+        "--degradations",
+        "0",
+        "--jobs",
+        "1",
+        "--coverage",
+        "0.5",
+    ]
+    result = CliRunner().invoke(app, command, env={"COLUMNS": "100"})
+    assert result.exit_code == 0, result.output
+    assert "caf\\xe9 [bold]" in result.stdout
+    result = run(model, data, "--report", folder / "report", "--jobs", 1)
+    assert result.exit_code == 0, result.output
+    assert "caf\\xe9 [bold]" in (folder / "report" / "index.html").read_text()
+    assert "caf\\xe9 [bold]" in read(folder / "report" / "faces.csv")[0]["image"]
+    assert CliRunner().invoke(app, ["info", str(model)]).exit_code == 0
 
 
 def test_a_page_is_replaced_only_on_demand(report, faces, tmp_path):

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from ...faces import FaceEvaluation, FaceRejector, FaceSample
+from ..table import display_name
 from .figures import draw_reliability, draw_risk_coverage
 from .numbers import faces_csv, group_evidence, summary, thresholds_csv
 from .page import report_page
@@ -67,7 +68,8 @@ def write_report(
             "index.html": report_page(groups, rejector, samples, evaluation, *options),
         }
         for name, text in texts.items():
-            (made / name).write_text(text, encoding="utf-8", newline="\n")
+            # names of files need not be valid UTF-8
+            (made / name).write_text(display_name(text), encoding="utf-8", newline="\n")
         for name in FILES:
             os.replace(made / name, folder / name)
     return folder / "index.html"

@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 import io
 import math
-import os
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -102,7 +101,7 @@ def faces_csv(rejector: FaceRejector, samples: Sequence[FaceSample], evaluation:
     for row in range(len(table)):
         sample, uncertainty = samples[int(table.sample[row])], float(evaluation.uncertainty[row])
         accepted = "true" if uncertainty <= rejector.selector.threshold_ else "false"
-        name = os.fsencode(sample.image_path).decode("utf-8", "backslashreplace")
+        name = str(sample.image_path)
         numbers = [float(table.losses[row]), float(expected[row]), uncertainty]
         writer.writerow(
             [name, sample.photo, table.kinds[row], *numbers, float(table.detector_scores[row]), accepted]
