@@ -1,8 +1,8 @@
-"""Looking for a face near a place: the detector on a small part of the frame, with the answer of the whole.
+"""Looking for a face near a place: the detector on a small part of the frame, mostly with the same answer.
 
 dlib's detector looks at windows of 10 x 10 cells of 8 pixels, cell by cell, on a pyramid of pictures each 5/6
 as large as the one before. Landmarks and uncertainty depend on the box, so a part of the frame is cut such
-that the boxes it can give are those that the whole frame would give: at the level of the pyramid below that
+that the boxes it can give are those that the whole frame could give: at the level of the pyramid below that
 of the face, and on cells that are whole on both levels.
 """
 

@@ -1,4 +1,4 @@
-"""One face through the frames of a film: where it is, where its box would be, which boxes are the same face."""
+"""One face through the frames of a film: where its box would be next, and which boxes are the same face."""
 
 from __future__ import annotations
 
