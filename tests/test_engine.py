@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import multiprocessing
 import os
 import signal
 import subprocess
@@ -141,6 +142,25 @@ def test_order_does_not_depend_on_durations() -> None:
     assert [outcome.chunk for outcome in outcomes] == list(range(20))
 
 
+def wait_for_the_others(item: str) -> list[str]:
+    """The item "long" ends when all others have."""
+    folder = Path(os.environ["ENGINE_TEST_FOLDER"])
+    if item == "long":
+        assert wait_until(lambda: len(list(folder.iterdir())) == 20)
+    else:
+        (folder / item).touch()
+    return [item]
+
+
+def test_items_behind_a_long_one_go_to_idle_workers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ENGINE_TEST_FOLDER", str(tmp_path))
+    # the quick items before it have workers take many at a time
+    items = [f"{i}" for i in range(20)]
+    items.insert(8, "long")
+    outcomes = list(WorkerEngine(2).run(wait_for_the_others, items))
+    assert [(each.chunk, each.error) for each in outcomes] == [(item, "") for item in items]
+
+
 @pytest.mark.parametrize("engine", ENGINES, ids=IDS)
 def test_items_are_taken_as_needed(engine: Callable[[], Engine]) -> None:
     taken = []
@@ -241,6 +261,12 @@ def test_a_worker_that_dies_costs_its_item_only(n_workers: int) -> None:
     ]
 
 
+def test_workers_that_are_not_forked(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("facereject.engine._launch.CONTEXT", multiprocessing.get_context("spawn"))
+    last = [each for each in WorkerEngine(1).run(misbehave, ["fine", "_exit", "fine"]) if each.last]
+    assert [each.error for each in last] == ["", "its worker process died (exit code 3)", ""]
+
+
 def test_a_worker_killed_from_outside_is_replaced() -> None:
     run = WorkerEngine(2).run(later_is_faster, range(30))
     outcomes = [next(run)]
@@ -290,6 +316,23 @@ def test_closing_stops_workers_in_the_middle_of_items() -> None:
     assert len(worker_processes()) == 2
     run.close()
     assert worker_processes() == []
+
+
+def leave_a_note(item: str) -> Iterator[int]:
+    try:
+        yield 1
+        yield 2
+        time.sleep(600)
+    finally:
+        Path(item).touch()
+
+
+def test_closing_lets_tasks_clean_up(tmp_path: Path) -> None:
+    run = WorkerEngine(2).run(leave_a_note, [str(tmp_path / name) for name in "ab"])
+    next(run)
+    assert not (tmp_path / "a").exists()
+    run.close()
+    assert (tmp_path / "a").exists()
 
 
 def test_closing_the_serial_engine_closes_the_task() -> None:
@@ -367,8 +410,11 @@ SCRIPT = textwrap.dedent("""
     from facereject.engine import WorkerEngine
 
     def task(item):
-        time.sleep(0 if item < 2 else 600)
-        return [item]
+        try:
+            time.sleep(0 if item < 2 else 600)
+            yield item
+        finally:
+            open(f"{__file__}-{item}", "w").close()
 
     if __name__ == "__main__":
         try:
@@ -401,6 +447,8 @@ def test_workers_end_with_their_parent(tmp_path: Path, number: signal.Signals, c
     assert process.returncode == code
     assert errors == b""
     assert wait_until(lambda: not any(each.is_running() for each in family))
+    # the tasks in the middle of something could clean up
+    assert len(list(tmp_path.iterdir())) == 1 + 2 + 2
 
 
 def test_a_script_without_a_guard_is_told_so(tmp_path: Path) -> None:

@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-import multiprocessing
 import os
 import signal
-import sys
 import time
 from collections import deque
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from dataclasses import dataclass, field
 from multiprocessing import connection as mp_connection
 from types import TracebackType
 from typing import Any
 
-from ._worker import CHUNK, FAILED, HELLO, LAST, ONE_THREAD, READY, pack, work
+from . import _launch
+from ._worker import CHUNK, FAILED, HELLO, LAST, READY, RECALL, RETURNED, pack, work
 from .base import EngineError, describe
 
 # so much work, in seconds, waits at a worker beside the item it is on: enough that it never waits for the
@@ -28,10 +26,6 @@ _MAX_FAILED_STARTS = 3
 
 # seconds a worker has to leave before it is killed
 _PATIENCE = 5.0
-
-# No forked copies of this process: with threads in it (OpenCV, OpenMP) they may hang. On Linux workers are
-# forked from a server without threads, which spares them the imports; elsewhere that is unsafe or missing.
-_CONTEXT: Any = multiprocessing.get_context("forkserver" if sys.platform == "linux" else "spawn")
 
 
 @dataclass(eq=False)
@@ -49,11 +43,11 @@ class _Worker:
     """The parent's view of one worker: its process, and the entries it has, the one it is on first."""
 
     def __init__(self) -> None:
-        self.connection, other_end = _CONTEXT.Pipe()
+        self.connection, other_end = _launch.CONTEXT.Pipe()
         # daemon: if nobody closes the run, the interpreter ends it on its way out
-        self.process = _CONTEXT.Process(target=work, args=(other_end, dict(os.environ)), daemon=True)
+        self.process = _launch.CONTEXT.Process(target=work, args=(other_end, dict(os.environ)), daemon=True)
         try:
-            _start(self.process)
+            _launch.start(self.process)
         except BaseException as error:
             self.connection.close()
             if isinstance(error, OSError | EOFError):
@@ -65,12 +59,15 @@ class _Worker:
         self.entries: deque[Entry] = deque()
         self.listening = False
         self.ready = False
+        self.recalled = False
         self.since = 0.0
         self.seconds = float("inf")
 
     @property
     def capacity(self) -> int:
         """How many items the worker may have, by what the recent ones took."""
+        if self.recalled:
+            return 0
         return 1 + min(_MAX_RESERVE, int(_RESERVE_SECONDS / max(self.seconds, 1e-3)))
 
     def send(self, data: bytes) -> None:
@@ -112,6 +109,7 @@ class Crew:
         self.n_workers = n_workers
         self.task = task
         self.workers: list[_Worker] = []
+        self.returned: deque[Entry] = deque()
         self.failed_starts = 0
 
     def __enter__(self) -> Crew:
@@ -144,30 +142,56 @@ class Crew:
     def give(self, entry: Entry) -> int:
         """Hand an entry to the worker with the least to do; returns the bytes buffered if it cannot be sent.
 
-        A worker's entries are always in order, so the one whose turn it is to be handed out is the one its
-        worker is on: holding other workers back can never block it.
+        A worker's entries are always in order, and returned ones go first; so the one whose turn it is to be
+        handed out is the one its worker is on: holding other workers back can never block it.
         """
         try:
             entry.packed = pack(entry.item)
         except Exception as error:
             return _end(entry, f"the item cannot be sent to a worker: {describe(error)}")
-        worker = min(self.workers, key=lambda each: len(each.entries) / each.capacity, default=None)
-        if worker is None or (worker.entries and len(self.workers) < self.n_workers):
+        worker = self._idle()
+        if worker is None:
+            worker = min(self.workers, key=lambda each: len(each.entries) / max(each.capacity, 0.01))
+        self._assign(worker, entry)
+        return 0
+
+    def share(self) -> None:
+        """Give the entries that a busy worker has returned to idle ones."""
+        while self.returned and (worker := self._idle()) is not None:
+            self._assign(worker, self.returned.popleft())
+
+    def recall(self) -> None:
+        """If a worker is idle and there is nothing to give it, ask the one with most entries for some.
+
+        A reserve measured by quick items may turn out to be slow ones, behind one that takes long.
+        """
+        if self.returned or any(worker.recalled for worker in self.workers):
+            return
+        if any(worker.ready and not worker.entries for worker in self.workers):
+            fullest = max(self.workers, key=lambda each: len(each.entries) if each.ready else 0)
+            if fullest.ready and len(fullest.entries) > 1:
+                fullest.recalled = True
+                fullest.send(RECALL)
+
+    def _idle(self) -> _Worker | None:
+        worker = next((each for each in self.workers if not each.entries), None)
+        if worker is None and len(self.workers) < self.n_workers:
             worker = _Worker()
             self.workers.append(worker)
+        return worker
+
+    @staticmethod
+    def _assign(worker: _Worker, entry: Entry) -> None:
         if not worker.entries:
             worker.since = time.monotonic()
         worker.entries.append(entry)
         if worker.listening:
             worker.send(entry.packed)
-        return 0
 
     def receive(self, *, wait: bool = True, only: Entry | None = None) -> int:
         """Read what workers have to say, one message each; returns the bytes buffered by it."""
         heard = {
-            worker.connection: worker
-            for worker in self.workers
-            if only is None or (worker.entries and worker.entries[0] is only)
+            worker.connection: worker for worker in self.workers if only is None or only in worker.entries
         }
         ready = set(mp_connection.wait(list(heard), None if wait else 0))
         buffered = [self._hear(worker) for each, worker in heard.items() if each in ready]
@@ -195,6 +219,10 @@ class Crew:
             worker.ready = True
             worker.since = time.monotonic()
             self.failed_starts = 0
+        elif kind == RETURNED:
+            worker.recalled = False
+            for _ in range(int(message[1:])):
+                self.returned.appendleft(worker.entries.pop())
         elif kind == FAILED:
             raise EngineError(f"the task cannot be loaded in a worker process: {message[1:].decode()}")
         return 0
@@ -225,49 +253,3 @@ def _end(entry: Entry, error: str) -> int:
     """End an entry with an error; returns the bytes buffered by it."""
     entry.answers.append(LAST + pack((None, True, error)))
     return len(entry.answers[-1])
-
-
-def start_server(preload: Sequence[str]) -> None:
-    """Where workers are forked from a server process: have it running, with modules it imports by itself."""
-    if _CONTEXT.get_start_method() == "forkserver":
-        from multiprocessing import forkserver
-
-        # without the default, the script of the user: it may do anything when imported
-        _CONTEXT.set_forkserver_preload(list(preload))
-        with _start_conditions():
-            forkserver.ensure_running()
-
-
-def _start(process: Any) -> None:
-    if _CONTEXT.get_start_method() == "forkserver":
-        start_server(())
-        process.start()
-    else:
-        with _start_conditions():
-            process.start()
-
-
-@contextmanager
-def _start_conditions() -> Iterator[None]:
-    """While an interpreter starts: libraries told to use one thread, and no Ctrl-C for it, ever."""
-    # what pandas may bring along starts a thread for its memory, and forked processes have only one
-    settings = {**ONE_THREAD, "JE_ARROW_MALLOC_CONF": "background_thread:false"}
-    before = {name: os.environ.get(name) for name in settings}
-    mask = None
-    if os.name == "posix":
-        from multiprocessing import resource_tracker
-
-        # it unblocks the signal when it starts, so it has to be up before
-        resource_tracker.ensure_running()
-        mask = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
-    try:
-        os.environ.update(settings)
-        yield
-    finally:
-        for name, value in before.items():
-            if value is None:
-                os.environ.pop(name, None)
-            else:
-                os.environ[name] = value
-        if mask is not None:
-            signal.pthread_sigmask(signal.SIG_SETMASK, mask)

@@ -6,7 +6,8 @@ from collections import deque
 from collections.abc import Generator, Iterable, Sequence
 from typing import Any
 
-from ._crew import Crew, Entry, start_server
+from ._crew import Crew, Entry
+from ._launch import start_server
 from ._worker import LAST, pack_task, unpack
 from .base import Feed, Outcome, Step, Task, check_count, describe
 
@@ -55,7 +56,8 @@ class WorkerEngine:
         taken = buffered = 0
         with Crew(self.n_workers, task) as crew:
             while True:
-                while len(pending) < self.max_pending and crew.has_room():
+                crew.share()
+                while len(pending) < self.max_pending and not crew.returned and crew.has_room():
                     entry = next((Entry(taken, item) for item in feed), None)
                     if entry is None:
                         break
@@ -64,6 +66,7 @@ class WorkerEngine:
                     buffered += crew.give(entry)
                 if not pending:
                     break
+                crew.recall()
                 head = pending[0]
                 if buffered < self.max_buffer:
                     buffered += crew.receive(wait=not head.answers)
