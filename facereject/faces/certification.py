@@ -138,7 +138,10 @@ def smallest_promise(
 def faces_needed(
     calibration: Calibration, max_error: float, confidence: float, loss_bound: float = LOSS_BOUND
 ) -> int | None:
-    """About how many faces like these would certify ``max_error``; None if 64 times as many would not."""
+    """How many faces like these might certify ``max_error``; None if 64 times as many would not.
+
+    The sample stands for the larger one as it is, chance included: with new faces it may take more.
+    """
     for times in _GROWTH:
         larger = Calibration(np.repeat(calibration.uncertainty, times), np.repeat(calibration.losses, times))
         try:
@@ -169,5 +172,5 @@ def _what_could_be(calibration: Calibration, max_error: float, confidence: float
     if needed is None:
         text += f"; more faces of this kind would not help: a lower error than {max_error:g} % is not in them"
     else:
-        text += f"; about {needed:,} faces of this kind could promise {max_error:g} %"
+        text += f"; at best {needed:,} faces of this kind could promise {max_error:g} %"
     return text + ". Choose a bound, then certify it on faces not used for choosing it"

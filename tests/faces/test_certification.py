@@ -62,7 +62,7 @@ def test_what_could_be_promised_instead(rejector):
         certified(rejector, *few, 3.0)
     message = str(caught.value)
     assert "no threshold can promise a mean error of at most 3 %" in message
-    assert "about" in message
+    assert "at best" in message
     possible, share = smallest_promise(certified(rejector, *draw(400), 5.0).calibration, 0.95)
     assert 2 < possible < 4
     assert 0 < share < 1

@@ -32,7 +32,7 @@ def report_page(
     files: Sequence[str],
 ) -> str:
     """The page; ``curves`` and ``calibration`` hold one figure per group, ``files`` the names beside it."""
-    pieces = [pages.note(text) for text in notes]
+    pieces = [pages.note(f"{text[:1].upper()}{text[1:]}.") for text in notes]
     for group, curve, honest in zip(groups, curves, calibration, strict=True):
         pieces += _group_pieces(group, curve, honest, rejector.selector.threshold_, alone=len(groups) == 1)
     pieces.append(_face_section(rejector, samples, evaluation, groups[0]))
