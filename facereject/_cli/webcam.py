@@ -30,6 +30,7 @@ from ._shared import (
 )
 
 if TYPE_CHECKING:
+    from facereject.faces import FaceRejector
     from facereject.media.live import LiveSummary
     from facereject.media.table import Row
     from facereject.media.window import Window
@@ -134,6 +135,7 @@ def webcam(
         detector_threshold=detector_threshold,
         target=target,
     )
+    _warm_up(rejector)
     from facereject.media.camera import Camera, CameraError
     from facereject.media.devices import camera_name
     from facereject.media.film import FilmError
@@ -181,6 +183,15 @@ def webcam(
         stop(failed, 1)
     if interrupted:
         raise typer.Exit(130)
+
+
+def _warm_up(rejector: FaceRejector) -> None:
+    """Load what is loaded with the first face, before the camera runs."""
+    import numpy as np
+
+    blank = np.zeros((100, 100, 3), dtype=np.uint8)
+    rejector.detector.detect(blank)
+    rejector.assess_box(blank, (10, 10, 80, 80))
 
 
 class _Table:

@@ -85,7 +85,8 @@ def test_only_accepted_frames_are_saved(make_task, film, tmp_path):
         assert reader.fps == pytest.approx(30000 / 1001, abs=0.001)
         levels = [float(frame.image.mean()) for frame in reader]
     wanted = [40 + 2 * level for level in range(N_FRAMES) if level % 20 < 10]
-    np.testing.assert_allclose(levels, wanted, atol=5)
+    # encoded twice; the next stretch begins 20 levels higher
+    np.testing.assert_allclose(levels, wanted, atol=9)
 
 
 def test_an_annotated_film_holds_every_frame(make_task, film, tmp_path):

@@ -1,0 +1,134 @@
+"""facereject webcam with a film as the camera."""
+
+from __future__ import annotations
+
+import csv
+import json
+import os
+import signal
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+import skimage.data
+
+from facereject.media.film import FilmWriter
+from facereject.media.table import COLUMNS
+from facereject.media.video import open_video
+
+TOOL = [sys.executable, "-c", "from facereject._cli import main; main()"]
+
+
+def write_clip(path, n_frames):
+    photo = skimage.data.astronaut()[:240, 80:400]
+    with FilmWriter(path, 20, (320, 240)) as film:
+        for step in range(n_frames):
+            film.write(np.roll(photo, step, axis=1))
+    return path
+
+
+@pytest.fixture
+def clip(work):
+    """Some seconds of a face."""
+    return write_clip(work / "clip.mp4", 100)
+
+
+def test_headless_prints_the_columns_of_the_table_as_json(run, clip):
+    result = run("webcam", "--camera", clip, "--headless", "--max-frames", 4)
+    assert result.exit_code == 0
+    lines = [json.loads(line) for line in result.stdout.splitlines()]
+    assert len(lines) == 4
+    assert all(tuple(line) == COLUMNS for line in lines)
+    assert [line["frame"] for line in lines] == sorted(line["frame"] for line in lines)
+    assert {(line["track"], line["accepted"], line["source"]) for line in lines} == {(0, True, str(clip))}
+    assert "4 frames; 4 accepted" in result.stderr
+
+
+def test_table_and_recording_are_written(run, clip, work):
+    result = run(
+        "webcam", "--camera", clip, "--headless", "-o", "t.csv", "--record", "r.mp4", "-q", "--seconds", 1
+    )
+    assert (result.exit_code, result.stderr) == (0, "")
+    with open(work / "t.csv", newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert [row["frame"] for row in rows] == [
+        str(json.loads(line)["frame"]) for line in result.stdout.splitlines()
+    ]
+    with open_video(work / "r.mp4") as film:
+        assert sum(1 for _ in film) >= len(rows)
+    assert {file.name for file in work.iterdir()} == {"clip.mp4", "t.csv", "r.mp4"}
+
+
+def test_a_stricter_target_rejects(run, clip):
+    result = run("webcam", "--camera", clip, "--headless", "--max-frames", 2, "--threshold", -5)
+    assert [json.loads(line)["reason"] for line in result.stdout.splitlines()] == ["uncertain"] * 2
+
+
+def test_without_a_screen_it_says_what_to_do(run, clip, monkeypatch):
+    monkeypatch.delenv("DISPLAY", raising=False)
+    monkeypatch.delenv("QT_QPA_PLATFORM", raising=False)
+    monkeypatch.setattr(sys, "platform", "linux")
+    result = run("webcam", "--camera", clip)
+    assert result.exit_code == 2
+    assert "no screen" in result.stderr
+    assert "--headless" in result.stderr
+    monkeypatch.setenv("DISPLAY", ":7654")
+    result = run("webcam", "--camera", clip)
+    assert result.exit_code == 2
+    assert "cannot be reached" in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "message"),
+    [
+        (["--camera", "none.mp4", "--headless"], 1, "none.mp4"),
+        (["--headless", "--record", "film.webm"], 2, "--record"),
+        (["--headless", "--snapshots", "none"], 2, "--snapshots"),
+        (["--headless", "--max-frames", "0"], 2, "--max-frames"),
+        (["--headless", "--seconds", "-1"], 2, "--seconds"),
+        (["--headless", "--smooth", "-1"], 2, "--smooth"),
+        (["--headless", "--detect-every", "0"], 2, "--detect-every"),
+        (["--headless", "--frame-rule", "most"], 2, "--frame-rule"),
+        (["--headless", "-o", "table.txt"], 2, "--output"),
+        (["--headless", "-o", "-"], 2, "--headless"),
+        (["--headless", "--max-error", "3", "--cost", "4"], 2, "exclude each other"),
+    ],
+)
+def test_what_cannot_work_is_said_and_leaves_nothing(run, work, arguments, code, message):
+    result = run("webcam", *arguments)
+    assert result.exit_code == code
+    assert message in result.stderr
+    assert result.stdout == ""
+    assert list(work.iterdir()) == []
+
+
+def test_ctrl_c_ends_with_130_and_whole_files(work):
+    clip = write_clip(work / "clip.mp4", 400)
+    command = [*TOOL, "webcam", "--camera", str(clip), "--headless", "-o", "t.csv", "--record", "r.mp4"]
+    with subprocess.Popen(command, cwd=work, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        # the first lines tell that it is under way
+        for _ in range(3):
+            assert process.stdout.readline()
+        process.send_signal(signal.SIGINT)
+        rest, messages = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert b"Traceback" not in messages
+    lines = 3 + len(rest.splitlines())
+    with open(work / "t.csv", newline="") as file:
+        assert len(list(csv.DictReader(file))) == lines
+    with open_video(work / "r.mp4") as film:
+        assert sum(1 for _ in film) >= 1
+    assert {file.name for file in work.iterdir()} == {"clip.mp4", "t.csv", "r.mp4"}
+
+
+def test_a_reader_that_has_seen_enough_ends_it_quietly(work):
+    clip = write_clip(work / "clip.mp4", 400)
+    command = [*TOOL, "webcam", "--camera", str(clip), "--headless"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        assert process.stdout.readline().startswith(b"{")
+        process.stdout.close()
+        messages = process.stderr.read()
+        process.wait(timeout=60)
+    assert (process.returncode, messages) == (0, b"")
+    assert os.listdir(work) == ["clip.mp4"]
