@@ -33,7 +33,7 @@ def write_faces(folder: Path, count: int, *, seed: int = 0, form: str = "csv") -
         else:
             image, points = photo[i:, i:], landmarks - (i, i)
         name = f"face{seed}_{i}.png"
-        PIL.Image.fromarray(image).save(folder / name)
+        PIL.Image.fromarray(image).save(folder / name, compress_level=0)
         entries.append((name, points))
     if form == "300w":
         for name, points in entries:

@@ -17,7 +17,7 @@ def run(*arguments, **options):
     return CliRunner().invoke(app, ["train", *map(str, arguments)], env={"COLUMNS": "100"}, **options)
 
 
-@pytest.mark.parametrize("form", ["csv", "xml", "300w"])
+@pytest.mark.parametrize("form", ["xml", "300w"])
 def test_trains_on_every_kind_of_data_set(tmp_path, form):
     data = write_faces(tmp_path / "data", 10, form=form)
     options = ["--degradations", 1, "--jobs", 1, "--score", "reg", "--coverage", 0.5]
