@@ -148,7 +148,8 @@ def _mean_gradient(image: ImageArray, corners: NDArray[np.int_], side: int) -> N
     """Mean gradient magnitude of square windows, given their upper left corners."""
     dx = cv2.Sobel(image, cv2.CV_32F, 1, 0, ksize=1, borderType=cv2.BORDER_REPLICATE)
     dy = cv2.Sobel(image, cv2.CV_32F, 0, 1, ksize=1, borderType=cv2.BORDER_REPLICATE)
-    magnitude = np.asarray(cv2.magnitude(dx, dy), dtype=np.float32)
+    # not cv2.magnitude: its square root is rounded differently from one memory address to another
+    magnitude = np.sqrt(dx * dx + dy * dy)
     # not cv2.boxFilter: its running sums depend on the number of threads
     width = magnitude.shape[1]
     inside = (np.arange(side)[:, None] * width + np.arange(side)).ravel()

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import skimage.feature
 
-from facereject.faces.features import LandmarkHOG
+from facereject.faces.features import LandmarkHOG, _mean_gradient
 from facereject.faces.geometry import bounding_box, box_of_landmarks, overlap, transform_points
 from facereject.faces.images import to_gray
 from facereject.faces.mean_shape import MEAN_SHAPE
@@ -181,3 +181,21 @@ def test_mean_shape_is_centred_symmetric_and_one_unit_wide():
 
 def test_box_of_landmarks_resembles_the_detector(astronaut_landmarks, astronaut_detection):
     assert overlap(box_of_landmarks(astronaut_landmarks), astronaut_detection.box) > 0.7
+
+
+def test_gradients_do_not_depend_on_where_the_image_lies_in_memory(rng):
+    corners = rng.integers(0, 80, size=(68, 2))
+    image = rng.integers(0, 256, size=(96, 96), dtype=np.uint8)
+    memory = np.empty(image.size + 64, dtype=np.uint8)
+    found = set()
+    for shift in range(64):
+        moved = memory[shift : shift + image.size].reshape(image.shape)
+        moved[:] = image
+        found.add(_mean_gradient(moved, corners, 8).tobytes())
+    padded = np.pad(image.astype(np.float64), 1, mode="edge")
+    dx, dy = padded[1:-1, 2:] - padded[1:-1, :-2], padded[2:, 1:-1] - padded[:-2, 1:-1]
+    # the squares are whole numbers, so the only rounding is that of the root
+    exact = np.hypot(dx, dy).astype(np.float32)
+    means = [exact[y : y + 8, x : x + 8].ravel().mean() for x, y in corners]
+    assert len(found) == 1
+    np.testing.assert_allclose(np.frombuffer(found.pop(), dtype=np.float32), means, rtol=2e-7)
