@@ -18,6 +18,14 @@ def tools(monkeypatch):
         monkeypatch.syspath_prepend(str(folder))
 
 
+@pytest.fixture
+def no_figures(monkeypatch, tools):
+    """Drawing takes most of the time of a report."""
+    from reproduction import figures
+
+    monkeypatch.setattr(figures, "draw_all", lambda *_: [])
+
+
 def like_the_paper(store, predictors=("LR", "SVM"), task="classification", change=None, rows=None):
     """Save two splits of every set whose mean and deviation over splits are the paper's."""
     from reproduction.summary import PaperTable
@@ -71,7 +79,7 @@ def line_of(text, beginning):
     return next(line for line in text.splitlines() if line.startswith(beginning))
 
 
-def test_results_like_the_paper_agree_everywhere(store):
+def test_results_like_the_paper_agree_everywhere(store, no_figures):
     from reproduction import report
 
     like_the_paper(store)
@@ -84,7 +92,7 @@ def test_results_like_the_paper_agree_everywhere(store):
     # partial sets show both figures and no verdict
     partial = line_of(text, "| SENSORLESS†")
     assert "2.03 ± 0.11 (2.03 ± 0.11) |" in partial
-    assert not set("≈↓↑✓✗") & set(partial)
+    assert not set("≈↓↑⇊⇈✓✗") & set(partial)
     # the paper's own statistics, as known from its tables
     assert "| paper, all its sets | 11 | 2.73 | 1.36 | 3.55 | 2.36 | 0.001 | 1.26 |" in text
     ours = line_of(text, "| ours, complete sets").split("|")
@@ -94,7 +102,7 @@ def test_results_like_the_paper_agree_everywhere(store):
     assert "| classification | 22 | 22.0 |" in text
 
 
-def test_exceptions_are_named(store):
+def test_exceptions_are_named(store, no_figures):
     from reproduction import report
 
     like_the_paper(
@@ -112,12 +120,23 @@ def test_exceptions_are_named(store):
     sele = next(check for statement, check in checks.items() if statement.startswith("LR: AuRC(SELE)"))
     assert sele.finding.startswith("9 of 10; not on LETTER")
     text = (store.folder / "tables.md").read_text()
-    assert "9.63 ± 0.34 (6.42 ± 0.34) ↑" in text
-    assert "**0.51 ± 0.04** (1.01 ± 0.04) ↓" in text
+    assert "9.63 ± 0.34 (6.42 ± 0.34) ⇈" in text
+    assert "**0.51 ± 0.04** (1.01 ± 0.04) ⇊" in text
     assert "46.33 ± 0.42 (43.71 ± 0.42) ✗" in text
 
 
-def test_missed_bars_are_said_to_be_missed(store):
+@pytest.mark.parametrize(
+    ("mean", "mark"),
+    [(10.0, "≈"), (10.5, "≈"), (10.6, "↑"), (9.4, "↓"), (11.1, "⇈"), (8.9, "⇊")],
+)
+def test_marks_of_agreement(mean, mark):
+    from reproduction.summary import Cell, agreement
+
+    # standard error of the difference: sqrt((0.3² + 0.4²) / 5) = 0.22, 2.31 of them are 0.52
+    assert agreement(Cell(mean, 0.3), Cell(10.0, 0.4), 5) == mark
+
+
+def test_missed_bars_are_said_to_be_missed(store, no_figures):
     from reproduction import report
 
     worse = {("SVOR", name, "SELE"): 3.0 for name in ("CPU", "BANK", "GPU")}
@@ -128,7 +147,7 @@ def test_missed_bars_are_said_to_be_missed(store):
     assert met["SVOR: R@100 within the paper's mean ± 3 std or ± 5 % on at least 80 %"]
 
 
-def test_a_set_is_partial_by_the_rows_it_had(store):
+def test_a_set_is_partial_by_the_rows_it_had(store, no_figures):
     from reproduction import report
 
     like_the_paper(store, rows={"SENSORLESS": 58_509})
@@ -172,6 +191,42 @@ def test_a_run_that_is_not_finished_has_a_report(store):
     text = (store.folder / "tables.md").read_text()
     assert "nan" not in text
     assert "| LETTER | 7.43 ± 0.40" in text
+
+
+def test_ways_to_cut_a_target_with_ties():
+    from reproduction import explain
+
+    y = np.array([0, 0, 0, 0, 0, 0, 1, 2, 3, 4])
+    assert explain.running_share(y, 5).tolist() == [0, 0, 0, 0, 0, 0, 1, 2, 3, 4]
+    assert explain.quantiles(y, 5).tolist() == [0, 0, 0, 0, 0, 0, 3, 3, 4, 4]
+    assert np.bincount(explain.equal_counts(y, 5)).tolist() == [2, 2, 2, 2, 2]
+    for classes in explain.RULES.values():
+        # a larger target is never in a lower class
+        assert (np.diff(classes(np.arange(100.0), 10)) >= 0).all()
+
+
+def test_explanations_become_tables(store):
+    from reproduction import explain
+
+    whats = ("R@100", "Margin", "SELE", "REG")
+    made_up = {f"{what}, {rule}": [1.0, 1.2] for what in whats for rule in explain.RULES}
+    found = {
+        "bins-FACEBOOK": made_up,
+        "grids-PENDIGIT-LR": {"ours": [1.0] * 5 + [2.0] * 5, "paper": [3.0] * 10},
+        "margins-MARKETING": {
+            f"{what} {c}": [0.1, 0.1] for what in ("margin", "validation") for c in explain.CS
+        },
+        "targets-GPU": {name: [1.5, 1.5] for name in explain.TARGETS},
+    }
+    assert set(found) <= set(explain.EXPERIMENTS)
+    for name, numbers in found.items():
+        result = {"task": explain.TASK, "dataset": name, "split": 0, "settings": SETTINGS, "found": numbers}
+        store.save(result)
+    blocks = explain.blocks(store)
+    assert line_of(blocks["explain-bins"], "| FACEBOOK R@100").endswith("| 1.10 ± 0.14 | 1.11 ± 0.01 |")
+    assert "| 1.00 ± 0.00 | 1.50 ± 0.53 | 3.00 ± 0.00 | 3.00 ± 0.00 |" in blocks["explain-grids"]
+    assert "| 0.10 ± 0.00 (10.00) |" in blocks["explain-margins"]
+    assert blocks["explain-targets"].endswith("| 1.43 ± 0.02 |")
 
 
 def test_committed_pages_follow_from_committed_numbers(tmp_path, monkeypatch):

@@ -64,7 +64,7 @@ RULES: dict[str, Callable[[np.ndarray, int], np.ndarray]] = {
 
 
 def binning(dataset: str, folder: Path | None) -> dict[str, list[float]]:
-    """R@100 of SVOR for several ways to cut the target into classes."""
+    """R@100 of SVOR and AuRC of the scores for several ways to cut the target into classes."""
     entry = registry.DATASETS[dataset]
     with np.load((folder or registry.find_folder()) / f"{entry.stem}.npz", allow_pickle=False) as table:
         X, target = table["X"].astype(np.float64), table["y"]
@@ -72,10 +72,14 @@ def binning(dataset: str, folder: Path | None) -> dict[str, list[float]]:
     for rule, classes in RULES.items():
         y = classes(target, entry.n_classes)
         for split in range(SPLITS):
-            train, validation, *_, test = registry.split(dataset, len(y), split)
-            predictor = tabular.fit_predictor("SVOR", (X[train], y[train]), (X[validation], y[validation]))
-            loss = np.abs(predictor.predict(X[test]) - y[test]).mean()
-            found.setdefault(rule, []).append(float(loss))
+            parts = [(X[rows], y[rows]) for rows in registry.split(dataset, len(y), split)]
+            predictor = tabular.fit_predictor("SVOR", *parts[:2])
+            train, validation, test = (tabular.judge("SVOR", predictor, *part) for part in parts[2:])
+            found.setdefault(f"R@100, {rule}", []).append(float(test.losses.mean()))
+            fits = tabular.score_fits("SVOR", predictor, train, validation, trees=0)
+            for method in PaperTable("SVOR").methods:
+                area = aurc(test.losses, fits[method](test)[0])
+                found.setdefault(f"{method}, {rule}", []).append(area)
     return found
 
 
@@ -155,7 +159,7 @@ EXPERIMENTS: dict[str, tuple[Callable[..., dict[str, list[float]]], tuple[str, .
 }
 _GRIDS = {"ours": "our grid", "paper": "the paper's"}
 HEADERS = {
-    "bins": ["R@100 of SVOR", *RULES, "paper"],
+    "bins": ["SVOR", *RULES, "paper"],
     "grids": [
         "AuRC of SELE",
         *(f"{grid}, {n} splits" for grid in _GRIDS.values() for n in (SPLITS, MANY_SPLITS)),
@@ -194,8 +198,12 @@ def blocks(store: Store) -> dict[str, str]:
         cells = {key: str(cell(value)) for key, value in values.items()}
         title, paper = dataset, PaperTable(kind[0] if kind else _machine(dataset))
         if experiment == "bins":
-            row, printed = [cells[rule] for rule in RULES], paper.r100(dataset)
-        elif experiment == "grids":
+            for what in ("R@100", *paper.methods):
+                printed = paper.r100(dataset) if what == "R@100" else paper.aurc(dataset, what)
+                row = [f"{dataset} {what}", *(cells[f"{what}, {rule}"] for rule in RULES), str(printed)]
+                rows.setdefault(experiment, []).append(row)
+            continue
+        if experiment == "grids":
             parts = [values[grid][:n] for grid in _GRIDS for n in (SPLITS, MANY_SPLITS)]
             title, row = f"{dataset}, {kind[0]}", [str(cell(part)) for part in parts]
             printed = paper.aurc(dataset, "SELE")

@@ -19,6 +19,9 @@ TASK_OF = {"LR": "classification", "SVM": "classification", "SVOR": "ordinal"}
 #: Columns that the paper lacks.
 EXTRA = ("SELE-500", "BoostedSELE")
 BEST_RANK_LEVEL = 0.10
+PAPER_SPLITS = 5
+#: Student's t for two means of five: 95 %, eight degrees of freedom.
+T_QUANTILE = 2.31
 
 
 class Cell(NamedTuple):
@@ -136,18 +139,23 @@ def cell(values: Any) -> Cell:
     return Cell(float(mean), float(std))
 
 
-def agreement(ours: Cell, paper: Cell) -> str:
-    """ "≈" within two standard deviations of the difference, "↓" below (better), "↑" above.
+def agreement(ours: Cell, paper: Cell, n_splits: int) -> str:
+    """Our mean against the paper's: "≈", "↓" lower (better) or "↑" higher; "⇊" or "⇈" if clearly so.
 
-    The deviation of the difference of two independent splits' means of five is the root of the summed squares
-    over five; we do not divide by five, because the printed figures are rounded and the five splits overlap.
+    "≈" is a difference below :data:`T_QUANTILE` standard errors, those of two independent means over splits;
+    clear is one above two standard deviations of single splits.
     """
     spread = 0.0 if math.isnan(ours.std) else ours.std
+    difference = ours.mean - paper.mean
     # half a unit of the last printed digit is no difference
-    allowed = 2.0 * math.hypot(spread, paper.std) + 0.005
-    if abs(ours.mean - paper.mean) <= allowed:
+    gap = max(0.0, abs(difference) - 0.005)
+    error = math.sqrt(spread**2 / n_splits + paper.std**2 / PAPER_SPLITS)
+    if gap <= T_QUANTILE * error:
         return "≈"
-    return "↓" if ours.mean < paper.mean else "↑"
+    clear = gap > 2.0 * math.hypot(spread, paper.std)
+    if difference < 0:
+        return "⇊" if clear else "↓"
+    return "⇈" if clear else "↑"
 
 
 def r100_agrees(ours: Cell, paper: Cell) -> bool:

@@ -18,10 +18,10 @@ TITLES = {
 }
 LEGEND = """\
 AuRC and R@100 on the test part, mean ± standard deviation over the splits; in parentheses the paper's. After
-the parentheses: ≈ the two means differ by at most two standard deviations of both together, ↓ ours is lower
-(better), ↑ higher. For R@100: ✓ within three standard deviations of the paper or 5 %, ✗ outside. **Bold**:
-our lowest among the paper's scores. † Part of the paper's examples only: not comparable, left out of ranks
-and checks."""
+the parentheses: ≈ no difference beyond chance (t test of two means over splits, 5 %); ↓ ours is lower
+(better), ↑ higher; ⇊ ⇈ by more than two standard deviations of single splits. For R@100: ✓ within three
+standard deviations of the paper or 5 %, ✗ outside. **Bold**: our lowest among the paper's scores. † Part of
+the paper's examples only: not comparable, left out of ranks and checks."""
 
 
 def markdown(header: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
@@ -41,7 +41,9 @@ def main_table(table: OurTable) -> str:
         for method in table.methods:
             ours, paper = table.aurc(name, method), table.paper.aurc(name, method)
             text = f"**{ours}**" if means[method] == min(means.values()) else str(ours)
-            row.append(f"{text} ({paper})" + ("" if partial else f" {agreement(ours, paper)}"))
+            row.append(
+                f"{text} ({paper})" + ("" if partial else f" {agreement(ours, paper, table.n_splits[name])}")
+            )
         ours, paper = table.r100(name), table.paper.r100(name)
         mark = "" if partial else (" ✓" if r100_agrees(ours, paper) else " ✗")
         rows.append([*row, f"{ours} ({paper}){mark}"])
@@ -51,17 +53,17 @@ def main_table(table: OurTable) -> str:
 def agreement_text(table: OurTable) -> str:
     """How many cells of the complete sets agree, and which do not."""
     cells = {
-        f"{name} {method}": (table.aurc(name, method), table.paper.aurc(name, method))
+        f"{name} {method}": (table.aurc(name, method), table.paper.aurc(name, method), table.n_splits[name])
         for name in table.complete
         for method in table.methods
     }
-    marks = {where: agreement(*both) for where, both in cells.items()}
+    marks = {where: agreement(*found) for where, found in cells.items()}
     sentences = [f"AuRC: {list(marks.values()).count('≈')} of {len(cells)} cells agree"]
-    for mark, word in (("↓", "lower (better) than the paper"), ("↑", "higher")):
+    for marks_of, word in (("↓⇊", "lower (better) than the paper"), ("↑⇈", "higher")):
         listed = [
-            f"{where} ({cells[where][0]}, paper {cells[where][1]})"
+            f"{where} ({cells[where][0]}, paper {cells[where][1]}) {found}"
             for where, found in marks.items()
-            if found == mark
+            if found in marks_of
         ]
         if listed:
             sentences.append(f"{word}: {', '.join(listed)}")
