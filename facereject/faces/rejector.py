@@ -242,9 +242,15 @@ class FaceRejector:
     def assess_box(self, image: ImageLike, box: Sequence[float]) -> Face:
         """Predict and assess the landmarks of a face that another detector found."""
         face = check_box(box)
-        rgb = load_rgb(image)
-        gray = to_gray(rgb)
-        shown = self._shown(rgb, gray)
+        if isinstance(image, np.ndarray) and image.ndim == 2 and image.dtype == np.uint8 and image.size:
+            # frame after frame, the detour over RGB would cost as much as the score
+            gray = shown = image
+            if getattr(self.predictor, "color", "rgb") != "gray":
+                shown = load_rgb(image)
+        else:
+            rgb = load_rgb(image)
+            gray = to_gray(rgb)
+            shown = self._shown(rgb, gray)
         return self._assess(gray, shown, [self.predictor(shown, face)], [face], [float("nan")])[0]
 
     def with_target(

@@ -40,7 +40,7 @@ class LocalSearch:
         Side of the part over side of the box, at least; the part begins on whole cells.
     """
 
-    def __init__(self, detector: FaceDetector, reach: float = 1.6) -> None:
+    def __init__(self, detector: FaceDetector, reach: float = 1.5) -> None:
         self._detector = dataclasses.replace(detector, upsample=0, min_face=None)
         self._min_face = detector.min_face or 0.0
         self._reach = reach

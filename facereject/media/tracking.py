@@ -16,8 +16,8 @@ import dataclasses
 import math
 from typing import NamedTuple
 
-import cv2
 import numpy as np
+from numpy.typing import NDArray
 
 from ..faces import Face, FaceRejector
 from ..faces.detector import Detection
@@ -43,7 +43,7 @@ _PAUSE = 4
 
 # mean change of the grey levels of a small copy from one frame to the next that tells a cut from motion
 _CUT = 20
-_SMALL = (32, 24)
+_SMALL = 24
 
 
 class TrackedFace(NamedTuple):
@@ -104,7 +104,7 @@ class FaceTracker:
         self._n_tracks = 0
         self._since = 0
         self._wait = 0
-        self._small: ImageArray | None = None
+        self._small: NDArray[np.int16] | None = None
         self.use(rejector)
 
     def use(self, rejector: FaceRejector) -> None:
@@ -126,6 +126,9 @@ class FaceTracker:
         """
         rgb = load_rgb(image)
         gray = to_gray(rgb)
+        if getattr(self.rejector.predictor, "color", "rgb") == "gray":
+            # converted once, not again for every face
+            rgb = gray
         time = self.frames / 30 if time_s is None else time_s
         search = self.every_frame or self._since >= self._wait or self._changed(gray)
         if not search:
@@ -231,9 +234,13 @@ class FaceTracker:
 
     def _changed(self, gray: ImageArray) -> bool:
         """Whether this is the first frame of another scene."""
-        small = np.asarray(cv2.resize(gray, _SMALL, interpolation=cv2.INTER_AREA), dtype=np.uint8)
+        # single pixels are enough, and averages over the frame would cost as much as a face
+        step = max(1, min(gray.shape) // _SMALL)
+        small = gray[step // 2 :: step, step // 2 :: step].astype(np.int16)
         before, self._small = self._small, small
-        return before is not None and float(cv2.absdiff(small, before).mean()) > _CUT
+        if before is None or before.shape != small.shape:
+            return before is not None
+        return float(np.abs(small - before).mean()) > _CUT
 
     def _merge(self) -> None:
         """Two tracks on one face become one, with the older number."""

@@ -37,7 +37,7 @@ class World:
 
     def __init__(self, *faces):
         self.faces = list(faces)
-        self.detector = self
+        self.detector = self.predictor = self
         self.target = SimpleNamespace(kind="threshold", value=0.0)
         self.selector = SimpleNamespace(threshold_=0.0)
         spread = np.linspace(-1.2, 1.2, 101)
