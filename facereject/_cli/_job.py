@@ -170,7 +170,7 @@ class Job:
                 listed.append(item)
         frames = _frames_of(listed) if total <= _MAX_OPENED else None
         # figures between the rows would garble both
-        quiet = self.quiet or (self.output == "-" and console.is_terminal and sys.stdout.isatty())
+        quiet = self.quiet or (self.output in (None, "-") and console.is_terminal and sys.stdout.isatty())
         progress = RunProgress(frames or total, frames=frames is not None, quiet=quiet)
         return listed if total <= _MAX_LISTED else self._missing(paths, sink), progress
 

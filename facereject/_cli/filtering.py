@@ -46,8 +46,10 @@ from ._shared import (
     load_rejector,
     stop,
 )
+from ._show import default_output, show_rows
 
 FILTER_EXAMPLES = """[bold]Examples[/bold]
+facereject filter photos --max-error 3                           [dim]one line per face[/dim]
 facereject filter photos --max-error 3 --accepted good --rejected bad
 facereject filter photos --coverage 0.9 -o faces.csv --workers 4
 facereject filter photos --cost 6 --accepted good --link -o faces.csv
@@ -79,7 +81,8 @@ def filter_(
             "--output",
             "-o",
             metavar="TABLE",
-            help="Table with one row per face: .csv, .jsonl or .parquet; - writes CSV to stdout.",
+            help="Table with one row per face: .csv, .jsonl or .parquet; - writes CSV to stdout. With no "
+            "output at all, CSV goes into a pipe, and a terminal shows one short line per face.",
         ),
     ] = None,
     accepted: Annotated[
@@ -155,11 +158,10 @@ def filter_(
         stop("--link and --move exclude each other")
     if (link or move) and accepted is None and rejected is None:
         stop(f"{'--link' if link else '--move'} needs a folder: give --accepted, --rejected or both")
-    if all(target is None for target in (output, accepted, rejected, save, timeline)):
-        stop(
-            "nothing to write: give a table with -o, folders with --accepted and --rejected, or for films "
-            "--save and --timeline"
-        )
+    show = False
+    if all(place is None for place in (output, accepted, rejected, save, timeline)):
+        output = default_output()
+        show = output is None
     # first: workers import what they need while this process still does
     tracking = tracking_options(every_frame, detect_every, smooth)
     check_timeline(timeline)
@@ -211,7 +213,7 @@ def filter_(
         quiet=quiet,
         rule=frame_rule,
         placement=placement,
-        observers=[spans],
+        observers=[spans, *([show_rows] if show else [])],
         settings=settings,
     )
     with film_report(spans, timeline, film, output if resume else None, quiet=quiet):

@@ -34,13 +34,15 @@ from ._shared import (
     UpsampleOption,
     load_rejector,
 )
+from ._show import default_output, show_rows
 
 SCORE_EXAMPLES = """[bold]Examples[/bold]
+facereject score photo.jpg                        [dim]one line per face[/dim]
 facereject score photo.jpg -o faces.csv
 facereject score photos -o faces.parquet --workers 4
 facereject score clip.mp4 'more/*.png' @list.txt -o faces.jsonl
 facereject score photos -o faces.csv --resume     [dim]after an interruption[/dim]
-facereject score photo.jpg -o - | cut -d, -f1-14  [dim]all but the landmarks[/dim]
+facereject score photo.jpg | cut -d, -f1-14       [dim]all but the landmarks[/dim]
 
 [bold]Exit codes[/bold]: 0 done, 1 some inputs failed (they are listed), 2 wrong usage, 130 interrupted"""
 
@@ -48,15 +50,16 @@ facereject score photo.jpg -o - | cut -d, -f1-14  [dim]all but the landmarks[/di
 def score(
     paths: PathsArgument,
     output: Annotated[
-        str,
+        str | None,
         typer.Option(
             "--output",
             "-o",
             metavar="TABLE",
-            help="Table to write: .csv, .jsonl or .parquet; - writes CSV to stdout.",
+            help="Table to write: .csv, .jsonl or .parquet; - writes CSV to stdout. Without it, CSV goes "
+            "into a pipe, and a terminal shows one short line per face.",
             show_default=False,
         ),
-    ],
+    ] = None,
     model: ModelOption = "default",
     predictor: PredictorOption = None,
     upsample: UpsampleOption = None,
@@ -86,6 +89,7 @@ def score(
     interruption the same command with --resume continues.
     """
     # first: workers import what they need while this process still does
+    output = output or default_output()
     tracking = tracking_options(every_frame, detect_every, smooth)
     runner = make_engine(engine, workers, scheduler)
     check_output(output, resume=resume, overwrite=overwrite)
@@ -100,4 +104,8 @@ def score(
     from facereject.media.task import ScoreTask
 
     task = ScoreTask(rejector, max_pixels=max_pixels, **tracking)
-    Job(paths, task, runner, output, resume=resume, overwrite=overwrite, quiet=quiet).run()
+    observers = [show_rows] if output is None else []
+    job = Job(
+        paths, task, runner, output, resume=resume, overwrite=overwrite, quiet=quiet, observers=observers
+    )
+    job.run()

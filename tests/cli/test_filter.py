@@ -11,6 +11,7 @@ import skimage.data
 from PIL import Image
 from stub_tool import start_tool
 
+from facereject._cli import filtering
 from facereject.faces import FaceRejector
 from facereject.media.placement import Placement
 
@@ -102,7 +103,6 @@ def test_other_files_are_kept(stub, photos, run):
 
 def test_wrong_usage_is_one_sentence(stub, photos, run):
     cases = [
-        ([], "nothing to write"),
         (["--coverage", "0.9", "--cost", "5", "-o", "t.csv"], "--coverage and --cost exclude each other"),
         (["--accepted", "a", "--link", "--move"], "--link and --move exclude each other"),
         (["--move", "-o", "t.csv"], "--move needs a folder"),
@@ -118,6 +118,24 @@ def test_wrong_usage_is_one_sentence(stub, photos, run):
         assert words in result.stderr
         assert len(result.stderr.splitlines()) == 1
     assert sorted(os.listdir()) == ["photos"]
+
+
+def test_without_any_output_a_terminal_shows_lines(stub, photos, run, monkeypatch):
+    monkeypatch.setattr(filtering, "default_output", lambda: None)
+    result = run("filter", "photos")
+    assert result.exit_code == 0
+    lines = result.stdout.splitlines()
+    assert len(lines) == 4
+    assert any("2.png: accepted, expected error" in line for line in lines)
+    assert any("rejected" in line for line in lines)
+    assert sorted(os.listdir()) == ["photos"]
+
+
+def test_without_any_output_a_pipe_gets_the_table(stub, photos, run):
+    result = run("filter", "photos")
+    assert result.exit_code == 0
+    assert result.stdout.startswith("source,frame,")
+    assert len(result.stdout.splitlines()) == 5
 
 
 def test_bad_targets(photos, run):

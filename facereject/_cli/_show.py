@@ -1,0 +1,35 @@
+"""One short line per face for people, where no table was asked for."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING
+
+import typer
+
+from ._shared import printable
+
+if TYPE_CHECKING:
+    from facereject.media.inputs import Input
+    from facereject.media.table import Row
+    from facereject.media.task import Chunk
+
+
+def default_output() -> str | None:
+    """Where rows go if nobody says: lines for people on a terminal (None), CSV into a pipe or file ("-")."""
+    return None if sys.stdout.isatty() else "-"
+
+
+def show_rows(item: Input, chunk: Chunk, last: bool) -> None:
+    """Print the rows of a chunk; an observer of a run."""
+    for row in chunk.rows:
+        typer.echo(printable(_line(row)))
+
+
+def _line(row: Row) -> str:
+    where = row.source if row.time_s is None else f"{row.source} at {row.time_s:.2f} s"
+    decision = typer.style("accepted", fg="green") if row.accepted else typer.style("rejected", fg="red")
+    if row.expected_nme is None:
+        return f"{where}: {decision}, {row.reason}"
+    face = f" face {row.face}" if row.face else ""
+    return f"{where}{face}: {decision}, expected error {row.expected_nme:.1f} % of the eye distance"
