@@ -177,7 +177,7 @@ def shipped_table(result: dict[str, Any], resamples: int) -> str:
 
 def time_text(found: dict[str, list[dict[str, Any]]]) -> str:
     """Processor seconds of every part."""
-    cost = found["data"][0]["cpu_seconds"]
+    cost = found["data"][0]["seconds_of"]
     parts = {
         f"{len(cost['training'])} predictors, one thread each": sum(cost["training"]),
         "features of all faces by both kinds of predictors": sum(cost["features"]),

@@ -149,5 +149,6 @@ def describe(faces: Faces, training: Training) -> dict[str, Any]:
         "groups": len(set(faces.groups)),
         "folds": np.bincount(faces.fold, minlength=training.folds).tolist(),
         "errors": errors,
-        "cpu_seconds": faces.seconds,
+        "seconds_of": faces.seconds,
+        "cpu_seconds": round(sum(map(sum, faces.seconds.values())), 1),
     }
