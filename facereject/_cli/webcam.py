@@ -61,8 +61,8 @@ def webcam(
         typer.Option(
             "--headless",
             metavar="",
-            help="No window: print the columns of the table as JSON, one line per frame (with several faces, "
-            "per face).",
+            help="No window: print one line of JSON per frame, the decision on the frame and in faces all "
+            "columns of the table for every face.",
         ),
     ] = False,
     output: Annotated[
@@ -157,7 +157,7 @@ def webcam(
                 ScoreTask(rejector, **tracking).tracker(),
                 source=camera_name(source),
                 window=window,
-                on_rows=_receivers(headless, table),
+                on_rows=_receivers(headless, table, frame_rule),
                 record=record,
                 folder=snapshots,
                 frame_rule=frame_rule,
@@ -227,14 +227,14 @@ class _Table:
         self._sink.__exit__(None, None, None)
 
 
-def _receivers(headless: bool, table: _Table | None) -> Callable[[list[Row]], None]:
-    from facereject.media.formats import encode_jsonl
+def _receivers(headless: bool, table: _Table | None, rule: str) -> Callable[[list[Row]], None]:
+    from facereject.media.formats import encode_frame
 
     def take(rows: list[Row]) -> None:
         if table is not None:
             table.write(rows)
         if headless:
-            sys.stdout.buffer.write(encode_jsonl(rows))
+            sys.stdout.buffer.write(encode_frame(rows, rule))
             sys.stdout.buffer.flush()
 
     return take

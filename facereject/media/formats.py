@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..faces.geometry import N_LANDMARKS, Box
-from .table import COLUMNS, Row
+from .table import COLUMNS, Row, frame_accepted
 
 _NO_LANDMARKS = "," * (2 * N_LANDMARKS - 1)
 _INTEGERS = ("frame", "face", "track")
@@ -37,11 +37,32 @@ def encode_csv(rows: Sequence[Row]) -> bytes:
 
 def encode_jsonl(rows: Sequence[Row]) -> bytes:
     """One object per line with all columns; missing values are null."""
-    lines = (
-        json.dumps(dict(zip(COLUMNS, map(_plain, row.values()), strict=True)), ensure_ascii=False) + "\n"
-        for row in rows
+    return "".join(json.dumps(_object(row), ensure_ascii=False) + "\n" for row in rows).encode()
+
+
+def encode_frame(rows: Sequence[Row], rule: str = "all") -> bytes:
+    """One line of JSON for a frame, given by all its rows.
+
+    ``accepted`` is the decision on the frame and ``reason`` that of its first rejected face;
+    ``uncertainty`` and ``expected_nme`` are those of its least certain face; ``faces`` holds all columns of
+    every face.
+    """
+    first, faces = rows[0], [row for row in rows if row.face is not None]
+    accepted = frame_accepted(rows, rule)
+    worst = max(
+        faces, key=lambda row: math.inf if row.uncertainty is None else row.uncertainty, default=first
     )
-    return "".join(lines).encode()
+    frame = {
+        "source": first.source,
+        "frame": first.frame,
+        "time_s": first.time_s,
+        "accepted": accepted,
+        "reason": "" if accepted else next(row.reason for row in rows if not row.accepted),
+        "uncertainty": worst.uncertainty,
+        "expected_nme": worst.expected_nme,
+        "faces": [_object(row) for row in faces],
+    }
+    return (json.dumps(frame, ensure_ascii=False) + "\n").encode()
 
 
 def read_csv(path: str) -> Iterator[Row]:
@@ -177,6 +198,10 @@ def _quoted(text: str) -> str:
     if '"' in text or "," in text or "\n" in text or "\r" in text:
         return '"' + text.replace('"', '""') + '"'
     return text
+
+
+def _object(row: Row) -> dict[str, Any]:
+    return dict(zip(COLUMNS, map(_plain, row.values()), strict=True))
 
 
 def _plain(value: Any) -> Any:

@@ -48,7 +48,8 @@ class Row:
     time_s : float or None
         Seconds since the start of the film; None for still images.
     face : int or None
-        Number of the face within its frame, from 0, best detector score first.
+        Number of the face within its frame, from 0: in images the best detector score first, in films the
+        oldest track.
     track : int or None
         The same face keeps its track through a film; None for still images.
     box : Box or None

@@ -34,14 +34,17 @@ def clip(work):
     return write_clip(work / "clip.mp4", 100)
 
 
-def test_headless_prints_the_columns_of_the_table_as_json(run, clip):
+def test_headless_prints_one_line_of_json_per_frame(run, clip):
     result = run("webcam", "--camera", clip, "--headless", "--max-frames", 4)
     assert result.exit_code == 0
     lines = [json.loads(line) for line in result.stdout.splitlines()]
     assert len(lines) == 4
-    assert all(tuple(line) == COLUMNS for line in lines)
     assert [line["frame"] for line in lines] == sorted(line["frame"] for line in lines)
-    assert {(line["track"], line["accepted"], line["source"]) for line in lines} == {(0, True, str(clip))}
+    assert {(line["accepted"], line["reason"], line["source"]) for line in lines} == {(True, "", str(clip))}
+    for line in lines:
+        (face,) = line["faces"]
+        assert tuple(face) == COLUMNS
+        assert (face["track"], face["expected_nme"]) == (0, line["expected_nme"])
     assert "4 frames; 4 accepted" in result.stderr
 
 

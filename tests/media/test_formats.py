@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from sample_tables import SUFFIXES, sample_rows, write_table
 
 from facereject.faces.geometry import Box
-from facereject.media.formats import encode_csv, encode_jsonl, read_csv, read_jsonl
+from facereject.media.formats import encode_csv, encode_frame, encode_jsonl, read_csv, read_jsonl
 from facereject.media.sinks import TableSink
 from facereject.media.table import COLUMNS, Row
 
@@ -106,3 +106,25 @@ def test_empty_table(tmp_path, suffix):
         assert pyarrow.parquet.read_table(tmp_path / "t.parquet").num_rows == 0
     else:
         assert not list((read_csv if suffix == "csv" else read_jsonl)(str(tmp_path / f"t.{suffix}")))
+
+
+def test_a_frame_is_one_line():
+    box = Box(0, 0, 9, 9)
+    sure = Row("cam", 3, 0.5, 0, 1, box, 1.0, -0.5, 2.0, True, "")
+    unsure = Row("cam", 3, 0.5, 1, 2, box, 1.0, 0.7, 9.0, False, "uncertain")
+    broken = Row("cam", 3, 0.5, 2, 3, box, 1.0, reason="no_landmarks")
+    cases = [
+        ([sure], "all", (True, "", -0.5, 2.0, 1)),
+        ([sure, unsure], "all", (False, "uncertain", 0.7, 9.0, 2)),
+        ([sure, unsure], "any", (True, "", 0.7, 9.0, 2)),
+        ([unsure, broken], "all", (False, "uncertain", None, None, 2)),
+        ([Row("cam", 3, 0.5, reason="no_face")], "all", (False, "no_face", None, None, 0)),
+    ]
+    for rows, rule, expected in cases:
+        text = encode_frame(rows, rule).decode()
+        assert text.endswith("\n")
+        frame = json.loads(text)
+        assert (frame["source"], frame["frame"], frame["time_s"]) == ("cam", 3, 0.5)
+        found = [frame[name] for name in ("accepted", "reason", "uncertainty", "expected_nme")]
+        assert (*found, len(frame["faces"])) == expected
+        assert all(tuple(face) == COLUMNS for face in frame["faces"])
