@@ -130,6 +130,8 @@ def _labelled(result: dict[str, Any], dataset: str, split: int, store: Store) ->
 
 def describe(faces: Faces, training: Training) -> dict[str, Any]:
     """Counts, errors of both predictors without rejection, and what predictors and features cost."""
+    honest = faces.tables[CROSS_FITTED]
+    fold = faces.fold[honest.sample]
     errors = {}
     for name, table in faces.tables.items():
         median, high = np.percentile(table.losses, [50, 95])
@@ -148,6 +150,7 @@ def describe(faces: Faces, training: Training) -> dict[str, Any]:
         "photographs": len(faces.samples.photos),
         "groups": len(set(faces.groups)),
         "folds": np.bincount(faces.fold, minlength=training.folds).tolist(),
+        "mean_of_fold": [float(honest.losses[fold == k].mean()) for k in range(training.folds)],
         "errors": errors,
         "seconds_of": faces.seconds,
         "cpu_seconds": round(sum(map(sum, faces.seconds.values())), 1),
