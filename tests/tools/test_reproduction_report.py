@@ -206,7 +206,7 @@ def test_ways_to_cut_a_target_with_ties():
 
 
 def test_explanations_become_tables(store):
-    from reproduction import explain
+    from reproduction import explain, explain_tables
 
     whats = ("R@100", "Margin", "SELE", "REG")
     made_up = {f"{what}, {rule}": [1.0, 1.2] for what in whats for rule in explain.RULES}
@@ -222,7 +222,7 @@ def test_explanations_become_tables(store):
     for name, numbers in found.items():
         result = {"task": explain.TASK, "dataset": name, "split": 0, "settings": SETTINGS, "found": numbers}
         store.save(result)
-    blocks = explain.blocks(store)
+    blocks = explain_tables.blocks(store)
     assert line_of(blocks["explain-bins"], "| FACEBOOK R@100").endswith("| 1.10 ± 0.14 | 1.11 ± 0.01 |")
     assert "| 1.00 ± 0.00 | 1.50 ± 0.53 | 3.00 ± 0.00 | 3.00 ± 0.00 |" in blocks["explain-grids"]
     assert "| 0.10 ± 0.00 (10.00) |" in blocks["explain-margins"]

@@ -48,10 +48,10 @@ def chosen_datasets(options: Namespace) -> list[str]:
     known = [name for name, entry in registry.DATASETS.items() if entry.task in options.tasks]
     if not options.datasets:
         return [name for name in known if not options.quick or name in QUICK]
-    unknown = sorted(set(options.datasets) - set(known))
-    if unknown:
+    asked = {name.upper() for name in options.datasets}
+    if unknown := sorted(asked - set(known)):
         raise SystemExit(f"no such data set among {', '.join(known)}: {', '.join(unknown)}")
-    return [name for name in known if name in options.datasets]
+    return [name for name in known if name in asked]
 
 
 def tabular_jobs(options: Namespace, store: Store) -> list[Job]:

@@ -11,15 +11,18 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from sklearn.ensemble import RandomForestClassifier
+from sklearn.preprocessing import StandardScaler
 
 from data_scripts import registry
+from facereject.losses import zero_one_loss
 from facereject.metrics import aurc
+from facereject.predictors import SVMClassifier
 from facereject.scores import MarginScore, SELEScoreCV
 from reproduction import tabular
 from reproduction.scheduler import Job
 from reproduction.store import Store
-from reproduction.summary import PaperTable, cell
-from reproduction.tables import markdown
+from reproduction.summary import PaperTable
 
 TASK = "explain"
 SPLITS = 5
@@ -71,15 +74,24 @@ def binning(dataset: str, folder: Path | None) -> dict[str, list[float]]:
     found: dict[str, list[float]] = {}
     for rule, classes in RULES.items():
         y = classes(target, entry.n_classes)
-        for split in range(SPLITS):
-            parts = [(X[rows], y[rows]) for rows in registry.split(dataset, len(y), split)]
-            predictor = tabular.fit_predictor("SVOR", *parts[:2])
-            train, validation, test = (tabular.judge("SVOR", predictor, *part) for part in parts[2:])
-            found.setdefault(f"R@100, {rule}", []).append(float(test.losses.mean()))
-            fits = tabular.score_fits("SVOR", predictor, train, validation, trees=0)
-            for method in PaperTable("SVOR").methods:
-                area = aurc(test.losses, fits[method](test)[0])
-                found.setdefault(f"{method}, {rule}", []).append(area)
+        for key, values in _paper_scores("SVOR", dataset, X, y).items():
+            found[f"{key}, {rule}"] = values
+    return found
+
+
+def _paper_scores(
+    kind: str, dataset: str, X: np.ndarray, y: np.ndarray, n_splits: int = SPLITS, cs: tuple[float, ...] = CS
+) -> dict[str, list[float]]:
+    """R@100 of a predictor and AuRC of the paper's scores on it, per split."""
+    found: dict[str, list[float]] = {}
+    for split in range(n_splits):
+        parts = [(X[rows], y[rows]) for rows in registry.split(dataset, len(y), split)]
+        predictor = tabular.fit_predictor(kind, *parts[:2], cs=cs)
+        train, validation, test = (tabular.judge(kind, predictor, *part) for part in parts[2:])
+        found.setdefault("R@100", []).append(float(test.losses.mean()))
+        fits = tabular.score_fits(kind, predictor, train, validation, trees=0)
+        for method in PaperTable(kind).methods:
+            found.setdefault(method, []).append(aurc(test.losses, fits[method](test)[0]))
     return found
 
 
@@ -102,10 +114,28 @@ def grids(dataset: str, folder: Path | None, kind: str) -> dict[str, list[float]
     return found
 
 
+def chance(dataset: str, folder: Path | None, kind: str) -> dict[str, list[float]]:
+    """AuRC of the paper's scores on many splits: which of them leads may be luck."""
+    return _paper_scores(kind, dataset, *registry.load(dataset, folder), n_splits=MANY_SPLITS)
+
+
+WEAK_CS = {"chosen from 1 … 1000 (ours)": CS, "c = 0.1": (0.1,), "c = 0.01": (0.01,), "c = 0.001": (0.001,)}
+
+
+def weaker(dataset: str, folder: Path | None, kind: str) -> dict[str, list[float]]:
+    """The same with a predictor that is regularised less than the paper's grid allows."""
+    X, y = registry.load(dataset, folder)
+    found: dict[str, list[float]] = {}
+    for choice, cs in WEAK_CS.items():
+        for key, values in _paper_scores(kind, dataset, X, y, cs=cs).items():
+            found[f"{key}, {choice}"] = values
+    return found
+
+
 def margins(dataset: str, folder: Path | None) -> dict[str, list[float]]:
     """Validation error and AuRC of the margin score at each c of the SVM or SVOR."""
     X, y = registry.load(dataset, folder)
-    kind = _machine(dataset)
+    kind = machine(dataset)
     found: dict[str, list[float]] = {}
     for split in range(SPLITS):
         train, validation, *_, test = ((X[rows], y[rows]) for rows in registry.split(dataset, len(y), split))
@@ -142,7 +172,52 @@ def targets(dataset: str, folder: Path | None) -> dict[str, list[float]]:
     return found
 
 
-def _machine(dataset: str) -> str:
+COLUMNS: dict[str, tuple[str, ...]] = {"all (ours)": (), "without the hour": ("hour",)}
+
+
+def columns(dataset: str, folder: Path | None) -> dict[str, list[float]]:
+    """R@100 and AuRC when columns are left out that the paper may have coded in another way."""
+    X, y = registry.load(dataset, folder)
+    with np.load((folder or registry.find_folder()) / f"{dataset.lower()}.npz", allow_pickle=False) as table:
+        names = [str(name) for name in table["feature_names"]]
+    found: dict[str, list[float]] = {}
+    for choice, left_out in COLUMNS.items():
+        kept = [k for k, name in enumerate(names) if name not in left_out]
+        for key, values in _paper_scores("SVOR", dataset, X[:, kept], y).items():
+            found[f"{key}, {choice}"] = values
+    return found
+
+
+GAPS = (0.1, 0.01, 0.003)
+
+
+def accuracy(dataset: str, folder: Path | None) -> dict[str, list[float]]:
+    """AuRC of the margin score of SVMs trained to several relative gaps, on one split."""
+    X, y = registry.load(dataset, folder)
+    train, *_, test = registry.split(dataset, len(y), 0)
+    scaler = StandardScaler().fit(X[train])
+    Z, Z_test = scaler.transform(X[train]), scaler.transform(X[test])
+    found: dict[str, list[float]] = {}
+    for c in (CS[0], CS[-1]):
+        for gap in GAPS:
+            machine = SVMClassifier(c / len(train), tol=gap).fit(Z, y[train])
+            losses = 100.0 * zero_one_loss(y[test], machine.predict(Z_test))
+            found[f"c = {c}, gap {gap:g}"] = [aurc(losses, MarginScore(machine).predict(Z_test))]
+    return found
+
+
+def trees(dataset: str, folder: Path | None) -> dict[str, list[float]]:
+    """R@100 of a random forest trained like the linear predictors: could trees predict the class itself?"""
+    X, y = registry.load(dataset, folder)
+    found: dict[str, list[float]] = {"forest": []}
+    for split in range(SPLITS):
+        train, *_, test = registry.split(dataset, len(y), split)
+        forest = RandomForestClassifier(200, random_state=split).fit(X[train], y[train])
+        found["forest"].append(float(100.0 * zero_one_loss(y[test], forest.predict(X[test])).mean()))
+    return found
+
+
+def machine(dataset: str) -> str:
     return "SVM" if registry.DATASETS[dataset].task == "classification" else "SVOR"
 
 
@@ -151,22 +226,22 @@ EXPERIMENTS: dict[str, tuple[Callable[..., dict[str, list[float]]], tuple[str, .
     "bins-ABALONE": (binning, ("ABALONE",), 10),
     "bins-BANK": (binning, ("BANK",), 10),
     "bins-CPU": (binning, ("CPU",), 10),
+    "trees-AVILA": (trees, ("AVILA",), 20),
+    "trees-IJCNN": (trees, ("IJCNN",), 20),
+    "trees-SHUTTLE": (trees, ("SHUTTLE",), 20),
+    "columns-METRO": (columns, ("METRO",), 20),
+    "accuracy-COVTYPE": (accuracy, ("COVTYPE",), 80),
+    "weaker-PENDIGIT-LR": (weaker, ("PENDIGIT", "LR"), 60),
+    "weaker-SATTELITE-LR": (weaker, ("SATTELITE", "LR"), 60),
+    "chance-PENDIGIT-LR": (chance, ("PENDIGIT", "LR"), 60),
+    "chance-SHUTTLE-LR": (chance, ("SHUTTLE", "LR"), 60),
+    "chance-PHISHING-LR": (chance, ("PHISHING", "LR"), 60),
+    "chance-SATTELITE-LR": (chance, ("SATTELITE", "LR"), 60),
     "margins-MARKETING": (margins, ("MARKETING",), 10),
     "margins-GPU": (margins, ("GPU",), 20),
     "targets-GPU": (targets, ("GPU",), 30),
     "grids-PENDIGIT-LR": (grids, ("PENDIGIT", "LR"), 60),
     "grids-PENDIGIT-SVM": (grids, ("PENDIGIT", "SVM"), 60),
-}
-_GRIDS = {"ours": "our grid", "paper": "the paper's"}
-HEADERS = {
-    "bins": ["SVOR", *RULES, "paper"],
-    "grids": [
-        "AuRC of SELE",
-        *(f"{grid}, {n} splits" for grid in _GRIDS.values() for n in (SPLITS, MANY_SPLITS)),
-        "paper",
-    ],
-    "margins": ["AuRC of the margin score (error on Val1)", *(f"c = {c}" for c in CS), "paper"],
-    "targets": ["AuRC of the margin score", *TARGETS, "paper"],
 }
 
 
@@ -187,33 +262,3 @@ def compute(store: Store, name: str, folder: Path | None) -> None:
     rounded = {key: [tabular.rounded(value) for value in values] for key, values in found.items()}
     result: dict[str, Any] = {"task": TASK, "dataset": name, "split": 0, "settings": store.settings}
     store.save({**result, "found": rounded, **watch.read()})
-
-
-def blocks(store: Store) -> dict[str, str]:
-    """Tables of the experiments at hand, for README.md."""
-    rows: dict[str, list[list[str]]] = {}
-    for name, results in store.load(TASK).items():
-        values = results[0]["found"]
-        experiment, dataset, *kind = name.split("-")
-        cells = {key: str(cell(value)) for key, value in values.items()}
-        title, paper = dataset, PaperTable(kind[0] if kind else _machine(dataset))
-        if experiment == "bins":
-            for what in ("R@100", *paper.methods):
-                printed = paper.r100(dataset) if what == "R@100" else paper.aurc(dataset, what)
-                row = [f"{dataset} {what}", *(cells[f"{what}, {rule}"] for rule in RULES), str(printed)]
-                rows.setdefault(experiment, []).append(row)
-            continue
-        if experiment == "grids":
-            parts = [values[grid][:n] for grid in _GRIDS for n in (SPLITS, MANY_SPLITS)]
-            title, row = f"{dataset}, {kind[0]}", [str(cell(part)) for part in parts]
-            printed = paper.aurc(dataset, "SELE")
-        elif experiment == "margins":
-            # the error is a fraction in classification, where the tables have percent
-            scale = 100 if _machine(dataset) == "SVM" else 1
-            errors = [scale * np.mean(values[f"validation {c}"]) for c in CS]
-            row = [f"{cells[f'margin {c}']} ({error:.2f})" for c, error in zip(CS, errors, strict=True)]
-            printed = paper.aurc(dataset, "Margin")
-        else:
-            row, printed = [cells[name] for name in TARGETS], paper.aurc(dataset, "Margin")
-        rows.setdefault(experiment, []).append([title, *row, str(printed)])
-    return {f"explain-{name}": markdown(HEADERS[name], table) for name, table in rows.items()}

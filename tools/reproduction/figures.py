@@ -79,8 +79,10 @@ def curves(table: OurTable) -> Any:
     )
     for ax in axes.flat[len(table.complete) :]:
         ax.set_axis_off()
-    for ax, name in zip(axes.flat, table.complete, strict=False):
-        _curves_of(table, name, ax)
+    for k, name in enumerate(table.complete):
+        _curves_of(table, name, axes.flat[k])
+        if k + COLUMNS < len(table.complete):
+            axes.flat[k].set_xlabel("")
     lines, labels = axes.flat[0].get_legend_handles_labels()
     for ax in axes.flat[: len(table.complete)]:
         ax.get_legend().remove()
@@ -106,8 +108,6 @@ def _curves_of(table: OurTable, name: str, ax: Any) -> None:
     ax.set_title(name, fontsize="medium")
     if ax.get_subplotspec().colspan.start:
         ax.set_ylabel("")
-    if not ax.get_subplotspec().is_last_row():
-        ax.set_xlabel("")
 
 
 def _equally_often_split(table: OurTable) -> list[str]:

@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 
 from data_scripts import registry
-from reproduction import checks, explain, figures, tables
+from reproduction import checks, explain_tables, figures, tables
 from reproduction.store import Store, write_atomically
 from reproduction.summary import TASK_OF, OurTable
 
@@ -56,7 +56,7 @@ def write(store: Store) -> list[checks.Check]:
         **{f"agreement-{name}": tables.agreement_text(table) for name, table in collected.items()},
         **{f"ranks-{name}": tables.rank_table(table) for name, table in collected.items()},
         **{f"extra-{name}": tables.extra_table(table) for name, table in collected.items()},
-        **explain.blocks(store),
+        **explain_tables.blocks(store),
     }
     text = "\n\n".join(
         [

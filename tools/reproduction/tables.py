@@ -145,8 +145,8 @@ def time_table(seconds: dict[str, dict[str, float]]) -> str:
     total = sum(found["cpu"] for found in seconds.values())
     rows.append(["all", f"{sum(found['runs'] for found in seconds.values()):.0f}", f"{total / 60:.1f}"])
     note = (
-        f"\n\nOn two free cores that is {total / 120:.0f} minutes for the tables; "
-        f"everything together may take {TIME_LIMIT / 60:.0f}."
+        f"\n\nThe sum of what each run measured; on two free cores about {total / 120:.0f} minutes "
+        f"(to be reached: {TIME_LIMIT / 60:.0f})."
     )
     return markdown(["", "runs", "processor minutes"], rows) + note
 
