@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import contextlib
 import copy
-import fnmatch
 import os
 import signal
 import sys
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -20,18 +19,12 @@ from ._shared import console, say, stop
 
 if TYPE_CHECKING:
     from facereject.engine import Engine
-    from facereject.media.inputs import Input
     from facereject.media.placement import Placement
+    from facereject.media.plan import Plan
     from facereject.media.run import Observer
     from facereject.media.sinks import Sink
     from facereject.media.summary import Summary
     from facereject.media.task import ScoreTask
-
-# so many inputs are kept in memory; beyond that the folders are walked a second time
-_MAX_LISTED = 10_000
-
-# films among so few inputs are opened to learn how many frames there will be
-_MAX_OPENED = 20
 
 
 @dataclass
@@ -64,15 +57,25 @@ class Job:
         """Do the work and report it; ends the command with 1 (failed inputs), 2 or 130 where that is due."""
         from facereject.engine import EngineError
         from facereject.media.inputs import InputError
+        from facereject.media.plan import plan_run
+        from facereject.media.run import score_inputs
         from facereject.media.sinks import TableError
 
         sink = self._sink()
         before = copy.copy(sink.summary)
+        passed_over = self.placement.holds if self.placement else None
         try:
             with _terminate_like_ctrl_c(), sink:
-                missing, progress = self._plan(self._remaining_paths(sink), sink)
-                with progress:
-                    self._score(missing, sink, progress)
+                plan = plan_run(self.paths, sink, passed_over=passed_over)
+                with self._progress(plan) as progress:
+                    score_inputs(
+                        plan.inputs,
+                        self.task,
+                        sink,
+                        self.engine,
+                        observers=[*self.observers, progress],
+                        rule=self.rule,
+                    )
         except KeyboardInterrupt:
             say(f"Interrupted after {inputs(sink.summary.inputs)}.{self._how_to_continue(sink)}")
             raise typer.Exit(130) from None
@@ -132,47 +135,10 @@ class Job:
         except TableError as error:
             stop(str(error))
 
-    def _score(self, missing: Iterable[Input], sink: Sink, progress: RunProgress) -> None:
-        from facereject.media.run import score_inputs
-
-        observers: list[Observer] = [*self.observers, progress]
-        score_inputs(missing, self.task, sink, self.engine, observers=observers, rule=self.rule)
-
-    def _missing(self, paths: Sequence[str], sink: Sink) -> Iterator[Input]:
-        """The inputs that are not in the table yet, nor among the sorted files."""
-        from facereject.media.inputs import expand_inputs
-
-        for item in expand_inputs(paths) if paths else ():
-            if not sink.has(item.path) and not (self.placement and self.placement.holds(item.path)):
-                yield item
-
-    def _remaining_paths(self, sink: Sink) -> list[str]:
-        """The arguments that still lead to inputs: an earlier run may have moved the files of others."""
-        from facereject.media.inputs import InputError, expand_inputs
-
-        kept = []
-        for path in self.paths:
-            try:
-                expand_inputs([path])
-            except InputError:
-                if not any(_leads_to(path, name) for name in getattr(sink, "earlier", list)()):
-                    raise
-            else:
-                kept.append(path)
-        return kept
-
-    def _plan(self, paths: Sequence[str], sink: Sink) -> tuple[Iterable[Input], RunProgress]:
-        """What is to be done: listing files takes little beside reading them, so they are counted first."""
-        total, listed = 0, []
-        for item in self._missing(paths, sink):
-            total += 1
-            if total <= _MAX_LISTED:
-                listed.append(item)
-        frames = _frames_of(listed) if total <= _MAX_OPENED else None
+    def _progress(self, plan: Plan) -> RunProgress:
         # figures between the rows would garble both
         quiet = self.quiet or (self.output in (None, "-") and console.is_terminal and sys.stdout.isatty())
-        progress = RunProgress(frames or total, frames=frames is not None, quiet=quiet)
-        return listed if total <= _MAX_LISTED else self._missing(paths, sink), progress
+        return RunProgress(plan.frames or plan.total, frames=plan.frames is not None, quiet=quiet)
 
     def _how_to_continue(self, sink: Sink) -> str:
         if not os.path.exists(getattr(sink, "partial", "")):
@@ -196,30 +162,3 @@ def _terminate_like_ctrl_c() -> Iterator[None]:
         yield
     finally:
         signal.signal(signal.SIGTERM, before)
-
-
-def _frames_of(items: Sequence[Input]) -> int | None:
-    """Frames of a few inputs with films among them, if the films say how many they have."""
-    from facereject.media.video import VideoError, open_video
-
-    if all(item.kind == "image" for item in items):
-        return None
-    total = 0
-    for item in items:
-        if item.kind == "image":
-            total += 1
-            continue
-        try:
-            with open_video(item.path) as film:
-                if not film.frame_count_hint:
-                    return None
-                total += film.frame_count_hint
-        except VideoError:
-            continue
-    return total or None
-
-
-def _leads_to(argument: str, path: str) -> bool:
-    if path == argument or path.startswith(argument.rstrip(os.sep) + os.sep):
-        return True
-    return fnmatch.fnmatch(path, argument)

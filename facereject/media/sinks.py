@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from types import TracebackType
 from typing import BinaryIO, Protocol
 
@@ -34,6 +34,9 @@ class Sink(Protocol):
     def has(self, path: str) -> bool:
         """Whether the rows of this input stand in the table already."""
 
+    def earlier(self) -> Iterable[str]:
+        """The inputs that stand in the table from earlier runs."""
+
     def write(self, rows: Sequence[Row]) -> None:
         """Append rows of the current input."""
 
@@ -63,6 +66,10 @@ class NullSink:
     def has(self, path: str) -> bool:
         """No input is known from before."""
         return False
+
+    def earlier(self) -> Iterable[str]:
+        """There was no earlier run."""
+        return ()
 
     def write(self, rows: Sequence[Row]) -> None:
         """Rows are not kept."""

@@ -94,11 +94,6 @@ class TableSink:
             (journal.close if journal.settings is not None else journal.remove)()
             raise
 
-    @property
-    def resumed(self) -> bool:
-        """Whether inputs of an earlier run stand in the table."""
-        return bool(self._done)
-
     def has(self, path: str) -> bool:
         """Whether the rows of this input stand in the table already, from an earlier run."""
         return bool(self._done) and (path in self._done or _BY_NAME + display_name(path) in self._done)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import importlib
 import json
 import os
 import resource
@@ -156,14 +155,6 @@ def test_resuming_with_a_wrong_path(stub, photos, run):
     assert "phtos: no such file or folder" in result.stderr
     assert Path("t.csv").read_bytes() == before
     assert sorted(os.listdir()) == ["photos", "t.csv"]
-
-
-def test_more_inputs_than_are_kept_in_memory(stub, photos, run, monkeypatch):
-    job = importlib.import_module("facereject._cli._job")
-    run("score", "photos", "-o", "whole.csv")
-    monkeypatch.setattr(job, "_MAX_LISTED", 2)
-    run("score", "photos", "-o", "t.csv")
-    assert Path("t.csv").read_bytes() == Path("whole.csv").read_bytes()
 
 
 def test_ctrl_c_then_resume(stub, many, work, run):
