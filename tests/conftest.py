@@ -8,6 +8,7 @@ checkout is tried. Tests that need it skip with a reason that says so. With ``FA
 from __future__ import annotations
 
 import os
+import signal
 from pathlib import Path
 
 import matplotlib
@@ -15,6 +16,10 @@ import numpy as np
 import pytest
 
 matplotlib.use("Agg")
+
+if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
+    # as in the background of a shell; the processes that tests interrupt would inherit the deafness
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 _DATA = Path(os.environ.get("FACEREJECT_DATA") or Path(__file__).parents[2] / "shared" / "data")
 

@@ -12,11 +12,13 @@ import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from facereject.engine import DaskEngine, EngineError
+from facereject.engine.cluster import _Job
 
 distributed = pytest.importorskip("distributed")
 
@@ -192,11 +194,38 @@ def test_a_cluster_without_workers_and_a_scheduler_that_dies(tmp_path: Path) -> 
             EngineError, match=f"no worker for 0.1 s; start one with: dask worker {cluster.address}"
         ):
             next(DaskEngine(cluster.address, patience=0.1).run(slow_square, [1]))
-        threading.Timer(1.0, cluster.processes[0].kill).start()
+        threading.Thread(target=kill_once_in_use, args=(cluster,), daemon=True).start()
         with pytest.raises(EngineError, match=f"the Dask scheduler at {cluster.address} .*gone"):
             next(DaskEngine(cluster.address).run(slow_square, [1]))
     finally:
         cluster.stop()
+
+
+def kill_once_in_use(cluster: Cluster) -> None:
+    end = time.monotonic() + PATIENCE
+    while cluster.log().count("Receive client connection") < 2 and time.monotonic() < end:
+        time.sleep(0.05)
+    cluster.processes[0].kill()
+
+
+def test_a_scheduler_that_dies_while_it_is_asked() -> None:
+    def dead() -> None:
+        raise OSError("Timed out trying to connect")
+
+    client = SimpleNamespace(status="running", nthreads=dead)
+    job = _Job(DaskEngine("tcp://127.0.0.1:1"), distributed, client)
+    with pytest.raises(EngineError, match=r"the Dask scheduler at tcp://127\.0\.0\.1:1 is gone"):
+        job.wait_for(Unfinished())
+
+
+class Unfinished:
+    """A future that never comes."""
+
+    def done(self) -> bool:
+        return False
+
+    def exception(self, timeout: float) -> None:
+        raise TimeoutError
 
 
 def test_no_scheduler_is_said_soon() -> None:

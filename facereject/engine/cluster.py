@@ -77,10 +77,12 @@ class DaskEngine:
                 "check the address, or start one with: dask scheduler"
             ) from error
         pending: deque[_Entry] = deque()
-        # it would list the keys of all results that are made again; what cannot be mended is raised here
-        logger = logging.getLogger("distributed.client")
-        level = logger.level
-        logger.setLevel(logging.CRITICAL)
+        # they would list the keys of all results that are made again, and trace connections that are gone;
+        # what cannot be mended is raised here
+        levels = {logging.getLogger(f"distributed.{name}"): 0 for name in ("client", "batched")}
+        for logger in levels:
+            levels[logger] = logger.level
+            logger.setLevel(logging.CRITICAL)
         try:
             job = _Job(self, distributed, client)
             job.load(task)
@@ -101,7 +103,8 @@ class DaskEngine:
         finally:
             futures = [entry.future for entry in pending if entry.future is not None]
             _leave(client, futures)
-            logger.setLevel(level)
+            for logger, level in levels.items():
+                logger.setLevel(level)
         if feed.error is not None:
             raise feed.error
 
@@ -160,9 +163,7 @@ class _Job:
                 break
             except (TimeoutError, self.distributed.TimeoutError):
                 pass
-            if self.client.status != "running":
-                raise EngineError(f"the Dask scheduler at {self.engine.address} is gone")
-            if self.client.nthreads():
+            if self._has_workers():
                 alone_since = None
             elif alone_since is None:
                 alone_since = time.monotonic()
@@ -173,6 +174,16 @@ class _Job:
                 )
         if future.cancelled():
             raise EngineError(f"the Dask scheduler at {self.engine.address} dropped the work or is gone")
+
+    def _has_workers(self) -> bool:
+        gone = f"the Dask scheduler at {self.engine.address} is gone"
+        if self.client.status != "running":
+            raise EngineError(gone)
+        try:
+            return bool(self.client.nthreads())
+        except OSError as error:
+            # it went between the two questions
+            raise EngineError(gone) from error
 
     def collect(self, pending: deque[_Entry]) -> list[list[Step]]:
         """The steps of the first entry, and of those behind it that are done as well."""
