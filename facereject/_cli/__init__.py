@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from facereject import __version__
+from facereject._cli._help import PlainCommand, PlainGroup
 from facereject._cli._shared import paragraphs
 from facereject._cli.calibrate import CALIBRATE_EXAMPLES, calibrate
 from facereject._cli.demo import DEMO_EXAMPLES, demo
@@ -19,6 +20,7 @@ from facereject._cli.train import TRAIN_EXAMPLES, train
 from facereject._cli.webcam import WEBCAM_EXAMPLES, webcam
 
 app = typer.Typer(
+    cls=PlainGroup,
     no_args_is_help=True,
     add_completion=False,
     rich_markup_mode="rich",
@@ -45,14 +47,14 @@ def _root(
     pass
 
 
-app.command(help=paragraphs(demo.__doc__), epilog=DEMO_EXAMPLES)(demo)
-app.command(help=paragraphs(score.__doc__), epilog=SCORE_EXAMPLES)(score)
-app.command("filter", help=paragraphs(filter_.__doc__), epilog=FILTER_EXAMPLES)(filter_)
-app.command(help=paragraphs(webcam.__doc__), epilog=WEBCAM_EXAMPLES)(webcam)
-app.command(help=paragraphs(train.__doc__), epilog=TRAIN_EXAMPLES)(train)
-app.command(help=paragraphs(evaluate.__doc__), epilog=EVALUATE_EXAMPLES)(evaluate)
-app.command(help=paragraphs(calibrate.__doc__), epilog=CALIBRATE_EXAMPLES)(calibrate)
-app.command(help=paragraphs(info.__doc__), epilog=INFO_EXAMPLES)(info)
+app.command(cls=PlainCommand, help=paragraphs(demo.__doc__), epilog=DEMO_EXAMPLES)(demo)
+app.command(cls=PlainCommand, help=paragraphs(score.__doc__), epilog=SCORE_EXAMPLES)(score)
+app.command("filter", cls=PlainCommand, help=paragraphs(filter_.__doc__), epilog=FILTER_EXAMPLES)(filter_)
+app.command(cls=PlainCommand, help=paragraphs(webcam.__doc__), epilog=WEBCAM_EXAMPLES)(webcam)
+app.command(cls=PlainCommand, help=paragraphs(train.__doc__), epilog=TRAIN_EXAMPLES)(train)
+app.command(cls=PlainCommand, help=paragraphs(evaluate.__doc__), epilog=EVALUATE_EXAMPLES)(evaluate)
+app.command(cls=PlainCommand, help=paragraphs(calibrate.__doc__), epilog=CALIBRATE_EXAMPLES)(calibrate)
+app.command(cls=PlainCommand, help=paragraphs(info.__doc__), epilog=INFO_EXAMPLES)(info)
 
 
 def main() -> None:

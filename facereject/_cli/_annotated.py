@@ -46,7 +46,7 @@ CacheOption = Annotated[
         help="Keep what was computed from the photographs here: the next run on them is much faster.",
     ),
 ]
-OverwriteOption = Annotated[bool, typer.Option("--overwrite", metavar="", help="Replace what is there.")]
+OverwriteOption = Annotated[bool, typer.Option("--overwrite", help="Replace what is there.")]
 
 # more bad entries than this are counted, not listed
 _LISTED = 10

@@ -23,7 +23,6 @@ EveryFrameOption = Annotated[
     bool,
     typer.Option(
         "--every-frame",
-        metavar="",
         help="Look for faces in the whole of every frame. Usually the uncertainty decides when that is "
         "needed, which is several times as fast.",
         rich_help_panel=_PANEL,
@@ -60,7 +59,6 @@ AnnotateOption = Annotated[
     bool,
     typer.Option(
         "--annotate",
-        metavar="",
         help="With --save: the whole film, with landmarks, score and decision drawn.",
         rich_help_panel=_PANEL,
     ),

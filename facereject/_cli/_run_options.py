@@ -55,7 +55,6 @@ ResumeOption = Annotated[
     bool,
     typer.Option(
         "--resume",
-        metavar="",
         help="Continue after Ctrl-C or a crash; a finished table is completed by the inputs it lacks.",
         rich_help_panel=_RUN_PANEL,
     ),
@@ -64,7 +63,6 @@ OverwriteOption = Annotated[
     bool,
     typer.Option(
         "--overwrite",
-        metavar="",
         help="Start again although an unfinished table is there.",
         rich_help_panel=_RUN_PANEL,
     ),

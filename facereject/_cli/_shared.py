@@ -102,10 +102,7 @@ ThresholdOption = Annotated[
         rich_help_panel=_TARGET_PANEL,
     ),
 ]
-# flags have an empty metavar: the help would name their type, which says nothing
-QuietOption = Annotated[
-    bool, typer.Option("--quiet", "-q", metavar="", help="No progress, no summary: errors only.")
-]
+QuietOption = Annotated[bool, typer.Option("--quiet", "-q", help="No progress, no summary: errors only.")]
 
 
 def say(message: str) -> None:

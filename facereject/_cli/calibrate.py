@@ -25,11 +25,11 @@ from ._shared import PredictorOption, QuietOption, load_rejector, paragraphs, sa
 
 CALIBRATE_EXAMPLES = paragraphs("""[bold]Examples[/bold]
 
-facereject calibrate model.safetensors fresh-faces.csv --max-error 5 -o guaranteed.safetensors
+facereject calibrate my.safetensors new.csv --max-error 5 -o safe.safetensors
 
-facereject calibrate model.safetensors fresh-faces --max-error 4 --confidence 0.99 --in-place
+facereject calibrate my.safetensors new --max-error 4 --in-place
 
-facereject filter photos --model guaranteed.safetensors --accepted good    [dim]applies the threshold[/dim]
+facereject filter photos --model safe.safetensors --accepted good
 
 [bold]Exit codes[/bold]: 0 written, 1 no threshold can promise this (nothing is written), 2 wrong usage,
 130 interrupted""")
@@ -62,7 +62,7 @@ def calibrate(
     output: Annotated[
         Path | None, typer.Option("--output", "-o", metavar="FILE", help="Model file to write.")
     ] = None,
-    in_place: Annotated[bool, typer.Option("--in-place", metavar="", help="Change MODEL itself.")] = False,
+    in_place: Annotated[bool, typer.Option("--in-place", help="Change MODEL itself.")] = False,
     predictor: PredictorOption = None,
     jobs: JobsOption = None,
     cache: CacheOption = None,

@@ -42,9 +42,9 @@ EVALUATE_EXAMPLES = paragraphs("""[bold]Examples[/bold]
 
 facereject evaluate default 300w/helen --report report
 
-facereject evaluate model.safetensors held-out.csv --report report --degradations 8
+facereject evaluate my.safetensors test.csv --report report --degradations 8
 
-facereject evaluate model.safetensors held-out.xml --report report --max-error 4
+facereject evaluate my.safetensors test.xml --report report --max-error 4
 
 [dim]The report: index.html (one file, opens anywhere), figures as PNG, thresholds.csv with coverage, error
 and threshold of every possible rule, faces.csv, summary.json.[/dim]""")

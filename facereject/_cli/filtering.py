@@ -49,12 +49,12 @@ from ._shared import (
 from ._show import default_output, show_rows
 
 FILTER_EXAMPLES = """[bold]Examples[/bold]
-facereject filter photos --max-error 3                           [dim]one line per face[/dim]
+facereject filter photos --max-error 3                           [dim]lists faces[/dim]
 facereject filter photos --max-error 3 --accepted good --rejected bad
 facereject filter photos --coverage 0.9 -o faces.csv --workers 4
 facereject filter photos --cost 6 --accepted good --link -o faces.csv
-facereject filter clip.mp4 --save good.mp4 --timeline spans.csv  [dim]only accepted frames[/dim]
-facereject filter clip.mp4 --save shown.mp4 --annotate           [dim]landmarks and decisions drawn[/dim]
+facereject filter clip.mp4 --save good.mp4 --timeline spans.csv  [dim]good frames[/dim]
+facereject filter clip.mp4 --save shown.mp4 --annotate           [dim]drawn upon[/dim]
 
 [bold]Exit codes[/bold]: 0 done, 1 some inputs failed (they are listed), 2 wrong usage, 130 interrupted"""
 
@@ -104,16 +104,13 @@ def filter_(
         bool,
         typer.Option(
             "--link",
-            metavar="",
             help="Make symbolic links instead of copies: no space, the originals stay.",
             rich_help_panel=_SORT_PANEL,
         ),
     ] = False,
     move: Annotated[
         bool,
-        typer.Option(
-            "--move", metavar="", help="Move the files instead of copying.", rich_help_panel=_SORT_PANEL
-        ),
+        typer.Option("--move", help="Move the files instead of copying.", rich_help_panel=_SORT_PANEL),
     ] = False,
     film_share: Annotated[
         float,

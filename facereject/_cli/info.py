@@ -24,7 +24,7 @@ facereject info model.safetensors --predictor mine.dat""")
 def info(
     model: Annotated[
         str | None,
-        typer.Argument(metavar="[MODEL]", help="default, thorough, or a model file.", show_default=False),
+        typer.Argument(metavar="MODEL", help="default, thorough, or a model file.", show_default=False),
     ] = None,
     predictor: PredictorOption = None,
 ) -> None:

@@ -38,11 +38,11 @@ if TYPE_CHECKING:
 
 TRAIN_EXAMPLES = paragraphs("""[bold]Examples[/bold]
 
-facereject train 300w -o model.safetensors
+facereject train 300w -o my.safetensors
 
-facereject train faces.xml -o model.safetensors --predictor mine.dat --max-error 4
+facereject train faces.xml -o my.safetensors --predictor my.dat --max-error 4
 
-facereject train faces.csv -o model.safetensors --thorough --cache cache --jobs 8
+facereject train faces.csv -o my.safetensors --thorough --cache tmp --jobs 8
 
 [dim]Set photographs aside first: `facereject evaluate` and `facereject calibrate` need faces that were not
 trained on. Of the data, a few hundred photographs are the least, two thousand are good.[/dim]""")
@@ -65,15 +65,14 @@ def train(
     score: Annotated[
         ScoreName,
         typer.Option(
+            metavar="sele|reg|boosted",
             help="sele: linear, ranks by the SELE risk. reg: linear, predicts the error. boosted: trees, "
             "needs facereject\\[boost].",
         ),
     ] = ScoreName.sele,
     thorough: Annotated[
         bool,
-        typer.Option(
-            "--thorough", metavar="", help="Use stability, too: ranks better, predicts seven times per face."
-        ),
+        typer.Option("--thorough", help="Use stability, too: ranks better, predicts seven times per face."),
     ] = False,
     degradations: Annotated[
         int, typer.Option(metavar="N", min=0, help="Spoiled versions of every photograph to learn from.")

@@ -1,0 +1,37 @@
+"""Help pages without the types of Python: a flag takes no value, and ``list[str]`` says nothing to users."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from typer.core import TyperCommand, TyperGroup
+
+
+class PlainCommand(TyperCommand):
+    """A command with such a page."""
+
+    def get_params(self, ctx: Any) -> list[Any]:
+        """Options and arguments, also those that typer adds."""
+        return _untyped(super().get_params(ctx))
+
+
+class PlainGroup(TyperGroup):
+    """The commands together, with such a page."""
+
+    def get_params(self, ctx: Any) -> list[Any]:
+        """Options, also those that typer adds."""
+        return _untyped(super().get_params(ctx))
+
+
+def _untyped(params: list[Any]) -> list[Any]:
+    for param in params:
+        if param.param_type_name == "argument":
+            # its metavar is its name; versions of typer that show no type do not ask
+            param.display_type_rich = _nothing
+        elif param.is_flag and param.metavar is None:
+            param.metavar = ""
+    return params
+
+
+def _nothing(ctx: Any) -> str:
+    return ""

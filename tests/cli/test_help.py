@@ -1,0 +1,40 @@
+"""The help pages, as a terminal of 80 columns shows them."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from typer.testing import CliRunner
+
+from facereject._cli import app
+
+COMMANDS = ("demo", "score", "filter", "webcam", "train", "evaluate", "calibrate", "info")
+
+
+def help_of(*command: str) -> str:
+    result = CliRunner(env={"COLUMNS": "80", "TERMINAL_WIDTH": "80"}).invoke(app, [*command, "--help"])
+    assert result.exit_code == 0
+    return result.stdout
+
+
+@pytest.mark.parametrize("command", [(), *((name,) for name in COMMANDS)])
+def test_no_types_of_python(command):
+    page = help_of(*command)
+    assert not re.search(r"<\w+|list\[", page), page
+    assert "--help" in page
+
+
+def test_every_command_is_listed():
+    assert re.findall(r"^│ (\w+) ", help_of(), re.MULTILINE) == list(COMMANDS)
+
+
+@pytest.mark.parametrize("command", app.registered_commands, ids=COMMANDS)
+def test_examples_can_be_copied(command):
+    name = command.name or command.callback.__name__
+    lines = [re.sub(r"\[/?\w+\]", "", line) for line in command.epilog.splitlines()]
+    # two spaces set a remark apart
+    examples = [line.split("  ")[0] for line in lines if line.startswith("facereject")]
+    assert any(line.startswith(f"facereject {name}") for line in examples)
+    shown = [line.strip().split("  ")[0] for line in help_of(name).splitlines()]
+    assert [line for line in examples if line not in shown] == []
