@@ -13,7 +13,7 @@ import typer
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn
 
-from ._progress import duration
+from ._progress import duration, figure
 from ._shared import console, printable, say, stop
 
 if TYPE_CHECKING:
@@ -141,7 +141,7 @@ def counting(
         figures = f"{done:,} of {total:,}"
         if rate:
             speed = done / max(now - start, 1e-9)
-            figures += f", {speed:.3g}/s, {duration((total - done) / speed)} left"
+            figures += f", {figure(speed)}/s, {duration((total - done) / speed)} left"
         if bar is not None:
             bar.update(task, completed=done, total=total, figures=figures)
         elif now - shown >= _LINE_SECONDS or done == total:

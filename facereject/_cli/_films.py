@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -162,7 +162,7 @@ def film_report(
     table : str or None
         The table of a run that was resumed: it knows the films of earlier runs, too.
     """
-    from facereject.media.timeline import TimelineError
+    from facereject.media.timeline import Timeline, TimelineError
 
     code = 0
     try:
@@ -172,7 +172,7 @@ def film_report(
             raise
         code = ended.exit_code
     if table is not None:
-        timeline = _read_timeline(table, timeline.rule)
+        timeline = Timeline.of_table(table, timeline.rule)
     if not quiet:
         _show_strips(timeline, film)
     if path is not None:
@@ -184,24 +184,6 @@ def film_report(
             say(f"Timeline: {path}")
     if code:
         raise typer.Exit(code)
-
-
-def _read_timeline(table: str, rule: str) -> Timeline:
-    from itertools import groupby
-
-    from facereject.media import formats
-    from facereject.media.timeline import Timeline
-
-    readers: dict[str, Callable[[str], Any]] = {
-        ".csv": formats.read_csv,
-        ".jsonl": formats.read_jsonl,
-        ".parquet": formats.read_parquet,
-    }
-    timeline = Timeline(rule)
-    rows = readers[os.path.splitext(table)[1].lower()](table)
-    for source, group in groupby(rows, key=lambda row: row.source):
-        timeline.add(source, group, True)
-    return timeline
 
 
 def _show_strips(timeline: Timeline, film: FilmOutput | None) -> None:

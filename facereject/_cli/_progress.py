@@ -109,7 +109,7 @@ class RunProgress:
             # a film may hold more frames than its header says
             count += f" of {max(self._total, self._done):,}"
         count += " frames" if self._frames else " inputs"
-        parts = [f"{rate:.3g}/s"]
+        parts = [f"{figure(rate)}/s"]
         if self._faces:
             parts.append(f"{self._accepted / self._faces:.0%} accepted")
         if self._failed:
@@ -117,6 +117,11 @@ class RunProgress:
         if self._total is not None and rate > 0:
             parts.append(f"{duration((self._total - self._done) / rate)} left")
         return count, ", ".join(parts)
+
+
+def figure(value: float) -> str:
+    """A rate in three digits or whole numbers: 0.672, 37.8, 2,380."""
+    return f"{value:.3g}" if value < 999.5 else f"{value:,.0f}"
 
 
 def duration(seconds: float) -> str:

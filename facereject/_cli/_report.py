@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from ._progress import duration
+from ._progress import duration, figure
 from ._shared import say
 
 if TYPE_CHECKING:
@@ -45,6 +45,8 @@ def report_run(
     if placement:
         failed = placement.failed
         _list_failures(f"{_files(failed)} could not be placed", failed, placement.failures)
+        if failed and output not in (None, "-"):
+            say("To place them once that is mended, run the same command with --resume.")
 
 
 def inputs(number: int) -> str:
@@ -89,7 +91,7 @@ def _places(placement: Placement) -> str:
 def _time(new: int, frames: int, before: int, seconds: float) -> str:
     number, unit = (frames, "frames") if frames > new else (new, "inputs")
     earlier = f"; {inputs(before)} had been done before" if before else ""
-    return f"Time: {duration(seconds)}, {number / max(seconds, 1e-9):.3g} {unit} per second{earlier}"
+    return f"Time: {duration(seconds)}, {figure(number / max(seconds, 1e-9))} {unit} per second{earlier}"
 
 
 def _list_failures(title: str, number: int, first: Sequence[tuple[str, str]]) -> None:

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..faces.geometry import N_LANDMARKS, Box
+from .kinds import suffix_of
 from .table import COLUMNS, Row, frame_accepted
 
 _NO_LANDMARKS = "," * (2 * N_LANDMARKS - 1)
@@ -110,6 +111,12 @@ def read_parquet(path: str) -> Iterator[Row]:
                     yield _outline({**values, "accepted": "true" if values["accepted"] else "false"})
     except (pyarrow.ArrowException, KeyError, TypeError, ValueError) as error:
         raise TableFormatError(f"{path}: not a Parquet table of facereject ({error})") from None
+
+
+def read_table(path: str) -> Iterator[Row]:
+    """As `read_csv`, of a table of any kind."""
+    suffix = suffix_of(path)
+    return read_parquet(path) if suffix == ".parquet" else TEXT_FORMATS[suffix].read(path)
 
 
 def csv_to_parquet(source: str, target: str) -> None:

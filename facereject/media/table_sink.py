@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import groupby
 from types import TracebackType
 
-from .formats import TEXT_FORMATS, TableFormatError, csv_to_parquet, parquet_to_csv, read_parquet
+from .formats import TEXT_FORMATS, TableFormatError, csv_to_parquet, parquet_to_csv, read_table
 from .journal import Entry, Journal, SettingsError, TableError, UnfinishedTableError, write_all
 from .kinds import suffix_of
 from .summary import Summary, Tally, tally_rows
@@ -48,7 +48,7 @@ class TableSink:
         it; see `row_check`.
     after_input : callable or None
         Called with path and counts of every finished input once it stands safely in table and journal; on
-        resuming, first with those of the earlier run, as that may have died in between.
+        resuming, first with those of earlier runs, which may have died or failed in between.
 
     Raises
     ------
@@ -131,9 +131,10 @@ class TableSink:
     def __enter__(self) -> TableSink:
         if self._after_input is not None:
             for entry in self._journal.entries():
-                # a finished table was finished after this had been done
-                if not entry.path.startswith(_BY_NAME):
-                    self._after_input(entry.path, entry.counts)
+                path = entry.path.removeprefix(_BY_NAME)
+                # names in a finished table may lead nowhere: moved files, and bytes that are no UTF-8
+                if path == entry.path or os.path.lexists(path):
+                    self._after_input(path, entry.counts)
         return self
 
     def __exit__(
@@ -202,14 +203,13 @@ class TableSink:
 
     def _extend(self) -> io.FileIO:
         """Start from a finished table: its inputs are done, what is missing will be added."""
-        read = read_parquet if self._suffix == ".parquet" else self._format.read
         try:
             if self._suffix == ".parquet":
                 parquet_to_csv(self.path, self.partial)
             else:
                 shutil.copyfile(self.path, self.partial)
             self._size = self._copied = os.path.getsize(self.partial)
-            for source, rows in groupby(self._checked(read(self.path)), key=lambda row: row.source):
+            for source, rows in groupby(self._checked(read_table(self.path)), key=lambda row: row.source):
                 counts = tally_rows(rows, self._rule)
                 self._done.add(_BY_NAME + source)
                 self.summary.add(source, counts)

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, field, fields
 from itertools import groupby
 
+from .formats import read_table
 from .inputs import Input
 from .table import Row, display_name, frame_accepted
 from .task import Chunk
@@ -67,6 +68,14 @@ class Timeline:
     _accepted: bool = field(default=False, init=False)
     _reasons: Counter[str] = field(default_factory=Counter, init=False)
     _step: float = field(default=0.0, init=False)
+
+    @classmethod
+    def of_table(cls, path: str, rule: str = "all") -> Timeline:
+        """The timeline of a finished table, with the films of all its runs."""
+        timeline = cls(rule)
+        for source, rows in groupby(read_table(path), key=lambda row: row.source):
+            timeline.add(source, rows, True)
+        return timeline
 
     def __call__(self, item: Input, chunk: Chunk, last: bool) -> None:
         """Add the rows of a chunk, which holds whole frames."""

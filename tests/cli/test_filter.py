@@ -99,6 +99,12 @@ def test_other_files_are_kept(stub, photos, run):
     assert "exists and is another file" in result.stderr
     assert Path("good/2.png").read_text() == "precious"
     assert (photos / "2.png").exists()
+    assert "run the same command with --resume" in result.stderr
+    Path("good/2.png").unlink()
+    result = run("filter", "photos", "--accepted", "good", "--move", "-o", "t.csv", "--resume")
+    assert result.exit_code == 0
+    assert _files("good") == ["2.png", "sub/2.png"]
+    assert not (photos / "2.png").exists()
 
 
 def test_wrong_usage_is_one_sentence(stub, photos, run):

@@ -8,7 +8,7 @@ import pytest
 from rich.console import Console
 
 from facereject._cli import _progress, _shared
-from facereject._cli._progress import RunProgress, duration
+from facereject._cli._progress import RunProgress, duration, figure
 from facereject.faces.geometry import Box
 from facereject.media.inputs import Input
 from facereject.media.table import Row
@@ -115,3 +115,11 @@ def test_durations():
         "1:00 h",
         "2:05 h",
     ]
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [(0.6721, "0.672"), (37.84, "37.8"), (999.4, "999"), (999.6, "1,000"), (2381.2, "2,381")],
+)
+def test_rates_without_exponents(value, text):
+    assert figure(value) == text
