@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from facereject import __version__
-from facereject._cli._help import PlainCommand, PlainGroup
+from facereject._cli._commands import PlainCommand, PlainGroup
 from facereject._cli._shared import paragraphs
 from facereject._cli.calibrate import CALIBRATE_EXAMPLES, calibrate
 from facereject._cli.demo import DEMO_EXAMPLES, demo

@@ -72,6 +72,7 @@ MaxPixelsOption = Annotated[
     typer.Option(
         "--max-pixels",
         metavar="N",
+        min=1,
         help="Refuse larger images before decoding them.",
         rich_help_panel=_RUN_PANEL,
     ),

@@ -163,15 +163,20 @@ def load_rejector(
         What the user calls the model, for messages.
     """
     from facereject.faces import FaceRejector, LandmarkModelError, LandmarkPredictor
+    from facereject.faces.installation import pretrained_models
     from facereject.modelfile import ModelFileError
 
+    shipped = pretrained_models()
+    if not os.path.isfile(model) and model not in shipped:
+        what = "this is a folder" if os.path.isdir(model) else "no such file"
+        stop(f"{argument} {model}: {what}; name a model file or one that comes along: {', '.join(shipped)}")
     given = {"upsample": upsample, "min_face": min_face, "threshold": detector_threshold}
     changes: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         try:
             landmarks = LandmarkPredictor(predictor)
-            if os.path.exists(model) and not os.path.isdir(model):
+            if os.path.isfile(model):
                 rejector = FaceRejector.load(model, predictor=landmarks)
             else:
                 rejector = FaceRejector.pretrained(model, predictor=landmarks)
@@ -181,8 +186,6 @@ def load_rejector(
             stop(f"{argument} {error}")
         except OSError as error:
             stop(f"{argument} {model}: cannot be read ({error.strerror})")
-        except ValueError as error:
-            stop(f"{argument}: {error}, which is no model file either")
     for warning in caught:
         say(f"Warning: {warning.message}")
     try:

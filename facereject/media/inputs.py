@@ -96,6 +96,8 @@ def read_list(path: str) -> Iterator[str]:
 def _check(path: str) -> None:
     name = display_name(path) or "''"
     if path.startswith("@"):
+        if os.path.lexists(path) and not os.path.lexists(path[1:]):
+            raise InputError(f"{name}: stands for a list of files; for the file of that name write ./{name}")
         entries = read_list(path[1:])
         first = next(entries, None)
         if first is None:

@@ -71,7 +71,7 @@ def test_a_file_that_is_no_model(tmp_path):
     for name, words in (
         ("text", "not a facereject model"),
         ("empty", "not a facereject model"),
-        ("no", "one of"),
+        ("no", "one that comes along: default, thorough"),
     ):
         result = run(tmp_path / name)
         assert result.exit_code == 2

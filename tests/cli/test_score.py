@@ -110,7 +110,11 @@ def test_wrong_usage_is_one_sentence(stub, photos, run):
 def test_wrong_models(photos, run):
     Path("bad.model").write_text("x")
     cases = [
-        (["--model", "nonsense"], "must be one of default, thorough"),
+        (
+            ["--model", "nonsense"],
+            "--model nonsense: no such file; name a model file or one that comes along: default, thorough",
+        ),
+        (["--model", "photos"], "--model photos: this is a folder; name"),
         (["--model", "bad.model"], "--model bad.model: "),
         (["--predictor", "bad.model"], "--predictor: bad.model: damaged or not a landmark model"),
         (["--upsample", "9"], "--upsample: upsample must be a whole number from 0 to 4"),

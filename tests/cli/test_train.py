@@ -113,9 +113,20 @@ def test_mistakes_are_one_sentence(tmp_path, monkeypatch):
     assert "facereject[boost]" in result.stderr
 
 
+def test_ctrl_c_ends_with_130(tmp_path, monkeypatch):
+    def interrupted(*arguments, **options):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("facereject.faces.train_face_rejector", interrupted)
+    result = run(write_faces(tmp_path / "faces", 3), "-o", tmp_path / "model")
+    assert result.exit_code == 130
+    assert result.stderr.splitlines()[-1] == "Interrupted."
+    assert not (tmp_path / "model").exists()
+
+
 def test_help_has_examples():
     result = run("--help")
     assert result.exit_code == 0
     assert "Examples" in result.stdout
-    assert "facereject train 300w -o model.safetensors" in result.stdout
+    assert "facereject train 300w -o my.safetensors" in result.stdout
     assert "facereject[boost]" in result.stdout

@@ -43,6 +43,13 @@ def test_what_is_missing_in_a_list_is_handed_on_to_get_a_row(folder, touch):
         read_image("gone.jpg")
 
 
+def test_a_photo_that_is_named_like_a_list(folder, touch):
+    touch("@a.jpg")
+    with pytest.raises(InputError, match=r"@a\.jpg: .* write \./@a\.jpg"):
+        expand_inputs(["@a.jpg"])
+    assert paths("./@a.jpg") == ["./@a.jpg"]
+
+
 @pytest.mark.parametrize(
     ("content", "words"),
     [

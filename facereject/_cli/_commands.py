@@ -1,14 +1,28 @@
-"""Help pages without the types of Python: a flag takes no value, and ``list[str]`` says nothing to users."""
+"""The commands as typer has them, with plainer help pages, and an exit code of 130 for Ctrl-C.
+
+Help pages do without the types of Python: a flag takes no value, and ``list[str]`` says nothing to users.
+"""
 
 from __future__ import annotations
 
 from typing import Any
 
+import typer
 from typer.core import TyperCommand, TyperGroup
+
+from ._shared import say
 
 
 class PlainCommand(TyperCommand):
-    """A command with such a page."""
+    """A command with such a page, which can be interrupted."""
+
+    def invoke(self, ctx: Any) -> Any:
+        """Run the command; what it leaves behind when interrupted is its own matter."""
+        try:
+            return super().invoke(ctx)
+        except KeyboardInterrupt:
+            say("Interrupted.")
+            raise typer.Exit(130) from None
 
     def get_params(self, ctx: Any) -> list[Any]:
         """Options and arguments, also those that typer adds."""
