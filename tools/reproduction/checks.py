@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
@@ -92,7 +93,10 @@ def boosted_check(table: OurTable) -> Check:
     return Check(statement, bool(lower.all()), finding + _listed(exceptions))
 
 
-def _share(table: OurTable, statement: str, holds, text) -> Check:  # type: ignore[no-untyped-def]
+def _share(
+    table: OurTable, statement: str, holds: Callable[[str], bool], text: Callable[[OurTable, str], str]
+) -> Check:
+    """Whether something holds on enough of the complete sets, the others named by ``text``."""
     exceptions = [name for name in table.complete if not holds(name)]
     n = len(table.complete)
     finding = f"{n - len(exceptions)} of {n}" + _listed([text(table, name) for name in exceptions])

@@ -18,7 +18,7 @@ ALIASES = {"SUPERCONDUCT": "SUPERCOND"}
 TASK_OF = {"LR": "classification", "SVM": "classification", "SVOR": "ordinal"}
 #: Columns that the paper lacks.
 EXTRA = ("SELE-500", "BoostedSELE")
-BEST_RANK_LEVEL = 0.10
+NEMENYI_LEVEL = 0.10
 PAPER_SPLITS = 5
 #: Student's t for two means of five: 95 %, eight degrees of freedom.
 T_QUANTILE = 2.31
@@ -52,7 +52,7 @@ def statistics(methods: tuple[str, ...], values: np.ndarray) -> Statistics:
         methods,
         len(values),
         found,
-        nemenyi(found.average_ranks, len(values), alpha=BEST_RANK_LEVEL),
+        nemenyi(found.average_ranks, len(values), alpha=NEMENYI_LEVEL),
     )
 
 

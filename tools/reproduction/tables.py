@@ -74,7 +74,7 @@ def agreement_text(table: OurTable) -> str:
 
 def ties_text(tables: dict[str, OurTable]) -> str:
     """How much it matters that ties count in expectation and not in the order of the file."""
-    differences = {}
+    differences: dict[str, float] = {}
     n = 0
     for table in tables.values():
         for name, splits in table.results.items():

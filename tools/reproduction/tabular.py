@@ -34,7 +34,7 @@ from reproduction.chunked import ChunkedSELEScoreCV
 
 #: Raised when the numbers of a stored result would change; part of the settings stored with it.
 PROTOCOL = 1
-PREDICTORS = {
+PREDICTORS: dict[str, dict[str, Any]] = {
     "classification": {"LR": LogisticClassifierCV, "SVM": SVMClassifierCV},
     "ordinal": {"SVOR": OrdinalSVMCV},
 }
@@ -52,6 +52,10 @@ class Part(NamedTuple):
     predictions: np.ndarray
     losses: np.ndarray
     outputs: np.ndarray
+
+
+#: Trains a score; returns the uncertainty of a test part, and facts worth storing.
+Fit = Callable[[Part], tuple[np.ndarray, dict[str, Any]]]
 
 
 class Stopwatch:
@@ -116,7 +120,7 @@ def evaluate(kind: str, parts: list[tuple[np.ndarray, np.ndarray]], trees: int) 
 
 
 def fit_predictor(
-    kind: str, train: tuple[Any, Any], validation: tuple[Any, Any], cs: tuple[float, ...] = CS
+    kind: str, train: tuple[Any, Any], validation: tuple[Any, Any], *, cs: tuple[float, ...] = CS
 ) -> Any:
     """A predictor tuned on the validation part, behind the standardisation of its training part."""
     scaler = StandardScaler().fit(train[0])
@@ -130,13 +134,11 @@ def fit_predictor(
     return make_pipeline(scaler, model)
 
 
-def score_fits(
-    kind: str, predictor: Any, train: Part, validation: Part, trees: int
-) -> dict[str, Callable[[Part], tuple[np.ndarray, dict[str, Any]]]]:
+def score_fits(kind: str, predictor: Any, train: Part, validation: Part, trees: int) -> dict[str, Fit]:
     """Per score a function that trains it and returns the uncertainty of the test part, and facts."""
     held_out = (validation.X, validation.losses, validation.predictions)
 
-    def linear(score: Any, target: np.ndarray) -> Callable[[Part], tuple[np.ndarray, dict[str, Any]]]:
+    def linear(score: Any, target: np.ndarray) -> Fit:
         def fit(test: Part) -> tuple[np.ndarray, dict[str, Any]]:
             score.fit(train.X, target, train.predictions, validation=held_out)
             return score.predict(test.X, test.predictions), {"alpha": float(score.alpha_)}
@@ -159,7 +161,7 @@ def score_fits(
         score = MaxClassProbability(predictor) if kind == "LR" else MarginScore(predictor)
         return score.predict(test.X), {}
 
-    fits = {"MCP" if kind == "LR" else "Margin": baseline}
+    fits: dict[str, Fit] = {"MCP" if kind == "LR" else "Margin": baseline}
     fits["SELE"] = linear(SELEScoreCV(), train.losses)
     fits["REG"] = linear(RegressionScoreCV(), train.losses)
     if kind == "LR":
