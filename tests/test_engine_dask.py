@@ -15,8 +15,11 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import PIL.Image
 import pytest
+from typer.testing import CliRunner
 
+from facereject._cli import app
 from facereject.engine import DaskEngine, EngineError
 from facereject.engine.cluster import _Job
 
@@ -185,6 +188,26 @@ def test_an_item_that_kills_workers_fails_alone(cluster: Cluster) -> None:
 
 def _allow_no_failure(dask_scheduler: Any) -> None:
     dask_scheduler.allowed_failures = 0
+
+
+def test_the_tool_gives_the_same_table_on_a_cluster(
+    cluster: Cluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # the workers have a current folder of their own
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "photos").mkdir()
+    for level in range(3):
+        PIL.Image.new("L", (90, 90), level).save(tmp_path / "photos" / f"{level}.png")
+    (tmp_path / "photos" / "broken.jpg").write_text("no picture")
+    where = ["--engine", "dask", "--scheduler", cluster.address]
+    for table, options in (("here.csv", []), ("there.csv", where)):
+        result = CliRunner().invoke(app, ["score", "photos", "-o", table, "--quiet", *options])
+        assert result.exit_code == 1
+        assert "1 input failed" in result.stderr
+    table = (tmp_path / "there.csv").read_text()
+    assert table == (tmp_path / "here.csv").read_text()
+    assert table.count("no_face") == 3
+    assert "unreadable: not an image" in table
 
 
 def test_a_cluster_without_workers_and_a_scheduler_that_dies(tmp_path: Path) -> None:

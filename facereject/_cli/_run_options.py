@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated
 
@@ -104,6 +105,11 @@ def check_output(output: str | None, *, resume: bool, overwrite: bool) -> None:
         check_table_path(output)
     except TableError as error:
         stop(f"--output {error}")
+
+
+def folder_of_inputs(engine: str) -> str:
+    """Where relative paths are taken from: workers of a cluster have current folders of their own."""
+    return os.getcwd() if engine == "dask" else ""
 
 
 def make_engine(name: str, workers: int, scheduler: str | None) -> Engine:

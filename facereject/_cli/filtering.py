@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import Annotated
 
 import typer
@@ -29,6 +30,7 @@ from ._run_options import (
     WorkersOption,
     check_output,
     check_paths,
+    folder_of_inputs,
     make_engine,
 )
 from ._shared import (
@@ -162,6 +164,8 @@ def filter_(
     # first: workers import what they need while this process still does
     tracking = tracking_options(every_frame, detect_every, smooth)
     check_timeline(timeline)
+    # as for `folder_of_inputs`, films must not land in the folder of a worker
+    save = os.path.abspath(save) if save and engine == "dask" else save
     film = film_output(save, annotate, paths, frame_rule)
     runner = make_engine(engine, workers, scheduler)
     check_output(output, resume=resume, overwrite=overwrite)
@@ -202,7 +206,7 @@ def filter_(
     spans = Timeline(frame_rule)
     job = Job(
         paths,
-        ScoreTask(rejector, max_pixels=max_pixels, film=film, **tracking),
+        ScoreTask(rejector, max_pixels=max_pixels, film=film, folder=folder_of_inputs(engine), **tracking),
         runner,
         output,
         resume=resume,

@@ -23,6 +23,7 @@ from ._run_options import (
     WorkersOption,
     check_output,
     check_paths,
+    folder_of_inputs,
     make_engine,
 )
 from ._shared import (
@@ -103,7 +104,7 @@ def score(
     )
     from facereject.media.task import ScoreTask
 
-    task = ScoreTask(rejector, max_pixels=max_pixels, **tracking)
+    task = ScoreTask(rejector, max_pixels=max_pixels, folder=folder_of_inputs(engine), **tracking)
     observers = [show_rows] if output is None else []
     job = Job(
         paths, task, runner, output, resume=resume, overwrite=overwrite, quiet=quiet, observers=observers

@@ -72,6 +72,8 @@ def settings_of(task: ScoreTask) -> dict[str, str]:
     """What the rows of a task depend on, each in a readable form: model, target, detector, options."""
     settings: dict[str, str] = {}
     for field in dataclasses.fields(task):
+        if not field.compare:
+            continue
         value = getattr(task, field.name)
         if isinstance(value, FaceRejector):
             settings |= _rejector_settings(value)

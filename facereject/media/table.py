@@ -153,8 +153,7 @@ def frame_accepted(rows: Sequence[Row], rule: str = "all") -> bool:
 
 def unreadable_row(source: str, detail: str) -> Row:
     """The row of an input that could not be decoded."""
-    # the messages of readers begin with the name, which stands in the row already
-    return Row(source, reason=f"unreadable: {_one_line(detail.removeprefix(f'{source}: '))}")
+    return Row(source, reason=f"unreadable: {_one_line(detail)}")
 
 
 def failed_row(source: str, detail: str) -> Row:

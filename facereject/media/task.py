@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from contextlib import ExitStack, closing
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from ..faces import FaceRejector
@@ -50,6 +51,9 @@ class ScoreTask:
         For films; see `FaceTracker`, where the first is called ``every``.
     film : FilmOutput or None
         Films to be written while the rows are made.
+    folder : str
+        Relative paths of inputs are taken from here, which matters where the task runs on another machine;
+        empty for the current folder.
     """
 
     rejector: FaceRejector
@@ -58,16 +62,18 @@ class ScoreTask:
     every_frame: bool = False
     smooth_s: float = 0.0
     film: FilmOutput | None = None
+    # the rows do not depend on it: they name inputs as these are given
+    folder: str = field(default="", compare=False)
 
     def __call__(self, item: Input) -> Iterator[Chunk]:
-        source = display_name(item.path)
+        source, path = display_name(item.path), os.path.join(self.folder, item.path)
         if item.kind == "video":
-            yield from self._film(item.path, source)
+            yield from self._film(path, source)
             return
         try:
-            image = read_image(item.path, max_pixels=self.max_pixels)
+            image = read_image(path, max_pixels=self.max_pixels)
         except ImageError as error:
-            yield Chunk([unreadable_row(source, str(error))])
+            yield Chunk([_unreadable(source, path, error)])
             return
         yield Chunk(rows_of_frame(source, self.rejector(image)), frames=1)
 
@@ -81,7 +87,7 @@ class ScoreTask:
         try:
             reader = open_video(path, max_pixels=self.max_pixels)
         except VideoError as error:
-            yield Chunk([unreadable_row(source, str(error))])
+            yield Chunk([_unreadable(source, path, error)])
             return
         tracker, rows, n_frames, reported = self.tracker(), [], 0, 0
         with ExitStack() as stack:
@@ -111,3 +117,8 @@ class ScoreTask:
         # what is missing at the end is known only now, and the saved film is whole
         if rows or reader.undecodable > reported:
             yield Chunk(rows, n_frames, reader.undecodable - reported)
+
+
+def _unreadable(source: str, path: str, error: ImageError | VideoError) -> Row:
+    # the messages of readers begin with the name, which stands in the row already
+    return unreadable_row(source, str(error).removeprefix(f"{display_name(path)}: "))

@@ -161,6 +161,8 @@ def test_settings_tell_tasks_apart():
     rejector = FaceRejector.pretrained()
     base = settings_of(ScoreTask(rejector))
     assert base == settings_of(ScoreTask(FaceRejector.pretrained()))
+    # a table begun here may be continued on a cluster
+    assert base == settings_of(ScoreTask(rejector, folder="elsewhere"))
     assert all(isinstance(value, str) for value in base.values())
     assert base["target"].startswith("max_error")
     others = {

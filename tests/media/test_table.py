@@ -92,10 +92,6 @@ def test_details_stay_on_one_line(make):
     assert row.frame is None
 
 
-def test_the_name_stands_in_the_row_once():
-    assert unreadable_row("a.jpg", "a.jpg: the file is empty").reason == "unreadable: the file is empty"
-
-
 def test_names_are_valid_utf8():
     name = os.fsdecode(b"caf\xe9.jpg")
     assert display_name(name) == r"caf\xe9.jpg"

@@ -123,10 +123,13 @@ def test_a_film_is_never_written_over_the_one_that_is_read(make_task, film):
 @pytest.mark.parametrize("content", [b"", b"no film at all" * 100])
 def test_a_film_that_cannot_be_read_has_one_row_that_says_so(make_task, tmp_path, content):
     (tmp_path / "bad.mp4").write_bytes(content)
-    task = make_task(film=FilmOutput(str(tmp_path / "out.mp4")))
-    (chunk,) = task(Input(str(tmp_path / "bad.mp4"), "video"))
+    task = make_task(film=FilmOutput(str(tmp_path / "out.mp4")), folder=str(tmp_path))
+    (chunk,) = task(Input("bad.mp4", "video"))
     (row,) = chunk.rows
+    assert row.source == "bad.mp4"
     assert row.reason.startswith("unreadable: ")
+    # the name stands in the row once
+    assert "bad.mp4" not in row.reason
     assert (row.frame, row.landmarks, chunk.frames) == (None, None, 0)
     assert not (tmp_path / "out.mp4").exists()
 
