@@ -64,7 +64,8 @@ OverwriteOption = Annotated[
     bool,
     typer.Option(
         "--overwrite",
-        help="Start again although an unfinished table is there.",
+        help="Start again although an unfinished table is there; a finished one is always replaced, unless "
+        "--resume is given.",
         rich_help_panel=_RUN_PANEL,
     ),
 ]

@@ -83,8 +83,11 @@ def score(
     (higher = less certain); expected_nme (expected landmark error in percent of the distance of the outer eye
     corners); accepted and reason; the landmarks x_0 ... x_67, y_0 ... y_67 in pixels.
 
-    An input without a face, or one that cannot be read, has a row that says so. [bold]accepted[/bold] follows
-    the target the model was made for; to choose one yourself use [bold]facereject filter[/bold].
+    An input without a face, or one that cannot be read, has a row that says so. The reason is empty for what
+    is accepted, else uncertain, no_face, no_landmarks, no_score, "unreadable: ..." or "failed: ...".
+
+    [bold]accepted[/bold] follows the target the model was made for; to choose one yourself use
+    [bold]facereject filter[/bold].
 
     While it runs, the table is called TABLE.partial; it gets its name when it is complete. After an
     interruption the same command with --resume continues.

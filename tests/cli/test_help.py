@@ -8,6 +8,7 @@ import pytest
 from typer.testing import CliRunner
 
 from facereject._cli import app
+from facereject.media.table import REASONS
 
 COMMANDS = ("demo", "score", "filter", "webcam", "train", "evaluate", "calibrate", "info")
 
@@ -27,6 +28,11 @@ def test_no_types_of_python(command):
 
 def test_every_command_is_listed():
     assert re.findall(r"^│ (\w+) ", help_of(), re.MULTILINE) == list(COMMANDS)
+
+
+def test_every_reason_is_named():
+    page = help_of("score")
+    assert [reason for reason in REASONS if reason not in page] == []
 
 
 @pytest.mark.parametrize("command", app.registered_commands, ids=COMMANDS)
