@@ -195,9 +195,13 @@ def _show_strips(timeline: Timeline, film: FilmOutput | None) -> None:
     if film is not None and film.base is not None:
         say(f"Films: {film.save}")
     elif film is not None:
-        # without an accepted frame there is no film
-        made = os.path.exists(film.save) and (film.annotate or any(span.accepted for span in timeline.spans))
-        say(f"Film: {film.save}" if made else f"No frame was accepted, so {film.save} was not written")
+        if not any(span.accepted or film.annotate for span in timeline.spans):
+            say(f"No frame was accepted, so {film.save} was not written")
+        elif os.path.exists(film.save):
+            say(f"Film: {film.save}")
+        else:
+            # films are made while frames are read, and none was
+            say(f"{film.save} was not written, as the table was complete; run it without --resume to make it")
 
 
 def _strip(name: str, spans: Sequence[Span]) -> Text:

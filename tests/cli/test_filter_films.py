@@ -53,6 +53,14 @@ def test_annotated_film_of_a_folder(run, clip):
         assert [span["accepted"] for span in json.load(file)] == [True, False]
 
 
+def test_a_complete_table_makes_no_film(run, clip, work):
+    assert run("filter", clip, "-o", "t.csv").exit_code == 0
+    result = run("filter", clip, "-o", "t.csv", "--resume", "--save", "good.mp4")
+    assert result.exit_code == 0
+    assert "good.mp4 was not written, as the table was complete; run it without --resume" in result.stderr
+    assert not (work / "good.mp4").exists()
+
+
 def test_a_resumed_run_has_the_timeline_of_all_films(run, clip):
     arguments = ("filter", clip.parent, "-o", "t.csv", "--timeline", "spans.csv")
     assert run(*arguments).exit_code == 0
