@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import inspect
 import os
+import re
 import warnings
 from collections.abc import Mapping
 from pathlib import Path
@@ -17,6 +18,9 @@ if TYPE_CHECKING:
     from facereject.faces import FaceRejector
 
 # imports of dlib, cv2 and scikit-learn wait for the functions: `facereject --help` needs none of them
+
+# all but tab and line feed
+_CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f]")
 
 #: everything for people goes to stderr; stdout carries data only
 console = Console(stderr=True, highlight=False)
@@ -124,8 +128,10 @@ def paragraphs(text: str | None) -> str:
 
 
 def printable(text: str) -> str:
-    r"""Text that any terminal takes: bytes of a file name that are not UTF-8 become ``\xNN``."""
-    return text.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
+    r"""Text that any terminal takes: bytes of a file name that are not UTF-8 become ``\xNN``, and so do
+    control characters, which could move the cursor or change colours."""
+    valid = text.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
+    return _CONTROLS.sub(lambda found: f"\\x{ord(found[0]):02x}", valid)
 
 
 def chosen_target(**options: float | None) -> dict[str, float]:

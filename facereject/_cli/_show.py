@@ -23,13 +23,13 @@ def default_output() -> str | None:
 def show_rows(item: Input, chunk: Chunk, last: bool) -> None:
     """Print the rows of a chunk; an observer of a run."""
     for row in chunk.rows:
-        typer.echo(printable(_line(row)))
+        typer.echo(_line(row))
 
 
 def _line(row: Row) -> str:
-    where = row.source if row.time_s is None else f"{row.source} at {row.time_s:.2f} s"
+    where = printable(row.source) + ("" if row.time_s is None else f" at {row.time_s:.2f} s")
     decision = typer.style("accepted", fg="green") if row.accepted else typer.style("rejected", fg="red")
     if row.expected_nme is None:
-        return f"{where}: {decision}, {row.reason}"
+        return f"{where}: {decision}, {printable(row.reason)}"
     face = f" face {row.face}" if row.face else ""
     return f"{where}{face}: {decision}, expected error {row.expected_nme:.1f} % of the eye distance"

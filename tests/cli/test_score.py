@@ -84,6 +84,13 @@ def test_the_list_of_failures_is_short(stub, photos, run):
     assert "... and 5 more" in result.stderr
 
 
+def test_names_cannot_write_to_the_terminal(stub, photos, run):
+    (photos / "\x1b[31mred\r.jpg").write_bytes(b"")
+    result = run("score", "photos", "-o", "t.csv")
+    assert "photos/\\x1b[31mred\\x0d.jpg: unreadable" in result.stderr
+    assert "photos/\x1b[31mred\r.jpg" in _sources("t.csv")
+
+
 def test_wrong_usage_is_one_sentence(stub, photos, run):
     Path("dir.csv").mkdir()
     cases = [
