@@ -66,8 +66,9 @@ def test_the_threshold_is_written_and_applied(spoiled, model, tmp_path):
     accepted = promised.calibration.uncertainty <= promised.selector.threshold_
     assert accepted.mean() == pytest.approx(certificate["coverage"])
     assert 0.3 < accepted.mean() < 0.95
-    shown = CliRunner().invoke(app, ["info", str(tmp_path / "new")], env={"COLUMNS": "300"})
-    assert sentence in shown.stdout
+    shown = CliRunner().invoke(app, ["info", str(tmp_path / "new")])
+    # it may be wrapped
+    assert sentence in " ".join(shown.stdout.split())
 
 
 def test_accepting_every_face_can_be_safe_enough(faces, model, tmp_path):
