@@ -33,7 +33,7 @@ DetectEveryOption = Annotated[
     typer.Option(
         "--detect-every",
         metavar="K",
-        help="Look for new faces at least every K frames.",
+        help="Look for new faces at least every K frames, twice as often while none is in view.",
         rich_help_panel=_PANEL,
     ),
 ]

@@ -127,7 +127,7 @@ def filter_(
     annotate: AnnotateOption = False,
     timeline: TimelineOption = None,
     every_frame: EveryFrameOption = False,
-    detect_every: DetectEveryOption = 30,
+    detect_every: DetectEveryOption = 60,
     smooth: SmoothOption = 0.0,
     model: ModelOption = "default",
     predictor: PredictorOption = None,

@@ -67,7 +67,7 @@ def score(
     min_face: MinFaceOption = None,
     detector_threshold: DetectorThresholdOption = None,
     every_frame: EveryFrameOption = False,
-    detect_every: DetectEveryOption = 30,
+    detect_every: DetectEveryOption = 60,
     smooth: SmoothOption = 0.0,
     workers: WorkersOption = 1,
     engine: EngineOption = "local",

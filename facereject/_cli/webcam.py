@@ -103,7 +103,7 @@ def webcam(
     min_face: MinFaceOption = None,
     detector_threshold: DetectorThresholdOption = None,
     every_frame: EveryFrameOption = False,
-    detect_every: DetectEveryOption = 30,
+    detect_every: DetectEveryOption = 60,
     smooth: SmoothOption = 0.0,
     quiet: QuietOption = False,
 ) -> None:

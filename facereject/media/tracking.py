@@ -3,7 +3,7 @@
 While a face is certain, its box in the next frame comes from its landmarks in the last one. When it becomes
 doubtful, the detector looks around the face only (`search.LocalSearch`). The whole frame is searched every
 ``every`` frames, when the picture changes at once, and when a face is gone at once; so a new face waits for
-at most ``every`` frames, with or without other faces in view.
+at most ``every`` frames, half of that while no face is in view.
 
 Doubtful means: so close to the threshold that another box could change the decision, or less certain than
 three quarters of the calibration faces. A doubtful face that the detector does not confirm is lost; it keeps
@@ -26,8 +26,8 @@ from ..faces.images import ImageArray, ImageLike, load_rgb, to_gray
 from .search import LocalSearch
 from .tracks import SAME, Track, anchor_of, inside, match
 
-#: the whole frame is searched at least every so many frames: once per second of most films
-DETECT_EVERY = 30
+#: the whole frame is searched at least every so many frames: two seconds of most films
+DETECT_EVERY = 60
 
 #: frames for which the place of a lost face is remembered, and looked at
 MEMORY = 60
@@ -37,6 +37,10 @@ _TWICE = 0.5
 
 # how far another box of the same face moves its uncertainty, in quartile distances of the calibration sample
 _NOISE = 0.15
+
+# a face that was lost is looked for in so many frames, then in every third only
+_KEEN = 3
+_SELDOM = 3
 
 # least number of frames between two searches of the whole frame because a face is gone
 _PAUSE = 4
@@ -70,8 +74,8 @@ class FaceTracker:
     Parameters
     ----------
     rejector : FaceRejector
-    every : int, default=30
-        The whole frame is searched at least every so many frames.
+    every : int, default=60
+        The whole frame is searched at least every so many frames, twice as often while no face is in view.
     every_frame : bool, default=False
         Search the whole of every frame: the faces are those of ``rejector(image)``.
     smooth_s : float, default=0
@@ -154,6 +158,9 @@ class FaceTracker:
                 # it has left the picture: who comes in there is somebody new
                 track.lost = MEMORY + 1
             elif track.lost:
+                if track.lost > _KEEN and track.lost % _SELDOM:
+                    track.lost += 1
+                    continue
                 taken = [other.face.box for other in self._tracks if not other.lost]
                 if not self._look(track, box, rgb, gray, taken):
                     track.lost += 1
@@ -204,8 +211,11 @@ class FaceTracker:
                 self._found(track, face, rgb)
                 self._tracks.append(track)
         missing = any(track.lost for track in self._tracks)
+        in_view = any(not track.lost for track in self._tracks)
         # a face that has just gone is looked for soon, then less and less often
-        self._wait = min(self.every, 2 * max(self._since, _PAUSE)) if missing else self.every
+        wait = 2 * max(self._since, _PAUSE) if missing else self.every
+        # whoever comes before an empty scene is what the film is about
+        self._wait = min(wait, self.every if in_view else (self.every + 1) // 2)
         self._since = 0
 
     def _found(self, track: Track, detection: Detection, rgb: ImageArray) -> None:
