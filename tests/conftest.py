@@ -11,6 +11,10 @@ import os
 import signal
 from pathlib import Path
 
+if "PYTEST_XDIST_WORKER" in os.environ:
+    # before any library that reads it: the test processes are the parallelism, more threads would only wait
+    os.environ.setdefault("OMP_NUM_THREADS", "1")
+
 import matplotlib
 import numpy as np
 import pytest
