@@ -148,10 +148,11 @@ SCRIPT = textwrap.dedent("""
 
     def task(item):
         try:
+            open(f"{__file__}-{item}-begun", "w").close()
             time.sleep(0 if item < 2 else 600)
             yield item
         finally:
-            open(f"{__file__}-{item}", "w").close()
+            open(f"{__file__}-{item}-ended", "w").close()
 
     if __name__ == "__main__":
         try:
@@ -176,6 +177,8 @@ def test_workers_end_with_their_parent(tmp_path: Path, number: signal.Signals, c
     assert [process.stdout.readline() for _ in range(2)] == [b"0\n", b"1\n"]
     family = psutil.Process(process.pid).children(recursive=True)
     assert len(worker_processes(process.pid)) == 2
+    # both are on the next item
+    assert wait_until(lambda: len(list(tmp_path.glob("*-begun"))) == 4)
     if number == signal.SIGINT:
         os.killpg(process.pid, number)
     else:
@@ -185,7 +188,7 @@ def test_workers_end_with_their_parent(tmp_path: Path, number: signal.Signals, c
     assert errors == b""
     assert wait_until(lambda: not any(each.is_running() for each in family))
     # the tasks in the middle of something could clean up
-    assert len(list(tmp_path.iterdir())) == 1 + 2 + 2
+    assert len(list(tmp_path.glob("*-ended"))) == 4
 
 
 def test_a_script_without_a_guard_is_told_so(tmp_path: Path) -> None:
