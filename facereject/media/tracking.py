@@ -136,7 +136,7 @@ class FaceTracker:
         time = self.frames / 30 if time_s is None else time_s
         search = self.every_frame or self._since >= self._wait or self._changed(gray)
         if not search:
-            before = [track for track in self._tracks if not track.lost]
+            before = self._in_view()
             self._follow(rgb, gray)
             vanished = any(track.lost and track.last > self._gone for track in before)
             search = vanished and self._since >= _PAUSE
@@ -146,8 +146,11 @@ class FaceTracker:
         self.frames += 1
         self._merge()
         self._tracks = [track for track in self._tracks if track.lost <= MEMORY]
-        seen = sorted((track for track in self._tracks if not track.lost), key=lambda track: track.number)
+        seen = self._in_view()
         return [TrackedFace(self._smoothed(track, time), track.number, track.detected) for track in seen]
+
+    def _in_view(self) -> list[Track]:
+        return sorted((track for track in self._tracks if not track.lost), key=lambda track: track.number)
 
     def _follow(self, rgb: ImageArray, gray: ImageArray) -> None:
         """Every face from its last place; the detector only around those in doubt."""
@@ -211,11 +214,10 @@ class FaceTracker:
                 self._found(track, face, rgb)
                 self._tracks.append(track)
         missing = any(track.lost for track in self._tracks)
-        in_view = any(not track.lost for track in self._tracks)
         # a face that has just gone is looked for soon, then less and less often
         wait = 2 * max(self._since, _PAUSE) if missing else self.every
         # whoever comes before an empty scene is what the film is about
-        self._wait = min(wait, self.every if in_view else (self.every + 1) // 2)
+        self._wait = min(wait, self.every if self._in_view() else (self.every + 1) // 2)
         self._since = 0
 
     def _found(self, track: Track, detection: Detection, rgb: ImageArray) -> None:
@@ -254,7 +256,7 @@ class FaceTracker:
 
     def _merge(self) -> None:
         """Two tracks on one face become one, with the older number."""
-        seen = sorted((track for track in self._tracks if not track.lost), key=lambda track: track.number)
+        seen = self._in_view()
         for i, younger in enumerate(seen):
             for older in seen[:i]:
                 if not older.lost and overlap(older.box, younger.box) > _TWICE:
