@@ -22,8 +22,6 @@ class _TwoClassCrossEntropy:
     √2 ⟨u, x⟩ and ‖w_0‖² + ‖w_1‖² = ‖u‖²: the same objective with half the products.
     """
 
-    shares_weights = False
-
     def __init__(self, codes: LabelArray, weights: FloatArray):
         self.slopes = np.where(codes > 0, -math.sqrt(2.0), math.sqrt(2.0))
         self.weights = check_weights(weights, codes.size)
