@@ -5,7 +5,7 @@ function of weights. Anything callable that way can take part; what a risk may o
 protocols ``ShapedRisk``, ``SmoothableRisk`` and ``CurvedRisk``.
 """
 
-from facereject.risks._base import CurvedRisk, Risk, ShapedRisk, SmoothableRisk
+from facereject.risks._base import CurvedRisk, Risk, RiskFactory, ShapedRisk, SmoothableRisk
 from facereject.risks.cross_entropy import CrossEntropy
 from facereject.risks.hinge import BinaryHinge, MulticlassHinge
 from facereject.risks.ordinal_hinge import OrdinalHinge
@@ -20,6 +20,7 @@ __all__ = [
     "MulticlassHinge",
     "OrdinalHinge",
     "Risk",
+    "RiskFactory",
     "ShapedRisk",
     "SmoothableRisk",
     "SquaredError",

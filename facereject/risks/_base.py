@@ -65,6 +65,20 @@ class CurvedRisk(Risk, Protocol):
         ...
 
 
+class RiskFactory(Protocol):
+    """Builds a risk from the losses or labels of the examples at hand; see ``LinearRiskScore``.
+
+    A function of this form, or a class of risks such as ``SELE`` or ``CrossEntropy``.
+    """
+
+    def __call__(self, target: FloatArray, /, *, sample_weight: FloatArray) -> Risk:
+        """The risk of examples with these losses or labels.
+
+        ``sample_weight`` holds one weight ≥ 0 per example, and their sum is 1.
+        """
+        ...
+
+
 class ClassRisk:
     """Base of the risks of one score per class.
 

@@ -149,7 +149,7 @@ def _minimum_on(ray: _Ray) -> _Trial:
     flat, step = 0.1 * abs(ray.slope), 1.0
     for _ in range(_MAX_TRIALS):
         trial = ray.at(step)
-        if abs(trial.slope) <= flat or (high == np.inf and trial.slope < 0):
+        if abs(trial.slope) <= flat or (high == np.inf and trial.slope < 0) or high - low < 0.1 * high:
             break
         if trial.slope > 0:
             high, high_slope = step, trial.slope

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
+from numpy.typing import NDArray
 
 from facereject._validation import FloatArray
 from facereject.risks import SquaredError
@@ -34,11 +35,9 @@ def ridge_path(objective: LinearObjective, alphas: Sequence[float]) -> list[Floa
     risk = objective.risk
     if not isinstance(risk, SquaredError):
         raise TypeError(f"only SquaredError has a closed form, not {type(risk).__name__}: use bundle_path")
-    targets, weights = objective.in_row_order(risk.targets), objective.in_row_order(risk.weights)
     solutions = np.empty((len(alphas), objective.n_weights))
-    for k, rows in enumerate(objective.row_blocks()):
-        first, end, _ = rows.indices(targets.size)
-        theta = _ridge(objective, range(first, end), targets, weights, alphas)
+    for k, examples in enumerate(objective.examples_of_blocks()):
+        theta = _ridge(objective, risk, examples, alphas)
         for w, found in zip(solutions, theta, strict=True):
             coefficients, intercepts = objective.split(w)
             coefficients[k] = found[: objective.n_features]
@@ -48,33 +47,29 @@ def ridge_path(objective: LinearObjective, alphas: Sequence[float]) -> list[Floa
 
 
 def _ridge(
-    objective: LinearObjective,
-    rows: range,
-    targets: FloatArray,
-    weights: FloatArray,
-    alphas: Sequence[float],
+    objective: LinearObjective, risk: SquaredError, examples: NDArray[np.intp], alphas: Sequence[float]
 ) -> FloatArray:
     """(w, b) of one block for each alpha: (alpha/2 I + AᵀA) θ = Aᵀ √ω t with A = √ω (X, 1).
 
     From the eigenvectors of AᵀA, or of AAᵀ where there are fewer rows than columns.
     """
 
-    def design(part: range) -> tuple[FloatArray, FloatArray]:
-        A = objective.features(slice(part.start, part.stop))
+    def design(part: NDArray[np.intp]) -> tuple[FloatArray, FloatArray]:
+        A = objective.features(part)
         if objective.fit_intercept:
             A = np.column_stack([A, np.ones(len(A))])
-        root = np.sqrt(weights[part.start : part.stop])
-        return A * root[:, None], root * targets[part.start : part.stop]
+        root = np.sqrt(risk.weights[part])
+        return A * root[:, None], root * risk.targets[part]
 
-    n, d = len(rows), objective.n_features + objective.fit_intercept
+    n, d = examples.size, objective.n_features + objective.fit_intercept
     if n < d:
-        A, right = design(rows)
+        A, right = design(examples)
         eigenvalues, vectors = np.linalg.eigh(A @ A.T)
         projected, back = vectors.T @ right, A.T @ vectors
     else:
         gram, right = np.zeros((d, d)), np.zeros(d)
         for start in range(0, n, _ROWS):
-            A, part_right = design(rows[start : start + _ROWS])
+            A, part_right = design(examples[start : start + _ROWS])
             gram += A.T @ A
             right += A.T @ part_right
         eigenvalues, back = np.linalg.eigh(gram)

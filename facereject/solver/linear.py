@@ -79,6 +79,7 @@ class LinearObjective:
                 raise ValueError(f"blocks need a risk of one score per example, not {self.score_shape}")
             self._blocks, self.n_blocks = _check_blocks(blocks, n, n_blocks)
             self._order = np.argsort(self._blocks, kind="stable")
+            self._row_of_example = np.argsort(self._order)
             X = X[self._order]
             bounds = np.searchsorted(self._blocks[self._order], np.arange(self.n_blocks + 1))
             self._slices = [slice(i, j) for i, j in pairwise(bounds)]
@@ -105,18 +106,32 @@ class LinearObjective:
         """Inverse of curvature · XᵀX/n + alpha; None above 600 features, where it would not pay."""
         return gram_preconditioner(self)
 
-    def row_blocks(self) -> list[slice]:
-        """Rows of ``X`` scored by each block of weights; all rows where blocks were not given."""
-        return [slice(None)] if self._slices is None else self._slices
+    def grams(self) -> list[FloatArray]:
+        """1/n Σᵢ xᵢ xᵢᵀ over the examples of each block, or one over all examples without blocks.
 
-    def in_row_order(self, values: NDArray[Any]) -> NDArray[Any]:
-        """One value per example, brought into the order of the rows of ``X``, which blocks change."""
-        return values if self._slices is None else values[self._order]
+        Where intercepts belong to blocks of weights, x has a last entry 1 for them.
+        """
+        grams = []
+        for rows in [slice(None)] if self._slices is None else self._slices:
+            X = self.X[rows]
+            gram = X.T @ X
+            gram = np.asarray(gram.toarray() if sp.issparse(gram) else gram, dtype=np.float64)
+            if self.fit_intercept and not self.shared_weights:
+                sums = np.asarray(X.sum(axis=0), dtype=np.float64).ravel()
+                gram = np.block([[gram, sums[:, None]], [sums[None, :], np.full((1, 1), float(X.shape[0]))]])
+            grams.append(gram / self.X.shape[0])
+        return grams
 
-    def features(self, rows: slice) -> FloatArray:
-        """Rows of ``X`` as a dense float64 array: what the weights are multiplied with."""
-        part = self.X[rows]
-        return np.asarray(part.toarray() if sp.issparse(part) else part, dtype=np.float64)
+    def examples_of_blocks(self) -> list[NDArray[np.intp]]:
+        """Numbers of the examples that each block of weights scores; all of them without blocks."""
+        if self._slices is None:
+            return [np.arange(self.score_shape[0])]
+        return [self._order[rows] for rows in self._slices]
+
+    def features(self, examples: NDArray[np.intp]) -> FloatArray:
+        """What the weights of some examples are multiplied with, as a dense float64 array."""
+        rows = self.X[examples if self._slices is None else self._row_of_example[examples]]
+        return np.asarray(rows.toarray() if sp.issparse(rows) else rows, dtype=np.float64)
 
     def split(self, w: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Weights as (K, d) and intercepts as (K,), or (0,) without them; views into ``w``."""
