@@ -72,9 +72,7 @@ class LinearPredictor(BaseEstimator, metaclass=ABCMeta):
         return validate_data(self, X, accept_sparse="csr", dtype=np.float64, reset=False)
 
     def _minimize(self, objective: LinearObjective, alpha: float) -> OptimizeResult:
-        return bundle_minimize(
-            objective, alpha, tol=self.tol, max_iter=self.max_iter, method=self.solver
-        )
+        return bundle_minimize(objective, alpha, tol=self.tol, max_iter=self.max_iter, method=self.solver)
 
     def _accept(self, objective: LinearObjective, result: OptimizeResult) -> None:
         self._read_weights(objective, result.x)

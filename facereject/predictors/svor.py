@@ -98,7 +98,7 @@ class _Ordinal(LinearClassifier):
 
 
 class OrdinalSVM(_Ordinal, FixedAlpha):
-    """Support vector ordinal regression with implicit constraints (SVOR-IMC), trained with a certificate of optimality.
+    """Support vector ordinal regression with implicit constraints (SVOR-IMC), trained with a certificate.
 
     Minimises alpha/2 (‖w‖² + Σ_y b_y²) plus the mean over examples of
 

@@ -1,9 +1,9 @@
 """Uncertainty scores s(x): higher = less certain.
 
 Learned: ``SELEScore``, ``RegressionScore``, ``TrueClassProbabilityScore`` and, for a risk of your own,
-``LinearRiskScore``, linear, whose ...CV variants pick alpha; ``BoostedSELEScore``, ``BoostedRegressionScore``,
-sums of trees. Read from a predictor: ``PlugInRisk``, ``MaxClassProbability``, ``MarginScore``, ``GapScore``.
-``cross_fit`` trains a predictor and its score on the same examples.
+``LinearRiskScore``, linear, whose ...CV variants pick alpha; ``BoostedSELEScore`` and
+``BoostedRegressionScore``, sums of trees. Read from a predictor: ``PlugInRisk``, ``MaxClassProbability``,
+``MarginScore``, ``GapScore``. ``cross_fit`` trains a predictor and its score on the same examples.
 """
 
 from facereject.scores._boosting import LightGBMNotAvailableError

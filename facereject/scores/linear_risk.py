@@ -78,7 +78,7 @@ class _OwnRiskPath(RiskPath):
         return self.risk(target, sample_weight=check_weights(sample_weight, target.size))
 
     def score(self, X: Any, losses: Any, predictions: Any = None) -> float:
-        """−AuRC on examples with these losses; higher is better, so that ``GridSearchCV`` can search alpha."""
+        """−AuRC on examples with these losses: higher is better, and what ``GridSearchCV`` goes by."""
         return -aurc(losses, self.predict(X, predictions))
 
 

@@ -27,7 +27,7 @@ class _SELEPath(RiskPath):
         """One gradient step from zero, by 1/(alpha + a bound on the mean curvature)."""
         _, gradient = objective(np.zeros(objective.n_weights))
         # ψ'' ≤ mean ‖xᵢ − xⱼ‖²/4 = d/2 for standardised features and losses of mean 1
-        return -gradient / (alpha + 0.5 * (objective.n_features + 1))
+        return np.asarray(-gradient / (alpha + 0.5 * (objective.n_features + 1)))
 
 
 class SELEScore(_SELEPath):

@@ -5,12 +5,12 @@ cut of R from below. The cuts give a lower bound of F, and a run stops when (bes
 No rule for the steps can invalidate the bound. The methods differ in where they evaluate R:
 
 ``"certified-quasi-newton"`` (default)
-    Not BMRM. Steps go in a quasi-Newton direction with a line search, and the cutting-plane model never moves
-    the point: it serves the certificate only. Where the bound lags behind, as with hinge risks, or a step
-    fails at a kink, one more cut is made a little off the best point towards the minimiser of the model, where
-    F exceeds the best value by about tol. A risk that can be smoothed (the multi-class hinge) is stepped on
-    through a smooth function above it, whose temperature falls as the gap closes, while the cuts stay those
-    of the risk itself.
+    Not BMRM. Steps go in a quasi-Newton direction with a line search; the cutting-plane model is there for
+    the certificate. Where the bound lags behind, as with hinge risks, or a step fails at a kink, one more cut
+    is made a little off the best point, towards the minimiser of the model, where F exceeds the best value by
+    about tol; should F be lower there, that point is kept. A risk that can be smoothed (the multi-class
+    hinge) is stepped on through a smooth function above it, whose temperature falls as the gap closes, while
+    the cuts stay those of the risk itself.
 ``"bmrm"``
     The bundle method for risk minimisation of Teo et al. (2010), which the paper uses: R is evaluated at the
     minimiser of the model. For small alpha that jumps far away and takes ten times the evaluations and more
@@ -36,7 +36,6 @@ from facereject.solver._steps import ModelSteps, QuasiNewtonSteps
 from facereject.solver.cuts import Bundle
 from facereject.solver.protocols import Objective, PlainObjective, Preconditioned
 from facereject.solver.quasi_newton import QuasiNewton
-
 
 #: Names of the methods; the first is the default.
 METHODS = ("certified-quasi-newton", "bmrm", "bmrm-line-search")

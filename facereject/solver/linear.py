@@ -47,7 +47,7 @@ class LinearObjective:
         Number of blocks K; by default one more than the largest in ``blocks``.
     fit_intercept : bool
     n_scores : int, optional
-        Scores per example, K. By default what the risk declares (see ``ShapedRisk``), else one, of shape (n,).
+        Scores per example, K. By default what the risk declares (``ShapedRisk``), else one, of shape (n,).
     shared_weights : bool
         The K scores of an example differ by thresholds only, ⟨w, x⟩ − b_k: ordinal regression.
     """

@@ -97,9 +97,9 @@ def test_blocks_equal_the_wide_matrix_they_avoid():
 def test_errors_say_what_is_wrong():
     with pytest.raises(ValueError, match="X has 39 rows, but the risk was built from 40"):
         LinearObjective(X[1:], SELE(LOSSES))
-    with pytest.raises(TypeError, match="risk must be callable: .* got list"):
+    with pytest.raises(TypeError, match=r"risk must be callable: .* got list"):
         LinearObjective(X, [1.0])
-    with pytest.raises(TypeError, match="risk must be callable: .* got the class SELE"):
+    with pytest.raises(TypeError, match=r"risk must be callable: .* got the class SELE"):
         LinearObjective(X, SELE)
     with pytest.raises(ValueError, match="n_scores is 4, but the risk takes scores of shape"):
         LinearObjective(X, CrossEntropy(LABELS, K), n_scores=4)
