@@ -7,8 +7,8 @@
 Numbers go to DIR/raw, one file per data set and split; a run that was stopped continues where it was. Then
 tables.md and the figures are made from all files there. ``--data`` is the folder with uci/ and faces/.
 ``explain`` runs the experiments behind the explanations in results/README.md. ``--quick`` takes one split of
-small sets and fewer trees, into a folder of its own. ``--solver bmrm`` trains the predictors and SELE scores of
-the tables by the paper's bundle method, into a folder of its own; slow, and meant for a few tables.
+small sets and fewer trees, into a folder of its own. ``--solver bmrm`` trains the predictors and SELE scores
+of the tables by the paper's bundle method, into a folder of its own; slow, and meant for a few tables.
 """
 
 from __future__ import annotations

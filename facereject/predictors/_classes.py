@@ -31,6 +31,16 @@ def learn_classes(y: NDArray[Any], estimator: str) -> tuple[NDArray[Any], LabelA
     return classes, codes.astype(np.intp)
 
 
+def locate_ordered(y: Any, classes: NDArray[Any]) -> LabelArray:
+    """Codes of ordered labels; one that training did not see has no place among them and is refused."""
+    labels = column_or_1d(y)
+    codes = locate_labels(labels, classes, "y")
+    if (codes < 0).any():
+        unknown = labels[int(np.flatnonzero(codes < 0)[0])]
+        raise ValueError(f"label {unknown} was not seen in fit: its distance to the others is unknown")
+    return codes
+
+
 class LinearClassifier(ClassifierMixin, LinearPredictor):
     """A linear predictor of labels. Inside, a label is its position in ``classes_``, its code."""
 

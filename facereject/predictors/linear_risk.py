@@ -13,7 +13,7 @@ from facereject._labels import locate_labels
 from facereject._validation import FloatArray, check_vector
 from facereject.losses import absolute_error, zero_one_loss
 from facereject.predictors._base import AlphaSearch, FixedAlpha, LinearPredictor
-from facereject.predictors._classes import learn_classes
+from facereject.predictors._classes import learn_classes, locate_ordered
 from facereject.risks import Risk, RiskFactory, ShapedRisk
 from facereject.risks._base import LabelArray, check_weights
 from facereject.solver import METHODS, LinearObjective
@@ -114,11 +114,9 @@ class _OwnRisk(LinearPredictor):
     def _check_target(self, y: Any) -> NDArray[Any]:
         if not _has_classes(self):
             return check_vector(y, "y")
-        codes = locate_labels(column_or_1d(y), self.classes_, "y")
-        if self.task == "ordinal" and (codes < 0).any():
-            unknown = np.asarray(y)[int(np.flatnonzero(codes < 0)[0])]
-            raise ValueError(f"label {unknown!r} was not seen in fit: its distance to the others is unknown")
-        return codes
+        if self.task == "ordinal":
+            return locate_ordered(y, self.classes_)
+        return locate_labels(column_or_1d(y), self.classes_, "y")
 
     def _objective(self, X: Any, target: NDArray[Any], weights: FloatArray) -> LinearObjective:
         ordinal, n_scores = self.task == "ordinal", None

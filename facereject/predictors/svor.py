@@ -9,7 +9,7 @@ import numpy as np
 from facereject._validation import FloatArray
 from facereject.losses import absolute_error
 from facereject.predictors._base import AlphaSearch, FixedAlpha
-from facereject.predictors._classes import LinearClassifier
+from facereject.predictors._classes import LinearClassifier, locate_ordered
 from facereject.risks import OrdinalHinge
 from facereject.risks._base import LabelArray
 from facereject.solver import METHODS, LinearObjective
@@ -84,11 +84,7 @@ class _Ordinal(LinearClassifier):
         return -float(np.average(self._loss(self._check_target(y), predicted), weights=sample_weight))
 
     def _check_target(self, y: Any) -> LabelArray:
-        codes = super()._check_target(y)
-        if (codes < 0).any():
-            unknown = np.asarray(y)[int(np.flatnonzero(codes < 0)[0])]
-            raise ValueError(f"label {unknown!r} was not seen in fit: its distance to the others is unknown")
-        return codes
+        return locate_ordered(y, self.classes_)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from facereject._validation import FloatArray
 from facereject.metrics import aurc
-from facereject.risks import Risk, RiskFactory
+from facereject.risks import Risk, RiskFactory, ShapedRisk
 from facereject.risks._base import check_weights
 from facereject.scores._base import ALPHAS
 from facereject.scores._linear import LinearScore, LinearScoreCV, Solution
@@ -35,14 +35,16 @@ class RiskPath(LinearScore):
         For large alpha zero, which scores all examples alike, is within ``tol`` of the optimum. A solver that
         started there would stop at it with every example tied.
         """
-        _, gradient = objective(np.zeros(objective.n_weights))
+        zero = np.zeros(objective.n_weights)
+        _, gradient = objective(zero)
         reach = float(np.abs(objective.scores(gradient)).max())
-        if reach == 0:
-            return np.zeros_like(gradient)
+        if not (0 < reach < np.inf):  # flat at zero; or not finite, which the solver reports
+            return zero
         # the unit of scores is a step far enough to meet kinks, and any step will do for a parabola
         _, there = objective(-gradient / reach)
         curvature = reach * float((gradient - there) @ gradient) / float(gradient @ gradient)
-        return -gradient / max(alpha + curvature, reach * 1e-3)
+        start = -gradient / max(alpha + curvature, 1e-3 * reach)
+        return start if np.isfinite(start).all() else zero
 
     def _path(
         self,
@@ -75,7 +77,10 @@ class _OwnRiskPath(RiskPath):
                 "risk must be a function of (losses, sample_weight) that returns a function of the scores, "
                 f"for instance facereject.risks.SELE; got {self.risk!r}"
             )
-        return self.risk(target, sample_weight=check_weights(sample_weight, target.size))
+        risk = self.risk(target, sample_weight=check_weights(sample_weight, target.size))
+        if isinstance(risk, ShapedRisk) and len(risk.score_shape) != 1:
+            raise ValueError(f"risk must take one score per example, not scores of shape {risk.score_shape}")
+        return risk
 
     def score(self, X: Any, losses: Any, predictions: Any = None) -> float:
         """−AuRC on examples with these losses: higher is better, and what ``GridSearchCV`` goes by."""

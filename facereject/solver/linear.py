@@ -183,6 +183,9 @@ class LinearObjective:
     def __call__(self, w: FloatArray) -> tuple[float, FloatArray]:
         """Risk and subgradient at the weights ``w``."""
         value, gradient = self.risk(self.scores(w))
+        gradient = np.asarray(gradient, dtype=np.float64)
+        if gradient.shape != self.score_shape:
+            raise ValueError(f"the subgradient must have shape {self.score_shape}, got {gradient.shape}")
         return value, self.pull_back(gradient)
 
 
