@@ -56,7 +56,9 @@ class RiskPath(LinearScore):
         alphas: Sequence[float],
     ) -> list[Solution]:
         risk = self._make_risk(target, sample_weight)
-        objective = LinearObjective(Z, risk, blocks, None if blocks is None else n_blocks)
+        return self._minimise(LinearObjective(Z, risk, blocks, None if blocks is None else n_blocks), alphas)
+
+    def _minimise(self, objective: LinearObjective, alphas: Sequence[float]) -> list[Solution]:
         results = bundle_path(
             objective,
             alphas,

@@ -49,7 +49,7 @@ class LinearObjective:
     fit_intercept : bool
     n_scores : int, optional
         Scores per example, K. By default what the risk declares (``ShapedRisk``), else one, of shape (n,).
-    shared_weights : bool
+    shares_weights : bool
         The K scores of an example differ by thresholds only, ⟨w, x⟩ − b_k: ordinal regression.
     """
 
@@ -62,17 +62,17 @@ class LinearObjective:
         fit_intercept: bool = True,
         *,
         n_scores: int | None = None,
-        shared_weights: bool = False,
+        shares_weights: bool = False,
     ):
         X = check_array(X, accept_sparse="csr", dtype=[np.float64, np.float32], input_name="X")
         n, self.n_features = X.shape
         self.score_shape = _score_shape(risk, n, n_scores)
         self.risk = risk
         self.fit_intercept = fit_intercept
-        self.shared_weights = shared_weights
-        if shared_weights and len(self.score_shape) == 1:
-            raise ValueError("shared_weights needs several scores per example: pass n_scores")
-        if shared_weights and not fit_intercept:
+        self.shares_weights = shares_weights
+        if shares_weights and len(self.score_shape) == 1:
+            raise ValueError("shares_weights needs several scores per example: pass n_scores")
+        if shares_weights and not fit_intercept:
             raise ValueError("fit_intercept must be True for thresholds over shared weights")
         self._slices: list[slice] | None = None
         if blocks is not None:
@@ -87,11 +87,11 @@ class LinearObjective:
         elif n_blocks is not None:
             raise ValueError("n_blocks is given without blocks")
         else:
-            self.n_blocks = 1 if len(self.score_shape) == 1 or shared_weights else self.score_shape[1]
+            self.n_blocks = 1 if len(self.score_shape) == 1 or shares_weights else self.score_shape[1]
         # csr @ vector is fast, csr.T @ vector a scatter: a transposed copy of its own keeps both gathers
         self.X = X
         self._XT = sp.csr_matrix(X.T) if sp.issparse(X) and self._slices is None else X.T
-        self._n_intercepts = self.score_shape[1] if shared_weights else self.n_blocks if fit_intercept else 0
+        self._n_intercepts = self.score_shape[1] if shares_weights else self.n_blocks if fit_intercept else 0
 
     @property
     def n_weights(self) -> int:
@@ -117,7 +117,7 @@ class LinearObjective:
             X = self.X[rows]
             gram = X.T @ X
             gram = np.asarray(gram.toarray() if sp.issparse(gram) else gram, dtype=np.float64)
-            if self.fit_intercept and not self.shared_weights:
+            if self.fit_intercept and not self.shares_weights:
                 sums = np.asarray(X.sum(axis=0), dtype=np.float64).ravel()
                 gram = np.block([[gram, sums[:, None]], [sums[None, :], np.full((1, 1), float(X.shape[0]))]])
             grams.append(gram / self.X.shape[0])
@@ -154,7 +154,7 @@ class LinearObjective:
             return scores + intercepts[self._blocks] if self.fit_intercept else scores
         # class by class in memory: maxima and sums over the few classes of an example then run along columns
         product = np.asarray(coefficients @ self._XT, dtype=np.float64)
-        if self.shared_weights:
+        if self.shares_weights:
             product = product - intercepts[:, None]
         elif self.fit_intercept:
             product = product + intercepts[:, None]
@@ -171,7 +171,7 @@ class LinearObjective:
             if self.fit_intercept:
                 intercepts[:] = np.bincount(self._blocks, gradient, minlength=self.n_blocks)
             return w
-        if self.shared_weights:
+        if self.shares_weights:
             coefficients[0] = self._XT @ gradient.sum(axis=1).astype(self.X.dtype, copy=False)
             intercepts[:] = -gradient.sum(axis=0)
             return w
