@@ -11,8 +11,8 @@ matplotlib.use("Agg")
 import matplotlib.pyplot as plt
 
 from facereject.faces import FaceDataset, FaceRejector, FaceTable
-from facereject.faces.evaluation import evaluate_rows, gap_closed
-from facereject.faces.score_models import ScoreModel
+from facereject.faces.evaluation.results import evaluate_rows, gap_closed
+from facereject.faces.models.score_models import ScoreModel
 from facereject.metrics import aurc, risk_at_coverage
 
 _RESAMPLES = 300

@@ -31,10 +31,10 @@ from facereject.faces import (
     LandmarkStability,
     extract,
 )
-from facereject.faces.evaluation import gap_closed
+from facereject.faces.evaluation.results import gap_closed
 from facereject.faces.geometry import bounding_box, overlap
 from facereject.faces.images import to_gray
-from facereject.faces.training import fit_score, train_on_table
+from facereject.faces.training.train import fit_score, train_on_table
 
 PRETRAINED = Path(facereject.__file__).parent / "pretrained"
 SPLIT_SEED, FIT_SEED, TEST_SEED = 0, 0, 1

@@ -13,8 +13,8 @@ import typer
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn
 
-from ._progress import duration, figure
-from ._shared import console, printable, say, stop
+from facereject._cli._progress import duration, figure
+from facereject._cli._shared import console, printable, say, stop
 
 if TYPE_CHECKING:
     from facereject.faces import FaceDataset, Problem

@@ -10,7 +10,7 @@ from typing import Any
 import typer
 from typer.core import TyperCommand, TyperGroup
 
-from ._shared import say
+from facereject._cli._shared import say
 
 
 class PlainCommand(TyperCommand):

@@ -13,18 +13,18 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from ._progress import RunProgress
-from ._report import inputs, report_run
-from ._shared import console, say, stop
+from facereject._cli._progress import RunProgress
+from facereject._cli._report import inputs, report_run
+from facereject._cli._shared import console, say, stop
 
 if TYPE_CHECKING:
-    from facereject.engine import Engine
-    from facereject.media.placement import Placement
-    from facereject.media.plan import Plan
-    from facereject.media.run import Observer
-    from facereject.media.sinks import Sink
-    from facereject.media.summary import Summary
-    from facereject.media.task import ScoreTask
+    from facereject.batch.plan import Plan
+    from facereject.batch.run import Observer
+    from facereject.batch.sorting import Placement
+    from facereject.batch.task import ScoreTask
+    from facereject.parallel import Engine
+    from facereject.tables.sinks import Sink
+    from facereject.tables.summary import Summary
 
 
 @dataclass
@@ -55,18 +55,18 @@ class Job:
 
     def run(self) -> Summary:
         """Do the work and report it; ends the command with 1 (failed inputs), 2 or 130 where that is due."""
-        from facereject.engine import EngineError
-        from facereject.media.inputs import InputError
-        from facereject.media.plan import plan_run
-        from facereject.media.run import score_inputs
-        from facereject.media.sinks import TableError
+        from facereject.batch.inputs import InputError
+        from facereject.batch.plan import plan_run
+        from facereject.batch.run import score_inputs
+        from facereject.parallel import EngineError
+        from facereject.tables.sinks import TableError
 
         sink = self._sink()
         before = copy.copy(sink.summary)
-        passed_over = self.placement.holds if self.placement else None
+        skipped = self.placement.holds if self.placement else None
         try:
             with _terminate_like_ctrl_c(), sink:
-                plan = plan_run(self.paths, sink, passed_over=passed_over)
+                plan = plan_run(self.paths, sink, skipped=skipped)
                 with self._progress(plan) as progress:
                     score_inputs(
                         plan.inputs,
@@ -104,8 +104,8 @@ class Job:
 
     def _sink(self) -> Sink:
         from facereject import __version__
-        from facereject.media.run import row_check, settings_of
-        from facereject.media.sinks import (
+        from facereject.batch.run import row_check, settings_of
+        from facereject.tables.sinks import (
             NullSink,
             SettingsError,
             StreamSink,

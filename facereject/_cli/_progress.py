@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 
 from rich.progress import BarColumn, Progress, TextColumn
 
-from ._shared import console, say
+from facereject._cli._shared import console, say
 
 if TYPE_CHECKING:
-    from facereject.media.inputs import Input
-    from facereject.media.task import Chunk
+    from facereject.batch.inputs import Input
+    from facereject.tables.rows import Chunk
 
 _LINE_SECONDS = 5.0
 _DRAW_SECONDS = 0.2
@@ -106,7 +106,7 @@ class RunProgress:
     def _texts(self, rate: float) -> tuple[str, str]:
         count = f"{self._done:,}"
         if self._total is not None:
-            # a film may hold more frames than its header says
+            # a video may hold more frames than its header says
             count += f" of {max(self._total, self._done):,}"
         count += " frames" if self._frames else " inputs"
         parts = [f"{figure(rate)}/s"]

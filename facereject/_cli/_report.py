@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from ._progress import duration, figure
-from ._shared import say
+from facereject._cli._progress import duration, figure
+from facereject._cli._shared import say
 
 if TYPE_CHECKING:
-    from facereject.media.placement import Placement
-    from facereject.media.summary import Summary
+    from facereject.batch.sorting import Placement
+    from facereject.tables.summary import Summary
 
 
 def report_run(
@@ -71,7 +71,7 @@ def _counts(summary: Summary) -> Iterator[str]:
         parts.append(f"{summary.failed:,} failed")
     yield "; ".join(parts)
     if total.undecodable:
-        yield f"{total.undecodable:,} frames of films could not be decoded and have no row"
+        yield f"{total.undecodable:,} frames of videos could not be decoded and have no row"
 
 
 def _accepted(number: int, total: int) -> str:

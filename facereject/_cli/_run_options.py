@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ._shared import stop
+from facereject._cli._shared import stop
 
 if TYPE_CHECKING:
-    from facereject.engine import Engine
+    from facereject.parallel import Engine
 
 _RUN_PANEL = "How to run"
 
@@ -19,7 +19,7 @@ PathsArgument = Annotated[
     list[str],
     typer.Argument(
         metavar="PATH",
-        help="Images, films, folders (with all subfolders), patterns in quotes such as 'photos/*.jpg', or "
+        help="Images, videos, folders (with all subfolders), patterns in quotes such as 'photos/*.jpg', or "
         "@list.txt, a text file with one path per line.",
         show_default=False,
     ),
@@ -83,7 +83,7 @@ MaxPixelsOption = Annotated[
 
 def check_paths(paths: Sequence[str], *, resume: bool = False) -> None:
     """Stop at once if an argument names nothing; on resuming that is known only with the journal."""
-    from facereject.media.inputs import InputError, expand_inputs
+    from facereject.batch.inputs import InputError, expand_inputs
 
     try:
         expand_inputs(paths)
@@ -94,7 +94,7 @@ def check_paths(paths: Sequence[str], *, resume: bool = False) -> None:
 
 def check_output(output: str | None, *, resume: bool, overwrite: bool) -> None:
     """Stop at once if no table can be written there."""
-    from facereject.media.sinks import TableError, check_table_path
+    from facereject.tables.sinks import TableError, check_table_path
 
     if resume and overwrite:
         stop("--resume and --overwrite exclude each other")
@@ -115,7 +115,7 @@ def folder_of_inputs(engine: str) -> str:
 
 def make_engine(name: str, workers: int, scheduler: str | None) -> Engine:
     """The engine for --engine, --workers and --scheduler."""
-    from facereject import engine
+    from facereject import parallel as engine
 
     if workers < 1:
         stop(f"--workers must be at least 1; got {workers}")
@@ -124,7 +124,7 @@ def make_engine(name: str, workers: int, scheduler: str | None) -> Engine:
             stop("--scheduler belongs to --engine dask")
         if workers == 1:
             return engine.SerialEngine()
-        return engine.WorkerEngine(workers, preload=["facereject._cli", "facereject.media.task"])
+        return engine.WorkerEngine(workers, preload=["facereject._cli", "facereject.batch.task"])
     if name != "dask":
         stop(f"--engine must be local or dask; got {name}")
     if workers != 1:

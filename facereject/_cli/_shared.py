@@ -169,7 +169,7 @@ def load_rejector(
         What the user calls the model, for messages.
     """
     from facereject.faces import FaceRejector, LandmarkModelError, LandmarkPredictor
-    from facereject.faces.installation import pretrained_models
+    from facereject.faces.models.installation import pretrained_models
     from facereject.modelfile import ModelFileError
 
     shipped = pretrained_models()

@@ -7,12 +7,11 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from ._shared import printable
+from facereject._cli._shared import printable
 
 if TYPE_CHECKING:
-    from facereject.media.inputs import Input
-    from facereject.media.table import Row
-    from facereject.media.task import Chunk
+    from facereject.batch.inputs import Input
+    from facereject.tables.rows import Chunk, Row
 
 
 def default_output() -> str | None:

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from ._annotated import (
+from facereject._cli._annotated import (
     CacheOption,
     DatasetArgument,
     JobsOption,
@@ -21,7 +21,7 @@ from ._annotated import (
     results,
     tell,
 )
-from ._shared import PredictorOption, QuietOption, load_rejector, paragraphs, say, stop
+from facereject._cli._shared import PredictorOption, QuietOption, load_rejector, paragraphs, say, stop
 
 CALIBRATE_EXAMPLES = paragraphs("""[bold]Examples[/bold]
 
@@ -76,7 +76,7 @@ def calibrate(
 
     DATASET must hold faces that neither the landmark predictor nor the model has seen, drawn like those the
     model will be used on; the photographs are taken as they are, and one face of each counts. The expected
-    errors of the model are fitted anew on these faces as well (isotonic regression).
+    errors of the model are fitted again on these faces as well (isotonic regression).
     """
     if (output is None) != in_place:
         stop("give either --output FILE or --in-place" + (", not both" if in_place else ""))
@@ -86,9 +86,10 @@ def calibrate(
     check_writable("--output", target, overwrite=overwrite or in_place)
     rejector = load_rejector(model, predictor=predictor, argument="MODEL")
 
-    from facereject.faces import cautions, evaluate_face_rejector
-    from facereject.faces.certification import certified, check_promise, independent_rows
-    from facereject.faces.model_card import promise_of
+    from facereject.faces import evaluate_face_rejector
+    from facereject.faces.evaluation.data_warnings import data_warnings
+    from facereject.faces.models.card import promise_of
+    from facereject.faces.training.certify import certified, check_promise, independent_rows
     from facereject.selection import NoValidThresholdError
 
     try:
@@ -96,7 +97,7 @@ def calibrate(
     except ValueError as error:
         stop(f"{str(error).replace('max_error', '--max-error').replace('loss_bound', '--loss-bound')}")
     samples = read_dataset(dataset, quiet=quiet)
-    for text in cautions(samples, rejector.predictor, rejector.info):
+    for text in data_warnings(samples, rejector.predictor, rejector.info):
         tell(f"Warning: {text}")
     try:
         with counting("faces", quiet=quiet) as progress:
@@ -139,7 +140,7 @@ def calibrate(
     )
     tell(
         "The promise is about faces drawn like these and found by the detector, on average: not about one "
-        "face, one person or one film, nor about photographs the predictor or the model was trained on. "
-        f"Expected errors were fitted anew on these {len(rows):,} faces."
+        "face, one person or one video, nor about photographs the predictor or the model was trained on. "
+        f"Expected errors were fitted again on these {len(rows):,} faces."
     )
     say(f"Written: {target}")

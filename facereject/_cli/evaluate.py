@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ._annotated import (
+from facereject._cli._annotated import (
     CacheOption,
     DatasetArgument,
     JobsOption,
@@ -21,7 +21,7 @@ from ._annotated import (
     results,
     tell,
 )
-from ._shared import (
+from facereject._cli._shared import (
     CostOption,
     CoverageOption,
     MaxErrorOption,
@@ -36,7 +36,7 @@ from ._shared import (
 )
 
 if TYPE_CHECKING:
-    from facereject.media.report import GroupEvidence
+    from facereject.reports.evaluation import GroupEvidence
 
 EVALUATE_EXAMPLES = paragraphs("""[bold]Examples[/bold]
 
@@ -60,7 +60,7 @@ def evaluate(
     degradations: Annotated[
         int,
         typer.Option(
-            metavar="N", min=0, help="Also look at N spoiled versions of every photograph (8 is usual)."
+            metavar="N", min=0, help="Also look at N degraded versions of every photograph (8 is usual)."
         ),
     ] = 0,
     max_error: MaxErrorOption = None,
@@ -69,7 +69,7 @@ def evaluate(
     threshold: ThresholdOption = None,
     jobs: JobsOption = None,
     cache: CacheOption = None,
-    seed: Annotated[int, typer.Option(metavar="N", min=0, help="Seed of the spoiled versions.")] = 1,
+    seed: Annotated[int, typer.Option(metavar="N", min=0, help="Seed of the degraded versions.")] = 1,
     overwrite: OverwriteOption = False,
     quiet: QuietOption = False,
 ) -> None:
@@ -84,11 +84,12 @@ def evaluate(
     given = chosen_target(max_error=max_error, coverage=coverage, cost=cost, threshold=threshold)
     rejector = load_rejector(model, predictor=predictor, target=given, argument="MODEL")
 
-    from facereject.faces import cautions, evaluate_face_rejector
-    from facereject.media.report import group_evidence, write_report
+    from facereject.faces import evaluate_face_rejector
+    from facereject.faces.evaluation.data_warnings import data_warnings
+    from facereject.reports.evaluation import group_evidence, write_report
 
     samples = read_dataset(dataset, quiet=quiet)
-    notes = cautions(samples, rejector.predictor, rejector.info)
+    notes = data_warnings(samples, rejector.predictor, rejector.info)
     for text in notes:
         tell(f"Warning: {text}")
     try:
@@ -119,7 +120,7 @@ def evaluate(
 def _print(groups: list[GroupEvidence]) -> None:
     from rich.table import Table
 
-    from facereject.faces.evidence import failure_rates
+    from facereject.faces.evaluation.evidence import failure_rates
 
     table = Table(title="Errors in percent of the outer-eye distance", title_justify="left")
     table.add_column("photographs")

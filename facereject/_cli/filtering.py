@@ -7,20 +7,8 @@ from typing import Annotated
 
 import typer
 
-from ._films import (
-    AnnotateOption,
-    DetectEveryOption,
-    EveryFrameOption,
-    SaveOption,
-    SmoothOption,
-    TimelineOption,
-    check_timeline,
-    film_output,
-    film_report,
-    tracking_options,
-)
-from ._job import Job
-from ._run_options import (
+from facereject._cli._job import Job
+from facereject._cli._run_options import (
     EngineOption,
     MaxPixelsOption,
     OverwriteOption,
@@ -33,7 +21,7 @@ from ._run_options import (
     folder_of_inputs,
     make_engine,
 )
-from ._shared import (
+from facereject._cli._shared import (
     CostOption,
     CoverageOption,
     DetectorThresholdOption,
@@ -48,7 +36,19 @@ from ._shared import (
     load_rejector,
     stop,
 )
-from ._show import default_output, show_rows
+from facereject._cli._show import default_output, show_rows
+from facereject._cli._video import (
+    AnnotateOption,
+    DetectEveryOption,
+    EveryFrameOption,
+    SaveOption,
+    SmoothOption,
+    TimelineOption,
+    check_timeline,
+    tracking_options,
+    video_output,
+    video_report,
+)
 
 FILTER_EXAMPLES = """[bold]Examples[/bold]
 facereject filter photos --max-error 3                           [dim]lists faces[/dim]
@@ -114,12 +114,12 @@ def filter_(
         bool,
         typer.Option("--move", help="Move the files instead of copying.", rich_help_panel=_SORT_PANEL),
     ] = False,
-    film_share: Annotated[
+    video_share: Annotated[
         float,
         typer.Option(
-            "--film-share",
+            "--video-share",
             metavar="SHARE",
-            help="A film goes to the accepted files if at least this share of its frames is accepted.",
+            help="A video goes to the accepted files if at least this share of its frames is accepted.",
             rich_help_panel=_SORT_PANEL,
         ),
     ] = 0.5,
@@ -164,25 +164,25 @@ def filter_(
     # first: workers import what they need while this process still does
     tracking = tracking_options(every_frame, detect_every, smooth)
     check_timeline(timeline)
-    # as for `folder_of_inputs`, films must not land in the folder of a worker
+    # as for `folder_of_inputs`, videos must not land in the folder of a worker
     save = os.path.abspath(save) if save and engine == "dask" else save
-    film = film_output(save, annotate, paths, frame_rule)
+    video = video_output(save, annotate, paths, frame_rule)
     runner = make_engine(engine, workers, scheduler)
     check_output(output, resume=resume, overwrite=overwrite)
     check_paths(paths, resume=resume)
 
-    from facereject.media.placement import Placement, PlacementError, base_of
+    from facereject.batch.sorting import Placement, PlacementError, base_of
 
     settings = {"frame rule": frame_rule}
     placement = None
     if accepted is not None or rejected is not None:
         mode = "link" if link else "move" if move else "copy"
         try:
-            placement = Placement(accepted, rejected, base_of(paths), mode, film_share)
+            placement = Placement(accepted, rejected, base_of(paths), mode, video_share)
         except PlacementError as error:
             stop(f"--accepted, --rejected: {error}")
         except ValueError as error:
-            stop(f"--film-share: {error}")
+            stop(f"--video-share: {error}")
         inside = [path for path in paths if placement.holds(path)]
         if inside:
             stop(f"{inside[0]}: lies in the folder for sorted files; choose a folder apart from the inputs")
@@ -190,7 +190,7 @@ def filter_(
             "folder of accepted files": str(accepted),
             "folder of rejected files": str(rejected),
             "files": f"{mode} from {placement.base}",
-            "film share": str(film_share),
+            "video share": str(video_share),
         }
     rejector = load_rejector(
         model,
@@ -200,13 +200,13 @@ def filter_(
         detector_threshold=detector_threshold,
         target=target,
     )
-    from facereject.media.task import ScoreTask
-    from facereject.media.timeline import Timeline
+    from facereject.batch.task import ScoreTask
+    from facereject.batch.timeline import Timeline
 
     spans = Timeline(frame_rule)
     job = Job(
         paths,
-        ScoreTask(rejector, max_pixels=max_pixels, film=film, folder=folder_of_inputs(engine), **tracking),
+        ScoreTask(rejector, max_pixels=max_pixels, video=video, folder=folder_of_inputs(engine), **tracking),
         runner,
         output,
         resume=resume,
@@ -217,5 +217,5 @@ def filter_(
         observers=[spans, *([show_rows] if show else [])],
         settings=settings,
     )
-    with film_report(spans, timeline, film, output if resume else None, quiet=quiet):
+    with video_report(spans, timeline, video, output if resume else None, quiet=quiet):
         job.run()

@@ -9,8 +9,8 @@ import typer
 from rich.table import Table
 from rich.text import Text
 
-from ._annotated import results
-from ._shared import PredictorOption, load_rejector, paragraphs, printable
+from facereject._cli._annotated import results
+from facereject._cli._shared import PredictorOption, load_rejector, paragraphs, printable
 
 INFO_EXAMPLES = paragraphs("""[bold]Examples[/bold]
 
@@ -29,8 +29,14 @@ def info(
     predictor: PredictorOption = None,
 ) -> None:
     """Show versions and licences; of a model also its data, results, target, threshold and promise."""
-    from facereject.faces.installation import extras, landmark_model, pretrained_models, trained_for, versions
-    from facereject.faces.model_card import LICENCE, UNIT, model_facts, predictor_name
+    from facereject.faces.models.card import LICENCE, UNIT, model_facts, predictor_name
+    from facereject.faces.models.installation import (
+        extras,
+        landmark_model,
+        pretrained_models,
+        trained_for,
+        versions,
+    )
 
     if model is not None:
         rejector = load_rejector(model, predictor=predictor, argument="MODEL")

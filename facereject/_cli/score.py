@@ -1,4 +1,4 @@
-"""facereject score: one row per face for any number of images and films."""
+"""facereject score: one row per face for any number of images and videos."""
 
 from __future__ import annotations
 
@@ -6,14 +6,8 @@ from typing import Annotated
 
 import typer
 
-from ._films import (
-    DetectEveryOption,
-    EveryFrameOption,
-    SmoothOption,
-    tracking_options,
-)
-from ._job import Job
-from ._run_options import (
+from facereject._cli._job import Job
+from facereject._cli._run_options import (
     EngineOption,
     MaxPixelsOption,
     OverwriteOption,
@@ -26,7 +20,7 @@ from ._run_options import (
     folder_of_inputs,
     make_engine,
 )
-from ._shared import (
+from facereject._cli._shared import (
     DetectorThresholdOption,
     MinFaceOption,
     ModelOption,
@@ -35,7 +29,8 @@ from ._shared import (
     UpsampleOption,
     load_rejector,
 )
-from ._show import default_output, show_rows
+from facereject._cli._show import default_output, show_rows
+from facereject._cli._video import DetectEveryOption, EveryFrameOption, SmoothOption, tracking_options
 
 SCORE_EXAMPLES = """[bold]Examples[/bold]
 facereject score photo.jpg                        [dim]one line per face[/dim]
@@ -105,7 +100,7 @@ def score(
         min_face=min_face,
         detector_threshold=detector_threshold,
     )
-    from facereject.media.task import ScoreTask
+    from facereject.batch.task import ScoreTask
 
     task = ScoreTask(rejector, max_pixels=max_pixels, folder=folder_of_inputs(engine), **tracking)
     observers = [show_rows] if output is None else []

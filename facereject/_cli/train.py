@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ._annotated import (
+from facereject._cli._annotated import (
     CacheOption,
     DatasetArgument,
     JobsOption,
@@ -20,7 +20,7 @@ from ._annotated import (
     results,
     tell,
 )
-from ._shared import (
+from facereject._cli._shared import (
     CostOption,
     CoverageOption,
     MaxErrorOption,
@@ -75,7 +75,7 @@ def train(
         typer.Option("--thorough", help="Use stability, too: ranks better, predicts seven times per face."),
     ] = False,
     degradations: Annotated[
-        int, typer.Option(metavar="N", min=0, help="Spoiled versions of every photograph to learn from.")
+        int, typer.Option(metavar="N", min=0, help="Degraded versions of every photograph to learn from.")
     ] = 8,
     max_error: MaxErrorOption = None,
     coverage: CoverageOption = None,
@@ -88,7 +88,7 @@ def train(
 ) -> None:
     """Learn from annotated faces how wrong a landmark predictor is, and write a model.
 
-    Every photograph is used as it is and in spoiled versions (blur, noise, darkness, occlusion, …). The score
+    Every photograph is used as it is and degraded (blur, noise, darkness, occlusion, …). The score
     is chosen by cross-validation over photographs, and so are the figures that are shown at the end. Without
     a target, the model accepts as long as accepted faces are on average as good as ordinary photographs.
     """
@@ -102,9 +102,9 @@ def train(
         LandmarkModelError,
         LandmarkPredictor,
         LandmarkStability,
-        cautions,
         train_face_rejector,
     )
+    from facereject.faces.evaluation.data_warnings import data_warnings
     from facereject.selection import InfeasibleTargetError
 
     try:
@@ -112,7 +112,7 @@ def train(
     except LandmarkModelError as error:
         stop(f"--predictor: {error}" if predictor else str(error))
     samples = read_dataset(dataset, quiet=quiet)
-    for text in cautions(samples, landmarks):
+    for text in data_warnings(samples, landmarks):
         tell(f"Warning: {text}")
     with ExitStack() as bars:
         progress = bars.enter_context(counting("faces", quiet=quiet))
@@ -168,7 +168,7 @@ class _Fitting:
 
 
 def _check_target(given: dict[str, float]) -> None:
-    from facereject.faces.calibration import checked_target
+    from facereject.faces.models.calibration import checked_target
 
     for kind, value in given.items():
         try:
@@ -188,7 +188,7 @@ def _report(rejector: FaceRejector, output: Path) -> None:
     from rich.table import Table
     from rich.text import Text
 
-    from facereject.faces.model_card import model_facts
+    from facereject.faces.models.card import model_facts
 
     table = Table(show_header=False, box=None, padding=(0, 2, 0, 0))
     table.add_column(style="dim", no_wrap=True)

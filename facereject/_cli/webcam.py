@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ._films import DetectEveryOption, EveryFrameOption, SmoothOption, tracking_options
-from ._run_options import check_output
-from ._shared import (
+from facereject._cli._run_options import check_output
+from facereject._cli._shared import (
     CostOption,
     CoverageOption,
     DetectorThresholdOption,
@@ -28,17 +27,18 @@ from ._shared import (
     say,
     stop,
 )
+from facereject._cli._video import DetectEveryOption, EveryFrameOption, SmoothOption, tracking_options
 
 if TYPE_CHECKING:
     from facereject.faces import FaceRejector
-    from facereject.media.live import LiveSummary
-    from facereject.media.table import Row
-    from facereject.media.window import Window
+    from facereject.live.loop import LiveSummary
+    from facereject.live.window import Window
+    from facereject.tables.rows import Row
 
 WEBCAM_EXAMPLES = """[bold]Examples[/bold]
 facereject webcam
 facereject webcam --camera 1 --max-error 3 --record session.mp4
-facereject webcam --camera clip.mp4                    [dim]a film in real time instead of a camera[/dim]
+facereject webcam --camera clip.mp4                    [dim]a video in real time instead of a camera[/dim]
 facereject webcam --headless --seconds 60 -o faces.csv > faces.jsonl
 facereject webcam --headless | jq -c '{frame, accepted, expected_nme}'
 
@@ -49,7 +49,7 @@ def webcam(
     camera: Annotated[
         str,
         typer.Option(
-            "--camera", "-c", metavar="N|PATH|URL", help="Number of the camera, a stream, or a film."
+            "--camera", "-c", metavar="N|PATH|URL", help="Number of the camera, a stream, or a video."
         ),
     ] = "0",
     max_error: MaxErrorOption = None,
@@ -73,7 +73,7 @@ def webcam(
     ] = None,
     record: Annotated[
         str | None,
-        typer.Option("--record", metavar="FILM", help="Record with landmarks and decisions drawn: .mp4 ..."),
+        typer.Option("--record", metavar="VIDEO", help="Record with landmarks and decisions drawn: .mp4 ..."),
     ] = None,
     snapshots: Annotated[
         str,
@@ -113,7 +113,7 @@ def webcam(
     [bold]s[/bold] saves a snapshot, [bold]r[/bold] records, [bold]h[/bold] shows help, [bold]q[/bold] or Esc
     quits.
 
-    The newest frame wins: on a slow machine frames are passed over, but what you see is the present.
+    The newest frame wins: on a slow machine frames are skipped, but what you see is the present.
     """
     target = chosen_target(max_error=max_error, coverage=coverage, cost=cost, threshold=threshold)
     if frame_rule not in ("all", "any", "largest"):
@@ -136,12 +136,12 @@ def webcam(
         target=target,
     )
     _warm_up(rejector)
-    from facereject.media.camera import Camera, CameraError
-    from facereject.media.devices import camera_name
-    from facereject.media.film import FilmError
-    from facereject.media.live import Live
-    from facereject.media.sinks import TableError
-    from facereject.media.task import ScoreTask
+    from facereject.batch.task import ScoreTask
+    from facereject.live.camera import Camera, CameraError
+    from facereject.live.devices import camera_name
+    from facereject.live.loop import Live
+    from facereject.tables.sinks import TableError
+    from facereject.video.writer import VideoWriteError
 
     source: int | str = int(camera) if camera.isdigit() else camera
     failed, interrupted, live = "", False, None
@@ -175,7 +175,7 @@ def webcam(
                 quiet = True
             except CameraError as error:
                 failed = str(error)
-    except (CameraError, FilmError, TableError) as error:
+    except (CameraError, VideoWriteError, TableError) as error:
         stop(str(error), 1)
     if not quiet and live is not None:
         _report(live.summary, output)
@@ -198,8 +198,8 @@ class _Table:
     """The table of a session, which is one input; a context manager."""
 
     def __init__(self, path: str, overwrite: bool, name: str, rule: str) -> None:
-        from facereject.media.sinks import TableError, TableSink, UnfinishedTableError
-        from facereject.media.summary import Tally
+        from facereject.tables.sinks import TableError, TableSink, UnfinishedTableError
+        from facereject.tables.summary import Tally
 
         try:
             self._sink = TableSink(path, overwrite=overwrite, rule=rule)
@@ -211,8 +211,8 @@ class _Table:
         self._counts = Tally()
 
     def write(self, rows: list[Row]) -> None:
-        from facereject.media.summary import tally
-        from facereject.media.task import Chunk
+        from facereject.tables.rows import Chunk
+        from facereject.tables.summary import tally
 
         self._sink.write(rows)
         self._counts = self._counts.plus(tally(Chunk(rows, 1), self._rule))
@@ -228,7 +228,7 @@ class _Table:
 
 
 def _receivers(headless: bool, table: _Table | None, rule: str) -> Callable[[list[Row]], None]:
-    from facereject.media.formats import encode_frame
+    from facereject.tables.formats import encode_frame
 
     def take(rows: list[Row]) -> None:
         if table is not None:
@@ -241,19 +241,19 @@ def _receivers(headless: bool, table: _Table | None, rule: str) -> Callable[[lis
 
 
 def _check_record(record: str | None, snapshots: str) -> None:
-    from facereject.media.film import FilmError, check_film_path
+    from facereject.video.writer import VideoWriteError, check_video_path
 
     if not os.path.isdir(snapshots):
         stop(f"--snapshots {snapshots}: no such folder; make it first")
     if record is not None:
         try:
-            check_film_path(record)
-        except FilmError as error:
+            check_video_path(record)
+        except VideoWriteError as error:
             stop(f"--record {error}")
 
 
 def _open_window() -> Window:
-    from facereject.media.window import ScreenWindow, WindowError
+    from facereject.live.window import ScreenWindow, WindowError
 
     try:
         return ScreenWindow("facereject")
@@ -263,7 +263,7 @@ def _open_window() -> Window:
 
 def _report(summary: LiveSummary, output: str | None) -> None:
     share = f" ({summary.accepted / summary.frames:.1%})" if summary.frames else ""
-    dropped = f"; {summary.dropped:,} frames passed over" if summary.dropped else ""
+    dropped = f"; {summary.dropped:,} frames skipped" if summary.dropped else ""
     say(f"{summary.frames:,} frames; {summary.accepted:,} accepted{share}{dropped}")
     if output is not None:
         say(f"Table: {output}")

@@ -8,32 +8,46 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
-from .calibration import Calibration, Target
-from .cautions import cautions
-from .datasets import DatasetError, FaceDataset, FaceSample, Problem, match_face
-from .degrade import DEGRADATIONS, Degraded, degrade, jitter_box, random_degradation
-from .detector import Detection, FaceDetector
-from .extraction import Extractor, FaceTable, extract
-from .features import LandmarkHOG
-from .geometry import Box
-from .images import ImageError, load_rgb
-from .landmarks import LandmarkModelError, LandmarkPredictor, default_model_path
-from .rejector import Face, FaceRejector, PredictorMismatchWarning
-from .stability import LandmarkStability
+from facereject.faces.datasets import DatasetError, FaceDataset, FaceSample, Problem, match_face
+from facereject.faces.detectors.dlib_hog import Detection, FaceDetector
+from facereject.faces.evaluation.data_warnings import data_warnings
+from facereject.faces.features.hog import LandmarkHOG
+from facereject.faces.features.stability import LandmarkStability
+from facereject.faces.geometry import Box
+from facereject.faces.images import ImageError, load_rgb
+from facereject.faces.landmarks.dlib_trees import (
+    LandmarkModelError,
+    LandmarkPredictor,
+    default_model_path,
+)
+from facereject.faces.models.calibration import Calibration, Target
+from facereject.faces.rejector import Face, FaceRejector, PredictorMismatchWarning
+from facereject.faces.training.degrade import (
+    DEGRADATIONS,
+    Degraded,
+    degrade,
+    jitter_box,
+    random_degradation,
+)
+from facereject.faces.training.extract import Extractor, FaceTable, extract
 
 if TYPE_CHECKING:
-    from .certification import certified
-    from .evaluation import FaceEvaluation, GroupResult, evaluate_face_rejector
-    from .landmark_training import train_landmark_predictor
-    from .training import train_face_rejector
+    from facereject.faces.evaluation.results import (
+        FaceEvaluation,
+        GroupResult,
+        evaluate_face_rejector,
+    )
+    from facereject.faces.landmarks.dlib_training import train_landmark_predictor
+    from facereject.faces.training.certify import certified
+    from facereject.faces.training.train import train_face_rejector
 
 _HOME = {
-    "certified": "certification",
-    "FaceEvaluation": "evaluation",
-    "GroupResult": "evaluation",
-    "evaluate_face_rejector": "evaluation",
-    "train_landmark_predictor": "landmark_training",
-    "train_face_rejector": "training",
+    "certified": "training.certify",
+    "FaceEvaluation": "evaluation.results",
+    "GroupResult": "evaluation.results",
+    "evaluate_face_rejector": "evaluation.results",
+    "train_landmark_predictor": "landmarks.dlib_training",
+    "train_face_rejector": "training.train",
 }
 
 __all__ = [
@@ -60,8 +74,8 @@ __all__ = [
     "PredictorMismatchWarning",
     "Problem",
     "Target",
-    "cautions",
     "certified",
+    "data_warnings",
     "default_model_path",
     "degrade",
     "evaluate_face_rejector",

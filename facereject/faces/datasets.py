@@ -17,9 +17,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .detector import Detection
-from .geometry import N_LANDMARKS, FloatArray, bounding_box, check_landmarks, overlap
-from .images import ImageArray, load_rgb
+from facereject.faces.detectors.dlib_hog import Detection
+from facereject.faces.geometry import N_LANDMARKS, FloatArray, bounding_box, check_landmarks, overlap
+from facereject.faces.images import ImageArray, load_rgb
 
 _IMAGE_SUFFIXES = (".jpg", ".jpeg", ".png", ".bmp", ".JPG", ".JPEG", ".PNG")
 

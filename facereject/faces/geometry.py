@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from .mean_shape import MEAN_SHAPE
+from facereject.faces.landmarks.mean_shape import MEAN_SHAPE
 
 N_LANDMARKS = 68
 

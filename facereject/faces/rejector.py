@@ -14,16 +14,20 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..modelfile import ModelFileContentError, read_model, write_model
-from ..selection import Selector
-from .calibration import Calibration, Target
-from .detector import FaceDetector
-from .features import LandmarkHOG
-from .geometry import Box, FloatArray, box_of_landmarks, check_box, check_landmarks
-from .images import ImageArray, ImageLike, load_rgb, to_gray
-from .landmarks import LandmarkFunction, LandmarkPredictor, NoLandmarksError
-from .score_models import SCORE_MODELS, ScoreModel, array_specs
-from .stability import LandmarkStability
+from facereject.faces.detectors.dlib_hog import FaceDetector
+from facereject.faces.features.hog import LandmarkHOG
+from facereject.faces.features.stability import LandmarkStability
+from facereject.faces.geometry import Box, FloatArray, box_of_landmarks, check_box, check_landmarks
+from facereject.faces.images import ImageArray, ImageLike, load_rgb, to_gray
+from facereject.faces.landmarks.dlib_trees import (
+    LandmarkFunction,
+    LandmarkPredictor,
+    NoLandmarksError,
+)
+from facereject.faces.models.calibration import Calibration, Target
+from facereject.faces.models.score_models import SCORE_MODELS, ScoreModel, array_specs
+from facereject.modelfile import ModelFileContentError, read_model, write_model
+from facereject.selection import Selector
 
 #: what a model file of a FaceRejector says it is
 MODEL_KIND = "face-rejector"

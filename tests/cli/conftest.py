@@ -7,7 +7,7 @@ from stub_tool import COMMANDS, gray_photo, make_photos, stub_rejector
 from typer.testing import CliRunner
 
 from facereject._cli import app
-from facereject.media import table_sink
+from facereject.tables import table_sink
 
 
 @pytest.fixture

@@ -22,7 +22,7 @@ import PIL.Image
 from facereject._cli import app
 from facereject.faces import Face
 from facereject.faces.geometry import Box
-from facereject.media import table_sink
+from facereject.tables import table_sink
 
 #: modules whose ``load_rejector`` is to be replaced; the package has functions of the same names
 COMMANDS = [importlib.import_module(f"facereject._cli.{name}") for name in ("score", "filtering")]

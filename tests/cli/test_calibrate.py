@@ -31,9 +31,9 @@ def model(tmp_path):
 
 
 @pytest.fixture(scope="module")
-def spoiled(tmp_path_factory):
+def degraded(tmp_path_factory):
     """Many faces; the annotation of those the default model is least certain of is far off."""
-    data = write_faces(tmp_path_factory.mktemp("spoiled"), 64, seed=7)
+    data = write_faces(tmp_path_factory.mktemp("degraded"), 64, seed=7)
     rejector = FaceRejector.pretrained()
     with open(data, newline="") as file:
         head, *rows = csv.reader(file)
@@ -48,15 +48,15 @@ def spoiled(tmp_path_factory):
     return data
 
 
-def test_the_threshold_is_written_and_applied(spoiled, model, tmp_path):
+def test_the_threshold_is_written_and_applied(degraded, model, tmp_path):
     before = model.read_bytes()
-    result = run(model, spoiled, "--max-error", 9, "--confidence", 0.8, "-o", tmp_path / "new")
+    result = run(model, degraded, "--max-error", 9, "--confidence", 0.8, "-o", tmp_path / "new")
     assert result.exit_code == 0, result.output
     sentence, threshold = result.stdout.strip().splitlines()
     assert sentence.startswith("With probability at least 0.8 over the")
     assert "min(error, 20 %)" in sentence
     assert threshold.startswith("Threshold")
-    assert "fitted anew" in result.stderr
+    assert "fitted again" in result.stderr
     assert model.read_bytes() == before
     promised = FaceRejector.load(tmp_path / "new")
     certificate = promised.info["certificate"]

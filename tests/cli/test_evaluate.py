@@ -15,7 +15,7 @@ from typer.testing import CliRunner
 
 from facereject._cli import app
 from facereject.faces import FaceRejector
-from facereject.media.report import FILES
+from facereject.reports.evaluation import FILES
 
 
 def run(*arguments):

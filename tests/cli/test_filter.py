@@ -12,8 +12,8 @@ from PIL import Image
 from stub_tool import start_tool
 
 from facereject._cli import filtering
+from facereject.batch.sorting import Placement
 from facereject.faces import FaceRejector
-from facereject.media.placement import Placement
 
 
 def _files(folder) -> list[str]:
@@ -115,7 +115,7 @@ def test_wrong_usage_is_one_sentence(stub, photos, run):
         (["--accepted", "x", "--rejected", "x/y"], "overlap"),
         (["--accepted", "photos/1.png"], "this is a file"),
         (["--accepted", "photos"], "lies in the folder for sorted files"),
-        (["--accepted", "a", "--film-share", "2"], "--film-share"),
+        (["--accepted", "a", "--video-share", "2"], "--video-share"),
         (["--accepted", "a", "--resume"], "--resume needs a table file"),
     ]
     for arguments, words in cases:
@@ -177,7 +177,7 @@ def test_crash_between_row_and_move_is_repaired(stub, photos, run, monkeypatch):
 def test_everything_was_moved_before_the_end(stub, photos, run, monkeypatch):
     arguments = ["filter", "photos", "--accepted", "good", "--rejected", "bad", "--move", "-o", "t.csv"]
     with monkeypatch.context() as patch:
-        patch.setattr("facereject.media.table_sink.TableSink._finish", _interrupt)
+        patch.setattr("facereject.tables.table_sink.TableSink._finish", _interrupt)
         assert run(*arguments).exit_code == 130
     assert _files("photos") == []
     # the folder is empty now, yet the table is to be finished

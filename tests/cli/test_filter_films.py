@@ -1,4 +1,4 @@
-"""facereject filter on films: saved films, timelines, and what is said about them."""
+"""facereject filter on videos: saved videos, timelines, and what is said about them."""
 
 from __future__ import annotations
 
@@ -9,24 +9,24 @@ import numpy as np
 import pytest
 import skimage.data
 
-from facereject.media.film import FilmWriter
-from facereject.media.video import open_video
+from facereject.video.reader import open_video
+from facereject.video.writer import VideoWriter
 
 
 @pytest.fixture
 def clip(work):
     """A face for half a second, then none."""
     photo = skimage.data.astronaut()[:240, 80:400]
-    (work / "films").mkdir()
-    with FilmWriter(work / "films" / "clip.mkv", 30, (320, 240)) as film:
+    (work / "videos").mkdir()
+    with VideoWriter(work / "videos" / "clip.mkv", 30, (320, 240)) as video:
         for step in range(30):
-            film.write(np.roll(photo, step, axis=1) if step < 15 else np.full_like(photo, 90))
-    return work / "films" / "clip.mkv"
+            video.write(np.roll(photo, step, axis=1) if step < 15 else np.full_like(photo, 90))
+    return work / "videos" / "clip.mkv"
 
 
 def n_frames(path):
-    with open_video(path) as film:
-        return sum(1 for _ in film)
+    with open_video(path) as video:
+        return sum(1 for _ in video)
 
 
 def test_accepted_frames_timeline_and_strip(run, clip, work):
@@ -42,10 +42,10 @@ def test_accepted_frames_timeline_and_strip(run, clip, work):
     assert "50% of 1.0 s accepted" in result.stderr
     with open("t.csv", newline="") as file:
         assert len(list(csv.DictReader(file))) == 30
-    assert {file.name for file in work.iterdir()} == {"films", "good.mp4", "spans.csv", "t.csv"}
+    assert {file.name for file in work.iterdir()} == {"videos", "good.mp4", "spans.csv", "t.csv"}
 
 
-def test_annotated_film_of_a_folder(run, clip):
+def test_annotated_video_of_a_folder(run, clip):
     result = run("filter", clip.parent, "--save", "shown", "--annotate", "--timeline", "spans.json", "-q")
     assert (result.exit_code, result.stderr) == (0, "")
     assert n_frames("shown/clip.mkv") == 30
@@ -53,7 +53,7 @@ def test_annotated_film_of_a_folder(run, clip):
         assert [span["accepted"] for span in json.load(file)] == [True, False]
 
 
-def test_a_complete_table_makes_no_film(run, clip, work):
+def test_a_complete_table_makes_no_video(run, clip, work):
     assert run("filter", clip, "-o", "t.csv").exit_code == 0
     result = run("filter", clip, "-o", "t.csv", "--resume", "--save", "good.mp4")
     assert result.exit_code == 0
@@ -61,7 +61,7 @@ def test_a_complete_table_makes_no_film(run, clip, work):
     assert not (work / "good.mp4").exists()
 
 
-def test_a_resumed_run_has_the_timeline_of_all_films(run, clip):
+def test_a_resumed_run_has_the_timeline_of_all_videos(run, clip):
     arguments = ("filter", clip.parent, "-o", "t.csv", "--timeline", "spans.csv")
     assert run(*arguments).exit_code == 0
     with open("spans.csv") as file:
@@ -72,7 +72,7 @@ def test_a_resumed_run_has_the_timeline_of_all_films(run, clip):
         assert file.read() == whole
 
 
-def test_without_an_accepted_frame_there_is_no_film(run, clip, work):
+def test_without_an_accepted_frame_there_is_no_video(run, clip, work):
     result = run("filter", clip, "--threshold", -9, "--save", "good.mp4")
     assert result.exit_code == 0
     assert "No frame was accepted" in result.stderr
@@ -96,9 +96,9 @@ def test_every_frame_and_smoothing_are_passed_on(run, clip):
     ("arguments", "message"),
     [
         (["--annotate", "-o", "t.csv"], "--annotate needs"),
-        (["--save", "film.webm"], "--save film.webm"),
-        (["--save", "none/film.mp4"], "does not exist"),
-        (["--save", "films/clip.mkv"], "the film that is read"),
+        (["--save", "video.webm"], "--save video.webm"),
+        (["--save", "none/video.mp4"], "does not exist"),
+        (["--save", "videos/clip.mkv"], "the video that is read"),
         (["--timeline", "spans.txt"], "--timeline"),
         (["--detect-every", "0", "-o", "t.csv"], "--detect-every"),
     ],
@@ -107,10 +107,10 @@ def test_what_cannot_work_is_said_first(run, clip, work, arguments, message):
     result = run("filter", clip, *arguments)
     assert result.exit_code == 2
     assert message in result.stderr
-    assert [file.name for file in work.iterdir()] == ["films"]
+    assert [file.name for file in work.iterdir()] == ["videos"]
 
 
-def test_several_films_need_a_folder_apart(run, clip):
+def test_several_videos_need_a_folder_apart(run, clip):
     (clip.parent / "other.mkv").write_bytes(clip.read_bytes())
     assert "name a folder" in run("filter", clip.parent, "--save", "good.mp4").stderr
     assert "apart from the inputs" in run("filter", clip.parent, "--save", clip.parent / "out").stderr

@@ -9,8 +9,9 @@ from typer.testing import CliRunner
 
 import facereject
 from facereject._cli import app
-from facereject.faces import FaceRejector, LandmarkPredictor, PredictorMismatchWarning, installation
-from facereject.faces.installation import extras, pretrained_models
+from facereject.faces import FaceRejector, LandmarkPredictor, PredictorMismatchWarning
+from facereject.faces.models import installation
+from facereject.faces.models.installation import extras, pretrained_models
 
 
 def run(*arguments):

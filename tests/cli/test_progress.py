@@ -9,16 +9,15 @@ from rich.console import Console
 
 from facereject._cli import _progress, _shared
 from facereject._cli._progress import RunProgress, duration, figure
+from facereject.batch.inputs import Input
 from facereject.faces.geometry import Box
-from facereject.media.inputs import Input
-from facereject.media.table import Row
-from facereject.media.task import Chunk
+from facereject.tables.rows import Chunk, Row
 
 BOX = Box(0.0, 0.0, 9.0, 9.0)
 ACCEPTED = Chunk([Row("a", 0, box=BOX, accepted=True)], 1)
 REJECTED = Chunk([Row("a", 0, box=BOX, reason="uncertain")], 1)
 BROKEN = Chunk([Row("a", reason="unreadable: x")])
-PHOTO, FILM = Input("a.jpg", "image"), Input("a.mp4", "video")
+PHOTO, VIDEO = Input("a.jpg", "image"), Input("a.mp4", "video")
 
 
 @pytest.fixture
@@ -63,12 +62,12 @@ def test_lines_every_few_seconds(screen, clock):
     assert progress.seconds == 40
 
 
-def test_frames_of_a_film(screen, clock):
+def test_frames_of_a_video(screen, clock):
     stream = screen(terminal=False)
     with RunProgress(40, frames=True) as progress:
         for number in range(6):
             clock(5)
-            progress(FILM, Chunk([Row("a", i, box=BOX, accepted=True) for i in range(10)], 10), number == 5)
+            progress(VIDEO, Chunk([Row("a", i, box=BOX, accepted=True) for i in range(10)], 10), number == 5)
     # there were more than its header said
     assert stream.getvalue().splitlines()[-1] == "60 of 60 frames, 2/s, 100% accepted, 0 s left"
 

@@ -13,7 +13,7 @@ from pathlib import Path
 import pyarrow.parquet
 from stub_tool import POISON, TOOL, gray_photo, start_tool
 
-from facereject.media.table import COLUMNS
+from facereject.tables.rows import COLUMNS
 
 
 def _sources(path) -> list[str]:

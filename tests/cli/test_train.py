@@ -10,7 +10,8 @@ from annotated_faces import write_faces
 from typer.testing import CliRunner
 
 from facereject._cli import app
-from facereject.faces import FaceRejector, training
+from facereject.faces import FaceRejector
+from facereject.faces.training import train as training
 
 
 def run(*arguments, **options):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from facereject.faces.calibration import Calibration, Target, checked_target
+from facereject.faces.models.calibration import Calibration, Target, checked_target
 
 
 @pytest.fixture

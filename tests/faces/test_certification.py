@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from facereject.faces import FaceRejector
-from facereject.faces.certification import certified, faces_needed, independent_rows, smallest_promise
+from facereject.faces.training.certify import certified, faces_needed, independent_rows, smallest_promise
 from facereject.selection import NoValidThresholdError
 
 

@@ -6,8 +6,8 @@ import cv2
 import numpy as np
 import pytest
 
-from facereject.faces.degrade import DEGRADATIONS, degrade, jitter_box, random_degradation
 from facereject.faces.geometry import Box, overlap
+from facereject.faces.training.degrade import DEGRADATIONS, degrade, jitter_box, random_degradation
 
 KINDS = sorted(DEGRADATIONS)
 MOVING = ("rotation", "cut")

@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 
 from facereject.faces.datasets import FaceDataset, FaceSample
-from facereject.faces.detector import FaceDetector
-from facereject.faces.extraction import Extractor, extract
-from facereject.faces.features import LandmarkHOG
+from facereject.faces.detectors.dlib_hog import FaceDetector
+from facereject.faces.features.hog import LandmarkHOG
+from facereject.faces.features.stability import LandmarkStability
 from facereject.faces.images import to_gray
-from facereject.faces.stability import LandmarkStability
+from facereject.faces.training.extract import Extractor, extract
 from facereject.losses import landmark_nme
 
 
@@ -143,7 +143,7 @@ def test_failures_on_a_perturbed_box_are_counted(sample, astronaut_landmarks, an
 def test_the_cache_follows_the_content_of_files_and_the_libraries(sample, predictor, tmp_path, monkeypatch):
     import PIL.Image
 
-    from facereject.faces import extraction
+    from facereject.faces.training import extract as extraction
 
     settings = extractor(predictor, degradations=0)
     path = tmp_path / "same-size.bmp"

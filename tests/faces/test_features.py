@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 import skimage.feature
 
-from facereject.faces.features import LandmarkHOG, _mean_gradient
+from facereject.faces.features.hog import LandmarkHOG, _mean_gradient
 from facereject.faces.geometry import bounding_box, box_of_landmarks, overlap, transform_points
 from facereject.faces.images import to_gray
-from facereject.faces.mean_shape import MEAN_SHAPE
+from facereject.faces.landmarks.mean_shape import MEAN_SHAPE
 
 
 def cosine(a, b):

@@ -10,11 +10,11 @@ import numpy as np
 import pytest
 
 from facereject.faces.datasets import FaceDataset, match_face
-from facereject.faces.detector import FaceDetector
+from facereject.faces.detectors.dlib_hog import FaceDetector
 from facereject.faces.geometry import Box
 from facereject.faces.images import to_gray
-from facereject.faces.landmark_training import train_landmark_predictor
-from facereject.faces.landmarks import LandmarkModelError, LandmarkPredictor, default_model_path
+from facereject.faces.landmarks.dlib_training import train_landmark_predictor
+from facereject.faces.landmarks.dlib_trees import LandmarkModelError, LandmarkPredictor, default_model_path
 from facereject.losses import landmark_nme
 
 

@@ -8,9 +8,10 @@ from importlib import resources
 import numpy as np
 import pytest
 
-from facereject.faces import Extractor, FaceDataset, FaceDetector, FaceRejector, degrade, extract
-from facereject.faces.evaluation import evaluate_rows
-from facereject.faces.training import ALPHAS
+from facereject.faces import Extractor, FaceDataset, FaceDetector, FaceRejector, extract
+from facereject.faces.evaluation.results import evaluate_rows
+from facereject.faces.training.degrade import degrade
+from facereject.faces.training.train import ALPHAS
 
 NAMES = ["default", "thorough"]
 
@@ -52,8 +53,8 @@ def test_the_astronaut(rejector, astronaut, astronaut_landmarks):
     assert clean.accepted
     assert clean.reason == ""
     for kind, severity, seed in [("motion", 1.0, 4), ("blur", 1.0, 0), ("occlusion", 0.9, 6)]:
-        spoiled = degrade(astronaut, astronaut_landmarks, kind, severity, random_state=seed).image
-        faces = rejector(spoiled)
+        degraded = degrade(astronaut, astronaut_landmarks, kind, severity, random_state=seed).image
+        faces = rejector(degraded)
         assert not any(face.accepted for face in faces), kind
         for face in faces:
             assert face.expected_nme > clean.expected_nme

@@ -25,7 +25,7 @@ from facereject.faces import (
     Target,
 )
 from facereject.faces.images import to_gray
-from facereject.faces.score_models import LinearScore
+from facereject.faces.models.score_models import LinearScore
 from facereject.modelfile import ModelFileContentError, ModelFileDamagedError, read_model, write_model
 
 
@@ -299,7 +299,7 @@ def test_several_faces_are_assessed_as_one_by_one(rejector, astronaut):
 
 def test_a_missing_landmark_model_is_not_blamed_on_the_file(rejector, tmp_path, monkeypatch):
     rejector.save(tmp_path / "model")
-    monkeypatch.setattr("facereject.faces.landmarks.importlib.util.find_spec", lambda name: None)
+    monkeypatch.setattr("facereject.faces.landmarks.dlib_trees.importlib.util.find_spec", lambda name: None)
     with pytest.raises(LandmarkModelError, match="no default landmark model"):
         FaceRejector.load(tmp_path / "model")
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from facereject.faces.score_models import LinearScore, TreeScore
+from facereject.faces.models.score_models import LinearScore, TreeScore
 
 TREE = {
     "roots": np.array([0], np.int32),

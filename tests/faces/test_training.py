@@ -5,14 +5,14 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from facereject.faces.calibration import Target
 from facereject.faces.datasets import FaceDataset, Problem
-from facereject.faces.detector import FaceDetector
-from facereject.faces.evaluation import evaluate_face_rejector, gap_closed
-from facereject.faces.extraction import Extractor, FaceTable
-from facereject.faces.features import LandmarkHOG
+from facereject.faces.detectors.dlib_hog import FaceDetector
+from facereject.faces.evaluation.results import evaluate_face_rejector, gap_closed
+from facereject.faces.features.hog import LandmarkHOG
+from facereject.faces.models.calibration import Target
 from facereject.faces.rejector import FaceRejector
-from facereject.faces.training import (
+from facereject.faces.training.extract import Extractor, FaceTable
+from facereject.faces.training.train import (
     calibration_rows,
     cross_fit,
     fit_score,
@@ -196,7 +196,7 @@ def test_any_predictor_can_be_trained_for(photographs):
 
 
 def mean_face(image, box):
-    from facereject.faces.mean_shape import MEAN_SHAPE
+    from facereject.faces.landmarks.mean_shape import MEAN_SHAPE
 
     x, y = box.center
     return MEAN_SHAPE * box.width * 0.9 + (x, y + 0.1 * box.height)

@@ -77,9 +77,9 @@ def test_results_are_equal_for_equal_seeds(monkeypatch, table):
 def test_the_test_part_decides_nothing(monkeypatch, table, rng):
     X, y = table
     result, rows = run_on(monkeypatch, table, "classification")
-    spoiled = y.copy()
-    spoiled[rows[4]] = rng.permutation(spoiled[rows[4]])
-    other, _ = run_on(monkeypatch, (X, spoiled), "classification")
+    degraded = y.copy()
+    degraded[rows[4]] = rng.permutation(degraded[rows[4]])
+    other, _ = run_on(monkeypatch, (X, degraded), "classification")
     for name, one in result["predictors"].items():
         changed = other["predictors"][name]
         assert one["r100"] != changed["r100"]

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from facereject.faces import FaceSample, train_landmark_predictor
-from facereject.faces.training import photo_folds
+from facereject.faces.training.train import photo_folds
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,128 @@
+"""The run: inputs through a task on an engine into a sink, each input exactly once."""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import json
+import math
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import closing
+from typing import Any, TypeAlias
+
+from facereject._files import display_name
+from facereject.batch.inputs import Input
+from facereject.batch.task import ScoreTask
+from facereject.faces import FaceRejector
+from facereject.parallel import Engine
+from facereject.tables.rows import Chunk, Row, failed_row, unreadable_row
+from facereject.tables.sinks import Sink
+from facereject.tables.summary import Summary, Tally, tally
+
+#: gets the input, its next chunk and whether that is the last one
+Observer: TypeAlias = Callable[[Input, Chunk, bool], None]
+
+
+def score_inputs(
+    inputs: Iterable[Input],
+    task: Callable[[Input], Iterable[Chunk]],
+    sink: Sink,
+    engine: Engine,
+    *,
+    observers: Sequence[Observer] = (),
+    rule: str = "all",
+) -> Summary:
+    """Write the rows of all inputs that are not in the sink yet.
+
+    Parameters
+    ----------
+    inputs : iterable of Input
+        Taken as they are needed.
+    task : callable
+        Usually a `ScoreTask`. What it raises becomes a row of that input, and the run goes on.
+    sink : Sink
+    engine : Engine
+    observers : sequence of callables
+        Called with every chunk after its rows have been written.
+    rule : {"all", "any", "largest"}
+        When a frame with several faces counts as accepted.
+
+    Returns
+    -------
+    Summary
+        That of the sink: inputs of earlier runs are counted, too.
+    """
+    missing = (item for item in inputs if not sink.has(item.path))
+    counts, n_rows = Tally(), 0
+    with closing(engine.run(task, missing)) as outcomes:
+        for outcome in outcomes:
+            chunk = _complete(outcome.item, outcome.chunk, outcome.error, outcome.last and not n_rows)
+            n_rows += len(chunk.rows)
+            if chunk.rows:
+                sink.write(chunk.rows)
+            counts = counts.plus(tally(chunk, rule))
+            for observe in observers:
+                observe(outcome.item, chunk, outcome.last)
+            if outcome.last:
+                sink.end_input(outcome.item.path, counts)
+                counts, n_rows = Tally(), 0
+    return sink.summary
+
+
+def settings_of(task: ScoreTask) -> dict[str, str]:
+    """What the rows of a task depend on, each in a readable form: model, target, detector, options."""
+    settings: dict[str, str] = {}
+    for field in dataclasses.fields(task):
+        if not field.compare:
+            continue
+        value = getattr(task, field.name)
+        if isinstance(value, FaceRejector):
+            settings |= _rejector_settings(value)
+        elif dataclasses.is_dataclass(value) and not isinstance(value, type):
+            settings |= {name: str(part) for name, part in dataclasses.asdict(value).items()}
+        else:
+            settings[field.name] = str(value)
+    return settings
+
+
+def row_check(task: ScoreTask) -> Callable[[Row], bool]:
+    """A test whether the model and target of a task would give a row the same expected error and decision."""
+    rejector = task.rejector
+
+    def fits(row: Row) -> bool:
+        if row.uncertainty is None:
+            return True
+        expected = float(rejector.calibration.expected_error(row.uncertainty))
+        accepted = row.uncertainty <= rejector.selector.threshold_
+        return row.accepted == accepted and math.isclose(row.expected_nme or 0.0, expected, rel_tol=1e-6)
+
+    return fits
+
+
+def _complete(item: Input, chunk: Chunk | None, error: str, bare: bool) -> Chunk:
+    """The chunk with the row that an input without any, or with an error, still needs."""
+    chunk = chunk or Chunk([])
+    source = display_name(item.path)
+    if error:
+        return chunk._replace(rows=[*chunk.rows, failed_row(source, error)])
+    if bare and not chunk.rows:
+        return chunk._replace(rows=[unreadable_row(source, "no frame could be decoded")])
+    return chunk
+
+
+def _rejector_settings(rejector: FaceRejector) -> dict[str, str]:
+    digest = hashlib.sha256()
+    definition: list[Any] = [rejector.score.kind, rejector.hog.definition]
+    definition.append(rejector.stability.definition if rejector.stability else None)
+    digest.update(json.dumps(definition, sort_keys=True, default=str).encode())
+    for name, array in sorted(rejector.score.arrays().items()):
+        digest.update(name.encode() + array.tobytes())
+    digest.update(rejector.calibration.uncertainty.tobytes() + rejector.calibration.losses.tobytes())
+    predictor = getattr(rejector.predictor, "fingerprint", None) or repr(rejector.predictor)
+    options = vars(rejector.detector).items()
+    return {
+        "model": digest.hexdigest()[:12],
+        "target": f"{rejector.target.kind} {rejector.target.value:g}",
+        "landmark predictor": predictor[:12],
+        "detector": ", ".join(f"{name} {value}" for name, value in options),
+    }

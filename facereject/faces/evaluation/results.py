@@ -1,0 +1,147 @@
+"""How good a rejector is on annotated photographs: AuRC between the detector score and the oracle."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from facereject.faces.datasets import FaceSample, Problem
+from facereject.faces.rejector import FaceRejector
+from facereject.faces.training.extract import Extractor, FaceTable, extract
+from facereject.metrics import aurc
+
+
+@dataclass(frozen=True)
+class GroupResult:
+    """Results on one group of pictures; errors and AuRC in percent of the outer-eye distance.
+
+    Attributes
+    ----------
+    n, missed, failed : int
+        Faces found and assessed; faces the detector did not find; faces the predictor gave no usable
+        landmarks for. The last two are rejections too.
+    mean_error : float
+        Mean error without rejection.
+    aurc_detector, aurc_score, aurc_oracle : float
+        Area under the risk-coverage curve if faces are ranked by the detector's score, by the uncertainty and
+        by the error itself.
+    gap_closed : float
+        (aurc_detector - aurc_score) / (aurc_detector - aurc_oracle): 0 as good as the detector's score, 1 as
+        good as knowing the errors.
+    coverage, accepted_error : float
+        Accepted share of the found faces under the rejector's target, and their mean error.
+    expected_error : float
+        Mean of ``expected_nme``: equals ``mean_error`` if the calibration carries over.
+    """
+
+    n: int
+    missed: int
+    failed: int
+    mean_error: float
+    aurc_detector: float
+    aurc_score: float
+    aurc_oracle: float
+    gap_closed: float
+    coverage: float
+    accepted_error: float
+    expected_error: float
+
+
+# arrays have no truth value, so a generated == would raise
+@dataclass(frozen=True, eq=False)
+class FaceEvaluation:
+    """Results on clean and on degraded photographs, with the rows they came from.
+
+    ``problems`` lists the entries the data set left out, photographs that could not be read and faces the
+    predictor failed on.
+    """
+
+    clean: GroupResult
+    degraded: GroupResult | None
+    uncertainty: NDArray[np.float64]
+    table: FaceTable
+    problems: tuple[Problem, ...]
+
+    def summary(self) -> dict[str, Any]:
+        """The numbers as plain JSON."""
+        groups = {"clean": self.clean, "degraded": self.degraded}
+        return {name: asdict(group) for name, group in groups.items() if group is not None}
+
+
+def gap_closed(losses: ArrayLike, detector_scores: ArrayLike, uncertainty: ArrayLike) -> float:
+    """Share of the AuRC gap between the detector's score and the oracle that an uncertainty closes."""
+    worst, best = aurc(losses, -np.asarray(detector_scores)), aurc(losses, losses)
+    return (worst - aurc(losses, uncertainty)) / (worst - best) if worst > best else float("nan")
+
+
+def evaluate_face_rejector(
+    rejector: FaceRejector,
+    samples: Sequence[FaceSample],
+    *,
+    degradations: int = 8,
+    random_state: int = 1,
+    n_jobs: int | None = None,
+    cache: str | os.PathLike[str] | None = None,
+    progress: Callable[[int, int], None] | None = None,
+) -> FaceEvaluation:
+    """Evaluate on annotated photographs, clean and degraded.
+
+    Use photographs the rejector was not trained on. The rejector's own detector and predictor are used.
+
+    Parameters
+    ----------
+    rejector : FaceRejector
+    samples : sequence of FaceSample
+    degradations : int, default=8
+        Degraded versions of every photograph; 0 for clean ones only.
+    random_state : int, default=1
+    n_jobs, cache, progress
+        As in `extraction.extract`.
+    """
+    extractor = Extractor(
+        rejector.predictor, rejector.detector, rejector.hog, rejector.stability, degradations, random_state
+    )
+    table = extract(samples, extractor, n_jobs=n_jobs, cache=cache, progress=progress)
+    uncertainty = rejector.score(table.features)
+    missed, failed = table.missed.tolist(), table.failed.tolist()
+    clean = evaluate_rows(rejector, table, uncertainty, table.clean, missed[0], failed[0])
+    degraded = None
+    if (~table.clean).any():
+        degraded = evaluate_rows(rejector, table, uncertainty, ~table.clean, missed[1], failed[1])
+    problems = (*getattr(samples, "problems", ()), *table.problems, *table.failures)
+    return FaceEvaluation(clean, degraded, uncertainty, table, problems)
+
+
+def evaluate_rows(
+    rejector: FaceRejector,
+    table: FaceTable,
+    uncertainty: NDArray[np.float64],
+    rows: NDArray[np.bool_],
+    missed: int = 0,
+    failed: int = 0,
+) -> GroupResult:
+    """Results on some rows of a table."""
+    if not rows.any():
+        raise ValueError(
+            f"no face to evaluate on: {missed} were missed by the detector, {failed} got no landmarks"
+        )
+    losses, scores, ranking = table.losses[rows], table.detector_scores[rows], uncertainty[rows]
+    accepted = ranking <= rejector.selector.threshold_
+    return GroupResult(
+        n=int(rows.sum()),
+        missed=missed,
+        failed=failed,
+        mean_error=float(losses.mean()),
+        aurc_detector=aurc(losses, -scores),
+        aurc_score=aurc(losses, ranking),
+        aurc_oracle=aurc(losses, losses),
+        gap_closed=gap_closed(losses, scores, ranking),
+        coverage=float(accepted.mean()),
+        accepted_error=float(losses[accepted].mean()) if accepted.any() else float("nan"),
+        expected_error=float(rejector.calibration.expected_error(ranking).mean()),
+    )

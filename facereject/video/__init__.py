@@ -1,0 +1,1 @@
+"""Reading, writing and following faces through videos."""
