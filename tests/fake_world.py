@@ -6,9 +6,9 @@ from types import SimpleNamespace
 
 import numpy as np
 
-from facereject.faces import Face
-from facereject.faces.detectors.dlib_hog import Detection
-from facereject.faces.geometry import Box, overlap
+from facereject.faces import Face, FaceRejector
+from facereject.faces.face import Box, Detection
+from facereject.faces.geometry import overlap
 from facereject.faces.landmarks.mean_shape import MEAN_SHAPE
 
 SIZE = (320, 240)
@@ -35,6 +35,9 @@ class Someone:
 class World:
     """Stands for a rejector, its detector and the search near a place; ``faces`` is the present frame."""
 
+    # the rule is the real one
+    decide, judge = FaceRejector.decide, FaceRejector.judge
+
     def __init__(self, *faces):
         self.faces = list(faces)
         self.detector = self.predictor = self
@@ -44,7 +47,7 @@ class World:
         self.calibration = SimpleNamespace(uncertainty=spread, expected_error=lambda u: 5 + 2 * u)
 
     def detect(self, gray):
-        return [Detection(face.box, 1.0, 0) for face in self.faces if face.seen and face.shown]
+        return [Detection(face.box, 1.0) for face in self.faces if face.seen and face.shown]
 
     def near(self, gray, box):
         return [found for found in self.detect(gray) if overlap(found.box, box) > 0.1]

@@ -8,7 +8,7 @@ import os
 import numpy as np
 
 from facereject._files import display_name
-from facereject.faces.geometry import Box
+from facereject.faces.face import Box
 from facereject.tables.rows import Row
 from facereject.tables.sinks import TableSink
 from facereject.tables.summary import Tally

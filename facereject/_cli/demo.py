@@ -68,7 +68,7 @@ def _print(made: Demo, model: str) -> None:
         if row is None or row.uncertainty is None or row.detector_score is None:
             table.add_row(version.picture.name, "-", "-", "-", "-", f"{decision} (no face found)")
             continue
-        scores = (f"{row.detector_score:.2f}", f"{row.uncertainty:.2f}", f"{row.expected_nme:.1f} %")
+        scores = (f"{row.detector_score:.2f}", f"{row.uncertainty:.2f}", f"{row.expected_error:.1f} %")
         table.add_row(version.picture.name, *scores, f"{version.moved:.1f} %", decision)
     results.print(table)
     results.print(

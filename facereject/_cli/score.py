@@ -75,7 +75,7 @@ def score(
     """Find faces and say how far their landmarks can be trusted: a table with one row per face.
 
     Columns: source, frame, time_s, face, track; the box x, y, width, height; detector_score; uncertainty
-    (higher = less certain); expected_nme (expected landmark error in percent of the distance of the outer eye
+    (higher = less certain); expected_error (landmark error in percent of the distance of the outer eye
     corners); accepted and reason; the landmarks x_0 ... x_67, y_0 ... y_67 in pixels.
 
     An input without a face, or one that cannot be read, has a row that says so. The reason is empty for what

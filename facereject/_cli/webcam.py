@@ -40,7 +40,7 @@ facereject webcam
 facereject webcam --camera 1 --max-error 3 --record session.mp4
 facereject webcam --camera clip.mp4                    [dim]a video in real time instead of a camera[/dim]
 facereject webcam --headless --seconds 60 -o faces.csv > faces.jsonl
-facereject webcam --headless | jq -c '{frame, accepted, expected_nme}'
+facereject webcam --headless | jq -c '{frame, accepted, expected_error}'
 
 [bold]Exit codes[/bold]: 0 done, 1 the camera failed, 2 wrong usage, 130 interrupted (files are complete)"""
 

@@ -93,8 +93,8 @@ def row_check(task: ScoreTask) -> Callable[[Row], bool]:
         if row.uncertainty is None:
             return True
         expected = float(rejector.calibration.expected_error(row.uncertainty))
-        accepted = row.uncertainty <= rejector.selector.threshold_
-        return row.accepted == accepted and math.isclose(row.expected_nme or 0.0, expected, rel_tol=1e-6)
+        accepted = rejector.decide(row.uncertainty)
+        return row.accepted == accepted and math.isclose(row.expected_error or 0.0, expected, rel_tol=1e-6)
 
     return fits
 

@@ -118,7 +118,7 @@ def _frames(video: Path, rows: Sequence[Row]) -> list[JudgedFrame]:
         for frame in reader:
             found = by_frame[frame.index]
             faces = [row for row in found if row.box is not None]
-            errors = [row.expected_nme for row in faces if row.expected_nme is not None]
+            errors = [row.expected_error for row in faces if row.expected_error is not None]
             expected = max(errors, default=float("nan"))
             frames.append(
                 JudgedFrame(frame.image, frame.time_s, bool(faces), frame_accepted(found), expected)

@@ -83,7 +83,7 @@ def _pictures(judged: Sequence[Judged]) -> str:
         lines = ["no face found"]
         if row is not None:
             lines = [
-                f"expected error {row.expected_nme:.1f} %",
+                f"expected error {row.expected_error:.1f} %",
                 f"points moved {moved:.1f} %",
                 f"uncertainty {row.uncertainty:.2f}",
                 f"detector score {row.detector_score:.2f}",

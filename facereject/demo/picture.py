@@ -23,7 +23,7 @@ def draw_picture(judged: Sequence[Judged]) -> bytes:
         verdict = "no face found"
         if row is not None and row.landmarks is not None:
             axes.scatter(*row.landmarks.T, s=4, color=color)
-            verdict = f"expected error {row.expected_nme:.1f} %"
+            verdict = f"expected error {row.expected_error:.1f} %"
         decision = "accepted" if version.accepted else "rejected"
         axes.set_title(f"{version.picture.name}\n{decision}: {verdict}", fontsize=8, color=color)
         for spine in axes.spines.values():

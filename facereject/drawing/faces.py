@@ -10,7 +10,8 @@ import numpy as np
 
 from facereject.drawing.text import DARK, WHITE, Color, put_panel, put_text, text_mask
 from facereject.faces import Face
-from facereject.faces.geometry import Box, FloatArray
+from facereject.faces.face import Box
+from facereject.faces.geometry import FloatArray
 from facereject.faces.images import ImageArray, ImageLike, load_rgb
 
 #: colours of accepted and rejected faces; a word and a sign always stand beside them
@@ -165,7 +166,7 @@ def _draw_label(
     size = min(font_size(canvas), max(9, round(face.box.width / 6)))
     lines = [f"{'' if track is None else f'#{track} '}{'accepted' if face.accepted else 'rejected'}"]
     if math.isfinite(face.uncertainty):
-        lines += [f"expected error {face.expected_nme:.1f} %", f"uncertainty {face.uncertainty:.2f}"]
+        lines += [f"expected error {face.expected_error:.1f} %", f"uncertainty {face.uncertainty:.2f}"]
     else:
         lines += ["no score" if np.isfinite(face.landmarks).all() else "no landmarks"]
     panel = Panel(lines, face.accepted, size)

@@ -9,11 +9,11 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 from facereject.faces.datasets import DatasetError, FaceDataset, FaceSample, Problem, match_face
-from facereject.faces.detectors.dlib_hog import Detection, FaceDetector
+from facereject.faces.detectors.dlib_hog import FaceDetector
 from facereject.faces.evaluation.data_warnings import data_warnings
+from facereject.faces.face import Box, Detection, Face
 from facereject.faces.features.hog import LandmarkHOG
 from facereject.faces.features.stability import LandmarkStability
-from facereject.faces.geometry import Box
 from facereject.faces.images import ImageError, load_rgb
 from facereject.faces.landmarks.dlib_trees import (
     LandmarkModelError,
@@ -21,7 +21,7 @@ from facereject.faces.landmarks.dlib_trees import (
     default_model_path,
 )
 from facereject.faces.models.calibration import Calibration, Target
-from facereject.faces.rejector import Face, FaceRejector, PredictorMismatchWarning
+from facereject.faces.rejector import FaceRejector, PredictorMismatchWarning
 from facereject.faces.training.degrade import (
     DEGRADATIONS,
     Degraded,

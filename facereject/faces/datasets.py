@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from facereject.faces.detectors.dlib_hog import Detection
+from facereject.faces.face import Detection
 from facereject.faces.geometry import N_LANDMARKS, FloatArray, bounding_box, check_landmarks, overlap
 from facereject.faces.images import ImageArray, load_rgb
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from facereject.faces.face import Box
 from facereject.faces.landmarks.mean_shape import MEAN_SHAPE
 
 N_LANDMARKS = 68
@@ -21,20 +22,6 @@ _MAX_COORDINATE = 1e6
 
 # pixels; a face smaller than this is a point
 _MIN_EXTENT = 1e-3
-
-
-class Box(NamedTuple):
-    """Axis-parallel box in pixels: left, top, width, height. It may reach beyond the image."""
-
-    x: float
-    y: float
-    width: float
-    height: float
-
-    @property
-    def center(self) -> tuple[float, float]:
-        """Centre (x, y) in pixels."""
-        return self.x + self.width / 2, self.y + self.height / 2
 
 
 def check_landmarks(landmarks: ArrayLike, name: str = "landmarks") -> FloatArray:

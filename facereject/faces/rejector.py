@@ -3,21 +3,22 @@
 from __future__ import annotations
 
 import copy
+import dataclasses
 import os
 import warnings
 from collections.abc import Sequence
-from dataclasses import dataclass
 from importlib import resources
 from pathlib import Path
-from typing import Any
+from typing import Any, overload
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from facereject.faces.detectors.dlib_hog import FaceDetector
+from facereject.faces.face import Box, Face
 from facereject.faces.features.hog import LandmarkHOG
 from facereject.faces.features.stability import LandmarkStability
-from facereject.faces.geometry import Box, FloatArray, box_of_landmarks, check_box, check_landmarks
+from facereject.faces.geometry import FloatArray, box_of_landmarks, check_box, check_landmarks
 from facereject.faces.images import ImageArray, ImageLike, load_rgb, to_gray
 from facereject.faces.landmarks.dlib_trees import (
     LandmarkFunction,
@@ -37,43 +38,8 @@ _CALIBRATION = {
 }
 
 
-_NO_LANDMARKS = "the predictor gave no usable landmarks"
-
-
 class PredictorMismatchWarning(UserWarning):
     """The model was trained for another landmark predictor: its expected errors may be off."""
-
-
-# arrays have no truth value, so a generated == would raise
-@dataclass(frozen=True, eq=False)
-class Face:
-    """One face and whether its landmarks can be trusted.
-
-    Attributes
-    ----------
-    box : Box
-        x, y, width, height in pixels.
-    detector_score : float
-        The detector's own score, for comparison; NaN if the face was not found by the detector.
-    landmarks : ndarray of shape (68, 2)
-        x, y in pixels; NaN if the predictor gave none.
-    uncertainty : float
-        Higher = less certain; only its order means something. +inf if the predictor gave no landmarks, or
-        none on a box moved for a stability feature.
-    expected_nme : float
-        Expected mean landmark error in percent of the distance of the outer eye corners.
-    accepted : bool
-    reason : str
-        Why the face was rejected; empty if it was accepted.
-    """
-
-    box: Box
-    detector_score: float
-    landmarks: FloatArray
-    uncertainty: float
-    expected_nme: float
-    accepted: bool
-    reason: str
 
 
 class FaceRejector:
@@ -257,6 +223,37 @@ class FaceRejector:
             shown = self._shown(rgb, gray)
         return self._assess(gray, shown, [self.predictor(shown, face)], [face], [float("nan")])[0]
 
+    @overload
+    def decide(self, uncertainty: float) -> bool: ...
+
+    @overload
+    def decide(self, uncertainty: NDArray[np.floating[Any]]) -> NDArray[np.bool_]: ...
+
+    def decide(self, uncertainty: Any) -> Any:
+        """Whether to accept faces of this uncertainty: a number or an array of them; NaN is rejected.
+
+        The one place where the threshold is applied. The acceptance probability at the threshold itself
+        (``selector.acceptance_``) matters for samples with ties, not for one face, and is not used.
+        """
+        values = np.asarray(uncertainty, dtype=np.float64)
+        # an infinite threshold accepts every face that has an uncertainty
+        accepted = (values <= self.selector.threshold_) & np.isfinite(values)
+        return bool(accepted) if accepted.ndim == 0 else accepted
+
+    def judge(self, face: Face, uncertainty: float) -> Face:
+        """The face with another uncertainty, and the expected error and decision that follow from it."""
+        if not np.isfinite(uncertainty):
+            inf, nan = float("inf"), float("nan")
+            return dataclasses.replace(face, uncertainty=inf, expected_error=nan, accepted=False, reason="")
+        accepted = self.decide(uncertainty)
+        return dataclasses.replace(
+            face,
+            uncertainty=uncertainty,
+            expected_error=float(self.calibration.expected_error(uncertainty)),
+            accepted=accepted,
+            reason="",
+        )
+
     def with_target(
         self,
         *,
@@ -317,7 +314,7 @@ class FaceRejector:
         """Assess all faces of one image."""
         nan, nothing = float("nan"), np.full((68, 2), np.nan)
         faces = [
-            Face(box, score, nothing.copy(), float("inf"), nan, False, _NO_LANDMARKS)
+            Face(box, score, nothing.copy(), float("inf"), nan, False, "no_landmarks")
             for box, score in zip(boxes, scores, strict=True)
         ]
         usable: dict[int, FloatArray] = {}
@@ -339,20 +336,10 @@ class FaceRejector:
             features = np.concatenate([features, np.array(more)], axis=1)
         for (i, points), row in zip(usable.items(), features, strict=True):
             # one row at a time: sums over several rows may differ in the last bit, and decisions with them
-            faces[i] = self._decide(boxes[i], scores[i], points, row)
+            with np.errstate(over="ignore", invalid="ignore"):
+                uncertainty = float(self.score(row[None])[0])
+            faces[i] = self.judge(dataclasses.replace(faces[i], landmarks=points), uncertainty)
         return faces
-
-    def _decide(self, box: Box, score: float, points: FloatArray, features: NDArray[np.float32]) -> Face:
-        with np.errstate(over="ignore", invalid="ignore"):
-            uncertainty = float(self.score(features[None])[0])
-        if not np.isfinite(uncertainty):
-            reason = "the score is not finite: the model does not fit these features"
-            return Face(box, score, points, float("inf"), float("nan"), False, reason)
-        expected = float(self.calibration.expected_error(uncertainty))
-        # the acceptance probability at the threshold itself matters for samples with ties, not for one face
-        accepted = uncertainty <= self.selector.threshold_
-        reason = "" if accepted else f"uncertain: expected error {expected:.1f} % of the eye distance"
-        return Face(box, score, points, uncertainty, expected, accepted, reason)
 
     def _fingerprint(self) -> str | None:
         return getattr(self.predictor, "fingerprint", None)

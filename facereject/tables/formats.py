@@ -11,7 +11,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from facereject._files import suffix_of
-from facereject.faces.geometry import N_LANDMARKS, Box
+from facereject.faces.face import Box
+from facereject.faces.geometry import N_LANDMARKS
 from facereject.tables.rows import COLUMNS, Row, frame_accepted
 
 _NO_LANDMARKS = "," * (2 * N_LANDMARKS - 1)
@@ -45,7 +46,7 @@ def encode_frame(rows: Sequence[Row], rule: str = "all") -> bytes:
     """One line of JSON for a frame, given by all its rows.
 
     ``accepted`` is the decision on the frame and ``reason`` that of its first rejected face;
-    ``uncertainty`` and ``expected_nme`` are those of its least certain face; ``faces`` holds all columns of
+    ``uncertainty`` and ``expected_error`` are those of its least certain face; ``faces`` holds all columns of
     every face.
     """
     first, faces = rows[0], [row for row in rows if row.face is not None]
@@ -60,7 +61,7 @@ def encode_frame(rows: Sequence[Row], rule: str = "all") -> bytes:
         "accepted": accepted,
         "reason": "" if accepted else next(row.reason for row in rows if not row.accepted),
         "uncertainty": worst.uncertainty,
-        "expected_nme": worst.expected_nme,
+        "expected_error": worst.expected_error,
         "faces": [_object(row) for row in faces],
     }
     return (json.dumps(frame, ensure_ascii=False) + "\n").encode()
@@ -102,7 +103,7 @@ def read_parquet(path: str) -> Iterator[Row]:
     import pyarrow  # type: ignore[import-untyped]
     import pyarrow.parquet  # type: ignore[import-untyped]
 
-    wanted = ["source", "frame", "time_s", "x", "y", "width", "height", "uncertainty", "expected_nme"]
+    wanted = ["source", "frame", "time_s", "x", "y", "width", "height", "uncertainty", "expected_error"]
     wanted += ["accepted", "reason"]
     try:
         with pyarrow.parquet.ParquetFile(path) as file:
@@ -176,7 +177,7 @@ def _csv_line(row: Row) -> str:
     fields = [_quoted(row.source), _integer(row.frame), _number(row.time_s)]
     fields += [_integer(row.face), _integer(row.track)]
     fields += ["", "", "", ""] if row.box is None else map(_number, row.box)
-    fields += [_number(row.detector_score), _number(row.uncertainty), _number(row.expected_nme)]
+    fields += [_number(row.detector_score), _number(row.uncertainty), _number(row.expected_error)]
     fields += ["true" if row.accepted else "false", _quoted(row.reason)]
     points = row.landmarks
     if points is None:
@@ -231,7 +232,7 @@ def _outline(values: dict[str, Any]) -> Row:
         None if values["time_s"] is None else float(values["time_s"]),
         box=box,
         uncertainty=_float(values["uncertainty"]),
-        expected_nme=_float(values["expected_nme"]),
+        expected_error=_float(values["expected_error"]),
         accepted=values["accepted"] == "true",
         reason=values["reason"] or "",
     )

@@ -7,22 +7,20 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from facereject.faces.geometry import N_LANDMARKS, Box, FloatArray
-from facereject.faces.rejector import Face
+from facereject.faces.face import EXPLANATIONS, Box, Face
+from facereject.faces.geometry import N_LANDMARKS, FloatArray
 
 #: why a row is not accepted; an accepted row has an empty reason. ``unreadable`` and ``failed`` are followed
 #: by a colon and what went wrong, the others stand alone.
 REASONS = {
-    "uncertain": "the uncertainty is above the threshold",
-    "no_landmarks": "the landmark predictor gave no usable points",
-    "no_score": "the model gave no finite uncertainty",
+    **EXPLANATIONS,
     "no_face": "no face was found",
     "unreadable": "the file could not be decoded",
     "failed": "the file was read, but working on it failed",
 }
 
 _BOX = ("x", "y", "width", "height")
-_JUDGEMENT = ("detector_score", "uncertainty", "expected_nme", "accepted", "reason")
+_JUDGEMENT = ("detector_score", "uncertainty", "expected_error", "accepted", "reason")
 
 #: column names, in order
 COLUMNS = (
@@ -54,7 +52,7 @@ class Row:
     box : Box or None
     detector_score : float or None
         None also where the box came from tracking, not from the detector.
-    uncertainty, expected_nme : float or None
+    uncertainty, expected_error : float or None
         Higher = less certain; expected error in percent of the distance of the outer eye corners.
     accepted : bool
     reason : str
@@ -70,7 +68,7 @@ class Row:
     box: Box | None = None
     detector_score: float | None = None
     uncertainty: float | None = None
-    expected_nme: float | None = None
+    expected_error: float | None = None
     accepted: bool = False
     reason: str = ""
     landmarks: FloatArray | None = None
@@ -79,7 +77,7 @@ class Row:
         """The row as plain Python values in the order of `COLUMNS`."""
         box = [None] * 4 if self.box is None else [float(side) for side in self.box]
         head = [self.source, self.frame, self.time_s, self.face, self.track, *box]
-        head += [self.detector_score, self.uncertainty, self.expected_nme, self.accepted, self.reason]
+        head += [self.detector_score, self.uncertainty, self.expected_error, self.accepted, self.reason]
         if self.landmarks is None:
             return head + [None] * (2 * N_LANDMARKS)
         return head + self.landmarks[:, 0].tolist() + self.landmarks[:, 1].tolist()
@@ -123,22 +121,13 @@ def rows_of_frame(
             face.box,
             _finite(face.detector_score),
             _finite(face.uncertainty),
-            _finite(face.expected_nme),
+            _finite(face.expected_error),
             face.accepted,
-            reason_of(face),
+            face.reason,
             face.landmarks if math.isfinite(face.landmarks[0, 0]) else None,
         )
         for i, face in enumerate(faces)
     ]
-
-
-def reason_of(face: Face) -> str:
-    """The entry of `REASONS` for a face; empty if it was accepted."""
-    if face.accepted:
-        return ""
-    if math.isfinite(face.uncertainty):
-        return "uncertain"
-    return "no_score" if math.isfinite(face.landmarks[0, 0]) else "no_landmarks"
 
 
 def frame_accepted(rows: Sequence[Row], rule: str = "all") -> bool:

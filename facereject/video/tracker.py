@@ -20,9 +20,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from facereject.faces import Face, FaceRejector
-from facereject.faces.detectors.dlib_hog import Detection
 from facereject.faces.detectors.dlib_local import LocalSearch
-from facereject.faces.geometry import Box, overlap
+from facereject.faces.face import Box, Detection
+from facereject.faces.geometry import overlap
 from facereject.faces.images import ImageArray, ImageLike, load_rgb, to_gray
 from facereject.video.tracks import SAME, Track, anchor_of, inside, match
 
@@ -275,9 +275,4 @@ class FaceTracker:
             kept = math.exp(-max(time - track.smooth_time, 0.0) / self.smooth_s)
             track.smooth = kept * track.smooth + (1 - kept) * face.uncertainty
         track.smooth_time = time
-        expected = float(self.rejector.calibration.expected_error(track.smooth))
-        accepted = track.smooth <= self.rejector.selector.threshold_
-        reason = "" if accepted else f"uncertain: expected error {expected:.1f} % of the eye distance"
-        return dataclasses.replace(
-            face, uncertainty=track.smooth, expected_nme=expected, accepted=accepted, reason=reason
-        )
+        return self.rejector.judge(face, track.smooth)

@@ -8,7 +8,8 @@ import math
 import numpy as np
 
 from facereject.faces import Face
-from facereject.faces.geometry import Box, FloatArray, fit_similarity, overlap, transform_points
+from facereject.faces.face import Box
+from facereject.faces.geometry import FloatArray, fit_similarity, overlap, transform_points
 from facereject.faces.images import ImageArray
 from facereject.faces.landmarks.mean_shape import MEAN_SHAPE
 

@@ -12,7 +12,7 @@ from facereject.batch.inputs import Input
 from facereject.batch.run import row_check, score_inputs, settings_of
 from facereject.batch.task import ScoreTask
 from facereject.faces import FaceRejector
-from facereject.faces.geometry import Box
+from facereject.faces.face import Box
 from facereject.parallel import SerialEngine
 from facereject.tables.formats import read_csv
 from facereject.tables.rows import Chunk, Row, unreadable_row
@@ -148,7 +148,7 @@ def test_rows_tell_models_and_targets_apart():
     rejector = FaceRejector.pretrained()
     low, high = rejector.calibration.knots[[20, -20]]
     rows = [
-        Row("a", 0, box=BOX, uncertainty=u, expected_nme=float(rejector.calibration.expected_error(u)))
+        Row("a", 0, box=BOX, uncertainty=u, expected_error=float(rejector.calibration.expected_error(u)))
         for u in (float(low), float(high))
     ]
     rows[0] = dataclasses.replace(rows[0], accepted=True)

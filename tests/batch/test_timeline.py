@@ -9,7 +9,7 @@ import pytest
 
 from facereject.batch.inputs import Input
 from facereject.batch.timeline import Span, Timeline, TimelineError, strip
-from facereject.faces.geometry import Box
+from facereject.faces.face import Box
 from facereject.tables.rows import Chunk, Row, unreadable_row
 
 BOX = Box(0.0, 0.0, 10.0, 10.0)

@@ -10,7 +10,7 @@ from rich.console import Console
 from facereject._cli import _progress, _shared
 from facereject._cli._progress import RunProgress, duration, figure
 from facereject.batch.inputs import Input
-from facereject.faces.geometry import Box
+from facereject.faces.face import Box
 from facereject.tables.rows import Chunk, Row
 
 BOX = Box(0.0, 0.0, 9.0, 9.0)

@@ -44,7 +44,7 @@ def test_headless_prints_one_line_of_json_per_frame(run, clip):
     for line in lines:
         (face,) = line["faces"]
         assert tuple(face) == COLUMNS
-        assert (face["track"], face["expected_nme"]) == (0, line["expected_nme"])
+        assert (face["track"], face["expected_error"]) == (0, line["expected_error"])
     assert "4 frames; 4 accepted" in result.stderr
 
 

@@ -7,7 +7,7 @@ import pytest
 
 from facereject.drawing.faces import GREEN, RED, draw_faces, draw_frame
 from facereject.faces import Face
-from facereject.faces.geometry import Box
+from facereject.faces.face import Box
 from facereject.faces.landmarks.mean_shape import MEAN_SHAPE
 
 

@@ -9,7 +9,7 @@ import PIL.Image
 import pytest
 
 from facereject.faces.datasets import DatasetError, FaceDataset, FaceSample, Problem, match_face, read_pts
-from facereject.faces.detectors.dlib_hog import Detection
+from facereject.faces.face import Detection
 from facereject.faces.geometry import bounding_box
 
 

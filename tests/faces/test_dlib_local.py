@@ -9,7 +9,8 @@ import skimage.data
 
 from facereject.faces.detectors.dlib_hog import FaceDetector
 from facereject.faces.detectors.dlib_local import LocalSearch
-from facereject.faces.geometry import Box, overlap
+from facereject.faces.face import Box
+from facereject.faces.geometry import overlap
 from facereject.faces.images import to_gray
 
 

@@ -11,7 +11,7 @@ import pytest
 
 from facereject.faces.datasets import FaceDataset, match_face
 from facereject.faces.detectors.dlib_hog import FaceDetector
-from facereject.faces.geometry import Box
+from facereject.faces.face import Box
 from facereject.faces.images import to_gray
 from facereject.faces.landmarks.dlib_training import train_landmark_predictor
 from facereject.faces.landmarks.dlib_trees import LandmarkModelError, LandmarkPredictor, default_model_path

@@ -57,7 +57,7 @@ def test_the_astronaut(rejector, astronaut, astronaut_landmarks):
         faces = rejector(degraded)
         assert not any(face.accepted for face in faces), kind
         for face in faces:
-            assert face.expected_nme > clean.expected_nme
+            assert face.expected_error > clean.expected_error
 
 
 def test_uncertainty_grows_with_degradation(rejector, astronaut, astronaut_landmarks, astronaut_detection):

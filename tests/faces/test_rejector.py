@@ -63,7 +63,7 @@ def test_one_face_with_all_its_fields(rejector, astronaut, astronaut_detection, 
     np.testing.assert_array_equal(face.landmarks, astronaut_landmarks)
     features = rejector.hog(to_gray(astronaut), astronaut_landmarks)
     assert face.uncertainty == pytest.approx(features @ rejector.score.coef, abs=1e-4)
-    assert face.expected_nme == rejector.calibration.expected_error(face.uncertainty)
+    assert face.expected_error == rejector.calibration.expected_error(face.uncertainty)
 
 
 def test_the_decision_follows_the_threshold(rejector, astronaut):
@@ -73,7 +73,8 @@ def test_the_decision_follows_the_threshold(rejector, astronaut):
     assert accepted.accepted
     assert accepted.reason == ""
     assert not rejected.accepted
-    assert "expected error" in rejected.reason
+    assert rejected.reason == "uncertain"
+    assert "expected error" in rejected.explanation
     assert all(face.accepted for face in rejector.with_target(coverage=1)(astronaut))
 
 
@@ -138,10 +139,10 @@ def test_any_callable_is_a_predictor(astronaut, astronaut_landmarks):
 def test_a_predictor_that_fails_is_a_rejection_without_plausible_values(answer, astronaut):
     (face,) = make(lambda image, box: answer)(astronaut)
     assert not face.accepted
-    assert face.reason == "the predictor gave no usable landmarks"
+    assert face.reason == "no_landmarks"
     assert np.isnan(face.landmarks).all()
     assert face.landmarks.shape == (68, 2)
-    assert np.isnan(face.expected_nme)
+    assert np.isnan(face.expected_error)
     assert face.uncertainty == np.inf
 
 
@@ -183,7 +184,7 @@ def test_file_round_trip(predictor, astronaut, tmp_path, stability):
     assert second.target == first.target
     for a, b in zip(first(astronaut), second(astronaut), strict=True):
         np.testing.assert_allclose(
-            [a.uncertainty, a.expected_nme], [b.uncertainty, b.expected_nme], rtol=1e-5, atol=1e-5
+            [a.uncertainty, a.expected_error], [b.uncertainty, b.expected_error], rtol=1e-5, atol=1e-5
         )
         assert a.accepted == b.accepted
 
@@ -285,7 +286,7 @@ def test_a_predictor_that_fails_on_a_perturbed_box_is_a_rejection(
 
     (face,) = make(moody, LandmarkStability())(astronaut)
     assert not face.accepted
-    assert face.reason == "the predictor gave no usable landmarks"
+    assert face.reason == "no_landmarks"
     assert face.uncertainty == np.inf
 
 
@@ -309,7 +310,7 @@ def test_a_score_that_is_not_finite_is_a_rejection(predictor, astronaut):
     wild.score = LinearScore(np.full(2448, 3e38, np.float32), 0.0)
     (face,) = wild(astronaut)
     assert not face.accepted
-    assert "not finite" in face.reason
+    assert face.reason == "no_score"
 
 
 def test_decisions_survive_the_file(predictor, tmp_path):

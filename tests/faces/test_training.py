@@ -192,7 +192,7 @@ def test_any_predictor_can_be_trained_for(photographs):
     )
     faces = rejector(few[0].image_path)
     assert isinstance(rejector, FaceRejector)
-    assert all(face.expected_nme > 5 for face in faces)
+    assert all(face.expected_error > 5 for face in faces)
 
 
 def mean_face(image, box):

@@ -16,7 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sample_tables import SUFFIXES, sample_rows, write_table
 
-from facereject.faces.geometry import Box
+from facereject.faces.face import Box
 from facereject.tables.formats import encode_csv, encode_frame, encode_jsonl, read_csv, read_jsonl
 from facereject.tables.rows import COLUMNS, Row
 from facereject.tables.sinks import TableSink
@@ -125,6 +125,6 @@ def test_a_frame_is_one_line():
         assert text.endswith("\n")
         frame = json.loads(text)
         assert (frame["source"], frame["frame"], frame["time_s"]) == ("cam", 3, 0.5)
-        found = [frame[name] for name in ("accepted", "reason", "uncertainty", "expected_nme")]
+        found = [frame[name] for name in ("accepted", "reason", "uncertainty", "expected_error")]
         assert (*found, len(frame["faces"])) == expected
         assert all(tuple(face) == COLUMNS for face in frame["faces"])

@@ -9,7 +9,7 @@ import pytest
 
 from facereject._files import display_name
 from facereject.faces import Face
-from facereject.faces.geometry import Box
+from facereject.faces.face import Box
 from facereject.tables.rows import (
     COLUMNS,
     REASONS,
@@ -30,7 +30,7 @@ def face(*, landmarks=POINTS, uncertainty=0.5, accepted=True, size=10.0, detecto
 
 
 def test_columns_are_those_promised():
-    head = "source frame time_s face track x y width height detector_score uncertainty expected_nme"
+    head = "source frame time_s face track x y width height detector_score uncertainty expected_error"
     head += " accepted reason"
     xs, ys = [f"x_{i}" for i in range(68)], [f"y_{i}" for i in range(68)]
     assert list(COLUMNS) == [*head.split(), *xs, *ys]
@@ -71,7 +71,7 @@ def test_what_is_not_known_is_empty_never_zero():
         values = dict(zip(COLUMNS, row.values(), strict=True))
         assert {values[name] for name in COLUMNS if name[:2] in ("x_", "y_")} == {None}
         assert values["uncertainty"] is None
-        assert values["expected_nme"] is None
+        assert values["expected_error"] is None
         assert values["detector_score"] is None
         assert values["accepted"] is False
 

@@ -189,7 +189,7 @@ def test_smoothing_is_an_exponential_mean_that_decisions_follow(follow):
     (after,) = tracker.update(blank(), 0.1)
     expected = np.exp(-0.2) * -1.0 + (1 - np.exp(-0.2)) * 0.5
     assert after.face.uncertainty == pytest.approx(expected)
-    assert after.face.expected_nme == pytest.approx(5 + 2 * expected)
+    assert after.face.expected_error == pytest.approx(5 + 2 * expected)
     assert after.face.accepted
     for step in range(2, 30):
         (after,) = tracker.update(blank(), step / 10)

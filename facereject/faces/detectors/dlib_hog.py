@@ -10,7 +10,7 @@ import cv2
 import dlib
 import numpy as np
 
-from facereject.faces.geometry import Box
+from facereject.faces.face import Box, Detection
 from facereject.faces.images import MIN_SIDE, ImageLike, load_rgb, to_gray
 
 # dlib's detector keeps scratch memory between calls and must not be shared by threads; building one takes
@@ -26,15 +26,12 @@ _MAX_THRESHOLD = 1000
 
 
 @dataclass(frozen=True)
-class Detection:
-    """One face candidate: box in pixels, detector score (higher = more face-like), sub-detector 0 to 4.
+class DlibDetection(Detection):
+    """A detection that also says which of dlib's five templates found the face.
 
-    dlib's detector is five linear templates: 0 front, 1 left, 2 right, 3 front rotated left, 4 front rotated
-    right.
+    0 front, 1 left, 2 right, 3 front rotated left, 4 front rotated right.
     """
 
-    box: Box
-    score: float
     sub_detector: int
 
 
@@ -91,7 +88,7 @@ class FaceDetector:
         boxes, scores, kinds = _dlib_detector().run(np.ascontiguousarray(gray), self.upsample, self.threshold)
         found = [
             # dlib's right and bottom edges are inclusive
-            Detection(
+            DlibDetection(
                 Box(box.left() / zoom, box.top() / zoom, box.width() / zoom, box.height() / zoom),
                 float(score),
                 int(kind),

@@ -16,8 +16,8 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from facereject.faces.detectors.dlib_hog import Detection, FaceDetector
-from facereject.faces.geometry import Box
+from facereject.faces.detectors.dlib_hog import FaceDetector
+from facereject.faces.face import Box, Detection
 from facereject.faces.images import ImageArray
 
 # side in pixels of the boxes that the detector gives at the largest level, for its windows of 80

@@ -36,7 +36,7 @@ class GroupResult:
     coverage, accepted_error : float
         Accepted share of the found faces under the rejector's target, and their mean error.
     expected_error : float
-        Mean of ``expected_nme``: equals ``mean_error`` if the calibration carries over.
+        Mean of the faces' expected error: equals ``mean_error`` if the calibration carries over.
     """
 
     n: int
@@ -131,7 +131,7 @@ def evaluate_rows(
             f"no face to evaluate on: {missed} were missed by the detector, {failed} got no landmarks"
         )
     losses, scores, ranking = table.losses[rows], table.detector_scores[rows], uncertainty[rows]
-    accepted = ranking <= rejector.selector.threshold_
+    accepted = rejector.decide(ranking)
     return GroupResult(
         n=int(rows.sum()),
         missed=missed,

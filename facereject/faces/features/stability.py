@@ -12,7 +12,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from facereject.faces.geometry import N_LANDMARKS, OUTER_EYES, Box, FloatArray
+from facereject.faces.face import Box
+from facereject.faces.geometry import N_LANDMARKS, OUTER_EYES, FloatArray
 from facereject.faces.images import ImageArray
 from facereject.faces.landmarks.dlib_trees import LandmarkFunction, predict_landmarks
 

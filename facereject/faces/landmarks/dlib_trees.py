@@ -13,7 +13,8 @@ from typing import Any, Protocol
 import dlib
 import numpy as np
 
-from facereject.faces.geometry import N_LANDMARKS, Box, FloatArray, check_box, check_landmarks
+from facereject.faces.face import Box
+from facereject.faces.geometry import N_LANDMARKS, FloatArray, check_box, check_landmarks
 from facereject.faces.images import ImageArray, ImageError, to_gray
 
 _HOW_TO_GET_ONE = (

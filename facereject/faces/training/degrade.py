@@ -14,7 +14,8 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from facereject.faces.geometry import Box, FloatArray, bounding_box, check_landmarks, transform_points
+from facereject.faces.face import Box
+from facereject.faces.geometry import FloatArray, bounding_box, check_landmarks, transform_points
 from facereject.faces.images import ImageArray
 
 

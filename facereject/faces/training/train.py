@@ -78,7 +78,7 @@ def train_face_rejector(
 
     All photographs, clean and degraded, become rows of features and losses. Regularisation is chosen by
     cross-validation over photographs; the uncertainties of the faces left out in turn calibrate
-    ``expected_nme`` and the threshold; the score itself is fitted once more to all rows.
+    ``expected_error`` and the threshold; the score itself is fitted once more to all rows.
 
     Parameters
     ----------

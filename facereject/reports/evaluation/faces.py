@@ -74,7 +74,7 @@ def _shots(
             f"expected {rejector.calibration.expected_error(uncertainty):.1f} %",
             f"uncertainty {uncertainty:.3f}",
         ]
-        taken = uncertainty <= rejector.selector.threshold_
+        taken = rejector.decide(uncertainty)
         crop = face_crop(image, points, taken, sample.landmarks)
         shots.append(FaceShot(crop, taken, sample.image_path.name, lines))
     return shots

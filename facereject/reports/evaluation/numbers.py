@@ -61,7 +61,7 @@ def group_evidence(
                 name,
                 result,
                 rows,
-                uncertainty <= rejector.selector.threshold_,
+                rejector.decide(uncertainty),
                 losses,
                 uncertainty,
                 scores,
@@ -95,12 +95,12 @@ def faces_csv(rejector: FaceRejector, samples: Sequence[FaceSample], evaluation:
     stream = io.StringIO()
     writer = csv.writer(stream, lineterminator="\n")
     writer.writerow(
-        ["image", "photo", "picture", "error", "expected_nme", "uncertainty", "detector_score", "accepted"]
+        ["image", "photo", "picture", "error", "expected_error", "uncertainty", "detector_score", "accepted"]
     )
     table, expected = evaluation.table, rejector.calibration.expected_error(evaluation.uncertainty)
     for row in range(len(table)):
         sample, uncertainty = samples[int(table.sample[row])], float(evaluation.uncertainty[row])
-        accepted = "true" if uncertainty <= rejector.selector.threshold_ else "false"
+        accepted = "true" if rejector.decide(uncertainty) else "false"
         name = str(sample.image_path)
         numbers = [float(table.losses[row]), float(expected[row]), uncertainty]
         writer.writerow(

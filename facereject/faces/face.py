@@ -1,0 +1,107 @@
+"""The nouns: a box, a detection, a face with its landmarks and whether to trust them."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+#: why a found face is not accepted, and what that means
+EXPLANATIONS = {
+    "uncertain": "the uncertainty is above the threshold",
+    "no_landmarks": "the landmark predictor gave no usable points",
+    "no_score": "the model gave no finite uncertainty",
+}
+
+
+class Box(NamedTuple):
+    """Axis-parallel box in pixels: left, top, width, height. It may reach beyond the image."""
+
+    x: float
+    y: float
+    width: float
+    height: float
+
+    @property
+    def center(self) -> tuple[float, float]:
+        """Centre (x, y) in pixels."""
+        return self.x + self.width / 2, self.y + self.height / 2
+
+
+@dataclass(frozen=True)
+class Detection:
+    """One face candidate of a detector.
+
+    Attributes
+    ----------
+    box : Box
+        In pixels.
+    score : float
+        Higher = more face-like; its scale is the detector's own.
+    """
+
+    box: Box
+    score: float
+
+
+# arrays have no truth value, so a generated == would raise
+@dataclass(frozen=True, eq=False)
+class Face:
+    """One face and whether its landmarks can be trusted.
+
+    Attributes
+    ----------
+    box : Box
+        x, y, width, height in pixels.
+    detector_score : float
+        The detector's own score, for comparison; NaN if the face was not found by the detector.
+    landmarks : ndarray of shape (n, 2)
+        x, y in pixels; NaN if the predictor gave none.
+    uncertainty : float
+        Higher = less certain; only its order means something. +inf if the predictor gave no landmarks, or
+        none on a box moved for a stability feature.
+    expected_error : float
+        Expected mean landmark error in percent of the distance of the outer eye corners; NaN if unknown.
+    accepted : bool
+    reason : str
+        Why the face was rejected, as in the table: "uncertain", "no_landmarks" or "no_score"; empty if it was
+        accepted. What is left out follows from the other values.
+    """
+
+    box: Box
+    detector_score: float
+    landmarks: NDArray[np.float64]
+    uncertainty: float
+    expected_error: float
+    accepted: bool
+    reason: str = ""
+
+    def __post_init__(self) -> None:
+        if self.accepted or self.reason:
+            return
+        if math.isfinite(self.uncertainty):
+            reason = "uncertain"
+        else:
+            reason = "no_score" if np.isfinite(self.landmarks).all() else "no_landmarks"
+        object.__setattr__(self, "reason", reason)
+
+    @property
+    def explanation(self) -> str:
+        """The reason as a sentence; empty for an accepted face."""
+        if self.reason == "uncertain":
+            return f"uncertain: expected error {self.expected_error:.1f} % of the eye distance"
+        return EXPLANATIONS.get(self.reason, self.reason)
+
+    @property
+    def expected_nme(self) -> float:
+        """The former name of ``expected_error``."""
+        warnings.warn(
+            "Face.expected_nme is now expected_error; the old name goes in 0.3",
+            DeprecationWarning,
+            stacklevel=2,
+        )
+        return self.expected_error
