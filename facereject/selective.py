@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable
 from types import MethodType
 from typing import Any
@@ -87,7 +88,7 @@ class SelectivePredictor(MetaEstimatorMixin, BaseEstimator):
         finite numbers (the boosted ones allow NaN); put what makes it one before this estimator.
     rejection : rejection model, optional
         ``CostBased``, ``BoundedImprovement``, ``BoundedCoverage``, or any object whose
-        ``fit(uncertainty, losses)`` returns a ``Selector``. By default ``BoundedCoverage(0.9)``: at least
+        ``fit(losses=…, uncertainty=…)`` returns a ``Selector``. By default ``BoundedCoverage(0.9)``: at least
         90 %, more where that lowers the risk on the sample.
     loss : callable (y, predictions) -> losses of shape (n,), optional
         Loss ≥ 0 of each example; where targets have several columns, of all of them together. By default
@@ -150,7 +151,7 @@ class SelectivePredictor(MetaEstimatorMixin, BaseEstimator):
     >>> from facereject.selection import guaranteed_risk
     >>> X_cal, X_new, y_cal, y_new = train_test_split(X_test, y_test, random_state=0)
     >>> losses = zero_one_loss(y_cal, model.predict(X_cal))
-    >>> selector = guaranteed_risk(model.uncertainty(X_cal), losses, max_risk=0.05)
+    >>> selector = guaranteed_risk(losses=losses, uncertainty=model.uncertainty(X_cal), max_risk=0.05)
     >>> accepted = selector.accept(model.uncertainty(X_new))
     """
 
@@ -207,9 +208,7 @@ class SelectivePredictor(MetaEstimatorMixin, BaseEstimator):
                 fitted = fitted._replace(score=score.bind(predictor))
         uncertainty = fitted.out_of_fold_uncertainty(X)
         rejection = BoundedCoverage(0.9) if self.rejection is None else clone(self.rejection, safe=False)
-        selector = rejection.fit(uncertainty, fitted.losses)
-        if not hasattr(selector, "accept"):
-            raise TypeError(f"rejection.fit(uncertainty, losses) must return a Selector, got {selector!r}")
+        selector = _fit_rejection(rejection, fitted.losses, uncertainty)
         calibrator = IsotonicRegression(increasing=True, out_of_bounds="clip")
         self.calibrator_ = calibrator.fit(uncertainty, fitted.losses)
         self.predictor_, self.score_, self.selector_ = fitted.predictor, fitted.score, selector
@@ -341,6 +340,20 @@ class SelectivePredictor(MetaEstimatorMixin, BaseEstimator):
 
     def _losses(self, X: Any, y: Any) -> FloatArray:
         return compute_losses(self.loss_, _check_target(y), self.predict(X))
+
+
+def _fit_rejection(rejection: Any, losses: FloatArray, uncertainty: FloatArray) -> Any:
+    """The selector of a rejection model, called by keywords: an order of arguments could be mistaken."""
+    try:
+        inspect.signature(rejection.fit).bind(losses=losses, uncertainty=uncertainty)
+    except TypeError as error:
+        raise TypeError(
+            f"rejection.fit must take the keywords losses and uncertainty ({error}); got {rejection!r}"
+        ) from None
+    selector = rejection.fit(losses=losses, uncertainty=uncertainty)
+    if not hasattr(selector, "accept"):
+        raise TypeError(f"rejection.fit must return a Selector, got {selector!r}")
+    return selector
 
 
 def _check_target(y: Any) -> NDArray[Any]:

@@ -82,6 +82,8 @@ def calibrate(
         stop("give either --output FILE or --in-place" + (", not both" if in_place else ""))
     if in_place and not Path(model).is_file():
         stop(f"--in-place: MODEL {model} is no file of yours; write to another one with --output FILE")
+    if not 0 < confidence < 1:
+        stop(f"--confidence must lie between 0 and 1, got {confidence:g}")
     target = Path(model) if output is None else output
     check_writable("--output", target, overwrite=overwrite or in_place)
     rejector = load_rejector(model, predictor=predictor, argument="MODEL")
@@ -93,7 +95,7 @@ def calibrate(
     from facereject.selection import NoValidThresholdError
 
     try:
-        check_promise(max_error, confidence, loss_bound)
+        check_promise(max_error, 1 - confidence, loss_bound)
     except ValueError as error:
         stop(f"{str(error).replace('max_error', '--max-error').replace('loss_bound', '--loss-bound')}")
     samples = read_dataset(dataset, quiet=quiet)
@@ -114,10 +116,10 @@ def calibrate(
     try:
         promised = certified(
             rejector,
-            evaluation.uncertainty[rows],
-            table.losses[rows],
-            max_error,
-            confidence=confidence,
+            losses=table.losses[rows],
+            uncertainty=evaluation.uncertainty[rows],
+            max_error=max_error,
+            delta=1 - confidence,
             loss_bound=loss_bound,
         )
     except NoValidThresholdError as error:

@@ -141,7 +141,9 @@ class FaceRejector:
             n_features = hog.n_features + (stability.n_features if stability else 0)
             rejector = cls(
                 SCORE_MODELS[header["score"]].from_arrays(arrays, n_features),
-                Calibration(arrays["calibration_uncertainty"], arrays["calibration_losses"]),
+                Calibration(
+                    losses=arrays["calibration_losses"], uncertainty=arrays["calibration_uncertainty"]
+                ),
                 Target(str(header["target"]["kind"]), float(header["target"]["value"])),
                 hog=hog,
                 stability=stability,
@@ -288,9 +290,9 @@ class FaceRejector:
         ((kind, value),) = given.items()
         return self._changed(self.calibration, Target(kind, value))
 
-    def with_calibration(self, uncertainty: ArrayLike, losses: ArrayLike) -> FaceRejector:
+    def with_calibration(self, losses: ArrayLike, uncertainty: ArrayLike) -> FaceRejector:
         """A rejector whose expected errors and threshold come from your own annotated faces."""
-        return self._changed(Calibration(uncertainty, losses), self.target)
+        return self._changed(Calibration(losses=losses, uncertainty=uncertainty), self.target)
 
     def _changed(self, calibration: Calibration, target: Target) -> FaceRejector:
         other = copy.copy(self)

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 from sklearn.isotonic import isotonic_regression
 
-from .._validation import FloatArray, check_losses_and_uncertainty, check_same_length, check_vector
-from .selector import Selector
+from facereject._validation import FloatArray, check_losses_and_uncertainty, check_same_length, check_vector
+from facereject.selection.selector import Selector
 
 # Two sums of the same losses in another order differ by rounding; differences below this, relative to the
 # quantity compared, are ties. Far above n * 2^-53 for any n in use and far below anything of interest.
@@ -36,20 +36,20 @@ class Ranking:
     loss: FloatArray
 
     @classmethod
-    def of(cls, uncertainty: Any, losses: Any, sample_weight: Any = None) -> Ranking:
+    def of(cls, losses: Any, uncertainty: Any, sample_weight: Any = None) -> Ranking:
         losses, uncertainty = check_losses_and_uncertainty(losses, uncertainty)
         if sample_weight is None:
             weights = np.ones_like(losses)
         else:
             weights = check_vector(sample_weight, "sample_weight", non_negative=True)
-            check_same_length(uncertainty=uncertainty, losses=losses, sample_weight=weights)
+            check_same_length(losses=losses, uncertainty=uncertainty, sample_weight=weights)
             present = weights > 0
             if not present.any():
                 raise ValueError("sample_weight must have a positive entry")
-            uncertainty, losses, weights = uncertainty[present], losses[present], weights[present]
+            losses, uncertainty, weights = losses[present], uncertainty[present], weights[present]
         # Ties are also sorted by loss and weight, so that the order of the input cannot change a rounding.
         order = np.lexsort((weights, losses, uncertainty))
-        uncertainty, losses, weights = uncertainty[order], losses[order], weights[order]
+        losses, uncertainty, weights = losses[order], uncertainty[order], weights[order]
         last = np.append(np.flatnonzero(np.diff(uncertainty)), len(uncertainty) - 1)
         return cls(
             values=uncertainty[last],

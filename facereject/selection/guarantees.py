@@ -37,12 +37,12 @@ import numpy as np
 from scipy.special import betaincinv
 from scipy.stats import binom
 
-from .._settings import check_number
-from .._validation import FloatArray, check_losses_and_uncertainty, check_vector
-from ._ranking import Ranking
-from .errors import NoValidThresholdError
-from .pvalues import betting_p_values, binomial_p_value, hoeffding_bentkus_p_value
-from .selector import Certificate, Selector
+from facereject._settings import check_number
+from facereject._validation import FloatArray, check_losses_and_uncertainty, check_vector
+from facereject.selection._ranking import Ranking
+from facereject.selection.errors import NoValidThresholdError
+from facereject.selection.pvalues import betting_p_values, binomial_p_value, hoeffding_bentkus_p_value
+from facereject.selection.selector import Guarantee, Selector
 
 METHODS = ("auto", "binomial", "betting", "hoeffding-bentkus")
 # Share of delta spent on locating the starts rather than on testing.
@@ -50,8 +50,8 @@ _BRACKET_SHARE = 0.1
 
 
 def guaranteed_risk(
-    uncertainty: Any,
     losses: Any,
+    uncertainty: Any,
     max_risk: float,
     delta: float = 0.05,
     loss_bound: float = 1.0,
@@ -73,10 +73,10 @@ def guaranteed_risk(
 
     Parameters
     ----------
-    uncertainty : array-like of shape (n,)
-        Higher = less certain.
     losses : array-like of shape (n,)
         Loss of every calibration example, >= 0.
+    uncertainty : array-like of shape (n,)
+        Higher = less certain.
     max_risk : float
         The bound on the selective risk, 0 < max_risk < loss_bound.
     delta : float
@@ -93,7 +93,7 @@ def guaranteed_risk(
     -------
     Selector
         Deterministic (``acceptance_`` is 1). ``coverage_`` and ``selective_risk_`` (of the clipped losses)
-        describe the calibration sample, ``certificate_`` the promise. ``threshold_`` is inf if accepting
+        describe the calibration sample, ``guarantee_`` the promise. ``threshold_`` is inf if accepting
         everything is certified.
 
     Raises
@@ -112,9 +112,9 @@ def guaranteed_risk(
     delta = check_number(delta, "delta", above=0, below=1)
     clipped, n_clipped = np.minimum(losses, loss_bound), int(np.count_nonzero(losses > loss_bound))
     method = _resolve_method(method, clipped, loss_bound)
-    ranking = Ranking.of(uncertainty, clipped)
+    ranking = Ranking.of(losses=clipped, uncertainty=uncertainty)
     counts = ranking.weight[1:].astype(int)
-    p_values = _p_values(method, uncertainty, clipped / loss_bound, counts, max_risk / loss_bound, delta)
+    p_values = _p_values(method, clipped / loss_bound, uncertainty, counts, max_risk / loss_bound, delta)
     certified = _largest_certified(p_values, counts, _starts(len(losses), max_risk / loss_bound, delta))
     if certified is None:
         fewest = _fewest(max_risk / loss_bound, delta)
@@ -128,7 +128,7 @@ def guaranteed_risk(
     selector = ranking.selector(certified + 1)
     return replace(
         selector,
-        certificate_=Certificate(
+        guarantee_=Guarantee(
             quantity="risk",
             bound=max_risk,
             delta=delta,
@@ -191,7 +191,7 @@ def guaranteed_coverage(uncertainty: Any, min_coverage: float, delta: float = 0.
         acceptance_=1.0,
         coverage_=float(np.searchsorted(s, threshold, side="right") / n),
         selective_risk_=math.nan,
-        certificate_=Certificate(
+        guarantee_=Guarantee(
             quantity="coverage", bound=min_coverage, delta=delta, n=n, method="order statistic"
         ),
     )
@@ -211,7 +211,7 @@ def _resolve_method(method: str, clipped: FloatArray, loss_bound: float) -> str:
 
 
 def _p_values(
-    method: str, uncertainty: FloatArray, losses: FloatArray, counts: Any, risk: float, delta: float
+    method: str, losses: FloatArray, uncertainty: FloatArray, counts: Any, risk: float, delta: float
 ) -> FloatArray:
     """p(t) at every distinct uncertainty; ``counts`` are N(t) there, ``losses`` are in [0, 1]."""
     ranked = losses[np.lexsort((losses, uncertainty))]

@@ -18,24 +18,24 @@ from typing import Any
 import numpy as np
 from sklearn.base import BaseEstimator
 
-from .._settings import check_number
-from ._ranking import TOLERANCE, Ranking
-from .errors import InfeasibleTargetError
-from .selector import Selector
+from facereject._settings import check_number
+from facereject.selection._ranking import TOLERANCE, Ranking
+from facereject.selection.errors import InfeasibleTargetError
+from facereject.selection.selector import Selector
 
 
 class RejectionModel(BaseEstimator, metaclass=ABCMeta):
     """A criterion that says which threshold rule on the uncertainty is the best."""
 
-    def fit(self, uncertainty: Any, losses: Any, sample_weight: Any = None) -> Selector:
+    def fit(self, losses: Any, uncertainty: Any, sample_weight: Any = None) -> Selector:
         """Find the optimal randomised threshold rule on a sample.
 
         Parameters
         ----------
-        uncertainty : array-like of shape (n,)
-            Higher = less certain.
         losses : array-like of shape (n,)
             Loss of every example, >= 0.
+        uncertainty : array-like of shape (n,)
+            Higher = less certain.
         sample_weight : array-like of shape (n,), optional
             Weights >= 0; only their ratios matter. Default: all equal.
 
@@ -50,7 +50,7 @@ class RejectionModel(BaseEstimator, metaclass=ABCMeta):
         InfeasibleTargetError
             If no rule that accepts anything meets the target.
         """
-        return self._solve(Ranking.of(uncertainty, losses, sample_weight))
+        return self._solve(Ranking.of(losses, uncertainty, sample_weight))
 
     @abstractmethod
     def _solve(self, ranking: Ranking) -> Selector:

@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 from scipy.special import bdtr, xlogy
 
-from .._settings import check_number
-from .._validation import FloatArray, check_vector
+from facereject._settings import check_number
+from facereject._validation import FloatArray, check_vector
 
 # Bets stay below the largest admissible one, with which a single loss of 1 would lose the capital for ever.
 _LARGEST_BET = 0.95

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass
 from typing import Any
 
@@ -9,11 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils import check_random_state
 
-from .._validation import FloatArray, check_vector
+from facereject._validation import FloatArray, check_vector
 
 
 @dataclass(frozen=True)
-class Certificate:
+class Guarantee:
     """What is promised about a threshold, on which evidence.
 
     Attributes
@@ -21,7 +22,7 @@ class Certificate:
     quantity : str
         ``"risk"`` (true selective risk <= ``bound``) or ``"coverage"`` (true coverage >= ``bound``).
     bound : float
-        The certified value: the ``max_risk`` or ``min_coverage`` that was asked for.
+        The guaranteed value: the ``max_risk`` or ``min_coverage`` that was asked for.
     delta : float
         The statement is true with probability at least 1 - delta over the calibration sample.
     n : int
@@ -71,7 +72,7 @@ class Selector:
         Accepted share of the examples the rule was fitted on, expected over the randomisation.
     selective_risk_ : float
         Mean loss of the accepted among them; NaN if nothing is accepted or no losses were given.
-    certificate_ : Certificate or None
+    guarantee_ : Guarantee or None
         What is promised for new data, where the rule came from a function that promises something.
     """
 
@@ -79,7 +80,13 @@ class Selector:
     acceptance_: float
     coverage_: float
     selective_risk_: float
-    certificate_: Certificate | None = None
+    guarantee_: Guarantee | None = None
+
+    @property
+    def certificate_(self) -> Guarantee | None:
+        """Old name of ``guarantee_``."""
+        warnings.warn("certificate_ is now guarantee_", DeprecationWarning, stacklevel=2)
+        return self.guarantee_
 
     def accept_probability(self, uncertainty: Any) -> FloatArray:
         """Acceptance probability c(s) of every example, shape (n,)."""

@@ -36,7 +36,7 @@ def make(predictor, stability=None, **options):
     uncertainty = rng.normal(size=500)
     return FaceRejector(
         LinearScore(rng.normal(size=n_features).astype(np.float32) / 20, 0.0),
-        Calibration(uncertainty, np.exp(uncertainty)),
+        Calibration(losses=np.exp(uncertainty), uncertainty=uncertainty),
         options.pop("target", Target("coverage", 0.5)),
         hog=hog,
         stability=stability,
@@ -270,7 +270,7 @@ def test_score_and_features_must_fit(predictor):
     with pytest.raises(ValueError, match="features"):
         FaceRejector(
             LinearScore(np.zeros(5, np.float32), 0.0),
-            Calibration([0.0], [1.0]),
+            Calibration(losses=[1.0], uncertainty=[0.0]),
             Target("coverage", 1.0),
             hog=LandmarkHOG(),
             predictor=predictor,

@@ -159,7 +159,7 @@ def test_out_of_fold_attributes_follow_from_the_parts():
     expected = cross_val_predict(KNeighborsClassifier(1), X, y, cv=folds)
     np.testing.assert_array_equal(model.oof_predictions_, expected)
     np.testing.assert_array_equal(model.oof_losses_, expected != y)
-    assert CostBased(0.3).fit(model.oof_uncertainty_, model.oof_losses_) == model.selector_
+    assert CostBased(0.3).fit(losses=model.oof_losses_, uncertainty=model.oof_uncertainty_) == model.selector_
     # fitted to all examples: the nearest neighbour of each is itself
     np.testing.assert_array_equal(model.predict(X), y)
     assert model.n_features_in_ == 4
@@ -283,7 +283,7 @@ def test_a_guarantee_from_examples_set_aside():
     X_cal, y_cal = classes(2000, seed=1)
     X_new, y_new = classes(4000, seed=2)
     losses = zero_one_loss(y_cal, model.predict(X_cal))
-    selector = guaranteed_risk(model.uncertainty(X_cal), losses, max_risk=0.15, delta=0.01)
+    selector = guaranteed_risk(losses=losses, uncertainty=model.uncertainty(X_cal), max_risk=0.15, delta=0.01)
     accepted = selector.accept(model.uncertainty(X_new))
     wrong = model.predict(X_new) != y_new
     assert wrong[accepted].mean() < 0.15 < wrong.mean()

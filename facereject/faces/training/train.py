@@ -179,7 +179,7 @@ def train_on_table(
     rows = rows[table.detector_scores[rows] >= detector.threshold]
     if not len(rows):
         raise ValueError(f"threshold: no face reaches a detector score of {threshold:g}")
-    calibration = Calibration(best.uncertainty[rows], table.losses[rows])
+    calibration = Calibration(losses=table.losses[rows], uncertainty=best.uncertainty[rows])
     if target is None:
         clean = rows[table.clean[rows]]
         target = _default_target(calibration, float(table.losses[clean if len(clean) else rows].mean()))
