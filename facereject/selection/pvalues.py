@@ -1,7 +1,7 @@
 """p-values for "the mean of these losses in [0, 1] is at least ``risk``": small = evidence that it is below.
 
-Each is valid for n independent losses from one distribution: if the mean is >= risk, then
-P(p-value <= u) <= u for every u. None depends on the order of the losses.
+Each is valid for n independent losses whose means are >= risk: P(p-value <= u) <= u for every u. None depends
+on the order of the losses.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import numpy as np
 from scipy.special import bdtr, xlogy
 
 from facereject._settings import check_number
-from facereject._validation import FloatArray, check_vector
+from facereject._validation import FloatArray, check_same_length, check_vector
 
 # Bets stay below the largest admissible one, with which a single loss of 1 would lose the capital for ever.
 _LARGEST_BET = 0.95
@@ -36,7 +36,7 @@ def binomial_p_value(n_errors: Any, n: Any, risk: float) -> FloatArray:
     errors, n = np.asarray(n_errors), np.asarray(n)
     if np.any(errors < 0) or np.any(errors > n):
         raise ValueError("n_errors must be between 0 and n")
-    return bdtr(errors.astype(np.float64), n, risk)
+    return np.asarray(bdtr(errors.astype(np.float64), n, risk), dtype=np.float64)
 
 
 def hoeffding_bentkus_p_value(mean_loss: Any, n: Any, risk: float) -> FloatArray:
@@ -64,10 +64,11 @@ def hoeffding_bentkus_p_value(mean_loss: Any, n: Any, risk: float) -> FloatArray
     kl = xlogy(low, low / risk) + xlogy(1 - low, (1 - low) / (1 - risk))
     # n * mean can end a rounding below or above the integer it stands for; up is the side that stays valid.
     successes = np.minimum(np.ceil(n * mean), n)
-    return np.minimum(np.exp(-n * kl), np.minimum(math.e * bdtr(successes, n, risk), 1.0))
+    bentkus = np.minimum(math.e * bdtr(successes, n, risk), 1.0)
+    return np.asarray(np.minimum(np.exp(-n * kl), bentkus), dtype=np.float64)
 
 
-def betting_p_values(losses: Any, risk: float, level: float = 0.05) -> FloatArray:
+def betting_p_values(losses: Any, risk: float, level: float = 0.05, *, weights: Any = None) -> FloatArray:
     """Betting p-value of the first k losses in [0, 1], for every k = 1, ..., n.
 
     Start with capital 1 and bet on small losses: with a bet b in [0, 1/(1 - risk)] the capital after k losses
@@ -77,7 +78,11 @@ def betting_p_values(losses: Any, risk: float, level: float = 0.05) -> FloatArra
     The best bet is close to sqrt(2 log(1/level) / k) / sigma when the evidence is just enough, where sigma is
     the unknown standard deviation, at most sqrt(risk (1 - risk)) near the null. So the mixture for k losses
     is uniform over the bets 0.95/(1 - risk) * 2^(-i/2) from that lower end upwards: it finds a small variance
-    by itself. Weights may depend on k because each k is a test of its own: pick k without seeing the losses.
+    by itself. The mixture may depend on k because each k is a test of its own: pick k without seeing the
+    losses.
+
+    With ``weights`` w_i in [0, 1] the capital is prod_i (1 + b w_i (risk - loss_i)), and the hypothesis is
+    about the weighted mean: E[w loss] >= risk E[w]. Its factors are never negative either.
 
     Parameters
     ----------
@@ -87,6 +92,8 @@ def betting_p_values(losses: Any, risk: float, level: float = 0.05) -> FloatArra
         Mean under the null hypothesis, in (0, 1).
     level : float
         The level at which the test is to be powerful. It is valid at every level.
+    weights : array-like of shape (n,), optional
+        In [0, 1]; all 1 by default.
 
     Returns
     -------
@@ -97,6 +104,13 @@ def betting_p_values(losses: Any, risk: float, level: float = 0.05) -> FloatArra
         raise ValueError(f"losses must be at most 1, got {x.max():g}")
     risk = check_number(risk, "risk", above=0, below=1)
     level = check_number(level, "level", above=0, below=1)
+    gains = risk - x
+    if weights is not None:
+        w = check_vector(weights, "weights", non_negative=True)
+        check_same_length(losses=x, weights=w)
+        if w.max() > 1:
+            raise ValueError(f"weights must be at most 1, got {w.max():g}")
+        gains = w * gains
     k = np.arange(1, len(x) + 1)
     largest = _LARGEST_BET / (1 - risk)
     smallest = np.sqrt(2 * math.log(1 / level) / (k * risk * (1 - risk)))
@@ -104,9 +118,9 @@ def betting_p_values(losses: Any, risk: float, level: float = 0.05) -> FloatArra
     log_mixture = np.full(len(x), -np.inf)
     # One bet at a time keeps the memory at a few vectors; bet i takes part from the first k that has it.
     for i in range(int(n_bets[-1])):
-        log_capital = np.cumsum(np.log1p(largest * _BET_RATIO**-i * (risk - x)))
+        log_capital = np.cumsum(np.log1p(largest * _BET_RATIO**-i * gains))
         log_mixture = np.where(i < n_bets, np.logaddexp(log_mixture, log_capital), log_mixture)
-    return np.exp(np.minimum(np.log(n_bets) - log_mixture, 0.0))
+    return np.asarray(np.exp(np.minimum(np.log(n_bets) - log_mixture, 0.0)), dtype=np.float64)
 
 
 def betting_p_value(losses: Any, risk: float, level: float = 0.05) -> float:
