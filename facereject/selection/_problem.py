@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,14 +15,25 @@ from facereject._validation import FloatArray, check_losses_and_uncertainty, che
 from facereject.selection._walk import (
     Sample,
     Start,
-    Stretch,
     certified_stretches,
     fixed_start,
+    largest_threshold,
+    part_of,
     rank_starts,
 )
 from facereject.selection.selector import GroupResult, Guarantee
 
+#: rows of every group by its name
+Groups = Mapping[str, NDArray[np.intp]]
+
 METHODS = ("auto", "binomial", "betting", "hoeffding-bentkus")
+
+
+class Certified(NamedTuple):
+    """The largest certified threshold, None if there is none, and the groups in which none is certified."""
+
+    threshold: float | None
+    unsafe: list[str]
 
 
 @dataclass(frozen=True)
@@ -80,7 +92,7 @@ class RiskProblem:
             delta=delta,
             loss_bound=loss_bound,
             weight_bound=weight_bound,
-            method=_resolve_method(method, clipped, loss_bound, weights is not None),
+            method=_resolve_method(method, clipped, loss_bound),
             n_clipped=int(np.count_nonzero(losses > loss_bound)),
         )
 
@@ -98,17 +110,37 @@ class RiskProblem:
             weights=None if self.weights is None else self.weights[rows],
         )
 
-    def stretches(self, level: float, start: float | None, start_share: float) -> list[Stretch]:
-        """What is certified at this level."""
+    def certified(self, start: float | None, start_share: float, groups: Groups) -> Certified:
+        """The largest threshold that is certified for all groups; without groups, for all examples."""
         sample = Sample.of(self.losses, self.uncertainty, self.weights)
+        members = {name: np.isin(sample.rows, rows) for name, rows in groups.items()}
+        smallest = min((int(np.count_nonzero(mine)) for mine in members.values()), default=None)
         starts: list[Start] = []
         if start is not None:
-            starts.append(fixed_start(sample, start, start_share * level))
+            starts.append(fixed_start(sample, start, start_share * self.delta))
         if start is None or start_share < 1:
-            rest = level if start is None else (1 - start_share) * level
-            # How many examples make up for unequal weights is unknown: no rank is preferred.
-            starts += rank_starts(len(self.losses), self.risk, rest, even=self.weights is not None)
-        return certified_stretches(sample, sample.p_values(self.method, self.risk, level), starts)
+            rest = self.delta if start is None else (1 - start_share) * self.delta
+            starts += rank_starts(sample, self.risk, rest, smallest)
+        candidates = np.append(sample.uncertainty, [] if start is None else start)
+        if not groups:
+            stretches = certified_stretches(sample, self._p_values(sample), starts)
+            return Certified(largest_threshold(candidates, [stretches]), [])
+        found: list[float | None] = []
+        safe: set[str] = set()
+        parts = {name: part_of(sample, starts, mine) for name, mine in members.items()}
+        p_values = {name: self._p_values(part) for name, (part, _) in parts.items()}
+        for i in range(len(starts)):
+            walks = {
+                name: certified_stretches(part, p_values[name], [own[i]])
+                for name, (part, own) in parts.items()
+            }
+            safe.update(name for name, stretches in walks.items() if stretches)
+            found.append(largest_threshold(candidates, list(walks.values())))
+        thresholds = [threshold for threshold in found if threshold is not None]
+        return Certified(max(thresholds, default=None), [name for name in groups if name not in safe])
+
+    def _p_values(self, sample: Sample) -> FloatArray:
+        return sample.p_values(self.method, self.risk, self.delta)
 
     def measure(self, accepted: NDArray[np.bool_]) -> tuple[float, float]:
         """Coverage and selective risk of a choice of examples."""
@@ -124,9 +156,12 @@ class RiskProblem:
         return GroupResult(name, len(self.losses), int(np.count_nonzero(accepted)), coverage, risk, threshold)
 
     def guarantee(
-        self, level: float, groups: tuple[GroupResult, ...] = (), start: float | None = None
+        self,
+        groups: tuple[GroupResult, ...] = (),
+        group_delta: float | None = None,
+        start: float | None = None,
     ) -> Guarantee:
-        """What is promised, for every group at this level."""
+        """What is promised."""
         return Guarantee(
             quantity="risk",
             bound=self.max_risk,
@@ -136,22 +171,22 @@ class RiskProblem:
             loss_bound=self.loss_bound,
             n_clipped=self.n_clipped,
             start=start,
-            group_delta=level if groups else None,
+            group_delta=group_delta,
             groups=groups,
             weight_bound=self.weight_bound,
         )
 
-    def why_none(self, level: float, unsafe: list[str], names: list[str]) -> str:
+    def why_none(self, level: float, groups: Groups, unsafe: list[str]) -> str:
         """Why no threshold is certified, and what would help."""
         n, bound = len(self.losses), self.loss_bound
         fewest = math.ceil(math.log(level) / math.log1p(-self.risk))
         where = ""
-        if names:
+        if groups:
             where = f" in every group (none in: {', '.join(unsafe)})" if unsafe else " common to all groups"
         return (
             f"{n} calibration examples certify no threshold{where} with a selective risk of at most "
             f"{self.max_risk:g} at delta = {self.delta:g} (even without any loss it takes {fewest} accepted "
-            f"examples{' of each group' if names else ''}); use more examples, or a larger max_risk or delta"
+            f"examples{' of each group' if groups else ''}); use more examples, or a larger max_risk or delta"
             + (f"; {self.n_clipped} losses were clipped to loss_bound = {bound:g}" if self.n_clipped else "")
             + (", which seems too small for their unit" if 2 * self.n_clipped > n else "")
         )
@@ -162,13 +197,9 @@ def check_start(start: Any, start_share: Any) -> tuple[float | None, float]:
     return None if start is None else check_number(start, "start"), start_share
 
 
-def _resolve_method(method: str, clipped: FloatArray, loss_bound: float, weighted: bool) -> str:
+def _resolve_method(method: str, clipped: FloatArray, loss_bound: float) -> str:
     if method not in METHODS:
         raise ValueError(f"method must be one of {', '.join(METHODS)}, got {method!r}")
-    if weighted:
-        if method not in ("auto", "betting"):
-            raise ValueError(f"method must be 'betting' where weights are given, got {method!r}")
-        return "betting"
     two_valued = bool(np.all((clipped == 0) | (clipped == loss_bound)))
     if method == "binomial" and not two_valued:
         raise ValueError(

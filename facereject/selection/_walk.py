@@ -26,17 +26,30 @@ bad starts is at most delta.
 
 *Ties.* Order tied examples at random: with U(0, 1) as a second key the uncertainty is continuous, and walks
 over all pairs certify, among others, the thresholds of whole groups. The random order must not depend on the
-losses; it is that of a generator with a fixed seed over the sorted sample, so that the order of the input
-does not matter. A single start fixed in advance needs none of this: the same argument with real thresholds
-only, a the infimum of the bad t >= u, holds for any distribution (Angelopoulos et al. 2021, "Learn then
-test", fixed-sequence testing).
+losses; it is that of a generator over the sorted sample with the uncertainties as its seed, so that the order
+of the input does not matter. A single start fixed in advance needs none of this: the same argument with real
+thresholds only, a the infimum of the bad t >= u, holds for any distribution (Angelopoulos et al. 2021, "Learn
+then test", fixed-sequence testing).
+
+*Groups.* One threshold is to be good for every group: it is bad if it is bad for some group. The walk from a
+start passes a count if the p-values of all groups pass there. The first bad threshold a is bad for some
+group, whose own p-value has to be small at a; so there is no correction for the number of groups (an
+intersection-union test). Given the counts, the losses of this group have a mean of at most max_risk up to l
+and of at least max_risk between l and a. Few examples up to l favour both "the start lies in [l, a)" and a
+large p-value, so that the bound of the proof holds as before. This is for one start at a time: budgets are
+not added up along the way.
+
+*Weights.* With density ratios w_i <= w_max each example is kept with probability w_i / w_max. The kept ones
+are independent draws from the new distribution (rejection sampling; Park et al. 2022, "PAC prediction sets
+under covariate shift"), and all of the above holds for them.
 """
 
 from __future__ import annotations
 
 import math
+import zlib
 from bisect import bisect_left
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -52,33 +65,38 @@ _FIRST_SHARE = 0.7
 
 @dataclass(frozen=True)
 class Start:
-    """Where a walk begins: after the ``count`` smallest uncertainties, or at a ``threshold`` fixed before."""
+    """Where a walk begins: after ``count`` examples; it certifies thresholds from ``low`` on."""
 
     count: int
+    low: float
     budget: float
-    threshold: float | None = None
+    fixed_in_advance: bool = False
 
 
 @dataclass(frozen=True)
 class Sample:
-    """Losses in [0, 1] and weights in [0, 1] by increasing uncertainty, ties in random order."""
+    """Losses in [0, 1] by increasing uncertainty, ties in random order; ``rows`` are those of the input."""
 
     losses: FloatArray
     uncertainty: FloatArray
-    weights: FloatArray | None
+    rows: NDArray[np.intp]
 
     @classmethod
-    def of(cls, losses: FloatArray, uncertainty: FloatArray, weights: FloatArray | None = None) -> Sample:
-        keys = (losses, uncertainty) if weights is None else (weights, losses, uncertainty)
-        order = np.lexsort(keys)
-        if np.any(np.diff(uncertainty[order]) == 0):
-            second = np.random.default_rng(0).random(len(order))
-            order = order[np.lexsort((second, uncertainty[order]))]
-        return cls(losses[order], uncertainty[order], None if weights is None else weights[order])
+    def of(cls, losses: FloatArray, uncertainty: FloatArray, keep: FloatArray | None = None) -> Sample:
+        """All examples, or each with the probability ``keep`` of its own."""
+        order = np.lexsort((losses, uncertainty) if keep is None else (keep, losses, uncertainty))
+        ties = bool(np.any(np.diff(uncertainty[order]) == 0))
+        if ties or keep is not None:
+            rng = np.random.default_rng(zlib.crc32(uncertainty[order].tobytes()))
+            if ties:
+                order = order[np.lexsort((rng.random(len(order)), uncertainty[order]))]
+            if keep is not None:
+                order = order[rng.random(len(order)) < keep[order]]
+        return cls(losses[order], uncertainty[order], order)
 
     @property
     def group_ends(self) -> NDArray[np.bool_]:
-        return np.append(np.diff(self.uncertainty) > 0, True)
+        return np.append(np.diff(self.uncertainty) > 0, True)[: len(self.losses)]
 
     def count(self, threshold: float) -> int:
         """N(threshold)."""
@@ -88,7 +106,7 @@ class Sample:
         """p-value of the k first examples at index k, k = 0, ..., n; no examples give 1."""
         counts = np.arange(1, len(self.losses) + 1)
         if method == "betting":
-            p = betting_p_values(self.losses, risk, delta, weights=self.weights)
+            p = betting_p_values(self.losses, risk, delta) if len(counts) else np.empty(0)
         elif method == "binomial":
             p = binomial_p_value(np.cumsum(np.rint(self.losses)).astype(int), counts, risk)
         else:
@@ -108,42 +126,46 @@ class Stretch:
         return (thresholds >= self.low) & ((thresholds < self.stop) | math.isinf(self.stop))
 
 
-def rank_starts(n: int, risk: float, delta: float, *, even: bool = False) -> list[Start]:
-    """Starts at ranks c, 2c, 4c, ... and at t = infinity, which has the rank n.
+def rank_counts(n: int, risk: float, delta: float, smallest_group: int | None = None) -> list[int]:
+    """Ranks c, 2c, 4c, ... and n, which stands for t = infinity.
 
     c is the fewest examples that pass the binomial test with one error among them (with none, if the sample
-    is too small): a start that no single error can end. ``even`` gives all starts the same budget.
+    is too small): a start that no single error can end. With groups, so many of the smallest are expected.
     """
-    level = delta if even else _FIRST_SHARE * delta
-    first = n
-    for errors in (1, 0):
-        fewest = bisect_left(range(1, n + 1), True, key=lambda c: bdtr(errors, c, risk) <= level) + 1
-        if fewest < n:
-            first = fewest
-            break
+    m = n if smallest_group is None else smallest_group
     counts: list[int] = []
-    while first < 0.75 * n or (first < n and not counts):
-        counts.append(first)
-        first *= 2
-    counts.append(n)
-    if len(counts) == 1:
-        return [Start(n, delta)]
-    share = 1 / len(counts) if even else (1 - _FIRST_SHARE) / (len(counts) - 1)
-    first_share = share if even else _FIRST_SHARE
-    return [Start(counts[0], first_share * delta), *(Start(count, share * delta) for count in counts[1:])]
+    for errors in (1, 0):
+        fewest = bisect_left(range(1, m + 1), True, key=lambda c: bdtr(errors, c, risk) <= delta) + 1
+        if fewest < m:
+            counts.append(math.ceil(fewest * n / m))
+            break
+    while counts and 2 * counts[-1] < 0.75 * n:
+        counts.append(2 * counts[-1])
+    return [*counts, n]
+
+
+def rank_starts(sample: Sample, risk: float, delta: float, smallest_group: int | None = None) -> list[Start]:
+    """Starts at ranks of the sample; the first has most of the budget."""
+    n = len(sample.losses)
+    counts = rank_counts(n, risk, _FIRST_SHARE * delta, smallest_group)
+    rest = (1 - _FIRST_SHARE) * delta / max(len(counts) - 1, 1)
+    budgets = [delta] if len(counts) == 1 else [_FIRST_SHARE * delta] + [rest] * (len(counts) - 1)
+    lows = [float(sample.uncertainty[count]) if count < n else math.inf for count in counts]
+    return [Start(*start) for start in zip(counts, lows, budgets, strict=True)]
 
 
 def fixed_start(sample: Sample, threshold: float, budget: float) -> Start:
-    return Start(sample.count(threshold), budget, threshold)
+    """Start at a threshold that was fixed before the sample was seen."""
+    return Start(sample.count(threshold), threshold, budget, fixed_in_advance=True)
 
 
 def certified_stretches(sample: Sample, p_values: FloatArray, starts: list[Start]) -> list[Stretch]:
     """What the walks certify; ``p_values`` are those of ``sample.p_values``."""
     n = len(sample.losses)
     # A number comes before a rank with the same count: that rank is a larger uncertainty.
-    starts = sorted(starts, key=lambda start: (start.count, start.threshold is None))
+    starts = sorted(starts, key=lambda start: (start.count, not start.fixed_in_advance))
     looked_at = np.ones(n + 1, dtype=bool)
-    if len(starts) == 1 and starts[0].threshold is not None:
+    if len(starts) == 1 and starts[0].fixed_in_advance:
         looked_at[1:] = sample.group_ends
     stretches = []
     for i, start in enumerate(starts):
@@ -156,13 +178,16 @@ def certified_stretches(sample: Sample, p_values: FloatArray, starts: list[Start
             if failed[0] == 0:
                 continue
             stop = float(sample.uncertainty[start.count + failed[0] - 1])
-        if start.threshold is not None:
-            low = start.threshold
-        else:
-            low = float(sample.uncertainty[start.count]) if start.count < n else math.inf
-        if low < stop or math.isinf(stop):
-            stretches.append(Stretch(low, stop))
+        if start.low < stop or math.isinf(stop):
+            stretches.append(Stretch(start.low, stop))
     return stretches
+
+
+def part_of(sample: Sample, starts: list[Start], members: NDArray[np.bool_]) -> tuple[Sample, list[Start]]:
+    """The examples of a group (``members`` of the sample) and the same starts counted in its examples."""
+    counts = np.append(0, np.cumsum(members))
+    part = Sample(sample.losses[members], sample.uncertainty[members], sample.rows[members])
+    return part, [replace(start, count=int(counts[start.count])) for start in starts]
 
 
 def largest_threshold(candidates: FloatArray, groups: list[list[Stretch]]) -> float | None:

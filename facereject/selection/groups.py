@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 
 from facereject._validation import FloatArray, check_same_length, check_vector
 from facereject.selection._problem import RiskProblem
-from facereject.selection._walk import largest_threshold
 from facereject.selection.errors import NoValidThresholdError
 from facereject.selection.selector import Guarantee
 
@@ -97,25 +96,31 @@ def guaranteed_risk_per_group(
         If no group has a threshold that can be certified.
     """
     problem = RiskProblem.of(losses, uncertainty, max_risk, delta, loss_bound, weights, weight_bound, method)
-    parts = {name: problem.part(rows) for name, rows in check_groups(groups, problem.uncertainty).items()}
-    level = problem.delta / len(parts)
+    rows = check_groups(groups, problem.uncertainty)
+    level = problem.delta / len(rows)
+    parts = {name: replace(problem.part(mine), delta=level) for name, mine in rows.items()}
     thresholds = {}
     for name, part in parts.items():
-        threshold = largest_threshold(part.uncertainty, [part.stretches(level, None, 1.0)])
+        threshold, _ = part.certified(None, 1.0, {})
         thresholds[name] = -math.inf if threshold is None else threshold
     if max(thresholds.values()) == -math.inf:
-        raise NoValidThresholdError(problem.why_none(level, list(parts), list(parts)))
-    limits = np.array([thresholds[name] for name in _names(groups)])
-    coverage, risk = problem.measure(problem.uncertainty <= limits)
+        raise NoValidThresholdError(problem.why_none(level, rows, list(rows)))
+    accepted = np.zeros(len(problem.losses), dtype=bool)
+    for name, mine in rows.items():
+        accepted[mine] = problem.uncertainty[mine] <= thresholds[name]
+    coverage, risk = problem.measure(accepted)
     results = tuple(part.group_result(name, thresholds[name]) for name, part in parts.items())
-    return GroupSelector(thresholds, coverage, risk, problem.guarantee(level, results))
+    return GroupSelector(thresholds, coverage, risk, problem.guarantee(results, level))
 
 
 def _names(groups: Any) -> NDArray[np.str_]:
-    labels = list(groups) if np.ndim(groups) == 1 else None
-    if labels is None:
-        raise ValueError(f"groups must be one-dimensional, got an array of shape {np.shape(groups)}")
-    for position, label in enumerate(labels):
-        if label is None or label != label or label is np.ma.masked:
-            raise ValueError(f"groups must name every group, but groups[{position}] is {label}")
-    return np.array([str(label) for label in labels], dtype=np.str_)
+    labels = np.asarray(groups)
+    if labels.ndim != 1:
+        raise ValueError(f"groups must be one-dimensional, got an array of shape {labels.shape}")
+    missing = np.ma.getmaskarray(groups) if isinstance(groups, np.ma.MaskedArray) else labels != labels
+    if labels.dtype == object:
+        missing = missing | np.array([label is None for label in labels], dtype=bool)
+    if missing.any():
+        position = int(np.flatnonzero(missing)[0])
+        raise ValueError(f"groups must name every group, but groups[{position}] is {labels[position]}")
+    return labels.astype(np.str_)

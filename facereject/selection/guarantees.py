@@ -11,7 +11,6 @@ from scipy.stats import binom
 from facereject._settings import check_number
 from facereject._validation import check_vector
 from facereject.selection._problem import RiskProblem, check_start
-from facereject.selection._walk import largest_threshold
 from facereject.selection.errors import NoValidThresholdError
 from facereject.selection.groups import check_groups
 from facereject.selection.selector import Guarantee, Selector
@@ -68,24 +67,24 @@ def guaranteed_risk(
         ``start`` was a bad choice.
     groups : array-like of shape (n,), optional
         Group of every calibration example (camera, site, sex ...). The promise is then made for every group
-        at once, by one threshold: new examples need not say their group. Correction: each of the G groups is
-        certified at delta / G, and the threshold must be certified in all of them. With ``start`` and
-        ``start_share=1`` none is needed: the first bad threshold above ``start`` is bad for some group,
-        whose own test at level delta has to fail. Thresholds of their own for the groups:
-        :func:`guaranteed_risk_per_group`.
+        at once, by one threshold: new examples need not say their group. Correction: none for the number of
+        groups. The threshold has to pass the test of every group at the full level, and where it is bad, it
+        is bad for a certain group whose own test has to fail (an intersection-union test). Thresholds of
+        their own for the groups, at delta / G each: :func:`guaranteed_risk_per_group`.
     weights : array-like of shape (n,), optional
         Density ratio of new to calibration examples, up to a factor, for a promise about new examples that
         are drawn differently. Assumed: given its input, an example has the same distribution of the loss
         there and here (covariate shift); the weights are right, be they known or estimated
         (:func:`density_ratio`) on data other than these losses; no weight of a new example exceeds
-        ``weight_bound``.
+        ``weight_bound``. Each example is kept for the test with probability weight / weight_bound, so that
+        the kept ones are drawn like new examples; few large weights leave few of them.
     weight_bound : float, optional
         Weights above it are clipped to it; the promise is then about the distribution of the clipped
         weights. By default the largest weight of the sample.
     method : {"auto", "binomial", "betting", "hoeffding-bentkus"}
         The test. "binomial" is exact and only for losses that are 0 or >= loss_bound, the other two take any
         losses. "auto" uses "binomial" for a sample of such losses, else "betting", which adapts to the
-        variance of the losses. Weights need "betting".
+        variance of the losses.
 
     Returns
     -------
@@ -102,28 +101,18 @@ def guaranteed_risk(
     """
     problem = RiskProblem.of(losses, uncertainty, max_risk, delta, loss_bound, weights, weight_bound, method)
     start, start_share = check_start(start, start_share)
-    parts: dict[str, RiskProblem] = {}
-    level = problem.delta
-    if groups is not None:
-        parts = {name: problem.part(rows) for name, rows in check_groups(groups, problem.uncertainty).items()}
-        if start is None or start_share < 1:
-            level /= len(parts)
-    stretches = {
-        name: part.stretches(level, start, start_share) for name, part in (parts or {"": problem}).items()
-    }
-    candidates = problem.uncertainty if start is None else np.append(problem.uncertainty, start)
-    threshold = largest_threshold(candidates, list(stretches.values()))
+    rows = {} if groups is None else check_groups(groups, problem.uncertainty)
+    threshold, unsafe = problem.certified(start, start_share, rows)
     if threshold is None:
-        unsafe = [name for name, found in stretches.items() if name and not found]
-        raise NoValidThresholdError(problem.why_none(level, unsafe, list(parts)))
+        raise NoValidThresholdError(problem.why_none(problem.delta, rows, unsafe))
     coverage, risk = problem.measure(problem.uncertainty <= threshold)
-    results = tuple(part.group_result(name, threshold) for name, part in parts.items())
+    results = tuple(problem.part(mine).group_result(name, threshold) for name, mine in rows.items())
     return Selector(
         threshold_=threshold,
         acceptance_=1.0,
         coverage_=coverage,
         selective_risk_=risk,
-        guarantee_=problem.guarantee(level, results, start),
+        guarantee_=problem.guarantee(results, problem.delta if rows else None, start),
     )
 
 

@@ -13,7 +13,7 @@ import numpy as np
 from scipy.special import bdtr, xlogy
 
 from facereject._settings import check_number
-from facereject._validation import FloatArray, check_same_length, check_vector
+from facereject._validation import FloatArray, check_vector
 
 # Bets stay below the largest admissible one, with which a single loss of 1 would lose the capital for ever.
 _LARGEST_BET = 0.95
@@ -68,7 +68,7 @@ def hoeffding_bentkus_p_value(mean_loss: Any, n: Any, risk: float) -> FloatArray
     return np.asarray(np.minimum(np.exp(-n * kl), bentkus), dtype=np.float64)
 
 
-def betting_p_values(losses: Any, risk: float, level: float = 0.05, *, weights: Any = None) -> FloatArray:
+def betting_p_values(losses: Any, risk: float, level: float = 0.05) -> FloatArray:
     """Betting p-value of the first k losses in [0, 1], for every k = 1, ..., n.
 
     Start with capital 1 and bet on small losses: with a bet b in [0, 1/(1 - risk)] the capital after k losses
@@ -81,9 +81,6 @@ def betting_p_values(losses: Any, risk: float, level: float = 0.05, *, weights: 
     by itself. The mixture may depend on k because each k is a test of its own: pick k without seeing the
     losses.
 
-    With ``weights`` w_i in [0, 1] the capital is prod_i (1 + b w_i (risk - loss_i)), and the hypothesis is
-    about the weighted mean: E[w loss] >= risk E[w]. Its factors are never negative either.
-
     Parameters
     ----------
     losses : array-like of shape (n,)
@@ -92,8 +89,6 @@ def betting_p_values(losses: Any, risk: float, level: float = 0.05, *, weights: 
         Mean under the null hypothesis, in (0, 1).
     level : float
         The level at which the test is to be powerful. It is valid at every level.
-    weights : array-like of shape (n,), optional
-        In [0, 1]; all 1 by default.
 
     Returns
     -------
@@ -104,13 +99,6 @@ def betting_p_values(losses: Any, risk: float, level: float = 0.05, *, weights: 
         raise ValueError(f"losses must be at most 1, got {x.max():g}")
     risk = check_number(risk, "risk", above=0, below=1)
     level = check_number(level, "level", above=0, below=1)
-    gains = risk - x
-    if weights is not None:
-        w = check_vector(weights, "weights", non_negative=True)
-        check_same_length(losses=x, weights=w)
-        if w.max() > 1:
-            raise ValueError(f"weights must be at most 1, got {w.max():g}")
-        gains = w * gains
     k = np.arange(1, len(x) + 1)
     largest = _LARGEST_BET / (1 - risk)
     smallest = np.sqrt(2 * math.log(1 / level) / (k * risk * (1 - risk)))
@@ -118,7 +106,7 @@ def betting_p_values(losses: Any, risk: float, level: float = 0.05, *, weights: 
     log_mixture = np.full(len(x), -np.inf)
     # One bet at a time keeps the memory at a few vectors; bet i takes part from the first k that has it.
     for i in range(int(n_bets[-1])):
-        log_capital = np.cumsum(np.log1p(largest * _BET_RATIO**-i * gains))
+        log_capital = np.cumsum(np.log1p(largest * _BET_RATIO**-i * (risk - x)))
         log_mixture = np.where(i < n_bets, np.logaddexp(log_mixture, log_capital), log_mixture)
     return np.asarray(np.exp(np.minimum(np.log(n_bets) - log_mixture, 0.0)), dtype=np.float64)
 

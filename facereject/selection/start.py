@@ -9,7 +9,13 @@ import numpy as np
 from facereject._settings import check_integer
 from facereject._validation import FloatArray
 from facereject.selection._problem import RiskProblem, check_start
-from facereject.selection._walk import Sample, Start, certified_stretches, largest_threshold, rank_starts
+from facereject.selection._walk import (
+    Sample,
+    certified_stretches,
+    fixed_start,
+    largest_threshold,
+    rank_starts,
+)
 
 _LEVELS = 24
 _MAX_DRAWS = 100
@@ -55,8 +61,6 @@ def suggest_start(
     n = check_integer(n, "n", minimum=1)
     _, start_share = check_start(None, start_share)
     candidates = _candidates(problem.uncertainty, n)
-    ranks = rank_starts(n, problem.risk, problem.delta)
-    helpers = rank_starts(n, problem.risk, (1 - start_share) * problem.delta) if start_share < 1 else []
     sorted_uncertainty = np.sort(problem.uncertainty)
     total = np.zeros(len(candidates) + 1)
     rng = np.random.default_rng(random_state)
@@ -64,11 +68,12 @@ def suggest_start(
         rows = rng.integers(len(sorted_uncertainty), size=n)
         sample = Sample.of(problem.losses[rows], problem.uncertainty[rows])
         p_values = sample.p_values(problem.method, problem.risk, problem.delta)
+        rest = (1 - start_share) * problem.delta
+        helpers = rank_starts(sample, problem.risk, rest) if rest > 0 else []
         plans = [
-            [Start(sample.count(start), start_share * problem.delta, float(start)), *helpers]
-            for start in candidates
+            [fixed_start(sample, float(start), start_share * problem.delta), *helpers] for start in candidates
         ]
-        for i, starts in enumerate([*plans, ranks]):
+        for i, starts in enumerate([*plans, rank_starts(sample, problem.risk, problem.delta)]):
             threshold = largest_threshold(sample.uncertainty, [certified_stretches(sample, p_values, starts)])
             if threshold is not None:
                 total[i] += np.searchsorted(sorted_uncertainty, threshold, side="right")

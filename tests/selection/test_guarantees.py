@@ -190,7 +190,6 @@ def test_coverage_without_enough_examples_is_an_error():
         ({"weights": [0.0, 0.0]}, "weights must have a positive entry"),
         ({"weights": [1.0, 1.0], "weight_bound": 0.0}, "weight_bound"),
         ({"weight_bound": 2.0}, "weight_bound needs weights"),
-        ({"weights": [1.0, 1.0], "method": "binomial"}, "method must be 'betting'"),
     ],
 )
 def test_bad_arguments_of_guaranteed_risk_are_named(change, name):

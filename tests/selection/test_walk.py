@@ -20,25 +20,25 @@ from facereject.selection._walk import (
 )
 
 
-@pytest.mark.parametrize("even", [False, True])
 @pytest.mark.parametrize("n", [1, 20, 59, 60, 117, 118, 500, 2000, 50_000])
 @pytest.mark.parametrize("delta", [0.01, 0.2])
-def test_ranks_spend_delta_and_end_with_everything(n, delta, even):
-    starts = rank_starts(n, 0.05, delta, even=even)
+def test_ranks_spend_delta_and_end_with_everything(n, delta):
+    starts = rank_starts(Sample.of(np.zeros(n), np.arange(n, dtype=float)), 0.05, delta)
+    assert all(start.low == (start.count if start.count < n else math.inf) for start in starts)
     assert sum(start.budget for start in starts) == pytest.approx(delta)
     counts = [start.count for start in starts]
     assert counts == sorted(set(counts))
     assert counts[-1] == n
     if len(starts) > 2:
         # The first rank passes with one error among its examples, and would not with one example less.
-        level = delta if even else starts[0].budget
+        level = starts[0].budget
         assert stats.binom.cdf(1, counts[0], 0.05) <= level < stats.binom.cdf(1, counts[0] - 1, 0.05)
 
 
 def literal(sample, p, starts):
     """Every real or tied threshold in turn, with the rule of the module docstring."""
     n = len(sample.losses)
-    only_number = len(starts) == 1 and starts[0].threshold is not None
+    only_number = len(starts) == 1 and starts[0].fixed_in_advance
     certified = set()
     for start in starts:
         passed = []
@@ -50,7 +50,7 @@ def literal(sample, p, starts):
                 other.budget
                 for other in starts
                 if other is not start
-                and (other.count, other.threshold is None) >= (start.count, start.threshold is None)
+                and (other.count, not other.fixed_in_advance) >= (start.count, not start.fixed_in_advance)
                 and count > other.count
             ]
             if p[count] > start.budget + sum(later):
@@ -59,8 +59,8 @@ def literal(sample, p, starts):
                 passed.append(count)
         for count in passed:
             value = sample.uncertainty[count - 1] if count else -math.inf
-            if start.threshold is not None:
-                certified.add(max(value, start.threshold))
+            if start.fixed_in_advance:
+                certified.add(max(value, start.low))
             elif count > start.count:
                 certified.add(value)
         if passed and passed[-1] == n:
@@ -70,11 +70,13 @@ def literal(sample, p, starts):
 
 @pytest.mark.parametrize("kind", ["ranks", "number", "both"])
 def test_walk_follows_its_definition(rng, kind):
-    ranks = [Start(3, 0.02), Start(8, 0.01), Start(14, 0.03), Start(20, 0.04)]
+    counts, budgets = [3, 8, 14, 20], [0.02, 0.01, 0.03, 0.04]
     seen = set()
     for _ in range(2000):
         sample = Sample.of(np.zeros(20), rng.integers(0, 12, 20).astype(float))
         p = np.append(1.0, rng.choice([0.001, 0.015, 0.025, 0.035, 0.2], 20, p=[0.6, 0.15, 0.1, 0.1, 0.05]))
+        lows = [*sample.uncertainty[counts[:-1]].tolist(), math.inf]
+        ranks = [Start(*start) for start in zip(counts, lows, budgets, strict=True)]
         number = fixed_start(sample, 4.5, 0.025)
         starts = {"ranks": ranks, "number": [number], "both": [number, *ranks]}[kind]
         answer = literal(sample, p, starts)
