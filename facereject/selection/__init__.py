@@ -2,21 +2,32 @@
 
 from facereject.selection.errors import InfeasibleTargetError, NoValidThresholdError
 from facereject.selection.exact import convert, optimal_selection
+from facereject.selection.groups import GroupSelector, guaranteed_risk_per_group
 from facereject.selection.guarantees import guaranteed_coverage, guaranteed_risk
 from facereject.selection.models import BoundedCoverage, BoundedImprovement, CostBased, RejectionModel
-from facereject.selection.selector import Guarantee, Selector
+from facereject.selection.monitor import CoverageMonitor, RiskMonitor
+from facereject.selection.selector import GroupResult, Guarantee, Selector
+from facereject.selection.shift import density_ratio
+from facereject.selection.start import suggest_start
 
 __all__ = [
     "BoundedCoverage",
     "BoundedImprovement",
     "CostBased",
+    "CoverageMonitor",
+    "GroupResult",
+    "GroupSelector",
     "Guarantee",
     "InfeasibleTargetError",
     "NoValidThresholdError",
     "RejectionModel",
+    "RiskMonitor",
     "Selector",
     "convert",
+    "density_ratio",
     "guaranteed_coverage",
     "guaranteed_risk",
+    "guaranteed_risk_per_group",
     "optimal_selection",
+    "suggest_start",
 ]

@@ -90,4 +90,6 @@ class Ranking:
         as a monotone function of the uncertainty can express it. If the uncertainty is r(x), it is r(x).
         """
         mass = np.diff(self.weight)
-        return isotonic_regression(np.diff(self.loss) / mass, sample_weight=mass)
+        return np.asarray(
+            isotonic_regression(np.diff(self.loss) / mass, sample_weight=mass), dtype=np.float64
+        )

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any, TypeVar
 
 import numpy as np
-from sklearn.base import clone
 
 from facereject._validation import check_same_length, check_vector
 from facereject.selection._ranking import Ranking
@@ -95,7 +94,7 @@ def convert(
     ranking = Ranking.of(losses, uncertainty, sample_weight)
     selector = model._solve(ranking)
     if isinstance(model, to):
-        return clone(model)
+        return to(**model.get_params())
     if selector.coverage_ == 0:
         raise InfeasibleTargetError(f"{model!r} rejects every example here: no other target says the same")
     if to is BoundedCoverage:

@@ -14,6 +14,31 @@ from facereject._validation import FloatArray, check_vector
 
 
 @dataclass(frozen=True)
+class GroupResult:
+    """What a guaranteed threshold does to one group of the calibration sample.
+
+    Attributes
+    ----------
+    name : str
+    n, n_accepted : int
+        Calibration examples of the group, and the accepted among them.
+    coverage : float
+        Their accepted share, weighted if the guarantee is.
+    selective_risk : float
+        Mean loss of the accepted; NaN if there are none.
+    threshold : float
+        The largest uncertainty that is accepted in this group.
+    """
+
+    name: str
+    n: int
+    n_accepted: int
+    coverage: float
+    selective_risk: float
+    threshold: float
+
+
+@dataclass(frozen=True)
 class Guarantee:
     """What is promised about a threshold, on which evidence.
 
@@ -33,6 +58,15 @@ class Guarantee:
         The risk statement is about min(loss, loss_bound). None for coverage.
     n_clipped : int
         How many calibration losses were above ``loss_bound``.
+    start : float or None
+        The threshold, fixed in advance, from which the search began.
+    group_delta : float or None
+        The level at which each group was tested; None without groups.
+    groups : tuple of GroupResult
+        The groups for each of which the statement holds, all at once; empty without groups.
+    weight_bound : float or None
+        The statement is about data that differ from the calibration data by the weights given, clipped to
+        this value. None without weights.
     """
 
     quantity: str
@@ -42,6 +76,10 @@ class Guarantee:
     method: str
     loss_bound: float | None = None
     n_clipped: int = 0
+    start: float | None = None
+    group_delta: float | None = None
+    groups: tuple[GroupResult, ...] = ()
+    weight_bound: float | None = None
 
     @property
     def statement(self) -> str:
@@ -49,10 +87,32 @@ class Guarantee:
         start = f"With probability at least {1 - self.delta:g} over the {self.n} calibration examples, "
         if self.quantity == "coverage":
             return start + f"at least {self.bound:g} of all predictions are accepted."
+        every = f" in each of the {len(self.groups)} groups" if self.groups else ""
+        shifted = ""
+        if self.weight_bound is not None:
+            shifted = (
+                f", for data that differ from the calibration data by the weights given (at most "
+                f"{self.weight_bound:g})"
+            )
         return start + (
             f"the mean of min(loss, {self.loss_bound:g}) over accepted predictions is at most "
-            f"{self.bound:g}; {self.n_clipped} calibration losses were above {self.loss_bound:g}."
+            f"{self.bound:g}{every}{shifted}; {self.n_clipped} calibration losses were above "
+            f"{self.loss_bound:g}."
         )
+
+    @property
+    def table(self) -> str:
+        """Numbers of every group on the calibration sample, one line each."""
+        width = max([len("group"), *(len(row.name) for row in self.groups)])
+        lines = [
+            f"{'group':{width}}  {'n':>7}  {'accepted':>8}  {'coverage':>8}  {'risk':>9}  {'threshold':>9}"
+        ]
+        lines += [
+            f"{row.name:{width}}  {row.n:7d}  {row.n_accepted:8d}  {row.coverage:8.3f}  "
+            f"{row.selective_risk:9.4g}  {row.threshold:9.4g}"
+            for row in self.groups
+        ]
+        return "\n".join(lines)
 
 
 @dataclass(frozen=True)
@@ -110,4 +170,6 @@ class Selector:
         probability = self.accept_probability(uncertainty)
         # One draw per example, boundary or not: the fate of an example then depends only on its position.
         # random_sample() is in [0, 1), so probability 1 always accepts and 0 never does.
-        return check_random_state(random_state).random_sample(len(probability)) < probability
+        draws = np.asarray(check_random_state(random_state).random_sample(len(probability)))
+        accepted: NDArray[np.bool_] = draws < probability
+        return accepted

@@ -9,7 +9,6 @@ import pytest
 from scipy import stats
 
 from facereject.selection import NoValidThresholdError, guaranteed_coverage, guaranteed_risk
-from facereject.selection.guarantees import _largest_certified, _Start, _starts
 
 ALL_METHODS = ["binomial", "betting", "hoeffding-bentkus"]
 
@@ -146,50 +145,6 @@ def test_too_few_examples_say_how_many():
     assert guaranteed_risk(losses=np.zeros(59), uncertainty=np.arange(59), max_risk=0.05).coverage_ == 1
 
 
-@pytest.mark.parametrize("n", [59, 117, 118, 500, 2000, 50_000])
-@pytest.mark.parametrize("delta", [0.01, 0.2])
-def test_starts_are_bracketed_and_spend_delta(n, delta):
-    starts = _starts(n, 0.05, delta)
-    spent = sum(start.budget for start in starts)
-    assert starts[-1] == _Start(n, n, starts[-1].budget)
-    for start in starts[:-1]:
-        # Some coverage f has both order statistics on the right sides of it, except with these probabilities.
-        f = np.linspace(0, 1, 20001)
-        early = stats.binom.cdf(start.walk_from - 1, n, f)
-        late = stats.binom.sf(start.certify_from - 1, n, f)
-        spent += (early + late).min()
-    assert spent <= delta * (1 + 1e-9)
-    assert len(starts) == 1 or spent > 0.9 * delta
-
-
-def test_walk_follows_its_definition(rng):
-    """A step-by-step walk over every count, with the rule of the module docstring."""
-    starts = [_Start(3, 5, 0.02), _Start(8, 10, 0.01), _Start(14, 16, 0.03), _Start(20, 20, 0.04)]
-
-    def literal(p, counts):
-        certified = []
-        for i, start in enumerate(starts):
-            for index, count in enumerate(counts):
-                if count < start.walk_from:
-                    continue
-                passed = [s.budget for s in starts[i + 1 : -1] if count >= s.certify_from]
-                if p[index] > start.budget + sum(passed):
-                    break
-                if count >= start.certify_from:
-                    certified.append(index)
-        return max(certified, default=None)
-
-    seen = set()
-    for _ in range(3000):
-        counts = np.unique(np.append(rng.integers(1, 21, 15), 20))
-        p = rng.choice([0.001, 0.015, 0.025, 0.035, 0.2], len(counts), p=[0.5, 0.2, 0.1, 0.1, 0.1])
-        answer = literal(p, counts)
-        assert _largest_certified(p, counts, starts) == answer
-        seen.add(None if answer is None else counts[answer])
-    assert None in seen
-    assert len(seen) > 10
-
-
 @pytest.mark.parametrize(
     ("n", "coverage", "delta"), [(100, 0.8, 0.05), (1000, 0.5, 0.1), (59, 0.95, 0.05), (10, 0.01, 0.5)]
 )
@@ -224,6 +179,17 @@ def test_coverage_without_enough_examples_is_an_error():
         ({"loss_bound": 0.0}, "loss_bound"),
         ({"loss_bound": np.inf}, "loss_bound"),
         ({"method": "guess"}, "method"),
+        ({"start": np.inf}, "start"),
+        ({"start": 0.5, "start_share": 0.0}, "start_share"),
+        ({"groups": ["a"]}, "lengths differ"),
+        ({"groups": ["a", None]}, r"groups\[1\] is None"),
+        ({"groups": [0.0, np.nan]}, r"groups\[1\] is nan"),
+        ({"groups": [["a", "b"]]}, "groups must be one-dimensional"),
+        ({"weights": [1.0]}, "lengths differ"),
+        ({"weights": [1.0, -1.0]}, "weights"),
+        ({"weights": [0.0, 0.0]}, "weights must have a positive entry"),
+        ({"weights": [1.0, 1.0], "weight_bound": 0.0}, "weight_bound"),
+        ({"weight_bound": 2.0}, "weight_bound needs weights"),
     ],
 )
 def test_bad_arguments_of_guaranteed_risk_are_named(change, name):
