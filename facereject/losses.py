@@ -132,7 +132,7 @@ def _normalizer_lengths(faces: FloatArray, normalizer: Any) -> FloatArray:
         raise ValueError(
             f"{described}[{position}] is {lengths[position]} pixels; the error of that face is undefined"
         )
-    return lengths
+    return np.asarray(lengths, dtype=np.float64)
 
 
 def _check_landmarks(points: Any, name: str) -> FloatArray:

@@ -22,7 +22,8 @@ Two details keep the *relative* accuracy of the gradient when most of it cancels
   zero are exact.
 
 What remains is the rounding of the pairs themselves: a gradient in which *every* pair cancels (scores within
-1e-5 of log ℓ), or one weight a hundred million times the others, is good to about 1e-8.
+1e-5 of log ℓ), or one weight a hundred million times the others, is good to about 1e-8. Nearer to the
+cancelling point the relative error grows as the gradient vanishes; the absolute one stays at rounding.
 """
 
 from __future__ import annotations
@@ -95,21 +96,22 @@ def pair_sum(
     reference[cells.of_point] = losses
     constants = _near_totals(cells, losses, weights, reference)
 
-    def at_points(first: FloatArray, second: FloatArray, sign: float, constants: FloatArray) -> FloatArray:
+    def interpolate(first: FloatArray, second: FloatArray, sign: float, constants: FloatArray) -> FloatArray:
         coefficients = np.zeros((2, cells.grid.size, N_NODES))
         crowded = np.flatnonzero(cells.crowded)
         of_crowded = nodes.start[crowded][:, None] + np.arange(N_NODES)
         for k, potential in enumerate((first, second)):
             coefficients[k, crowded] = potential[of_crowded] @ _TO_COEFFICIENTS.T
-        return kernels.combine_at_points(
+        at_points: FloatArray = kernels.combine_at_points(
             scores, losses, weights, cells.of_point, cells.centre, cells.radius, node_of_point,
             coefficients, first, second, sign, reference, constants,
         )  # fmt: skip
+        return at_points
 
-    gradient = at_points(potentials[0], potentials[1], -1.0, constants)
+    gradient = interpolate(potentials[0], potentials[1], -1.0, constants)
     if not curvature:
         return PairSum(value, gradient, None)
-    bend = at_points(potentials[2], potentials[3], 1.0, np.zeros_like(constants))
+    bend = interpolate(potentials[2], potentials[3], 1.0, np.zeros_like(constants))
     # interpolation may leave -1e-17 where the truth is a tiny positive number
     return PairSum(value, gradient, np.maximum(bend, 0.0))
 

@@ -6,48 +6,28 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from facereject._validation import FloatArray
-from facereject.risks import SELE
+from facereject.risks import SELE, Risk
 from facereject.scores._base import ALPHAS
-from facereject.scores._linear import LinearScore, LinearScoreCV, Solution
-from facereject.solver import LinearObjective, bundle_path
+from facereject.scores._linear import LinearScoreCV
+from facereject.scores.linear_risk import RiskPath
+from facereject.solver import METHODS, LinearObjective
 
 
-class _SELEPath(LinearScore):
-    """Minimises the SELE objective by the bundle method, cuts shared by all alphas."""
+class _SELEPath(RiskPath):
+    """The risk SELE, of losses in units of their mean."""
 
-    tol: float
-    max_iter: int
-
-    def _path(
-        self,
-        Z: NDArray[Any],
-        target: FloatArray,
-        blocks: NDArray[np.intp] | None,
-        n_blocks: int,
-        sample_weight: FloatArray | None,
-        alphas: Sequence[float],
-    ) -> list[Solution]:
+    def _make_risk(self, target: FloatArray, sample_weight: FloatArray | None) -> Risk:
         mean = np.average(target, weights=sample_weight)
-        # losses in units of their mean: alpha then means the same for fractions, percent and pixels
-        risk = SELE(target / mean if mean > 0 else target, sample_weight)
-        objective = LinearObjective(Z, risk, blocks, None if blocks is None else n_blocks)
-        start = _first_step(objective, max(alphas))
-        results = bundle_path(objective, alphas, tol=self.tol, max_iter=self.max_iter, x0=start)
-        return [Solution(*objective.split(result.x), result.nit, float(result.gap)) for result in results]
+        # in units of their mean: alpha then means the same for fractions, percent and pixels
+        return SELE(target / mean if mean > 0 else target, sample_weight)
 
-
-def _first_step(objective: LinearObjective, alpha: float) -> FloatArray:
-    """One gradient step from zero, by 1/(alpha + a bound on the mean curvature).
-
-    For large alpha this is the minimiser. Zero, which scores all examples alike, is then within ``tol`` of
-    the optimum too, and a solver started there would stop at it: every example tied.
-    """
-    _, gradient = objective(np.zeros(objective.n_weights))
-    # ψ'' ≤ mean ‖xᵢ − xⱼ‖²/4 = d/2 for standardised features and losses of mean 1
-    return -gradient / (alpha + 0.5 * (objective.n_features + 1))
+    def _start(self, objective: LinearObjective, alpha: float) -> FloatArray:
+        """One gradient step from zero, by 1/(alpha + a bound on the mean curvature)."""
+        _, gradient = objective(np.zeros(objective.n_weights))
+        # ψ'' ≤ mean ‖xᵢ − xⱼ‖²/4 = d/2 for standardised features and losses of mean 1
+        return np.asarray(-gradient / (alpha + 0.5 * (objective.n_features + 1)))
 
 
 class SELEScore(_SELEPath):
@@ -67,6 +47,8 @@ class SELEScore(_SELEPath):
         Relative gap to the optimum at which the solver stops; the paper uses 0.01.
     max_iter : int
         Iterations after which the solver stops with a ConvergenceWarning.
+    solver : {"certified-quasi-newton", "bmrm", "bmrm-line-search"}
+        See ``facereject.solver.bundle_minimize``; the paper uses BMRM.
 
     Attributes
     ----------
@@ -89,10 +71,13 @@ class SELEScore(_SELEPath):
     True
     """
 
-    def __init__(self, alpha: float = 1e-3, *, tol: float = 0.01, max_iter: int = 1000):
+    def __init__(
+        self, alpha: float = 1e-3, *, tol: float = 0.01, max_iter: int = 1000, solver: str = METHODS[0]
+    ):
         self.alpha = alpha
         self.tol = tol
         self.max_iter = max_iter
+        self.solver = solver
 
     def fit(self, X: Any, losses: Any, predictions: Any = None, sample_weight: Any = None) -> SELEScore:
         """Learn the score.
@@ -123,7 +108,7 @@ class SELEScoreCV(_SELEPath, LinearScoreCV):
         Folds, used when ``fit`` gets no validation set.
     random_state : int, RandomState or None
         Shuffles the rows before they are cut into folds.
-    tol, max_iter
+    tol, max_iter, solver
         As in ``SELEScore``.
 
     Attributes
@@ -143,10 +128,12 @@ class SELEScoreCV(_SELEPath, LinearScoreCV):
         random_state: Any = 0,
         tol: float = 0.01,
         max_iter: int = 1000,
+        solver: str = METHODS[0],
     ):
         super().__init__(alphas, cv=cv, random_state=random_state)
         self.tol = tol
         self.max_iter = max_iter
+        self.solver = solver
 
     def fit(
         self,
