@@ -21,6 +21,8 @@ from facereject.scores._base import (
     check_predictions,
     make_folds,
 )
+from facereject.solver.features import CentredFeatures
+from facereject.solver.standardized import Standardized
 
 
 class Solution(NamedTuple):
@@ -42,14 +44,12 @@ class LinearModel(NamedTuple):
 
     def __call__(self, X: NDArray[Any], position: NDArray[np.intp] | None) -> FloatArray:
         """s(x) = ⟨w_k, (x − mean)/scale⟩ + b_k, k = ``position``; ``unseen`` where k is −1."""
-        Z = self.standardizer(X)
         coef, intercept = self.solution.coef, self.solution.intercept
-        if position is None:
-            return np.asarray(Z @ coef[0].astype(Z.dtype), np.float64) + intercept[0]
-        scores = np.full(len(Z), self.unseen)
-        for k in np.unique(position[position >= 0]):
-            rows = position == k
-            scores[rows] = Z[rows] @ coef[k].astype(Z.dtype) + intercept[k]
+        blocks = np.zeros(len(X), np.int32) if position is None else np.maximum(position, 0, dtype=np.int32)
+        scores = CentredFeatures(self.standardizer(X), blocks, len(coef)).product(coef)
+        scores += intercept[blocks]
+        if position is not None:
+            scores[position < 0] = self.unseen
         return scores
 
 
@@ -71,7 +71,7 @@ class LinearScore(BaseScore):
 
     def _path(
         self,
-        Z: NDArray[Any],
+        Z: Standardized,
         target: FloatArray,
         blocks: NDArray[np.intp] | None,
         n_blocks: int,

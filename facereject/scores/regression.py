@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from facereject._validation import FloatArray
 from facereject.scores._linear import LinearScore, LinearScoreCV, Solution
+from facereject.solver.standardized import Standardized
 
 # rows turned to float64 at once when a Gram matrix is summed
 _ROWS = 4096
@@ -20,7 +21,7 @@ class RidgePath(LinearScore):
 
     def _path(
         self,
-        Z: NDArray[Any],
+        Z: Standardized,
         target: FloatArray,
         blocks: NDArray[np.intp] | None,
         n_blocks: int,
@@ -32,27 +33,34 @@ class RidgePath(LinearScore):
         theta = np.empty((len(alphas), n_blocks, Z.shape[1] + 1))
         for k in range(n_blocks):
             rows = np.arange(len(Z)) if blocks is None else np.flatnonzero(blocks == k)
-            theta[:, k] = _ridge(Z[rows], target[rows], weight[rows], alphas)
+            theta[:, k] = _ridge(Z, rows, target[rows], weight[rows], alphas)
         return [Solution(t[:, :-1].copy(), t[:, -1].copy()) for t in theta]
 
 
-def _ridge(Z: NDArray[Any], target: FloatArray, weight: FloatArray, alphas: Sequence[float]) -> FloatArray:
-    """(w, b) of one block for each alpha: (alpha/2 I + AᵀA) θ = Aᵀ √ω t with A = √ω (Z, 1).
+def _ridge(
+    Z: Standardized,
+    rows: NDArray[np.intp],
+    target: FloatArray,
+    weight: FloatArray,
+    alphas: Sequence[float],
+) -> FloatArray:
+    """(w, b) from some rows for each alpha: (alpha/2 I + AᵀA) θ = Aᵀ √ω t with A = √ω (Z, 1).
 
     From the eigenvectors of AᵀA, or of AAᵀ where there are fewer rows than columns. At alpha = 0 directions
     without data get weight zero, which is the limit of alpha → 0.
     """
-    n, d = Z.shape
+    n, d = rows.size, Z.shape[1]
     root = np.sqrt(weight)
     if n <= d:
-        A = np.column_stack([Z.astype(np.float64), np.ones(n)]) * root[:, None]
+        A = np.column_stack([Z[rows], np.ones(n)]) * root[:, None]
         eigenvalues, vectors = np.linalg.eigh(A @ A.T)
         projected, back = vectors.T @ (root * target), A.T @ vectors
     else:
         gram, right = np.zeros((d + 1, d + 1)), np.zeros(d + 1)
         for start in range(0, n, _ROWS):
             part = slice(start, start + _ROWS)
-            A = np.column_stack([Z[part].astype(np.float64), np.ones(len(Z[part]))]) * root[part, None]
+            A = Z[rows[part]]
+            A = np.column_stack([A, np.ones(len(A))]) * root[part, None]
             gram += A.T @ A
             right += A.T @ (root[part] * target[part])
         eigenvalues, back = np.linalg.eigh(gram)

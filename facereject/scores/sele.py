@@ -13,6 +13,7 @@ from facereject.risks import SELE
 from facereject.scores._base import ALPHAS
 from facereject.scores._linear import LinearScore, LinearScoreCV, Solution
 from facereject.solver import LinearObjective, bundle_path
+from facereject.solver.standardized import Standardized
 
 
 class _SELEPath(LinearScore):
@@ -23,7 +24,7 @@ class _SELEPath(LinearScore):
 
     def _path(
         self,
-        Z: NDArray[Any],
+        Z: Standardized,
         target: FloatArray,
         blocks: NDArray[np.intp] | None,
         n_blocks: int,

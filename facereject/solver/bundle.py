@@ -176,8 +176,7 @@ def _prepare(objective: Any, x0: Any) -> Problem:
     if all(hasattr(objective, name) for name in ("risk", "scores", "pull_back", "n_weights")):
         if not isinstance(objective, LinearObjective):
             return Problem(objective, QuasiNewton())
-        precision = float(np.finfo(objective.X.dtype).eps)
-        return Problem(objective, QuasiNewton(gram_preconditioner(objective)), precision)
+        return Problem(objective, QuasiNewton(gram_preconditioner(objective)), objective.precision)
     if not callable(objective):
         raise TypeError(
             f"objective must be callable: w -> (value, subgradient); got {type(objective).__name__}"

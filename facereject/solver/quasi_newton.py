@@ -6,7 +6,6 @@ from collections import deque
 from collections.abc import Callable
 
 import numpy as np
-import scipy.sparse as sp
 
 from facereject._validation import FloatArray
 from facereject.solver.linear import LinearObjective
@@ -76,7 +75,7 @@ def gram_preconditioner(
     n_features = objective.n_features + (not objective.shares_weights and objective.fit_intercept)
     if n_features > _MAX_FEATURES:
         return None
-    spectra = [_spectrum(objective, rows) for rows in objective.row_blocks()]
+    spectra = [_spectrum(gram) for gram in objective.grams()]
 
     def solve(v: FloatArray, curvature: float, C: float) -> FloatArray:
         out = np.empty_like(v)
@@ -98,14 +97,7 @@ def gram_preconditioner(
     return solve
 
 
-def _spectrum(objective: LinearObjective, rows: slice) -> tuple[FloatArray, FloatArray]:
-    X = objective.X[rows]
-    n = objective.X.shape[0]
-    gram = X.T @ X
-    gram = np.asarray(gram.toarray() if sp.issparse(gram) else gram, dtype=np.float64)
-    if not objective.shares_weights and objective.fit_intercept:
-        sums = np.asarray(X.sum(axis=0), dtype=np.float64).ravel()
-        gram = np.block([[gram, sums[:, None]], [sums[None, :], np.full((1, 1), float(X.shape[0]))]])
-    eigenvalues, vectors = np.linalg.eigh(gram / n)
+def _spectrum(gram: FloatArray) -> tuple[FloatArray, FloatArray]:
+    eigenvalues, vectors = np.linalg.eigh(gram)
     # a floor keeps directions without data from taking unbounded steps when C is tiny
     return np.maximum(eigenvalues, 1e-10 * max(eigenvalues[-1], 1e-300)), vectors

@@ -13,6 +13,7 @@ from facereject.scores import SELEScoreCV
 from facereject.scores._linear import Solution
 from facereject.scores.sele import _first_step
 from facereject.solver import LinearObjective, bundle_path
+from facereject.solver.standardized import Standardized
 
 CHUNK_SIZE = 500
 
@@ -48,7 +49,7 @@ class ChunkedSELEScoreCV(SELEScoreCV):
 
     def _path(
         self,
-        Z: NDArray[Any],
+        Z: Standardized,
         target: NDArray[np.float64],
         blocks: NDArray[np.intp] | None,
         n_blocks: int,
