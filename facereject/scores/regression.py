@@ -10,10 +10,7 @@ from numpy.typing import NDArray
 
 from facereject._validation import FloatArray
 from facereject.scores._linear import LinearScore, LinearScoreCV, Solution
-from facereject.solver.standardized import Standardized
-
-# rows turned to float64 at once when a Gram matrix is summed
-_ROWS = 4096
+from facereject.solver.standardized import Standardized, slices
 
 
 class RidgePath(LinearScore):
@@ -57,8 +54,7 @@ def _ridge(
         projected, back = vectors.T @ (root * target), A.T @ vectors
     else:
         gram, right = np.zeros((d + 1, d + 1)), np.zeros(d + 1)
-        for start in range(0, n, _ROWS):
-            part = slice(start, start + _ROWS)
+        for part in slices(n, d + 1):
             A = Z[rows[part]]
             A = np.column_stack([A, np.ones(len(A))]) * root[part, None]
             gram += A.T @ A
