@@ -127,6 +127,9 @@ def locate(scores: FloatArray, losses: FloatArray, weights: FloatArray) -> tuple
 
 def merge(parts: Sequence[Occupied]) -> Cells:
     """The cells of all parts, each as wide as the points in it need."""
+    if len(parts) == 1:
+        (only,) = parts
+        return _span(only.grid, only.low, only.high, only.population, only.reference)
     grid, at = np.unique(np.concatenate([part.grid for part in parts]), return_inverse=True)
     low, high = np.full(grid.size, np.inf), np.full(grid.size, -np.inf)
     np.minimum.at(low, at, np.concatenate([part.low for part in parts]))
@@ -135,6 +138,12 @@ def merge(parts: Sequence[Occupied]) -> Cells:
     np.add.at(population, at, np.concatenate([part.population for part in parts]))
     reference = np.empty(grid.size)
     reference[at] = np.concatenate([part.reference for part in parts])
+    return _span(grid, low, high, population, reference)
+
+
+def _span(
+    grid: FloatArray, low: FloatArray, high: FloatArray, population: IntArray, reference: FloatArray
+) -> Cells:
     radius = 0.5 * (high - low)
     return Cells(grid, low + radius, radius, population > N_NODES, population, reference)
 

@@ -29,8 +29,7 @@ from sklearn.exceptions import ConvergenceWarning
 from facereject._validation import FloatArray
 from facereject.solver._descent import Point, Problem, Progress, Run
 from facereject.solver.cuts import Bundle
-from facereject.solver.linear import LinearObjective
-from facereject.solver.quasi_newton import QuasiNewton, gram_preconditioner
+from facereject.solver.quasi_newton import QuasiNewton
 
 
 def bundle_minimize(
@@ -174,9 +173,9 @@ class _Plain:
 
 def _prepare(objective: Any, x0: Any) -> Problem:
     if all(hasattr(objective, name) for name in ("risk", "scores", "pull_back", "n_weights")):
-        if not isinstance(objective, LinearObjective):
+        if not hasattr(objective, "preconditioner"):
             return Problem(objective, QuasiNewton())
-        return Problem(objective, QuasiNewton(gram_preconditioner(objective)), objective.precision)
+        return Problem(objective, QuasiNewton(objective.preconditioner()), objective.precision)
     if not callable(objective):
         raise TypeError(
             f"objective must be callable: w -> (value, subgradient); got {type(objective).__name__}"

@@ -10,6 +10,7 @@ from sklearn.utils import check_array
 from facereject._validation import FloatArray
 from facereject.risks import Risk
 from facereject.solver.features import Blocks, make_features
+from facereject.solver.preconditioner import Preconditioner, gram_preconditioner
 from facereject.solver.standardized import Standardized
 
 
@@ -89,6 +90,10 @@ class LinearObjective:
     def precision(self) -> float:
         """Unit of rounding of the scores and of ``pull_back``."""
         return self._features.precision
+
+    def preconditioner(self) -> Preconditioner | None:
+        """Inverse of curvature · XᵀX/n + C; None above 600 features, where it would not pay."""
+        return gram_preconditioner(self)
 
     def grams(self) -> list[FloatArray]:
         """1/n Σᵢ xᵢ xᵢᵀ over the rows of each block, or one over all rows without blocks.
