@@ -23,7 +23,7 @@ def check_vector(values: Any, name: str, *, non_negative: bool = False, min_leng
     if not np.isfinite(array).all():
         position = int(np.flatnonzero(~np.isfinite(array))[0])
         raise ValueError(f"{name} must be finite, but {name}[{position}] is {array[position]}")
-    if non_negative and array.min() < 0:
+    if non_negative and array.min(initial=0.0) < 0:
         position = int(array.argmin())
         raise ValueError(f"{name} must not be negative, but {name}[{position}] is {array[position]}")
     return array
