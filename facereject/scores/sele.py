@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,12 +15,16 @@ from facereject.scores._linear import LinearScore, LinearScoreCV, Solution
 from facereject.solver import LinearObjective, bundle_path
 from facereject.solver.standardized import Standardized
 
+if TYPE_CHECKING:
+    from facereject.scores._dask import PartitionedObjective
+
 
 class _SELEPath(LinearScore):
     """Minimises the SELE objective by the bundle method, cuts shared by all alphas."""
 
     tol: float
     max_iter: int
+    _takes_dask = True
 
     def _path(
         self,
@@ -34,13 +38,17 @@ class _SELEPath(LinearScore):
         mean = np.average(target, weights=sample_weight)
         # losses in units of their mean: alpha then means the same for fractions, percent and pixels
         risk = SELE(target / mean if mean > 0 else target, sample_weight)
-        objective = LinearObjective(Z, risk, blocks, None if blocks is None else n_blocks)
+        return self._minimise(LinearObjective(Z, risk, blocks, None if blocks is None else n_blocks), alphas)
+
+    def _minimise(
+        self, objective: LinearObjective | PartitionedObjective, alphas: Sequence[float]
+    ) -> list[Solution]:
         start = _first_step(objective, max(alphas))
         results = bundle_path(objective, alphas, tol=self.tol, max_iter=self.max_iter, x0=start)
         return [Solution(*objective.split(result.x), result.nit, float(result.gap)) for result in results]
 
 
-def _first_step(objective: LinearObjective, alpha: float) -> FloatArray:
+def _first_step(objective: LinearObjective | PartitionedObjective, alpha: float) -> FloatArray:
     """One gradient step from zero, by 1/(alpha + a bound on the mean curvature).
 
     For large alpha this is the minimiser. Zero, which scores all examples alike, is then within ``tol`` of
@@ -100,13 +108,21 @@ class SELEScore(_SELEPath):
 
         Parameters
         ----------
-        X : array-like of shape (n, d)
-            float32 stays float32.
-        losses : array-like of shape (n,)
+        X : array-like, Dask array or Dask frame of shape (n, d)
+            float32 stays float32. With Dask the optimum is the same; see Notes.
+        losses : array-like, Dask array or series of shape (n,)
             Loss ≥ 0 of each prediction, on examples that the predictor was not trained on.
-        predictions : array-like of shape (n,), optional
+        predictions : array-like, Dask array or series of shape (n,), optional
             Predicted classes: each gets weights and a bias of its own.
-        sample_weight : array-like of shape (n,), optional
+        sample_weight : array-like, Dask array or series of shape (n,), optional
+
+        Notes
+        -----
+        Dask collections need not fit in memory. All arguments have the same partitions, as the columns of one
+        frame do; ``dask.dataframe.read_parquet(folder)`` makes such a frame. Partitions are read twice per
+        evaluation of the risk, so ``X.persist()`` pays where the workers' memory holds it. Workers keep about
+        50 bytes per example; what they send does not grow with the number of examples. A Dask client, if
+        there is one, runs the work on its cluster and makes up for lost workers; else local threads run it.
         """
         data = self._check_fit(X, losses, predictions, sample_weight)
         self._adopt(self._models(data, [self.alpha])[0])
@@ -163,10 +179,13 @@ class SELEScoreCV(_SELEPath, LinearScoreCV):
         Parameters
         ----------
         X, losses, predictions, sample_weight
-            As in ``SELEScore.fit``.
+            As in ``SELEScore.fit``. With Dask collections each row is assigned to a fold at random, whatever
+            its partition: files are often sorted by time or place, and a fold of whole partitions would then
+            differ from the rest. ``cv`` and ``random_state`` must be integers.
         validation : tuple (X, losses) or (X, losses, predictions), optional
             Examples to pick alpha on; without it the training examples are cut into folds, and the score is
             fitted again to all of them at the alpha that won. Every validation example counts the same.
+            Arrays in memory or Dask collections, whatever the other arguments are.
         """
         data = self._check_fit(X, losses, predictions, sample_weight)
         self._select(data, data.target, validation)
