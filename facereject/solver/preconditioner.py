@@ -2,30 +2,39 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 import numpy as np
 
 from facereject._validation import FloatArray
 from facereject.solver.protocols import Preconditioner
 
-if TYPE_CHECKING:
-    from facereject.solver.linear import LinearObjective
-
 # Above this many features the eigenvectors of XᵀX cost more than the iterations they save.
-_MAX_FEATURES = 600
+MAX_FEATURES = 600
 
 
-def gram_preconditioner(objective: LinearObjective) -> Preconditioner | None:
+class HasGrams(Protocol):
+    """A linear objective as far as its features are concerned; see ``LinearObjective``."""
+
+    n_features: int
+    n_blocks: int
+    shared_weights: bool
+    fit_intercept: bool
+
+    def split(self, w: FloatArray, /) -> tuple[FloatArray, FloatArray]: ...
+    def grams(self) -> list[FloatArray]: ...
+
+
+def gram_preconditioner(objective: HasGrams) -> Preconditioner | None:
     """Inverse of curvature · XᵀX/n + alpha, block by block; None where it would not pay.
 
     The Hessian of a linear objective is Xᵀ D X with D the second derivative of the risk in the scores. With D
     replaced by a constant it takes out the correlation of the features, which is what slows small alpha down.
     """
     n_features = objective.n_features + (not objective.shared_weights and objective.fit_intercept)
-    if n_features > _MAX_FEATURES:
+    if n_features > MAX_FEATURES:
         return None
-    spectra = [_spectrum(gram) for gram in objective.grams()]
+    spectra = [spectrum(gram) for gram in objective.grams()]
 
     def solve(v: FloatArray, curvature: float, alpha: float) -> FloatArray:
         out = np.empty_like(v)
@@ -47,7 +56,8 @@ def gram_preconditioner(objective: LinearObjective) -> Preconditioner | None:
     return solve
 
 
-def _spectrum(gram: FloatArray) -> tuple[FloatArray, FloatArray]:
+def spectrum(gram: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Eigenvalues, floored, and eigenvectors of a Gram matrix."""
     eigenvalues, vectors = np.linalg.eigh(gram)
     # a floor keeps directions without data from taking unbounded steps when alpha is tiny
     return np.maximum(eigenvalues, 1e-10 * max(eigenvalues[-1], 1e-300)), vectors
