@@ -22,7 +22,8 @@ from facereject.metrics import RiskCoverageCurve, aurc, risk_coverage_curve
 from facereject.scores import SELEScoreCV, cross_fit
 from facereject.scores._predictor import PredictorScore, check_predictor
 from facereject.scores.cross_fitting import compute_losses
-from facereject.selection import BoundedCoverage
+from facereject.selection import BoundedCoverage, Selector
+from facereject.selection.start import guaranteed_risk_from
 
 __all__ = ["SelectivePredictor"]
 
@@ -147,12 +148,9 @@ class SelectivePredictor(MetaEstimatorMixin, BaseEstimator):
     A threshold that promises, with probability 0.95, an error of at most 5 % among the accepted. It needs
     examples that ``fit`` has not seen:
 
-    >>> from facereject.losses import zero_one_loss
-    >>> from facereject.selection import guaranteed_risk
     >>> X_cal, X_new, y_cal, y_new = train_test_split(X_test, y_test, random_state=0)
-    >>> losses = zero_one_loss(y_cal, model.predict(X_cal))
-    >>> selector = guaranteed_risk(losses=losses, uncertainty=model.uncertainty(X_cal), max_risk=0.05)
-    >>> accepted = selector.accept(model.uncertainty(X_new))
+    >>> selector = model.calibrate(X_cal, y_cal, max_risk=0.05)
+    >>> accepted = model.accept(X_new)
     """
 
     def __init__(
@@ -221,6 +219,50 @@ class SelectivePredictor(MetaEstimatorMixin, BaseEstimator):
             fold_predictors=[], outputs=None if fitted.outputs is None else fitted.outputs[:0]
         )
         return self
+
+    def calibrate(
+        self,
+        X: Any,
+        y: Any,
+        max_risk: float,
+        delta: float = 0.05,
+        *,
+        loss_bound: float = 1.0,
+        groups: Any = None,
+        weights: Any = None,
+        method: str = "auto",
+    ) -> Selector:
+        """Replace the selection rule by one with a guarantee, on examples that ``fit`` has not seen.
+
+        With probability at least 1 - delta over the examples X, y, the mean of min(loss, loss_bound) of
+        accepted predictions is at most ``max_risk``; `facereject.guaranteed_risk` says what is not promised,
+        and what the other parameters mean. Its ``start`` is chosen by the out-of-fold losses of ``fit``,
+        which leaves most of delta to it; the rest insures against a bad choice.
+
+        Returns
+        -------
+        Selector
+            Also kept as ``selector_``, which ``accept`` uses from now on. ``guarantee_.statement`` says what
+            is promised.
+
+        Raises
+        ------
+        NoValidThresholdError
+            If no threshold can be certified; ``selector_`` is unchanged.
+        """
+        check_is_fitted(self, "predictor_")
+        losses, uncertainty = self._losses(X, y), self.uncertainty(X)
+        target = {"max_risk": max_risk, "delta": delta, "loss_bound": loss_bound, "method": method}
+        self.selector_ = guaranteed_risk_from(
+            self.oof_losses_,
+            self.oof_uncertainty_,
+            losses,
+            uncertainty,
+            groups=groups,
+            weights=weights,
+            **target,
+        )
+        return self.selector_
 
     def predict(self, X: Any) -> NDArray[Any]:
         """Predictions for all examples, also for those that ``accept`` rejects."""

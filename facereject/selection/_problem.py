@@ -122,9 +122,9 @@ class RiskProblem:
             rest = self.delta if start is None else (1 - start_share) * self.delta
             starts += rank_starts(sample, self.risk, rest, smallest)
         candidates = np.append(sample.uncertainty, [] if start is None else start)
-        if not groups:
+        if len(groups) < 2:
             stretches = certified_stretches(sample, self._p_values(sample), starts)
-            return Certified(largest_threshold(candidates, [stretches]), [])
+            return Certified(largest_threshold(candidates, [stretches]), [] if stretches else list(groups))
         found: list[float | None] = []
         safe: set[str] = set()
         parts = {name: part_of(sample, starts, mine) for name, mine in members.items()}

@@ -102,4 +102,4 @@ def convert(
     if to is BoundedImprovement:
         return to(selector.selective_risk_)
     least_certain = int(np.searchsorted(ranking.values, selector.threshold_, side="right")) - 1
-    return to(float(ranking.conditional_risks()[least_certain]))
+    return to(ranking.in_unit(ranking.conditional_risks()[least_certain]))

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from facereject._settings import check_integer
-from facereject._validation import FloatArray
+from facereject._validation import FloatArray, check_vector
 from facereject.selection._problem import RiskProblem, check_start
 from facereject.selection._walk import (
     Sample,
@@ -16,8 +16,13 @@ from facereject.selection._walk import (
     largest_threshold,
     rank_starts,
 )
+from facereject.selection.guarantees import guaranteed_risk
+from facereject.selection.selector import Selector
 
 _LEVELS = 24
+_TARGET = ("max_risk", "delta", "loss_bound", "method")
+# Training examples may mislead where calibration examples are of another kind; then the ranks help out.
+_SHARE = 0.9
 _MAX_DRAWS = 100
 # Examples drawn in all, which bounds the time to about a second.
 _MAX_EXAMPLES = 1_000_000
@@ -79,6 +84,19 @@ def suggest_start(
                 total[i] += np.searchsorted(sorted_uncertainty, threshold, side="right")
     best = int(np.argmax(total))
     return float(candidates[best]) if total[best] > total[-1] else None
+
+
+def guaranteed_risk_from(
+    training_losses: Any, training_uncertainty: Any, losses: Any, uncertainty: Any, **options: Any
+) -> Selector:
+    """``guaranteed_risk`` with the start that training examples suggest; ``options`` are its own."""
+    n = len(check_vector(losses, "losses"))
+    target = {name: options[name] for name in _TARGET if name in options}
+    start = suggest_start(
+        losses=training_losses, uncertainty=training_uncertainty, n=n, start_share=_SHARE, **target
+    )
+    share = 1.0 if start is None else _SHARE
+    return guaranteed_risk(losses=losses, uncertainty=uncertainty, start=start, start_share=share, **options)
 
 
 def _candidates(uncertainty: FloatArray, n: int) -> FloatArray:

@@ -17,6 +17,7 @@ from facereject.selection import (
     CostBased,
     InfeasibleTargetError,
     Selector,
+    convert,
 )
 
 MODELS = [
@@ -316,3 +317,22 @@ def test_accept_takes_an_empty_array_and_refuses_nan():
     assert selector.accept([]).shape == (0,)
     with pytest.raises(ValueError, match="uncertainty"):
         selector.accept([np.nan])
+
+
+@pytest.mark.parametrize("size", [1e306, 5e-324 * 2**20])
+def test_losses_at_the_ends_of_the_range(size, rng):
+    uncertainty = rng.integers(0, 50, 400)
+    losses = (uncertainty + rng.integers(0, 50, 400)).astype(float)
+    for small, big in [
+        (CostBased(60.0), CostBased(60 * size)),
+        (BoundedImprovement(40.0), BoundedImprovement(40 * size)),
+        (BoundedCoverage(0.4), BoundedCoverage(0.4)),
+    ]:
+        expected = small.fit(losses=losses, uncertainty=uncertainty)
+        found = big.fit(losses=size * losses, uncertainty=uncertainty)
+        assert found.threshold_ == expected.threshold_
+        assert found.acceptance_ == pytest.approx(expected.acceptance_)
+        assert found.selective_risk_ / size == pytest.approx(expected.selective_risk_)
+    cost = convert(BoundedCoverage(0.4), CostBased, losses=size * losses, uncertainty=uncertainty).cost
+    plain = convert(BoundedCoverage(0.4), CostBased, losses=losses, uncertainty=uncertainty).cost
+    assert cost / size == pytest.approx(plain)

@@ -19,6 +19,7 @@ from facereject.faces.models.calibration import Calibration, Target
 from facereject.faces.rejector import FaceRejector
 from facereject.selection import NoValidThresholdError, guaranteed_risk
 from facereject.selection.selector import Guarantee, Selector
+from facereject.selection.start import guaranteed_risk_from
 
 #: errors above, in percent of the outer-eye distance, count as this much: a face with such an error is lost
 LOSS_BOUND = 20.0
@@ -73,7 +74,17 @@ def certified(
     check_promise(max_error, delta, loss_bound)
     calibration = Calibration(losses=losses, uncertainty=uncertainty)
     try:
-        selector = _select(calibration, max_error, delta, loss_bound)
+        selector = guaranteed_risk_from(
+            # what the model was calibrated on before; these faces say where to start
+            rejector.calibration.losses,
+            rejector.calibration.uncertainty,
+            calibration.losses,
+            calibration.uncertainty,
+            max_risk=max_error,
+            delta=delta,
+            loss_bound=loss_bound,
+            method=_METHOD,
+        )
     except NoValidThresholdError:
         raise NoValidThresholdError(_what_could_be(calibration, max_error, delta, loss_bound)) from None
     guarantee = selector.guarantee_
@@ -172,7 +183,8 @@ def _what_could_be(calibration: Calibration, max_error: float, delta: float, los
         f"from these {n} faces"
     )
     smallest = smallest_promise(calibration, delta, loss_bound)
-    if smallest is not None:
+    # from the ranks of these faces alone; where that is less than was asked for, it is no advice
+    if smallest is not None and smallest[0] > max_error:
         text += f"; faces like these can promise {smallest[0]:g} %, accepting {smallest[1]:.0%} of them"
     needed = faces_needed(calibration, max_error, delta, loss_bound)
     if needed is None:
