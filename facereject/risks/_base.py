@@ -103,6 +103,21 @@ class ClassRisk:
         return scores - scores[self._rows, self.labels][:, None]
 
 
+def check_answer(answer: Any, shape: tuple[int, ...]) -> tuple[float, FloatArray]:
+    """Value and gradient as a risk returned them: a number and an array of the shape of the scores."""
+    try:
+        value, gradient = answer
+        value = float(value)
+    except (TypeError, ValueError):
+        raise TypeError(
+            f"a risk must return a number and an array, (value, gradient); got {type(answer).__name__}"
+        ) from None
+    gradient = np.asarray(gradient, dtype=np.float64)
+    if gradient.shape != shape:
+        raise ValueError(f"the subgradient must have shape {shape}, got {gradient.shape}")
+    return value, gradient
+
+
 def check_scores(scores: Any, shape: tuple[int, ...]) -> FloatArray:
     """Scores as float64 of the expected shape."""
     array = np.asarray(scores, dtype=np.float64)

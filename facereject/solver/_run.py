@@ -10,6 +10,7 @@ import numpy as np
 
 from facereject._validation import FloatArray
 from facereject.risks import SmoothableRisk
+from facereject.risks._base import check_answer
 from facereject.solver.cuts import Bundle
 from facereject.solver.protocols import Objective, Rounded
 
@@ -198,19 +199,17 @@ class Run:
         seen.flags.writeable = False  # a risk that changed them would move the point
         risk = self.objective.risk
         if self._tau > 0 and isinstance(risk, SmoothableRisk):
-            value, gradient, cut = risk.smoothed(seen, self._tau)
+            *answer, cut = risk.smoothed(seen, self._tau)
+            value, gradient = check_answer(answer, scores.shape)
         else:
-            value, gradient = risk(seen)
+            value, gradient = check_answer(risk(seen), scores.shape)
             cut = value
-        gradient = np.asarray(gradient, dtype=np.float64)
-        if gradient.shape != scores.shape:
-            raise ValueError(f"the subgradient must have shape {scores.shape}, got {gradient.shape}")
         if not (np.isfinite(value) and np.isfinite(gradient).all()):
             what = "risk" if not np.isfinite(value) else "subgradient of the risk"
             raise NonFiniteRiskError(
                 f"the {what} is not finite {where}, largest score {np.abs(scores).max():.3g})"
             )
-        return Evaluation(scores, float(value), gradient, float(cut), self._tau)
+        return Evaluation(scores, value, gradient, float(cut), self._tau)
 
     def _make_point(self, w: FloatArray, risk: Evaluation) -> Point:
         """Add the cut at ``w``."""

@@ -44,7 +44,7 @@ _BMRM_CUTS = 1000
 
 
 def bundle_minimize(
-    objective: Callable[[FloatArray], tuple[float, FloatArray]],
+    objective: Objective | Callable[[FloatArray], tuple[float, FloatArray]],
     alpha: float | None = None,
     *,
     tol: float = 0.01,
@@ -60,8 +60,8 @@ def bundle_minimize(
 
     Parameters
     ----------
-    objective : callable w -> (value, subgradient)
-        The risk R. A ``LinearObjective`` is searched along lines without products with X.
+    objective : LinearObjective or another ``Objective``, or callable w -> (value, subgradient)
+        The risk R. An ``Objective`` is searched along lines without products with X.
     alpha : float
         Regularisation ≥ 0. With alpha = 0 there is no bound over all w; see Notes.
     tol : float
@@ -130,7 +130,7 @@ def bundle_minimize(
 
 
 def bundle_path(
-    objective: Callable[[FloatArray], tuple[float, FloatArray]],
+    objective: Objective | Callable[[FloatArray], tuple[float, FloatArray]],
     alphas: Iterable[float] | None = None,
     *,
     tol: float = 0.01,
@@ -146,7 +146,8 @@ def bundle_path(
 
     Parameters
     ----------
-    objective : callable w -> (value, subgradient)
+    objective
+        As in ``bundle_minimize``.
     alphas : iterable of float
     tol, max_iter, method, callback, time_limit
         As in ``bundle_minimize``, for each of the runs.

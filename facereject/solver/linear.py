@@ -13,6 +13,7 @@ from sklearn.utils import check_array
 from facereject._settings import check_integer
 from facereject._validation import FloatArray
 from facereject.risks import Risk, ShapedRisk
+from facereject.risks._base import check_answer
 from facereject.solver.features import Blocks, make_features
 from facereject.solver.preconditioner import gram_preconditioner
 from facereject.solver.protocols import Preconditioner
@@ -164,10 +165,7 @@ class LinearObjective:
 
     def __call__(self, w: FloatArray) -> tuple[float, FloatArray]:
         """Risk and subgradient at the weights ``w``."""
-        value, gradient = self.risk(self.scores(w))
-        gradient = np.asarray(gradient, dtype=np.float64)
-        if gradient.shape != self.score_shape:
-            raise ValueError(f"the subgradient must have shape {self.score_shape}, got {gradient.shape}")
+        value, gradient = check_answer(self.risk(self.scores(w)), self.score_shape)
         return value, self.pull_back(gradient)
 
 

@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Protocol, runtime_checkable
 
-import numpy as np
-
 from facereject._validation import FloatArray
 from facereject.risks import Risk
+from facereject.risks._base import check_answer
 
 #: (v, curvature, alpha) -> an approximation of (∇²R + alpha)⁻¹ v, see ``Preconditioned``.
 Preconditioner = Callable[[FloatArray, float, float], FloatArray]
@@ -72,8 +71,8 @@ class PlainObjective:
 
     def risk(self, scores: FloatArray, /) -> tuple[float, FloatArray]:
         """The function; it may change its argument, or use one array for all its answers."""
-        value, subgradient = self._function(scores.copy())
-        return value, np.array(subgradient, dtype=np.float64)
+        value, subgradient = check_answer(self._function(scores.copy()), scores.shape)
+        return value, subgradient.copy()
 
     def scores(self, w: FloatArray, /) -> FloatArray:
         """``w`` itself."""

@@ -68,6 +68,13 @@ def test_a_risk_cannot_move_the_point_it_is_asked_about():
         bundle_minimize(LinearObjective(X, careless), 1.0)
 
 
+@pytest.mark.parametrize("answer", [3.0, None, (np.ones(2), np.ones(2)), (1.0, np.ones(2), 3)], ids=str)
+def test_an_answer_that_is_no_pair_is_refused(answer):
+    for objective in (LinearObjective(X, lambda scores: answer), lambda w: answer):
+        with pytest.raises(TypeError, match=r"a risk must return a number and an array"):
+            bundle_minimize(objective, 1.0, x0=np.zeros(X.shape[1] + 1))
+
+
 def test_a_gradient_of_the_wrong_shape_is_refused():
     objective = LinearObjective(X, lambda scores: (0.0, np.zeros(3)))
     with pytest.raises(ValueError, match=rf"the subgradient must have shape \({N},\), got \(3,\)"):

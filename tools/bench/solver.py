@@ -27,6 +27,8 @@ from facereject.losses import absolute_error, zero_one_loss
 from facereject.predictors import LogisticClassifier, OrdinalSVM
 from facereject.risks import SELE
 from facereject.solver import LinearObjective, bundle_minimize, bundle_path
+from facereject.solver._run import Run
+from facereject.solver._steps import QuasiNewtonSteps
 
 GRID = (1, 10, 100, 1000)
 REPEATS = 5
@@ -80,6 +82,25 @@ def lbfgs_to(objective: LinearObjective, alpha: float, goal: float) -> int:
     return count
 
 
+def count_moves(counts: dict[str, int]) -> None:
+    """Count in ``counts`` what the default method does from now on."""
+    descend, probe = QuasiNewtonSteps._descend, QuasiNewtonSteps._probe
+
+    def counted_descend(self: QuasiNewtonSteps, run: Run) -> bool:
+        lower = descend(self, run)
+        counts["steps"] += 1
+        counts["failed steps"] += not lower
+        return lower
+
+    def counted_probe(self: QuasiNewtonSteps, run: Run, target: np.ndarray) -> None:
+        best = run.best.fun
+        probe(self, run, target)
+        counts["probes"] += 1
+        counts["lower probes"] += run.best.fun < best
+
+    QuasiNewtonSteps._descend, QuasiNewtonSteps._probe = counted_descend, counted_probe
+
+
 def timed(call):
     """Result and median seconds."""
     times = []
@@ -97,8 +118,10 @@ def main() -> None:
     parser.add_argument("--sets", nargs="+", default=["letter", "covtype", "codrna", "california", "gpu"])
     names = parser.parse_args().sets
     worst = {"evaluations": 0, "grid": 0.0, "lbfgs": 0.0}
+    objectives = []
     for name in names:
         objective = sele_objective(name)
+        objectives.append(objective)
         n = objective.risk.score_shape[0]
         objective(np.zeros(objective.n_weights))  # compiles
         path, path_seconds = timed(lambda: bundle_path(objective, [c / n for c in GRID]))  # noqa: B023
@@ -136,6 +159,12 @@ def main() -> None:
         f"\nworst: {worst['evaluations']} evaluations (bar: ≤ 60), grid {worst['grid']:.2f} × (bar: ≤ 2.5), "
         f"{worst['lbfgs']:.2f} × the time of L-BFGS-B (bar: ≤ 1.5)"
     )
+    counts = {"steps": 0, "failed steps": 0, "probes": 0, "lower probes": 0}
+    count_moves(counts)
+    for objective in objectives:
+        for c in GRID:
+            bundle_minimize(objective, c / objective.score_shape[0])
+    print("each alone: " + ", ".join(f"{count} {name}" for name, count in counts.items()))
 
 
 if __name__ == "__main__":
