@@ -12,8 +12,10 @@ import pandas as pd
 import pytest
 from dask import dataframe as dd
 from sklearn.base import clone
+from sklearn.preprocessing import StandardScaler
 
 from facereject.metrics import aurc
+from facereject.predictors import LogisticClassifier
 from facereject.risks import SELE
 from facereject.scores import RegressionScore, SELEScore, SELEScoreCV, TrueClassProbabilityScore
 from facereject.scores import _dask as on_partitions
@@ -115,6 +117,30 @@ def test_same_optimum_as_in_memory(classes, weighted, kind):
         np.testing.assert_allclose(getattr(found, name), getattr(expected, name), rtol=1e-6, atol=1e-8)
     assert found.n_iter_ == expected.n_iter_
     assert found.gap_ <= 1e-8
+
+
+@pytest.mark.data
+@pytest.mark.usefixtures("one_thread")
+@pytest.mark.parametrize("table", ["codrna", "california", "pendigit"])
+def test_same_optimum_on_real_tables(uci_dir, table):
+    with np.load(uci_dir / f"{table}.npz") as stored:
+        rows = np.random.default_rng(6).permutation(len(stored["y"]))[: 2 * N]
+        X, y = stored["X"][rows], stored["y"][rows] > np.mean(stored["y"])
+    Z = StandardScaler().fit_transform(X)
+    predictions = LogisticClassifier(1e-3).fit(Z[:N], y[:N]).predict(Z[N:])
+    X, losses = X[N:], (predictions != y[N:]).astype(float)
+    given = X, losses, predictions
+    risk, alpha = SELE(losses / losses.mean()), 1e-3
+
+    def objective(score):
+        theta = np.append(score.coef_, score.intercept_)
+        return alpha / 2 * theta @ theta + risk(score.predict(X, predictions))[0]
+
+    expected = SELEScore(alpha, tol=1e-8).fit(*given)
+    found = SELEScore(alpha, tol=1e-8).fit(*(parted(a) for a in given))
+    assert objective(found) == pytest.approx(objective(expected), rel=1e-8)
+    scores = expected.predict(X, predictions)
+    assert np.abs(found.predict(X, predictions) - scores).max() <= 1e-2 * scores.std()
 
 
 @pytest.mark.usefixtures("one_thread")
