@@ -75,6 +75,10 @@ def _partitions(name: str, value: Any, lengths: tuple[int, ...] | None, first: s
             value, chunks=(lengths, *((size,) for size in value.shape[1:]))
         )
     if not hasattr(value, "chunks"):
+        # the whole optimisation would also join the partitions of columns that are small on disk, and those
+        # of X and losses would no longer belong together
+        if hasattr(value, "simplify"):
+            return list(value.simplify().to_delayed(optimize_graph=False))
         return list(value.to_delayed())
     own = _lengths(value)
     if lengths is not None and own is not None and own != lengths:

@@ -166,6 +166,7 @@ class LinearScoreCV(LinearScore):
         self.alphas_ = check_vector(self.alphas, "alphas", non_negative=True)
         alphas = self.alphas_.tolist()
         if validation is not None:
+            check_validation_tuple(validation, data.predictions is not None)
             models = self._models(data, alphas)
             areas = self._areas_of_validation(models, validation, data.predictions is not None)
         else:
@@ -179,7 +180,6 @@ class LinearScoreCV(LinearScore):
     def _areas_of_validation(
         self, models: list[LinearModel], validation: Any, with_predictions: bool
     ) -> FloatArray:
-        check_validation_tuple(validation, with_predictions)
         if not is_dask(*validation):
             return _areas(models, *check_validation(self, validation, with_predictions))
         X, losses, *predictions = validation

@@ -80,7 +80,7 @@ class FoldedFeatures:
 
     def adjoint(self, gradient: FloatArray) -> FloatArray:
         X, mean = self._Z.X, self._Z.mean
-        columns = gradient.reshape(gradient.shape[0], -1)
+        columns = _as_columns(gradient)
         out = np.asarray(X.T @ columns.astype(X.dtype, copy=False), dtype=np.float64).T
         if mean.any():
             out = out - np.outer(columns.sum(axis=0), mean)
@@ -114,7 +114,7 @@ class CentredFeatures:
         if self._given is not None:
             out = kernels.sums(X, mean, gradient, self._blocks, self._n_blocks)
         else:
-            columns = gradient.reshape(gradient.shape[0], -1).T
+            columns = _as_columns(gradient).T
             out = np.concatenate([kernels.sums(X, mean, column, self._blocks, 1) for column in columns])
         return np.asarray(out / self._Z.scale)
 
@@ -138,7 +138,7 @@ class SparseFeatures:
         return np.asarray(weights.astype(self._X.dtype, copy=False) @ self._XT, dtype=np.float64)
 
     def adjoint(self, gradient: FloatArray) -> FloatArray:
-        columns = gradient.reshape(gradient.shape[0], -1)
+        columns = _as_columns(gradient)
         return np.asarray(self._XT @ columns.astype(self._X.dtype, copy=False), dtype=np.float64).T
 
     def grams(self) -> list[FloatArray]:
@@ -168,6 +168,10 @@ class SparseBlocks:
 
     def grams(self) -> list[FloatArray]:
         return [_sparse_gram(self._X[rows]) for rows in self._slices]
+
+
+def _as_columns(gradient: FloatArray) -> FloatArray:
+    return gradient[:, None] if gradient.ndim == 1 else gradient
 
 
 def _gram(Z: Standardized, rows: NDArray[np.intp] | None) -> FloatArray:
