@@ -3,8 +3,8 @@
 The worker sends HELLO, receives the task and sends READY, or FAILED and the reason. After that every message
 to it is an item, RECALL, or empty, which ends the worker. It answers an item with CHUNK messages and a LAST
 one. It answers RECALL with RETURNED and the number of items at the end of its queue that it has not begun and
-gives back. The first byte of an answer is its kind; the rest is pickled by multiprocessing, so that the parent
-can count and keep answers without unpacking them.
+gives back. The first byte of an answer is its kind; the rest is pickled by multiprocessing. So the parent can
+count and keep answers without unpacking them.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Independent jobs on worker processes: longest first, progress with time left, one failure stops no other."""
+"""Independent jobs on worker processes: longest first, with the time left; a failure stops no other job."""
 
 from __future__ import annotations
 
