@@ -6,7 +6,7 @@ The entry is `facereject.score_files`; `ScoreJob` is the same in two steps.
 from facereject.batch.inputs import Input, InputError, expand_inputs
 from facereject.batch.job import ScoreJob
 from facereject.batch.options import OptionError
-from facereject.batch.run import Progress
+from facereject.batch.run import RunProgress
 from facereject.batch.score import score_files, score_table
 from facereject.batch.timeline import TimelineError
 
@@ -14,7 +14,7 @@ __all__ = [
     "Input",
     "InputError",
     "OptionError",
-    "Progress",
+    "RunProgress",
     "ScoreJob",
     "TimelineError",
     "expand_inputs",

@@ -23,7 +23,7 @@ from facereject.batch.options import (
     make_video_output,
 )
 from facereject.batch.plan import Plan, plan_run
-from facereject.batch.run import Observer, Progress, row_check, score_inputs, settings_of
+from facereject.batch.run import Observer, RunProgress, row_check, score_inputs, settings_of
 from facereject.batch.saving import VideoOutput
 from facereject.batch.sorting import Placement
 from facereject.batch.task import ScoreTask
@@ -115,7 +115,7 @@ class ScoreJob:
         self,
         rejector: FaceRejector,
         *,
-        progress: Callable[[Progress], None] | None = None,
+        progress: Callable[[RunProgress], None] | None = None,
         observers: Sequence[Observer] = (),
     ) -> Summary:
         """Do the work; ``observers`` get every chunk after its rows were written, ``progress`` how far it is.
@@ -239,8 +239,8 @@ class _SingleVideo:
 class _Counter:
     """Counts what a run has done and tells it; an observer."""
 
-    def __init__(self, plan: Plan, tell: Callable[[Progress], None]) -> None:
-        self._state = Progress(0, plan.frames or plan.total, "inputs" if plan.frames is None else "frames")
+    def __init__(self, plan: Plan, tell: Callable[[RunProgress], None]) -> None:
+        self._state = RunProgress(0, plan.frames or plan.total, "inputs" if plan.frames is None else "frames")
         self._tell = tell
         tell(self._state)
 

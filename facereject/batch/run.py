@@ -23,7 +23,7 @@ from facereject.tables.summary import Summary, Tally, tally
 Observer: TypeAlias = Callable[[Input, Chunk, bool], None]
 
 
-class Progress(NamedTuple):
+class RunProgress(NamedTuple):
     """How far a run is.
 
     Attributes
@@ -47,7 +47,7 @@ class Progress(NamedTuple):
     accepted: int = 0
     failed: int = 0
 
-    def plus(self, chunk: Chunk, last: bool) -> Progress:
+    def plus(self, chunk: Chunk, last: bool) -> RunProgress:
         """After one more chunk, which may be the last one of its input."""
         rows = chunk.rows
         failed = last and bool(rows) and rows[-1].reason.startswith(("unreadable", "failed"))

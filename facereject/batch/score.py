@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from facereject.batch.inputs import Input
 from facereject.batch.job import Output, ScoreJob
 from facereject.batch.options import make_engine, path_list
-from facereject.batch.run import Progress
+from facereject.batch.run import RunProgress
 from facereject.faces import FaceRejector
 from facereject.faces.image_files import MAX_PIXELS
 from facereject.parallel import Engine
@@ -32,7 +32,7 @@ def score_files(
     engine: Engine | str | None = None,
     resume: bool = False,
     overwrite: bool = False,
-    progress: Callable[[Progress], None] | None = None,
+    progress: Callable[[RunProgress], None] | None = None,
     on_rows: Callable[[list[Row]], None] | None = None,
     frame_rule: str = "all",
     max_pixels: int = MAX_PIXELS,
@@ -73,7 +73,7 @@ def score_files(
     overwrite : bool, default=False
         Start again although an unfinished table is there.
     progress : callable or None
-        Gets a `Progress` when the inputs are counted and after every chunk of rows.
+        Gets a `RunProgress` when the inputs are counted and after every chunk of rows.
     on_rows : callable or None
         Gets the rows of every chunk after they were written.
     frame_rule : {"all", "any", "largest"}

@@ -27,7 +27,7 @@ from facereject.faces.landmarks.dlib_trees import (
 )
 from facereject.faces.models.calibration import Calibration, Target
 from facereject.faces.models.score_models import SCORE_MODELS, ScoreModel, array_specs
-from facereject.faces.thumbnail import with_thumbnail
+from facereject.faces.thumbnail import thumbnail
 from facereject.modelfile import ModelFileContentError, read_model, write_model
 from facereject.selection import Selector
 
@@ -204,7 +204,7 @@ class FaceRejector:
         found = self.detector.detect(gray)
         boxes, scores = [face.box for face in found], [face.score for face in found]
         faces = self._assess(gray, shown, [self.predictor(shown, box) for box in boxes], boxes, scores)
-        return [with_thumbnail(face, rgb) for face in faces]
+        return [dataclasses.replace(face, thumbnail=thumbnail(rgb, face.box)) for face in faces]
 
     def table(
         self, paths: str | os.PathLike[str] | Sequence[str | os.PathLike[str]], workers: int = 1

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import base64
-import dataclasses
+from typing import TYPE_CHECKING
 
 import cv2
 import numpy as np
 
 from facereject._html import facts_html
-from facereject.faces.face import Box, Face
 from facereject.faces.images import ImageArray
+
+if TYPE_CHECKING:
+    from facereject.faces.face import Box, Face
 
 #: pixels of a thumbnail's side, at most
 SIDE = 128
@@ -21,19 +23,19 @@ _REACH = 1.6
 _GREEN, _RED, _GREY = "#2ebe6e", "#eb4034", 128
 
 
-def with_thumbnail(face: Face, image: ImageArray) -> Face:
-    """The face with a small JPEG of it, about 4 KB, cut from the RGB image it was found in."""
-    left, top, side = _square(face.box)
+def thumbnail(image: ImageArray, box: Box) -> bytes:
+    """A small JPEG, about 4 KB, of the face in a box of an RGB image; empty if the box lies outside."""
+    left, top, side = _square(box)
     height, width = image.shape[:2]
     x0, y0, x1, y1 = max(left, 0), max(top, 0), min(left + side, width), min(top + side, height)
     if x0 >= x1 or y0 >= y1:
-        return face
+        return b""
     crop = np.full((side, side, 3), _GREY, dtype=np.uint8)
     crop[y0 - top : y1 - top, x0 - left : x1 - left] = image[y0:y1, x0:x1]
     if side > SIDE:
         crop = np.asarray(cv2.resize(crop, (SIDE, SIDE), interpolation=cv2.INTER_AREA), dtype=np.uint8)
     done, data = cv2.imencode(".jpg", crop[:, :, ::-1], [cv2.IMWRITE_JPEG_QUALITY, 80])
-    return dataclasses.replace(face, thumbnail=bytes(data)) if done else face
+    return bytes(data) if done else b""
 
 
 def face_html(face: Face) -> str:

@@ -16,7 +16,7 @@ from bright_faces import NO_FACE, POISON, BrightFaces, gray_photo
 
 import facereject
 from facereject import score_files, score_table
-from facereject.batch import InputError, OptionError, Progress, ScoreJob
+from facereject.batch import InputError, OptionError, RunProgress, ScoreJob
 from facereject.parallel import EngineError, SerialEngine, WorkerEngine
 from facereject.tables.rows import COLUMNS
 from facereject.tables.sinks import NullSink, SettingsError, TableError, UnfinishedTableError
@@ -166,9 +166,9 @@ def test_progress_counts_up(photos):
     (photos / "4.jpg").write_text("no picture")
     states = []
     score_files("photos", rejector=REJECTOR, progress=states.append)
-    assert states[0] == Progress(0, 5, "inputs")
+    assert states[0] == RunProgress(0, 5, "inputs")
     assert [state.done for state in states] == [0, 1, 2, 3, 4, 5]
-    assert states[-1] == Progress(5, 5, "inputs", faces=3, accepted=2, failed=1)
+    assert states[-1] == RunProgress(5, 5, "inputs", faces=3, accepted=2, failed=1)
 
 
 def test_inputs_are_listed_once(photos, monkeypatch):

@@ -10,7 +10,7 @@ from rich.console import Console
 from facereject._cli import _shared
 from facereject._cli._output import progress as _progress
 from facereject._cli._output.progress import ProgressBar, counting, duration, figure
-from facereject.batch import Progress
+from facereject.batch import RunProgress
 from facereject.faces.face import Box
 from facereject.tables.rows import Chunk, Row
 
@@ -25,7 +25,7 @@ class Run:
 
     def __init__(self, total, *, frames=False, quiet=False):
         self.bar = ProgressBar(quiet=quiet)
-        self.state = Progress(0, total, "frames" if frames else "inputs")
+        self.state = RunProgress(0, total, "frames" if frames else "inputs")
 
     def __enter__(self):
         self.bar.__enter__()

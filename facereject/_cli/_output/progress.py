@@ -14,7 +14,7 @@ from rich.progress import Progress as RichProgress
 from facereject._cli._shared import console, say
 
 if TYPE_CHECKING:
-    from facereject.batch import Progress
+    from facereject.batch import RunProgress
 
 _LINE_SECONDS = 5.0
 _DRAW_SECONDS = 0.2
@@ -44,7 +44,7 @@ class ProgressBar:
         self._drawn = 0.0
         self._history: list[tuple[float, int]] = []
 
-    def __call__(self, state: Progress) -> None:
+    def __call__(self, state: RunProgress) -> None:
         """Show the state of a run over files."""
         remarks = [f"{state.accepted / state.faces:.0%} accepted"] if state.faces else []
         if state.failed:
