@@ -79,8 +79,7 @@ def score_inputs(
     sink : Sink
     engine : Engine
     observers : sequence of callables
-        Called with every chunk after its rows have been written, and with the last one of an input after the
-        sink knows that it is finished.
+        Called with every chunk after its rows have been written.
     rule : {"all", "any", "largest"}
         When a frame with several faces counts as accepted.
 
@@ -98,11 +97,11 @@ def score_inputs(
             if chunk.rows:
                 sink.write(chunk.rows)
             counts = counts.plus(tally(chunk, rule))
+            for observe in observers:
+                observe(outcome.item, chunk, outcome.last)
             if outcome.last:
                 sink.end_input(outcome.item.path, counts)
                 counts, n_rows = Tally(), 0
-            for observe in observers:
-                observe(outcome.item, chunk, outcome.last)
     return sink.summary
 
 

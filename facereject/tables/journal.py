@@ -38,7 +38,7 @@ class SettingsError(TableError):
     """An unfinished table was written with other settings."""
 
 
-class JournalEntry(NamedTuple):
+class Entry(NamedTuple):
     """One finished input.
 
     Attributes
@@ -107,14 +107,14 @@ class Journal:
         self._file.truncate(self._end)
         return kept
 
-    def entries(self) -> Iterator[JournalEntry]:
+    def entries(self) -> Iterator[Entry]:
         """The finished inputs, in the order of the table."""
         for value, _ in self._values(self._start):
             entry = _entry(value)
             if entry is not None:
                 yield entry
 
-    def add(self, entry: JournalEntry) -> None:
+    def add(self, entry: Entry) -> None:
         """Note an input; `commit` writes it."""
         self._pending.append(json.dumps([entry.path, entry.offset, *entry.counts]) + "\n")
 
@@ -170,11 +170,11 @@ def write_all(file: io.FileIO, data: bytes) -> None:
         view = view[file.write(view) :]
 
 
-def _entry(value: Any) -> JournalEntry | None:
+def _entry(value: Any) -> Entry | None:
     if not isinstance(value, list):
         return None
     path, offset, *counts = value
-    return JournalEntry(path, offset, Tally(*counts))
+    return Entry(path, offset, Tally(*counts))
 
 
 def _open_locked(path: str) -> io.FileIO:

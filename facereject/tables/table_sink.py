@@ -20,8 +20,8 @@ from facereject.tables.formats import (
     read_table,
 )
 from facereject.tables.journal import (
+    Entry,
     Journal,
-    JournalEntry,
     SettingsError,
     TableError,
     UnfinishedTableError,
@@ -124,7 +124,7 @@ class TableSink:
 
     def end_input(self, path: str, counts: Tally) -> None:
         """All rows of the input have been written; now and then this commits."""
-        self._journal.add(JournalEntry(path, self._size, counts))
+        self._journal.add(Entry(path, self._size, counts))
         self._committed.append((path, counts))
         self.summary.add(display_name(path), counts)
         if time.monotonic() - self._last_commit >= _COMMIT_SECONDS:
@@ -226,7 +226,7 @@ class TableSink:
                 counts = tally_rows(rows, self._rule)
                 self._done.add(_BY_NAME + source)
                 self.summary.add(source, counts)
-                self._journal.add(JournalEntry(_BY_NAME + source, self._size, counts))
+                self._journal.add(Entry(_BY_NAME + source, self._size, counts))
         except (TableFormatError, SettingsError) as error:
             with contextlib.suppress(FileNotFoundError):
                 os.unlink(self.partial)

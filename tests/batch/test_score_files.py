@@ -45,7 +45,7 @@ def interrupted_run(photos, output):
     """A run that ends after its second input."""
 
     def stop(state):
-        if state.done == 2:
+        if state.done == 3:
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
@@ -283,7 +283,7 @@ def test_a_job_can_be_reported_after_an_interruption(photos):
 
     with pytest.raises(KeyboardInterrupt):
         job.run(REJECTOR, progress=stop)
-    assert job.summary.inputs == 3
+    assert job.summary.inputs == 2
     assert job.can_be_resumed
 
 

@@ -8,13 +8,13 @@ import pathlib
 
 import pytest
 
-from facereject.tables.journal import Journal, JournalEntry
+from facereject.tables.journal import Entry, Journal
 from facereject.tables.summary import Tally
 
 ENTRIES = [
-    JournalEntry("a.jpg", 100, Tally(1, 0, 2, 1, 0, 0)),
-    JournalEntry(os.fsdecode(b"\xff\n.jpg"), 250, Tally(0, failure="unreadable: x")),
-    JournalEntry("c.mp4", 900, Tally(30, 2, 31, 20, 1, 19)),
+    Entry("a.jpg", 100, Tally(1, 0, 2, 1, 0, 0)),
+    Entry(os.fsdecode(b"\xff\n.jpg"), 250, Tally(0, failure="unreadable: x")),
+    Entry("c.mp4", 900, Tally(30, 2, 31, 20, 1, 19)),
 ]
 
 
@@ -55,9 +55,9 @@ def test_cut_at_every_byte(path):
         n_whole = sum(length >= end for end in line_ends)
         assert journal.resume(2000) == ([0] + [entry.offset for entry in ENTRIES])[n_whole]
         # what follows starts on a line of its own
-        journal.add(JournalEntry("new", 5000, Tally()))
+        journal.add(Entry("new", 5000, Tally()))
         journal.commit()
-        assert list(journal.entries()) == [*ENTRIES[:n_whole], JournalEntry("new", 5000, Tally())]
+        assert list(journal.entries()) == [*ENTRIES[:n_whole], Entry("new", 5000, Tally())]
         journal.close()
 
 
@@ -71,7 +71,7 @@ def test_table_shorter_than_the_journal_says(path):
 def test_interrupted_commit_is_repeated(path, monkeypatch):
     journal = Journal(path)
     journal.resume(2000)
-    journal.add(JournalEntry("d", 950, Tally()))
+    journal.add(Entry("d", 950, Tally()))
     write = journal._write
 
     def interrupt(data):

@@ -13,7 +13,7 @@ from sample_tables import ODD_NAMES, SUFFIXES, sample_rows, write_and_die, write
 
 from facereject.tables import table_path, table_sink
 from facereject.tables.formats import read_csv
-from facereject.tables.journal import Journal, JournalEntry
+from facereject.tables.journal import Entry, Journal
 from facereject.tables.sinks import SettingsError, TableError, TableSink, UnfinishedTableError
 from facereject.tables.summary import Tally
 
@@ -98,7 +98,7 @@ def test_a_journal_that_was_left_behind(tmp_path):
     for resume in (False, True):
         journal = Journal(f"{path}.partial.journal")
         journal.begin({"old": "settings"})
-        journal.add(JournalEntry("gone", 5, Tally(1)))
+        journal.add(Entry("gone", 5, Tally(1)))
         journal.commit()
         journal.close()
         with TableSink(path, resume=resume) as sink:
