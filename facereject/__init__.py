@@ -23,6 +23,8 @@ __all__ = [
     "aurc",
     "guaranteed_risk",
     "risk_coverage_curve",
+    "score_files",
+    "score_table",
 ]
 _HOME = {
     "BoostedSELEScore": "scores",
@@ -35,9 +37,12 @@ _HOME = {
     "aurc": "metrics",
     "guaranteed_risk": "selection",
     "risk_coverage_curve": "metrics",
+    "score_files": "batch",
+    "score_table": "batch",
 }
 
 if TYPE_CHECKING:
+    from facereject.batch import score_files, score_table
     from facereject.faces import FaceRejector
     from facereject.metrics import aurc, risk_coverage_curve
     from facereject.scores import BoostedSELEScore, SELEScoreCV

@@ -8,19 +8,19 @@ from typing import Annotated
 
 import typer
 
-from facereject._cli._annotated import (
+from facereject._cli._options.annotated import (
     CacheOption,
     DatasetArgument,
     JobsOption,
     ModelArgument,
     OverwriteOption,
     check_writable,
-    counting,
     list_problems,
     read_dataset,
     results,
     tell,
 )
+from facereject._cli._output.progress import counting
 from facereject._cli._shared import PredictorOption, QuietOption, load_rejector, paragraphs, say, stop
 
 CALIBRATE_EXAMPLES = paragraphs("""[bold]Examples[/bold]

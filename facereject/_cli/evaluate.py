@@ -8,19 +8,19 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from facereject._cli._annotated import (
+from facereject._cli._options.annotated import (
     CacheOption,
     DatasetArgument,
     JobsOption,
     ModelArgument,
     OverwriteOption,
     check_folder,
-    counting,
     list_problems,
     read_dataset,
     results,
     tell,
 )
+from facereject._cli._output.progress import counting
 from facereject._cli._shared import (
     CostOption,
     CoverageOption,

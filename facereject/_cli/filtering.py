@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import os
 from typing import Annotated
 
 import typer
 
-from facereject._cli._job import Job
-from facereject._cli._run_options import (
+from facereject._cli._options.run import (
     EngineOption,
     MaxPixelsOption,
     OverwriteOption,
@@ -16,11 +14,17 @@ from facereject._cli._run_options import (
     ResumeOption,
     SchedulerOption,
     WorkersOption,
-    check_output,
-    check_paths,
-    folder_of_inputs,
     make_engine,
 )
+from facereject._cli._options.video import (
+    AnnotateOption,
+    DetectEveryOption,
+    EveryFrameOption,
+    SaveOption,
+    SmoothOption,
+    TimelineOption,
+)
+from facereject._cli._run import default_output, make_job, run_job
 from facereject._cli._shared import (
     CostOption,
     CoverageOption,
@@ -34,20 +38,8 @@ from facereject._cli._shared import (
     UpsampleOption,
     chosen_target,
     load_rejector,
+    say,
     stop,
-)
-from facereject._cli._show import default_output, show_rows
-from facereject._cli._video import (
-    AnnotateOption,
-    DetectEveryOption,
-    EveryFrameOption,
-    SaveOption,
-    SmoothOption,
-    TimelineOption,
-    check_timeline,
-    tracking_options,
-    video_output,
-    video_report,
 )
 
 FILTER_EXAMPLES = """[bold]Examples[/bold]
@@ -123,6 +115,7 @@ def filter_(
             rich_help_panel=_SORT_PANEL,
         ),
     ] = 0.5,
+    film_share: Annotated[float | None, typer.Option("--film-share", hidden=True)] = None,
     save: SaveOption = None,
     annotate: AnnotateOption = False,
     timeline: TimelineOption = None,
@@ -151,47 +144,39 @@ def filter_(
     The table is that of [bold]facereject score[/bold] with accepted and reason by your target.
     """
     target = chosen_target(max_error=max_error, coverage=coverage, cost=cost, threshold=threshold)
-    if frame_rule not in ("all", "any", "largest"):
-        stop(f"--frame-rule must be all, any or largest; got {frame_rule}")
     if link and move:
         stop("--link and --move exclude each other")
     if (link or move) and accepted is None and rejected is None:
         stop(f"{'--link' if link else '--move'} needs a folder: give --accepted, --rejected or both")
+    if film_share is not None:
+        say("Warning: --film-share is now --video-share; the old name goes in 0.3")
+        video_share = film_share
     show = False
     if all(place is None for place in (output, accepted, rejected, save, timeline)):
         output = default_output()
         show = output is None
     # first: workers import what they need while this process still does
-    tracking = tracking_options(every_frame, detect_every, smooth)
-    check_timeline(timeline)
-    # as for `folder_of_inputs`, videos must not land in the folder of a worker
-    save = os.path.abspath(save) if save and engine == "dask" else save
-    video = video_output(save, annotate, paths, frame_rule)
     runner = make_engine(engine, workers, scheduler)
-    check_output(output, resume=resume, overwrite=overwrite)
-    check_paths(paths, resume=resume)
-
-    from facereject.batch.sorting import Placement, PlacementError, base_of
-
-    settings = {"frame rule": frame_rule}
-    placement = None
-    if accepted is not None or rejected is not None:
-        mode = "link" if link else "move" if move else "copy"
-        try:
-            placement = Placement(accepted, rejected, base_of(paths), mode, video_share)
-        except PlacementError as error:
-            stop(f"--accepted, --rejected: {error}")
-        except ValueError as error:
-            stop(f"--video-share: {error}")
-        inside = [path for path in paths if placement.holds(path)]
-        if inside:
-            stop(f"{inside[0]}: lies in the folder for sorted files; choose a folder apart from the inputs")
-        settings |= {
-            "folder of accepted files": str(accepted),
-            "folder of rejected files": str(rejected),
-            "files": f"{mode} from {placement.base}",
-            "video share": str(video_share),
-        }
+    job = make_job(
+        paths,
+        output,
+        engine=runner,
+        resume=resume,
+        overwrite=overwrite,
+        frame_rule=frame_rule,
+        every_frame=every_frame,
+        detect_every=detect_every,
+        smooth_s=smooth,
+        max_pixels=max_pixels,
+        accepted=accepted,
+        rejected=rejected,
+        mode="link" if link else "move" if move else "copy",
+        video_share=video_share,
+        save=save,
+        annotate=annotate,
+        timeline_path=timeline,
+        keep_timeline=True,
+    )
     rejector = load_rejector(
         model,
         predictor=predictor,
@@ -200,22 +185,4 @@ def filter_(
         detector_threshold=detector_threshold,
         target=target,
     )
-    from facereject.batch.task import ScoreTask
-    from facereject.batch.timeline import Timeline
-
-    spans = Timeline(frame_rule)
-    job = Job(
-        paths,
-        ScoreTask(rejector, max_pixels=max_pixels, video=video, folder=folder_of_inputs(engine), **tracking),
-        runner,
-        output,
-        resume=resume,
-        overwrite=overwrite,
-        quiet=quiet,
-        rule=frame_rule,
-        placement=placement,
-        observers=[spans, *([show_rows] if show else [])],
-        settings=settings,
-    )
-    with video_report(spans, timeline, video, output if resume else None, quiet=quiet):
-        job.run()
+    run_job(job, rejector, quiet=quiet, show=show)

@@ -9,17 +9,17 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from facereject._cli._annotated import (
+from facereject._cli._options.annotated import (
     CacheOption,
     DatasetArgument,
     JobsOption,
     OverwriteOption,
     check_writable,
-    counting,
     read_dataset,
     results,
     tell,
 )
+from facereject._cli._output.progress import counting
 from facereject._cli._shared import (
     CostOption,
     CoverageOption,

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from facereject._cli._run_options import check_output
+from facereject._cli._options.video import DetectEveryOption, EveryFrameOption, SmoothOption
+from facereject._cli._run import wrong_usage
 from facereject._cli._shared import (
     CostOption,
     CoverageOption,
@@ -27,7 +28,6 @@ from facereject._cli._shared import (
     say,
     stop,
 )
-from facereject._cli._video import DetectEveryOption, EveryFrameOption, SmoothOption, tracking_options
 
 if TYPE_CHECKING:
     from facereject.faces import FaceRejector
@@ -116,15 +116,17 @@ def webcam(
     The newest frame wins: on a slow machine frames are skipped, but what you see is the present.
     """
     target = chosen_target(max_error=max_error, coverage=coverage, cost=cost, threshold=threshold)
-    if frame_rule not in ("all", "any", "largest"):
-        stop(f"--frame-rule must be all, any or largest; got {frame_rule}")
     for name, value in (("--max-frames", max_frames), ("--seconds", seconds)):
         if value is not None and not value > 0:
             stop(f"{name} must be positive; got {value:g}")
-    tracking = tracking_options(every_frame, detect_every, smooth)
     if output == "-":
         stop("-o - is the table on stdout; for that use --headless, which prints every frame as JSON")
-    check_output(output, resume=False, overwrite=overwrite)
+    from facereject.batch.options import check_frame_rule, check_table, check_tracking
+
+    with wrong_usage():
+        check_frame_rule(frame_rule)
+        check_tracking(detect_every, smooth)
+        check_table(output, resume=False, overwrite=overwrite)
     _check_record(record, snapshots)
     window = None if headless else _open_window()
     rejector = load_rejector(
@@ -136,13 +138,14 @@ def webcam(
         target=target,
     )
     _warm_up(rejector)
-    from facereject.batch.task import ScoreTask
     from facereject.live.camera import Camera, CameraError
     from facereject.live.devices import camera_name
     from facereject.live.loop import Live
     from facereject.tables.sinks import TableError
+    from facereject.video.tracker import FaceTracker
     from facereject.video.writer import VideoWriteError
 
+    tracker = FaceTracker(rejector, every=detect_every, every_frame=every_frame, smooth_s=smooth)
     source: int | str = int(camera) if camera.isdigit() else camera
     failed, interrupted, live = "", False, None
     try:
@@ -154,7 +157,7 @@ def webcam(
                 stack.enter_context(table)
             live = Live(
                 stack.enter_context(Camera(source)),
-                ScoreTask(rejector, **tracking).tracker(),
+                tracker,
                 source=camera_name(source),
                 window=window,
                 on_rows=_receivers(headless, table, frame_rule),

@@ -8,7 +8,7 @@ import json
 import math
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import closing
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 from facereject._files import display_name
 from facereject.batch.inputs import Input
@@ -21,6 +21,42 @@ from facereject.tables.summary import Summary, Tally, tally
 
 #: gets the input, its next chunk and whether that is the last one
 Observer: TypeAlias = Callable[[Input, Chunk, bool], None]
+
+
+class RunProgress(NamedTuple):
+    """How far a run is.
+
+    Attributes
+    ----------
+    done : int
+        Inputs that are finished, or frames, by ``unit``.
+    total : int or None
+        How many this run has to do; a video may hold more frames than it says.
+    unit : {"inputs", "frames"}
+        Frames where the inputs are few and videos are among them.
+    faces, accepted : int
+        Faces found so far, and how many of them were accepted.
+    failed : int
+        Inputs that are unreadable or failed.
+    """
+
+    done: int = 0
+    total: int | None = None
+    unit: str = "inputs"
+    faces: int = 0
+    accepted: int = 0
+    failed: int = 0
+
+    def plus(self, chunk: Chunk, last: bool) -> RunProgress:
+        """After one more chunk, which may be the last one of its input."""
+        rows = chunk.rows
+        failed = last and bool(rows) and rows[-1].reason.startswith(("unreadable", "failed"))
+        return self._replace(
+            done=self.done + (chunk.frames if self.unit == "frames" else last),
+            faces=self.faces + sum(row.box is not None for row in rows),
+            accepted=self.accepted + sum(row.accepted for row in rows),
+            failed=self.failed + failed,
+        )
 
 
 def score_inputs(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 import cv2
@@ -58,7 +58,8 @@ class Scene(NamedTuple):
 
 def clean_picture() -> Picture:
     """The astronaut, with the landmarks that dlib's published predictor finds on it."""
-    photo = skimage.data.astronaut()
+    astronaut: Callable[[], ImageArray] = skimage.data.astronaut
+    photo = astronaut()
     (found,) = FaceDetector().detect(photo)
     return Picture("clean", photo, LandmarkPredictor()(photo, found.box))
 

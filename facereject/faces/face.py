@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import warnings
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -49,7 +49,7 @@ class Detection:
 
 
 # arrays have no truth value, so a generated == would raise
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Face:
     """One face and whether its landmarks can be trusted.
 
@@ -70,6 +70,9 @@ class Face:
     reason : str
         Why the face was rejected, as in the table: "uncertain", "no_landmarks" or "no_score"; empty if it was
         accepted. What is left out follows from the other values.
+    thumbnail : bytes
+        A small JPEG of the face, shown in notebooks; only a rejector that was called on an image makes it,
+        else it is empty.
     """
 
     box: Box
@@ -79,6 +82,7 @@ class Face:
     expected_error: float
     accepted: bool
     reason: str = ""
+    thumbnail: bytes = b""
 
     def __post_init__(self) -> None:
         if self.accepted or self.reason:
@@ -96,6 +100,34 @@ class Face:
             return f"uncertain: expected error {self.expected_error:.1f} % of the eye distance"
         return EXPLANATIONS.get(self.reason, self.reason)
 
+    def to_dict(self) -> dict[str, Any]:
+        """The face as plain JSON values; what is unknown is None. The thumbnail is left out."""
+        known = bool(np.isfinite(self.landmarks).all())
+        return {
+            "box": {name: float(value) for name, value in self.box._asdict().items()},
+            "detector_score": _finite(self.detector_score),
+            "uncertainty": _finite(self.uncertainty),
+            "expected_error": _finite(self.expected_error),
+            "accepted": bool(self.accepted),
+            "reason": self.reason,
+            "landmarks": self.landmarks.tolist() if known else None,
+        }
+
+    def __repr__(self) -> str:
+        box = self.box
+        parts = ["accepted" if self.accepted else f"rejected: {self.reason}"]
+        if math.isfinite(self.expected_error):
+            parts.append(f"expected error {self.expected_error:.1f} %")
+        if math.isfinite(self.uncertainty):
+            parts.append(f"uncertainty {self.uncertainty:.3f}")
+        parts.append(f"box {box.width:.0f} x {box.height:.0f} at ({box.x:.0f}, {box.y:.0f})")
+        return f"Face({', '.join(parts)}, {len(self.landmarks)} landmarks)"
+
+    def _repr_html_(self) -> str:
+        from facereject.faces.thumbnail import face_html
+
+        return face_html(self)
+
     @property
     def expected_nme(self) -> float:
         """The former name of ``expected_error``."""
@@ -105,3 +137,7 @@ class Face:
             stacklevel=2,
         )
         return self.expected_error
+
+
+def _finite(value: float) -> float | None:
+    return float(value) if math.isfinite(value) else None

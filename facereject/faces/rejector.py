@@ -9,7 +9,7 @@ import warnings
 from collections.abc import Sequence
 from importlib import resources
 from pathlib import Path
-from typing import Any, overload
+from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -27,8 +27,12 @@ from facereject.faces.landmarks.dlib_trees import (
 )
 from facereject.faces.models.calibration import Calibration, Target
 from facereject.faces.models.score_models import SCORE_MODELS, ScoreModel, array_specs
+from facereject.faces.thumbnail import thumbnail
 from facereject.modelfile import ModelFileContentError, read_model, write_model
 from facereject.selection import Selector
+
+if TYPE_CHECKING:
+    import pandas
 
 #: what a model file of a FaceRejector says it is
 MODEL_KIND = "face-rejector"
@@ -182,14 +186,44 @@ class FaceRejector:
         }
         write_model(path, MODEL_KIND, header, {**self.score.arrays(), **calibration})
 
-    def __call__(self, image: ImageLike) -> list[Face]:
-        """Find and assess all faces of an image, best detector score first; no face gives an empty list."""
+    @overload
+    def __call__(self, image: ImageLike) -> list[Face]: ...
+
+    @overload
+    def __call__(self, image: list[Any] | tuple[Any, ...]) -> list[list[Face]]: ...
+
+    def __call__(self, image: ImageLike | list[Any] | tuple[Any, ...]) -> list[Face] | list[list[Face]]:
+        """Find and assess all faces of an image, best detector score first; no face gives an empty list.
+
+        A list of images gives a list with such a list for each. For many files see `table` and
+        `facereject.score_files`. The faces carry a thumbnail of about 4 KB for notebooks.
+        """
+        if isinstance(image, list | tuple):
+            return [self(each) for each in image]
         rgb = load_rgb(image)
         gray = to_gray(rgb)
         shown = self._shown(rgb, gray)
         found = self.detector.detect(gray)
         boxes, scores = [face.box for face in found], [face.score for face in found]
-        return self._assess(gray, shown, [self.predictor(shown, box) for box in boxes], boxes, scores)
+        faces = self._assess(gray, shown, [self.predictor(shown, box) for box in boxes], boxes, scores)
+        return [dataclasses.replace(face, thumbnail=thumbnail(rgb, face.box)) for face in faces]
+
+    def table(
+        self, paths: str | os.PathLike[str] | Sequence[str | os.PathLike[str]], workers: int = 1
+    ) -> pandas.DataFrame:
+        """The faces of images and videos as a pandas DataFrame, with the columns of the table.
+
+        Parameters
+        ----------
+        paths : path or sequence of paths
+            As in `facereject.score_files`, which writes tables that need not fit into memory.
+        workers : int, default=1
+            Processes that share the work.
+        """
+        # by its public name: tables are made in a layer above this one
+        import facereject
+
+        return facereject.score_table(self, paths, workers=workers)
 
     def assess(self, image: ImageLike, landmarks: ArrayLike, box: Sequence[float] | None = None) -> Face:
         """Assess landmarks that came from elsewhere.

@@ -107,7 +107,7 @@ def _draw_threshold(
 
     def place(value: float) -> int:
         share = (min(max(value, low), high) - low) / (high - low)
-        return round(left + share * (right - left))
+        return int(left + share * (right - left) + 0.5)
 
     y, mark = round(2.3 * size), place(threshold)
     thick = max(3, size // 3)

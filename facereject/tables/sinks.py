@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from types import TracebackType
-from typing import BinaryIO, Protocol
+from typing import BinaryIO, Protocol, runtime_checkable
 
 from facereject._files import display_name
 from facereject.tables.formats import TEXT_FORMATS, encode_csv
@@ -26,6 +26,7 @@ __all__ = [
 ]
 
 
+@runtime_checkable
 class Sink(Protocol):
     """Takes the rows of one input after the other. A context manager; an exception leaves it unfinished."""
 

@@ -10,13 +10,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from facereject._html import facts_html
 from facereject.faces.datasets import FaceSample, Problem
 from facereject.faces.rejector import FaceRejector
 from facereject.faces.training.extract import Extractor, FaceTable, extract
 from facereject.metrics import aurc
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class GroupResult:
     """Results on one group of pictures; errors and AuRC in percent of the outer-eye distance.
 
@@ -51,9 +52,30 @@ class GroupResult:
     accepted_error: float
     expected_error: float
 
+    def facts(self) -> dict[str, str]:
+        """The main numbers by name, in words."""
+        return {
+            "faces": f"{self.n:,} found, {self.missed:,} missed, {self.failed:,} without landmarks",
+            "mean error": f"{self.mean_error:.2f} %",
+            "AuRC": f"{self.aurc_score:.3f} % (detector score {self.aurc_detector:.3f} %, "
+            f"oracle {self.aurc_oracle:.3f} %)",
+            "gap closed": f"{self.gap_closed:.0%}",
+            "accepted": f"{self.coverage:.1%}, mean error {self.accepted_error:.2f} %",
+        }
+
+    def __repr__(self) -> str:
+        return (
+            f"GroupResult({self.n:,} faces, mean error {self.mean_error:.2f} %, "
+            f"gap closed {self.gap_closed:.0%}, "
+            f"accepted {self.coverage:.1%} with mean error {self.accepted_error:.2f} %)"
+        )
+
+    def _repr_html_(self) -> str:
+        return facts_html("GroupResult", self.facts())
+
 
 # arrays have no truth value, so a generated == would raise
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class FaceEvaluation:
     """Results on clean and on degraded photographs, with the rows they came from.
 
@@ -71,6 +93,14 @@ class FaceEvaluation:
         """The numbers as plain JSON."""
         groups = {"clean": self.clean, "degraded": self.degraded}
         return {name: asdict(group) for name, group in groups.items() if group is not None}
+
+    def __repr__(self) -> str:
+        degraded = "" if self.degraded is None else f", degraded={self.degraded!r}"
+        return f"FaceEvaluation(clean={self.clean!r}{degraded}, {len(self.problems):,} problems)"
+
+    def _repr_html_(self) -> str:
+        groups = {"clean": self.clean, "degraded": self.degraded}
+        return "".join(facts_html(name, group.facts()) for name, group in groups.items() if group is not None)
 
 
 def gap_closed(losses: ArrayLike, detector_scores: ArrayLike, uncertainty: ArrayLike) -> float:

@@ -1,19 +1,15 @@
-"""What the commands on annotated faces share: reading the data set, progress, where to write."""
+"""What the commands on annotated faces share: reading the data set, where to write."""
 
 from __future__ import annotations
 
 import os
-import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.console import Console
-from rich.progress import BarColumn, Progress, TextColumn
 
-from facereject._cli._progress import duration, figure
 from facereject._cli._shared import console, printable, say, stop
 
 if TYPE_CHECKING:
@@ -50,7 +46,6 @@ OverwriteOption = Annotated[bool, typer.Option("--overwrite", help="Replace what
 
 # more bad entries than this are counted, not listed
 _LISTED = 10
-_LINE_SECONDS = 5.0
 
 
 def read_dataset(path: Path, *, quiet: bool = False) -> FaceDataset:
@@ -109,47 +104,3 @@ def check_folder(option: str, path: Path) -> None:
         stop(f"{option} {path}: {there} is a file, not a folder; choose another name")
     if not os.access(there, os.W_OK):
         stop(f"{option} {path}: the folder {there} cannot be written; choose another place")
-
-
-@contextmanager
-def counting(
-    unit: str, *, quiet: bool = False, rate: bool = True
-) -> Iterator[Callable[[int, int], None] | None]:
-    """Progress as a callable (done, of how many): a bar on a terminal, a line now and then elsewhere.
-
-    The rate and the time left count from the first call on a terminal or not alike; None if quiet.
-    """
-    if quiet:
-        yield None
-        return
-    start = time.monotonic()
-    shown = start
-    bar: Progress | None = None
-    if console.is_terminal:
-        bar = Progress(
-            TextColumn("{task.description}", markup=False),
-            BarColumn(bar_width=None),
-            TextColumn("{task.fields[figures]}", markup=False),
-            console=console,
-            transient=True,
-        )
-        task = bar.add_task(unit, total=None, figures="starting")
-
-    def count(done: int, total: int) -> None:
-        nonlocal shown
-        now = time.monotonic()
-        figures = f"{done:,} of {total:,}"
-        if rate:
-            speed = done / max(now - start, 1e-9)
-            figures += f", {figure(speed)}/s, {duration((total - done) / speed)} left"
-        if bar is not None:
-            bar.update(task, completed=done, total=total, figures=figures)
-        elif now - shown >= _LINE_SECONDS or done == total:
-            shown = now
-            say(f"{unit}: {figures}")
-
-    if bar is None:
-        yield count
-    else:
-        with bar:
-            yield count
