@@ -99,6 +99,7 @@ class DecodedVideo:
             raise
         self.size = (int(self._first[1].shape[1]), int(self._first[1].shape[0]))
         self.origin = stretch.origin if stretch else self._start()
+        self.start_s = float(self.origin * self._tick)
 
     def frames(self) -> Iterator[tuple[float, ImageArray]]:
         """Times in seconds and RGB images, which differ in size where the video does."""
