@@ -51,7 +51,8 @@ SaveOption = Annotated[
     typer.Option(
         "--save",
         metavar="VIDEO|DIR",
-        help="Write the accepted frames as a video (.mp4, .mkv, .mov or .avi); for several videos, a folder.",
+        help="Write the accepted frames, with their sound, as a video (.mp4, .mov, .mkv, .webm or .avi); for "
+        "several videos, a folder.",
         rich_help_panel=_PANEL,
     ),
 ]
@@ -62,6 +63,10 @@ AnnotateOption = Annotated[
         help="With --save: the whole video, with landmarks, score and decision drawn.",
         rich_help_panel=_PANEL,
     ),
+]
+NoAudioOption = Annotated[
+    bool,
+    typer.Option("--no-audio", help="With --save: leave the sound out.", rich_help_panel=_PANEL),
 ]
 TimelineOption = Annotated[
     str | None,
@@ -86,7 +91,9 @@ def tracking_options(every_frame: bool, detect_every: int, smooth: float) -> dic
     return {"every_frame": every_frame, "detect_every": detect_every, "smooth_s": smooth}
 
 
-def video_output(save: str | None, annotate: bool, paths: Sequence[str], rule: str) -> VideoOutput | None:
+def video_output(
+    save: str | None, annotate: bool, no_audio: bool, paths: Sequence[str], rule: str
+) -> VideoOutput | None:
     """The videos to be written; ends the command if that cannot work for these inputs."""
     from facereject.batch.saving import VideoOutput
     from facereject.batch.sorting import base_of
@@ -95,12 +102,14 @@ def video_output(save: str | None, annotate: bool, paths: Sequence[str], rule: s
     if save is None:
         if annotate:
             stop("--annotate needs a video to write: --save VIDEO, or --save DIR for several")
+        if no_audio:
+            stop("--no-audio needs a video to write: --save VIDEO, or --save DIR for several")
         return None
     single = os.path.splitext(save)[1].lower() in CODECS and not os.path.isdir(save)
     # any other suffix is a mistake rather than the name of a folder
     if not single and not os.path.isdir(save) and 2 <= len(os.path.splitext(save)[1]) <= 5:
         stop(f"--save {save}: videos are written as {', '.join(CODECS)}; or name a folder")
-    output = VideoOutput(save, None if single else base_of(paths), annotate, rule)
+    output = VideoOutput(save, None if single else base_of(paths), annotate, rule, not no_audio)
     try:
         output.check()
     except VideoWriteError as error:

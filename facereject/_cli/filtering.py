@@ -41,6 +41,7 @@ from facereject._cli._video import (
     AnnotateOption,
     DetectEveryOption,
     EveryFrameOption,
+    NoAudioOption,
     SaveOption,
     SmoothOption,
     TimelineOption,
@@ -125,6 +126,7 @@ def filter_(
     ] = 0.5,
     save: SaveOption = None,
     annotate: AnnotateOption = False,
+    no_audio: NoAudioOption = False,
     timeline: TimelineOption = None,
     every_frame: EveryFrameOption = False,
     detect_every: DetectEveryOption = 60,
@@ -166,7 +168,7 @@ def filter_(
     check_timeline(timeline)
     # as for `folder_of_inputs`, videos must not land in the folder of a worker
     save = os.path.abspath(save) if save and engine == "dask" else save
-    video = video_output(save, annotate, paths, frame_rule)
+    video = video_output(save, annotate, no_audio, paths, frame_rule)
     runner = make_engine(engine, workers, scheduler)
     check_output(output, resume=resume, overwrite=overwrite)
     check_paths(paths, resume=resume)

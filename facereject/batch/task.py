@@ -14,6 +14,7 @@ from facereject.faces import FaceRejector
 from facereject.faces.image_files import MAX_PIXELS, read_image
 from facereject.faces.images import ImageError
 from facereject.tables.rows import Chunk, Row, frame_accepted, rows_of_frame, unreadable_row
+from facereject.video.judged import judged_frames
 from facereject.video.reader import VideoError, open_video, prefetch
 from facereject.video.tracker import DETECT_EVERY, FaceTracker
 
@@ -79,18 +80,11 @@ class ScoreTask:
             frames = stack.enter_context(closing(prefetch(reader)))
             saved = None
             if self.video is not None:
-                saved = stack.enter_context(self.video.open(path, reader.fps, reader.size))
-            for frame in frames:
-                faces = tracker.update(frame.image, frame.time_s)
-                shown = rows_of_frame(
-                    source,
-                    [tracked.face for tracked in faces],
-                    frame=frame.index,
-                    time_s=frame.time_s,
-                    tracks=[tracked.track for tracked in faces],
-                )
-                if saved is not None:
-                    saved.write(frame, faces, frame_accepted(shown, saved.frame_rule))
+                saved = stack.enter_context(self.video.open(reader))
+            for frame in judged_frames(frames, tracker):
+                shown = rows_of_frame(source, frame.faces, frame=frame.index, time_s=frame.time_s)
+                if saved is not None and self.video is not None:
+                    saved.write(frame, frame_accepted(shown, self.video.frame_rule))
                 rows += shown
                 n_frames += 1
                 if n_frames == CHUNK_FRAMES:

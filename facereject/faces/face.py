@@ -70,6 +70,8 @@ class Face:
     reason : str
         Why the face was rejected, as in the table: "uncertain", "no_landmarks" or "no_score"; empty if it was
         accepted. What is left out follows from the other values.
+    track : int or None
+        In a video, the number of the face, the same through all frames; None elsewhere.
     """
 
     box: Box
@@ -79,6 +81,7 @@ class Face:
     expected_error: float
     accepted: bool
     reason: str = ""
+    track: int | None = None
 
     def __post_init__(self) -> None:
         if self.accepted or self.reason:

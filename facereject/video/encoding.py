@@ -55,6 +55,9 @@ _OPTIONS = {
     "mpeg4": {"flags": "+qscale", "global_quality": "354"},
     "libvpx": {"deadline": "realtime", "cpu-used": "6", "crf": "10"},
 }
+# a time so close to the beat of the frame rate, in seconds, was rounded: Matroska counts milliseconds
+_ROUNDED_S = 6e-4
+
 # bits per pixel and frame for encoders that know no constant quality
 _BITS = 0.25
 
@@ -93,6 +96,14 @@ def exact_rate(fps: float | Fraction) -> Fraction:
     if abs(fps - nearest) < 5e-4 * max(1.0, fps / 30) and abs(fps - round(fps)) > abs(fps - nearest):
         return nearest
     return Fraction(fps).limit_denominator(1000)
+
+
+def exact_time(time_s: float, rate: Fraction) -> Fraction:
+    """The time in seconds, without the rounding of its container if it keeps the beat of the frame rate."""
+    number = round(time_s * rate)
+    if abs(time_s - number / rate) <= _ROUNDED_S:
+        return number / rate
+    return Fraction(time_s).limit_denominator(1_000_000)
 
 
 def open_output(path: str, format_name: str, *, flushed: bool = False) -> OutputContainer:

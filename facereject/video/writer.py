@@ -21,7 +21,14 @@ from av.video.stream import VideoStream
 
 from facereject._files import display_name, suffix_of
 from facereject.faces.images import ImageArray
-from facereject.video.encoding import CONTAINERS, encoder_for, encoder_options, exact_rate, open_output
+from facereject.video.encoding import (
+    CONTAINERS,
+    encoder_for,
+    encoder_options,
+    exact_rate,
+    exact_time,
+    open_output,
+)
 from facereject.video.sound import add_sound
 
 #: containers that can be written, each with its encoders, the preferred one first
@@ -35,9 +42,6 @@ _WAITING = 8
 
 # ticks per second, at least: fine enough for frames that come at any time
 _FINE = 90_000
-
-# a time so close to the beat of the frame rate, in seconds, was rounded: Matroska counts milliseconds
-_ROUNDED_S = 6e-4
 
 # height from which players assume the colours of HD
 _HD = 720
@@ -221,13 +225,9 @@ class VideoWriter:
 
     def _stamp(self, time_s: float | None) -> int:
         """The time in ticks, on the beat of the frame rate if it is meant to be, and later than the last."""
-        beat = 1 / (self.rate * self._tick)
         if time_s is None:
-            return self._last + int(beat) if self._last >= 0 else 0
-        number = round(time_s * self.rate)
-        on_beat = abs(time_s - number / self.rate) <= _ROUNDED_S
-        ticks = int(number * beat) if on_beat else round(time_s / self._tick)
-        return max(ticks, self._last + 1)
+            return self._last + int(1 / (self.rate * self._tick)) if self._last >= 0 else 0
+        return max(round(exact_time(time_s, self.rate) / self._tick), self._last + 1)
 
     def _mux(self, packets: Iterable[Packet[VideoStream]]) -> None:
         for packet in packets:
