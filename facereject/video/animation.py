@@ -17,7 +17,7 @@ class Animation:
 
     def __init__(self, path: str, name: str, max_pixels: int):
         self.failed = 0
-        self.start_s = 0.0
+        self.start_s = self.begin_s = 0.0
         try:
             self._picture = open_unlimited(path)
         except Exception as error:

@@ -33,17 +33,20 @@ class Stretch(NamedTuple):
 
     Attributes
     ----------
+    seek : int or None
+        Decoding starts at the key frame at this time stamp of decoding; None is the start of the file.
     first : int
-        Decoding starts at this key frame, or the one before it.
+        The first frame that is given.
     start, stop : int or None
-        Frames from ``start`` on belong to the stretch, those before are given, too; the frame at ``stop`` is
-        the first that does not. None is the end of the video.
+        Frames from ``start`` on belong to the stretch, those before are only a run-up; the frame at ``stop``
+        is the first that does not. None is the end of the video.
     origin : int
         The time stamp that counts as 0 seconds.
     missing : int
         Frames that the file announces behind its last one; only known for the last stretch.
     """
 
+    seek: int | None
     first: int
     start: int
     stop: int | None
@@ -92,14 +95,19 @@ class DecodedVideo:
             self._reformatter = VideoReformatter()
             self._decoded = self._decode()
             self._first = self._next()
-            if self._first is None:
+            # a stretch may be damaged as a whole; the video is readable all the same
+            if self._first is None and stretch is None:
                 raise VideoError(f"{name}: no frame of the video can be decoded")
         except BaseException:
             self.close()
             raise
-        self.size = (int(self._first[1].shape[1]), int(self._first[1].shape[0]))
+        self.size = (width, height)
+        if self._first is not None:
+            self.size = (int(self._first[1].shape[1]), int(self._first[1].shape[0]))
         self.origin = stretch.origin if stretch else self._start()
         self.start_s = float(self.origin * self._tick)
+        #: time of the first frame that belongs to the stretch
+        self.begin_s = round(self.seconds(stretch.start), 6) if stretch else 0.0
 
     def frames(self) -> Iterator[tuple[float, ImageArray]]:
         """Times in seconds and RGB images, which differ in size where the video does."""
@@ -150,10 +158,12 @@ class DecodedVideo:
             if counts.lost and last is not None:
                 # threads that meet damage at the very end give up what they were still working on
                 yield from self._decode_tail(last, counts)
-            self.failed = counts.undecodable + self._missing_at_end(counts, last)
+            missing = 0 if last is None else self.missing_behind(last, counts.packets, counts.after(last))
+            self.failed = counts.undecodable + missing
             return
         counts = _Counts(self._stream, stretch.start, stretch.stop)
-        self._seek(stretch.first)
+        if stretch.seek is not None:
+            self._seek(stretch.seek)
         for frame in self._decode_packets(counts):
             stamp = _stamp(frame)
             if stamp is None or stamp < stretch.first:
@@ -171,7 +181,7 @@ class DecodedVideo:
             try:
                 frames = self._stream.decode(packet)
             except (av.FFmpegError, ValueError):
-                counts.errors += 1
+                counts.failed(packet.pts if packet.pts is not None else packet.dts)
                 self.failed = counts.errors
                 continue
             yield from self._received(frames, counts)
@@ -185,7 +195,7 @@ class DecodedVideo:
         for frame in frames:
             if frame.width * frame.height > self._max_pixels:
                 # the resolution may change at any frame
-                counts.errors += 1
+                counts.failed(_stamp(frame))
                 continue
             counts.received(frame)
             yield frame
@@ -224,19 +234,27 @@ class DecodedVideo:
     def _seek(self, stamp: int) -> None:
         self._media.container.seek(stamp, stream=self._stream, backward=True)
 
-    def _missing_at_end(self, counts: _Counts, last: int | None) -> int:
-        """Frames that the container announces behind the last packet it has."""
+    def missing_behind(self, last: int, packets: int, late: int = 0) -> int:
+        """Frames that the container announces behind its last packet.
+
+        Parameters
+        ----------
+        last : int
+            Time stamp of the last frame.
+        packets, late : int
+            Packets in the file, and those of them that are later than the last frame.
+        """
         announced = self.frame_count_hint or 0
         name = self._media.container.format.name
         if name == "avi" or (name.startswith("mov") and self._stream.frames):
             entries = len(getattr(self._stream, "index_entries", ())) if name != "avi" else 0
             # an edit list leaves frames out of the index; these are hidden, not missing
-            return max(0, (min(entries, announced) if entries else announced) - counts.packets)
+            return max(0, (min(entries, announced) if entries else announced) - packets)
         length = _length(self._stream, self._media)
-        if not (self.fps and length and last is not None):
+        if not (self.fps and length):
             return 0
         seconds, sure = length
-        missing = round((seconds - self.seconds(last)) * self.fps) - 1 - counts.after(last)
+        missing = round((seconds - self.seconds(last)) * self.fps) - 1 - late
         return max(0, missing) if sure or missing > _SILENT_TAIL_S * self.fps else 0
 
     def _upright(self, frame: VideoFrame) -> ImageArray:
@@ -272,6 +290,9 @@ class _Counts:
         self.frames += self._inside(_stamp(frame))
         # two packets may hold the two fields of one frame
         self._countable = self._countable and not frame.interlaced_frame
+
+    def failed(self, stamp: int | None) -> None:
+        self.errors += self._inside(stamp)
 
     def after(self, stamp: int) -> int:
         """Packets at the end of the file that came after the last frame."""

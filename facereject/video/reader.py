@@ -32,6 +32,8 @@ class VideoReader:
         The same as ``fps`` as an exact fraction: 30000/1001, not 29.97.
     start_s : float
         What the clock of the file shows at ``time_s`` 0, for its sound; 0 for animations.
+    begin_s : float
+        With a stretch, the time of the first frame that belongs to it; earlier ones are only a run-up.
     frame_count_hint : int or None
         The number of frames that the container announces; often an estimate from length and rate.
     undecodable : int
@@ -45,6 +47,7 @@ class VideoReader:
         self.rate = video.rate
         self.size = video.size
         self.start_s = video.start_s
+        self.begin_s = video.begin_s
         self.frame_count_hint = video.frame_count_hint
         self._video = video
         self._frames = self._read()
