@@ -1,8 +1,8 @@
 """Long videos in parts: cut before the work, put together again behind it, row by row as if never cut.
 
-Away from the cuts the rows are those of a video judged in one go. Within about `WARM_UP` frames behind a cut
-boxes may differ a little, since the tracker of the later part has looked at other frames in full; a face that
-nobody sees in the last `WARM_UP` frames before a cut gets a new track number behind it.
+The rows are those of a video judged in one go, but for frames near a cut: until the whole frame is searched
+again, which is at most ``detect_every`` frames, the tracker of the later part may follow a face from another
+box; and a face that nobody sees in the last `WARM_UP` frames before a cut gets a new track number behind it.
 """
 
 from __future__ import annotations
@@ -43,12 +43,16 @@ class PartFinder:
 
     folder: str = ""
     part_frames: int = PART_FRAMES
+    warm_up: int = WARM_UP
     max_pixels: int = MAX_PIXELS
 
     def __call__(self, item: Input) -> Iterator[list[Stretch]]:
         try:
             yield find_parts(
-                os.path.join(self.folder, item.path), part_frames=self.part_frames, max_pixels=self.max_pixels
+                os.path.join(self.folder, item.path),
+                part_frames=self.part_frames,
+                warm_up=self.warm_up,
+                max_pixels=self.max_pixels,
             )
         except (VideoError, OSError):
             # what is wrong is said in its row, when the video is judged
@@ -76,7 +80,9 @@ def cut_long_videos(
             sink.forget_begun()
         yield from inputs
         return
-    finder = PartFinder(task.folder, task.part_frames, task.max_pixels)
+    # the whole frame is searched at least once before a part begins
+    warm_up = max(WARM_UP, task.detect_every)
+    finder = PartFinder(task.folder, task.part_frames, warm_up, task.max_pixels)
     first = None
     if begun is not None:
         item = Input(begun.path, "video")

@@ -72,10 +72,14 @@ class ScoreTask:
             return
         yield Chunk(rows_of_frame(source, self.rejector(image)), frames=1)
 
-    def tracker(self) -> FaceTracker:
-        """A tracker for one video with the options of this task."""
+    def tracker(self, first_frame: int = 0) -> FaceTracker:
+        """A tracker for one video, from a frame on, with the options of this task."""
         return FaceTracker(
-            self.rejector, every=self.detect_every, every_frame=self.every_frame, smooth_s=self.smooth_s
+            self.rejector,
+            every=self.detect_every,
+            every_frame=self.every_frame,
+            smooth_s=self.smooth_s,
+            first_frame=first_frame,
         )
 
     def _video(self, path: str, source: str, stretch: Stretch | None) -> Iterator[Chunk]:
@@ -87,7 +91,9 @@ class ScoreTask:
                 raise
             yield Chunk([_unreadable(source, path, error)])
             return
-        tracker, rows, n_frames, reported = self.tracker(), [], 0, 0
+        tracker = self.tracker(stretch.number if stretch else 0)
+        rows: list[Row] = []
+        n_frames = reported = 0
         run_up: list[FaceFrame] = []
         with ExitStack() as stack:
             stack.enter_context(reader)

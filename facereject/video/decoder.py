@@ -44,6 +44,8 @@ class Stretch(NamedTuple):
         The time stamp that counts as 0 seconds.
     missing : int
         Frames that the file announces behind its last one; only known for the last stretch.
+    number : int
+        Number of the first frame in the whole video, if none before it is damaged.
     """
 
     seek: int | None
@@ -52,6 +54,7 @@ class Stretch(NamedTuple):
     stop: int | None
     origin: int = 0
     missing: int = 0
+    number: int = 0
 
 
 class DecodedVideo:

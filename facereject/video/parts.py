@@ -34,7 +34,9 @@ class _Scan(NamedTuple):
     keys: list[tuple[int, int]]
 
 
-def find_parts(path: str, *, part_frames: int = PART_FRAMES, max_pixels: int = MAX_PIXELS) -> list[Stretch]:
+def find_parts(
+    path: str, *, part_frames: int = PART_FRAMES, warm_up: int = WARM_UP, max_pixels: int = MAX_PIXELS
+) -> list[Stretch]:
     """Where to cut a video: stretches that begin at key frames, or none if it is to be left whole.
 
     Parameters
@@ -43,6 +45,8 @@ def find_parts(path: str, *, part_frames: int = PART_FRAMES, max_pixels: int = M
     part_frames : int
         Least number of frames of a part; a video of less than two of them is left whole, and so is one
         without key frames, with damaged time stamps, or in a container that cannot be searched.
+    warm_up : int
+        Frames before a part that are given with it.
     max_pixels : int
         As in `open_video`.
 
@@ -70,7 +74,8 @@ def find_parts(path: str, *, part_frames: int = PART_FRAMES, max_pixels: int = M
         video.close()
     parts = []
     for number, cut in enumerate(cuts):
-        first = stamps[max(0, cut - WARM_UP)]
+        early = max(0, cut - warm_up)
+        first = stamps[early]
         last = number + 1 == len(cuts)
         parts.append(
             Stretch(
@@ -80,6 +85,7 @@ def find_parts(path: str, *, part_frames: int = PART_FRAMES, max_pixels: int = M
                 stop=None if last else stamps[cuts[number + 1]],
                 origin=origin,
                 missing=missing if last else 0,
+                number=early,
             )
         )
     return parts
