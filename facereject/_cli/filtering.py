@@ -20,6 +20,7 @@ from facereject._cli._options.video import (
     AnnotateOption,
     DetectEveryOption,
     EveryFrameOption,
+    NoAudioOption,
     SaveOption,
     SmoothOption,
     TimelineOption,
@@ -118,6 +119,7 @@ def filter_(
     film_share: Annotated[float | None, typer.Option("--film-share", hidden=True)] = None,
     save: SaveOption = None,
     annotate: AnnotateOption = False,
+    no_audio: NoAudioOption = False,
     timeline: TimelineOption = None,
     every_frame: EveryFrameOption = False,
     detect_every: DetectEveryOption = 60,
@@ -174,6 +176,7 @@ def filter_(
         video_share=video_share,
         save=save,
         annotate=annotate,
+        audio=not no_audio,
         timeline_path=timeline,
         keep_timeline=True,
     )

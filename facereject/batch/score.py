@@ -45,6 +45,7 @@ def score_files(
     video_share: float = 0.5,
     save: PathName | None = None,
     annotate: bool = False,
+    audio: bool = True,
     timeline: PathName | None = None,
 ) -> Summary:
     """Find and judge the faces of any number of images and videos.
@@ -96,6 +97,8 @@ def score_files(
         Write the accepted frames as a video; for several videos, a folder.
     annotate : bool, default=False
         Save all frames, with faces and decisions drawn.
+    audio : bool, default=True
+        Saved videos keep the sound of the frames they keep.
     timeline : path or None
         Write the accepted and rejected stretches of the videos: ``.csv`` or ``.json``.
 
@@ -135,6 +138,7 @@ def score_files(
         video_share=video_share,
         save=_text(save),
         annotate=annotate,
+        audio=audio,
         timeline_path=_text(timeline),
     )
     observers = [] if on_rows is None else [_RowsOf(on_rows)]

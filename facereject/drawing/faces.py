@@ -57,7 +57,7 @@ def draw_faces(image: ImageLike, faces: Sequence[Face], *, tracks: Sequence[int]
     # labels last, so that no landmark lies over a text
     taken: list[Box] = []
     for i, face in enumerate(faces):
-        taken.append(_draw_label(canvas, face, None if tracks is None else tracks[i], faces, taken))
+        taken.append(_draw_label(canvas, face, face.track if tracks is None else tracks[i], faces, taken))
     return canvas
 
 

@@ -73,6 +73,8 @@ class Face:
     thumbnail : bytes
         A small JPEG of the face, shown in notebooks; only a rejector that was called on an image makes it,
         else it is empty.
+    track : int or None
+        In a video, the number of the face, the same through all frames; None elsewhere.
     """
 
     box: Box
@@ -83,6 +85,7 @@ class Face:
     accepted: bool
     reason: str = ""
     thumbnail: bytes = b""
+    track: int | None = None
 
     def __post_init__(self) -> None:
         if self.accepted or self.reason:

@@ -6,7 +6,7 @@ import copy
 import dataclasses
 import os
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from importlib import resources
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, overload
@@ -33,6 +33,8 @@ from facereject.selection import Selector
 
 if TYPE_CHECKING:
     import pandas
+
+    from facereject.video.judged import FaceFrame
 
 #: what a model file of a FaceRejector says it is
 MODEL_KIND = "face-rejector"
@@ -258,6 +260,16 @@ class FaceRejector:
             gray = to_gray(rgb)
             shown = self._shown(rgb, gray)
         return self._assess(gray, shown, [self.predictor(shown, face)], [face], [float("nan")])[0]
+
+    def video(self, path: str | os.PathLike[str], **options: Any) -> Iterator[FaceFrame]:
+        """The frames of a video with ``index``, ``time_s``, ``image`` and judged ``faces``.
+
+        Options are those of `facereject.video.judged_video`.
+        """
+        # faces know nothing of videos, so the way leads over the whole package
+        import facereject
+
+        yield from facereject.judged_video(self, path, **options)
 
     @overload
     def decide(self, uncertainty: float) -> bool: ...

@@ -117,7 +117,7 @@ def rows_of_frame(
             frame,
             time_s,
             i,
-            None if tracks is None else tracks[i],
+            face.track if tracks is None else tracks[i],
             face.box,
             _finite(face.detector_score),
             _finite(face.uncertainty),

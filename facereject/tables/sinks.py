@@ -8,7 +8,7 @@ from typing import BinaryIO, Protocol, runtime_checkable
 
 from facereject._files import display_name
 from facereject.tables.formats import TEXT_FORMATS, encode_csv
-from facereject.tables.journal import SettingsError, TableError, UnfinishedTableError
+from facereject.tables.journal import Entry, SettingsError, TableError, UnfinishedTableError
 from facereject.tables.rows import Row
 from facereject.tables.summary import Summary, Tally
 from facereject.tables.table_path import check_table_path
@@ -44,6 +44,15 @@ class Sink(Protocol):
 
     def end_input(self, path: str, counts: Tally) -> None:
         """All rows of the input have been written."""
+
+    def begun(self) -> Entry | None:
+        """The video of which an earlier run has finished some parts and not all."""
+
+    def forget_begun(self) -> None:
+        """Take the rows of that video back."""
+
+    def end_part(self, path: str, counts: Tally, note: str) -> None:
+        """The rows of the current input up to here are complete; ``note`` is what is needed to go on."""
 
     def __enter__(self) -> Sink: ...
 
@@ -81,6 +90,16 @@ class NullSink:
         self.summary.add(display_name(path), counts)
         if self._after_input is not None:
             self._after_input(path, counts)
+
+    def begun(self) -> Entry | None:
+        """There was no earlier run."""
+        return None
+
+    def forget_begun(self) -> None:
+        """There is nothing to take back."""
+
+    def end_part(self, path: str, counts: Tally, note: str) -> None:
+        """Parts are counted at the end of their input."""
 
     def __enter__(self) -> NullSink:
         return self

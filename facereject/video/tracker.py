@@ -81,6 +81,9 @@ class FaceTracker:
     smooth_s : float, default=0
         Time constant in seconds of an exponential mean over the uncertainty of each track. Expected error and
         decision follow the mean; when to detect does not. 0 is off.
+    first_frame : int, default=0
+        Number in its video of the first frame that comes. Frames whose number is a multiple of ``every`` are
+        searched as a whole, so that trackers that start at different frames of a video soon agree.
 
     Attributes
     ----------
@@ -95,6 +98,7 @@ class FaceTracker:
         every: int = DETECT_EVERY,
         every_frame: bool = False,
         smooth_s: float = 0.0,
+        first_frame: int = 0,
     ) -> None:
         if every < 1:
             raise ValueError(f"every must be at least 1 frame, got {every}")
@@ -106,8 +110,9 @@ class FaceTracker:
         self.frames = self.searches = self.local_searches = 0
         self._tracks: list[Track] = []
         self._n_tracks = 0
+        self._first_frame = first_frame
         self._since = 0
-        self._wait = 0
+        self._wait = self._rest = 0
         self._small: NDArray[np.int16] | None = None
         self.use(rejector)
 
@@ -215,9 +220,11 @@ class FaceTracker:
                 self._tracks.append(track)
         missing = any(track.lost for track in self._tracks)
         # a face that has just gone is looked for soon, then less and less often
-        wait = 2 * max(self._since, _PAUSE) if missing else self.every
+        self._rest = min(2 * max(self._since, self._rest, _PAUSE), self.every) if missing else 0
+        wait = self._rest or self.every
         # with nobody in view a new face matters most, so the whole frame is searched twice as often
-        self._wait = min(wait, self.every if self._in_view() else (self.every + 1) // 2)
+        period = self.every if self._in_view() else (self.every + 1) // 2
+        self._wait = min(wait, period - (self._first_frame + self.frames) % period)
         self._since = 0
 
     def _found(self, track: Track, detection: Detection, rgb: ImageArray) -> None:
