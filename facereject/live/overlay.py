@@ -1,4 +1,4 @@
-"""The live view: faces on the picture, and below it the threshold, the rate and what the keys do."""
+"""The live view: faces on the image, and below it the threshold, the rate and what the keys do."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _AMBER: Color = (250, 190, 60)
 
 @dataclass
 class Status:
-    """What the live view tells besides the faces.
+    """What the live view shows besides the faces.
 
     Attributes
     ----------
@@ -56,7 +56,7 @@ class Status:
 def draw_view(
     image: ImageArray, faces: Sequence[TrackedFace], accepted: bool, rejector: FaceRejector, status: Status
 ) -> ImageArray:
-    """The picture with its faces on top of a strip with the decision and the threshold."""
+    """The image with its faces on top of a strip with the decision and the threshold."""
     picture = draw_faces(
         image, [tracked.face for tracked in faces], tracks=[tracked.track for tracked in faces]
     )
@@ -131,7 +131,7 @@ def _draw_threshold(
 def _draw_rate(strip: ImageArray, status: Status, size: int) -> None:
     lines = [f"{status.fps:.1f} fps  {1000 * status.latency_s:.0f} ms", "h: help"]
     if status.dropped:
-        lines[1] = f"{status.dropped} dropped  h: help"
+        lines[1] = f"{status.dropped} skipped  h: help"
     for i, text in enumerate(lines):
         x = strip.shape[1] - text_mask(text, size).shape[1] - size
         put_text(strip, text, x, round((0.35 + 1.45 * i) * size), size, SILVER if i == 0 else _GRAY)
