@@ -27,7 +27,7 @@ _OPTION_OF = {"smooth_s": "smooth", "audio": "no-audio"}
 
 
 def default_output() -> str | None:
-    """Where rows go if nobody says: lines for people on a terminal (None), CSV into a pipe or file ("-")."""
+    """Where rows go by default: on a terminal lines for people (None), into a pipe or file CSV ("-")."""
     return None if sys.stdout.isatty() else "-"
 
 
@@ -56,7 +56,7 @@ def run_job(job: ScoreJob, rejector: FaceRejector, *, quiet: bool, show: bool = 
     from facereject.parallel import EngineError
     from facereject.tables.sinks import TableError
 
-    # figures between the rows would garble both
+    # progress between the rows would make both unreadable
     hidden = not isinstance(job.output, str) and console.is_terminal and sys.stdout.isatty()
     problem = ""
     try:
@@ -66,7 +66,7 @@ def run_job(job: ScoreJob, rejector: FaceRejector, *, quiet: bool, show: bool = 
         say(f"Interrupted after {inputs(job.summary.inputs)}.{_how_to_continue(job)}")
         raise typer.Exit(130) from None
     except BrokenPipeError:
-        # whoever read our output has seen enough, as `head` does; nothing is left to be flushed at exit
+        # the reader has closed the pipe, as `head` does; nothing must be left to be flushed at exit
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         raise typer.Exit(0) from None
     except (TableError, EngineError) as error:

@@ -44,7 +44,7 @@ UpsampleOption = Annotated[
     typer.Option(
         "--upsample",
         metavar="N",
-        help="Double the picture N times before looking for faces: finds faces below 80 pixels, each step "
+        help="Double the image N times before looking for faces: finds faces below 80 pixels; each step "
         "takes four times as long.",
         rich_help_panel="Face detector",
     ),
@@ -63,8 +63,8 @@ DetectorThresholdOption = Annotated[
     typer.Option(
         "--detector-threshold",
         metavar="SCORE",
-        help="Drop candidates below this detector score; 0 is usual, -1 finds nearly every face and some "
-        "that are none.",
+        help="Drop candidates below this detector score; 0 is usual, -1 finds nearly every face and also "
+        "false ones.",
         rich_help_panel="Face detector",
     ),
 ]
@@ -102,7 +102,7 @@ ThresholdOption = Annotated[
     typer.Option(
         "--threshold",
         metavar="VALUE",
-        help="Up to this uncertainty, the number in the column of that name.",
+        help="Faces up to this uncertainty, as in the column of that name.",
         rich_help_panel=_TARGET_PANEL,
     ),
 ]
@@ -196,7 +196,7 @@ def load_rejector(
         say(f"Warning: {warning.message}")
     try:
         if changes:
-            # the detector is found by nobody else yet; the rejector has just been made
+            # the rejector has just been made, so nothing else uses its detector
             rejector.detector = dataclasses.replace(rejector.detector, **changes)
     except ValueError as error:
         names = ", ".join("--" + _OPTION_OF.get(name, name) for name in changes)

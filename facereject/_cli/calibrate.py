@@ -31,7 +31,7 @@ facereject calibrate my.safetensors new --max-error 4 --in-place
 
 facereject filter photos --model safe.safetensors --accepted good
 
-[bold]Exit codes[/bold]: 0 written, 1 no threshold can promise this (nothing is written), 2 wrong usage,
+[bold]Exit codes[/bold]: 0 written, 1 no threshold can guarantee this (nothing is written), 2 wrong usage,
 130 interrupted""")
 
 
@@ -48,14 +48,14 @@ def calibrate(
         ),
     ],
     confidence: Annotated[
-        float, typer.Option(metavar="SHARE", help="Probability that the promise holds.")
+        float, typer.Option(metavar="SHARE", help="Probability that the guarantee holds.")
     ] = 0.95,
     loss_bound: Annotated[
         float,
         typer.Option(
             "--loss-bound",
             metavar="PERCENT",
-            help="Larger errors count as this much: no promise is possible about errors without a limit. "
+            help="Larger errors count as this much: without a limit no guarantee is possible. "
             "Choose it before looking at the errors.",
         ),
     ] = 20.0,
@@ -141,7 +141,7 @@ def calibrate(
         soft_wrap=not results.is_terminal,
     )
     tell(
-        "The promise is about faces drawn like these and found by the detector, on average: not about one "
+        "The guarantee is about faces drawn like these and found by the detector, on average: not about one "
         "face, one person or one video, nor about photographs the predictor or the model was trained on. "
         f"Expected errors were fitted again on these {len(rows):,} faces."
     )

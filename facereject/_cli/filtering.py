@@ -39,7 +39,6 @@ from facereject._cli._shared import (
     UpsampleOption,
     chosen_target,
     load_rejector,
-    say,
     stop,
 )
 
@@ -49,7 +48,7 @@ facereject filter photos --max-error 3 --accepted good --rejected bad
 facereject filter photos --coverage 0.9 -o faces.csv --workers 4
 facereject filter photos --cost 6 --accepted good --link -o faces.csv
 facereject filter clip.mp4 --save good.mp4 --timeline spans.csv  [dim]good frames[/dim]
-facereject filter clip.mp4 --save shown.mp4 --annotate           [dim]drawn upon[/dim]
+facereject filter clip.mp4 --save shown.mp4 --annotate           [dim]with faces drawn[/dim]
 
 [bold]Exit codes[/bold]: 0 done, 1 some inputs failed (they are listed), 2 wrong usage, 130 interrupted"""
 
@@ -67,7 +66,8 @@ def filter_(
         typer.Option(
             "--frame-rule",
             metavar="all|any|largest",
-            help="A picture with several faces is accepted if all of them are, any of them, or the largest.",
+            help="An image or frame with several faces is accepted if all of them are, any of them, or the "
+            "largest.",
         ),
     ] = "all",
     output: Annotated[
@@ -116,7 +116,6 @@ def filter_(
             rich_help_panel=_SORT_PANEL,
         ),
     ] = 0.5,
-    film_share: Annotated[float | None, typer.Option("--film-share", hidden=True)] = None,
     save: SaveOption = None,
     annotate: AnnotateOption = False,
     no_audio: NoAudioOption = False,
@@ -137,22 +136,19 @@ def filter_(
     max_pixels: MaxPixelsOption = 200_000_000,
     quiet: QuietOption = False,
 ) -> None:
-    """Accept or reject faces by a target you state, and sort the pictures accordingly.
+    """Accept or reject faces by a target you state, and sort the files accordingly.
 
     State at most one target; without any, the one the model was made for holds. The threshold is tuned on
-    annotated faces that the model has kept for that; if your pictures are of another kind, [bold]facereject
+    annotated faces that are stored in the model; if your images are of another kind, [bold]facereject
     calibrate[/bold] tunes it on yours.
 
-    The table is that of [bold]facereject score[/bold] with accepted and reason by your target.
+    The table is that of [bold]facereject score[/bold]; accepted and reason follow your target.
     """
     target = chosen_target(max_error=max_error, coverage=coverage, cost=cost, threshold=threshold)
     if link and move:
         stop("--link and --move exclude each other")
     if (link or move) and accepted is None and rejected is None:
         stop(f"{'--link' if link else '--move'} needs a folder: give --accepted, --rejected or both")
-    if film_share is not None:
-        say("Warning: --film-share is now --video-share; the old name goes in 0.3")
-        video_share = film_share
     show = False
     if all(place is None for place in (output, accepted, rejected, save, timeline)):
         output = default_output()

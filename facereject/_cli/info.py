@@ -28,7 +28,7 @@ def info(
     ] = None,
     predictor: PredictorOption = None,
 ) -> None:
-    """Show versions and licences; of a model also its data, results, target, threshold and promise."""
+    """Show versions and licences; of a model also its data, results, target, threshold and guarantee."""
     from facereject.faces.models.card import LICENCE, UNIT, model_facts, predictor_name
     from facereject.faces.models.installation import (
         extras,

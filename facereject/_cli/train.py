@@ -42,10 +42,10 @@ facereject train 300w -o my.safetensors
 
 facereject train faces.xml -o my.safetensors --predictor my.dat --max-error 4
 
-facereject train faces.csv -o my.safetensors --thorough --cache tmp --jobs 8
+facereject train faces.csv -o my.safetensors --thorough --cache tmp -j 8
 
 [dim]Set photographs aside first: `facereject evaluate` and `facereject calibrate` need faces that were not
-trained on. Of the data, a few hundred photographs are the least, two thousand are good.[/dim]""")
+trained on. A few hundred photographs are the minimum, two thousand are good.[/dim]""")
 
 
 class ScoreName(str, Enum):

@@ -173,7 +173,7 @@ def webcam(
                 # caught here: the table and the recording end as they should
                 interrupted = True
             except BrokenPipeError:
-                # whoever read our output has seen enough; nothing is left to be flushed at exit
+                # the reader has closed the pipe; nothing must be left to be flushed at exit
                 os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
                 quiet = True
             except CameraError as error:

@@ -1,4 +1,4 @@
-"""What the demonstration is made of: scikit-image's astronaut, degraded versions of it, and a short video."""
+"""What the demonstration shows: scikit-image's astronaut, degraded versions of it, and a short video."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def scenes() -> list[Scene]:
 
 
 def video_frames(clean: Picture) -> Iterator[ImageArray]:
-    """The video: a camera that wanders over the photograph while the picture is degraded and recovers."""
+    """The video: a camera that moves over the photograph while the image is degraded and recovers."""
     x, y = clean.landmarks.mean(axis=0)
     for frame in range(_FRAMES):
         turn = 2 * math.pi * frame / _FRAMES

@@ -32,14 +32,14 @@ ModelArgument = Annotated[
     typer.Argument(metavar="MODEL", help="default, thorough, or a model file.", show_default=False),
 ]
 JobsOption = Annotated[
-    int | None, typer.Option("--jobs", "-j", metavar="N", min=1, help="Processes; all cores by default.")
+    int | None, typer.Option("--workers", "-j", metavar="N", min=1, help="Processes; all cores by default.")
 ]
 CacheOption = Annotated[
     Path | None,
     typer.Option(
         "--cache",
         metavar="DIR",
-        help="Keep what was computed from the photographs here: the next run on them is much faster.",
+        help="Folder that keeps what was computed from the photographs: the next run is much faster.",
     ),
 ]
 OverwriteOption = Annotated[bool, typer.Option("--overwrite", help="Replace what is there.")]

@@ -93,13 +93,13 @@ def _group_pieces(
                 pages.chart(
                     honest,
                     f"calibration-{name}",
-                    "Is the expected error true? Faces in groups of equal size; bars: 95 % intervals.",
+                    "Expected and true error of faces in groups of equal size; bars: 95 % intervals.",
                 ),
             ),
             ranking,
             pages.paragraph(
-                "AuRC: mean of the error over all coverages, lower is better. Gap: from the detector's "
-                "score to the oracle, with a 95 % interval over photographs.",
+                "AuRC: mean error over all coverages, lower is better. Gap: from the detector's score to the "
+                "oracle, with a 95 % interval over photographs.",
                 soft=True,
             ),
         )
@@ -127,7 +127,7 @@ def _threshold_table(group: GroupEvidence, threshold: float) -> list[str]:
     if own is not None:
         rule = "accepts every face" if math.isinf(threshold) else f"threshold {threshold:.4f}"
         text += f" Marked: the model's own rule ({rule})."
-    every = "Figures of this sample, not promises: `facereject calibrate` finds a guaranteed threshold. "
+    every = "These figures hold for this sample; `facereject calibrate` finds a threshold with a guarantee."
     return [pages.paragraph(text), pages.table(columns, rows, own=own), pages.paragraph(every, soft=True)]
 
 
