@@ -117,7 +117,7 @@ class Job:
         if self.output is None:
             return NullSink(self.placement)
         if self.output == "-":
-            return StreamSink(sys.stdout.buffer, self.placement)
+            return StreamSink(sys.stdout.buffer, self.placement, n_points=self.task.rejector.n_points)
         try:
             return TableSink(
                 self.output,
@@ -127,6 +127,7 @@ class Job:
                 rule=self.rule,
                 check=row_check(self.task),
                 after_input=self.placement,
+                n_points=self.task.rejector.n_points,
             )
         except SettingsError as error:
             stop(f"{error}; use the same options, or pass --overwrite to start again")

@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from facereject._cli._job import Job
+from facereject._cli._plugins import DetectorOption, LandmarksOption, PredictorOption
 from facereject._cli._run_options import (
     EngineOption,
     MaxPixelsOption,
@@ -28,7 +29,6 @@ from facereject._cli._shared import (
     MaxErrorOption,
     MinFaceOption,
     ModelOption,
-    PredictorOption,
     QuietOption,
     ThresholdOption,
     UpsampleOption,
@@ -130,7 +130,9 @@ def filter_(
     detect_every: DetectEveryOption = 60,
     smooth: SmoothOption = 0.0,
     model: ModelOption = "default",
+    landmarks: LandmarksOption = None,
     predictor: PredictorOption = None,
+    detector: DetectorOption = None,
     upsample: UpsampleOption = None,
     min_face: MinFaceOption = None,
     detector_threshold: DetectorThresholdOption = None,
@@ -194,6 +196,8 @@ def filter_(
         }
     rejector = load_rejector(
         model,
+        detector=detector,
+        landmarks=landmarks,
         predictor=predictor,
         upsample=upsample,
         min_face=min_face,

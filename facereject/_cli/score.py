@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from facereject._cli._job import Job
+from facereject._cli._plugins import DetectorOption, LandmarksOption, PredictorOption
 from facereject._cli._run_options import (
     EngineOption,
     MaxPixelsOption,
@@ -24,7 +25,6 @@ from facereject._cli._shared import (
     DetectorThresholdOption,
     MinFaceOption,
     ModelOption,
-    PredictorOption,
     QuietOption,
     UpsampleOption,
     load_rejector,
@@ -57,7 +57,9 @@ def score(
         ),
     ] = None,
     model: ModelOption = "default",
+    landmarks: LandmarksOption = None,
     predictor: PredictorOption = None,
+    detector: DetectorOption = None,
     upsample: UpsampleOption = None,
     min_face: MinFaceOption = None,
     detector_threshold: DetectorThresholdOption = None,
@@ -95,6 +97,8 @@ def score(
     check_paths(paths, resume=resume)
     rejector = load_rejector(
         model,
+        detector=detector,
+        landmarks=landmarks,
         predictor=predictor,
         upsample=upsample,
         min_face=min_face,

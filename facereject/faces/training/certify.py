@@ -15,12 +15,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from facereject.faces.landmarks.point_set import POINTS_300W
 from facereject.faces.models.calibration import Calibration, Target
 from facereject.faces.rejector import FaceRejector
 from facereject.selection import NoValidThresholdError, guaranteed_risk
 from facereject.selection.selector import Certificate, Selector
 
-#: errors above, in percent of the outer-eye distance, count as this much: a face with such an error is lost
+#: errors above, in percent, count as this much: a face with such an error is lost
 LOSS_BOUND = 20.0
 
 # landmark errors are real numbers: the test for two-valued losses must never be chosen by accident
@@ -57,7 +58,7 @@ def certified(
     ----------
     rejector : FaceRejector
     uncertainty, losses : array-like of shape (n,)
-        Of independent faces; losses in percent of the outer-eye distance.
+        Of independent faces; losses in percent.
     max_error : float
         In percent, below ``loss_bound``.
     confidence : float
@@ -79,11 +80,11 @@ def certified(
     certificate = selector.certificate_
     assert certificate is not None
     everything = math.isinf(selector.threshold_)
-    record = {
+    record: dict[str, Any] = {
         **asdict(certificate),
         "coverage": selector.coverage_,
         "selective_risk": selector.selective_risk_,
-        "statement": statement(certificate),
+        "statement": statement(certificate, rejector.points.unit),
     }
     return FaceRejector(
         rejector.score,
@@ -108,12 +109,12 @@ def check_promise(max_error: float, confidence: float, loss_bound: float) -> Non
         )
 
 
-def statement(certificate: Certificate) -> str:
-    """The promise in one sentence, in the words of faces."""
+def statement(certificate: Certificate, unit: str = POINTS_300W.unit) -> str:
+    """The promise in one sentence, in the words of faces; ``unit`` says what errors are percents of."""
     return (
         f"With probability at least {1 - certificate.delta:g} over the {certificate.n} calibration faces, "
         f"the mean of min(error, {certificate.loss_bound:g} %) over accepted faces drawn like them is at "
-        f"most {certificate.bound:g} % of the outer-eye distance. Calibration errors above "
+        f"most {certificate.bound:g} % of {unit}. Calibration errors above "
         f"{certificate.loss_bound:g} %: {certificate.n_clipped}."
     )
 
