@@ -158,6 +158,7 @@ class FaceRejector:
         if predictor is None:
             # files of earlier versions name none: they were for dlib's published model or said so themselves
             predictor = _restored(path, LANDMARKS, header.get("landmarks") or {"name": "dlib"})
+        detector, predictor = check_detector(detector), check_predictor(predictor)
         try:
             points = POINTS_300W
             if header.get("points") is not None:

@@ -95,7 +95,7 @@ def test_predictions_that_fail_are_counted_and_named(sample, astronaut_landmarks
     assert table.failed[1] >= 2
     ((entry, reason),) = table.failures
     assert entry == str(sample.image_path)
-    assert "of 5 versions: NoLandmarksError: the predictor gave no usable landmarks" in reason
+    assert "of 5 versions: the predictor gave no usable landmarks" in reason
     assert table.problems == ()
 
 
@@ -141,6 +141,7 @@ def test_failures_on_a_perturbed_box_are_counted(sample, astronaut_landmarks, an
 
 
 def test_the_cache_follows_the_content_of_files_and_the_libraries(sample, predictor, tmp_path, monkeypatch):
+    import dlib
     import PIL.Image
 
     from facereject.faces.training import extract as extraction
@@ -155,7 +156,7 @@ def test_the_cache_follows_the_content_of_files_and_the_libraries(sample, predic
     PIL.Image.fromarray(image // 2).save(path)
     second = extraction._cache_key([face], settings)
     assert second != first
-    monkeypatch.setattr(extraction.dlib, "__version__", "0")
+    monkeypatch.setattr(dlib, "__version__", "0")
     assert extraction._cache_key([face], settings) != second
 
 

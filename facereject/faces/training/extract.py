@@ -5,10 +5,9 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-import pickle
 import sys
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -35,7 +34,7 @@ from facereject.faces.training.degrade import jitter_box, random_degradation
 from facereject.faces.training.table import FaceTable, read_table, write_table
 from facereject.faces.views import Views
 from facereject.losses import landmark_nme
-from facereject.parallel import Engine, EngineError, SerialEngine, WorkerEngine
+from facereject.parallel import EngineError, Outcome, SerialEngine, WorkerEngine
 
 #: part of the cache key; raised whenever a change here, in degrade or in matching changes the numbers
 _PROTOCOL = 3
@@ -175,7 +174,7 @@ def extract(
     task = _ChunkTask(extractor)
     rows: list[dict[str, Any]] = []
     lost = _Losses()
-    with closing(_engine(task, workers, len(chunks)).run(task, items)) as outcomes:
+    with closing(_outcomes(task, items, workers, len(chunks))) as outcomes:
         for outcome in outcomes:
             if outcome.error:
                 # a worker that died costs what it was working on
@@ -268,28 +267,25 @@ class _ChunkTask:
         yield rows, lost
 
 
-def _engine(task: _ChunkTask, workers: int | None, n_chunks: int) -> Engine:
-    """Workers for the task; this process alone where nothing else was asked for and nothing else works."""
+def _outcomes(
+    task: _ChunkTask, items: Iterable[list[tuple[int, FaceSample]]], workers: int | None, n_items: int
+) -> Generator[Outcome, None, None]:
+    """Run the task; in this process alone where nothing else was asked for and nothing else works."""
     if workers is not None and workers < 1:
         raise ValueError(f"workers must be at least 1, or None for all cores; got {workers}")
-    wanted = min(_cores() if workers is None else workers, max(n_chunks, 1))
+    wanted = min(_cores() if workers is None else workers, max(n_items, 1))
     if wanted == 1:
-        return SerialEngine()
+        return SerialEngine().run(task, items)
     try:
-        pickle.dumps(task)
-    except Exception as error:
+        return WorkerEngine(wanted).run(task, items)
+    except EngineError as error:
         if workers is not None:
-            raise EngineError(
-                f"detector and predictor cannot be sent to {workers} worker processes ({error}); define them "
-                "in an importable module, or use workers=1"
+            raise ValueError(
+                f"workers: detector or predictor cannot be used in {workers} processes ({error}); workers=1 "
+                "uses this one"
             ) from error
-        warnings.warn(
-            "detector or predictor cannot be sent to worker processes, so one process does all the work; "
-            f"define them in an importable module to use all cores ({error})",
-            stacklevel=3,
-        )
-        return SerialEngine()
-    return WorkerEngine(wanted)
+        warnings.warn(f"one process does all the work: {error}", stacklevel=3)
+        return SerialEngine().run(task, items)
 
 
 def _cores() -> int:
