@@ -204,7 +204,7 @@ class FaceTracker:
                 self._carry(track, boxes[i], view)
         for j, face in enumerate(faces):
             if j not in pairs.values():
-                track = Track(self._n_tracks)
+                track = Track(self._n_tracks, self.rejector.points.mean_shape)
                 self._n_tracks += 1
                 self._found(track, face, view)
                 self._tracks.append(track)
@@ -219,7 +219,7 @@ class FaceTracker:
         """The detector confirms the track: its box counts from now on."""
         face = self.rejector.assess_box(view, detection.box)
         track.face = dataclasses.replace(face, detector_score=detection.score)
-        track.anchor = anchor_of(face)
+        track.anchor = anchor_of(face, track.mean_shape)
         track.detected, track.lost = True, 0
 
     def _carry(self, track: Track, box: Box, view: Views, face: Face | None = None) -> None:

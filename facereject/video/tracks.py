@@ -9,7 +9,7 @@ import numpy as np
 
 from facereject.faces import Face
 from facereject.faces.face import Box
-from facereject.faces.geometry import fit_similarity, overlap, transform_points
+from facereject.faces.geometry import FloatArray, fit_similarity, overlap, transform_points
 
 # the same face in two frames, by overlap of the boxes
 SAME = 0.3
@@ -23,9 +23,11 @@ class Track:
     """A face that is followed, or was until lately."""
 
     number: int
+    #: of the landmarks
+    mean_shape: FloatArray
     face: Face = dataclasses.field(init=False)
-    #: the face as the detector saw it last; None if that had no landmarks
-    anchor: Face | None = None
+    #: the detector's box in the frame of the mean shape; None if there were no landmarks
+    anchor: Box | None = None
     detected: bool = True
     #: the uncertainty with which it was lost
     last: float = math.nan
@@ -39,17 +41,23 @@ class Track:
         """Where the detector would put its box."""
         if self.anchor is None:
             return self.face.box
-        # the landmarks have moved since then, and the box with them
-        matrix = fit_similarity(self.anchor.landmarks, self.face.landmarks)
-        scale = float(np.hypot(matrix[0, 0], matrix[1, 0]))
-        width, height = scale * self.anchor.box.width, scale * self.anchor.box.height
-        x, y = transform_points(matrix, np.array([self.anchor.box.center]))[0]
-        return Box(float(x) - width / 2, float(y) - height / 2, width, height)
+        return _moved(self.anchor, self.mean_shape, self.face.landmarks)
 
 
-def anchor_of(face: Face) -> Face | None:
-    """A face that the detector found, if its box can be led on by its landmarks; else None."""
-    return face if np.isfinite(face.landmarks).all() else None
+def anchor_of(face: Face, mean_shape: FloatArray) -> Box | None:
+    """The box of a face in the frame of the mean shape; None without landmarks."""
+    if not np.isfinite(face.landmarks).all():
+        return None
+    return _moved(face.box, face.landmarks, mean_shape)
+
+
+def _moved(box: Box, source: FloatArray, target: FloatArray) -> Box:
+    """Where a box goes when landmarks go from one place to another; it stays upright."""
+    matrix = fit_similarity(source, target)
+    scale = float(np.hypot(matrix[0, 0], matrix[1, 0]))
+    x, y = transform_points(matrix, np.array([box.center]))[0]
+    width, height = scale * box.width, scale * box.height
+    return Box(float(x) - width / 2, float(y) - height / 2, width, height)
 
 
 def inside(box: Box, size: tuple[int, int]) -> bool:
