@@ -25,6 +25,7 @@ from facereject._cli._options.video import (
     SmoothOption,
     TimelineOption,
 )
+from facereject._cli._plugins import DetectorOption, LandmarksOption, PredictorOption
 from facereject._cli._run import default_output, make_job, run_job
 from facereject._cli._shared import (
     CostOption,
@@ -33,7 +34,6 @@ from facereject._cli._shared import (
     MaxErrorOption,
     MinFaceOption,
     ModelOption,
-    PredictorOption,
     QuietOption,
     ThresholdOption,
     UpsampleOption,
@@ -124,7 +124,9 @@ def filter_(
     detect_every: DetectEveryOption = 60,
     smooth: SmoothOption = 0.0,
     model: ModelOption = "default",
+    landmarks: LandmarksOption = None,
     predictor: PredictorOption = None,
+    detector: DetectorOption = None,
     upsample: UpsampleOption = None,
     min_face: MinFaceOption = None,
     detector_threshold: DetectorThresholdOption = None,
@@ -178,6 +180,8 @@ def filter_(
     )
     rejector = load_rejector(
         model,
+        detector=detector,
+        landmarks=landmarks,
         predictor=predictor,
         upsample=upsample,
         min_face=min_face,

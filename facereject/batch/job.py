@@ -187,7 +187,7 @@ class ScoreJob:
         if isinstance(self.output, Sink):
             return self.output
         if not isinstance(self.output, str | os.PathLike):
-            return StreamSink(self.output, self.placement)
+            return StreamSink(self.output, self.placement, n_points=task.rejector.n_points)
         settings = {"facereject": __version__, **settings_of(task), "frame rule": self.frame_rule}
         if self.placement is not None:
             settings |= {
@@ -205,6 +205,7 @@ class ScoreJob:
                 rule=self.frame_rule,
                 check=row_check(task),
                 after_input=self.placement,
+                n_points=task.rejector.n_points,
             )
         except SettingsError as error:
             advice = "use the same options, or pass `overwrite` to start again"

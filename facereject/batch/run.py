@@ -15,6 +15,7 @@ from facereject.batch.inputs import Input
 from facereject.batch.parts import JoinedParts, cut_long_videos
 from facereject.batch.task import ScoreTask
 from facereject.faces import FaceRejector
+from facereject.faces.plugins import definition_of, fingerprint_of, name_of
 from facereject.parallel import Engine
 from facereject.tables.journal import Entry
 from facereject.tables.rows import Chunk, Row, failed_row, unreadable_row
@@ -184,11 +185,11 @@ def _rejector_settings(rejector: FaceRejector) -> dict[str, str]:
     for name, array in sorted(rejector.score.arrays().items()):
         digest.update(name.encode() + array.tobytes())
     digest.update(rejector.calibration.uncertainty.tobytes() + rejector.calibration.losses.tobytes())
-    predictor = getattr(rejector.predictor, "fingerprint", None) or repr(rejector.predictor)
-    options = vars(rejector.detector).items()
+    predictor = fingerprint_of(rejector.predictor)
+    detector = definition_of(rejector.detector) or {"name": name_of(rejector.detector)}
     return {
         "model": digest.hexdigest()[:12],
         "target": f"{rejector.target.kind} {rejector.target.value:g}",
-        "landmark predictor": predictor[:12],
-        "detector": ", ".join(f"{name} {value}" for name, value in options),
+        "landmark predictor": predictor[:12] if predictor else name_of(rejector.predictor),
+        "detector": ", ".join(f"{name} {value}" for name, value in detector.items()),
     }

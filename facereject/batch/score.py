@@ -13,7 +13,7 @@ from facereject.batch.run import RunProgress
 from facereject.faces import FaceRejector
 from facereject.faces.image_files import MAX_PIXELS
 from facereject.parallel import Engine
-from facereject.tables.rows import COLUMNS, Chunk, Row
+from facereject.tables.rows import Chunk, Row, columns
 from facereject.tables.summary import Summary
 from facereject.video.tracker import DETECT_EVERY
 
@@ -169,17 +169,19 @@ def score_table(
         import pandas
     except ImportError:
         raise ImportError("a table in memory needs pandas: pip install pandas") from None
+    rejector = FaceRejector.pretrained() if rejector is None else rejector
+    names = columns(rejector.n_points)
     values: list[list[Any]] = []
     score_files(
         paths,
         rejector=rejector,
         workers=workers,
-        on_rows=lambda rows: values.extend(row.values() for row in rows),
+        on_rows=lambda rows: values.extend(row.values(rejector.n_points) for row in rows),
         **options,
     )
-    table = pandas.DataFrame(values, columns=list(COLUMNS))
+    table = pandas.DataFrame(values, columns=list(names))
     whole = dict.fromkeys(("frame", "face", "track"), "Int64")
-    kinds = dict.fromkeys(COLUMNS, "float64") | whole | {"accepted": "bool", "source": "str", "reason": "str"}
+    kinds = dict.fromkeys(names, "float64") | whole | {"accepted": "bool", "source": "str", "reason": "str"}
     return table.astype(kinds)
 
 

@@ -12,12 +12,14 @@ from itertools import groupby
 from types import TracebackType
 
 from facereject._files import display_name, suffix_of
+from facereject.faces.landmarks.mean_shape import N_LANDMARKS
 from facereject.tables.formats import (
-    TEXT_FORMATS,
     TableFormatError,
     csv_to_parquet,
     parquet_to_csv,
+    points_in_table,
     read_table,
+    text_format,
 )
 from facereject.tables.journal import (
     Entry,
@@ -62,6 +64,8 @@ class TableSink:
     after_input : callable or None
         Called with path and counts of every finished input once it stands safely in table and journal; on
         resuming, first with those of earlier runs, which may have died or failed in between.
+    n_points : int, default=68
+        How many landmarks the faces have.
 
     Raises
     ------
@@ -83,12 +87,14 @@ class TableSink:
         rule: str = "all",
         check: Callable[[Row], bool] | None = None,
         after_input: Callable[[str, Tally], None] | None = None,
+        n_points: int = N_LANDMARKS,
     ) -> None:
         self.path = check_table_path(path)
+        self._n_points = n_points
         self.partial = f"{self.path}.partial"
         self.summary = Summary()
         self._suffix = suffix_of(self.path)
-        self._format = TEXT_FORMATS.get(self._suffix, TEXT_FORMATS[".csv"])
+        self._format = text_format(self._suffix, n_points)
         self._rule = rule
         self._check = check
         self._after_input = after_input
@@ -243,6 +249,12 @@ class TableSink:
     def _extend(self) -> io.FileIO:
         """Start from a finished table: its inputs are done, what is missing will be added."""
         try:
+            found = points_in_table(self.path)
+            if found not in (None, self._n_points):
+                raise SettingsError(
+                    f"{self.path}: cannot be completed, as its faces have {found} landmarks and not "
+                    f"{self._n_points}"
+                )
             if self._suffix == ".parquet":
                 parquet_to_csv(self.path, self.partial)
             else:

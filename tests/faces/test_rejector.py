@@ -195,16 +195,28 @@ def test_another_predictor_warns(rejector, tmp_path, astronaut_landmarks):
         FaceRejector.load(tmp_path / "model", predictor=lambda image, box: astronaut_landmarks)
 
 
-def test_a_predictor_without_a_fingerprint_must_be_passed_again(tmp_path, astronaut_landmarks):
+def test_a_predictor_that_cannot_be_restored_is_not_saved(tmp_path, astronaut_landmarks):
     def other(image, box):
         return astronaut_landmarks
 
-    make(other).save(tmp_path / "model")
+    with pytest.raises(ValueError, match=r"other cannot be stored .*register_landmarks\('some-name'"):
+        make(other).save(tmp_path / "model")
+    assert not (tmp_path / "model").exists()
+
+
+def test_files_of_earlier_versions_may_name_no_predictor(rejector, tmp_path, astronaut_landmarks):
+    path = tmp_path / "model"
+    rejector.save(path)
+    header, arrays = read_model(path, "face-rejector", {})
+    options = {key: value for key, value in header["detector"].items() if key != "name"}
+    former = {**header, "predictor": None, "detector": options}
+    former = {key: value for key, value in former.items() if key not in ("format", "kind", "landmarks")}
+    write_model(path, "face-rejector", former, arrays)
     with pytest.warns(PredictorMismatchWarning, match="without a fingerprint"):
-        FaceRejector.load(tmp_path / "model")
+        assert FaceRejector.load(path).detector == rejector.detector
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        FaceRejector.load(tmp_path / "model", predictor=other)
+        FaceRejector.load(path, predictor=lambda image, box: astronaut_landmarks)
 
 
 @pytest.mark.parametrize(

@@ -63,7 +63,7 @@ class Calibration:
     Parameters
     ----------
     losses, uncertainty : array-like of shape (n,)
-        Losses in percent of the outer-eye distance.
+        Losses in percent.
 
     Attributes
     ----------

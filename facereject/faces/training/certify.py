@@ -15,13 +15,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from facereject.faces.landmarks.point_set import POINTS_300W
 from facereject.faces.models.calibration import Calibration, Target
 from facereject.faces.rejector import FaceRejector
 from facereject.selection import NoValidThresholdError, guaranteed_risk
 from facereject.selection.selector import Guarantee, Selector
 from facereject.selection.start import guaranteed_risk_from
 
-#: errors above, in percent of the outer-eye distance, count as this much: a face with such an error is lost
+#: errors above, in percent, count as this much: a face with such an error is lost
 LOSS_BOUND = 20.0
 
 # landmark errors are real numbers: the test for two-valued losses must never be chosen by accident
@@ -58,7 +59,7 @@ def certified(
     ----------
     rejector : FaceRejector
     losses, uncertainty : array-like of shape (n,)
-        Of independent faces; losses in percent of the outer-eye distance.
+        Of independent faces; losses in percent.
     max_error : float
         In percent, below ``loss_bound``.
     delta : float
@@ -90,11 +91,11 @@ def certified(
     guarantee = selector.guarantee_
     assert guarantee is not None
     everything = math.isinf(selector.threshold_)
-    record = {
+    record: dict[str, Any] = {
         **asdict(guarantee),
         "coverage": selector.coverage_,
         "selective_risk": selector.selective_risk_,
-        "statement": statement(guarantee),
+        "statement": statement(guarantee, rejector.points.unit),
     }
     return FaceRejector(
         rejector.score,
@@ -119,12 +120,12 @@ def check_promise(max_error: float, delta: float, loss_bound: float) -> None:
         )
 
 
-def statement(guarantee: Guarantee) -> str:
-    """The promise in one sentence, in the words of faces."""
+def statement(guarantee: Guarantee, unit: str = POINTS_300W.unit) -> str:
+    """The promise in one sentence, in the words of faces; ``unit`` says what errors are percents of."""
     return (
         f"With probability at least {1 - guarantee.delta:g} over the {guarantee.n} calibration faces, "
         f"the mean of min(error, {guarantee.loss_bound:g} %) over accepted faces drawn like them is at "
-        f"most {guarantee.bound:g} % of the outer-eye distance. Calibration errors above "
+        f"most {guarantee.bound:g} % of {unit}. Calibration errors above "
         f"{guarantee.loss_bound:g} %: {guarantee.n_clipped}."
     )
 
