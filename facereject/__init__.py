@@ -22,6 +22,7 @@ __all__ = [
     "__version__",
     "aurc",
     "guaranteed_risk",
+    "judged_video",
     "risk_coverage_curve",
     "score_files",
     "score_table",
@@ -36,6 +37,7 @@ _HOME = {
     "SelectivePredictor": "selective",
     "aurc": "metrics",
     "guaranteed_risk": "selection",
+    "judged_video": "video",
     "risk_coverage_curve": "metrics",
     "score_files": "batch",
     "score_table": "batch",
@@ -48,6 +50,7 @@ if TYPE_CHECKING:
     from facereject.scores import BoostedSELEScore, SELEScoreCV
     from facereject.selection import BoundedCoverage, BoundedImprovement, CostBased, guaranteed_risk
     from facereject.selective import SelectivePredictor
+    from facereject.video import judged_video
 
 
 def __getattr__(name: str) -> Any:

@@ -164,7 +164,7 @@ def test_nme_names_the_face_without_a_length(face):
 @pytest.mark.parametrize(
     ("normalizer", "message"),
     [
-        ("eyes", "normalizer must be 'outer_eyes', 'pupils', 'box' or an array of lengths, got 'eyes'"),
+        ("eyes", "normalizer must be 'outer_eyes', 'pupils', 'box', 'points:i,j' or .* lengths, got 'eyes'"),
         ([1.0, 2.0], r"normalizer has 2 value\(s\) for 1 face"),
         (np.nan, "normalizer must be finite"),
         ([[1.0]], "normalizer must be one-dimensional"),

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from facereject.faces import FaceRejector
 
 # options that are called otherwise in Python
-_OPTION_OF = {"smooth_s": "smooth"}
+_OPTION_OF = {"smooth_s": "smooth", "audio": "no-audio"}
 
 
 def default_output() -> str | None:

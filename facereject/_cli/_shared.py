@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import inspect
 import os
 import re
@@ -29,14 +28,6 @@ ModelOption = Annotated[
     str,
     typer.Option(
         "--model", "-m", metavar="NAME|FILE", help="default, thorough (better and slower), or a model file."
-    ),
-]
-PredictorOption = Annotated[
-    Path | None,
-    typer.Option(
-        "--predictor",
-        metavar="FILE",
-        help="Landmark predictor: a dlib 68-point .dat file. Without it, dlib's published model.",
     ),
 ]
 UpsampleOption = Annotated[
@@ -146,7 +137,9 @@ def chosen_target(**options: float | None) -> dict[str, float]:
 def load_rejector(
     model: str = "default",
     *,
-    predictor: str | os.PathLike[str] | None = None,
+    detector: str | None = None,
+    landmarks: str | None = None,
+    predictor: Path | None = None,
     upsample: int | None = None,
     min_face: float | None = None,
     detector_threshold: float | None = None,
@@ -159,8 +152,10 @@ def load_rejector(
     ----------
     model : str
         Name of a pretrained model or path of a model file.
+    detector, landmarks : str or None
+        As for --detector and --landmarks; None keeps the model's own.
     predictor : path or None
-        dlib shape predictor; None is the published one.
+        As for --predictor, the former name of --landmarks.
     upsample, min_face, detector_threshold
         Detector options; None keeps the model's own.
     target : mapping or None
@@ -168,7 +163,9 @@ def load_rejector(
     argument : str
         What the user calls the model, for messages.
     """
-    from facereject.faces import FaceRejector, LandmarkModelError, LandmarkPredictor
+    from facereject._cli._plugins import chosen_detector, chosen_landmarks, option_name
+    from facereject.faces import FaceRejector, LandmarkModelError
+    from facereject.faces.detectors.base import change_options
     from facereject.faces.models.installation import pretrained_models
     from facereject.modelfile import ModelFileError
 
@@ -181,13 +178,15 @@ def load_rejector(
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         try:
-            landmarks = LandmarkPredictor(predictor)
-            if os.path.isfile(model):
-                rejector = FaceRejector.load(model, predictor=landmarks)
-            else:
-                rejector = FaceRejector.pretrained(model, predictor=landmarks)
+            read = FaceRejector.load if os.path.isfile(model) else FaceRejector.pretrained
+            rejector = read(
+                model,
+                detector=chosen_detector(detector),
+                predictor=chosen_landmarks(landmarks, predictor),
+            )
         except LandmarkModelError as error:
-            stop(f"--predictor: {error}" if predictor else str(error))
+            option = option_name(landmarks, predictor)
+            stop(f"{option}: {error}" if option else str(error))
         except ModelFileError as error:
             stop(f"{argument} {error}")
         except OSError as error:
@@ -197,7 +196,7 @@ def load_rejector(
     try:
         if changes:
             # the rejector has just been made, so nothing else uses its detector
-            rejector.detector = dataclasses.replace(rejector.detector, **changes)
+            rejector.detector = change_options(rejector.detector, **changes)
     except ValueError as error:
         names = ", ".join("--" + _OPTION_OF.get(name, name) for name in changes)
         stop(f"{names}: {error}")

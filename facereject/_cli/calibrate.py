@@ -21,7 +21,14 @@ from facereject._cli._options.annotated import (
     tell,
 )
 from facereject._cli._output.progress import counting
-from facereject._cli._shared import PredictorOption, QuietOption, load_rejector, paragraphs, say, stop
+from facereject._cli._plugins import (
+    DetectorOption,
+    LandmarksOption,
+    PointsOption,
+    PredictorOption,
+    chosen_points,
+)
+from facereject._cli._shared import QuietOption, load_rejector, paragraphs, say, stop
 
 CALIBRATE_EXAMPLES = paragraphs("""[bold]Examples[/bold]
 
@@ -63,7 +70,10 @@ def calibrate(
         Path | None, typer.Option("--output", "-o", metavar="FILE", help="Model file to write.")
     ] = None,
     in_place: Annotated[bool, typer.Option("--in-place", help="Change MODEL itself.")] = False,
+    landmarks: LandmarksOption = None,
     predictor: PredictorOption = None,
+    detector: DetectorOption = None,
+    points: PointsOption = None,
     jobs: JobsOption = None,
     cache: CacheOption = None,
     seed: Annotated[
@@ -82,9 +92,13 @@ def calibrate(
         stop("give either --output FILE or --in-place" + (", not both" if in_place else ""))
     if in_place and not Path(model).is_file():
         stop(f"--in-place: MODEL {model} is no file of yours; write to another one with --output FILE")
+    if not 0 < confidence < 1:
+        stop(f"--confidence must lie between 0 and 1, got {confidence:g}")
     target = Path(model) if output is None else output
     check_writable("--output", target, overwrite=overwrite or in_place)
-    rejector = load_rejector(model, predictor=predictor, argument="MODEL")
+    rejector = load_rejector(
+        model, detector=detector, landmarks=landmarks, predictor=predictor, argument="MODEL"
+    )
 
     from facereject.faces import evaluate_face_rejector
     from facereject.faces.evaluation.data_warnings import data_warnings
@@ -93,16 +107,16 @@ def calibrate(
     from facereject.selection import NoValidThresholdError
 
     try:
-        check_promise(max_error, confidence, loss_bound)
+        check_promise(max_error, 1 - confidence, loss_bound)
     except ValueError as error:
         stop(f"{str(error).replace('max_error', '--max-error').replace('loss_bound', '--loss-bound')}")
-    samples = read_dataset(dataset, quiet=quiet)
+    samples = read_dataset(dataset, points=chosen_points(points), quiet=quiet)
     for text in data_warnings(samples, rejector.predictor, rejector.info):
         tell(f"Warning: {text}")
     try:
         with counting("faces", quiet=quiet) as progress:
             evaluation = evaluate_face_rejector(
-                rejector, samples, degradations=0, n_jobs=jobs, cache=cache, progress=progress
+                rejector, samples, degradations=0, workers=jobs, cache=cache, progress=progress
             )
     except ValueError as error:
         stop(f"DATASET {dataset}: {error}")
@@ -114,10 +128,10 @@ def calibrate(
     try:
         promised = certified(
             rejector,
-            evaluation.uncertainty[rows],
-            table.losses[rows],
-            max_error,
-            confidence=confidence,
+            losses=table.losses[rows],
+            uncertainty=evaluation.uncertainty[rows],
+            max_error=max_error,
+            delta=1 - confidence,
             loss_bound=loss_bound,
         )
     except NoValidThresholdError as error:

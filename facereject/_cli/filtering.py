@@ -20,10 +20,12 @@ from facereject._cli._options.video import (
     AnnotateOption,
     DetectEveryOption,
     EveryFrameOption,
+    NoAudioOption,
     SaveOption,
     SmoothOption,
     TimelineOption,
 )
+from facereject._cli._plugins import DetectorOption, LandmarksOption, PredictorOption
 from facereject._cli._run import default_output, make_job, run_job
 from facereject._cli._shared import (
     CostOption,
@@ -32,7 +34,6 @@ from facereject._cli._shared import (
     MaxErrorOption,
     MinFaceOption,
     ModelOption,
-    PredictorOption,
     QuietOption,
     ThresholdOption,
     UpsampleOption,
@@ -117,12 +118,15 @@ def filter_(
     ] = 0.5,
     save: SaveOption = None,
     annotate: AnnotateOption = False,
+    no_audio: NoAudioOption = False,
     timeline: TimelineOption = None,
     every_frame: EveryFrameOption = False,
     detect_every: DetectEveryOption = 60,
     smooth: SmoothOption = 0.0,
     model: ModelOption = "default",
+    landmarks: LandmarksOption = None,
     predictor: PredictorOption = None,
+    detector: DetectorOption = None,
     upsample: UpsampleOption = None,
     min_face: MinFaceOption = None,
     detector_threshold: DetectorThresholdOption = None,
@@ -170,11 +174,14 @@ def filter_(
         video_share=video_share,
         save=save,
         annotate=annotate,
+        audio=not no_audio,
         timeline_path=timeline,
         keep_timeline=True,
     )
     rejector = load_rejector(
         model,
+        detector=detector,
+        landmarks=landmarks,
         predictor=predictor,
         upsample=upsample,
         min_face=min_face,

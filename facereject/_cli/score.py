@@ -17,12 +17,12 @@ from facereject._cli._options.run import (
     make_engine,
 )
 from facereject._cli._options.video import DetectEveryOption, EveryFrameOption, SmoothOption
+from facereject._cli._plugins import DetectorOption, LandmarksOption, PredictorOption
 from facereject._cli._run import default_output, make_job, run_job
 from facereject._cli._shared import (
     DetectorThresholdOption,
     MinFaceOption,
     ModelOption,
-    PredictorOption,
     QuietOption,
     UpsampleOption,
     load_rejector,
@@ -53,7 +53,9 @@ def score(
         ),
     ] = None,
     model: ModelOption = "default",
+    landmarks: LandmarksOption = None,
     predictor: PredictorOption = None,
+    detector: DetectorOption = None,
     upsample: UpsampleOption = None,
     min_face: MinFaceOption = None,
     detector_threshold: DetectorThresholdOption = None,
@@ -99,6 +101,8 @@ def score(
     )
     rejector = load_rejector(
         model,
+        detector=detector,
+        landmarks=landmarks,
         predictor=predictor,
         upsample=upsample,
         min_face=min_face,

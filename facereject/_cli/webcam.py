@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from facereject._cli._options.video import DetectEveryOption, EveryFrameOption, SmoothOption
+from facereject._cli._plugins import DetectorOption, LandmarksOption, PredictorOption
 from facereject._cli._run import wrong_usage
 from facereject._cli._shared import (
     CostOption,
@@ -19,7 +20,6 @@ from facereject._cli._shared import (
     MaxErrorOption,
     MinFaceOption,
     ModelOption,
-    PredictorOption,
     QuietOption,
     ThresholdOption,
     UpsampleOption,
@@ -98,7 +98,9 @@ def webcam(
         typer.Option("--overwrite", metavar="", help="Start again although an unfinished table is there."),
     ] = False,
     model: ModelOption = "default",
+    landmarks: LandmarksOption = None,
     predictor: PredictorOption = None,
+    detector: DetectorOption = None,
     upsample: UpsampleOption = None,
     min_face: MinFaceOption = None,
     detector_threshold: DetectorThresholdOption = None,
@@ -131,6 +133,8 @@ def webcam(
     window = None if headless else _open_window()
     rejector = load_rejector(
         model,
+        detector=detector,
+        landmarks=landmarks,
         predictor=predictor,
         upsample=upsample,
         min_face=min_face,
@@ -152,15 +156,16 @@ def webcam(
         with ExitStack() as stack:
             if window is not None:
                 stack.callback(window.close)
-            table = _Table(output, overwrite, camera_name(source), frame_rule) if output is not None else None
-            if table is not None:
+            table = None
+            if output is not None:
+                table = _Table(output, overwrite, camera_name(source), frame_rule, rejector.n_points)
                 stack.enter_context(table)
             live = Live(
                 stack.enter_context(Camera(source)),
                 tracker,
                 source=camera_name(source),
                 window=window,
-                on_rows=_receivers(headless, table, frame_rule),
+                on_rows=_receivers(headless, table, frame_rule, rejector.n_points),
                 record=record,
                 folder=snapshots,
                 frame_rule=frame_rule,
@@ -193,19 +198,19 @@ def _warm_up(rejector: FaceRejector) -> None:
     import numpy as np
 
     blank = np.zeros((100, 100, 3), dtype=np.uint8)
-    rejector.detector.detect(blank)
+    rejector(blank)
     rejector.assess_box(blank, (10, 10, 80, 80))
 
 
 class _Table:
     """The table of a session, which is one input; a context manager."""
 
-    def __init__(self, path: str, overwrite: bool, name: str, rule: str) -> None:
+    def __init__(self, path: str, overwrite: bool, name: str, rule: str, n_points: int) -> None:
         from facereject.tables.sinks import TableError, TableSink, UnfinishedTableError
         from facereject.tables.summary import Tally
 
         try:
-            self._sink = TableSink(path, overwrite=overwrite, rule=rule)
+            self._sink = TableSink(path, overwrite=overwrite, rule=rule, n_points=n_points)
         except UnfinishedTableError as error:
             stop(f"{error}: pass --overwrite to start again")
         except TableError as error:
@@ -230,14 +235,14 @@ class _Table:
         self._sink.__exit__(None, None, None)
 
 
-def _receivers(headless: bool, table: _Table | None, rule: str) -> Callable[[list[Row]], None]:
+def _receivers(headless: bool, table: _Table | None, rule: str, n_points: int) -> Callable[[list[Row]], None]:
     from facereject.tables.formats import encode_frame
 
     def take(rows: list[Row]) -> None:
         if table is not None:
             table.write(rows)
         if headless:
-            sys.stdout.buffer.write(encode_frame(rows, rule))
+            sys.stdout.buffer.write(encode_frame(rows, rule, n_points))
             sys.stdout.buffer.flush()
 
     return take

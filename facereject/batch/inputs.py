@@ -18,10 +18,30 @@ from typing import NamedTuple
 from facereject._files import display_name
 from facereject.batch.folders import holds_media, is_media, list_folder, matches
 from facereject.faces.file_kinds import kind_of_file
+from facereject.video.decoder import Stretch
 
 
 class InputError(ValueError):
     """An argument that names no input. The message names the argument and says what to do."""
+
+
+class VideoPart(NamedTuple):
+    """One of the parts that a long video is cut into.
+
+    Attributes
+    ----------
+    number, count : int
+        Which part, from 0, of how many.
+    stretch : Stretch
+        Its frames.
+    cuts : str
+        Identifies all parts together.
+    """
+
+    number: int
+    count: int  # type: ignore[assignment]  # hides tuple.count, which nobody needs here
+    stretch: Stretch
+    cuts: str
 
 
 class Input(NamedTuple):
@@ -33,10 +53,13 @@ class Input(NamedTuple):
         As the operating system takes it; bytes that are no UTF-8 are surrogate escapes (`os.fsdecode`).
     kind : str
         "image" or "video".
+    part : VideoPart or None
+        What of a long video is meant; None is all of it.
     """
 
     path: str
     kind: str
+    part: VideoPart | None = None
 
 
 def expand_inputs(paths: Sequence[str]) -> Iterator[Input]:

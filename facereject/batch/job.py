@@ -81,6 +81,7 @@ class ScoreJob:
     video_share: float = 0.5
     save: str | None = None
     annotate: bool = False
+    audio: bool = True
     timeline_path: str | None = None
     keep_timeline: bool = False
 
@@ -95,7 +96,9 @@ class ScoreJob:
         check_tracking(self.detect_every, self.smooth_s)
         check_timeline(self.timeline_path)
         self._folder = folder_of_inputs(self.engine)
-        self.video = make_video_output(self.save, self.annotate, self.paths, self.frame_rule, self._folder)
+        self.video = make_video_output(
+            self.save, self.annotate, self.audio, self.paths, self.frame_rule, self._folder
+        )
         check_table(self.output, resume=self.resume, overwrite=self.overwrite)
         if not self.resume:
             # else it is known only with the table whether a path led to inputs that have been moved since
@@ -184,7 +187,7 @@ class ScoreJob:
         if isinstance(self.output, Sink):
             return self.output
         if not isinstance(self.output, str | os.PathLike):
-            return StreamSink(self.output, self.placement)
+            return StreamSink(self.output, self.placement, n_points=task.rejector.n_points)
         settings = {"facereject": __version__, **settings_of(task), "frame rule": self.frame_rule}
         if self.placement is not None:
             settings |= {
@@ -202,6 +205,7 @@ class ScoreJob:
                 rule=self.frame_rule,
                 check=row_check(task),
                 after_input=self.placement,
+                n_points=task.rejector.n_points,
             )
         except SettingsError as error:
             advice = "use the same options, or pass `overwrite` to start again"

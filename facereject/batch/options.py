@@ -104,7 +104,7 @@ def folder_of_inputs(engine: Engine) -> str:
 
 
 def make_video_output(
-    save: str | None, annotate: bool, paths: Sequence[str], rule: str, folder: str
+    save: str | None, annotate: bool, audio: bool, paths: Sequence[str], rule: str, folder: str
 ) -> VideoOutput | None:
     """The videos to be written; OptionError if that cannot work for these inputs."""
     if save is None:
@@ -112,13 +112,17 @@ def make_video_output(
             raise OptionError(
                 "`annotate` needs a video to write: name it with `save`, or a folder for several"
             )
+        if not audio:
+            raise OptionError("`audio` needs a video to write: name it with `save`, or a folder for several")
         return None
     shown = display_name(save)
     single = os.path.splitext(save)[1].lower() in CODECS and not os.path.isdir(save)
     # any other suffix is a mistake rather than the name of a folder
     if not single and not os.path.isdir(save) and 2 <= len(os.path.splitext(save)[1]) <= 5:
         raise OptionError(f"`save` {shown}: videos are written as {', '.join(CODECS)}; or name a folder")
-    output = VideoOutput(os.path.join(folder, save), None if single else base_of(paths), annotate, rule)
+    output = VideoOutput(
+        os.path.join(folder, save), None if single else base_of(paths), annotate, rule, audio
+    )
     try:
         output.check()
     except VideoWriteError as error:

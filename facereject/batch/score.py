@@ -13,7 +13,7 @@ from facereject.batch.run import RunProgress
 from facereject.faces import FaceRejector
 from facereject.faces.image_files import MAX_PIXELS
 from facereject.parallel import Engine
-from facereject.tables.rows import COLUMNS, Chunk, Row
+from facereject.tables.rows import Chunk, Row, columns
 from facereject.tables.summary import Summary
 from facereject.video.tracker import DETECT_EVERY
 
@@ -45,6 +45,7 @@ def score_files(
     video_share: float = 0.5,
     save: PathName | None = None,
     annotate: bool = False,
+    audio: bool = True,
     timeline: PathName | None = None,
 ) -> Summary:
     """Find and judge the faces of any number of images and videos.
@@ -96,6 +97,8 @@ def score_files(
         Write the accepted frames as a video; for several videos, a folder.
     annotate : bool, default=False
         Save all frames, with faces and decisions drawn.
+    audio : bool, default=True
+        Saved videos keep the sound of the frames they keep.
     timeline : path or None
         Write the accepted and rejected stretches of the videos: ``.csv`` or ``.json``.
 
@@ -135,6 +138,7 @@ def score_files(
         video_share=video_share,
         save=_text(save),
         annotate=annotate,
+        audio=audio,
         timeline_path=_text(timeline),
     )
     observers = [] if on_rows is None else [_RowsOf(on_rows)]
@@ -165,17 +169,19 @@ def score_table(
         import pandas
     except ImportError:
         raise ImportError("a table in memory needs pandas: pip install pandas") from None
+    rejector = FaceRejector.pretrained() if rejector is None else rejector
+    names = columns(rejector.n_points)
     values: list[list[Any]] = []
     score_files(
         paths,
         rejector=rejector,
         workers=workers,
-        on_rows=lambda rows: values.extend(row.values() for row in rows),
+        on_rows=lambda rows: values.extend(row.values(rejector.n_points) for row in rows),
         **options,
     )
-    table = pandas.DataFrame(values, columns=list(COLUMNS))
+    table = pandas.DataFrame(values, columns=list(names))
     whole = dict.fromkeys(("frame", "face", "track"), "Int64")
-    kinds = dict.fromkeys(COLUMNS, "float64") | whole | {"accepted": "bool", "source": "str", "reason": "str"}
+    kinds = dict.fromkeys(names, "float64") | whole | {"accepted": "bool", "source": "str", "reason": "str"}
     return table.astype(kinds)
 
 

@@ -65,7 +65,8 @@ class Face:
         Higher = less certain; only its order means something. +inf if the predictor gave no landmarks, or
         none on a box moved for a stability feature.
     expected_error : float
-        Expected mean landmark error in percent of the distance of the outer eye corners; NaN if unknown.
+        Expected mean landmark error in percent, for 68 points of the distance of the outer eye corners (for
+        others see ``FaceRejector.points``); NaN if unknown.
     accepted : bool
     reason : str
         Why the face was rejected, as in the table: "uncertain", "no_landmarks" or "no_score"; empty if it was
@@ -73,6 +74,8 @@ class Face:
     thumbnail : bytes
         A small JPEG of the face, shown in notebooks; only a rejector that was called on an image makes it,
         else it is empty.
+    track : int or None
+        In a video, the number of the face, the same through all frames; None elsewhere.
     """
 
     box: Box
@@ -83,6 +86,7 @@ class Face:
     accepted: bool
     reason: str = ""
     thumbnail: bytes = b""
+    track: int | None = None
 
     def __post_init__(self) -> None:
         if self.accepted or self.reason:
@@ -97,7 +101,7 @@ class Face:
     def explanation(self) -> str:
         """The reason as a sentence; empty for an accepted face."""
         if self.reason == "uncertain":
-            return f"uncertain: expected error {self.expected_error:.1f} % of the eye distance"
+            return f"uncertain: expected error {self.expected_error:.1f} %"
         return EXPLANATIONS.get(self.reason, self.reason)
 
     def to_dict(self) -> dict[str, Any]:

@@ -24,11 +24,14 @@ _GREEN, _RED, _GREY = "#2ebe6e", "#eb4034", 128
 
 
 def thumbnail(image: ImageArray, box: Box) -> bytes:
-    """A small JPEG, about 4 KB, of the face in a box of an RGB image; empty if the box lies outside."""
+    """A small JPEG, about 4 KB, of the face in a box of an RGB image.
+
+    Empty if the box lies outside, or is so large that the image would be a speck in it.
+    """
     left, top, side = _square(box)
     height, width = image.shape[:2]
     x0, y0, x1, y1 = max(left, 0), max(top, 0), min(left + side, width), min(top + side, height)
-    if x0 >= x1 or y0 >= y1:
+    if x0 >= x1 or y0 >= y1 or side > 4 * max(height, width):
         return b""
     crop = np.full((side, side, 3), _GREY, dtype=np.uint8)
     crop[y0 - top : y1 - top, x0 - left : x1 - left] = image[y0:y1, x0:x1]

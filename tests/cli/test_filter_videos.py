@@ -96,7 +96,7 @@ def test_every_frame_and_smoothing_are_passed_on(run, clip):
     ("arguments", "message"),
     [
         (["--annotate", "-o", "t.csv"], "--annotate needs"),
-        (["--save", "video.webm"], "--save video.webm"),
+        (["--save", "video.ogv"], "--save video.ogv"),
         (["--save", "none/video.mp4"], "does not exist"),
         (["--save", "videos/clip.mkv"], "the video that is read"),
         (["--timeline", "spans.txt"], "--timeline"),

@@ -106,8 +106,8 @@ def test_split_is_by_photograph_and_seeded(tmp_path, points):
 
 def test_matching_takes_the_largest_overlap(points):
     face = bounding_box(points)
-    right = Detection(face, 0.1, 0)
-    wrong = Detection(face._replace(x=face.x + face.width * 0.9), 3.0, 0)
+    right = Detection(face, 0.1)
+    wrong = Detection(face._replace(x=face.x + face.width * 0.9), 3.0)
     assert match_face([wrong, right], points) is right
     assert match_face([wrong], points) is None
     assert match_face([], points) is None

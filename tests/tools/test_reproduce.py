@@ -218,3 +218,32 @@ def test_unknown_data_set(tmp_path):
     assert "no such data set" in failed.stderr
     assert "ABALONE" in failed.stderr
     assert "Traceback" not in failed.stderr
+
+
+def test_another_solver_has_a_folder_and_settings_of_its_own():
+    import reproduce
+    from reproduction import tabular
+
+    default, own = reproduce.parse(["ordinal"]), reproduce.parse(["ordinal", "--solver", "bmrm"])
+    assert default.results == ROOT / "results"
+    assert own.results == ROOT / "cache" / "bmrm"
+    assert "solver" not in tabular.settings(False, default.solver)
+    assert tabular.settings(False, own.solver)["solver"] == "bmrm"
+    with pytest.raises(SystemExit):
+        reproduce.parse(["landmarks", "--solver", "bmrm"])
+
+
+def test_bmrm_trains_what_the_default_trains(monkeypatch, table):
+    from reproduction import tabular
+
+    from data_scripts import registry
+
+    name = next(name for name, entry in registry.DATASETS.items() if entry.task == "ordinal")
+    monkeypatch.setattr(registry, "load", lambda *_: table)
+    default, own = (
+        tabular.run(name, 0, None, settings)["predictors"]["SVOR"]
+        for settings in (SETTINGS, {**SETTINGS, "solver": "bmrm-line-search"})
+    )
+    assert own["validation_losses"] != default["validation_losses"] or own["scores"] != default["scores"]
+    assert own["r100"] == pytest.approx(default["r100"], rel=0.15)
+    assert own["scores"]["SELE"]["aurc"] == pytest.approx(default["scores"]["SELE"]["aurc"], rel=0.15)

@@ -23,7 +23,7 @@ DatasetArgument = Annotated[
     typer.Argument(
         metavar="DATASET",
         help="Annotated faces: a folder of images with .pts files (as 300-W), a dlib .xml file, or a .csv "
-        "file with the columns image, x0, y0, …, x67, y67 (and photo, where several faces share one).",
+        "file with the columns image, x0, y0, x1, y1, … (and photo, where several faces share one).",
         show_default=False,
     ),
 ]
@@ -48,16 +48,22 @@ OverwriteOption = Annotated[bool, typer.Option("--overwrite", help="Replace what
 _LISTED = 10
 
 
-def read_dataset(path: Path, *, quiet: bool = False) -> FaceDataset:
-    """The data set; what is wrong with it as a whole ends the command, bad entries are listed."""
+def read_dataset(path: Path, *, points: Sequence[int] | None = None, quiet: bool = False) -> FaceDataset:
+    """The data set, with those of its points that are asked for.
+
+    What is wrong with it as a whole ends the command; bad entries are listed.
+    """
     from facereject.faces import DatasetError, FaceDataset
 
     if not path.exists():
         stop(f"DATASET {path}: no such file or folder")
     try:
         dataset = FaceDataset.load(path)
+        dataset = dataset if points is None else dataset.with_points(points)
     except DatasetError as error:
         stop(f"DATASET {error}")
+    except ValueError as error:
+        stop(f"--points: {error}")
     except OSError as error:
         stop(f"DATASET {path}: cannot be read ({error.strerror})")
     if not len(dataset):

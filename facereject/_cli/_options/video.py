@@ -40,7 +40,8 @@ SaveOption = Annotated[
     typer.Option(
         "--save",
         metavar="VIDEO|DIR",
-        help="Write the accepted frames as a video (.mp4, .mkv, .mov or .avi); for several videos, a folder.",
+        help="Write the accepted frames, with their sound, as a video (.mp4, .mov, .mkv, .webm or .avi); for "
+        "several videos, a folder.",
         rich_help_panel=_PANEL,
     ),
 ]
@@ -51,6 +52,10 @@ AnnotateOption = Annotated[
         help="With --save: the whole video, with landmarks, score and decision drawn.",
         rich_help_panel=_PANEL,
     ),
+]
+NoAudioOption = Annotated[
+    bool,
+    typer.Option("--no-audio", help="With --save: leave the sound out.", rich_help_panel=_PANEL),
 ]
 TimelineOption = Annotated[
     str | None,

@@ -8,18 +8,21 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from facereject._html import facts_html
 from facereject.faces.datasets import FaceSample, Problem
+from facereject.faces.models.ranking import gap_closed
 from facereject.faces.rejector import FaceRejector
-from facereject.faces.training.extract import Extractor, FaceTable, extract
+from facereject.faces.training.extract import Extractor, extract
+from facereject.faces.training.points import common_count
+from facereject.faces.training.table import FaceTable
 from facereject.metrics import aurc
 
 
 @dataclass(frozen=True, repr=False)
 class GroupResult:
-    """Results on one group of pictures; errors and AuRC in percent of the outer-eye distance.
+    """Results on one group of pictures; errors and AuRC in percent, by the rule of the point set.
 
     Attributes
     ----------
@@ -103,25 +106,20 @@ class FaceEvaluation:
         return "".join(facts_html(name, group.facts()) for name, group in groups.items() if group is not None)
 
 
-def gap_closed(losses: ArrayLike, detector_scores: ArrayLike, uncertainty: ArrayLike) -> float:
-    """Share of the AuRC gap between the detector's score and the oracle that an uncertainty closes."""
-    worst, best = aurc(losses, -np.asarray(detector_scores)), aurc(losses, losses)
-    return (worst - aurc(losses, uncertainty)) / (worst - best) if worst > best else float("nan")
-
-
 def evaluate_face_rejector(
     rejector: FaceRejector,
     samples: Sequence[FaceSample],
     *,
     degradations: int = 8,
     random_state: int = 1,
-    n_jobs: int | None = None,
+    workers: int | None = None,
     cache: str | os.PathLike[str] | None = None,
     progress: Callable[[int, int], None] | None = None,
 ) -> FaceEvaluation:
     """Evaluate on annotated photographs, clean and degraded.
 
-    Use photographs the rejector was not trained on. The rejector's own detector and predictor are used.
+    Use photographs the rejector was not trained on, annotated with the points of its predictor. Detector and
+    predictor are those of the rejector.
 
     Parameters
     ----------
@@ -130,13 +128,19 @@ def evaluate_face_rejector(
     degradations : int, default=8
         Degraded versions of every photograph; 0 for clean ones only.
     random_state : int, default=1
-    n_jobs, cache, progress
-        As in `extraction.extract`.
+    workers, cache, progress
+        As in `facereject.faces.training.extract.extract`.
     """
+    n_points = common_count(samples)
+    if n_points != rejector.n_points:
+        raise ValueError(
+            f"samples: annotated with {n_points} points, but the model is for {rejector.n_points}; choose "
+            "the annotated points that are its own, in its order (FaceDataset.with_points, --points)"
+        )
     extractor = Extractor(
         rejector.predictor, rejector.detector, rejector.hog, rejector.stability, degradations, random_state
     )
-    table = extract(samples, extractor, n_jobs=n_jobs, cache=cache, progress=progress)
+    table = extract(samples, extractor, workers=workers, cache=cache, progress=progress)
     uncertainty = rejector.score(table.features)
     missed, failed = table.missed.tolist(), table.failed.tolist()
     clean = evaluate_rows(rejector, table, uncertainty, table.clean, missed[0], failed[0])

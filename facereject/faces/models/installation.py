@@ -65,13 +65,22 @@ def pretrained_models() -> list[str]:
     return sorted(file.stem for file in files if file.suffix == ".safetensors")
 
 
-def trained_for(model: str) -> str | None:
-    """SHA-256 of the landmark predictor a model was trained for, by the model's name or path."""
+class TrainedFor(NamedTuple):
+    """The landmark predictor a model was trained for: its fingerprint and its registered name, if any."""
+
+    fingerprint: str | None
+    name: str
+
+
+def trained_for(model: str) -> TrainedFor:
+    """The landmark predictor a model was trained for, by the model's name or path."""
     if model in pretrained_models() and not Path(model).is_file():
         with resources.as_file(resources.files("facereject") / "pretrained" / f"{model}.safetensors") as path:
             return trained_for(str(path))
-    fingerprint = read_model(model, MODEL_KIND, {}).header.get("predictor")
-    return fingerprint if isinstance(fingerprint, str) else None
+    header = read_model(model, MODEL_KIND, {}).header
+    fingerprint, definition = header.get("predictor"), header.get("landmarks")
+    name = definition.get("name") if isinstance(definition, dict) else None
+    return TrainedFor(fingerprint if isinstance(fingerprint, str) else None, str(name or ""))
 
 
 def landmark_model() -> str:

@@ -8,8 +8,6 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from facereject.modelfile import ArraySpec
-
 FloatArray = NDArray[np.float64]
 
 
@@ -138,11 +136,3 @@ class TreeScore:
             np.array(table["right"], dtype=np.int32),
             n_features=len(model["feature_names"]),
         )
-
-
-SCORE_MODELS: dict[str, Any] = {LinearScore.kind: LinearScore, TreeScore.kind: TreeScore}
-
-
-def array_specs(kind: Any) -> dict[str, ArraySpec]:
-    """What a model file with a score of this kind must hold; nothing for an unknown kind."""
-    return dict(SCORE_MODELS[kind].specs) if isinstance(kind, str) and kind in SCORE_MODELS else {}

@@ -36,7 +36,7 @@ def degrade(
     ----------
     image : ndarray of uint8
         Grey (H, W) or RGB (H, W, 3); not changed.
-    landmarks : ndarray of shape (68, 2)
+    landmarks : ndarray of shape (n, 2)
         True landmarks in pixels.
     kind : str
         One of `DEGRADATIONS`.

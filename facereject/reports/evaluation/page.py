@@ -10,7 +10,8 @@ from matplotlib.figure import Figure
 from facereject import __version__
 from facereject.faces import FaceEvaluation, FaceRejector, FaceSample
 from facereject.faces.evaluation.evidence import at_coverages, failure_rates
-from facereject.faces.models.card import UNIT, model_facts, predictor_name
+from facereject.faces.models.card import error_unit, model_facts, predictor_name
+from facereject.faces.plugins import fingerprint_of, name_of
 from facereject.reports import pages
 from facereject.reports.evaluation.faces import face_groups
 from facereject.reports.evaluation.numbers import GroupEvidence
@@ -38,7 +39,7 @@ def report_page(
     pieces.append(_face_section(rejector, samples, evaluation, groups[0]))
     pieces.append(_background(rejector, samples, evaluation))
     pieces.append(pages.links("The same as files:", [(name, name) for name in files]))
-    lead = f"{model}, on {len(samples):,} annotated faces of {data}. Errors in {UNIT}."
+    lead = f"{model}, on {len(samples):,} annotated faces of {data}. Errors in {error_unit(rejector)}."
     footer = f"facereject {__version__}"
     return pages.page("How far can these landmarks be trusted?", lead, *pieces, footer=footer)
 
@@ -148,11 +149,11 @@ def _face_section(
 
 def _background(rejector: FaceRejector, samples: Sequence[FaceSample], evaluation: FaceEvaluation) -> str:
     photographs = len({sample.photo for sample in samples})
-    fingerprint = getattr(rejector.predictor, "fingerprint", None)
+    predictor, n_points = rejector.predictor, rejector.n_points
     known = [
         ("faces", f"{len(samples):,} of {photographs:,} photographs"),
-        ("error", f"mean distance of the 68 points to the annotation, in {UNIT}"),
-        ("landmarks by", predictor_name(fingerprint)),
+        ("error", f"mean distance of the {n_points} points to the annotation, in {error_unit(rejector)}"),
+        ("landmarks by", predictor_name(fingerprint_of(predictor), name_of(predictor))),
     ]
     pieces = [pages.facts([*known, *model_facts(rejector)])]
     if evaluation.problems:
