@@ -53,7 +53,7 @@ class ScoreJob:
 
     For programs that check what a user asked for before they load a model, and that report a run which was
     interrupted. The parameters are those of `facereject.score_files`; ``paths`` are strings here, ``engine``
-    is an `Engine`.
+    is an `Engine`. A job is run once.
 
     Attributes
     ----------

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import math
 import os
 from collections.abc import Iterable, Sequence
@@ -13,7 +14,7 @@ from facereject.batch.saving import VideoOutput
 from facereject.batch.sorting import Placement, PlacementError, base_of
 from facereject.batch.timeline import TimelineError, check_timeline_path
 from facereject.parallel import DaskEngine, Engine, SerialEngine, WorkerEngine
-from facereject.tables.sinks import TableError
+from facereject.tables.sinks import Sink, TableError
 from facereject.tables.table_path import check_table_path
 from facereject.video.writer import CODECS, VideoWriteError
 
@@ -54,12 +55,17 @@ def check_tracking(detect_every: int, smooth_s: float) -> None:
 
 
 def check_table(output: object, *, resume: bool, overwrite: bool) -> None:
-    """Raise OptionError if no table can be written there; what is no path is not looked at."""
+    """Raise OptionError if no table can be written there."""
     if resume and overwrite:
         raise OptionError("`resume` and `overwrite` exclude each other")
     if not isinstance(output, str | os.PathLike):
         if resume:
             raise OptionError("`resume` needs a table file: name one with `output`")
+        if isinstance(output, io.TextIOBase):
+            raise OptionError("`output` is a stream of text; open it in binary mode, or pass its .buffer")
+        if not (output is None or isinstance(output, Sink) or hasattr(output, "write")):
+            kind = type(output).__name__
+            raise OptionError(f"`output` must be a path, a binary stream, a sink or None; got {kind}")
         return
     try:
         check_table_path(output)

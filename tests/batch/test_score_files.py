@@ -203,6 +203,8 @@ def test_no_room_for_the_names_of_many_inputs(photos, monkeypatch):
         ({"paths": 3}, OptionError, "`paths` must be a path or several, got int"),
         ({"output": "t.txt"}, OptionError, r"`output` t\.txt: a table ends in \.csv"),
         ({"output": "no/t.csv"}, OptionError, "there is no folder no"),
+        ({"output": 3}, OptionError, "`output` must be a path, a binary stream, a sink or None; got int"),
+        ({"output": io.StringIO()}, OptionError, "open it in binary mode"),
         ({"resume": True}, OptionError, "`resume` needs a table file"),
         ({"output": "t.csv", "resume": True, "overwrite": True}, OptionError, "exclude each other"),
         ({"workers": 0}, OptionError, "`workers`: workers must be a whole number"),
