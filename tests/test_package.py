@@ -67,6 +67,11 @@ def test_imports_point_one_way():
         assert not any(re.match(r"facereject\.(faces|media|_cli)", m) for m in imported_modules(file)), (
             file.name
         )
+    for file in files_of("faces/training", "faces/models", "faces/rejector.py"):
+        assert not any(m.startswith("facereject.faces.evaluation") for m in imported_modules(file)), file.name
+    for file in files_of("faces/detectors", "faces/landmarks", "faces/features"):
+        above = r"facereject\.faces\.(models|training|evaluation|rejector)"
+        assert not any(re.match(above, m) for m in imported_modules(file)), file.name
     for file in files_of("faces"):
         assert not any(re.match(r"facereject\.(media|_cli)", m) for m in imported_modules(file)), file.name
 
