@@ -77,6 +77,24 @@ class LandmarkPredictor:
         """The published model of 68 points, or that of 5."""
         return cls(default_model_path(n_points))
 
+    @classmethod
+    def restored(cls, path: str | None = None, sha256: str | None = None) -> LandmarkPredictor:
+        """The predictor that a model file names.
+
+        The name may come from anybody, so nothing but the very file the model was trained for is opened as a
+        landmark model: a local file with this digest.
+        """
+        if path is None:
+            return cls()
+        file = Path(path)
+        how = "pass the landmark predictor itself (predictor=LandmarkPredictor(...), --landmarks FILE)"
+        # a name such as //host/file would be fetched from another machine
+        if str(path).startswith(("//", "\\\\")) or not file.is_file():
+            raise LandmarkModelError(f"{path}: the model was trained for this file, which is not here; {how}")
+        if sha256 != _sha256(str(file), _stamp(file)):
+            raise LandmarkModelError(f"{path}: is not the file the model was trained for; {how}")
+        return cls(file)
+
     def __call__(self, image: ImageArray, box: Sequence[float], /) -> FloatArray:
         """Landmarks (n, 2) as x, y in pixels for the face in ``box``; image is grey or RGB uint8."""
         if image.dtype != np.uint8:
@@ -105,7 +123,7 @@ class LandmarkPredictor:
         name = _PUBLISHED.get(self.n_points)
         if name is not None and self.path == _published_path(self.n_points):
             return {"name": name}
-        return {"name": "dlib", "path": str(self.path.absolute())}
+        return {"name": "dlib", "path": str(self.path.absolute()), "sha256": self.fingerprint}
 
     def __getstate__(self) -> dict[str, Any]:
         return {"path": str(self.path)}
