@@ -207,7 +207,14 @@ class FaceRejector:
         return self._assess(view, [points], [face], [float("nan")])[0]
 
     def assess_box(self, image: ImageLike | Views, box: Sequence[float]) -> Face:
-        """Predict and assess the landmarks of a face that another detector found."""
+        """Predict and assess the landmarks of a face that another detector found.
+
+        Parameters
+        ----------
+        image : path, PIL image, array, or Views
+            `facereject.faces.views.Views` saves conversions where a picture has several faces.
+        box : (x, y, width, height)
+        """
         face = check_box(box)
         view = image if isinstance(image, Views) else Views(image)
         points = landmarks_or_none(self.predictor, view, face, self.n_points)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import json
 import pickle
+import shutil
 import warnings
 
 import numpy as np
@@ -21,8 +22,10 @@ from facereject.faces import (
     FaceSample,
     LandmarkFailureWarning,
     LandmarkModelError,
+    LandmarkPredictor,
     LandmarkStability,
     PredictorMismatchWarning,
+    default_model_path,
     evaluate_face_rejector,
     make_landmarks,
     random_degradation,
@@ -259,6 +262,14 @@ def test_a_predictor_of_any_points_can_be_trained(photographs, tmp_path):
     where = {"path": str(tmp_path / "five.dat"), "sha256": trained.fingerprint}
     assert trained.definition == {"name": "dlib", **where}
     assert make_landmarks("dlib", **where).fingerprint == trained.fingerprint
+    # these five may be others than the published ones, whose eyes are known
+    assert (trained.normalizer, make_landmarks("dlib-5").normalizer) == (None, "points:0,2")
+
+
+def test_a_copy_of_a_published_model_is_known_as_such(tmp_path):
+    copy = tmp_path / "copy.dat"
+    shutil.copyfile(default_model_path(5), copy)
+    assert LandmarkPredictor(copy).definition == {"name": "dlib-5"}
 
 
 def test_a_model_file_opens_nothing_but_the_file_it_was_trained_for(tmp_path):

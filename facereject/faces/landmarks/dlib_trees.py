@@ -16,6 +16,7 @@ import numpy as np
 from facereject.faces.geometry import FloatArray, check_box
 from facereject.faces.images import ImageArray, ImageError, to_gray
 from facereject.faces.landmarks.base import LandmarkModelError
+from facereject.faces.landmarks.mean_shape import N_LANDMARKS
 
 #: SHA-256 of dlib's published 68-point model
 PUBLISHED_PREDICTOR = "fbdc2cb80eb9aa7a758672cbfdda32ba6300efe9b6e6c7a299ff7e736b11b92f"
@@ -26,13 +27,10 @@ _HOW_TO_GET_ONE = (
 )
 
 # registered names of the published models, by how many points they place
-_PUBLISHED = {68: "dlib", 5: "dlib-5"}
-
-# outer eye corners: of the 68 points by their name, of dlib's 5 by their numbers
-_NORMALIZERS = {68: "outer_eyes", 5: "points:0,2"}
+_PUBLISHED = {N_LANDMARKS: "dlib", 5: "dlib-5"}
 
 
-def default_model_path(n_points: int = 68) -> Path:
+def default_model_path(n_points: int = N_LANDMARKS) -> Path:
     """Path of a model carried by the package ``face_recognition_models``, of 68 points or of 5.
 
     The package is located, not imported: its ``__init__`` needs the vanished ``pkg_resources``.
@@ -115,14 +113,18 @@ class LandmarkPredictor:
     @property
     def normalizer(self) -> str | None:
         """How errors are normalised: by the outer eye corners where it is known which points they are."""
-        return _NORMALIZERS.get(self.n_points)
+        if self.n_points == N_LANDMARKS:
+            return "outer_eyes"
+        # five points of somebody else may be others
+        return "points:0,2" if self.definition["name"] == "dlib-5" else None
 
     @property
     def definition(self) -> dict[str, Any]:
         """What a model file keeps, as plain JSON: a published model by its name, others by their path."""
-        name = _PUBLISHED.get(self.n_points)
-        if name is not None and self.path == _published_path(self.n_points):
-            return {"name": name}
+        published = _published_path(self.n_points) if self.n_points in _PUBLISHED else None
+        # a copy of a published model is restored where that is installed, wherever the copy lay
+        if published is not None and self.fingerprint == _sha256(str(published), _stamp(published)):
+            return {"name": _PUBLISHED[self.n_points]}
         return {"name": "dlib", "path": str(self.path.absolute()), "sha256": self.fingerprint}
 
     def __getstate__(self) -> dict[str, Any]:
