@@ -10,7 +10,6 @@ from __future__ import annotations
 import json
 import math
 import os
-import uuid
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple, NoReturn
@@ -19,6 +18,8 @@ import numpy as np
 import safetensors
 import safetensors.numpy
 from numpy.typing import NDArray
+
+from facereject._files import write_whole
 
 FORMAT_VERSION = 1
 
@@ -83,15 +84,7 @@ def write_model(
     packed = safetensors.numpy.save(
         {name: np.ascontiguousarray(array) for name, array in sorted(arrays.items())}, metadata={_KEY: text}
     )
-    temporary = path.with_name(f".{path.name}.{uuid.uuid4().hex}.part")
-    try:
-        with open(temporary, "xb") as file:
-            file.write(packed)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(temporary, path)
-    finally:
-        temporary.unlink(missing_ok=True)
+    write_whole(path, packed)
 
 
 def read_model(

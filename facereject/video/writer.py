@@ -12,7 +12,7 @@ from typing import Any
 import cv2
 import numpy as np
 
-from facereject._files import display_name
+from facereject._files import display_name, unfinished
 from facereject.faces.images import ImageArray
 
 #: containers that can be written, each with its codec; all of these are in OpenCV's wheels
@@ -55,16 +55,17 @@ class VideoWriter:
         self.path = os.fspath(path)
         self.frames = 0
         check_video_path(self.path)
-        folder, name = os.path.split(self.path)
-        stem, suffix = os.path.splitext(name)
-        # the encoder goes by the suffix, so that stays at the end
-        self._partial = os.path.join(folder, f".{stem[:200]}.{os.getpid()}.partial{suffix}")
+        suffix = os.path.splitext(self.path)[1]
         self._size = (size[0] // 2 * 2, size[1] // 2 * 2)
         if min(self._size) < 2:
             raise VideoWriteError(
                 f"{display_name(self.path)}: frames of {size[0]} x {size[1]} pixels are too small"
             )
         codec = CODECS[suffix.lower()]
+        self._unfinished = contextlib.ExitStack()
+        # the encoder goes by the suffix, so that stays at the end
+        self._file = self._unfinished.enter_context(unfinished(self.path, suffix=suffix))
+        self._partial = self._file.name
         code = cv2.VideoWriter.fourcc(*codec)
         rate = fps if fps > 0 else DEFAULT_FPS
         self._video: Any = cv2.VideoWriter(self._partial, cv2.CAP_FFMPEG, code, rate, self._size)
@@ -94,6 +95,7 @@ class VideoWriter:
                 raise self._failure()
             if self.frames:
                 self._check()
+                os.fsync(self._file.fileno())
                 os.replace(self._partial, self.path)
         except OSError as error:
             raise VideoWriteError(
@@ -149,8 +151,7 @@ class VideoWriter:
         return VideoWriteError(f"{display_name(self.path)}: a frame could not be encoded ({self._error})")
 
     def _remove(self) -> None:
-        with contextlib.suppress(OSError):
-            os.unlink(self._partial)
+        self._unfinished.close()
 
 
 def check_video_path(path: str) -> None:

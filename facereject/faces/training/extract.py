@@ -6,7 +6,6 @@ import hashlib
 import itertools
 import json
 import os
-import uuid
 import zipfile
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -19,6 +18,7 @@ import joblib
 import numpy as np
 from numpy.typing import NDArray
 
+from facereject._files import replacing
 from facereject.faces.datasets import FaceSample, Problem, match_face
 from facereject.faces.detectors.dlib_hog import FaceDetector
 from facereject.faces.features.hog import LandmarkHOG
@@ -296,17 +296,13 @@ _PROBLEMS = ("problems", "failures")
 
 def _write_cache(file: Path, table: FaceTable) -> None:
     file.parent.mkdir(parents=True, exist_ok=True)
-    temporary = file.with_name(f".{uuid.uuid4().hex}.npz")
     arrays: dict[str, Any] = {name: getattr(table, name) for name in _ARRAYS}
     arrays["kinds"] = np.array(table.kinds, dtype=np.str_)
     for name in _PROBLEMS:
         texts = itertools.chain.from_iterable(getattr(table, name))
         arrays[name] = np.array(list(texts), dtype=np.str_)
-    try:
-        np.savez(temporary, **arrays)
-        os.replace(temporary, file)
-    finally:
-        temporary.unlink(missing_ok=True)
+    with replacing(file) as made:
+        np.savez(made, **arrays)
 
 
 def _read_cache(file: Path) -> FaceTable | None:
