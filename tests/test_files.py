@@ -32,12 +32,15 @@ def test_writing_leaves_the_old_file_if_it_fails(tmp_path, monkeypatch):
 
 
 def test_the_unfinished_file_lies_beside_its_target_and_is_gone_after_an_error(tmp_path):
-    path = tmp_path / "page.html"
-    with pytest.raises(KeyError), replacing(path) as file:
-        assert NAME.fullmatch(os.path.basename(file.name))
-        assert os.path.dirname(file.name) == str(tmp_path)
-        file.write(b"half")
-        raise KeyError
+    def fail():
+        with replacing(tmp_path / "page.html") as file:
+            assert NAME.fullmatch(os.path.basename(file.name))
+            assert os.path.dirname(file.name) == str(tmp_path)
+            file.write(b"half")
+            raise KeyError
+
+    with pytest.raises(KeyError):
+        fail()
     assert names(tmp_path) == []
 
 

@@ -85,6 +85,10 @@ def _places(placement: Placement) -> str:
         parts.append(f"{_files(placement.n_accepted)} {verb} to {placement.accepted}")
     if placement.rejected is not None:
         parts.append(f"{_files(placement.n_rejected)} {verb} to {placement.rejected}")
+    if placement.n_there:
+        parts.append(f"{_files(placement.n_there)} in place already")
+    if placement.n_left:
+        parts.append(f"{_files(placement.n_left)} taken out of the other folder")
     return "; ".join(parts)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 
 import pytest
+from sample_tables import write_and_die
 
 from facereject.tables.rows import Row
 from facereject.tables.sinks import TableError, TableSink
@@ -42,10 +43,9 @@ def test_a_planted_journal_is_refused(precious, kind):
 
 @pytest.mark.parametrize("kind", ["symlink", "hard link"])
 def test_resuming_never_writes_through_a_link(precious, kind):
-    with pytest.raises(KeyError), TableSink("t.csv") as sink:
-        sink.write([Row("a.jpg", 0, reason="no_face")])
-        sink.end_input("a.jpg", Tally(1))
-        raise KeyError
+    rows = [Row("a.jpg", 0, reason="no_face")]
+    with pytest.raises(ZeroDivisionError):
+        write_and_die(TableSink("t.csv"), rows, rows)
     os.rename("t.csv.partial", "moved")
     before = (precious.parent / "moved").read_bytes()
     plant(kind, precious.parent / "moved", "t.csv.partial")
