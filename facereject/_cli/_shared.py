@@ -7,12 +7,14 @@ import inspect
 import os
 import re
 import warnings
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
 import typer
 from rich.console import Console
+
+from facereject._files import is_special, suffix_of
 
 if TYPE_CHECKING:
     from facereject.faces import FaceRejector
@@ -158,7 +160,7 @@ def load_rejector(
     Parameters
     ----------
     model : str
-        Name of a pretrained model or path of a model file.
+        Name of a pretrained model, or path of a model file, with a folder or a suffix.
     predictor : path or None
         dlib shape predictor; None is the published one.
     upsample, min_face, detector_threshold
@@ -173,19 +175,19 @@ def load_rejector(
     from facereject.modelfile import ModelFileError
 
     shipped = pretrained_models()
-    if not os.path.isfile(model) and model not in shipped:
-        what = "this is a folder" if os.path.isdir(model) else "no such file"
-        stop(f"{argument} {model}: {what}; name a model file or one that comes along: {', '.join(shipped)}")
+    if model not in shipped:
+        _check_model_file(model, argument, shipped)
     given = {"upsample": upsample, "min_face": min_face, "threshold": detector_threshold}
     changes: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         try:
             landmarks = LandmarkPredictor(predictor)
-            if os.path.isfile(model):
-                rejector = FaceRejector.load(model, predictor=landmarks)
-            else:
+            # a file of that name in the current folder must not take the place of a shipped model
+            if model in shipped:
                 rejector = FaceRejector.pretrained(model, predictor=landmarks)
+            else:
+                rejector = FaceRejector.load(model, predictor=landmarks)
         except LandmarkModelError as error:
             stop(f"--predictor: {error}" if predictor else str(error))
         except ModelFileError as error:
@@ -206,6 +208,19 @@ def load_rejector(
     except ValueError as error:
         names = ", ".join("--" + kind.replace("_", "-") for kind in target or ())
         stop(f"{names}: {error}")
+
+
+def _check_model_file(model: str, argument: str, shipped: Sequence[str]) -> None:
+    names = f"name a model file or one that comes along: {', '.join(shipped)}"
+    if os.path.isdir(model):
+        stop(f"{argument} {model}: this is a folder; {names}")
+    if is_special(model):
+        stop(f"{argument} {model}: not a regular file; {names}")
+    if not os.path.isfile(model):
+        stop(f"{argument} {model}: no such file; {names}")
+    if os.path.basename(model) == model and not suffix_of(model):
+        # a later version may come with a model of that name
+        stop(f"{argument} {model}: a plain name stands for a model that comes along; write ./{model}")
 
 
 _OPTION_OF = {"min_face": "min-face", "threshold": "detector-threshold"}

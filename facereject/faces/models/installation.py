@@ -66,11 +66,14 @@ def pretrained_models() -> list[str]:
 
 
 def trained_for(model: str) -> str | None:
-    """SHA-256 of the landmark predictor a model was trained for, by the model's name or path."""
-    if model in pretrained_models() and not Path(model).is_file():
+    """SHA-256 of the landmark predictor a model was trained for, by the model's name or path.
+
+    A name of a model that comes with the package means that model, whatever files are in the current folder.
+    """
+    if model in pretrained_models():
         with resources.as_file(resources.files("facereject") / "pretrained" / f"{model}.safetensors") as path:
             return trained_for(str(path))
-    fingerprint = read_model(model, MODEL_KIND, {}).header.get("predictor")
+    fingerprint = read_model(model, MODEL_KIND, None).header.get("predictor")
     return fingerprint if isinstance(fingerprint, str) else None
 
 

@@ -9,16 +9,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import asdict
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from facereject.faces.models.calibration import Calibration, Target
+from facereject.faces.models.guarantee import guarantee_record
 from facereject.faces.rejector import FaceRejector
 from facereject.selection import NoValidThresholdError, guaranteed_risk
-from facereject.selection.selector import Certificate, Selector
+from facereject.selection.selector import Selector
 
 #: errors above, in percent of the outer-eye distance, count as this much: a face with such an error is lost
 LOSS_BOUND = 20.0
@@ -76,16 +76,8 @@ def certified(
         selector = _select(calibration, max_error, confidence, loss_bound)
     except NoValidThresholdError:
         raise NoValidThresholdError(_what_could_be(calibration, max_error, confidence, loss_bound)) from None
-    certificate = selector.certificate_
-    assert certificate is not None
     everything = math.isinf(selector.threshold_)
-    record = {
-        **asdict(certificate),
-        "coverage": selector.coverage_,
-        "selective_risk": selector.selective_risk_,
-        "statement": statement(certificate),
-    }
-    return FaceRejector(
+    promised = FaceRejector(
         rejector.score,
         calibration,
         # a model file holds finite numbers; full coverage is the rule that accepts every face
@@ -94,8 +86,10 @@ def certified(
         stability=rejector.stability,
         detector=rejector.detector,
         predictor=rejector.predictor,
-        info={**rejector.info, "certificate": record},
+        info=rejector.info,
     )
+    promised.info["certificate"] = guarantee_record(promised, selector)
+    return promised
 
 
 def check_promise(max_error: float, confidence: float, loss_bound: float) -> None:
@@ -106,16 +100,6 @@ def check_promise(max_error: float, confidence: float, loss_bound: float) -> Non
         raise ValueError(
             f"max_error must be above 0 and below loss_bound = {loss_bound:g} percent, got {max_error:g}"
         )
-
-
-def statement(certificate: Certificate) -> str:
-    """The promise in one sentence, in the words of faces."""
-    return (
-        f"With probability at least {1 - certificate.delta:g} over the {certificate.n} calibration faces, "
-        f"the mean of min(error, {certificate.loss_bound:g} %) over accepted faces drawn like them is at "
-        f"most {certificate.bound:g} % of the outer-eye distance. Calibration errors above "
-        f"{certificate.loss_bound:g} %: {certificate.n_clipped}."
-    )
 
 
 def smallest_promise(
