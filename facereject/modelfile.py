@@ -3,7 +3,7 @@
 Layout: eight bytes with the header length, the safetensors header (names, dtypes, shapes and one metadata
 entry ``facereject`` with our JSON), then the raw arrays. The JSON object carries ``format`` (an integer
 version), ``kind`` (what the arrays mean), ``sha256`` and whatever the writer adds. ``sha256`` is the digest
-of the whole file with 64 zeros in place of the digest itself: no byte can change unnoticed. It protects from
+of the whole file with `_NO_DIGEST` in place of the digest itself: no byte can change unnoticed. It protects from
 accidents, not from forgery, as whoever changes a file can compute it, too.
 """
 
@@ -30,7 +30,7 @@ from facereject._files import write_whole
 FORMAT_VERSION = 2
 
 _KEY = "facereject"
-_NO_DIGEST = "0" * 64
+_NO_DIGEST = "(facereject: in place of the digest while the digest is made)..."
 _MAX_FILE_BYTES = 1 << 30
 _MAX_HEADER_BYTES = 8 << 20
 
@@ -97,7 +97,7 @@ def write_model(
     )
     signed = _with_digest(packed, _NO_DIGEST, hashlib.sha256(packed).hexdigest())
     if signed is None:
-        raise ModelFileContentError(f"{path}: the header holds 64 zeros, which are kept for the digest")
+        raise ModelFileContentError(f"{path}: the header holds {_NO_DIGEST!r}, which stands for the digest")
     write_whole(path, signed)
 
 
