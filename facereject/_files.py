@@ -33,12 +33,28 @@ _KEPT_BYTES = 180
 _NEW_SECONDS = 60.0
 _ABANDONED_SECONDS = 86_400.0
 
+# what makes a formula of a cell, behind any number of "./", so that adding and removing one is exact
+_FORMULA = re.compile(r"(\./)*[-=+@\t\r\n]")
+
 _SAFE = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
 
 
 def display_name(path: str | os.PathLike[str]) -> str:
     r"""The path as valid UTF-8; bytes that are not become ``\xNN``, so that any tool reads the table."""
     return os.fsencode(path).decode("utf-8", "backslashreplace")
+
+
+def cell_name(name: str) -> str:
+    """A name for a cell of a CSV file: one that a spreadsheet would run as a formula gets ``./`` in front.
+
+    The result is a path to the same file. ``name_of_cell`` gives the name back.
+    """
+    return f"./{name}" if _FORMULA.match(name) else name
+
+
+def name_of_cell(cell: str) -> str:
+    """The name that `cell_name` has made a cell of."""
+    return cell.removeprefix("./") if _FORMULA.match(cell) else cell
 
 
 def suffix_of(path: str) -> str:

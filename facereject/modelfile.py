@@ -3,7 +3,7 @@
 Layout: eight bytes with the header length, the safetensors header (names, dtypes, shapes and one metadata
 entry ``facereject`` with our JSON), then the raw arrays. The JSON object carries ``format`` (an integer
 version), ``kind`` (what the arrays mean), ``sha256`` and whatever the writer adds. ``sha256`` is the digest
-of the whole file with `_NO_DIGEST` in place of the digest itself: no byte can change unnoticed. It protects from
+of the whole file with `_NO_DIGEST` in its place: no byte can change unnoticed. It protects from
 accidents, not from forgery, as whoever changes a file can compute it, too.
 """
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import sys
+import warnings
 from typing import Annotated
 
 import typer
@@ -18,6 +20,7 @@ from facereject._cli.info import INFO_EXAMPLES, info
 from facereject._cli.score import SCORE_EXAMPLES, score
 from facereject._cli.train import TRAIN_EXAMPLES, train
 from facereject._cli.webcam import WEBCAM_EXAMPLES, webcam
+from facereject.parallel._launch import QUIET_WORKERS
 
 app = typer.Typer(
     cls=PlainGroup,
@@ -59,6 +62,11 @@ app.command(cls=PlainCommand, help=paragraphs(info.__doc__), epilog=INFO_EXAMPLE
 
 def main() -> None:
     """Entry point of the ``facereject`` console script."""
+    if not sys.warnoptions:
+        # what libraries say about damaged files is in the table; workers inherit the environment
+        warnings.simplefilter("ignore")
+        os.environ.setdefault("PYTHONWARNINGS", "ignore")
+        os.environ.setdefault(QUIET_WORKERS, "1")
     try:
         app()
     except KeyboardInterrupt:

@@ -21,8 +21,9 @@ if TYPE_CHECKING:
 
 # imports of dlib, cv2 and scikit-learn wait for the functions: `facereject --help` needs none of them
 
-# all but tab and line feed
-_CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f]")
+# control characters of ASCII but the tab and beyond it (U+009B starts a command as ESC [ does), separators
+# of lines, and marks that reverse the direction of what follows
+_CONTROLS = re.compile(r"[\x00-\x08\x0a-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]")
 
 #: everything for people goes to stderr; stdout carries data only
 console = Console(stderr=True, highlight=False)
@@ -130,10 +131,17 @@ def paragraphs(text: str | None) -> str:
 
 
 def printable(text: str) -> str:
-    r"""Text that any terminal takes: bytes of a file name that are not UTF-8 become ``\xNN``, and so do
-    control characters, which could move the cursor or change colours."""
+    r"""Text that any terminal takes: bytes of a file name that are not UTF-8 become ``\xNN``.
+
+    So do control characters, line ends and marks of direction, which could move the cursor or change how the
+    rest is read.
+    """
     valid = text.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
-    return _CONTROLS.sub(lambda found: f"\\x{ord(found[0]):02x}", valid)
+    return _CONTROLS.sub(lambda found: _escape(ord(found[0])), valid)
+
+
+def _escape(code: int) -> str:
+    return f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}"
 
 
 def chosen_target(**options: float | None) -> dict[str, float]:

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, field, fields
 from itertools import groupby
 
-from facereject._files import display_name, write_whole
+from facereject._files import cell_name, display_name, write_whole
 from facereject.batch.inputs import Input
 from facereject.tables.formats import read_table
 from facereject.tables.rows import Chunk, Row, frame_accepted
@@ -155,6 +155,7 @@ def _csv(spans: Sequence[Span]) -> str:
     writer.writerow(item.name for item in fields(Span))
     for span in spans:
         values = asdict(span) | {"accepted": "true" if span.accepted else "false"}
+        values["source"] = cell_name(span.source)
         writer.writerow(values.values())
     return text.getvalue()
 

@@ -6,11 +6,12 @@ import csv
 import json
 import math
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from facereject._files import suffix_of
+from facereject._files import cell_name, name_of_cell, suffix_of
 from facereject.faces.face import Box
 from facereject.faces.geometry import N_LANDMARKS
 from facereject.tables.rows import COLUMNS, Row, frame_accepted
@@ -33,7 +34,17 @@ class TextFormat(NamedTuple):
 
 
 def encode_csv(rows: Sequence[Row]) -> bytes:
-    """UTF-8, RFC 4180 quoting, lines end with a line feed; empty fields are missing values."""
+    """UTF-8, RFC 4180 quoting, lines end with a line feed; empty fields are missing values.
+
+    A source that a spreadsheet would run as a formula gets ``./`` in front (`facereject._files.cell_name`).
+    """
+    cells = [cell_name(row.source) for row in rows]
+    pairs = zip(rows, cells, strict=True)
+    return encode_plain_csv([row if row.source == cell else replace(row, source=cell) for row, cell in pairs])
+
+
+def encode_plain_csv(rows: Sequence[Row]) -> bytes:
+    """As `encode_csv`, with every source as it is: on the way to Parquet."""
     return "".join(map(_csv_line, rows)).encode()
 
 
@@ -77,6 +88,7 @@ def read_csv(path: str) -> Iterator[Row]:
             for values in reader:
                 if values["y_67"] is None:
                     raise TableFormatError(f"{path}: line {reader.line_num} is cut off")
+                values["source"] = name_of_cell(values["source"])
                 yield _outline({name: value if value != "" else None for name, value in values.items()})
         except (csv.Error, ValueError) as error:
             if isinstance(error, TableFormatError):
@@ -167,8 +179,13 @@ def parquet_to_csv(source: str, target: str) -> None:
         raise TableFormatError(f"{source}: not a Parquet table of facereject ({error})") from None
 
 
+_HEADER = (",".join(COLUMNS) + "\n").encode()
+
+#: what becomes a Parquet table in the end
+PLAIN_CSV = TextFormat(_HEADER, encode_plain_csv, read_csv)
+
 TEXT_FORMATS = {
-    ".csv": TextFormat((",".join(COLUMNS) + "\n").encode(), encode_csv, read_csv),
+    ".csv": TextFormat(_HEADER, encode_csv, read_csv),
     ".jsonl": TextFormat(b"", encode_jsonl, read_jsonl),
 }
 

@@ -13,6 +13,7 @@ from types import TracebackType
 
 from facereject._files import display_name, open_new, open_own, replacing, suffix_of, sync_folder
 from facereject.tables.formats import (
+    PLAIN_CSV,
     TEXT_FORMATS,
     TableFormatError,
     csv_to_parquet,
@@ -88,7 +89,7 @@ class TableSink:
         self.partial = f"{self.path}.partial"
         self.summary = Summary()
         self._suffix = suffix_of(self.path)
-        self._format = TEXT_FORMATS.get(self._suffix, TEXT_FORMATS[".csv"])
+        self._format = TEXT_FORMATS.get(self._suffix, PLAIN_CSV)
         self._rule = rule
         self._check = check
         self._after_input = after_input
