@@ -20,7 +20,6 @@ from facereject._cli.info import INFO_EXAMPLES, info
 from facereject._cli.score import SCORE_EXAMPLES, score
 from facereject._cli.train import TRAIN_EXAMPLES, train
 from facereject._cli.webcam import WEBCAM_EXAMPLES, webcam
-from facereject.parallel._launch import QUIET_WORKERS
 
 app = typer.Typer(
     cls=PlainGroup,
@@ -66,7 +65,8 @@ def main() -> None:
         # what libraries say about damaged files is in the table; workers inherit the environment
         warnings.simplefilter("ignore")
         os.environ.setdefault("PYTHONWARNINGS", "ignore")
-        os.environ.setdefault(QUIET_WORKERS, "1")
+        # by its name, as importing parallel would make --help slow
+        os.environ.setdefault("FACEREJECT_QUIET_WORKERS", "1")
     try:
         app()
     except KeyboardInterrupt:
