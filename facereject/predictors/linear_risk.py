@@ -133,7 +133,7 @@ class _OwnRisk(LinearPredictor):
             n_scores = None
         self._one_score = not ordinal and n_scores is None and not _is_wide(risk)
         return LinearObjective(
-            X, risk, fit_intercept=self.fit_intercept, n_scores=n_scores, shares_weights=ordinal
+            X, risk, fit_intercept=self.fit_intercept, n_scores=n_scores, shared_weights=ordinal
         )
 
     def _check_shape(self, shape: tuple[int, ...], n_scores: int | None) -> None:

@@ -19,7 +19,7 @@ class _Ordinal(LinearClassifier):
     _loss = staticmethod(absolute_error)
 
     def _objective(self, X: Any, codes: LabelArray, weights: FloatArray) -> LinearObjective:
-        return LinearObjective(X, OrdinalHinge(codes, self.classes_.size, weights), shares_weights=True)
+        return LinearObjective(X, OrdinalHinge(codes, self.classes_.size, weights), shared_weights=True)
 
     def _read_weights(self, objective: LinearObjective, w: FloatArray) -> None:
         coefficients, thresholds = objective.split(w)

@@ -13,7 +13,7 @@ from facereject.risks._base import check_labels, check_scores, check_weights
 class OrdinalHinge:
     """Mean over examples of Σ_{y < yᵢ} max(0, 1 − s_y) + Σ_{y ≥ yᵢ} max(0, 1 + s_y).
 
-    The scores are sᵢ_y = ⟨w, xᵢ⟩ − b_y for the Y − 1 thresholds b (``LinearObjective``'s ``shares_weights``):
+    The scores are sᵢ_y = ⟨w, xᵢ⟩ − b_y for the Y − 1 thresholds b (``LinearObjective``'s ``shared_weights``):
     the example should lie above every threshold below its label, and below the others, each by a margin of
     one.
 

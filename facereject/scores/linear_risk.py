@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +16,22 @@ from facereject.risks._base import check_weights
 from facereject.scores._base import ALPHAS
 from facereject.scores._linear import LinearScore, LinearScoreCV, Solution
 from facereject.solver import METHODS, LinearObjective, bundle_path
+from facereject.solver.protocols import Objective
+from facereject.solver.standardized import Standardized
+
+
+class LinearFunction(Objective, Protocol):
+    """A risk as a function of linear weights: ``LinearObjective``, or one whose examples are elsewhere."""
+
+    n_features: int
+
+    def split(self, w: FloatArray, /) -> tuple[FloatArray, FloatArray]:
+        """Weights as (K, d) and intercepts as (K,)."""
+        ...
+
+    def __call__(self, w: FloatArray, /) -> tuple[float, FloatArray]:
+        """Risk and subgradient at the weights."""
+        ...
 
 
 class RiskPath(LinearScore):
@@ -29,7 +45,7 @@ class RiskPath(LinearScore):
     def _make_risk(self, target: FloatArray, sample_weight: FloatArray | None) -> Risk:
         """The risk of examples with these losses."""
 
-    def _start(self, objective: LinearObjective, alpha: float) -> FloatArray:
+    def _first_point(self, objective: LinearFunction, alpha: float) -> FloatArray:
         """One gradient step from zero, by 1/(alpha + the curvature met on the way).
 
         For large alpha zero, which scores all examples alike, is within ``tol`` of the optimum. A solver that
@@ -48,7 +64,7 @@ class RiskPath(LinearScore):
 
     def _path(
         self,
-        Z: NDArray[Any],
+        Z: Standardized,
         target: FloatArray,
         blocks: NDArray[np.intp] | None,
         n_blocks: int,
@@ -58,14 +74,14 @@ class RiskPath(LinearScore):
         risk = self._make_risk(target, sample_weight)
         return self._minimise(LinearObjective(Z, risk, blocks, None if blocks is None else n_blocks), alphas)
 
-    def _minimise(self, objective: LinearObjective, alphas: Sequence[float]) -> list[Solution]:
+    def _minimise(self, objective: LinearFunction, alphas: Sequence[float]) -> list[Solution]:
         results = bundle_path(
             objective,
             alphas,
             tol=self.tol,
             max_iter=self.max_iter,
             method=self.solver,
-            x0=self._start(objective, max(alphas)),
+            x0=self._first_point(objective, max(alphas)),
         )
         return [Solution(*objective.split(result.x), result.nit, float(result.gap)) for result in results]
 

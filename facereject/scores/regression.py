@@ -12,6 +12,7 @@ from facereject._validation import FloatArray
 from facereject.risks import SquaredError
 from facereject.scores._linear import LinearScore, LinearScoreCV, Solution
 from facereject.solver import LinearObjective, ridge_path
+from facereject.solver.standardized import Standardized
 
 
 class RidgePath(LinearScore):
@@ -19,7 +20,7 @@ class RidgePath(LinearScore):
 
     def _path(
         self,
-        Z: NDArray[Any],
+        Z: Standardized,
         target: FloatArray,
         blocks: NDArray[np.intp] | None,
         n_blocks: int,

@@ -11,19 +11,21 @@ from facereject._validation import FloatArray
 from facereject.risks import SELE, Risk
 from facereject.scores._base import ALPHAS
 from facereject.scores._linear import LinearScoreCV
-from facereject.scores.linear_risk import RiskPath
-from facereject.solver import METHODS, LinearObjective
+from facereject.scores.linear_risk import LinearFunction, RiskPath
+from facereject.solver import METHODS
 
 
 class _SELEPath(RiskPath):
     """The risk SELE, of losses in units of their mean."""
+
+    _takes_dask = True
 
     def _make_risk(self, target: FloatArray, sample_weight: FloatArray | None) -> Risk:
         mean = np.average(target, weights=sample_weight)
         # in units of their mean: alpha then means the same for fractions, percent and pixels
         return SELE(target / mean if mean > 0 else target, sample_weight)
 
-    def _start(self, objective: LinearObjective, alpha: float) -> FloatArray:
+    def _first_point(self, objective: LinearFunction, alpha: float) -> FloatArray:
         """One gradient step from zero, by 1/(alpha + a bound on the mean curvature)."""
         _, gradient = objective(np.zeros(objective.n_weights))
         # ψ'' ≤ mean ‖xᵢ − xⱼ‖²/4 = d/2 for standardised features and losses of mean 1
@@ -84,13 +86,21 @@ class SELEScore(_SELEPath):
 
         Parameters
         ----------
-        X : array-like of shape (n, d)
-            float32 stays float32.
-        losses : array-like of shape (n,)
+        X : array-like, Dask array or Dask frame of shape (n, d)
+            float32 stays float32. With Dask the optimum is the same; see Notes.
+        losses : array-like, Dask array or series of shape (n,)
             Loss ≥ 0 of each prediction, on examples that the predictor was not trained on.
-        predictions : array-like of shape (n,), optional
+        predictions : array-like, Dask array or series of shape (n,), optional
             Predicted classes: each gets weights and a bias of its own.
-        sample_weight : array-like of shape (n,), optional
+        sample_weight : array-like, Dask array or series of shape (n,), optional
+
+        Notes
+        -----
+        Dask collections need not fit in memory. All arguments have the same partitions, as the columns of one
+        frame do; ``dask.dataframe.read_parquet(folder)`` makes such a frame. Partitions are read twice per
+        evaluation of the risk, so ``X.persist()`` pays where the workers' memory holds it. Workers keep about
+        50 bytes per example; what they send does not grow with the number of examples. A Dask client, if
+        there is one, runs the work on its cluster and makes up for lost workers; else local threads run it.
         """
         data = self._check_fit(X, losses, predictions, sample_weight)
         self._adopt(self._models(data, [self.alpha])[0])
@@ -149,10 +159,13 @@ class SELEScoreCV(_SELEPath, LinearScoreCV):
         Parameters
         ----------
         X, losses, predictions, sample_weight
-            As in ``SELEScore.fit``.
+            As in ``SELEScore.fit``. With Dask collections each row is assigned to a fold at random, whatever
+            its partition: files are often sorted by time or place, and a fold of whole partitions would then
+            differ from the rest. ``cv`` and ``random_state`` must be integers.
         validation : tuple (X, losses) or (X, losses, predictions), optional
             Examples to pick alpha on; without it the training examples are cut into folds, and the score is
             fitted again to all of them at the alpha that won. Every validation example counts the same.
+            Arrays in memory or Dask collections, whatever the other arguments are.
         """
         data = self._check_fit(X, losses, predictions, sample_weight)
         self._select(data, data.target, validation)

@@ -10,9 +10,7 @@ from numpy.typing import NDArray
 from facereject._validation import FloatArray
 from facereject.risks import SquaredError
 from facereject.solver.linear import LinearObjective
-
-# rows turned to float64 at once when a Gram matrix is summed
-_ROWS = 4096
+from facereject.solver.standardized import slices
 
 
 def ridge_path(objective: LinearObjective, alphas: Sequence[float]) -> list[FloatArray]:
@@ -68,8 +66,8 @@ def _ridge(
         projected, back = vectors.T @ right, A.T @ vectors
     else:
         gram, right = np.zeros((d, d)), np.zeros(d)
-        for start in range(0, n, _ROWS):
-            A, part_right = design(examples[start : start + _ROWS])
+        for rows in slices(n, d):
+            A, part_right = design(examples[rows])
             gram += A.T @ A
             right += A.T @ part_right
         eigenvalues, back = np.linalg.eigh(gram)

@@ -14,8 +14,10 @@ from facereject._settings import check_integer
 from facereject._validation import FloatArray
 from facereject.risks import Risk, ShapedRisk
 from facereject.risks._base import check_answer
+from facereject.solver.features import Blocks, make_features
 from facereject.solver.preconditioner import gram_preconditioner
 from facereject.solver.protocols import Preconditioner
+from facereject.solver.standardized import Standardized
 
 
 class LinearObjective:
@@ -36,20 +38,21 @@ class LinearObjective:
 
     Parameters
     ----------
-    X : array-like or scipy.sparse matrix, shape (n, d)
+    X : array-like, scipy.sparse matrix or Standardized, shape (n, d)
         float32 stays float32, which halves memory and the time of a product; its products are then
-        rounded to float32.
+        rounded to float32. ``Standardized(X, mean, scale)`` stands for (X − mean) / scale, which is never
+        computed as a whole.
     risk : Risk
         ``risk(scores) -> (value, gradient)``. One that declares its ``score_shape`` is checked against X.
     blocks : array-like of int, shape (n,), optional
-        Which weight block scores example i, for instance its predicted class. Rows are grouped by block
-        once; a matrix with K·d columns is never built.
+        Which weight block scores example i, for instance its predicted class. A matrix with K·d columns is
+        never built.
     n_blocks : int, optional
         Number of blocks K; by default one more than the largest in ``blocks``.
     fit_intercept : bool
     n_scores : int, optional
         Scores per example, K. By default what the risk declares (``ShapedRisk``), else one, of shape (n,).
-    shares_weights : bool
+    shared_weights : bool
         The K scores of an example differ by thresholds only, ⟨w, x⟩ − b_k: ordinal regression.
     """
 
@@ -62,36 +65,33 @@ class LinearObjective:
         fit_intercept: bool = True,
         *,
         n_scores: int | None = None,
-        shares_weights: bool = False,
+        shared_weights: bool = False,
     ):
+        features = X
+        if isinstance(X, Standardized):
+            X = X.X
         X = check_array(X, accept_sparse="csr", dtype=[np.float64, np.float32], input_name="X")
         n, self.n_features = X.shape
         self.score_shape = _score_shape(risk, n, n_scores)
         self.risk = risk
         self.fit_intercept = fit_intercept
-        self.shares_weights = shares_weights
-        if shares_weights and len(self.score_shape) == 1:
-            raise ValueError("shares_weights needs several scores per example: pass n_scores")
-        if shares_weights and not fit_intercept:
+        self.shared_weights = shared_weights
+        if shared_weights and len(self.score_shape) == 1:
+            raise ValueError("shared_weights needs several scores per example: pass n_scores")
+        if shared_weights and not fit_intercept:
             raise ValueError("fit_intercept must be True for thresholds over shared weights")
-        self._slices: list[slice] | None = None
+        self._blocks: Blocks | None = None
         if blocks is not None:
             if len(self.score_shape) != 1:
                 raise ValueError(f"blocks need a risk of one score per example, not {self.score_shape}")
             self._blocks, self.n_blocks = _check_blocks(blocks, n, n_blocks)
-            self._order = np.argsort(self._blocks, kind="stable")
-            self._row_of_example = np.argsort(self._order)
-            X = X[self._order]
-            bounds = np.searchsorted(self._blocks[self._order], np.arange(self.n_blocks + 1))
-            self._slices = [slice(i, j) for i, j in pairwise(bounds)]
         elif n_blocks is not None:
             raise ValueError("n_blocks is given without blocks")
         else:
-            self.n_blocks = 1 if len(self.score_shape) == 1 or shares_weights else self.score_shape[1]
-        # csr @ vector is fast, csr.T @ vector a scatter: a transposed copy of its own keeps both gathers
-        self.X = X
-        self._XT = sp.csr_matrix(X.T) if sp.issparse(X) and self._slices is None else X.T
-        self._n_intercepts = self.score_shape[1] if shares_weights else self.n_blocks if fit_intercept else 0
+            self.n_blocks = 1 if len(self.score_shape) == 1 or shared_weights else self.score_shape[1]
+        self.X = features if isinstance(features, Standardized) else X
+        self._features = make_features(self.X, self._blocks, self.n_blocks)
+        self._n_intercepts = self.score_shape[1] if shared_weights else self.n_blocks if fit_intercept else 0
 
     @property
     def n_weights(self) -> int:
@@ -100,8 +100,8 @@ class LinearObjective:
 
     @property
     def precision(self) -> float:
-        """Unit of rounding of products with X."""
-        return float(np.finfo(self.X.dtype).eps)
+        """Unit of rounding of the scores and of ``pull_back``."""
+        return self._features.precision
 
     def preconditioner(self) -> Preconditioner | None:
         """Inverse of curvature · XᵀX/n + alpha; None above 600 features, where it would not pay."""
@@ -112,26 +112,20 @@ class LinearObjective:
 
         Where intercepts belong to blocks of weights, x has a last entry 1 for them.
         """
-        grams = []
-        for rows in [slice(None)] if self._slices is None else self._slices:
-            X = self.X[rows]
-            gram = X.T @ X
-            gram = np.asarray(gram.toarray() if sp.issparse(gram) else gram, dtype=np.float64)
-            if self.fit_intercept and not self.shares_weights:
-                sums = np.asarray(X.sum(axis=0), dtype=np.float64).ravel()
-                gram = np.block([[gram, sums[:, None]], [sums[None, :], np.full((1, 1), float(X.shape[0]))]])
-            grams.append(gram / self.X.shape[0])
-        return grams
+        size = self.n_features + (self.fit_intercept and not self.shared_weights)
+        return [gram[:size, :size] / self.score_shape[0] for gram in self._features.grams()]
 
     def examples_of_blocks(self) -> list[NDArray[np.intp]]:
         """Numbers of the examples that each block of weights scores; all of them without blocks."""
-        if self._slices is None:
+        if self._blocks is None:
             return [np.arange(self.score_shape[0])]
-        return [self._order[rows] for rows in self._slices]
+        order = np.argsort(self._blocks, kind="stable")
+        bounds = np.searchsorted(self._blocks[order], np.arange(self.n_blocks + 1))
+        return [order[i:j] for i, j in pairwise(bounds)]
 
     def features(self, examples: NDArray[np.intp]) -> FloatArray:
         """What the weights of some examples are multiplied with, as a dense float64 array."""
-        rows = self.X[examples if self._slices is None else self._row_of_example[examples]]
+        rows: Any = self.X[examples]
         return np.asarray(rows.toarray() if sp.issparse(rows) else rows, dtype=np.float64)
 
     def split(self, w: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -144,41 +138,29 @@ class LinearObjective:
     def scores(self, w: FloatArray) -> FloatArray:
         """The scores of all examples; linear in ``w``."""
         coefficients, intercepts = self.split(w)
-        coefficients = coefficients.astype(self.X.dtype, copy=False)
-        if self._slices is not None:
-            sorted_scores = np.empty(self.score_shape)
-            for rows, row_weights in zip(self._slices, coefficients, strict=True):
-                sorted_scores[rows] = self.X[rows] @ row_weights
-            scores = np.empty_like(sorted_scores)
-            scores[self._order] = sorted_scores
-            return scores + intercepts[self._blocks] if self.fit_intercept else scores
-        # class by class in memory: maxima and sums over the few classes of an example then run along columns
-        product = np.asarray(coefficients @ self._XT, dtype=np.float64)
-        if self.shares_weights:
+        product = self._features.product(coefficients)
+        if self._blocks is not None:
+            if self.fit_intercept:
+                product += intercepts[self._blocks]
+            return product
+        if self.shared_weights:
             product = product - intercepts[:, None]
         elif self.fit_intercept:
-            product = product + intercepts[:, None]
+            product += intercepts[:, None]
         return product[0] if len(self.score_shape) == 1 else np.ascontiguousarray(product).T
 
     def pull_back(self, gradient: FloatArray) -> FloatArray:
         """The gradient in the weights that belongs to a gradient in the scores: the adjoint of ``scores``."""
         w = np.empty(self.n_weights)
         coefficients, intercepts = self.split(w)
-        if self._slices is not None:
-            sorted_gradient = gradient[self._order].astype(self.X.dtype, copy=False)
-            for k, rows in enumerate(self._slices):
-                coefficients[k] = self.X[rows].T @ sorted_gradient[rows]
-            if self.fit_intercept:
-                intercepts[:] = np.bincount(self._blocks, gradient, minlength=self.n_blocks)
-            return w
-        if self.shares_weights:
-            coefficients[0] = self._XT @ gradient.sum(axis=1).astype(self.X.dtype, copy=False)
+        summed = gradient.sum(axis=1) if self.shared_weights else gradient
+        coefficients[:] = self._features.adjoint(summed)
+        if self.shared_weights:
             intercepts[:] = -gradient.sum(axis=0)
-            return w
-        columns = gradient.reshape(gradient.shape[0], -1)
-        coefficients[:] = np.asarray(self._XT @ columns.astype(self.X.dtype, copy=False)).T
-        if self.fit_intercept:
-            intercepts[:] = columns.sum(axis=0)
+        elif self._blocks is not None and self.fit_intercept:
+            intercepts[:] = np.bincount(self._blocks, gradient, minlength=self.n_blocks)
+        elif self.fit_intercept:
+            intercepts[:] = gradient.sum(axis=0)
         return w
 
     def __call__(self, w: FloatArray) -> tuple[float, FloatArray]:
@@ -202,12 +184,11 @@ def _score_shape(risk: Risk, n: int, n_scores: int | None) -> tuple[int, ...]:
     return (n,) if n_scores is None else (n, check_integer(n_scores, "n_scores", minimum=1))
 
 
-def _check_blocks(blocks: Any, n: int, n_blocks: int | None) -> tuple[Any, int]:
+def _check_blocks(blocks: Any, n: int, n_blocks: int | None) -> tuple[Blocks, int]:
     array = np.asarray(blocks)
     if array.shape != (n,) or not np.issubdtype(array.dtype, np.integer):
         raise ValueError(f"blocks must hold one integer per row of X ({n}), got {array.dtype} {array.shape}")
-    array = array.astype(np.intp)
     count = int(array.max()) + 1 if n_blocks is None else n_blocks
     if array.min() < 0 or array.max() >= count:
         raise ValueError(f"blocks must lie in 0 … {count - 1}, got {array.min()} to {array.max()}")
-    return array, count
+    return array.astype(np.int32, copy=False), count

@@ -18,7 +18,7 @@ class HasGrams(Protocol):
 
     n_features: int
     n_blocks: int
-    shares_weights: bool
+    shared_weights: bool
     fit_intercept: bool
 
     def split(self, w: FloatArray, /) -> tuple[FloatArray, FloatArray]: ...
@@ -31,7 +31,7 @@ def gram_preconditioner(objective: HasGrams) -> Preconditioner | None:
     The Hessian of a linear objective is Xᵀ D X with D the second derivative of the risk in the scores. With D
     replaced by a constant it takes out the correlation of the features, which is what slows small alpha down.
     """
-    n_features = objective.n_features + (not objective.shares_weights and objective.fit_intercept)
+    n_features = objective.n_features + (not objective.shared_weights and objective.fit_intercept)
     if n_features > MAX_FEATURES:
         return None
     spectra = [spectrum(gram) for gram in objective.grams()]
@@ -49,7 +49,7 @@ def gram_preconditioner(objective: HasGrams) -> Preconditioner | None:
             out_coefficients[k] = solved[: coefficients.shape[1]]
             if vectors.shape[0] > coefficients.shape[1]:
                 out_intercepts[k] = solved[-1]
-        if objective.shares_weights:
+        if objective.shared_weights:
             out_intercepts[:] = intercepts / (curvature + alpha)
         return out
 

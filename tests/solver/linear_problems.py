@@ -26,7 +26,7 @@ SMOOTH = {
 HINGES = {
     "binary hinge": LinearObjective(X, BinaryHinge(BINARY)),
     "multi-class hinge": LinearObjective(X, MulticlassHinge(LABELS, K)),
-    "ordinal hinge": LinearObjective(X, OrdinalHinge(LABELS, K), shares_weights=True),
+    "ordinal hinge": LinearObjective(X, OrdinalHinge(LABELS, K), shared_weights=True),
 }
 EVERY = SMOOTH | HINGES
 

@@ -23,7 +23,7 @@ OBJECTIVES = {
     "score per class, no intercept": lambda X: LinearObjective(
         X, CrossEntropy(LABELS, K), fit_intercept=False
     ),
-    "thresholds": lambda X: LinearObjective(X, OrdinalHinge(LABELS, K), shares_weights=True),
+    "thresholds": lambda X: LinearObjective(X, OrdinalHinge(LABELS, K), shared_weights=True),
     "blocks": lambda X: LinearObjective(X, SELE(LOSSES), blocks=BLOCKS),
     "an empty block": lambda X: LinearObjective(X, SELE(LOSSES), blocks=BLOCKS, n_blocks=K + 1),
     "blocks, no intercept": lambda X: LinearObjective(X, SELE(LOSSES), blocks=BLOCKS, fit_intercept=False),
@@ -73,7 +73,7 @@ def test_layout_of_the_weights():
     coefficients, intercepts = per_class.split(w)
     np.testing.assert_allclose(per_class.scores(w), X @ coefficients.T + intercepts)
 
-    thresholds = LinearObjective(X, OrdinalHinge(LABELS, K), shares_weights=True)
+    thresholds = LinearObjective(X, OrdinalHinge(LABELS, K), shared_weights=True)
     w = np.arange(thresholds.n_weights, dtype=float)
     np.testing.assert_allclose(thresholds.scores(w), (X @ w[:D])[:, None] - w[D:])
 
@@ -105,8 +105,8 @@ def test_errors_say_what_is_wrong():
         LinearObjective(X, CrossEntropy(LABELS, K), n_scores=4)
     with pytest.raises(ValueError, match="n_scores must be >= 1"):
         LinearObjective(X, lambda scores: (0.0, scores), n_scores=0)
-    with pytest.raises(ValueError, match="shares_weights needs several scores"):
-        LinearObjective(X, SELE(LOSSES), shares_weights=True)
+    with pytest.raises(ValueError, match="shared_weights needs several scores"):
+        LinearObjective(X, SELE(LOSSES), shared_weights=True)
     with pytest.raises(ValueError, match="blocks must hold one integer per row"):
         LinearObjective(X, SELE(LOSSES), blocks=BLOCKS[1:])
     with pytest.raises(ValueError, match="blocks must hold one integer per row"):
@@ -118,7 +118,7 @@ def test_errors_say_what_is_wrong():
     with pytest.raises(ValueError, match="n_blocks is given without blocks"):
         LinearObjective(X, SELE(LOSSES), n_blocks=3)
     with pytest.raises(ValueError, match="fit_intercept must be True"):
-        LinearObjective(X, OrdinalHinge(LABELS, K), fit_intercept=False, shares_weights=True)
+        LinearObjective(X, OrdinalHinge(LABELS, K), fit_intercept=False, shared_weights=True)
     with pytest.raises(ValueError, match="Input X contains NaN"):
         LinearObjective(np.where(X == 0, np.nan, X), SELE(LOSSES))
     with pytest.raises(ValueError, match="w must have shape"):

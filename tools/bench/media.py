@@ -28,7 +28,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
-    from facereject.media.task import Chunk
+    from facereject.tables.rows import Chunk
 
 DATA = Path(os.environ.get("FACEREJECT_DATA") or Path(__file__).parents[3] / "shared" / "data") / "faces"
 
@@ -159,12 +159,12 @@ def bare_loop(folder: Path, model: Path) -> None:
 
 def library(folder: Path, table: Path) -> None:
     """The library call; prints its seconds, models being loaded before."""
-    from facereject.engine import SerialEngine
+    from facereject.batch.inputs import expand_inputs
+    from facereject.batch.run import score_inputs
+    from facereject.batch.task import ScoreTask
     from facereject.faces import FaceRejector
-    from facereject.media.inputs import expand_inputs
-    from facereject.media.run import score_inputs
-    from facereject.media.sinks import TableSink
-    from facereject.media.task import ScoreTask
+    from facereject.parallel import SerialEngine
+    from facereject.tables.sinks import TableSink
 
     task = ScoreTask(FaceRejector.pretrained())
     list(task(next(expand_inputs([str(folder)]))))
@@ -220,9 +220,9 @@ def uncertainty(options: argparse.Namespace, scratch: Path) -> None:
 
 
 def video(options: argparse.Namespace, scratch: Path) -> None:
+    from facereject.batch.inputs import Input
+    from facereject.batch.task import ScoreTask
     from facereject.faces import FaceRejector
-    from facereject.media.inputs import Input
-    from facereject.media.task import ScoreTask
 
     rejector = FaceRejector.pretrained()
     modes = {"needed": ScoreTask(rejector), "every": ScoreTask(rejector, every_frame=True)}
@@ -262,7 +262,7 @@ def video(options: argparse.Namespace, scratch: Path) -> None:
 
 
 def _decisions(chunks: Iterable[Chunk]) -> Iterator[bool]:
-    from facereject.media.table import frame_accepted
+    from facereject.tables.rows import frame_accepted
 
     rows = (row for chunk in chunks for row in chunk.rows)
     for _, group in itertools.groupby(rows, key=lambda row: row.frame):

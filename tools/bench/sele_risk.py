@@ -15,7 +15,7 @@ from pathlib import Path
 
 import numpy as np
 
-from facereject.risks import SELE, _kernels_numpy, _pairs
+from facereject.risks import SELE, _cells, _kernels_numpy
 
 
 def median_seconds(call: Callable[[], object], repeats: int) -> float:
@@ -72,9 +72,9 @@ def main() -> None:
     X, w = rng.normal(size=(n, 100)), rng.normal(size=100)
     product_seconds = median_seconds(lambda: X.T @ (X @ w), 25)
     with_curvature = median_seconds(lambda: exact.with_curvature(scores), 25)
-    compiled, _pairs.kernels = _pairs.kernels, _kernels_numpy
+    compiled, _cells.kernels = _cells.kernels, _kernels_numpy
     numpy_seconds = median_seconds(lambda: exact(scores), 9)
-    _pairs.kernels = compiled
+    _cells.kernels = compiled
 
     print(f"\nat n = {n:,}")
     for label, other, note in (
