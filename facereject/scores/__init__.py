@@ -8,8 +8,10 @@ same examples.
 
 from facereject.scores._boosting import LightGBMNotAvailableError
 from facereject.scores.boosted import BoostedRegressionScore, BoostedSELEScore
+from facereject.scores.confidence import ConfidenceScore
 from facereject.scores.cross_fitting import CrossFit, cross_fit
 from facereject.scores.margin import GapScore, MarginScore
+from facereject.scores.neighbours import NeighbourIndex
 from facereject.scores.plugin import MaxClassProbability, PlugInRisk
 from facereject.scores.regression import RegressionScore, RegressionScoreCV
 from facereject.scores.sele import SELEScore, SELEScoreCV
@@ -18,11 +20,13 @@ from facereject.scores.tcp import TrueClassProbabilityScore, TrueClassProbabilit
 __all__ = [
     "BoostedRegressionScore",
     "BoostedSELEScore",
+    "ConfidenceScore",
     "CrossFit",
     "GapScore",
     "LightGBMNotAvailableError",
     "MarginScore",
     "MaxClassProbability",
+    "NeighbourIndex",
     "PlugInRisk",
     "RegressionScore",
     "RegressionScoreCV",

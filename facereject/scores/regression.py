@@ -32,11 +32,11 @@ class RidgePath(LinearScore):
         theta = np.empty((len(alphas), n_blocks, Z.shape[1] + 1))
         for k in range(n_blocks):
             rows = np.arange(len(Z)) if blocks is None else np.flatnonzero(blocks == k)
-            theta[:, k] = _ridge(Z[rows], target[rows], weight[rows], alphas)
+            theta[:, k] = ridge(Z[rows], target[rows], weight[rows], alphas)
         return [Solution(t[:, :-1].copy(), t[:, -1].copy()) for t in theta]
 
 
-def _ridge(Z: NDArray[Any], target: FloatArray, weight: FloatArray, alphas: Sequence[float]) -> FloatArray:
+def ridge(Z: NDArray[Any], target: FloatArray, weight: FloatArray, alphas: Sequence[float]) -> FloatArray:
     """(w, b) of one block for each alpha: (alpha/2 I + AᵀA) θ = Aᵀ √ω t with A = √ω (Z, 1).
 
     From the eigenvectors of AᵀA, or of AAᵀ where there are fewer rows than columns. At alpha = 0 directions
