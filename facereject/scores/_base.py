@@ -26,12 +26,15 @@ class TrainingSet(NamedTuple):
     target: FloatArray
     predictions: NDArray[Any] | None
     sample_weight: FloatArray | None
+    # score of each example that features are to correct
+    start: FloatArray | None = None
 
     def rows(self, index: Any) -> TrainingSet:
         """The examples at ``index``."""
         predictions = None if self.predictions is None else self.predictions[index]
         weight = None if self.sample_weight is None else self.sample_weight[index]
-        return TrainingSet(self.X[index], self.target[index], predictions, weight)
+        start = None if self.start is None else self.start[index]
+        return TrainingSet(self.X[index], self.target[index], predictions, weight, start)
 
 
 class BaseScore(BaseEstimator):

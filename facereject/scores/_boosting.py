@@ -15,13 +15,19 @@ from facereject._settings import check_integer, check_number
 from facereject._validation import FloatArray, check_same_length, check_vector
 from facereject.metrics import aurc
 from facereject.scores._base import BaseScore
-from facereject.scores.confidence import Confidence, ConfidenceReader, LinearStart, as_columns, fit_start
+from facereject.scores.confidence import (
+    START_ALPHA,
+    START_TOL,
+    Confidence,
+    ConfidenceReader,
+    LinearStart,
+    as_columns,
+    fit_start,
+)
 from facereject.scores.margin import top_and_gap
 
 # share of the examples a leaf may at most be asked to hold, so that small samples still split
 _LEAF_SHARE = 0.05
-# regularisation and accuracy of the linear score that the trees start from
-START_ALPHA, _START_TOL = 1e-3, 1e-3
 
 
 class LightGBMNotAvailableError(ImportError):
@@ -71,9 +77,9 @@ class BoostedScore(BaseScore):
         self,
         n_trees: int = 500,
         *,
-        learning_rate: float = 0.1,
-        max_leaves: int = 31,
-        l2: float = 5.0,
+        learning_rate: float = 0.05,
+        max_leaves: int = 8,
+        l2: float = 20.0,
         min_leaf: int = 20,
         patience: int = 50,
         validation_fraction: float | None = 0.2,
@@ -231,7 +237,7 @@ class BoostedScore(BaseScore):
         self, confidence: Confidence, target: FloatArray, sample_weight: FloatArray | None
     ) -> LinearStart:
         """The score that the trees correct."""
-        return fit_start(confidence, target, sample_weight, START_ALPHA, _START_TOL)
+        return fit_start(confidence, target, sample_weight, START_ALPHA, START_TOL)
 
     def _start(self, confidence: Confidence) -> FloatArray:
         n = len(confidence.columns)

@@ -9,10 +9,9 @@ import numpy as np
 
 from facereject._validation import FloatArray
 from facereject.risks import SELE
-from facereject.scores._base import Standardizer
-from facereject.scores._boosting import START_ALPHA, BoostedScore
+from facereject.scores._boosting import BoostedScore
 from facereject.scores.confidence import Confidence, LinearStart
-from facereject.scores.regression import ridge
+from facereject.scores.regression import ridge_start
 
 # where the curvature vanishes, in the far tails, LightGBM would divide by it
 _MIN_CURVATURE = 1e-6
@@ -114,10 +113,7 @@ random_state
     def _fit_start(
         self, confidence: Confidence, target: FloatArray, sample_weight: FloatArray | None
     ) -> LinearStart:
-        weight = np.ones(len(target)) if sample_weight is None else sample_weight
-        standardizer = Standardizer.of(confidence.columns, sample_weight)
-        theta = ridge(standardizer(confidence.columns), target, weight / weight.sum(), [START_ALPHA])[0]
-        return LinearStart(0.0, 0.0, standardizer, theta[:-1], float(theta[-1]))
+        return ridge_start(confidence, target, sample_weight)
 
     def _score_unit(self) -> float:
         return self.mean_loss_

@@ -17,6 +17,8 @@ from facereject.scores._shifted import ShiftedRisk
 from facereject.scores.margin import top_and_gap
 from facereject.solver import LinearObjective, bundle_minimize
 
+# regularisation and accuracy of a linear start of other scores
+START_ALPHA, START_TOL = 1e-3, 1e-3
 # largest weight of the standardised offset that is looked at
 _MAX_BETA = 50.0
 

@@ -9,7 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from facereject._validation import FloatArray
+from facereject.scores._base import Standardizer
 from facereject.scores._linear import LinearScore, LinearScoreCV, Solution
+from facereject.scores.confidence import START_ALPHA, Confidence, LinearStart
 
 # rows turned to float64 at once when a Gram matrix is summed
 _ROWS = 4096
@@ -26,7 +28,9 @@ class RidgePath(LinearScore):
         n_blocks: int,
         sample_weight: FloatArray | None,
         alphas: Sequence[float],
+        start: FloatArray | None = None,
     ) -> list[Solution]:
+        target = target if start is None else target - start
         weight = np.ones(len(Z)) if sample_weight is None else sample_weight
         weight = weight / weight.sum()
         theta = np.empty((len(alphas), n_blocks, Z.shape[1] + 1))
@@ -34,6 +38,19 @@ class RidgePath(LinearScore):
             rows = np.arange(len(Z)) if blocks is None else np.flatnonzero(blocks == k)
             theta[:, k] = ridge(Z[rows], target[rows], weight[rows], alphas)
         return [Solution(t[:, :-1].copy(), t[:, -1].copy()) for t in theta]
+
+    def _fit_start(
+        self, confidence: Confidence, target: FloatArray, sample_weight: FloatArray | None
+    ) -> LinearStart:
+        return ridge_start(confidence, target, sample_weight)
+
+
+def ridge_start(confidence: Confidence, target: FloatArray, sample_weight: FloatArray | None) -> LinearStart:
+    """Least squares on the columns about the predictor."""
+    weight = np.ones(len(target)) if sample_weight is None else sample_weight
+    standardizer = Standardizer.of(confidence.columns, sample_weight)
+    theta = ridge(standardizer(confidence.columns), target, weight / weight.sum(), [START_ALPHA])[0]
+    return LinearStart(0.0, 0.0, standardizer, theta[:-1], float(theta[-1]))
 
 
 def ridge(Z: NDArray[Any], target: FloatArray, weight: FloatArray, alphas: Sequence[float]) -> FloatArray:
@@ -76,19 +93,33 @@ class RegressionScore(RidgePath):
     ----------
     alpha : float
         Regularisation ≥ 0, of weights and biases alike, on standardised features.
+    use_outputs : bool
+        As in ``SELEScore``.
 
     Attributes
     ----------
-    coef_, intercept_, classes_, mean_, scale_, unseen_uncertainty_
+    coef_, intercept_, classes_, mean_, scale_, unseen_uncertainty_, start_
         See ``LinearScore``.
     """
 
-    def __init__(self, alpha: float = 1e-3):
+    def __init__(self, alpha: float = 1e-3, *, use_outputs: bool = True):
         self.alpha = alpha
+        self.use_outputs = use_outputs
 
-    def fit(self, X: Any, losses: Any, predictions: Any = None, sample_weight: Any = None) -> RegressionScore:
+    def fit(
+        self,
+        X: Any,
+        losses: Any,
+        predictions: Any = None,
+        sample_weight: Any = None,
+        *,
+        outputs: Any = None,
+        evidence: Any = None,
+        offset: Any = None,
+    ) -> RegressionScore:
         """Learn the score; parameters as in ``SELEScore.fit``."""
         data = self._check_fit(X, losses, predictions, sample_weight)
+        data = self._with_start(data, outputs, evidence, offset)
         self._adopt(self._models(data, [self.alpha])[0])
         return self
 
@@ -98,14 +129,14 @@ class RegressionScoreCV(RidgePath, LinearScoreCV):
 
     Parameters
     ----------
-    alphas, cv, random_state
+    alphas, cv, random_state, use_outputs
         As in ``SELEScoreCV``.
 
     Attributes
     ----------
     alpha_, alphas_, validation_aurc_
         As in ``SELEScoreCV``.
-    coef_, intercept_, classes_, mean_, scale_, unseen_uncertainty_
+    coef_, intercept_, classes_, mean_, scale_, unseen_uncertainty_, start_
         As in ``RegressionScore``.
     """
 
@@ -116,9 +147,13 @@ class RegressionScoreCV(RidgePath, LinearScoreCV):
         predictions: Any = None,
         sample_weight: Any = None,
         *,
+        outputs: Any = None,
+        evidence: Any = None,
+        offset: Any = None,
         validation: Any = None,
     ) -> RegressionScoreCV:
         """Learn the score and its regularisation; parameters as in ``SELEScoreCV.fit``."""
         data = self._check_fit(X, losses, predictions, sample_weight)
+        data = self._with_start(data, outputs, evidence, offset)
         self._select(data, data.target, validation)
         return self

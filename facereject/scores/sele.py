@@ -12,6 +12,8 @@ from facereject._validation import FloatArray
 from facereject.risks import SELE
 from facereject.scores._base import ALPHAS
 from facereject.scores._linear import LinearScore, LinearScoreCV, Solution
+from facereject.scores._shifted import ShiftedRisk
+from facereject.scores.confidence import START_ALPHA, START_TOL, Confidence, LinearStart, fit_start
 from facereject.solver import LinearObjective, bundle_path
 
 
@@ -29,14 +31,22 @@ class _SELEPath(LinearScore):
         n_blocks: int,
         sample_weight: FloatArray | None,
         alphas: Sequence[float],
+        start: FloatArray | None = None,
     ) -> list[Solution]:
         mean = np.average(target, weights=sample_weight)
         # losses in units of their mean: alpha then means the same for fractions, percent and pixels
-        risk = SELE(target / mean if mean > 0 else target, sample_weight)
+        risk: Any = SELE(target / mean if mean > 0 else target, sample_weight)
+        if start is not None:
+            risk = ShiftedRisk(risk, start)
         objective = LinearObjective(Z, risk, blocks, None if blocks is None else n_blocks)
-        start = _first_step(objective, max(alphas))
-        results = bundle_path(objective, alphas, tol=self.tol, max_iter=self.max_iter, x0=start)
+        first = _first_step(objective, max(alphas))
+        results = bundle_path(objective, alphas, tol=self.tol, max_iter=self.max_iter, x0=first)
         return [Solution(*objective.split(result.x), result.nit, float(result.gap)) for result in results]
+
+    def _fit_start(
+        self, confidence: Confidence, target: FloatArray, sample_weight: FloatArray | None
+    ) -> LinearStart:
+        return fit_start(confidence, target, sample_weight, START_ALPHA, START_TOL)
 
 
 def _first_step(objective: LinearObjective, alpha: float) -> FloatArray:
@@ -59,6 +69,9 @@ class SELEScore(_SELEPath):
     The score orders predictions; its differences are log-odds, not losses. Dividing by the mean loss makes
     the score independent of the unit of the losses. It is the paper's score at C = alpha · ℓ̄.
 
+    Given outputs of the predictor, or evidence about its predictions, s(x) is added to the linear
+    ``ConfidenceScore`` of them, which is fitted first: large alpha leaves that alone.
+
     Parameters
     ----------
     alpha : float
@@ -67,10 +80,13 @@ class SELEScore(_SELEPath):
         Relative gap to the optimum at which the solver stops; the paper uses 0.01.
     max_iter : int
         Iterations after which the solver stops with a ConvergenceWarning.
+    use_outputs : bool
+        Whether ``cross_fit`` and ``SelectivePredictor`` pass outputs and evidence to ``fit``. False leaves
+        the score with the paper's features: X and the predicted class.
 
     Attributes
     ----------
-    coef_, intercept_, classes_, mean_, scale_, unseen_uncertainty_
+    coef_, intercept_, classes_, mean_, scale_, unseen_uncertainty_, start_
         See ``LinearScore``.
     n_iter_ : int
     gap_ : float
@@ -89,12 +105,25 @@ class SELEScore(_SELEPath):
     True
     """
 
-    def __init__(self, alpha: float = 1e-3, *, tol: float = 0.01, max_iter: int = 1000):
+    def __init__(
+        self, alpha: float = 1e-3, *, tol: float = 0.01, max_iter: int = 1000, use_outputs: bool = True
+    ):
         self.alpha = alpha
         self.tol = tol
         self.max_iter = max_iter
+        self.use_outputs = use_outputs
 
-    def fit(self, X: Any, losses: Any, predictions: Any = None, sample_weight: Any = None) -> SELEScore:
+    def fit(
+        self,
+        X: Any,
+        losses: Any,
+        predictions: Any = None,
+        sample_weight: Any = None,
+        *,
+        outputs: Any = None,
+        evidence: Any = None,
+        offset: Any = None,
+    ) -> SELEScore:
         """Learn the score.
 
         Parameters
@@ -106,8 +135,11 @@ class SELEScore(_SELEPath):
         predictions : array-like of shape (n,), optional
             Predicted classes: each gets weights and a bias of its own.
         sample_weight : array-like of shape (n,), optional
+        outputs, evidence, offset : array-likes with n rows, optional
+            What is known of the predictor, as in ``ConfidenceScore.fit``.
         """
         data = self._check_fit(X, losses, predictions, sample_weight)
+        data = self._with_start(data, outputs, evidence, offset)
         self._adopt(self._models(data, [self.alpha])[0])
         return self
 
@@ -123,7 +155,7 @@ class SELEScoreCV(_SELEPath, LinearScoreCV):
         Folds, used when ``fit`` gets no validation set.
     random_state : int, RandomState or None
         Shuffles the rows before they are cut into folds.
-    tol, max_iter
+    tol, max_iter, use_outputs
         As in ``SELEScore``.
 
     Attributes
@@ -131,7 +163,7 @@ class SELEScoreCV(_SELEPath, LinearScoreCV):
     alpha_ : float
     alphas_, validation_aurc_ : ndarrays of equal length
         AuRC on the validation set, or its mean over the folds.
-    coef_, intercept_, classes_, mean_, scale_, unseen_uncertainty_, n_iter_, gap_
+    coef_, intercept_, classes_, mean_, scale_, unseen_uncertainty_, start_, n_iter_, gap_
         As in ``SELEScore``.
     """
 
@@ -143,8 +175,9 @@ class SELEScoreCV(_SELEPath, LinearScoreCV):
         random_state: Any = 0,
         tol: float = 0.01,
         max_iter: int = 1000,
+        use_outputs: bool = True,
     ):
-        super().__init__(alphas, cv=cv, random_state=random_state)
+        super().__init__(alphas, cv=cv, random_state=random_state, use_outputs=use_outputs)
         self.tol = tol
         self.max_iter = max_iter
 
@@ -155,18 +188,23 @@ class SELEScoreCV(_SELEPath, LinearScoreCV):
         predictions: Any = None,
         sample_weight: Any = None,
         *,
+        outputs: Any = None,
+        evidence: Any = None,
+        offset: Any = None,
         validation: Any = None,
     ) -> SELEScoreCV:
         """Learn the score and its regularisation.
 
         Parameters
         ----------
-        X, losses, predictions, sample_weight
+        X, losses, predictions, sample_weight, outputs, evidence, offset
             As in ``SELEScore.fit``.
-        validation : tuple (X, losses) or (X, losses, predictions), optional
-            Examples to pick alpha on; without it the training examples are cut into folds, and the score is
-            fitted again to all of them at the alpha that won. Every validation example counts the same.
+        validation : tuple (X, losses, predictions, outputs, evidence, offset), optional
+            Examples to pick alpha on; None for what is absent, and trailing Nones may be left out. Without it
+            the training examples are cut into folds, and the score is fitted again to all of them at the
+            alpha that won. Every validation example counts the same.
         """
         data = self._check_fit(X, losses, predictions, sample_weight)
+        data = self._with_start(data, outputs, evidence, offset)
         self._select(data, data.target, validation)
         return self

@@ -93,7 +93,7 @@ def test_coverage_and_expected_loss_hold_on_new_examples(score):
         model.fit(*classes(n, seed))
         losses, uncertainty = zero_one_loss(y_new, model.predict(X_new)), model.uncertainty(X_new)
         coverage.append(model.accept(X_new, random_state=0).mean() - model.selector_.coverage_)
-        bias.append(model.expected_loss(X_new).mean() - losses.mean())
+        bias.append(model.expected_error(X_new).mean() - losses.mean())
         areas.append(aurc(losses, uncertainty) / losses.mean())
     # three standard errors of a share estimated from n, averaged over four samples
     tolerance = 3 * np.sqrt(0.25 / n / 4)
@@ -122,7 +122,7 @@ def test_the_unit_of_a_score_does_not_matter():
     )
     plain.fit(X, y)
     other.fit(X, y)
-    in_unit = (other.oof_uncertainty_ - other.score_.origin_) / other.score_.unit_
+    in_unit = (other.oof_uncertainty_ - other.uncertainty_score_.origin_) / other.uncertainty_score_.unit_
     np.testing.assert_allclose(in_unit, plain.oof_uncertainty_, atol=1e-9)
     assert np.mean(plain.accept(X_new) != other.accept(X_new)) < 0.002
 
@@ -131,7 +131,7 @@ def test_alpha_is_chosen_once():
     # scores of alpha 1e-6 and 1e3 differ in scale by orders of magnitude: folds must not choose their own
     X, y = classes(300)
     chosen = quick(score=RegressionScoreCV()).fit(X, y)
-    fixed = quick(score=RegressionScore(chosen.score_.alpha_)).fit(X, y)
+    fixed = quick(score=RegressionScore(chosen.uncertainty_score_.alpha_)).fit(X, y)
     np.testing.assert_allclose(chosen.oof_uncertainty_, fixed.oof_uncertainty_)
     assert chosen.selector_ == fixed.selector_
 
@@ -172,7 +172,7 @@ def test_expected_loss_rises_with_uncertainty_and_is_clipped():
     model = quick(Ridge(), RegressionScore()).fit(X, y)
     X_new = np.vstack([numbers(500, seed=1)[0], [[0, 1e3, 0], [0, -1e3, 0]]])
     order = np.argsort(model.uncertainty(X_new))
-    expected = model.expected_loss(X_new)[order]
+    expected = model.expected_error(X_new)[order]
     assert (np.diff(expected) >= 0).all()
     assert expected[-1] > 3 * expected[0]
     assert model.oof_losses_.min() <= expected[0]
@@ -231,8 +231,8 @@ def test_prefit_survives_clones_and_grid_search():
     trained = GaussianNB().fit(X, y)
     model = SelectivePredictor(trained, SELEScore(), cv=3, prefit=True)
     assert clone(model).predictor is trained
-    assert clone(model).get_params()["score"] is not model.get_params()["score"]
-    search = GridSearchCV(model, {"score__alpha": [1e-3, 1.0]}, cv=3).fit(*classes(300, seed=1))
+    assert clone(model).get_params()["uncertainty_score"] is not model.get_params()["uncertainty_score"]
+    search = GridSearchCV(model, {"uncertainty_score__alpha": [1e-3, 1.0]}, cv=3).fit(*classes(300, seed=1))
     assert search.best_estimator_.predictor_ is trained
     with pytest.raises(NotFittedError):
         SelectivePredictor(GaussianNB(), prefit=True).fit(X, y)
@@ -245,12 +245,12 @@ def test_regressors(predictor):
     model = SelectivePredictor(predictor, rejection=BoundedCoverage(0.7)).fit(X, y)
     assert is_regressor(model)
     assert model.loss_ is absolute_error
-    assert model.score_.classes_ is None
+    assert model.uncertainty_score_.classes_ is None
     assert not hasattr(model, "classes_")
     losses = np.abs(y_new - model.predict(X_new))
     assert losses[model.accept(X_new)].mean() < 0.75 * losses.mean()
     assert model.score(X_new, y_new) == pytest.approx(-aurc(losses, model.uncertainty(X_new)))
-    assert model.expected_loss(X_new).mean() == pytest.approx(losses.mean(), rel=0.15)
+    assert model.expected_error(X_new).mean() == pytest.approx(losses.mean(), rel=0.15)
 
 
 def test_a_loss_and_a_rejection_of_the_user():
@@ -275,7 +275,7 @@ def test_a_loss_and_a_rejection_of_the_user():
     X_cost, y_cost = classes(300)
     costly = quick(loss=lambda y, predicted: 10.0 * (y != predicted)).fit(X_cost, y_cost)
     plain = quick().fit(X_cost, y_cost)
-    np.testing.assert_allclose(costly.expected_loss(X_cost), 10 * plain.expected_loss(X_cost), atol=1e-6)
+    np.testing.assert_allclose(costly.expected_error(X_cost), 10 * plain.expected_error(X_cost), atol=1e-6)
 
 
 def test_a_guarantee_from_examples_set_aside():
