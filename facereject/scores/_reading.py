@@ -90,13 +90,15 @@ class TrainingPart:
         self.predictor = predictor
         self.classes = classes
         self._smallest = _TINY * float(np.std(y)) or _TINY if classes is None else 0.0
+        self._quartiles = np.quantile(y, (0.25, 0.5, 0.75)) if classes is None and y.ndim == 1 else ()
         self._matrix = None if classes is None else loss_matrix(loss, classes)
         features = features_of(predictor, X)
         self._encoder = TableEncoder(features)
         self._index: NeighbourIndex | None = None
         if self._encoder.works:
             labels = y if classes is not None and y.ndim == 1 else None
-            self._index = NeighbourIndex(self._encoder(features), labels, losses, rows=rows)
+            targets = y if classes is None and y.dtype.kind in "fiu" else None
+            self._index = NeighbourIndex(self._encoder(features), labels, losses, targets, rows=rows)
 
     def evidence(
         self, X: Any, predictions: NDArray[Any], outputs: FloatArray | None
@@ -111,10 +113,16 @@ class TrainingPart:
         else:
             offset = _log_spread(last_step(self.predictor), features, self._smallest)
             if predictions.dtype.kind in "fiu" and predictions[:1].size <= _MAX_PREDICTED:
-                columns.append(predictions.reshape(len(predictions), -1))
+                columns.append(self._bent(predictions.reshape(len(predictions), -1)))
             if self._index is not None:
-                columns.append(self._index.loss_columns(self._encoder(features)))
+                columns.append(self._index.loss_columns(self._encoder(features), predictions))
         return np.hstack(columns).astype(np.float64) if columns else None, offset
+
+    def _bent(self, predictions: FloatArray) -> FloatArray:
+        """Predictions, and for a single number what it exceeds the quartiles of y by: bends of a line."""
+        if predictions.shape[1] > 1:
+            return predictions
+        return np.hstack([predictions, np.maximum(predictions - self._quartiles, 0.0)])
 
     def _plug_in_offset(self, outputs: FloatArray | None, predictions: NDArray[Any]) -> FloatArray | None:
         """log of the expected loss under the probabilities; None for 0/1 loss, whose log-odds say more."""

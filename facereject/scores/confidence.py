@@ -103,16 +103,38 @@ class ConfidenceReader:
 
 
 class LinearStart(NamedTuple):
-    """s = β (o − ō) + ⟨w, c⟩ + b on standardised columns c; the offset o may be absent."""
+    """s = β (o − ō) + ⟨w, c⟩ + b on standardised columns c; the offset o may be absent.
+
+    Columns count as at the end of their range in training where they leave it: distances that hardly differed
+    there, as among copies, would otherwise outweigh everything.
+    """
 
     centre: float
     slope: float
     standardizer: Standardizer
     weights: FloatArray
+    lowest: FloatArray
+    highest: FloatArray
     intercept: float = 0.0
 
+    @classmethod
+    def of(
+        cls,
+        columns: FloatArray,
+        standardizer: Standardizer,
+        weights: FloatArray,
+        *,
+        centre: float = 0.0,
+        slope: float = 0.0,
+        intercept: float = 0.0,
+    ) -> LinearStart:
+        """With the range of the training columns."""
+        lowest, highest = (columns.min(axis=0), columns.max(axis=0)) if columns.size else (weights, weights)
+        return cls(centre, slope, standardizer, weights, lowest, highest, intercept)
+
     def __call__(self, confidence: Confidence) -> FloatArray:
-        scores = self.standardizer(confidence.columns) @ self.weights + self.intercept
+        inside = np.clip(confidence.columns, self.lowest, self.highest)
+        scores = self.standardizer(inside) @ self.weights + self.intercept
         if confidence.offset is not None:
             scores = scores + self.slope * (confidence.offset - self.centre)
         return np.asarray(scores, dtype=np.float64)
@@ -122,32 +144,31 @@ def fit_start(
     confidence: Confidence, losses: FloatArray, sample_weight: FloatArray | None, alpha: float, tol: float
 ) -> LinearStart:
     """Minimise SELE first over β ≥ 0 and then over w, both with alpha/2 times their squares."""
+    columns, offset = confidence
     mean = float(np.average(losses, weights=sample_weight))
-    standardizer = Standardizer.of(confidence.columns, sample_weight)
-    weights = np.zeros(confidence.columns.shape[1])
-    centre, slope, start = 0.0, 0.0, np.zeros(len(losses))
-    if mean <= 0 and confidence.offset is not None:
-        # no error to learn from: the predictor's own order stands
-        return LinearStart(0.0, 1.0, standardizer, weights)
+    standardizer = (
+        Standardizer.of(columns, sample_weight) if columns.size else Standardizer(*np.empty((2, 0)))
+    )
+    weights = np.zeros(columns.shape[1])
     if mean <= 0:
-        return LinearStart(0.0, 0.0, standardizer, weights)
-    risk = SELE(losses / mean, sample_weight)
-    if confidence.offset is not None:
-        mean_offset, spread = Standardizer.of(confidence.offset[:, None], sample_weight)
-        unit = (confidence.offset - mean_offset[0]) / spread[0]
+        # no error to learn from: the predictor's own order stands
+        return LinearStart.of(columns, standardizer, weights, slope=0.0 if offset is None else 1.0)
+    risk: Any = SELE(losses / mean, sample_weight)
+    centre = slope = 0.0
+    if offset is not None:
+        mean_offset, spread = Standardizer.of(offset[:, None], sample_weight)
+        unit = (offset - mean_offset[0]) / spread[0]
         found = minimize_scalar(
             lambda beta: 0.5 * alpha * beta * beta + risk(beta * unit)[0],
             bounds=(0.0, _MAX_BETA),
             method="bounded",
         )
         centre, slope = float(mean_offset[0]), float(found.x / spread[0])
-        start = found.x * unit
+        risk = ShiftedRisk(risk, found.x * unit)
     if weights.size:
-        objective = LinearObjective(
-            standardizer(confidence.columns), ShiftedRisk(risk, start), fit_intercept=False
-        )
+        objective = LinearObjective(standardizer(columns), risk, fit_intercept=False)
         weights = bundle_minimize(objective, alpha, tol=tol).x
-    return LinearStart(centre, slope, standardizer, weights)
+    return LinearStart.of(columns, standardizer, weights, centre=centre, slope=slope)
 
 
 class ConfidenceScore(BaseScore):

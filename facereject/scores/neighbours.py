@@ -21,6 +21,7 @@ _TREE_DIMENSIONS = 8
 _BLOCK = 4_000_000
 # share of the typical distance that is added to every distance, so that copies have a logarithm
 _TINY = 1e-3
+_ROUNDING = 1e-5
 # neighbours among which a large index looks for the nearest of each class
 _TREE_NEIGHBOURS = 32
 # a tree may report a neighbour up to 1 + this times as far as the nearest one
@@ -38,9 +39,11 @@ class NeighbourIndex:
     features : array-like or sparse matrix of shape (n, d)
         Finite, or NaN for missing, which counts as the mean of the column.
     labels : array-like of shape (n,), optional
-        Their classes; needed by ``class_distances``.
+        Their classes; needed by ``class_columns``.
     losses : array-like of shape (n,), optional
-        Losses of predictions for them by predictors that have not seen them; needed by ``losses``.
+        Losses of predictions for them by predictors that have not seen them; needed by ``loss_columns``.
+    targets : array-like of shape (n,) or (n, m), optional
+        Their true values, for a regressor.
     n_neighbours : int
         How many neighbours are averaged.
     rows : int, optional
@@ -61,6 +64,7 @@ class NeighbourIndex:
         features: Any,
         labels: Any = None,
         losses: Any = None,
+        targets: Any = None,
         *,
         n_neighbours: int = 10,
         rows: int | None = None,
@@ -82,17 +86,23 @@ class NeighbourIndex:
             if len(losses) != n:
                 raise ValueError(f"losses must hold one value per example ({n}), got {len(losses)}")
         self._losses: FloatArray | None = losses
+        self._targets: FloatArray | None = None
+        if targets is not None:
+            self._targets = np.asarray(targets, dtype=np.float64).reshape(n, -1)
+            self._smallest_difference = _TINY * float(self._targets.std()) or _TINY
         if self._exact and self.classes_ is not None:
             # grouped by class, the nearest of each is a minimum over neighbouring columns
             order = np.argsort(self._codes, kind="stable")
             self._codes = self._codes[order]
             points = points[order]
             self._losses = None if losses is None else losses[order]
+            self._targets = None if self._targets is None else self._targets[order]
         self._points = points
         self._tree = None if self._exact else cKDTree(points, leafsize=32, balanced_tree=False)
         sample = np.random.default_rng(0).choice(n, min(n, 256), replace=False)
         nearest = self._search(points[sample], min(2, n))[0][:, -1]
-        self._tiny = _TINY * float(np.median(nearest)) or _TINY
+        # never so small that copies differ by rounding
+        self._tiny = max(_TINY * float(np.median(nearest)), _ROUNDING * np.sqrt(points.shape[1]))
 
     def class_columns(self, features: Any, predictions: Any) -> FloatArray:
         """How near the training examples are, shape (n, 2).
@@ -117,14 +127,25 @@ class NeighbourIndex:
         logs = [np.log(part + self._tiny) for part in (same, other, nearest)]
         return np.column_stack([logs[0] - logs[1], logs[2]])
 
-    def loss_columns(self, features: Any) -> FloatArray:
-        """Logarithms of the mean distance to the nearest examples and of their mean loss, shape (n, 2)."""
+    def loss_columns(self, features: Any, predictions: Any = None) -> FloatArray:
+        """How well the nearest examples were predicted, shape (n, 2), or (n, 3) with targets.
+
+        Logarithms of the mean distance to them, of their mean loss, and of the mean difference between their
+        targets and the prediction at hand.
+        """
         if self._losses is None:
             raise ValueError("losses were not given: loss_columns needs the losses of the examples")
         distances, neighbours = self._search(self._space(features), self.n_neighbours)
         smallest = _TINY * float(self._losses.mean()) or _TINY
-        mean_loss = self._losses[neighbours].mean(axis=1)
-        return np.column_stack([np.log(distances.mean(axis=1) + self._tiny), np.log(mean_loss + smallest)])
+        columns = [
+            np.log(distances.mean(axis=1) + self._tiny),
+            np.log(self._losses[neighbours].mean(axis=1) + smallest),
+        ]
+        if self._targets is not None:
+            predicted = np.asarray(predictions, dtype=np.float64).reshape(len(distances), 1, -1)
+            differences = np.sqrt(((self._targets[neighbours] - predicted) ** 2).mean(axis=2))
+            columns.append(np.log(differences.mean(axis=1) + self._smallest_difference))
+        return np.column_stack(columns)
 
     def _search(self, queries: FloatArray, k: int) -> tuple[FloatArray, NDArray[np.intp]]:
         """Distances and positions of the k nearest examples, shape (n, k), nearest first."""

@@ -50,7 +50,7 @@ def ridge_start(confidence: Confidence, target: FloatArray, sample_weight: Float
     weight = np.ones(len(target)) if sample_weight is None else sample_weight
     standardizer = Standardizer.of(confidence.columns, sample_weight)
     theta = ridge(standardizer(confidence.columns), target, weight / weight.sum(), [START_ALPHA])[0]
-    return LinearStart(0.0, 0.0, standardizer, theta[:-1], float(theta[-1]))
+    return LinearStart.of(confidence.columns, standardizer, theta[:-1], intercept=float(theta[-1]))
 
 
 def ridge(Z: NDArray[Any], target: FloatArray, weight: FloatArray, alphas: Sequence[float]) -> FloatArray:

@@ -11,7 +11,6 @@ from sklearn.dummy import DummyClassifier
 from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
 from sklearn.exceptions import NotFittedError
 from sklearn.feature_extraction.text import CountVectorizer
-from sklearn.isotonic import IsotonicRegression
 from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.model_selection import GridSearchCV
 from sklearn.naive_bayes import GaussianNB
@@ -128,25 +127,41 @@ def test_grid_search_over_a_pipeline():
 # --- mistakes ---
 
 
+class ReturnsItself(BaseEstimator):
+    """As fit of most estimators does."""
+
+    def fit(self, losses, uncertainty):
+        return self
+
+
 @pytest.mark.parametrize(
     ("settings", "error", "message"),
     [
         ({"predictor": LogisticRegression}, TypeError, "predictor must be an object with fit and predict"),
         ({"predictor": StandardScaler()}, TypeError, "predictor must be .* classifier or regressor"),
-        ({"uncertainty_score": "sele"}, TypeError, r"score must be .* for instance SELEScoreCV\(\); got 'sele'"),
+        (
+            {"uncertainty_score": "sele"},
+            TypeError,
+            r"uncertainty_score must be .* for instance BoostedSELEScore\(\); got 'sele'",
+        ),
         ({"rejection": 0.9}, TypeError, r"rejection must be .* for instance BoundedCoverage\(0.9\); got 0.9"),
-        # its fit(uncertainty, losses) takes vectors too, and returns itself
-        ({"rejection": IsotonicRegression()}, TypeError, "must return a Selector, got IsotonicRegression"),
+        ({"rejection": ReturnsItself()}, TypeError, "must return a Selector, got ReturnsItself"),
         ({"loss": "zero_one"}, TypeError, "loss must be a function of .* one loss per example"),
         ({"loss": lambda y, predicted: 0.0}, ValueError, "loss must return one value per example"),
         ({"rejection": BoundedCoverage(2.0)}, ValueError, "coverage must be <= 1"),
-        ({"predictor": Ridge(), "uncertainty_score": MarginScore()}, TypeError, "Ridge has no decision_function"),
+        (
+            {"predictor": Ridge(), "uncertainty_score": MarginScore()},
+            TypeError,
+            "Ridge has no decision_function",
+        ),
     ],
 )
 def test_mistakes_are_explained(settings, error, message):
     X, y = classes(60)
     with pytest.raises(error, match=message):
-        SelectivePredictor(**{"predictor": GaussianNB(), "uncertainty_score": SELEScore(), **settings}).fit(X, y)
+        SelectivePredictor(**{"predictor": GaussianNB(), "uncertainty_score": SELEScore(), **settings}).fit(
+            X, y
+        )
 
 
 def test_target_out_of_reach():
