@@ -8,7 +8,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.ensemble import BaggingRegressor, ExtraTreesRegressor, RandomForestRegressor, VotingRegressor
 
 from facereject._validation import FloatArray
 from facereject.scores._predictor import find_response, read_outputs
@@ -184,6 +183,9 @@ def _log_spread(regressor: Any, features: Any, smallest: float) -> FloatArray | 
 
 
 def _spread(regressor: Any, features: Any) -> Any:
+    # loaded already if the regressor is one of them, and slow to load if not
+    from sklearn.ensemble import BaggingRegressor, ExtraTreesRegressor, RandomForestRegressor, VotingRegressor
+
     if isinstance(regressor, (RandomForestRegressor, ExtraTreesRegressor)):
         # trees take float32 without names
         table = np.asarray(features, dtype=np.float32) if not hasattr(features, "tocsr") else features

@@ -30,6 +30,7 @@ from facereject.scores import (
     SELEScoreCV,
     TrueClassProbabilityScoreCV,
 )
+from reproduction.boosting import AS_PUBLISHED
 from reproduction.chunked import ChunkedSELEScoreCV
 
 #: Raised when the numbers of a stored result would change; part of the settings stored with it.
@@ -146,7 +147,7 @@ def score_fits(kind: str, predictor: Any, train: Part, validation: Part, trees: 
         return fit
 
     def boosted(test: Part) -> tuple[np.ndarray, dict[str, Any]]:
-        score = BoostedSELEScore(trees)
+        score = BoostedSELEScore(trees, **AS_PUBLISHED)
         score.fit(
             train.X,
             train.losses,
