@@ -283,6 +283,7 @@ def client():
         yield client
 
 
+@pytest.mark.slow
 def test_a_cluster_that_loses_a_worker_in_the_middle(client, monkeypatch):
     X, losses, predictions = examples()
     expected = SELEScore(1e-4, tol=1e-7).fit(X, losses, predictions)
