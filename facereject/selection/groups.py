@@ -117,9 +117,12 @@ def _names(groups: Any) -> NDArray[np.str_]:
     labels = np.asarray(groups)
     if labels.ndim != 1:
         raise ValueError(f"groups must be one-dimensional, got an array of shape {labels.shape}")
-    missing = np.ma.getmaskarray(groups) if isinstance(groups, np.ma.MaskedArray) else labels != labels
-    if labels.dtype == object:
+    if isinstance(groups, np.ma.MaskedArray):
+        missing = np.ma.getmaskarray(groups)
+    elif labels.dtype == object:
         missing = np.array([_is_missing(label) for label in labels], dtype=bool)
+    else:
+        missing = np.asarray(labels != labels)
     if missing.any():
         position = int(np.flatnonzero(missing)[0])
         raise ValueError(f"groups must name every group, but groups[{position}] is {labels[position]}")
