@@ -24,6 +24,8 @@ __all__ = [
     "guaranteed_risk",
     "judged_video",
     "risk_coverage_curve",
+    "score_files",
+    "score_table",
 ]
 _HOME = {
     "BoostedSELEScore": "scores",
@@ -37,9 +39,12 @@ _HOME = {
     "guaranteed_risk": "selection",
     "judged_video": "video",
     "risk_coverage_curve": "metrics",
+    "score_files": "batch",
+    "score_table": "batch",
 }
 
 if TYPE_CHECKING:
+    from facereject.batch import score_files, score_table
     from facereject.faces import FaceRejector
     from facereject.metrics import aurc, risk_coverage_curve
     from facereject.scores import BoostedSELEScore, SELEScoreCV

@@ -84,10 +84,20 @@ def expand_inputs(paths: Sequence[str]) -> Iterator[Input]:
         At once, before anything is returned: a path does not exist, may not be read or is neither file nor
         folder; a folder or a pattern without any image or video; a list without an existing entry.
     """
+    check_inputs(paths)
+    return walk_inputs(paths)
+
+
+def check_inputs(paths: Sequence[str]) -> None:
+    """Raise the InputError of `expand_inputs`; folders and lists are read up to the first hit."""
     if not paths:
         raise InputError("no input given: name files, folders, patterns or @lists")
     for path in paths:
         _check(path)
+
+
+def walk_inputs(paths: Sequence[str]) -> Iterator[Input]:
+    """As `expand_inputs`, for paths that have been checked."""
     return _Expansion().expand(paths)
 
 

@@ -8,13 +8,14 @@ import json
 import math
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import closing
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 from facereject._files import display_name
 from facereject.batch.inputs import Input
 from facereject.batch.parts import JoinedParts, cut_long_videos
 from facereject.batch.task import ScoreTask
 from facereject.faces import FaceRejector
+from facereject.faces.plugins import definition_of, fingerprint_of, name_of
 from facereject.parallel import Engine
 from facereject.tables.journal import Entry
 from facereject.tables.rows import Chunk, Row, failed_row, unreadable_row
@@ -23,6 +24,42 @@ from facereject.tables.summary import Summary, Tally, tally
 
 #: gets the input, its next chunk and whether that is the last one
 Observer: TypeAlias = Callable[[Input, Chunk, bool], None]
+
+
+class RunProgress(NamedTuple):
+    """How far a run is.
+
+    Attributes
+    ----------
+    done : int
+        Inputs that are finished, or frames, by ``unit``.
+    total : int or None
+        How many this run has to do; a video may hold more frames than it says.
+    unit : {"inputs", "frames"}
+        Frames where the inputs are few and videos are among them.
+    faces, accepted : int
+        Faces found so far, and how many of them were accepted.
+    failed : int
+        Inputs that are unreadable or failed.
+    """
+
+    done: int = 0
+    total: int | None = None
+    unit: str = "inputs"
+    faces: int = 0
+    accepted: int = 0
+    failed: int = 0
+
+    def plus(self, chunk: Chunk, last: bool) -> RunProgress:
+        """After one more chunk, which may be the last one of its input."""
+        rows = chunk.rows
+        failed = last and bool(rows) and rows[-1].reason.startswith(("unreadable", "failed"))
+        return self._replace(
+            done=self.done + (chunk.frames if self.unit == "frames" else last),
+            faces=self.faces + sum(row.box is not None for row in rows),
+            accepted=self.accepted + sum(row.accepted for row in rows),
+            failed=self.failed + failed,
+        )
 
 
 def score_inputs(
@@ -148,11 +185,11 @@ def _rejector_settings(rejector: FaceRejector) -> dict[str, str]:
     for name, array in sorted(rejector.score.arrays().items()):
         digest.update(name.encode() + array.tobytes())
     digest.update(rejector.calibration.uncertainty.tobytes() + rejector.calibration.losses.tobytes())
-    predictor = getattr(rejector.predictor, "fingerprint", None) or repr(rejector.predictor)
-    options = vars(rejector.detector).items()
+    predictor = fingerprint_of(rejector.predictor)
+    detector = definition_of(rejector.detector) or {"name": name_of(rejector.detector)}
     return {
         "model": digest.hexdigest()[:12],
         "target": f"{rejector.target.kind} {rejector.target.value:g}",
-        "landmark predictor": predictor[:12],
-        "detector": ", ".join(f"{name} {value}" for name, value in options),
+        "landmark predictor": predictor[:12] if predictor else name_of(rejector.predictor),
+        "detector": ", ".join(f"{name} {value}" for name, value in detector.items()),
     }

@@ -1,4 +1,4 @@
-"""The live view: faces on the picture, and below it the threshold, the rate and what the keys do."""
+"""The live view: faces on the image, and below it the threshold, the rate and what the keys do."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _AMBER: Color = (250, 190, 60)
 
 @dataclass
 class Status:
-    """What the live view tells besides the faces.
+    """What the live view shows besides the faces.
 
     Attributes
     ----------
@@ -55,7 +55,7 @@ class Status:
 def draw_view(
     image: ImageArray, faces: Sequence[Face], accepted: bool, rejector: FaceRejector, status: Status
 ) -> ImageArray:
-    """The picture with its faces on top of a strip with the decision and the threshold."""
+    """The image with its faces on top of a strip with the decision and the threshold."""
     picture = draw_faces(image, faces)
     size = max(11, font_size(picture))
     line = max(2, size // 4)
@@ -102,7 +102,7 @@ def _draw_threshold(strip: ImageArray, faces: Sequence[Face], rejector: FaceReje
 
     def place(value: float) -> int:
         share = (min(max(value, low), high) - low) / (high - low)
-        return round(left + share * (right - left))
+        return int(left + share * (right - left) + 0.5)
 
     y, mark = round(2.3 * size), place(threshold)
     thick = max(3, size // 3)
@@ -126,7 +126,7 @@ def _draw_threshold(strip: ImageArray, faces: Sequence[Face], rejector: FaceReje
 def _draw_rate(strip: ImageArray, status: Status, size: int) -> None:
     lines = [f"{status.fps:.1f} fps  {1000 * status.latency_s:.0f} ms", "h: help"]
     if status.dropped:
-        lines[1] = f"{status.dropped} dropped  h: help"
+        lines[1] = f"{status.dropped} skipped  h: help"
     for i, text in enumerate(lines):
         x = strip.shape[1] - text_mask(text, size).shape[1] - size
         put_text(strip, text, x, round((0.35 + 1.45 * i) * size), size, SILVER if i == 0 else _GRAY)

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from types import TracebackType
-from typing import BinaryIO, Protocol
+from typing import BinaryIO, Protocol, runtime_checkable
 
 from facereject._files import display_name
-from facereject.tables.formats import TEXT_FORMATS, encode_csv
+from facereject.faces.landmarks.mean_shape import N_LANDMARKS
+from facereject.tables.formats import text_format
 from facereject.tables.journal import Entry, SettingsError, TableError, UnfinishedTableError
 from facereject.tables.rows import Row
 from facereject.tables.summary import Summary, Tally
@@ -26,6 +27,7 @@ __all__ = [
 ]
 
 
+@runtime_checkable
 class Sink(Protocol):
     """Takes the rows of one input after the other. A context manager; an exception leaves it unfinished."""
 
@@ -115,17 +117,24 @@ class StreamSink(NullSink):
     A reader that closes the stream is a BrokenPipeError, whatever else goes wrong with it a TableError.
     """
 
-    def __init__(self, stream: BinaryIO, after_input: Callable[[str, Tally], None] | None = None) -> None:
+    def __init__(
+        self,
+        stream: BinaryIO,
+        after_input: Callable[[str, Tally], None] | None = None,
+        *,
+        n_points: int = N_LANDMARKS,
+    ) -> None:
         super().__init__(after_input)
         self._stream = stream
+        self._format = text_format(".csv", n_points)
 
     def __enter__(self) -> StreamSink:
-        self._put(TEXT_FORMATS[".csv"].header)
+        self._put(self._format.header)
         return self
 
     def write(self, rows: Sequence[Row]) -> None:
         """Append rows to the stream."""
-        self._put(encode_csv(rows))
+        self._put(self._format.encode(rows))
 
     def _put(self, data: bytes) -> None:
         try:

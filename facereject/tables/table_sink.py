@@ -11,13 +11,15 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import groupby
 from types import TracebackType
 
-from facereject._files import display_name, suffix_of
+from facereject._files import display_name, open_new, open_own, replacing, suffix_of, sync_folder
+from facereject.faces.landmarks.mean_shape import N_LANDMARKS
 from facereject.tables.formats import (
-    TEXT_FORMATS,
     TableFormatError,
     csv_to_parquet,
     parquet_to_csv,
+    points_in_table,
     read_table,
+    text_format,
 )
 from facereject.tables.journal import (
     Entry,
@@ -29,7 +31,7 @@ from facereject.tables.journal import (
 )
 from facereject.tables.rows import Row
 from facereject.tables.summary import Summary, Tally, tally_rows
-from facereject.tables.table_path import check_table_path, sync_folder
+from facereject.tables.table_path import check_table_path
 
 # a crash costs the inputs finished since the last commit, a commit some milliseconds of waiting for the disk
 _COMMIT_SECONDS = 2.0
@@ -62,6 +64,8 @@ class TableSink:
     after_input : callable or None
         Called with path and counts of every finished input once it stands safely in table and journal; on
         resuming, first with those of earlier runs, which may have died or failed in between.
+    n_points : int, default=68
+        How many landmarks the faces have.
 
     Raises
     ------
@@ -83,12 +87,14 @@ class TableSink:
         rule: str = "all",
         check: Callable[[Row], bool] | None = None,
         after_input: Callable[[str, Tally], None] | None = None,
+        n_points: int = N_LANDMARKS,
     ) -> None:
         self.path = check_table_path(path)
+        self._n_points = n_points
         self.partial = f"{self.path}.partial"
         self.summary = Summary()
         self._suffix = suffix_of(self.path)
-        self._format = TEXT_FORMATS.get(self._suffix, TEXT_FORMATS[".csv"])
+        self._format = text_format(self._suffix, n_points)
         self._rule = rule
         self._check = check
         self._after_input = after_input
@@ -214,7 +220,7 @@ class TableSink:
         self._journal.begin(settings)
         if resume and not overwrite and os.path.exists(self.path):
             return self._extend()
-        file = io.FileIO(self.partial, "w")
+        file = open_new(self.partial)
         write_all(file, header)
         self._size = len(header)
         return file
@@ -235,7 +241,7 @@ class TableSink:
             self._whole = entry.offset
             self._done.add(entry.path)
             self.summary.add(display_name(entry.path.removeprefix(_BY_NAME)), entry.counts)
-        file = io.FileIO(self.partial, "r+")
+        file = open_own(self.partial)
         file.truncate(self._size)
         file.seek(self._size)
         return file
@@ -243,10 +249,17 @@ class TableSink:
     def _extend(self) -> io.FileIO:
         """Start from a finished table: its inputs are done, what is missing will be added."""
         try:
-            if self._suffix == ".parquet":
-                parquet_to_csv(self.path, self.partial)
-            else:
-                shutil.copyfile(self.path, self.partial)
+            found = points_in_table(self.path)
+            if found not in (None, self._n_points):
+                raise SettingsError(
+                    f"{self.path}: cannot be completed, as its faces have {found} landmarks and not "
+                    f"{self._n_points}"
+                )
+            with open_new(self.partial) as copy, open(self.path, "rb") as table:
+                if self._suffix == ".parquet":
+                    parquet_to_csv(self.path, self.partial)
+                else:
+                    shutil.copyfileobj(table, copy)
             self._size = self._copied = os.path.getsize(self.partial)
             for source, rows in groupby(self._checked(read_table(self.path)), key=lambda row: row.source):
                 counts = tally_rows(rows, self._rule)
@@ -261,7 +274,7 @@ class TableSink:
                 raise
             raise TableError(f"cannot be continued: {error}") from None
         self._journal.commit()
-        file = io.FileIO(self.partial, "r+")
+        file = open_own(self.partial)
         file.seek(self._size)
         return file
 
@@ -289,16 +302,8 @@ class TableSink:
         self._journal.remove()
 
     def _convert(self) -> None:
-        made = f"{self.partial}.parquet"
-        try:
-            csv_to_parquet(self.partial, made)
-            with open(made, "rb+") as file:
-                os.fsync(file.fileno())
-            os.replace(made, self.path)
-        except BaseException:
-            with contextlib.suppress(OSError):
-                os.unlink(made)
-            raise
+        with replacing(self.path) as made:
+            csv_to_parquet(self.partial, made.name)
         os.unlink(self.partial)
 
     @contextlib.contextmanager

@@ -26,7 +26,7 @@ from facereject.batch.run import score_inputs
 from facereject.batch.task import ScoreTask
 from facereject.faces import FaceRejector
 from facereject.parallel import DaskEngine, EngineError, SerialEngine
-from facereject.parallel.cluster import _Job
+from facereject.parallel.cluster import _ClusterRun
 from facereject.tables.sinks import TableSink
 
 distributed = pytest.importorskip("distributed")
@@ -255,7 +255,7 @@ def test_a_scheduler_that_dies_while_it_is_asked() -> None:
         raise OSError("Timed out trying to connect")
 
     client = SimpleNamespace(status="running", nthreads=dead)
-    job = _Job(DaskEngine("tcp://127.0.0.1:1"), distributed, client)
+    job = _ClusterRun(DaskEngine("tcp://127.0.0.1:1"), distributed, client)
     with pytest.raises(EngineError, match=r"the Dask scheduler at tcp://127\.0\.0\.1:1 is gone"):
         job.wait_for(Unfinished())
 

@@ -8,8 +8,6 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from facereject.modelfile import ArraySpec
-
 FloatArray = NDArray[np.float64]
 
 
@@ -108,7 +106,19 @@ class TreeScore:
         starts = (tree.roots >= 0).all() and (tree.roots < nodes).all()
         if not (sound and starts and tree.feature.max(initial=-1) < n_features):
             raise ValueError("the trees point outside their tables")
+        if nodes > _MAX_NODES or len(tree.roots) > _MAX_TREES or not tree._is_flat():
+            raise ValueError(
+                f"more than {_MAX_TREES:,} trees or {_MAX_NODES:,} nodes, or deeper than {_MAX_DEPTH} levels"
+            )
         return tree
+
+    def _is_flat(self) -> bool:
+        """Whether every walk ends within `_MAX_DEPTH` steps."""
+        level = np.unique(self.roots)
+        for _ in range(_MAX_DEPTH):
+            level = level[self.feature[level] >= 0]
+            level = np.unique(np.concatenate([self.left[level], self.right[level]]))
+        return not len(level)
 
     @classmethod
     def from_lightgbm(cls, booster: Any) -> TreeScore:
@@ -140,9 +150,5 @@ class TreeScore:
         )
 
 
-SCORE_MODELS: dict[str, Any] = {LinearScore.kind: LinearScore, TreeScore.kind: TreeScore}
-
-
-def array_specs(kind: Any) -> dict[str, ArraySpec]:
-    """What a model file with a score of this kind must hold; nothing for an unknown kind."""
-    return dict(SCORE_MODELS[kind].specs) if isinstance(kind, str) and kind in SCORE_MODELS else {}
+# far more than training makes; a file beyond would only cost memory and time
+_MAX_TREES, _MAX_NODES, _MAX_DEPTH = 10_000, 1_000_000, 64

@@ -5,48 +5,36 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from facereject._cli._progress import duration, figure
+from facereject._cli._output.progress import duration, figure
 from facereject._cli._shared import say
 
 if TYPE_CHECKING:
-    from facereject.batch.sorting import Placement
-    from facereject.tables.summary import Summary
+    from facereject.batch import ScoreJob
+    from facereject.tables.summary import Placed, Summary
 
 
-def report_run(
-    summary: Summary,
-    before: Summary,
-    seconds: float,
-    *,
-    output: str | None,
-    placement: Placement | None,
-    quiet: bool,
-) -> None:
-    """Report a run that came to its end; if quiet, only what failed.
-
-    Parameters
-    ----------
-    summary, before : Summary
-        All inputs of the table, and those that stood in it before this run.
-    """
+def report_run(job: ScoreJob, *, quiet: bool) -> None:
+    """Report a run that came to its end; if quiet, only what failed."""
+    summary, placed = job.summary, job.summary.placed
+    before = summary.earlier or type(summary)()
+    table = job.output if isinstance(job.output, str) else None
     if not quiet:
         new = summary.inputs - before.inputs
         if before.inputs and not new:
             say("Nothing left to do: the table is complete.")
         for line in _counts(summary):
             say(line)
-        if placement:
-            say(_places(placement))
-        if output not in (None, "-"):
-            say(f"Table: {output}")
+        if placed is not None:
+            say(_places(job, placed))
+        if table is not None:
+            say(f"Table: {table}")
         if new:
-            say(_time(new, summary.total.frames - before.total.frames, before.inputs, seconds))
+            say(_time(new, summary.frames - before.frames, before.inputs, summary.seconds))
     _list_failures(f"{inputs(summary.failed)} failed", summary.failed, summary.failures)
-    if placement:
-        failed = placement.failed
-        _list_failures(f"{_files(failed)} could not be placed", failed, placement.failures)
-        if failed and output not in (None, "-"):
-            say("To place them once that is mended, run the same command with --resume.")
+    if placed is not None:
+        _list_failures(f"{_files(placed.failed)} could not be placed", placed.failed, placed.failures)
+        if placed.failed and table is not None:
+            say("When that is fixed, run the same command with --resume to place them.")
 
 
 def inputs(number: int) -> str:
@@ -78,13 +66,14 @@ def _accepted(number: int, total: int) -> str:
     return f", {number:,} accepted ({number / total:.1%})" if total else ""
 
 
-def _places(placement: Placement) -> str:
-    verb = {"copy": "copied", "link": "linked", "move": "moved"}[placement.mode]
-    parts = []
-    if placement.accepted is not None:
-        parts.append(f"{_files(placement.n_accepted)} {verb} to {placement.accepted}")
-    if placement.rejected is not None:
-        parts.append(f"{_files(placement.n_rejected)} {verb} to {placement.rejected}")
+def _places(job: ScoreJob, placed: Placed) -> str:
+    verb = {"copy": "copied", "link": "linked", "move": "moved"}[job.mode]
+    folders = ((placed.accepted, job.accepted), (placed.rejected, job.rejected))
+    parts = [f"{_files(n)} {verb} to {folder}" for n, folder in folders if folder is not None]
+    if placed.there:
+        parts.append(f"{_files(placed.there)} in place already")
+    if placed.taken_out:
+        parts.append(f"{_files(placed.taken_out)} taken out of the other folder")
     return "; ".join(parts)
 
 

@@ -1,9 +1,7 @@
-"""Options of the commands that work on many inputs, and the checks that come before any work."""
+"""Options of the commands that work on many inputs, and the engine they ask for."""
 
 from __future__ import annotations
 
-import os
-from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -81,41 +79,9 @@ MaxPixelsOption = Annotated[
 ]
 
 
-def check_paths(paths: Sequence[str], *, resume: bool = False) -> None:
-    """Stop at once if an argument names nothing; on resuming that is known only with the journal."""
-    from facereject.batch.inputs import InputError, expand_inputs
-
-    try:
-        expand_inputs(paths)
-    except InputError as error:
-        if not resume:
-            stop(str(error))
-
-
-def check_output(output: str | None, *, resume: bool, overwrite: bool) -> None:
-    """Stop at once if no table can be written there."""
-    from facereject.tables.sinks import TableError, check_table_path
-
-    if resume and overwrite:
-        stop("--resume and --overwrite exclude each other")
-    if output is None or output == "-":
-        if resume:
-            stop("--resume needs a table file: name one with -o")
-        return
-    try:
-        check_table_path(output)
-    except TableError as error:
-        stop(f"--output {error}")
-
-
-def folder_of_inputs(engine: str) -> str:
-    """Where relative paths are taken from: workers of a cluster have current folders of their own."""
-    return os.getcwd() if engine == "dask" else ""
-
-
 def make_engine(name: str, workers: int, scheduler: str | None) -> Engine:
     """The engine for --engine, --workers and --scheduler."""
-    from facereject import parallel as engine
+    from facereject import parallel
 
     if workers < 1:
         stop(f"--workers must be at least 1; got {workers}")
@@ -123,8 +89,8 @@ def make_engine(name: str, workers: int, scheduler: str | None) -> Engine:
         if scheduler is not None:
             stop("--scheduler belongs to --engine dask")
         if workers == 1:
-            return engine.SerialEngine()
-        return engine.WorkerEngine(workers, preload=["facereject._cli", "facereject.batch.task"])
+            return parallel.SerialEngine()
+        return parallel.WorkerEngine(workers, preload=["facereject._cli", "facereject.batch.task"])
     if name != "dask":
         stop(f"--engine must be local or dask; got {name}")
     if workers != 1:
@@ -132,6 +98,6 @@ def make_engine(name: str, workers: int, scheduler: str | None) -> Engine:
     if scheduler is None:
         stop("--engine dask needs the address of the cluster: --scheduler tcp://host:8786")
     try:
-        return engine.DaskEngine(scheduler)
-    except (engine.EngineError, ImportError, ValueError) as error:
+        return parallel.DaskEngine(scheduler)
+    except (parallel.EngineError, ImportError, ValueError) as error:
         stop(f"--engine dask: {error}")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from typing import TYPE_CHECKING
 
 import typer
@@ -12,11 +11,6 @@ from facereject._cli._shared import printable
 if TYPE_CHECKING:
     from facereject.batch.inputs import Input
     from facereject.tables.rows import Chunk, Row
-
-
-def default_output() -> str | None:
-    """Where rows go if nobody says: lines for people on a terminal (None), CSV into a pipe or file ("-")."""
-    return None if sys.stdout.isatty() else "-"
 
 
 def show_rows(item: Input, chunk: Chunk, last: bool) -> None:

@@ -1,19 +1,15 @@
-"""What the commands on annotated faces share: reading the data set, progress, where to write."""
+"""What the commands on annotated faces share: reading the data set, where to write."""
 
 from __future__ import annotations
 
 import os
-import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.console import Console
-from rich.progress import BarColumn, Progress, TextColumn
 
-from facereject._cli._progress import duration, figure
 from facereject._cli._shared import console, printable, say, stop
 
 if TYPE_CHECKING:
@@ -27,7 +23,7 @@ DatasetArgument = Annotated[
     typer.Argument(
         metavar="DATASET",
         help="Annotated faces: a folder of images with .pts files (as 300-W), a dlib .xml file, or a .csv "
-        "file with the columns image, x0, y0, …, x67, y67 (and photo, where several faces share one).",
+        "file with the columns image, x0, y0, x1, y1, … (and photo, where several faces share one).",
         show_default=False,
     ),
 ]
@@ -36,33 +32,38 @@ ModelArgument = Annotated[
     typer.Argument(metavar="MODEL", help="default, thorough, or a model file.", show_default=False),
 ]
 JobsOption = Annotated[
-    int | None, typer.Option("--jobs", "-j", metavar="N", min=1, help="Processes; all cores by default.")
+    int | None, typer.Option("--workers", "-j", metavar="N", min=1, help="Processes; all cores by default.")
 ]
 CacheOption = Annotated[
     Path | None,
     typer.Option(
         "--cache",
         metavar="DIR",
-        help="Keep what was computed from the photographs here: the next run on them is much faster.",
+        help="Folder that keeps what was computed from the photographs: the next run is much faster.",
     ),
 ]
 OverwriteOption = Annotated[bool, typer.Option("--overwrite", help="Replace what is there.")]
 
 # more bad entries than this are counted, not listed
 _LISTED = 10
-_LINE_SECONDS = 5.0
 
 
-def read_dataset(path: Path, *, quiet: bool = False) -> FaceDataset:
-    """The data set; what is wrong with it as a whole ends the command, bad entries are listed."""
+def read_dataset(path: Path, *, points: Sequence[int] | None = None, quiet: bool = False) -> FaceDataset:
+    """The data set, with those of its points that are asked for.
+
+    What is wrong with it as a whole ends the command; bad entries are listed.
+    """
     from facereject.faces import DatasetError, FaceDataset
 
     if not path.exists():
         stop(f"DATASET {path}: no such file or folder")
     try:
         dataset = FaceDataset.load(path)
+        dataset = dataset if points is None else dataset.with_points(points)
     except DatasetError as error:
         stop(f"DATASET {error}")
+    except ValueError as error:
+        stop(f"--points: {error}")
     except OSError as error:
         stop(f"DATASET {path}: cannot be read ({error.strerror})")
     if not len(dataset):
@@ -109,47 +110,3 @@ def check_folder(option: str, path: Path) -> None:
         stop(f"{option} {path}: {there} is a file, not a folder; choose another name")
     if not os.access(there, os.W_OK):
         stop(f"{option} {path}: the folder {there} cannot be written; choose another place")
-
-
-@contextmanager
-def counting(
-    unit: str, *, quiet: bool = False, rate: bool = True
-) -> Iterator[Callable[[int, int], None] | None]:
-    """Progress as a callable (done, of how many): a bar on a terminal, a line now and then elsewhere.
-
-    The rate and the time left count from the first call on a terminal or not alike; None if quiet.
-    """
-    if quiet:
-        yield None
-        return
-    start = time.monotonic()
-    shown = start
-    bar: Progress | None = None
-    if console.is_terminal:
-        bar = Progress(
-            TextColumn("{task.description}", markup=False),
-            BarColumn(bar_width=None),
-            TextColumn("{task.fields[figures]}", markup=False),
-            console=console,
-            transient=True,
-        )
-        task = bar.add_task(unit, total=None, figures="starting")
-
-    def count(done: int, total: int) -> None:
-        nonlocal shown
-        now = time.monotonic()
-        figures = f"{done:,} of {total:,}"
-        if rate:
-            speed = done / max(now - start, 1e-9)
-            figures += f", {figure(speed)}/s, {duration((total - done) / speed)} left"
-        if bar is not None:
-            bar.update(task, completed=done, total=total, figures=figures)
-        elif now - shown >= _LINE_SECONDS or done == total:
-            shown = now
-            say(f"{unit}: {figures}")
-
-    if bar is None:
-        yield count
-    else:
-        with bar:
-            yield count
