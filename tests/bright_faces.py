@@ -24,6 +24,7 @@ class BrightFaces:
     """One face per picture, accepted if the picture is brighter than the limit."""
 
     limit: float = 128.0
+    n_points = 68
     # the rule is the real one
     decide = FaceRejector.decide
 

@@ -89,7 +89,7 @@ def draw_frame(
 
 def font_size(image: ImageArray) -> int:
     """A readable font size in pixels for a picture."""
-    return max(9, round(0.034 * min(image.shape[:2])))
+    return max(9, round(0.034 * int(min(image.shape[:2]))))
 
 
 class Panel:

@@ -121,10 +121,13 @@ class Registry(Generic[T]):
         factory = self._factory(name)
         try:
             return factory(**options)
-        except TypeError as error:
-            given = ", ".join(options) or "none"
+        except ValueError:
+            # says what is wrong with the options
+            raise
+        except Exception as error:
+            given = f" with the options {', '.join(options)}" if options else ""
             raise RegistryError(
-                f"the {self.noun} {name!r} cannot be made with the options {given}: {error}"
+                f"the {self.noun} {name!r} cannot be made{given}: {type(error).__name__}: {error}"
             ) from error
 
     def restore(self, definition: Mapping[str, Any]) -> T:

@@ -14,42 +14,34 @@ from typing import TYPE_CHECKING, Any, overload
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from facereject.faces.detectors import DETECTORS, Detector, check_detector, make_detector
+from facereject.faces.detectors import Detector, check_detector, make_detector
 from facereject.faces.detectors.base import find_faces
 from facereject.faces.face import Box, Face
 from facereject.faces.features.hog import LandmarkHOG
 from facereject.faces.features.stability import LandmarkStability
 from facereject.faces.geometry import FloatArray, check_box, check_landmarks
 from facereject.faces.images import ImageLike
-from facereject.faces.landmarks import LANDMARKS, LandmarkModelError, Landmarks, make_landmarks
+from facereject.faces.landmarks import LandmarkModelError, Landmarks, make_landmarks
 from facereject.faces.landmarks.base import (
     NoLandmarksError,
     check_predictor,
     landmarks_or_none,
     warn_of_failure,
 )
-from facereject.faces.landmarks.point_set import POINTS_300W, PointSet
+from facereject.faces.landmarks.point_set import PointSet
 from facereject.faces.models.calibration import Calibration, Target
 from facereject.faces.models.score_models import ScoreModel
-from facereject.faces.models.scores import array_specs, score_model
-from facereject.faces.plugins import Registry, RegistryError, fingerprint_of
+from facereject.faces.models.storage import read_stored, write_stored
+from facereject.faces.plugins import fingerprint_of
 from facereject.faces.thumbnail import thumbnail
 from facereject.faces.views import Views
-from facereject.modelfile import ArraySpec, ModelFileContentError, read_model, write_model
+from facereject.modelfile import ModelFileContentError
 from facereject.selection import Selector
 
 if TYPE_CHECKING:
     import pandas
 
     from facereject.video.judged import FaceFrame
-
-#: what a model file of a FaceRejector says it is
-MODEL_KIND = "face-rejector"
-_CALIBRATION: dict[str, ArraySpec] = {
-    "calibration_uncertainty": ("float64", (None,)),
-    "calibration_losses": ("float64", (None,)),
-}
-_MEAN_SHAPE: dict[str, ArraySpec] = {"mean_shape": ("float64", (None, 2))}
 
 
 class PredictorMismatchWarning(UserWarning):
@@ -157,39 +149,14 @@ class FaceRejector:
         LandmarkModelError
             The landmark predictor it was trained for is missing, or another number of points is given.
         """
-        header, arrays = read_model(path, MODEL_KIND, _specs)
-        # outside the try: what these cannot find is no fault of this file
-        if detector is None:
-            detector = _restored(path, DETECTORS, header.get("detector"))
-        if predictor is None:
-            # files of earlier versions name none: they were for dlib's published model or said so themselves
-            predictor = _restored(path, LANDMARKS, header.get("landmarks") or {"name": "dlib"})
-        detector, predictor = check_detector(detector), check_predictor(predictor)
+        stored = read_stored(path, detector, predictor)
         try:
-            points = POINTS_300W
-            if header.get("points") is not None:
-                points = PointSet.from_definition(header["points"], arrays["mean_shape"])
-            hog = LandmarkHOG.from_definition(header["hog"], points)
-            given = header["stability"]
-            stability = LandmarkStability.from_definition(given, points) if given is not None else None
-            n_features = hog.n_features + (stability.n_features if stability else 0)
-            rejector = cls(
-                score_model(header["score"]).from_arrays(arrays, n_features),
-                Calibration(
-                    losses=arrays["calibration_losses"], uncertainty=arrays["calibration_uncertainty"]
-                ),
-                Target(str(header["target"]["kind"]), float(header["target"]["value"])),
-                hog=hog,
-                stability=stability,
-                detector=detector,
-                predictor=predictor,
-                info=header["info"],
-            )
+            rejector = cls(**stored.parts)
         except LandmarkModelError:
             raise
-        except (KeyError, TypeError, ValueError, OverflowError) as error:
+        except (TypeError, ValueError) as error:
             raise ModelFileContentError(f"{path}: {type(error).__name__}: {error}") from None
-        trained_for, used = header.get("predictor"), fingerprint_of(rejector.predictor)
+        trained_for, used = stored.trained_for, fingerprint_of(rejector.predictor)
         if used != trained_for:
             names = [(str(name) if name else "without a fingerprint")[:21] for name in (trained_for, used)]
             warnings.warn(
@@ -206,26 +173,7 @@ class FaceRejector:
         Raises ValueError, and writes nothing, if the detector or the predictor could not be restored from
         the file: both need a ``definition`` and a registered name (docs/plugins.md).
         """
-        header = {
-            "score": self.score.kind,
-            "hog": self.hog.definition,
-            "stability": self.stability.definition if self.stability else None,
-            "target": {"kind": self.target.kind, "value": self.target.value},
-            "detector": DETECTORS.checked_definition(self.detector),
-            "landmarks": LANDMARKS.checked_definition(self.predictor),
-            "predictor": fingerprint_of(self.predictor),
-            "info": self.info,
-        }
-        arrays = {
-            **self.score.arrays(),
-            # in full: a rounded threshold could decide otherwise on the calibration faces themselves
-            "calibration_uncertainty": self.calibration.uncertainty,
-            "calibration_losses": self.calibration.losses,
-        }
-        if self.points != POINTS_300W:
-            header["points"] = self.points.definition
-            arrays["mean_shape"] = self.points.mean_shape
-        write_model(path, MODEL_KIND, header, arrays)
+        write_stored(path, self)
 
     @property
     def points(self) -> PointSet:
@@ -295,7 +243,14 @@ class FaceRejector:
         return self._assess(view, [points], [face], [float("nan")])[0]
 
     def assess_box(self, image: ImageLike | Views, box: Sequence[float]) -> Face:
-        """Predict and assess the landmarks of a face that another detector found."""
+        """Predict and assess the landmarks of a face that another detector found.
+
+        Parameters
+        ----------
+        image : path, PIL image, array, or Views
+            `facereject.faces.views.Views` saves conversions where a picture has several faces.
+        box : (x, y, width, height)
+        """
         face = check_box(box)
         view = image if isinstance(image, Views) else Views(image)
         points = landmarks_or_none(self.predictor, view, face, self.n_points)
@@ -428,24 +383,3 @@ class FaceRejector:
     def __repr__(self) -> str:
         rule = f"{self.target.kind}={self.target.value:g}"
         return f"FaceRejector({self.score.kind}, {rule}, threshold={self.selector.threshold_:.4g})"
-
-
-def _specs(header: dict[str, Any]) -> dict[str, ArraySpec]:
-    """The arrays that a model file with this header must hold."""
-    points = _MEAN_SHAPE if header.get("points") is not None else {}
-    return array_specs(header.get("score")) | _CALIBRATION | points
-
-
-def _restored(path: str | os.PathLike[str], registry: Registry[Any], definition: Any) -> Any:
-    """What a definition of a model file stands for."""
-    try:
-        if isinstance(definition, dict) and "name" not in definition:
-            # files of earlier versions know one detector only
-            definition = {"name": "dlib", **definition}
-        if not isinstance(definition, dict):
-            raise RegistryError(f"{definition!r} defines no {registry.noun}")
-        return registry.restore(definition)
-    except LandmarkModelError:
-        raise
-    except (TypeError, ValueError, OverflowError) as error:
-        raise ModelFileContentError(f"{path}: {error}") from None

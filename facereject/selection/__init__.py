@@ -1,5 +1,6 @@
 """Selection functions c: the three rejection models, their exact solutions, thresholds with a guarantee."""
 
+from facereject.selection.curves import evidence_curve, weighted_risk_curve
 from facereject.selection.errors import InfeasibleTargetError, NoValidThresholdError
 from facereject.selection.exact import convert, optimal_selection
 from facereject.selection.groups import GroupSelector, guaranteed_risk_per_group
@@ -25,9 +26,11 @@ __all__ = [
     "Selector",
     "convert",
     "density_ratio",
+    "evidence_curve",
     "guaranteed_coverage",
     "guaranteed_risk",
     "guaranteed_risk_per_group",
     "optimal_selection",
     "suggest_start",
+    "weighted_risk_curve",
 ]

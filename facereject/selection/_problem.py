@@ -17,6 +17,7 @@ from facereject.selection._walk import (
     Start,
     certified_stretches,
     fixed_start,
+    largest_certified,
     largest_threshold,
     part_of,
     rank_starts,
@@ -123,8 +124,8 @@ class RiskProblem:
             starts += rank_starts(sample, self.risk, rest, smallest)
         candidates = np.append(sample.uncertainty, [] if start is None else start)
         if len(groups) < 2:
-            stretches = certified_stretches(sample, self._p_values(sample), starts)
-            return Certified(largest_threshold(candidates, [stretches]), [] if stretches else list(groups))
+            threshold = largest_certified(sample, self._p_values(sample), starts, self.method, self.risk)
+            return Certified(threshold, [] if threshold is not None else list(groups))
         found: list[float | None] = []
         safe: set[str] = set()
         parts = {name: part_of(sample, starts, mine) for name, mine in members.items()}

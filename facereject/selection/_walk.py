@@ -10,26 +10,29 @@ for the hypothesis R(t) >= max_risk. It depends on the sample through the count 
 
 **All thresholds.** Starts U_1 <= ... <= U_m with budgets d_1, ..., d_m that sum to delta are either numbers
 fixed before the sample is seen or ranks: U = s_(c+1), the (c+1)-th smallest uncertainty. The walk from U_i
-looks at every count from N(U_i) (from c for a rank) upwards and continues while p <= level_i, the sum of the
-budgets of the starts U_i, ..., U_m passed so far. All thresholds from U_i on, before it stops, are certified.
+looks at counts k, from N(U_i) (from c for a rank) upwards, and continues while p <= level_i, the sum of the
+budgets of the starts U_i, ..., U_m that it has looked at before. It certifies U_i and s_(k+1) for every count
+k passed. The counts are those of the starts and a list fixed in advance: all of them, or for the binomial
+test those at which it begins to allow one error more (:func:`counts_to_test`), as a look in between would
+only stop the walk earlier.
 *Claim:* with probability >= 1 - delta no certified threshold is bad. Nothing is assumed about the shape of R.
 
-*Proof.* Let s be continuous, so that R is, and cut the line into maximal intervals [l, a) of good thresholds:
-R(l) = R(a) = max_risk, where l may be -infinity. A walk that starts in [l, a) and certifies a bad threshold
-has passed a, so p(a) is at most the sum of the budgets of the starts in [l, a). Given N(l) and N(a), which
-also tell which ranks lie in between, the losses up to l are independent draws with mean max_risk, and so are
-those between l and a, as R(a) F(a) - R(l) F(l) = max_risk (F(a) - F(l)). The p-values are valid for such
-draws, hence this happens with at most the expected sum of the budgets in [l, a). A walk that starts at a bad
-threshold must pass its first test. If the start is a rank, then given U the c losses below are independent
-draws with mean R(U) > max_risk; so this happens with at most its budget. The sum over all intervals and all
-bad starts is at most delta.
+*Proof.* Let s be continuous, so that R is. At the points where good thresholds turn bad or bad ones good, R =
+max_risk; hence the mean loss between two such points is max_risk as well. Given how many examples lie between
+them, it is known which of the listed s_(k+1) and which starts are good, and the losses between two points are
+independent draws with mean max_risk. Let k be the first count at which a walk looks with a bad threshold.
+Given its value v, the losses from the last point up to v have a mean of at least max_risk, as R(v) >
+max_risk. So p is valid at k, and a walk certifies a bad threshold only if p <= level there. All starts in
+this level are good ones since the last bad count, and have the same k; a start that is bad itself has to pass
+at its own count with its own budget. So every budget is spent at one count only, and the sum over all bad
+counts is at most delta.
 
-*Ties.* Order tied examples at random: with U(0, 1) as a second key the uncertainty is continuous, and walks
-over all pairs certify, among others, the thresholds of whole groups. The random order must not depend on the
-losses; it is that of a generator over the sorted sample with the uncertainties as its seed, so that the order
-of the input does not matter. A single start fixed in advance needs none of this: the same argument with real
-thresholds only, a the infimum of the bad t >= u, holds for any distribution (Angelopoulos et al. 2021, "Learn
-then test", fixed-sequence testing).
+*Ties.* Order tied examples at random: with U(0, 1) as a second key the uncertainty is continuous. Of the
+pairs a walk certifies, only the thresholds of whole groups are of use. So where the sample has ties, walks
+look at every count and certify all thresholds they pass. The random order must not depend on the losses; it
+is that of a generator over the sorted sample with the uncertainties as its seed, so that the order of the
+input does not matter. (Values that new examples can share, although the sample has no ties, have a
+probability of the order of 1/n and change R by as little.)
 
 *Groups.* One threshold is to be good for every group: it is bad if it is bad for some group. The walk from a
 start passes a count if the p-values of all groups pass there. The first bad threshold a is bad for some
@@ -50,6 +53,7 @@ import math
 import zlib
 from bisect import bisect_left
 from dataclasses import dataclass, replace
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -93,6 +97,10 @@ class Sample:
             if keep is not None:
                 order = order[rng.random(len(order)) < keep[order]]
         return cls(losses[order], uncertainty[order], order)
+
+    @property
+    def distinct(self) -> bool:
+        return bool(self.group_ends.all())
 
     @property
     def group_ends(self) -> NDArray[np.bool_]:
@@ -160,19 +168,16 @@ def fixed_start(sample: Sample, threshold: float, budget: float) -> Start:
 
 
 def certified_stretches(sample: Sample, p_values: FloatArray, starts: list[Start]) -> list[Stretch]:
-    """What the walks certify; ``p_values`` are those of ``sample.p_values``."""
+    """What walks that look at every count certify; ``p_values`` are those of ``sample.p_values``."""
     n = len(sample.losses)
     # A number comes before a rank with the same count: that rank is a larger uncertainty.
     starts = sorted(starts, key=lambda start: (start.count, not start.fixed_in_advance))
-    looked_at = np.ones(n + 1, dtype=bool)
-    if len(starts) == 1 and starts[0].fixed_in_advance:
-        looked_at[1:] = sample.group_ends
     stretches = []
     for i, start in enumerate(starts):
         level = np.full(n + 1, start.budget)
         for later in starts[i + 1 :]:
             level[later.count + 1 :] += later.budget
-        failed = np.flatnonzero((p_values > level)[start.count :] & looked_at[start.count :])
+        failed = np.flatnonzero((p_values > level)[start.count :])
         stop = math.inf
         if len(failed):
             if failed[0] == 0:
@@ -190,6 +195,48 @@ def part_of(sample: Sample, starts: list[Start], members: NDArray[np.bool_]) -> 
     return part, [replace(start, count=int(counts[start.count])) for start in starts]
 
 
+@lru_cache(maxsize=64)
+def counts_to_test(n: int, risk: float, level: float) -> NDArray[np.int64]:
+    """For j = 0, 1, ... the fewest examples that pass the binomial test with j errors; and n."""
+    errors = np.arange(int(n * risk) + 1)
+    errors = errors[bdtr(errors.astype(np.float64), n, risk) <= level]
+    low, high = errors + 1, np.full_like(errors, n)
+    while np.any(low < high):
+        middle = (low + high) // 2
+        passed = bdtr(errors.astype(np.float64), middle, risk) <= level
+        low, high = np.where(passed, low, middle + 1), np.where(passed, middle, high)
+    return np.unique(np.append(low, n)).astype(np.int64)
+
+
+def largest_by_rank(
+    sample: Sample, p_values: FloatArray, starts: list[Start], tested: NDArray[np.int64]
+) -> float | None:
+    """Largest threshold that the walks certify if they look at the counts ``tested``; for distinct values."""
+    n = len(sample.losses)
+    starts = sorted(starts, key=lambda start: (start.count, not start.fixed_in_advance))
+    beyond = np.append(sample.uncertainty, math.inf)
+    listed = np.union1d(tested, [start.count for start in starts if not start.fixed_in_advance])
+    for start in starts:
+        if start.fixed_in_advance and start.count not in listed:
+            beyond[start.count] = start.low
+    tested = np.union1d(listed, [start.count for start in starts]).astype(np.int64)
+    before = np.append(0, tested[:-1])
+    best: float | None = None
+    for i, start in enumerate(starts):
+        level = np.full(len(tested), start.budget)
+        for later in starts[i + 1 :]:
+            level[before >= later.count] += later.budget
+        if p_values[start.count] > start.budget:
+            continue
+        ahead = tested > start.count
+        failed = np.flatnonzero(p_values[tested[ahead]] > level[ahead])
+        passed = tested[ahead][: failed[0]] if len(failed) else tested[ahead]
+        # A sample accepted as a whole is no reason to reject anything.
+        reached = float(beyond[passed[-1]]) if len(passed) else start.low if start.count < n else math.inf
+        best = reached if best is None else max(best, reached)
+    return best
+
+
 def largest_threshold(candidates: FloatArray, groups: list[list[Stretch]]) -> float | None:
     """Largest candidate, or infinity, that some stretch of every group contains; None if there is none."""
     candidates = np.append(np.unique(candidates), math.inf)
@@ -197,3 +244,18 @@ def largest_threshold(candidates: FloatArray, groups: list[list[Stretch]]) -> fl
     for stretches in groups:
         allowed &= np.any([np.zeros_like(allowed)] + [s.contains(candidates) for s in stretches], axis=0)
     return float(candidates[allowed][-1]) if allowed.any() else None
+
+
+def largest_certified(
+    sample: Sample, p_values: FloatArray, starts: list[Start], method: str, risk: float
+) -> float | None:
+    """Largest threshold that the walks certify, or infinity; None if there is none."""
+    n = len(sample.losses)
+    if sample.distinct:
+        # The start with most of the budget is to find the counts that suit it.
+        level = max(start.budget for start in starts)
+        tested = counts_to_test(n, risk, level) if method == "binomial" else np.arange(1, n + 1)
+        return largest_by_rank(sample, p_values, starts, tested)
+    numbers = [start.low for start in starts if start.fixed_in_advance]
+    candidates = np.append(sample.uncertainty, numbers)
+    return largest_threshold(candidates, [certified_stretches(sample, p_values, starts)])

@@ -9,13 +9,7 @@ import numpy as np
 from facereject._settings import check_integer
 from facereject._validation import FloatArray, check_vector
 from facereject.selection._problem import RiskProblem, check_start
-from facereject.selection._walk import (
-    Sample,
-    certified_stretches,
-    fixed_start,
-    largest_threshold,
-    rank_starts,
-)
+from facereject.selection._walk import Sample, fixed_start, largest_certified, rank_starts
 from facereject.selection.guarantees import guaranteed_risk
 from facereject.selection.selector import Selector
 
@@ -65,25 +59,28 @@ def suggest_start(
     problem = RiskProblem.of(losses, uncertainty, max_risk, delta, loss_bound, None, None, method)
     n = check_integer(n, "n", minimum=1)
     _, start_share = check_start(None, start_share)
-    candidates = _candidates(problem.uncertainty, n)
-    sorted_uncertainty = np.sort(problem.uncertainty)
-    total = np.zeros(len(candidates) + 1)
+    ordered = np.sort(problem.uncertainty)
+    # Ranks instead of uncertainties: an example drawn twice stands for two that differ.
+    ranks = np.searchsorted(ordered, problem.uncertainty, side="left")
+    starts = _quantiles(ordered, n)
+    rest = (1 - start_share) * problem.delta
+    total = np.zeros(len(starts) + 1)
     rng = np.random.default_rng(random_state)
     for _ in range(max(10, min(_MAX_DRAWS, _MAX_EXAMPLES // n))):
-        rows = rng.integers(len(sorted_uncertainty), size=n)
-        sample = Sample.of(problem.losses[rows], problem.uncertainty[rows])
+        rows = rng.integers(len(ordered), size=n)
+        sample = Sample.of(problem.losses[rows], ranks[rows] + rng.random(n))
         p_values = sample.p_values(problem.method, problem.risk, problem.delta)
-        rest = (1 - start_share) * problem.delta
         helpers = rank_starts(sample, problem.risk, rest) if rest > 0 else []
         plans = [
-            [fixed_start(sample, float(start), start_share * problem.delta), *helpers] for start in candidates
+            [fixed_start(sample, float(end), start_share * problem.delta), *helpers]
+            for end in np.searchsorted(ordered, starts, side="right")
         ]
-        for i, starts in enumerate([*plans, rank_starts(sample, problem.risk, problem.delta)]):
-            threshold = largest_threshold(sample.uncertainty, [certified_stretches(sample, p_values, starts)])
+        for i, plan in enumerate([*plans, rank_starts(sample, problem.risk, problem.delta)]):
+            threshold = largest_certified(sample, p_values, plan, problem.method, problem.risk)
             if threshold is not None:
-                total[i] += np.searchsorted(sorted_uncertainty, threshold, side="right")
+                total[i] += min(threshold, len(ordered))
     best = int(np.argmax(total))
-    return float(candidates[best]) if total[best] > total[-1] else None
+    return float(starts[best]) if total[best] > total[-1] else None
 
 
 def guaranteed_risk_from(
@@ -99,7 +96,7 @@ def guaranteed_risk_from(
     return guaranteed_risk(losses=losses, uncertainty=uncertainty, start=start, start_share=share, **options)
 
 
-def _candidates(uncertainty: FloatArray, n: int) -> FloatArray:
+def _quantiles(ordered: FloatArray, n: int) -> FloatArray:
     """Quantiles of the training uncertainties, denser at the lower end, none below one of n examples."""
     levels = np.geomspace(1 / n, 1.0, _LEVELS)[:-1]
-    return np.unique(np.quantile(uncertainty, levels, method="inverted_cdf"))
+    return np.unique(np.quantile(ordered, levels, method="inverted_cdf"))

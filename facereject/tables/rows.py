@@ -88,12 +88,12 @@ class Row:
     def values(self, n_points: int = N_LANDMARKS) -> list[Any]:
         """The row as plain Python values in the order of `columns`."""
         box = [None] * 4 if self.box is None else [float(side) for side in self.box]
-        head = [self.source, self.frame, self.time_s, self.face, self.track, *box]
+        head: list[Any] = [self.source, self.frame, self.time_s, self.face, self.track, *box]
         head += [self.detector_score, self.uncertainty, self.expected_error, self.accepted, self.reason]
         if self.landmarks is None:
             return head + [None] * (2 * n_points)
         self.check_points(n_points)
-        return head + self.landmarks[:, 0].tolist() + self.landmarks[:, 1].tolist()
+        return [*head, *self.landmarks[:, 0].tolist(), *self.landmarks[:, 1].tolist()]
 
     def check_points(self, n_points: int) -> None:
         """ValueError if the row has landmarks, but another number of them."""

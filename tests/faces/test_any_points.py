@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import json
 import pickle
+import shutil
 import warnings
 
 import numpy as np
@@ -21,8 +22,10 @@ from facereject.faces import (
     FaceSample,
     LandmarkFailureWarning,
     LandmarkModelError,
+    LandmarkPredictor,
     LandmarkStability,
     PredictorMismatchWarning,
+    default_model_path,
     evaluate_face_rejector,
     make_landmarks,
     random_degradation,
@@ -31,6 +34,7 @@ from facereject.faces import (
     train_landmark_predictor,
 )
 from facereject.losses import landmark_nme
+from facereject.modelfile import ModelFileContentError, read_model, write_model
 from facereject.tables.formats import encode_csv, encode_frame, read_table
 from facereject.tables.rows import columns, rows_of_frame
 from facereject.tables.sinks import SettingsError, TableSink
@@ -255,4 +259,70 @@ def test_a_predictor_of_any_points_can_be_trained(photographs, tmp_path):
     few = photographs.with_points(FIVE)[:6]
     trained = train_landmark_predictor(few, tmp_path / "five.dat", **options)
     assert trained.n_points == 5
-    assert trained.definition == {"name": "dlib", "path": str(tmp_path / "five.dat")}
+    where = {"path": str(tmp_path / "five.dat"), "sha256": trained.fingerprint}
+    assert trained.definition == {"name": "dlib", **where}
+    assert make_landmarks("dlib", **where).fingerprint == trained.fingerprint
+    # these five may be others than the published ones, whose eyes are known
+    assert (trained.normalizer, make_landmarks("dlib-5").normalizer) == (None, "points:0,2")
+
+
+def test_a_copy_of_a_published_model_is_known_as_such(tmp_path):
+    copy = tmp_path / "copy.dat"
+    shutil.copyfile(default_model_path(5), copy)
+    assert LandmarkPredictor(copy).definition == {"name": "dlib-5"}
+
+
+def test_a_model_file_opens_nothing_but_the_file_it_was_trained_for(tmp_path):
+    (tmp_path / "other.dat").write_bytes(b"something else")
+    path = str(tmp_path / "other.dat")
+    for given, words in (
+        ({"path": path, "sha256": "0" * 64}, "is not the file the model was trained for"),
+        ({"path": path}, "is not the file"),
+        ({"path": str(tmp_path / "none.dat"), "sha256": "0" * 64}, "which is not here.*--landmarks FILE"),
+        ({"path": "/dev/zero", "sha256": "0" * 64}, "not here"),
+        ({"path": "//host/share.dat", "sha256": "0" * 64}, "not here"),
+    ):
+        with pytest.raises(LandmarkModelError, match=words):
+            make_landmarks("dlib", **given)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"points": {"normalizer": "points:0,5", "used": None}},
+        {"points": {"normalizer": "outer_eyes", "used": None}},
+        {"points": {"normalizer": 3, "used": None}},
+        {"points": {"normalizer": "box", "used": [0, 9]}},
+        {"points": {"normalizer": "box", "used": [0, 0]}},
+        {"points": {"normalizer": "box", "used": 7}},
+        {"points": {"normalizer": "box"}},
+        {"points": "five"},
+        {"points": {"normalizer": "box", "used": [0, 1]}},
+        {"landmarks": "dlib-5"},
+        {"landmarks": {"name": "magic"}},
+        {"landmarks": {"name": "dlib-5", "path": "x"}},
+        {"detector": None},
+        {"detector": {"name": "magic"}},
+        {"detector": {"name": ["dlib"]}},
+    ],
+    ids=str,
+)
+def test_files_with_other_points_or_plug_ins_are_content_errors(five, tmp_path, change):
+    path = tmp_path / "model"
+    five.save(path)
+    header, arrays = read_model(path, "face-rejector", {})
+    header = {key: value for key, value in header.items() if key not in ("format", "kind")}
+    write_model(path, "face-rejector", header | change, arrays)
+    with pytest.raises(ModelFileContentError, match=str(path)):
+        FaceRejector.load(path)
+
+
+def test_mean_shapes_of_another_form_are_content_errors(five, tmp_path):
+    path = tmp_path / "model"
+    five.save(path)
+    header, arrays = read_model(path, "face-rejector", {})
+    header = {key: value for key, value in header.items() if key not in ("format", "kind")}
+    for shape in (np.zeros((5, 2)), np.eye(4, 2), np.eye(5, 3), np.zeros((0, 2)), np.eye(1, 2)):
+        write_model(path, "face-rejector", header, {**arrays, "mean_shape": shape})
+        with pytest.raises((ModelFileContentError, LandmarkModelError)):
+            FaceRejector.load(path)

@@ -14,7 +14,9 @@ from facereject.selection._walk import (
     Start,
     Stretch,
     certified_stretches,
+    counts_to_test,
     fixed_start,
+    largest_by_rank,
     largest_threshold,
     rank_starts,
 )
@@ -38,14 +40,11 @@ def test_ranks_spend_delta_and_end_with_everything(n, delta):
 def literal(sample, p, starts):
     """Every real or tied threshold in turn, with the rule of the module docstring."""
     n = len(sample.losses)
-    only_number = len(starts) == 1 and starts[0].fixed_in_advance
     certified = set()
     for start in starts:
         passed = []
         for count in range(start.count, n + 1):
             inside = 0 < count < n and sample.uncertainty[count - 1] == sample.uncertainty[count]
-            if only_number and inside:
-                continue
             later = [
                 other.budget
                 for other in starts
@@ -86,6 +85,57 @@ def test_walk_follows_its_definition(rng, kind):
     assert None in seen
     assert math.inf in seen
     assert len(seen) > 8
+
+
+def literal_by_rank(sample, p, starts, tested):
+    """Every start and every tested count in turn, for distinct uncertainties."""
+    n = len(sample.losses)
+    numbers = {start.count: start.low for start in starts if start.fixed_in_advance}
+    ranks = set(tested) | {start.count for start in starts if not start.fixed_in_advance}
+    counts = sorted(ranks | set(numbers))
+    certified = []
+    for i, start in enumerate(starts):
+        if p[start.count] > start.budget:
+            continue
+        certified.append(start.low)
+        seen = [start]
+        for count in counts:
+            if count <= start.count:
+                continue
+            if p[count] > sum(other.budget for other in seen):
+                break
+            seen += [other for other in starts[i + 1 :] if other.count == count]
+            value = sample.uncertainty[count] if count < n else math.inf
+            certified.append(value if count in ranks else numbers[count])
+    return max(certified, default=None)
+
+
+@pytest.mark.parametrize("kind", ["ranks", "number", "both"])
+def test_walk_over_counts_to_test_follows_its_definition(rng, kind):
+    seen = set()
+    for _ in range(2000):
+        sample = Sample.of(np.zeros(20), np.arange(20.0))
+        p = np.append(1.0, rng.choice([0.001, 0.015, 0.025, 0.035, 0.2], 20, p=[0.3, 0.2, 0.15, 0.15, 0.2]))
+        ranks = [Start(3, 3.0, 0.02), Start(8, 8.0, 0.01), Start(14, 14.0, 0.03), Start(20, math.inf, 0.04)]
+        number = fixed_start(sample, 4.5, 0.025)
+        starts = {"ranks": ranks, "number": [number], "both": [ranks[0], number, *ranks[1:]]}[kind]
+        tested = np.array([2, 6, 9, 12, 13, 17, 20])
+        answer = literal_by_rank(sample, p, starts, tested)
+        assert largest_by_rank(sample, p, starts, tested) == answer
+        seen.add(answer)
+    assert None in seen
+    assert math.inf in seen
+    assert len(seen) > 4
+
+
+@pytest.mark.parametrize(
+    ("n", "risk", "level"), [(500, 0.05, 0.05), (59, 0.05, 0.05), (300, 0.4, 0.01), (5, 0.1, 0.1)]
+)
+def test_counts_to_test_are_those_at_which_one_more_error_is_allowed(n, risk, level):
+    counts = np.arange(1, n + 1)
+    allowed = np.array([np.sum(stats.binom.cdf(np.arange(k + 1), k, risk) <= level) for k in counts])
+    steps = counts[np.diff(np.append(0, allowed)) > 0]
+    np.testing.assert_array_equal(counts_to_test(n, risk, level), np.union1d(steps, [n]))
 
 
 def test_a_common_threshold_lies_in_a_stretch_of_every_group():

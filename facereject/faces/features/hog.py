@@ -133,7 +133,7 @@ class LandmarkHOG:
             values = values.reshape(-1, _VALUES)
             contrast = _mean_gradient(padded, corners, 2 * self.cell_size)
             values *= (contrast / (contrast + np.float32(self.contrast_floor)))[:, None]
-        return values.ravel()
+        return np.asarray(values, dtype=np.float32).ravel()
 
     def batch(self, image: ImageArray, landmarks: Sequence[FloatArray]) -> NDArray[np.float32]:
         """The values of several faces of one grey image, each on a chip of its own: one row per face."""
@@ -159,7 +159,8 @@ def _mean_gradient(image: ImageArray, corners: NDArray[np.int_], side: int) -> N
     width = magnitude.shape[1]
     inside = (np.arange(side)[:, None] * width + np.arange(side)).ravel()
     starts = corners[:, 1] * width + corners[:, 0]
-    return magnitude.ravel()[starts[:, None] + inside].mean(axis=1)
+    means = magnitude.ravel()[starts[:, None] + inside].mean(axis=1)
+    return np.asarray(means, dtype=np.float32)
 
 
 def _reduce(

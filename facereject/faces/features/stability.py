@@ -95,4 +95,4 @@ class LandmarkStability:
         distance = np.linalg.norm(np.array(moved) - chosen(landmarks), axis=2).mean(axis=0)
         # a collapsed prediction has no size; one pixel keeps the ratio large and finite
         size = max(self.points.scale(landmarks), 1.0)
-        return np.log(_FLOOR + distance / size).astype(np.float32)
+        return np.asarray(np.log(_FLOOR + distance / size), dtype=np.float32)

@@ -28,7 +28,7 @@ __all__ = [
 def _dlib(**options: Any) -> Landmarks:
     from facereject.faces.landmarks.dlib_trees import LandmarkPredictor
 
-    return LandmarkPredictor(**options)
+    return LandmarkPredictor.restored(**options)
 
 
 def _dlib_5() -> Landmarks:

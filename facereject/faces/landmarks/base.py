@@ -87,7 +87,8 @@ def check_predictor(predictor: Any, n_points: int | None = None) -> Landmarks:
             f"the predictor {name_of(predictor)} places {declared} landmarks, {n_points} are needed: use the "
             "predictor the model was trained for, or train a model for this one"
         )
-    return predictor
+    checked: Landmarks = predictor
+    return checked
 
 
 def point_count_of(predictor: object) -> int | None:

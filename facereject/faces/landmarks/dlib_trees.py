@@ -16,6 +16,7 @@ import numpy as np
 from facereject.faces.geometry import FloatArray, check_box
 from facereject.faces.images import ImageArray, ImageError, to_gray
 from facereject.faces.landmarks.base import LandmarkModelError
+from facereject.faces.landmarks.mean_shape import N_LANDMARKS
 
 #: SHA-256 of dlib's published 68-point model
 PUBLISHED_PREDICTOR = "fbdc2cb80eb9aa7a758672cbfdda32ba6300efe9b6e6c7a299ff7e736b11b92f"
@@ -26,13 +27,10 @@ _HOW_TO_GET_ONE = (
 )
 
 # registered names of the published models, by how many points they place
-_PUBLISHED = {68: "dlib", 5: "dlib-5"}
-
-# outer eye corners: of the 68 points by their name, of dlib's 5 by their numbers
-_NORMALIZERS = {68: "outer_eyes", 5: "points:0,2"}
+_PUBLISHED = {N_LANDMARKS: "dlib", 5: "dlib-5"}
 
 
-def default_model_path(n_points: int = 68) -> Path:
+def default_model_path(n_points: int = N_LANDMARKS) -> Path:
     """Path of a model carried by the package ``face_recognition_models``, of 68 points or of 5.
 
     The package is located, not imported: its ``__init__`` needs the vanished ``pkg_resources``.
@@ -77,6 +75,24 @@ class LandmarkPredictor:
         """The published model of 68 points, or that of 5."""
         return cls(default_model_path(n_points))
 
+    @classmethod
+    def restored(cls, path: str | None = None, sha256: str | None = None) -> LandmarkPredictor:
+        """The predictor that a model file names.
+
+        The name may come from anybody, so nothing but the very file the model was trained for is opened as a
+        landmark model: a local file with this digest.
+        """
+        if path is None:
+            return cls()
+        file = Path(path)
+        how = "pass the landmark predictor itself (predictor=LandmarkPredictor(...), --landmarks FILE)"
+        # a name such as //host/file would be fetched from another machine
+        if str(path).startswith(("//", "\\\\")) or not file.is_file():
+            raise LandmarkModelError(f"{path}: the model was trained for this file, which is not here; {how}")
+        if sha256 != _sha256(str(file), _stamp(file)):
+            raise LandmarkModelError(f"{path}: is not the file the model was trained for; {how}")
+        return cls(file)
+
     def __call__(self, image: ImageArray, box: Sequence[float], /) -> FloatArray:
         """Landmarks (n, 2) as x, y in pixels for the face in ``box``; image is grey or RGB uint8."""
         if image.dtype != np.uint8:
@@ -97,15 +113,19 @@ class LandmarkPredictor:
     @property
     def normalizer(self) -> str | None:
         """How errors are normalised: by the outer eye corners where it is known which points they are."""
-        return _NORMALIZERS.get(self.n_points)
+        if self.n_points == N_LANDMARKS:
+            return "outer_eyes"
+        # five points of somebody else may be others
+        return "points:0,2" if self.definition["name"] == "dlib-5" else None
 
     @property
     def definition(self) -> dict[str, Any]:
         """What a model file keeps, as plain JSON: a published model by its name, others by their path."""
-        name = _PUBLISHED.get(self.n_points)
-        if name is not None and self.path == _published_path(self.n_points):
-            return {"name": name}
-        return {"name": "dlib", "path": str(self.path.absolute())}
+        published = _published_path(self.n_points) if self.n_points in _PUBLISHED else None
+        # a copy of a published model is restored where that is installed, wherever the copy lay
+        if published is not None and self.fingerprint == _sha256(str(published), _stamp(published)):
+            return {"name": _PUBLISHED[self.n_points]}
+        return {"name": "dlib", "path": str(self.path.absolute()), "sha256": self.fingerprint}
 
     def __getstate__(self) -> dict[str, Any]:
         return {"path": str(self.path)}

@@ -9,9 +9,10 @@ from pathlib import Path
 from typing import NamedTuple
 
 from facereject import __version__
-from facereject.faces.landmarks.dlib_trees import LandmarkModelError, LandmarkPredictor
+from facereject.faces.landmarks.base import LandmarkModelError
+from facereject.faces.landmarks.dlib_trees import LandmarkPredictor
 from facereject.faces.models.card import predictor_name
-from facereject.faces.rejector import MODEL_KIND
+from facereject.faces.models.storage import MODEL_KIND
 from facereject.modelfile import read_model
 
 

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import hashlib
 import json
+import multiprocessing
 import os
 import sys
 import warnings
-from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -37,7 +38,7 @@ from facereject.losses import landmark_nme
 from facereject.parallel import EngineError, Outcome, SerialEngine, WorkerEngine
 
 #: part of the cache key; raised whenever a change here, in degrade or in matching changes the numbers
-_PROTOCOL = 3
+_PROTOCOL = 2
 
 # faces in one piece of work: enough to be worth sending, few enough to show progress
 _CHUNK = 16
@@ -154,9 +155,9 @@ def extract(
     samples : sequence of FaceSample
     extractor : Extractor
     workers : int or None
-        Processes; 1 stays in this one. None uses all cores, or this process alone if detector or predictor
-        cannot be sent to others. Scripts need the usual ``if __name__ == "__main__":`` guard for more than
-        one.
+        Processes; 1 stays in this one. None uses all cores, or this process alone (with a warning) if
+        detector or predictor cannot be sent to others, or a script lacks the ``if __name__ == "__main__":``
+        guard that more than one process need.
     cache : folder or None
         Where finished tables are kept (``.npz``, read without pickle). The name of a file is a digest of
         everything that determines the numbers. A predictor without a ``fingerprint``, or a detector without a
@@ -170,11 +171,11 @@ def extract(
         return table
     starts = range(0, len(samples), _CHUNK)
     chunks = [range(start, min(start + _CHUNK, len(samples))) for start in starts]
-    items = ([(i, samples[i]) for i in chunk] for chunk in chunks)
+    items = [[(i, samples[i]) for i in chunk] for chunk in chunks]
     task = _ChunkTask(extractor)
     rows: list[dict[str, Any]] = []
     lost = _Losses()
-    with closing(_outcomes(task, items, workers, len(chunks))) as outcomes:
+    with closing(_outcomes(task, items, workers)) as outcomes:
         for outcome in outcomes:
             if outcome.error:
                 # a worker that died costs what it was working on
@@ -268,24 +269,25 @@ class _ChunkTask:
 
 
 def _outcomes(
-    task: _ChunkTask, items: Iterable[list[tuple[int, FaceSample]]], workers: int | None, n_items: int
+    task: _ChunkTask, items: Sequence[list[tuple[int, FaceSample]]], workers: int | None
 ) -> Generator[Outcome, None, None]:
     """Run the task; in this process alone where nothing else was asked for and nothing else works."""
     if workers is not None and workers < 1:
         raise ValueError(f"workers must be at least 1, or None for all cores; got {workers}")
-    wanted = min(_cores() if workers is None else workers, max(n_items, 1))
-    if wanted == 1:
-        return SerialEngine().run(task, items)
-    try:
-        return WorkerEngine(wanted).run(task, items)
-    except EngineError as error:
-        if workers is not None:
-            raise ValueError(
-                f"workers: detector or predictor cannot be used in {workers} processes ({error}); workers=1 "
-                "uses this one"
-            ) from error
-        warnings.warn(f"one process does all the work: {error}", stacklevel=3)
-        return SerialEngine().run(task, items)
+    wanted = min(_cores() if workers is None else workers, len(items))
+    done = 0
+    if wanted > 1:
+        try:
+            for outcome in WorkerEngine(wanted).run(task, items):
+                yield outcome
+                done += 1
+            return
+        except EngineError as error:
+            # a process that multiprocessing started for another one must not do the work of that one
+            if workers is not None or done or multiprocessing.parent_process() is not None:
+                raise ValueError(f"workers: {error}; workers=1 uses this process alone") from error
+            warnings.warn(f"one process does all the work: {error}", stacklevel=4)
+    yield from SerialEngine().run(task, items)
 
 
 def _cores() -> int:

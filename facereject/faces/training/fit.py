@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from facereject.faces.models.score_models import ScoreModel
 from facereject.faces.models.scores import score_kind
-from facereject.faces.training.extract import FaceTable
+from facereject.faces.training.table import FaceTable
 
 
 def fit_score(

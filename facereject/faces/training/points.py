@@ -85,9 +85,15 @@ def _boxes(samples: Sequence[FaceSample], detector: Detector) -> list[Box | None
     chosen = np.unique(np.linspace(0, len(samples) - 1, min(_LOOKED_AT, len(samples))).astype(int))
     for i in chosen.tolist():
         try:
-            view = Views(samples[i].load())
+            faces = find_faces(detector, Views(samples[i].load()))
         except ImageError:
             continue
-        found = match_face(find_faces(detector, view), samples[i].landmarks)
+        except (TypeError, ValueError):
+            # no detector, or one whose answers are not understood, whatever the photograph
+            raise
+        except Exception:
+            # as in extraction, where it is counted
+            continue
+        found = match_face(faces, samples[i].landmarks)
         boxes[i] = None if found is None else found.box
     return boxes

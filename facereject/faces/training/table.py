@@ -65,7 +65,7 @@ class FaceTable:
     @property
     def clean(self) -> NDArray[np.bool_]:
         """Rows that are photographs as they are."""
-        return self.variant == 0
+        return np.asarray(self.variant == 0)
 
 
 def write_table(file: Path, table: FaceTable) -> None:
