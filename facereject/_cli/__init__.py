@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import sys
+import warnings
 from typing import Annotated
 
 import typer
@@ -59,6 +61,12 @@ app.command(cls=PlainCommand, help=paragraphs(info.__doc__), epilog=INFO_EXAMPLE
 
 def main() -> None:
     """Entry point of the ``facereject`` console script."""
+    if not sys.warnoptions:
+        # what libraries say about damaged files is in the table; workers inherit the environment
+        warnings.simplefilter("ignore")
+        os.environ.setdefault("PYTHONWARNINGS", "ignore")
+        # by its name, as importing parallel would make --help slow
+        os.environ.setdefault("FACEREJECT_QUIET_WORKERS", "1")
     try:
         app()
     except KeyboardInterrupt:

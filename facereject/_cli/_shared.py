@@ -6,20 +6,23 @@ import inspect
 import os
 import re
 import warnings
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
 import typer
 from rich.console import Console
 
+from facereject._files import is_special, suffix_of
+
 if TYPE_CHECKING:
     from facereject.faces import FaceRejector
 
 # imports of dlib, cv2 and scikit-learn wait for the functions: `facereject --help` needs none of them
 
-# all but tab and line feed
-_CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f]")
+# control characters of ASCII but the tab and beyond it (U+009B starts a command as ESC [ does), separators
+# of lines, and marks that reverse the direction of what follows
+_CONTROLS = re.compile(r"[\x00-\x08\x0a-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]")
 
 #: everything for people goes to stderr; stdout carries data only
 console = Console(stderr=True, highlight=False)
@@ -119,10 +122,17 @@ def paragraphs(text: str | None) -> str:
 
 
 def printable(text: str) -> str:
-    r"""Text that any terminal takes: bytes of a file name that are not UTF-8 become ``\xNN``, and so do
-    control characters, which could move the cursor or change colours."""
+    r"""Text that any terminal takes: bytes of a file name that are not UTF-8 become ``\xNN``.
+
+    So do control characters, line ends and marks of direction, which could move the cursor or change how the
+    rest is read.
+    """
     valid = text.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
-    return _CONTROLS.sub(lambda found: f"\\x{ord(found[0]):02x}", valid)
+    return _CONTROLS.sub(lambda found: _escape(ord(found[0])), valid)
+
+
+def _escape(code: int) -> str:
+    return f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}"
 
 
 def chosen_target(**options: float | None) -> dict[str, float]:
@@ -151,7 +161,7 @@ def load_rejector(
     Parameters
     ----------
     model : str
-        Name of a pretrained model or path of a model file.
+        Name of a pretrained model, or path of a model file, with a folder or a suffix.
     detector, landmarks : str or None
         As for --detector and --landmarks; None keeps the model's own.
     predictor : path or None
@@ -170,15 +180,15 @@ def load_rejector(
     from facereject.modelfile import ModelFileError
 
     shipped = pretrained_models()
-    if not os.path.isfile(model) and model not in shipped:
-        what = "this is a folder" if os.path.isdir(model) else "no such file"
-        stop(f"{argument} {model}: {what}; name a model file or one that comes along: {', '.join(shipped)}")
+    if model not in shipped:
+        _check_model_file(model, argument, shipped)
     given = {"upsample": upsample, "min_face": min_face, "threshold": detector_threshold}
     changes: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         try:
-            read = FaceRejector.load if os.path.isfile(model) else FaceRejector.pretrained
+            # a file of that name in the current folder must not take the place of a shipped model
+            read = FaceRejector.pretrained if model in shipped else FaceRejector.load
             rejector = read(
                 model,
                 detector=chosen_detector(detector),
@@ -205,6 +215,19 @@ def load_rejector(
     except ValueError as error:
         names = ", ".join("--" + kind.replace("_", "-") for kind in target or ())
         stop(f"{names}: {error}")
+
+
+def _check_model_file(model: str, argument: str, shipped: Sequence[str]) -> None:
+    names = f"name a model file or one that comes along: {', '.join(shipped)}"
+    if os.path.isdir(model):
+        stop(f"{argument} {model}: this is a folder; {names}")
+    if is_special(model):
+        stop(f"{argument} {model}: not a regular file; {names}")
+    if not os.path.isfile(model):
+        stop(f"{argument} {model}: no such file; {names}")
+    if os.path.basename(model) == model and not suffix_of(model):
+        # a later version may come with a model of that name
+        stop(f"{argument} {model}: a plain name stands for a model that comes along; write ./{model}")
 
 
 _OPTION_OF = {"min_face": "min-face", "threshold": "detector-threshold"}

@@ -38,8 +38,8 @@ facereject calibrate my.safetensors new --max-error 4 --in-place
 
 facereject filter photos --model safe.safetensors --accepted good
 
-[bold]Exit codes[/bold]: 0 written, 1 no threshold can guarantee this (nothing is written), 2 wrong usage,
-130 interrupted""")
+[bold]Exit codes[/bold]: 0 written, 1 no threshold can guarantee this, or none is needed (nothing is written),
+2 wrong usage, 130 interrupted""")
 
 
 def calibrate(
@@ -79,6 +79,13 @@ def calibrate(
     seed: Annotated[
         int, typer.Option(metavar="N", min=0, help="Chooses one face where photographs show several.")
     ] = 0,
+    accept_everything: Annotated[
+        bool,
+        typer.Option(
+            "--accept-everything",
+            help="Write the model even if these faces are so easy that it would reject nothing.",
+        ),
+    ] = False,
     overwrite: OverwriteOption = False,
     quiet: QuietOption = False,
 ) -> None:
@@ -90,7 +97,9 @@ def calibrate(
     """
     if (output is None) != in_place:
         stop("give either --output FILE or --in-place" + (", not both" if in_place else ""))
-    if in_place and not Path(model).is_file():
+    from facereject.faces.models.installation import pretrained_models
+
+    if in_place and (model in pretrained_models() or not Path(model).is_file()):
         stop(f"--in-place: MODEL {model} is no file of yours; write to another one with --output FILE")
     if not 0 < confidence < 1:
         stop(f"--confidence must lie between 0 and 1, got {confidence:g}")
@@ -137,6 +146,13 @@ def calibrate(
     except NoValidThresholdError as error:
         tell(f"DATASET {dataset}: {error}. The model is unchanged.")
         raise typer.Exit(1) from None
+    if math.isinf(promised.selector.threshold_) and not accept_everything:
+        tell(
+            f"DATASET {dataset}: on faces like these, accepting every face already promises a mean error of "
+            f"at most {max_error:g} %, so the model would never reject anything. It is unchanged. Choose a "
+            "lower --max-error or harder faces, or pass --accept-everything if that is what you want."
+        )
+        raise typer.Exit(1)
     try:
         promised.save(target)
     except OSError as error:
@@ -146,7 +162,8 @@ def calibrate(
     results.print(promise_of(promised), soft_wrap=not results.is_terminal)
     selector = promised.selector
     # infinite where even accepting every face is safe enough
-    rule = "No threshold" if math.isinf(selector.threshold_) else f"Threshold {selector.threshold_:.6g}"
+    everything = math.isinf(selector.threshold_)
+    rule = "No threshold, nothing is rejected" if everything else f"Threshold {selector.threshold_:.6g}"
     results.print(
         f"{rule}: accepts {selector.coverage_:.1%} of the calibration faces, mean error "
         f"{selector.selective_risk_:.2f} %.",

@@ -148,7 +148,12 @@ class ScoreJob:
             if self.placement is not None:
                 placed = self.placement
                 self.summary.placed = Placed(
-                    placed.n_accepted, placed.n_rejected, placed.failed, placed.failures
+                    placed.n_accepted,
+                    placed.n_rejected,
+                    placed.n_there,
+                    placed.n_left,
+                    placed.failed,
+                    placed.failures,
                 )
         self._write_timeline()
         return self.summary

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, field, fields
 from itertools import groupby
 
-from facereject._files import display_name
+from facereject._files import cell_name, display_name, write_whole
 from facereject.batch.inputs import Input
 from facereject.tables.formats import read_table
 from facereject.tables.rows import Chunk, Row, frame_accepted
@@ -121,14 +121,9 @@ class Timeline:
         """Write all spans as ``.csv`` or ``.json``, under a temporary name first."""
         path = os.fspath(path)
         check_timeline_path(path)
-        partial = f"{path}.{os.getpid()}.partial"
         try:
-            with open(partial, "w", encoding="utf-8", newline="") as file:
-                file.write(_json(self.spans) if path.lower().endswith(".json") else _csv(self.spans))
-            os.replace(partial, path)
+            write_whole(path, _json(self.spans) if path.lower().endswith(".json") else _csv(self.spans))
         except OSError as error:
-            if os.path.exists(partial):
-                os.unlink(partial)
             raise TimelineError(f"{display_name(path)}: cannot be written ({error.strerror})") from None
 
 
@@ -160,6 +155,7 @@ def _csv(spans: Sequence[Span]) -> str:
     writer.writerow(item.name for item in fields(Span))
     for span in spans:
         values = asdict(span) | {"accepted": "true" if span.accepted else "false"}
+        values["source"] = cell_name(span.source)
         writer.writerow(values.values())
     return text.getvalue()
 

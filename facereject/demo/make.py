@@ -12,6 +12,7 @@ from typing import NamedTuple
 import numpy as np
 import PIL.Image
 
+from facereject._files import write_whole
 from facereject.batch.inputs import Input
 from facereject.batch.run import score_inputs
 from facereject.batch.saving import VideoOutput
@@ -23,7 +24,6 @@ from facereject.faces import FaceRejector
 from facereject.faces.images import ImageArray
 from facereject.losses import landmark_nme
 from facereject.parallel import SerialEngine
-from facereject.reports.pages import write_whole
 from facereject.tables.rows import Chunk, Row, frame_accepted
 from facereject.tables.sinks import StreamSink
 from facereject.video.reader import open_video

@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 
 from facereject._files import suffix_of
-from facereject.faces.images import open_unlimited
+from facereject.faces.animated import has_frames
+from facereject.faces.image_source import BoundedFile
 
 
 def _suffixes(text: str) -> frozenset[str]:
@@ -22,7 +23,6 @@ VIDEO_SUFFIXES = _suffixes(
 ANIMATION_SUFFIXES = _suffixes("gif webp png apng avif")
 MEDIA_SUFFIXES = IMAGE_SUFFIXES | VIDEO_SUFFIXES | ANIMATION_SUFFIXES
 
-_MOVING_FORMATS = ("GIF", "WEBP", "PNG", "AVIF")
 # brands of the stills that share the container of MP4
 _HEIF_BRANDS = (b"heic", b"heix", b"heim", b"heis", b"hevc", b"hevx", b"mif1", b"msf1")
 _AVIF_BRANDS = (b"avif", b"avis")
@@ -55,15 +55,15 @@ def kind_of_file(path: str) -> str:
 
 
 def is_animation(path: str) -> bool:
-    """Whether Pillow finds more than one frame in a format that moves.
+    """Whether a file holds more than one frame in a format that moves; see `animated.has_frames`.
 
     The pictures of TIFF and MPO files are pages and views, not moments in time.
     """
     try:
-        with open_unlimited(path) as picture:
-            return picture.format in _MOVING_FORMATS and bool(getattr(picture, "is_animated", False))
-    except Exception:
-        # Pillow fails in many ways; what is wrong with the file is said when it is read
+        with BoundedFile(path) as file:
+            return has_frames(file)
+    except (OSError, ValueError):
+        # what is wrong with the file is said when it is read
         return False
 
 
@@ -87,7 +87,7 @@ def starts_like_video(path: str) -> bool:
 
 def _head(path: str | os.PathLike[str]) -> bytes:
     try:
-        with open(path, "rb") as file:
+        with BoundedFile(os.fspath(path)) as file:
             return file.read(3 * _PACKET)
     except (OSError, ValueError):
         return b""

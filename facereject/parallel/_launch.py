@@ -28,6 +28,10 @@ ONE_THREAD = dict.fromkeys(
 )
 
 
+#: environment variable: whatever workers write to stderr, as decoders do about damaged files, is dropped
+QUIET_WORKERS = "FACEREJECT_QUIET_WORKERS"
+
+
 def start_server(preload: Sequence[str]) -> None:
     """Where workers are forked from a server process: have it running, with modules it imports by itself."""
     if CONTEXT.get_start_method() == "forkserver":

@@ -21,7 +21,7 @@ from multiprocessing.reduction import ForkingPickler
 from types import FrameType
 from typing import Any
 
-from facereject.parallel._launch import ONE_THREAD
+from facereject.parallel._launch import ONE_THREAD, QUIET_WORKERS
 from facereject.parallel.base import EngineError, Step, Task, describe, steps
 
 HELLO, READY, FAILED, CHUNK, LAST, RETURNED = b"h", b"r", b"f", b"c", b"l", b"t"
@@ -59,6 +59,8 @@ def work(connection: Connection, environment: Mapping[str, str]) -> None:
     signal.signal(signal.SIGTERM, _stop)
     # the server that workers are forked from knows only what was set when it was started
     os.environ.update({**environment, **ONE_THREAD})
+    if os.environ.get(QUIET_WORKERS):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
     channel = _Channel(connection)
     try:
         channel.send(HELLO)

@@ -7,12 +7,9 @@ from __future__ import annotations
 
 import base64
 import io
-import os
 import re
-import uuid
 from collections.abc import Iterable, Sequence
 from html import escape
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import PIL.Image
@@ -264,15 +261,3 @@ def image_uri(image: ImageArray, *, quality: int = 82) -> str:
 def data_uri(data: bytes, kind: str) -> str:
     """Bytes as a data URI of a MIME type."""
     return f"data:{kind};base64,{base64.b64encode(data).decode('ascii')}"
-
-
-def write_whole(path: str | os.PathLike[str], content: str | bytes) -> None:
-    """Write bytes, or text as UTF-8, in one step: readers see the old file or the new one, never a part."""
-    path = Path(path)
-    data = content.encode() if isinstance(content, str) else content
-    temporary = path.with_name(f".{path.name}.{uuid.uuid4().hex}.part")
-    try:
-        temporary.write_bytes(data)
-        os.replace(temporary, path)
-    finally:
-        temporary.unlink(missing_ok=True)

@@ -7,11 +7,12 @@ import functools
 import json
 import math
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from facereject._files import suffix_of
+from facereject._files import cell_name, name_of_cell, suffix_of
 from facereject.faces.face import Box
 from facereject.faces.landmarks.mean_shape import N_LANDMARKS
 from facereject.tables.rows import Row, columns, count_points, frame_accepted
@@ -37,11 +38,23 @@ def text_format(suffix: str, n_points: int = N_LANDMARKS) -> TextFormat:
     if suffix == ".jsonl":
         return TextFormat(b"", functools.partial(encode_jsonl, n_points=n_points), read_jsonl)
     header = (",".join(columns(n_points)) + "\n").encode()
-    return TextFormat(header, functools.partial(encode_csv, n_points=n_points), read_csv)
+    encode = encode_csv if suffix == ".csv" else encode_plain_csv
+    return TextFormat(header, functools.partial(encode, n_points=n_points), read_csv)
 
 
 def encode_csv(rows: Sequence[Row], n_points: int = N_LANDMARKS) -> bytes:
-    """UTF-8, RFC 4180 quoting, lines end with a line feed; empty fields are missing values."""
+    """UTF-8, RFC 4180 quoting, lines end with a line feed; empty fields are missing values.
+
+    A source that a spreadsheet would run as a formula gets ``./`` in front (`facereject._files.cell_name`).
+    """
+    cells = [cell_name(row.source) for row in rows]
+    pairs = zip(rows, cells, strict=True)
+    safe = [row if row.source == cell else replace(row, source=cell) for row, cell in pairs]
+    return encode_plain_csv(safe, n_points)
+
+
+def encode_plain_csv(rows: Sequence[Row], n_points: int = N_LANDMARKS) -> bytes:
+    """As `encode_csv`, with every source as it is: on the way to Parquet."""
     return "".join(_csv_line(row, n_points) for row in rows).encode()
 
 
@@ -86,6 +99,7 @@ def read_csv(path: str) -> Iterator[Row]:
             for values in reader:
                 if values[names[-1]] is None:
                     raise TableFormatError(f"{path}: line {reader.line_num} is cut off")
+                values["source"] = name_of_cell(values["source"])
                 yield _outline({name: value if value != "" else None for name, value in values.items()})
         except (csv.Error, ValueError) as error:
             if isinstance(error, TableFormatError):

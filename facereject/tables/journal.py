@@ -17,6 +17,7 @@ import os
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
+from facereject._files import open_own
 from facereject.tables.summary import Tally
 
 try:
@@ -185,12 +186,11 @@ def _entry(value: Any) -> Entry | None:
 
 def _open_locked(path: str) -> io.FileIO:
     while True:
-        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | getattr(os, "O_CLOEXEC", 0), 0o666)
-        file = io.FileIO(descriptor, "r+")
+        file = open_own(path, create=True)
         try:
             _lock(file, path)
             # whoever held the lock may have deleted the file meanwhile
-            if os.path.exists(path) and os.path.samestat(os.fstat(descriptor), os.stat(path)):
+            if os.path.exists(path) and os.path.samestat(os.fstat(file.fileno()), os.stat(path)):
                 return file
         except BaseException:
             file.close()

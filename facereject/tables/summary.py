@@ -84,7 +84,11 @@ class Placed:
     Attributes
     ----------
     accepted, rejected : int
-        Files in the folders of accepted and of rejected ones.
+        Files put into the folders of accepted and of rejected ones.
+    there : int
+        Files that were in their folder already.
+    taken_out : int
+        Files that an earlier run had put into the other folder and that were taken out of it.
     failed : int
         Files that could not be placed.
     failures : list of (source, reason)
@@ -93,6 +97,8 @@ class Placed:
 
     accepted: int = 0
     rejected: int = 0
+    there: int = 0
+    taken_out: int = 0
     failed: int = 0
     failures: list[tuple[str, str]] = field(default_factory=list)
 

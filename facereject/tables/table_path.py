@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import importlib.util
 import os
 import stat
@@ -32,14 +31,3 @@ def check_table_path(path: str | os.PathLike[str]) -> str:
         what = "a folder" if os.path.isdir(real) else "not a plain file"
         raise TableError(f"{name}: this is {what}; name a file")
     return real
-
-
-def sync_folder(folder: str) -> None:
-    """Wait until the names in a folder are on the disk."""
-    # makes the new name survive a loss of power; not every system can do that
-    with contextlib.suppress(OSError):
-        descriptor = os.open(folder, os.O_RDONLY)
-        try:
-            os.fsync(descriptor)
-        finally:
-            os.close(descriptor)

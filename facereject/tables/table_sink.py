@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import groupby
 from types import TracebackType
 
-from facereject._files import display_name, suffix_of
+from facereject._files import display_name, open_new, open_own, replacing, suffix_of, sync_folder
 from facereject.faces.landmarks.mean_shape import N_LANDMARKS
 from facereject.tables.formats import (
     TableFormatError,
@@ -31,7 +31,7 @@ from facereject.tables.journal import (
 )
 from facereject.tables.rows import Row
 from facereject.tables.summary import Summary, Tally, tally_rows
-from facereject.tables.table_path import check_table_path, sync_folder
+from facereject.tables.table_path import check_table_path
 
 # a crash costs the inputs finished since the last commit, a commit some milliseconds of waiting for the disk
 _COMMIT_SECONDS = 2.0
@@ -220,7 +220,7 @@ class TableSink:
         self._journal.begin(settings)
         if resume and not overwrite and os.path.exists(self.path):
             return self._extend()
-        file = io.FileIO(self.partial, "w")
+        file = open_new(self.partial)
         write_all(file, header)
         self._size = len(header)
         return file
@@ -241,7 +241,7 @@ class TableSink:
             self._whole = entry.offset
             self._done.add(entry.path)
             self.summary.add(display_name(entry.path.removeprefix(_BY_NAME)), entry.counts)
-        file = io.FileIO(self.partial, "r+")
+        file = open_own(self.partial)
         file.truncate(self._size)
         file.seek(self._size)
         return file
@@ -255,10 +255,11 @@ class TableSink:
                     f"{self.path}: cannot be completed, as its faces have {found} landmarks and not "
                     f"{self._n_points}"
                 )
-            if self._suffix == ".parquet":
-                parquet_to_csv(self.path, self.partial)
-            else:
-                shutil.copyfile(self.path, self.partial)
+            with open_new(self.partial) as copy, open(self.path, "rb") as table:
+                if self._suffix == ".parquet":
+                    parquet_to_csv(self.path, self.partial)
+                else:
+                    shutil.copyfileobj(table, copy)
             self._size = self._copied = os.path.getsize(self.partial)
             for source, rows in groupby(self._checked(read_table(self.path)), key=lambda row: row.source):
                 counts = tally_rows(rows, self._rule)
@@ -273,7 +274,7 @@ class TableSink:
                 raise
             raise TableError(f"cannot be continued: {error}") from None
         self._journal.commit()
-        file = io.FileIO(self.partial, "r+")
+        file = open_own(self.partial)
         file.seek(self._size)
         return file
 
@@ -301,16 +302,8 @@ class TableSink:
         self._journal.remove()
 
     def _convert(self) -> None:
-        made = f"{self.partial}.parquet"
-        try:
-            csv_to_parquet(self.partial, made)
-            with open(made, "rb+") as file:
-                os.fsync(file.fileno())
-            os.replace(made, self.path)
-        except BaseException:
-            with contextlib.suppress(OSError):
-                os.unlink(made)
-            raise
+        with replacing(self.path) as made:
+            csv_to_parquet(self.partial, made.name)
         os.unlink(self.partial)
 
     @contextlib.contextmanager

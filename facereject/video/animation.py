@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from fractions import Fraction
 
-from facereject.faces.images import ImageArray, ImageError, load_rgb, open_unlimited
+from facereject.faces.image_source import BoundedFile, open_picture
+from facereject.faces.images import ImageArray, ImageError, load_rgb
 from facereject.video.frames import VideoError
 
 # what web browsers show a frame for that asks for no time
@@ -19,8 +20,13 @@ class Animation:
         self.failed = 0
         self.start_s = self.begin_s = 0.0
         try:
-            self._picture = open_unlimited(path)
+            self._file = BoundedFile(path)
+        except OSError as error:
+            raise VideoError(f"{name}: not a readable animation ({error.strerror or error})") from None
+        try:
+            self._picture = open_picture(self._file)
         except Exception as error:
+            self._file.close()
             raise VideoError(f"{name}: not a readable animation ({error})") from None
         try:
             width, height = self.size = self._picture.size
@@ -29,6 +35,7 @@ class Animation:
                     f"{name}: frames of {width} x {height} pixels are more than the limit of "
                     f"{max_pixels:,}; make the animation smaller or raise the limit"
                 )
+            self._file.allow(width * height)
             self.frame_count_hint: int | None = self._count()
             self._first = load_rgb(self._picture)
         except ImageError as error:
@@ -50,6 +57,7 @@ class Animation:
             time_s += self._duration()
             index += 1
             try:
+                self._file.allow(self._picture.width * self._picture.height)
                 self._picture.seek(index)
                 image = load_rgb(self._picture)
             except EOFError:
@@ -61,6 +69,7 @@ class Animation:
 
     def close(self) -> None:
         self._picture.close()
+        self._file.close()
 
     def _count(self) -> int | None:
         try:

@@ -19,7 +19,7 @@ from av.video.frame import VideoFrame
 from av.video.reformatter import Colorspace, VideoReformatter
 from av.video.stream import VideoStream
 
-from facereject._files import display_name, suffix_of
+from facereject._files import display_name, suffix_of, sync_folder, unfinished
 from facereject.faces.images import ImageArray
 from facereject.video.encoding import (
     CONTAINERS,
@@ -95,6 +95,7 @@ class VideoWriter:
             )
         self._sound: tuple[str, float, Sequence[tuple[float, float]] | None] | None = None
         self._temporary: list[str] = []
+        self._unfinished = contextlib.ExitStack()
         self._last = -1
         self._written = 0
         self._reformatter = VideoReformatter()
@@ -151,7 +152,11 @@ class VideoWriter:
                         f"{display_name(self.path)}: only {self._written} of {self.frames} frames were "
                         "written; make sure that the disk is not full"
                     )
-                os.replace(self._with_sound(), self.path)
+                made = self._with_sound()
+                with open(made, "rb") as file:
+                    os.fsync(file.fileno())
+                os.replace(made, self.path)
+                sync_folder(os.path.dirname(self.path) or os.curdir)
         except (OSError, av.FFmpegError) as error:
             raise self._failure(error) from None
         finally:
@@ -276,9 +281,13 @@ class VideoWriter:
         return VideoWriteError(f"{name}: a frame could not be encoded ({error})")
 
     def _new_file(self, *, hidden: bool = True) -> str:
-        path = temporary_name(self.path, hidden=hidden)
-        # made here and now, and by nobody else: a link of that name is not followed
         try:
+            if hidden:
+                # the encoder goes by the suffix, so that stays at the end
+                file = self._unfinished.enter_context(unfinished(self.path, suffix=suffix_of(self.path)))
+                return str(file.name)
+            path = temporary_name(self.path)
+            # made here and now, and by nobody else: a link of that name is not followed
             os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666))
         except OSError as error:
             raise self._failure(error) from None
@@ -289,13 +298,14 @@ class VideoWriter:
         for path in self._temporary:
             with contextlib.suppress(OSError):
                 os.unlink(path)
+        self._unfinished.close()
 
 
-def temporary_name(path: str, *, hidden: bool = True) -> str:
-    """A new name beside ``path`` with its suffix, for a video that is not yet whole."""
+def temporary_name(path: str) -> str:
+    """A new name beside ``path``, to be found by its owner if the recording is killed."""
     folder, name = os.path.split(path)
     stem, suffix = os.path.splitext(name)
-    return os.path.join(folder, f"{'.' if hidden else ''}{stem[:180]}.{secrets.token_hex(6)}.partial{suffix}")
+    return os.path.join(folder, f"{stem[:180]}.{secrets.token_hex(6)}.partial{suffix}")
 
 
 def check_video_path(path: str) -> None:

@@ -83,10 +83,10 @@ def test_another_file_is_never_overwritten(photos, mode):
 def test_move_over_disks(photos, monkeypatch):
     link = os.link
 
-    def other_disk(source, target):
+    def other_disk(source, target, **options):
         if ".facereject-" not in source:
             raise OSError(errno.EXDEV, "Invalid cross-device link")
-        link(source, target)
+        link(source, target, **options)
 
     monkeypatch.setattr(placement.os, "link", other_disk)
     place("photos/a/1.jpg", "good/1.jpg", "move")
@@ -95,7 +95,7 @@ def test_move_over_disks(photos, monkeypatch):
 
 
 def test_a_disk_without_hard_links(photos, monkeypatch):
-    def none(source, target):
+    def none(source, target, **options):
         raise OSError(errno.EPERM, "Operation not permitted")
 
     monkeypatch.setattr(placement.os, "link", none)
@@ -110,12 +110,129 @@ def test_move_that_died_half_way(photos):
     assert not os.path.exists("photos/a/1.jpg")
 
 
-def test_links_are_moved_as_links(photos):
+def test_links_are_not_moved(photos):
     os.symlink("a/1.jpg", "photos/link.jpg")
-    place("photos/link.jpg", "far/away/link.jpg", "move")
-    assert (photos / "far/away/link.jpg").read_text() == "photos/a/1.jpg"
-    assert not os.path.lexists("photos/link.jpg")
+    sort = Placement("good", None, base_of(["photos"]), "move")
+    sort("photos/link.jpg", ACCEPTED)
+    assert "a link" in sort.failures[0][1]
+    assert os.readlink("photos/link.jpg") == "a/1.jpg"
+    assert not os.path.lexists("good")
+
+
+def test_moving_after_linking_keeps_the_originals(photos):
+    for mode in ("link", "move"):
+        sort = Placement("good", "bad", base_of(["photos"]), mode)
+        sort("photos/a/1.jpg", ACCEPTED)
+    assert sort.failures == [("photos/a/1.jpg", "good/a/1.jpg is a link, no copy; remove it first")]
+    assert (photos / "photos/a/1.jpg").read_text() == "photos/a/1.jpg"
+    os.unlink("good/a/1.jpg")
+    sort("photos/a/1.jpg", ACCEPTED)
+    assert _files(photos / "good") == {"a/1.jpg": "photos/a/1.jpg"}
+
+
+@pytest.mark.parametrize("mode", ["copy", "link", "move"])
+def test_nothing_is_placed_through_a_link(photos, mode):
+    os.makedirs("good")
+    os.symlink(photos / "photos/a", "good/a")
+    sort = Placement("good", None, base_of(["photos"]), mode)
+    sort("photos/a/1.jpg", ACCEPTED)
+    assert "behind the linked folder" in sort.failures[0][1]
+    assert _files(photos / "photos") == {"a/1.jpg": "photos/a/1.jpg", "b/1.jpg": "photos/b/1.jpg"}
+
+
+def test_files_behind_a_linked_folder_are_not_moved(photos):
+    os.makedirs("elsewhere")
+    (photos / "elsewhere/2.jpg").write_text("mine")
+    os.symlink(photos / "elsewhere", "photos/far")
+    sort = Placement("good", None, base_of(["photos"]), "move")
+    sort("photos/far/2.jpg", ACCEPTED)
+    assert "behind the linked folder" in sort.failures[0][1]
+    assert (photos / "elsewhere/2.jpg").read_text() == "mine"
+    # copies of them are harmless
+    Placement("good", None, base_of(["photos"]), "copy")("photos/far/2.jpg", ACCEPTED)
+    assert _files(photos / "good") == {"far/2.jpg": "mine"}
+    # and a linked folder that is named itself is meant
+    sort = Placement("better", None, base_of(["photos/far"]), "move")
+    sort("photos/far/2.jpg", ACCEPTED)
+    assert _files(photos / "better") == {"2.jpg": "mine"}
+
+
+def test_a_disk_that_shows_a_file_under_two_names(photos, monkeypatch):
+    """As a mount or a disk that ignores case does: the target is the source."""
+    same = os.path.samefile
+    os.makedirs("good")
+    os.link("photos/a/1.jpg", "good/1.jpg")
+    real = os.lstat
+
+    def once(path):
+        values = list(real(path))
+        values[3] = 1
+        return os.stat_result(values)
+
+    monkeypatch.setattr(placement.os, "lstat", once)
+    assert same("photos/a/1.jpg", "good/1.jpg")
+    with pytest.raises(OSError, match="this very file"):
+        place("photos/a/1.jpg", "good/1.jpg", "move")
     assert os.path.exists("photos/a/1.jpg")
+
+
+def test_a_source_that_changes_while_it_is_moved_stays(photos, monkeypatch):
+    def other_disk(source, target, **options):
+        if ".facereject-" not in source:
+            raise OSError(errno.EXDEV, "Invalid cross-device link")
+        with open("photos/a/1.jpg", "a") as file:
+            file.write("more")
+        real(source, target, **options)
+
+    real = os.link
+    monkeypatch.setattr(placement.os, "link", other_disk)
+    with pytest.raises(OSError, match="nothing was removed"):
+        place("photos/a/1.jpg", "good/1.jpg", "move")
+    assert (photos / "photos/a/1.jpg").read_text() == "photos/a/1.jpgmore"
+
+
+@pytest.mark.parametrize("first", ["copy", "link"])
+@pytest.mark.parametrize("second", ["copy", "link", "move"])
+def test_another_decision_takes_the_file_out_of_the_other_folder(photos, first, second):
+    Placement("good", "bad", base_of(["photos"]), first)("photos/a/1.jpg", ACCEPTED)
+    sort = Placement("good", "bad", base_of(["photos"]), second)
+    sort("photos/a/1.jpg", REJECTED)
+    assert sort.failures == []
+    assert _files(photos / "good") == {}
+    assert _files(photos / "bad") == {"a/1.jpg": "photos/a/1.jpg"}
+    assert (sort.n_rejected, sort.n_left) == (1, 1)
+
+
+def test_another_decision_without_a_folder_is_reported(photos):
+    Placement(None, "bad", base_of(["photos"]))("photos/a/1.jpg", REJECTED)
+    sort = Placement(None, "bad", base_of(["photos"]))
+    sort("photos/a/1.jpg", ACCEPTED)
+    assert sort.failures == [
+        ("photos/a/1.jpg", "bad/a/1.jpg is there from an earlier run that decided otherwise; remove it")
+    ]
+
+
+def test_a_file_of_that_name_in_the_other_folder_is_none_of_ours(photos):
+    os.makedirs("good/a")
+    (photos / "good/a/1.jpg").write_text("precious")
+    sort = Placement("good", "bad", base_of(["photos"]))
+    sort("photos/a/1.jpg", REJECTED)
+    assert sort.failures == []
+    assert _files(photos / "good") == {"a/1.jpg": "precious"}
+
+
+def test_only_what_was_done_is_counted(photos):
+    for expected in ((1, 0), (0, 1)):
+        sort = Placement("good", "bad", base_of(["photos"]))
+        sort("photos/a/1.jpg", ACCEPTED)
+        assert (sort.n_accepted, sort.n_there) == expected
+
+
+def test_leftovers_of_a_killed_run_are_removed(photos):
+    os.makedirs("good/a")
+    (photos / "good/a/.1.jpg.0123abcd.facereject-partial").write_text("half")
+    Placement("good", None, base_of(["photos"]))("photos/a/1.jpg", ACCEPTED)
+    assert os.listdir("good/a") == ["1.jpg"]
 
 
 def test_long_and_odd_names(photos):

@@ -43,6 +43,26 @@ def test_files_are_sorted(stub, photos, run, mode):
     Image.open("good/sub/2.png").load()
 
 
+def test_moving_after_linking_keeps_the_originals(stub, photos, run):
+    arguments = ["filter", "photos", "--accepted", "good", "--rejected", "bad"]
+    assert run(*arguments, "--link").exit_code == 0
+    before = {name: (photos / name).read_bytes() for name in _files("photos")}
+    result = run(*arguments, "--move")
+    assert result.exit_code == 1
+    assert "is a link, no copy; remove it first" in result.stderr
+    assert {name: (photos / name).read_bytes() for name in _files("photos")} == before
+
+
+def test_another_target_leaves_no_file_in_both_folders(stub, photos, run):
+    arguments = ["filter", "photos", "--accepted", "good", "--rejected", "bad"]
+    run(*arguments)
+    result = run(*arguments, "--threshold", "210")
+    assert _files("good") == ["sub/2.png"]
+    assert _files("bad") == ["0.png", "1.png", "2.png"]
+    assert "0 files copied to good; 1 file copied to bad; 3 files in place already" in result.stderr
+    assert "1 file taken out of the other folder" in result.stderr
+
+
 def test_threshold_decides(stub, photos, run):
     assert run("filter", "photos", "--threshold", "210", "-o", "t.csv").exit_code == 0
     assert [name for name, accepted in _decisions("t.csv").items() if accepted == "true"] == [

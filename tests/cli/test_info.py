@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import platform
 
 import pytest
@@ -95,3 +96,20 @@ def test_a_file_that_is_no_model(tmp_path):
         assert words in result.stderr
         assert len(result.stderr.splitlines()) == 1
         assert result.stdout == ""
+
+
+def test_a_file_never_takes_the_place_of_a_shipped_model(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    FaceRejector.pretrained().with_target(coverage=1.0).save("default")
+    shown = CliRunner().invoke(app, ["info", "default"])
+    assert shown.exit_code == 0
+    assert "EVERY FACE IS ACCEPTED" not in shown.stdout
+    assert "EVERY FACE IS ACCEPTED" in CliRunner().invoke(app, ["info", "./default"]).stdout
+    os.rename("default", "mine")
+    refused = CliRunner().invoke(app, ["info", "mine"])
+    assert refused.exit_code == 2
+    assert "write ./mine" in refused.stderr
+    os.mkfifo("pipe.safetensors")
+    refused = CliRunner().invoke(app, ["info", "pipe.safetensors"])
+    assert refused.exit_code == 2
+    assert "not a regular file" in refused.stderr

@@ -5,7 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from facereject.faces import FaceRejector
+from facereject.faces import FaceDetector, FaceRejector
+from facereject.faces.models.card import promise_of
+from facereject.faces.rejector import PredictorMismatchWarning
 from facereject.faces.training.certify import certified, faces_needed, independent_rows, smallest_promise
 from facereject.selection import NoValidThresholdError
 
@@ -32,8 +34,9 @@ def test_the_promise_holds_on_new_faces_and_is_kept_in_the_file(rejector, tmp_pa
     loaded = FaceRejector.load(tmp_path / "model")
     assert loaded.selector.threshold_ == model.selector.threshold_
     promise = loaded.info["certificate"]
-    assert promise["statement"].startswith("With probability at least 0.95 over the 800 calibration faces")
-    assert "min(error, 20 %)" in promise["statement"]
+    sentence = promise_of(loaded)
+    assert sentence.startswith("With probability at least 0.95 over the 800 calibration faces")
+    assert "min(error, 20 %)" in sentence
     assert promise["bound"] == 3.5
     assert promise["loss_bound"] == 20
     # expected errors now come from the same faces
@@ -54,6 +57,33 @@ def test_a_promise_goes_with_its_threshold(rejector):
     assert "certificate" not in model.with_calibration(**draw(50)).info
     assert "certificate" in model.info
     assert "certificate" not in rejector.info
+
+
+def test_a_promise_is_made_of_numbers_and_bound_to_its_model(rejector, tmp_path):
+    model = certified(rejector, *draw(500), 5.0)
+    sentence = promise_of(model)
+    assert "at most 5 %" in sentence
+    model.info["certificate"] |= {"statement": "It never errs."}
+    assert promise_of(model) == sentence
+    numbers = model.info["certificate"]
+    for change in ({"n": 10_000}, {"n_clipped": 7}, {"delta": 0}, {"bound": "0.1"}, {"bound_to": "x"}):
+        model.info["certificate"] = numbers | change
+        assert promise_of(model) is None
+    model.info["certificate"] = numbers
+
+    def other(image, box):
+        return np.zeros((68, 2))
+
+    model.save(tmp_path / "model")
+    assert promise_of(FaceRejector.load(tmp_path / "model")) == sentence
+    with pytest.warns(PredictorMismatchWarning):
+        assert promise_of(FaceRejector.load(tmp_path / "model", predictor=other)) is None
+    strict = FaceDetector(threshold=1.0)
+    assert promise_of(FaceRejector.load(tmp_path / "model", detector=strict)) is None
+    # the promise of one model in another
+    stranger = rejector.with_target(coverage=0.5)
+    stranger.info["certificate"] = numbers
+    assert promise_of(stranger) is None
 
 
 def test_what_could_be_promised_instead(rejector):

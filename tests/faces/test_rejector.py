@@ -263,7 +263,7 @@ def test_files_of_earlier_versions_may_name_no_predictor(rejector, tmp_path, ast
 def test_files_of_another_shape_are_content_errors(rejector, tmp_path, change):
     path = tmp_path / "model"
     rejector.save(path)
-    header, arrays = read_model(path, "face-rejector", {})
+    header, arrays = read_model(path, "face-rejector", None)
     header = {key: value for key, value in header.items() if key not in ("format", "kind")}
     write_model(path, "face-rejector", header | change, arrays)
     with pytest.raises(ModelFileContentError, match=str(path)):

@@ -61,3 +61,20 @@ def test_trees_equal_lightgbm(rng):
 def test_hostile_tables(name, value):
     with pytest.raises(ValueError, match="tables"):
         TreeScore.from_arrays(TREE | {name: np.array(value, np.int32)}, 2)
+
+
+@pytest.mark.parametrize("nodes", [200, 2_000_000])
+def test_endless_and_huge_trees_are_refused(nodes):
+    """A chain of nodes: every prediction would walk all of them."""
+    chain = np.arange(1, nodes + 1, dtype=np.int32)
+    feature = np.zeros(nodes + 1, dtype=np.int32)
+    feature[-1] = -1
+    tables = {
+        "roots": np.zeros(1, dtype=np.int32),
+        "feature": feature,
+        "threshold": np.zeros(nodes + 1),
+        "left": np.append(chain, 0).astype(np.int32),
+        "right": np.append(chain, 0).astype(np.int32),
+    }
+    with pytest.raises(ValueError, match="deeper than 64 levels"):
+        TreeScore.from_arrays(tables, 3)

@@ -16,10 +16,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sample_tables import SUFFIXES, sample_rows, write_table
 
+from facereject._files import name_of_cell
 from facereject.faces.face import Box
-from facereject.tables.formats import encode_csv, encode_frame, encode_jsonl, read_csv, read_jsonl
+from facereject.tables.formats import encode_csv, encode_frame, encode_jsonl, read_csv, read_jsonl, read_table
 from facereject.tables.rows import COLUMNS, Row
 from facereject.tables.sinks import TableSink
+from facereject.tables.summary import Tally
 
 
 def _expected(row: Row) -> list[object]:
@@ -94,7 +96,7 @@ def test_text_is_neat():
 @settings(max_examples=60, deadline=None)
 def test_any_name_and_number(name, number):
     (line,) = csv.reader(io.StringIO(encode_csv([Row(name, uncertainty=number)]).decode(), newline=""))
-    assert line[0] == name
+    assert name_of_cell(line[0]) == name
     assert line[10] == "" if not math.isfinite(number) else float(line[10]) == number
 
 
@@ -128,3 +130,23 @@ def test_a_frame_is_one_line():
         found = [frame[name] for name in ("accepted", "reason", "uncertainty", "expected_error")]
         assert (*found, len(frame["faces"])) == expected
         assert all(tuple(face) == COLUMNS for face in frame["faces"])
+
+
+FORMULAS = ["=1+1.jpg", "+x", "-x", "@x", "\t=x", "./=x", "././@x", ".//=x", "./x", "a/=x", '=x,"y"', "\n=x"]
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".jsonl", ".parquet"])
+def test_names_that_look_like_formulas_come_back_and_start_none(tmp_path, suffix):
+    path = tmp_path / f"t{suffix}"
+    with TableSink(path) as sink:
+        for name in FORMULAS:
+            sink.write([Row(name, 0, reason="no_face")])
+            sink.end_input(name, Tally(1))
+    assert [row.source for row in read_table(str(path))] == FORMULAS
+    if suffix == ".csv":
+        with open(path, newline="") as file:
+            cells = [row["source"] for row in csv.DictReader(file)]
+        assert not any(cell.startswith(tuple("=+-@\t\r\n")) for cell in cells)
+        assert [os.path.normpath(cell) for cell in cells] == [os.path.normpath(name) for name in FORMULAS]
+    with TableSink(path, resume=True) as sink:
+        assert all(sink.has(name) for name in FORMULAS)

@@ -69,7 +69,12 @@ def _accepted(number: int, total: int) -> str:
 def _places(job: ScoreJob, placed: Placed) -> str:
     verb = {"copy": "copied", "link": "linked", "move": "moved"}[job.mode]
     folders = ((placed.accepted, job.accepted), (placed.rejected, job.rejected))
-    return "; ".join(f"{_files(n)} {verb} to {folder}" for n, folder in folders if folder is not None)
+    parts = [f"{_files(n)} {verb} to {folder}" for n, folder in folders if folder is not None]
+    if placed.there:
+        parts.append(f"{_files(placed.there)} in place already")
+    if placed.taken_out:
+        parts.append(f"{_files(placed.taken_out)} taken out of the other folder")
+    return "; ".join(parts)
 
 
 def _time(new: int, frames: int, before: int, seconds: float) -> str:

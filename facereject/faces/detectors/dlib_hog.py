@@ -27,7 +27,7 @@ _JUDGING, _TRAINING = 0.0, -1.0
 
 # a face of this many pixels is larger than any photograph; scores lie between -3 and 5
 _MAX_FACE = 10_000
-_MAX_THRESHOLD = 1000
+_MAX_THRESHOLD = 10
 
 
 @dataclass(frozen=True)
@@ -69,7 +69,7 @@ class FaceDetector:
         if not (_is_number(self.upsample) and self.upsample in range(5)):
             raise ValueError(f"upsample must be a whole number from 0 to 4, got {self.upsample!r}")
         if not (_is_number(self.threshold) and abs(self.threshold) <= _MAX_THRESHOLD):
-            raise ValueError(f"threshold must be finite, at most a thousand; got {self.threshold!r}")
+            raise ValueError(f"threshold must lie between -10 and 10; got {self.threshold!r}")
         if self.min_face is not None and not (_is_number(self.min_face) and 0 < self.min_face <= _MAX_FACE):
             raise ValueError(
                 f"min_face must be None or positive, at most {_MAX_FACE:,}; got {self.min_face!r}"

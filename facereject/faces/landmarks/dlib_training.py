@@ -8,6 +8,7 @@ from pathlib import Path
 
 import dlib
 
+from facereject._files import replacing
 from facereject.faces.datasets import FaceSample, match_face
 from facereject.faces.detectors.base import Detector, check_detector, find_faces
 from facereject.faces.detectors.dlib_hog import FaceDetector
@@ -84,7 +85,6 @@ def train_landmark_predictor(
     model = dlib.train_shape_predictor(images, shapes, options)
     path = Path(path)
     path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = path.with_name(f".{path.name}.part")
-    model.save(str(temporary))
-    os.replace(temporary, path)
+    with replacing(path) as file:
+        model.save(file.name)
     return LandmarkPredictor(path)

@@ -8,6 +8,7 @@ from typing import Any
 from facereject.faces.detectors.base import describe_detector
 from facereject.faces.landmarks.dlib_trees import PUBLISHED_PREDICTOR
 from facereject.faces.models.calibration import Target
+from facereject.faces.models.guarantee import guarantee_of, statement
 from facereject.faces.models.scores import SCORES
 from facereject.faces.rejector import FaceRejector
 
@@ -50,7 +51,9 @@ def model_facts(rejector: FaceRejector) -> list[tuple[str, str]]:
     found.append(("calibrated on", f"{len(losses):,} faces, mean error {losses.mean():.2f} %"))
     found.append(("target", target_words(rejector.target)))
     everything = math.isinf(selector.threshold_)
-    threshold = "accepts every face" if everything else f"uncertainty {selector.threshold_:.5g}"
+    threshold = "none: EVERY FACE IS ACCEPTED, nothing is ever rejected"
+    if not everything:
+        threshold = f"uncertainty {selector.threshold_:.5g}"
     sample = f"of the calibration faces it accepts {selector.coverage_:.1%}"
     if math.isfinite(selector.selective_risk_):
         sample += f", mean error {selector.selective_risk_:.2f} %"
@@ -61,10 +64,9 @@ def model_facts(rejector: FaceRejector) -> list[tuple[str, str]]:
 
 
 def promise_of(rejector: FaceRejector) -> str | None:
-    """The sentence of the model's certificate, if it has one."""
-    certificate = rejector.info.get("certificate")
-    statement = certificate.get("statement") if isinstance(certificate, dict) else None
-    return statement if isinstance(statement, str) else None
+    """The guarantee of the model in one sentence, if it has one that holds for it as it is."""
+    found = guarantee_of(rejector)
+    return statement(found, rejector.points.unit) if found is not None else None
 
 
 def predictor_name(fingerprint: str | None, name: str = "") -> str:

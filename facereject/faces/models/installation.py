@@ -74,11 +74,14 @@ class TrainedFor(NamedTuple):
 
 
 def trained_for(model: str) -> TrainedFor:
-    """The landmark predictor a model was trained for, by the model's name or path."""
-    if model in pretrained_models() and not Path(model).is_file():
+    """The landmark predictor a model was trained for, by the model's name or path.
+
+    A name of a model that comes with the package means that model, whatever files are in the current folder.
+    """
+    if model in pretrained_models():
         with resources.as_file(resources.files("facereject") / "pretrained" / f"{model}.safetensors") as path:
             return trained_for(str(path))
-    header = read_model(model, MODEL_KIND, {}).header
+    header = read_model(model, MODEL_KIND, None).header
     fingerprint, definition = header.get("predictor"), header.get("landmarks")
     name = definition.get("name") if isinstance(definition, dict) else None
     return TrainedFor(fingerprint if isinstance(fingerprint, str) else None, str(name or ""))

@@ -106,7 +106,19 @@ class TreeScore:
         starts = (tree.roots >= 0).all() and (tree.roots < nodes).all()
         if not (sound and starts and tree.feature.max(initial=-1) < n_features):
             raise ValueError("the trees point outside their tables")
+        if nodes > _MAX_NODES or len(tree.roots) > _MAX_TREES or not tree._is_flat():
+            raise ValueError(
+                f"more than {_MAX_TREES:,} trees or {_MAX_NODES:,} nodes, or deeper than {_MAX_DEPTH} levels"
+            )
         return tree
+
+    def _is_flat(self) -> bool:
+        """Whether every walk ends within `_MAX_DEPTH` steps."""
+        level = np.unique(self.roots)
+        for _ in range(_MAX_DEPTH):
+            level = level[self.feature[level] >= 0]
+            level = np.unique(np.concatenate([self.left[level], self.right[level]]))
+        return not len(level)
 
     @classmethod
     def from_lightgbm(cls, booster: Any) -> TreeScore:
@@ -136,3 +148,7 @@ class TreeScore:
             np.array(table["right"], dtype=np.int32),
             n_features=len(model["feature_names"]),
         )
+
+
+# far more than training makes; a file beyond would only cost memory and time
+_MAX_TREES, _MAX_NODES, _MAX_DEPTH = 10_000, 1_000_000, 64

@@ -9,17 +9,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import asdict
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from facereject.faces.landmarks.point_set import POINTS_300W
 from facereject.faces.models.calibration import Calibration, Target
+from facereject.faces.models.guarantee import guarantee_record
 from facereject.faces.rejector import FaceRejector
 from facereject.selection import NoValidThresholdError, guaranteed_risk
-from facereject.selection.selector import Guarantee, Selector
+from facereject.selection.selector import Selector
 from facereject.selection.start import guaranteed_risk_from
 
 #: errors above, in percent, count as this much: a face with such an error is lost
@@ -88,16 +87,8 @@ def certified(
         )
     except NoValidThresholdError:
         raise NoValidThresholdError(_what_could_be(calibration, max_error, delta, loss_bound)) from None
-    guarantee = selector.guarantee_
-    assert guarantee is not None
     everything = math.isinf(selector.threshold_)
-    record: dict[str, Any] = {
-        **asdict(guarantee),
-        "coverage": selector.coverage_,
-        "selective_risk": selector.selective_risk_,
-        "statement": statement(guarantee, rejector.points.unit),
-    }
-    return FaceRejector(
+    promised = FaceRejector(
         rejector.score,
         calibration,
         # a model file holds finite numbers; full coverage is the rule that accepts every face
@@ -106,8 +97,10 @@ def certified(
         stability=rejector.stability,
         detector=rejector.detector,
         predictor=rejector.predictor,
-        info={**rejector.info, "certificate": record},
+        info=rejector.info,
     )
+    promised.info["certificate"] = guarantee_record(promised, selector)
+    return promised
 
 
 def check_promise(max_error: float, delta: float, loss_bound: float) -> None:
@@ -118,16 +111,6 @@ def check_promise(max_error: float, delta: float, loss_bound: float) -> None:
         raise ValueError(
             f"max_error must be above 0 and below loss_bound = {loss_bound:g} percent, got {max_error:g}"
         )
-
-
-def statement(guarantee: Guarantee, unit: str = POINTS_300W.unit) -> str:
-    """The promise in one sentence, in the words of faces; ``unit`` says what errors are percents of."""
-    return (
-        f"With probability at least {1 - guarantee.delta:g} over the {guarantee.n} calibration faces, "
-        f"the mean of min(error, {guarantee.loss_bound:g} %) over accepted faces drawn like them is at "
-        f"most {guarantee.bound:g} % of {unit}. Calibration errors above "
-        f"{guarantee.loss_bound:g} %: {guarantee.n_clipped}."
-    )
 
 
 def smallest_promise(

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import os
-import uuid
 import zipfile
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from facereject._files import replacing
 from facereject.faces.datasets import Problem
 
 _ARRAYS = ("features", "losses", "detector_scores", "sample", "variant", "missed", "failed")
@@ -71,17 +70,13 @@ class FaceTable:
 def write_table(file: Path, table: FaceTable) -> None:
     """Keep a table as .npz, in one step."""
     file.parent.mkdir(parents=True, exist_ok=True)
-    temporary = file.with_name(f".{uuid.uuid4().hex}.npz")
     arrays: dict[str, Any] = {name: getattr(table, name) for name in _ARRAYS}
     arrays["kinds"] = np.array(table.kinds, dtype=np.str_)
     for name in _PROBLEMS:
         texts = itertools.chain.from_iterable(getattr(table, name))
         arrays[name] = np.array(list(texts), dtype=np.str_)
-    try:
-        np.savez(temporary, **arrays)
-        os.replace(temporary, file)
-    finally:
-        temporary.unlink(missing_ok=True)
+    with replacing(file) as made:
+        np.savez(made, **arrays)
 
 
 def read_table(file: Path) -> FaceTable | None:

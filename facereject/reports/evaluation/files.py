@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import json
 import os
-import tempfile
 from collections.abc import Sequence
+from contextlib import ExitStack
 from pathlib import Path
 
-from facereject._files import display_name
+from facereject._files import display_name, replacing
 from facereject.faces import FaceEvaluation, FaceRejector, FaceSample
 from facereject.reports.evaluation.figures import draw_reliability, draw_risk_coverage
 from facereject.reports.evaluation.numbers import faces_csv, group_evidence, summary, thresholds_csv
@@ -44,9 +44,9 @@ def write_report(
     groups = group_evidence(rejector, samples, evaluation)
     folder = Path(folder)
     folder.mkdir(parents=True, exist_ok=True)
-    # everything is made elsewhere first, on the same disk, so that a report is never half new
-    with tempfile.TemporaryDirectory(prefix=".report-", dir=folder) as temporary:
-        made = Path(temporary)
+    with ExitStack() as stack:
+        # everything is on the disk before the first file gets its name, so that a report is never half new
+        made = {name: stack.enter_context(replacing(folder / name)) for name in FILES}
         curves = [
             draw_risk_coverage(
                 group.losses,
@@ -57,8 +57,8 @@ def write_report(
             for group in groups
         ]
         calibration = [draw_reliability(group.groups) for group in groups]
-        curves[0].savefig(made / "risk_coverage.png", dpi=160, facecolor="white")
-        calibration[0].savefig(made / "calibration.png", dpi=160, facecolor="white")
+        curves[0].savefig(made["risk_coverage.png"], format="png", dpi=160, facecolor="white")
+        calibration[0].savefig(made["calibration.png"], format="png", dpi=160, facecolor="white")
         numbers = summary(groups, rejector, evaluation, model, data, notes)
         options = (model, data, notes, curves, calibration, FILES[1:])
         texts = {
@@ -69,7 +69,7 @@ def write_report(
         }
         for name, text in texts.items():
             # names of files need not be valid UTF-8
-            (made / name).write_text(display_name(text), encoding="utf-8", newline="\n")
-        for name in FILES:
-            os.replace(made / name, folder / name)
+            made[name].write(display_name(text).encode())
+        for file in made.values():
+            file.flush()
     return folder / "index.html"

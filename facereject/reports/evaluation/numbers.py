@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from facereject import __version__
+from facereject._files import cell_name
 from facereject.faces import FaceEvaluation, FaceRejector, FaceSample, GroupResult
 from facereject.faces.evaluation.evidence import (
     FAILURE_LEVELS,
@@ -101,10 +102,10 @@ def faces_csv(rejector: FaceRejector, samples: Sequence[FaceSample], evaluation:
     for row in range(len(table)):
         sample, uncertainty = samples[int(table.sample[row])], float(evaluation.uncertainty[row])
         accepted = "true" if rejector.decide(uncertainty) else "false"
-        name = str(sample.image_path)
+        name, photo = cell_name(str(sample.image_path)), cell_name(sample.photo)
         numbers = [float(table.losses[row]), float(expected[row]), uncertainty]
         writer.writerow(
-            [name, sample.photo, table.kinds[row], *numbers, float(table.detector_scores[row]), accepted]
+            [name, photo, table.kinds[row], *numbers, float(table.detector_scores[row]), accepted]
         )
     return stream.getvalue()
 
