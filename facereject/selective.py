@@ -3,24 +3,25 @@
 from __future__ import annotations
 
 import inspect
+import warnings
 from collections.abc import Callable
-from types import MethodType
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator, MetaEstimatorMixin, clone, is_classifier, is_regressor
+from sklearn.base import BaseEstimator, MetaEstimatorMixin, TransformerMixin, clone
 from sklearn.frozen import FrozenEstimator
 from sklearn.isotonic import IsotonicRegression
-from sklearn.utils import get_tags, indexable
+from sklearn.utils import ClassifierTags, RegressorTags, get_tags, indexable
+from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
 
 from facereject._validation import FloatArray
 from facereject.losses import absolute_error, zero_one_loss
 from facereject.metrics import RiskCoverageCurve, aurc, risk_coverage_curve
-from facereject.scores import SELEScoreCV, cross_fit
-from facereject.scores._predictor import PredictorScore, check_predictor
+from facereject.scores import ConfidenceScore, cross_fit
+from facereject.scores._predictor import FittedFunction, PredictorScore, find_kind
 from facereject.scores.cross_fitting import compute_losses
 from facereject.selection import BoundedCoverage, Selector
 from facereject.selection.start import guaranteed_risk_from
@@ -28,42 +29,39 @@ from facereject.selection.start import guaranteed_risk_from
 __all__ = ["SelectivePredictor"]
 
 
-class _MethodAndParameter:
-    """A method that shares its name with a constructor parameter.
+def _predictor_has(method: str) -> Callable[[Any], bool]:
+    """Whether a SelectivePredictor has the method: as its predictor does."""
 
-    "score" is the word of the theory for s and that of scikit-learn for the quality of a model. Reading the
-    attribute gives the method, which GridSearchCV and Pipeline call; assigning stores the parameter, which
-    ``get_params`` returns.
-    """
+    def check(model: Any) -> bool:
+        getattr(getattr(model, "predictor_", model.predictor), method)
+        return True
 
-    def __init__(self, function: Callable[..., Any]) -> None:
-        self.function = function
-        self.name = function.__name__
-
-    def __get__(self, instance: Any, owner: Any = None) -> Any:
-        return self.function if instance is None else MethodType(self.function, instance)
-
-    def __set__(self, instance: Any, value: Any) -> None:
-        vars(instance)[self.name] = value
+    return check
 
 
-class SelectivePredictor(MetaEstimatorMixin, BaseEstimator):
+class SelectivePredictor(MetaEstimatorMixin, TransformerMixin, BaseEstimator):
     """A predictor that says which of its predictions to trust.
+
+    By default the uncertainty is that of ``ConfidenceScore``: it weighs what the predictor says of itself
+    (probabilities, the spread of an ensemble) and how near the training examples are. That costs little more
+    than the predictor, which is trained twice on half of the examples and once on all. A score with more to
+    learn, ``BoostedSELEScore()``, often ranks better and takes longer.
 
     ``fit`` uses one training set for all three parts, each of them on examples that the part before it has
     not seen:
 
     1. The examples are cut into folds. A copy of the predictor is trained without each fold and predicts
        there; the losses of these out-of-fold predictions are those of unseen examples.
-    2. The score is fitted to all out-of-fold losses, the predictor to all examples: ``score_``,
+    2. The score is fitted to all out-of-fold losses, the predictor to all examples: ``uncertainty_score_``,
        ``predictor_``.
-    3. On the losses it was fitted to, ``score_`` looks better than it is. So the score is fitted once more
-       without each fold, with the alpha already chosen, and gives the uncertainties of that fold, on the
-       scale of ``score_`` (``CrossFit.out_of_fold_uncertainty``). The selection rule and the expected loss
-       are those of the pairs (out-of-fold uncertainty, out-of-fold loss).
+    3. On the losses it was fitted to, ``uncertainty_score_`` looks better than it is. So the score is fitted
+       once more without each fold, with the alpha already chosen, and gives the uncertainties of that fold,
+       on the scale of ``uncertainty_score_`` (``CrossFit.out_of_fold_uncertainty``). The selection rule and
+       the expected error are those of the pairs (out-of-fold uncertainty, out-of-fold loss).
 
     Coverage and risk of ``selector_`` are therefore close to those on new examples, but they are estimates.
-    The final predictor and score have seen more examples than those of the folds. And the predictors behind
+    The final predictor and score have seen more examples than those of the folds; with few folds the
+    estimates are those of a clearly weaker predictor, and err on the safe side. And the predictors behind
     the other losses have seen each fold, which a score without regularisation can exploit: with coin tosses
     for labels, 300 examples, 60 features and alpha = 0 the error of the more certain half is put at 42 %
     instead of 50 %, with alpha = 0.1 at 49 %, and with ``prefit`` at 50 % for either.
@@ -78,15 +76,16 @@ class SelectivePredictor(MetaEstimatorMixin, BaseEstimator):
 
     Parameters
     ----------
-    predictor : scikit-learn classifier or regressor
-        Or any other scikit-learn estimator with ``fit`` and ``predict``, which then needs ``loss``. Cloned,
-        never changed.
-    score : uncertainty score, optional
+    predictor : object with ``fit`` and ``predict``
+        A classifier or regressor of scikit-learn, a pipeline that ends in one, or any other object; one that
+        does not say what it is needs ``loss``. Copied, never changed. With ``prefit`` also a function of X
+        that returns predictions.
+    uncertainty_score : uncertainty score, optional
         One of ``facereject.scores``, learned or read from the predictor, or any object with
         ``fit(X, losses, predictions=None)`` and ``predict(X, predictions=None)``, higher = less certain.
         Predictions are passed for classifiers. Copied, by ``copy.deepcopy`` if it is no scikit-learn
-        estimator. By default ``SELEScoreCV()``. Learned scores need X to be a table of
-        finite numbers (the boosted ones allow NaN); put what makes it one before this estimator.
+        estimator. By default ``ConfidenceScore()``. A score sees the columns that reach the last step of a
+        pipeline; columns of a frame that hold no numbers become indicators. Linear scores need them finite.
     rejection : rejection model, optional
         ``CostBased``, ``BoundedImprovement``, ``BoundedCoverage``, or any object whose
         ``fit(losses=…, uncertainty=…)`` returns a ``Selector``. By default ``BoundedCoverage(0.9)``: at least
@@ -94,9 +93,10 @@ class SelectivePredictor(MetaEstimatorMixin, BaseEstimator):
     loss : callable (y, predictions) -> losses of shape (n,), optional
         Loss ≥ 0 of each example; where targets have several columns, of all of them together. By default
         ``zero_one_loss`` for a classifier and ``absolute_error`` for a regressor.
-    cv : int, cross-validation splitter or iterable of (train, test)
+    cv : int, cross-validation splitter or iterable of (train, test), optional
         Folds. An int means shuffled folds, stratified by class for a classifier; anything else must hold out
-        every example exactly once.
+        every example exactly once. By default 2 with the default score, which has so little to learn that
+        more folds do not make it better, and 5 with any other.
     prefit : bool
         The predictor is already fitted, on examples other than those given to ``fit``. It is used as it is,
         also by copies of this estimator, and never fitted again.
@@ -105,12 +105,12 @@ class SelectivePredictor(MetaEstimatorMixin, BaseEstimator):
 
     Attributes
     ----------
-    predictor_, score_ : fitted estimators
+    predictor_, uncertainty_score_ : fitted estimators
     selector_ : Selector
         The selection rule, with the ``coverage_`` and ``selective_risk_`` estimated for it.
     loss_ : callable
     calibrator_ : IsotonicRegression
-        From uncertainty to expected loss.
+        From uncertainty to expected error.
     oof_predictions_, oof_losses_, oof_uncertainty_ : ndarrays of length n
         Out-of-fold values of the training examples.
     classes_ : ndarray of shape (K,)
@@ -121,10 +121,14 @@ class SelectivePredictor(MetaEstimatorMixin, BaseEstimator):
 
     Notes
     -----
-    ``model.score`` is the method; the parameter of that name is ``model.get_params()["score"]``.
+    Inside a Pipeline ``predict``, ``predict_proba``, ``score`` and ``transform`` are reachable on the
+    pipeline itself; ``transform`` returns uncertainty, expected error and acceptance as columns::
 
-    Inside a Pipeline only ``predict`` and ``score`` are reachable on the pipeline itself. To have them all,
-    make the pipeline the predictor: ``SelectivePredictor(make_pipeline(StandardScaler(), SVC()))``.
+        pipeline = make_pipeline(StandardScaler(), SelectivePredictor(SVC())).set_output(transform="pandas")
+        pipeline.fit(X, y).transform(X_new)["accepted"]
+
+    To have the methods too, make the pipeline the predictor:
+    ``SelectivePredictor(make_pipeline(StandardScaler(), SVC()))``.
 
     Examples
     --------
@@ -156,30 +160,34 @@ class SelectivePredictor(MetaEstimatorMixin, BaseEstimator):
     def __init__(
         self,
         predictor: Any,
-        score: Any = None,
+        uncertainty_score: Any = None,
         rejection: Any = None,
         loss: Callable[[Any, Any], Any] | None = None,
-        cv: Any = 5,
+        cv: Any = None,
         *,
         prefit: bool = False,
         random_state: Any = 0,
     ) -> None:
         self.predictor = predictor
-        self.score = score
+        self.uncertainty_score = uncertainty_score
         self.rejection = rejection
         self.loss = loss
         self.cv = cv
         self.prefit = prefit
         self.random_state = random_state
 
-    def fit(self, X: Any, y: Any) -> SelectivePredictor:
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, *, groups: Any = None) -> SelectivePredictor:
         """Train predictor and score, choose the threshold.
 
         Parameters
         ----------
         X : array-like of shape (n, d)
-            Passed on to predictor and score as it is.
+            Passed on to the predictor as it is.
         y : array-like of shape (n,), or what predictor and loss take
+        sample_weight : array-like of shape (n,), optional
+            Weights for predictor, score, threshold and expected error.
+        groups : array-like of shape (n,), optional
+            Examples of one group share a fold: photographs of one person, for instance.
 
         Raises
         ------
@@ -190,34 +198,40 @@ class SelectivePredictor(MetaEstimatorMixin, BaseEstimator):
         validate_data(self, X, y, skip_check_array=True)
         # frames and sparse matrices stay what they are
         X, y = indexable(X, _check_target(y))
-        if is_classifier(self.predictor):
+        kind = find_kind(self.predictor, y, self.loss)
+        if kind == "classifier":
             check_classification_targets(y)
-        loss = self._resolve_loss()
-        predictor, score = self.predictor, vars(self)["score"]
-        score = SELEScoreCV() if score is None else score
-        to_fit = FrozenEstimator(predictor) if self.prefit else predictor
-        fitted = cross_fit(to_fit, score, X, y, loss, self.cv, random_state=self.random_state)
-        if self.prefit:
-            # without the wrapper, which would hide from a score what kind of predictor it reads
-            fitted = fitted._replace(
-                predictor=predictor, fold_predictors=[predictor] * len(fitted.fold_predictors)
-            )
-            if isinstance(score, PredictorScore):
-                fitted = fitted._replace(score=score.bind(predictor))
+        loss = self._resolve_loss(kind)
+        score = ConfidenceScore() if self.uncertainty_score is None else self.uncertainty_score
+        cv = self.cv
+        if cv is None:
+            cv = 2 if self.uncertainty_score is None else 5
+        fitted = cross_fit(
+            self._predictor_to_fit(),
+            score,
+            X,
+            y,
+            loss,
+            cv,
+            sample_weight=sample_weight,
+            groups=groups,
+            random_state=self.random_state,
+        )
         uncertainty = fitted.out_of_fold_uncertainty(X)
+        # a rejection model of the user need not take weights
+        weight = {} if fitted.sample_weight is None else {"sample_weight": fitted.sample_weight}
         rejection = BoundedCoverage(0.9) if self.rejection is None else clone(self.rejection, safe=False)
-        selector = _fit_rejection(rejection, fitted.losses, uncertainty)
+        selector = _fit_rejection(rejection, fitted.losses, uncertainty, weight)
         calibrator = IsotonicRegression(increasing=True, out_of_bounds="clip")
-        self.calibrator_ = calibrator.fit(uncertainty, fitted.losses)
-        self.predictor_, self.score_, self.selector_ = fitted.predictor, fitted.score, selector
+        self.calibrator_ = calibrator.fit(uncertainty, fitted.losses, **weight)
+        self.predictor_, self.uncertainty_score_ = fitted.predictor, fitted.score
+        self.selector_ = selector
         self.loss_, self.oof_losses_ = loss, fitted.losses
         self.oof_predictions_, self.oof_uncertainty_ = fitted.predictions, uncertainty
         if hasattr(self.predictor_, "classes_"):
             self.classes_ = self.predictor_.classes_
         # only what the uncertainty of new examples needs: predictors of the folds make large pickles
-        self._cross_fit = fitted._replace(
-            fold_predictors=[], outputs=None if fitted.outputs is None else fitted.outputs[:0]
-        )
+        self._cross_fit = fitted._replace(fold_predictors=[], material=fitted.material.rows(slice(0)))
         return self
 
     def calibrate(
@@ -251,7 +265,7 @@ class SelectivePredictor(MetaEstimatorMixin, BaseEstimator):
             If no threshold can be certified; ``selector_`` is unchanged.
         """
         check_is_fitted(self, "predictor_")
-        losses, uncertainty = self._losses(X, y), self.uncertainty(X)
+        losses, uncertainty = self._losses_and_uncertainty(X, y)
         target = {"max_risk": max_risk, "delta": delta, "loss_bound": loss_bound, "method": method}
         self.selector_ = guaranteed_risk_from(
             self.oof_losses_,
@@ -268,6 +282,28 @@ class SelectivePredictor(MetaEstimatorMixin, BaseEstimator):
         """Predictions for all examples, also for those that ``accept`` rejects."""
         check_is_fitted(self, "predictor_")
         return np.asarray(self.predictor_.predict(X))
+
+    @available_if(_predictor_has("predict_proba"))
+    def predict_proba(self, X: Any) -> FloatArray:
+        """Class probabilities of the predictor."""
+        check_is_fitted(self, "predictor_")
+        return np.asarray(self.predictor_.predict_proba(X))
+
+    @available_if(_predictor_has("decision_function"))
+    def decision_function(self, X: Any) -> FloatArray:
+        """Decision values of the predictor."""
+        check_is_fitted(self, "predictor_")
+        return np.asarray(self.predictor_.decision_function(X))
+
+    def transform(self, X: Any) -> FloatArray:
+        """Uncertainty, expected error and acceptance (1 or 0) of each prediction, shape (n, 3)."""
+        uncertainty = self.uncertainty(X)
+        accepted = self.selector_.accept(uncertainty, self.random_state)
+        return np.column_stack([uncertainty, self._expected_error(uncertainty), accepted])
+
+    def get_feature_names_out(self, input_features: Any = None) -> NDArray[Any]:
+        """Names of the columns of ``transform``."""
+        return np.array(["uncertainty", "expected_error", "accepted"], dtype=object)
 
     def uncertainty(self, X: Any) -> FloatArray:
         """Uncertainty of the prediction at each row of X, shape (n,); higher = less certain."""
@@ -293,35 +329,33 @@ class SelectivePredictor(MetaEstimatorMixin, BaseEstimator):
         uncertainty = self.uncertainty(X)
         return self.selector_.accept(uncertainty, self.random_state if random_state is None else random_state)
 
-    def expected_loss(self, X: Any) -> FloatArray:
+    def expected_error(self, X: Any) -> FloatArray:
         """Expected loss of the prediction at each row of X, shape (n,), in the unit of the loss.
 
         Isotonic regression of the out-of-fold losses on the out-of-fold uncertainties: never decreasing in
         the uncertainty, and constant beyond the smallest and the largest one seen.
         """
-        uncertainty = self.uncertainty(X)
+        return self._expected_error(self.uncertainty(X))
+
+    def expected_loss(self, X: Any) -> FloatArray:
+        """Deprecated name of ``expected_error``."""
+        warnings.warn("expected_loss is now expected_error", DeprecationWarning, stacklevel=2)
+        return self.expected_error(X)
+
+    def _expected_error(self, uncertainty: FloatArray) -> FloatArray:
         return np.asarray(self.calibrator_.predict(uncertainty), dtype=np.float64)
 
     def risk_coverage(self, X: Any, y: Any) -> RiskCoverageCurve:
         """Selective risk at every coverage on the examples X, y; see ``risk_coverage_curve``."""
-        return risk_coverage_curve(self._losses(X, y), self.uncertainty(X))
+        return risk_coverage_curve(*self._losses_and_uncertainty(X, y))
 
-    @_MethodAndParameter
     def score(self, X: Any, y: Any) -> float:
         """−AuRC on the examples X, y: higher is better, in the unit of the loss.
 
         It judges predictor and score together and does not depend on ``rejection``: a target is stated, not
         searched for.
         """
-        return -aurc(self._losses(X, y), self.uncertainty(X))
-
-    def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """Parameters by name, those of the parts as ``predictor__…``, ``score__…`` and ``rejection__…``."""
-        parameters = super().get_params(deep)
-        score = parameters["score"] = vars(self)["score"]
-        if deep and hasattr(score, "get_params") and not isinstance(score, type):
-            parameters.update((f"score__{name}", value) for name, value in score.get_params().items())
-        return parameters
+        return -aurc(*self._losses_and_uncertainty(X, y))
 
     def __sklearn_clone__(self) -> SelectivePredictor:
         keep = ("predictor",) if self.prefit else ()
@@ -329,7 +363,15 @@ class SelectivePredictor(MetaEstimatorMixin, BaseEstimator):
         return type(self)(**{k: v if k in keep else clone(v, safe=False) for k, v in parameters})
 
     def __sklearn_tags__(self) -> Any:
-        tags, inner = super().__sklearn_tags__(), get_tags(self.predictor)
+        tags = super().__sklearn_tags__()
+        tags.target_tags.required = True
+        score = self.uncertainty_score
+        if not hasattr(self.predictor, "__sklearn_tags__"):
+            tags.estimator_type = find_kind(self.predictor, loss=self.loss)
+            tags.classifier_tags = ClassifierTags() if tags.estimator_type == "classifier" else None
+            tags.regressor_tags = RegressorTags() if tags.estimator_type == "regressor" else None
+            return tags
+        inner = get_tags(self.predictor)
         tags.estimator_type = inner.estimator_type
         tags.classifier_tags, tags.regressor_tags = inner.classifier_tags, inner.regressor_tags
         if tags.regressor_tags is not None:
@@ -339,60 +381,71 @@ class SelectivePredictor(MetaEstimatorMixin, BaseEstimator):
         tags.target_tags.required = True
         # the losses taken by default are of one number or label per example
         tags.target_tags.multi_output = inner.target_tags.multi_output and self.loss is not None
-        # learned scores take a table of numbers, some with NaN; the others take what the predictor takes
-        score = vars(self)["score"]
-        if isinstance(score, PredictorScore):
+        # a score that looks at features takes numbers, some with NaN; the others what the predictor takes
+        if score is None or isinstance(score, PredictorScore):
             tags.input_tags = inner.input_tags
         elif isinstance(score, BaseEstimator):
             tags.input_tags.allow_nan = inner.input_tags.allow_nan and get_tags(score).input_tags.allow_nan
         return tags
 
     def _check_parameters(self) -> None:
-        score = vars(self)["score"]
-        for name, part, methods, example in (
-            ("predictor", self.predictor, ("fit", "predict"), "a classifier or regressor of scikit-learn"),
-            ("score", score, ("fit", "predict"), "SELEScoreCV()"),
+        function = self.prefit and callable(self.predictor) and not isinstance(self.predictor, type)
+        methods = ("predict",) if self.prefit else ("fit", "predict")
+        for name, part, needed, example in (
+            ("predictor", self.predictor, methods, "a classifier or regressor of scikit-learn"),
+            ("uncertainty_score", self.uncertainty_score, ("fit", "predict"), "BoostedSELEScore()"),
             ("rejection", self.rejection, ("fit",), "BoundedCoverage(0.9)"),
         ):
-            if part is None and name != "predictor":
+            if (part is None and name != "predictor") or (name == "predictor" and function):
                 continue
-            if isinstance(part, type) or not all(hasattr(part, method) for method in methods):
+            if isinstance(part, type) or not all(hasattr(part, method) for method in needed):
+                hint = "; a function of X that predicts needs prefit=True" if callable(part) else ""
                 raise TypeError(
-                    f"{name} must be an object with {' and '.join(methods)}, for instance {example}; "
-                    f"got {part!r}"
+                    f"{name} must be an object with {' and '.join(needed)}, for instance {example}; "
+                    f"got {part!r}{hint if name == 'predictor' and not isinstance(part, type) else ''}"
                 )
-        check_predictor(self.predictor)
         if self.loss is not None and not callable(self.loss):
             raise TypeError(
                 "loss must be a function of (y, predictions) that returns one loss per example, for instance "
                 f"facereject.losses.absolute_error; got {self.loss!r}"
             )
 
-    def _resolve_loss(self) -> Callable[[Any, Any], Any]:
-        if self.loss is not None:
-            return self.loss
-        if is_classifier(self.predictor):
-            return zero_one_loss
-        if is_regressor(self.predictor):
-            return absolute_error
-        raise ValueError(
-            f"{type(self.predictor).__name__} is neither a classifier nor a regressor: "
-            "pass loss, a function of (y, predictions) that returns one loss per example"
+    def _predictor_to_fit(self) -> Any:
+        """The predictor as ``cross_fit`` takes it: frozen where it is already fitted."""
+        if not self.prefit:
+            return self.predictor
+        return FrozenEstimator(
+            self.predictor if hasattr(self.predictor, "predict") else FittedFunction(self.predictor)
         )
 
-    def _losses(self, X: Any, y: Any) -> FloatArray:
-        return compute_losses(self.loss_, _check_target(y), self.predict(X))
+    def _resolve_loss(self, kind: str | None) -> Callable[[Any, Any], Any]:
+        if self.loss is not None:
+            return self.loss
+        if kind is None:
+            raise ValueError(
+                f"{type(self.predictor).__name__} is neither a classifier nor a regressor: "
+                "pass loss, a function of (y, predictions) that returns one loss per example"
+            )
+        return zero_one_loss if kind == "classifier" else absolute_error
+
+    def _losses_and_uncertainty(self, X: Any, y: Any) -> tuple[FloatArray, FloatArray]:
+        predictions = self.predict(X)
+        losses = compute_losses(self.loss_, _check_target(y), predictions)
+        return losses, self._cross_fit.uncertainty_of(X, predictions)
 
 
-def _fit_rejection(rejection: Any, losses: FloatArray, uncertainty: FloatArray) -> Any:
+def _fit_rejection(
+    rejection: Any, losses: FloatArray, uncertainty: FloatArray, weight: dict[str, FloatArray]
+) -> Any:
     """The selector of a rejection model, called by keywords: an order of arguments could be mistaken."""
+    given = {"losses": losses, "uncertainty": uncertainty, **weight}
     try:
-        inspect.signature(rejection.fit).bind(losses=losses, uncertainty=uncertainty)
+        inspect.signature(rejection.fit).bind(**given)
     except TypeError as error:
         raise TypeError(
-            f"rejection.fit must take the keywords losses and uncertainty ({error}); got {rejection!r}"
+            f"rejection.fit must take the keywords {', '.join(given)} ({error}); got {rejection!r}"
         ) from None
-    selector = rejection.fit(losses=losses, uncertainty=uncertainty)
+    selector = rejection.fit(**given)
     if not hasattr(selector, "accept"):
         raise TypeError(f"rejection.fit must return a Selector, got {selector!r}")
     return selector

@@ -8,9 +8,11 @@ Learned: ``SELEScore``, ``RegressionScore``, ``TrueClassProbabilityScore`` and, 
 
 from facereject.scores._boosting import LightGBMNotAvailableError
 from facereject.scores.boosted import BoostedRegressionScore, BoostedSELEScore
+from facereject.scores.confidence import ConfidenceScore
 from facereject.scores.cross_fitting import CrossFit, cross_fit
 from facereject.scores.linear_risk import LinearRiskScore, LinearRiskScoreCV
 from facereject.scores.margin import GapScore, MarginScore
+from facereject.scores.neighbours import NeighbourIndex
 from facereject.scores.plugin import MaxClassProbability, PlugInRisk
 from facereject.scores.regression import RegressionScore, RegressionScoreCV
 from facereject.scores.sele import SELEScore, SELEScoreCV
@@ -19,6 +21,7 @@ from facereject.scores.tcp import TrueClassProbabilityScore, TrueClassProbabilit
 __all__ = [
     "BoostedRegressionScore",
     "BoostedSELEScore",
+    "ConfidenceScore",
     "CrossFit",
     "GapScore",
     "LightGBMNotAvailableError",
@@ -26,6 +29,7 @@ __all__ = [
     "LinearRiskScoreCV",
     "MarginScore",
     "MaxClassProbability",
+    "NeighbourIndex",
     "PlugInRisk",
     "RegressionScore",
     "RegressionScoreCV",

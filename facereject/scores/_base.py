@@ -26,12 +26,15 @@ class TrainingSet(NamedTuple):
     target: FloatArray
     predictions: NDArray[Any] | None
     sample_weight: FloatArray | None
+    # score of each example that features are to correct
+    start: FloatArray | None = None
 
     def rows(self, index: Any) -> TrainingSet:
         """The examples at ``index``."""
         predictions = None if self.predictions is None else self.predictions[index]
         weight = None if self.sample_weight is None else self.sample_weight[index]
-        return TrainingSet(self.X[index], self.target[index], predictions, weight)
+        start = None if self.start is None else self.start[index]
+        return TrainingSet(self.X[index], self.target[index], predictions, weight, start)
 
 
 class BaseScore(BaseEstimator):
@@ -46,10 +49,16 @@ class BaseScore(BaseEstimator):
     response : str or None
         What it reads from the predictor besides the predictions: None, "predict_proba",
         "decision_function", or "auto" (the first of the two that there is).
+    reads_evidence : bool
+        Whether ``fit`` and ``predict`` take ``evidence`` and ``offset``.
+    reads_features : bool
+        Whether X is looked at.
     """
 
     target: str = "losses"
     response: str | None = None
+    reads_evidence: bool = False
+    reads_features: bool = True
     # what scikit-learn's checks say to NaN in X: refused, or "allow-nan"
     _all_finite: bool | str = True
 
@@ -62,10 +71,7 @@ class BaseScore(BaseEstimator):
         if predictions is not None:
             predictions = check_predictions(predictions, len(X))
         if sample_weight is not None:
-            sample_weight = check_vector(sample_weight, "sample_weight", non_negative=True)
-            check_same_length(X=X, sample_weight=sample_weight)
-            if not sample_weight.any():
-                raise ValueError("sample_weight must not be zero for every example")
+            sample_weight = check_sample_weight(sample_weight, X)
         return TrainingSet(X, target, predictions, sample_weight)
 
     def _check_predict(
@@ -112,6 +118,15 @@ def make_folds(cv: Any, random_state: Any, *, stratified: bool = False) -> Any:
         kind = StratifiedKFold if stratified else KFold
         return kind(cv, shuffle=True, random_state=random_state)
     return check_cv(cv)
+
+
+def check_sample_weight(sample_weight: Any, X: Any) -> FloatArray:
+    """Weights ≥ 0, one per row of X and not all of them zero."""
+    weight = check_vector(sample_weight, "sample_weight", non_negative=True)
+    check_same_length(X=X, sample_weight=weight)
+    if not weight.any():
+        raise ValueError("sample_weight must not be zero for every example")
+    return weight
 
 
 def check_predictions(predictions: Any, n: int) -> NDArray[Any]:

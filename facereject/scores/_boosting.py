@@ -1,11 +1,13 @@
-"""Boosted scores, the part that is LightGBM: inputs of the trees, early stopping by AuRC, equal results."""
+"""Boosted scores, the part that is LightGBM: inputs of the trees, where they start, how many there are."""
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Iterator
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.model_selection import GroupKFold
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
@@ -13,7 +15,15 @@ from facereject._settings import check_integer, check_number
 from facereject._validation import FloatArray, check_same_length, check_vector
 from facereject.metrics import aurc
 from facereject.scores._base import BaseScore
-from facereject.scores._predictor import check_outputs
+from facereject.scores.confidence import (
+    START_ALPHA,
+    START_TOL,
+    Confidence,
+    ConfidenceReader,
+    LinearStart,
+    as_columns,
+    fit_start,
+)
 from facereject.scores.margin import top_and_gap
 
 # share of the examples a leaf may at most be asked to hold, so that small samples still split
@@ -30,7 +40,7 @@ def import_lightgbm() -> Any:
         import lightgbm
     except ImportError:
         raise LightGBMNotAvailableError(
-            "boosted scores need LightGBM, which is not installed: pip install 'facereject[boost]'"
+            "boosted scores need LightGBM, which is not installed: pip install lightgbm"
         ) from None
     except OSError as error:
         # the wheel is there, but the OpenMP runtime it links to is not
@@ -41,22 +51,39 @@ def import_lightgbm() -> Any:
     return lightgbm
 
 
+class Part(NamedTuple):
+    """Examples as the trees see them: table, losses in units of their mean, weights, score of the start."""
+
+    table: NDArray[Any]
+    target: FloatArray
+    weight: FloatArray
+    start: FloatArray
+
+    def rows(self, index: Any) -> Part:
+        """The examples at ``index``."""
+        return Part(*(values[index] for values in self))
+
+
 class BoostedScore(BaseScore):
-    """Trees on the features, the predicted class and the outputs of the predictor."""
+    """Trees on the features, the predicted class, the outputs of the predictor and evidence about it."""
 
     response = "auto"
+    reads_evidence = True
     _all_finite = "allow-nan"
+    # score of every example before the first tree, where there is nothing to start from
+    _origin = 0.0
 
     def __init__(
         self,
         n_trees: int = 500,
         *,
-        learning_rate: float = 0.1,
-        max_leaves: int = 31,
-        l2: float = 5.0,
+        learning_rate: float = 0.05,
+        max_leaves: int = 8,
+        l2: float = 20.0,
         min_leaf: int = 20,
         patience: int = 50,
-        validation_fraction: float = 0.2,
+        validation_fraction: float | None = 0.2,
+        use_offset: bool = True,
         n_threads: int = 1,
         random_state: Any = 0,
     ):
@@ -67,6 +94,7 @@ class BoostedScore(BaseScore):
         self.min_leaf = min_leaf
         self.patience = patience
         self.validation_fraction = validation_fraction
+        self.use_offset = use_offset
         self.n_threads = n_threads
         self.random_state = random_state
 
@@ -78,6 +106,9 @@ class BoostedScore(BaseScore):
         sample_weight: Any = None,
         *,
         outputs: Any = None,
+        evidence: Any = None,
+        offset: Any = None,
+        groups: Any = None,
         validation: Any = None,
     ) -> Any:
         """Learn the score.
@@ -92,11 +123,19 @@ class BoostedScore(BaseScore):
             Predicted classes, used as a categorical column.
         sample_weight : array-like of shape (n,), optional
         outputs : array-like of shape (n, K) or (n,), optional
-            predict_proba or decision_function of the predictor, used as further columns together with the
-            largest of each row and its distance to the second largest.
-        validation : tuple (X, losses, predictions, outputs), optional
+            predict_proba or decision_function of the predictor, used as further columns together with
+            log-odds, top, gap and entropy of each row.
+        evidence : array-like of shape (n, m), optional
+            Further columns about the predictions, for instance those of ``NeighbourIndex``.
+        offset : array-like of shape (n,), optional
+            The predictor's own uncertainty, where the log-odds of its outputs are not it; see
+            ``ConfidenceScore``.
+        groups : array-like of shape (n,), optional
+            Examples of one group are held out together when the number of trees is sought: photographs of
+            one person, losses of one predictor.
+        validation : tuple (X, losses, predictions, outputs, evidence, offset), optional
             Examples that decide the number of trees; None for what is absent, and trailing Nones may be left
-            out. Without it a part of the training examples is held out for that, and the score is then fitted
+            out. Without it parts of the training examples are held out for that, and the score is then fitted
             again to all of them.
 
         Raises
@@ -106,43 +145,57 @@ class BoostedScore(BaseScore):
         lightgbm = import_lightgbm()
         self._check_settings()
         data = self._check_fit(X, losses, predictions, sample_weight)
+        n = len(data.X)
         self.classes_ = position = None
         if data.predictions is not None:
             self.classes_, position = np.unique(data.predictions, return_inverse=True)
-        self.n_outputs_: int | None = None
-        if outputs is not None:
-            self.n_outputs_ = _as_columns(outputs, len(data.X)).shape[1]
-        table = self._table(data.X, position, outputs)
-        n = len(table)
+        self._reader = ConfidenceReader(outputs, evidence, offset, n)
+        confidence = self._reader(outputs, evidence, offset, n)
         # in units of the mean loss, the trees do not depend on the unit
         self.mean_loss_ = float(np.average(data.target, weights=data.sample_weight))
         target = data.target / (self.mean_loss_ or 1.0)
         weight = np.ones(n) if data.sample_weight is None else data.sample_weight
-
-        def train(rows: Any, n_trees: int, held_out: Any = None) -> Any:
-            return self._train(lightgbm, table[rows], target[rows], weight[rows], n_trees, held_out)
-
+        self.start_: LinearStart | None = None
+        if self.use_offset and not self._reader.is_empty:
+            self.start_ = self._fit_start(confidence, target, data.sample_weight)
+        table = self._table(data.X, position, outputs, confidence)
+        part = Part(table, target, weight, self._start(confidence))
+        held = None
         if validation is not None:
-            self.booster_ = train(slice(None), self.n_trees, self._check_validation(validation))
-            self.n_trees_ = 0 if self.booster_ is None else self.booster_.best_iteration
+            held = self._check_validation(validation)
+            growth = [_Growth(self, lightgbm, part, held)]
+        elif self.validation_fraction is None:
+            growth = []
         else:
-            if n < 2:
-                raise ValueError("X must hold at least 2 examples: one of them is held out")
-            order = check_random_state(self.random_state).permutation(n)
-            n_held = min(n - 1, max(1, round(self.validation_fraction * n)))
-            held, rest = order[:n_held], order[n_held:]
-            first = train(rest, self.n_trees, (table[held], data.target[held]))
-            self.n_trees_ = 0 if first is None else first.best_iteration
-            self.booster_ = None if first is None else train(slice(None), self.n_trees_)
+            growth = [
+                _Growth(self, lightgbm, part.rows(rest), part.rows(out))
+                for rest, out in self._parts_held_out(n, groups)
+            ]
+        self.n_trees_ = self._count_trees(growth) if growth else self.n_trees
+        if held is not None:
+            self.booster_ = growth[0].booster if self.n_trees_ else None
+        else:
+            final = _Growth(self, lightgbm, part, None)
+            self.booster_ = final.grow(self.n_trees_) if self.n_trees_ else None
+        if self.booster_ is None:
+            self.n_trees_ = 0
         return self
 
-    def predict(self, X: Any, predictions: Any = None, *, outputs: Any = None) -> FloatArray:
+    def predict(
+        self,
+        X: Any,
+        predictions: Any = None,
+        *,
+        outputs: Any = None,
+        evidence: Any = None,
+        offset: Any = None,
+    ) -> FloatArray:
         """Uncertainty of the prediction at each row of X; higher = less certain.
 
         Parameters
         ----------
         X : array-like of shape (n, d)
-        predictions, outputs
+        predictions, outputs, evidence, offset
             As in ``fit``; needed exactly when ``fit`` had them. A predicted class that training never saw is
             a missing value to the trees: they fall back on the other columns.
 
@@ -152,108 +205,179 @@ class BoostedScore(BaseScore):
         """
         check_is_fitted(self)
         X, position = self._check_predict(X, predictions, self.classes_)
-        table = self._table(X, position, outputs)
-        if self.booster_ is None:
-            return np.full(len(table), self.mean_loss_)
-        scores = self.booster_.predict(table, num_iteration=self.n_trees_, num_threads=self.n_threads)
+        confidence = self._reader(outputs, evidence, offset, len(X))
+        scores = self._start(confidence)
+        if self.booster_ is not None:
+            table = self._table(X, position, outputs, confidence)
+            scores = scores + self.booster_.predict(
+                table, num_iteration=self.n_trees_, num_threads=self.n_threads
+            )
+        elif self.start_ is None:
+            return np.full(len(X), self.mean_loss_)
         return np.asarray(scores, dtype=np.float64) * self._score_unit()
 
     def _check_settings(self) -> None:
         for name, least in (("n_trees", 1), ("max_leaves", 2), ("min_leaf", 1), ("patience", 1)):
-            check_integer(getattr(self, name), name, minimum=least)
+            # a search that ended with zero trees may be repeated without searching
+            allowed = 0 if name == "n_trees" and self.validation_fraction is None else least
+            check_integer(getattr(self, name), name, minimum=allowed)
         check_number(self.learning_rate, "learning_rate", above=0, maximum=1)
         check_number(self.l2, "l2", minimum=0)
-        check_number(self.validation_fraction, "validation_fraction", above=0, below=1)
+        if self.validation_fraction is not None:
+            check_number(self.validation_fraction, "validation_fraction", above=0, below=1)
 
     def _score_unit(self) -> float:
         return 1.0
 
     def _objective(self, target: FloatArray, weight: FloatArray) -> Any:
-        """A name of a LightGBM objective, or a function (scores, dataset) -> (gradient, curvature)."""
+        """A function (scores, dataset) -> (gradient, curvature)."""
         raise NotImplementedError
 
-    def _train(
-        self,
-        lightgbm: Any,
-        table: FloatArray,
-        target: FloatArray,
-        weight: FloatArray,
-        n_trees: int,
-        held_out: tuple[FloatArray, FloatArray] | None,
-    ) -> Any:
-        """A booster; None where no column can be split, which LightGBM would call a fatal error."""
-        parameters = {
-            "learning_rate": self.learning_rate,
-            "num_leaves": self.max_leaves,
-            "lambda_l2": self.l2,
-            "min_data_in_leaf": max(1, min(self.min_leaf, int(_LEAF_SHARE * len(table)))),
-            # a bin holds 3 values by default: too many for a handful of examples
-            "min_data_in_bin": min(3, max(1, len(table) // 100)),
-            "feature_pre_filter": False,
-            "metric": "none",
-            "seed": int(check_random_state(self.random_state).randint(2**31)),
-            "deterministic": True,
-            "force_row_wise": True,
-            "num_threads": self.n_threads,
-            "verbosity": -1,
-        }
-        categorical = [self.n_features_in_] if self.classes_ is not None else []
-        dataset = lightgbm.Dataset(
-            table, target, weight=weight, categorical_feature=categorical, params=parameters
-        ).construct()
-        if all(dataset.feature_num_bin(column) < 2 for column in range(table.shape[1])):
-            return None
-        parameters = {**parameters, "objective": self._objective(target, weight)}
-        if held_out is None:
-            return lightgbm.train(parameters, dataset, n_trees)
+    def _fit_start(
+        self, confidence: Confidence, target: FloatArray, sample_weight: FloatArray | None
+    ) -> LinearStart:
+        """The score that the trees correct."""
+        return fit_start(confidence, target, sample_weight, START_ALPHA, START_TOL)
 
-        def validation_aurc(scores: FloatArray, _: Any) -> tuple[str, float, bool]:
-            return "AuRC", aurc(held_out[1], scores), False
+    def _start(self, confidence: Confidence) -> FloatArray:
+        n = len(confidence.columns)
+        return np.full(n, self._origin) if self.start_ is None else self.start_(confidence)
 
-        stop = lightgbm.early_stopping(self.patience, verbose=False)
-        return lightgbm.train(
-            parameters,
-            dataset,
-            n_trees,
-            valid_sets=[dataset.create_valid(*held_out, params=dataset.get_params())],
-            feval=validation_aurc,
-            callbacks=[stop],
-        )
+    def _parts_held_out(self, n: int, groups: Any) -> Iterator[tuple[NDArray[np.intp], NDArray[np.intp]]]:
+        """Rows to grow on and rows held out: every example once, or one part where there is no start.
 
-    def _table(self, X: NDArray[Any], position: NDArray[np.intp] | None, outputs: Any) -> NDArray[Any]:
-        """Columns of the trees: features, code of the predicted class, outputs, their top and its gap."""
+        Without a start some trees are needed in any case and a rough number will do. With one the question is
+        whether any tree helps, which a part with a handful of errors cannot tell.
+        """
+        if n < 2:
+            raise ValueError("X must hold at least 2 examples: one of them is held out")
+        assert self.validation_fraction is not None
+        if groups is not None:
+            groups = np.asarray(groups)
+            if groups.shape != (n,):
+                raise ValueError(f"groups must hold one group per row of X ({n}), got {groups.shape}")
+            n_groups = len(np.unique(groups))
+            if n_groups < 2:
+                raise ValueError("groups must hold at least 2 groups: one of them is held out")
+            parts = min(n_groups, max(2, round(1.0 / self.validation_fraction)))
+            folds: Any = GroupKFold(parts).split(np.empty(n), groups=groups)
+        else:
+            order = check_random_state(self.random_state).permutation(n)
+            size = min(n - 1, max(1, round(self.validation_fraction * n)))
+            starts = range(0, n - size + 1, size)
+            folds = ((np.delete(order, slice(i, i + size)), order[i : i + size]) for i in starts)
+        for k, fold in enumerate(folds):
+            if k == 0 or self.start_ is not None or groups is not None:
+                yield fold
+
+    def _count_trees(self, growth: list[_Growth]) -> int:
+        """Number of trees of the lowest mean AuRC of the parts held out; zero if none beats the start."""
+        areas = [float(np.mean([part.area() for part in growth]))]
+        if any(part.booster is None for part in growth):
+            return 0
+        first = 0 if self.start_ is not None else 1
+        best = first
+        while len(areas) <= self.n_trees:
+            for part in growth:
+                part.grow(1)
+            areas.append(float(np.mean([part.area() for part in growth])))
+            if len(areas) - 1 == first or areas[-1] < areas[best]:
+                best = len(areas) - 1
+            if len(areas) - 1 - best >= self.patience:
+                break
+        return best
+
+    def _table(
+        self, X: NDArray[Any], position: NDArray[np.intp] | None, outputs: Any, confidence: Confidence
+    ) -> NDArray[Any]:
+        """Columns of the trees: features, code of the predicted class, outputs, columns made of them."""
         columns = [X]
         if position is not None:
             # LightGBM reads a negative category as missing
             columns.append(position[:, None])
-        if (outputs is None) != (self.n_outputs_ is None):
-            raise ValueError("outputs must be given to fit and to predict, or to neither")
         if outputs is not None:
-            values = _as_columns(outputs, len(X))
-            if values.shape[1] != self.n_outputs_:
-                raise ValueError(
-                    f"outputs must have {self.n_outputs_} columns as in fit, got {values.shape[1]}"
-                )
-            columns.append(values)
-            if values.shape[1] > 1:
-                columns.extend(part[:, None] for part in top_and_gap(values))
-            else:
-                columns.append(np.abs(values))
-        return np.hstack(columns) if len(columns) > 1 else X
+            columns.append(as_columns(outputs))
+        if outputs is not None and not self.use_offset:
+            columns.extend(_plain_columns(columns[-1]))
+        else:
+            columns.append(confidence.columns)
+        return np.hstack(columns)
 
-    def _check_validation(self, validation: Any) -> tuple[FloatArray, FloatArray]:
-        if not isinstance(validation, (tuple, list)) or not 2 <= len(validation) <= 4:
-            raise ValueError("validation must be a tuple (X, losses, predictions, outputs)")
-        X, losses, predictions, outputs = (*validation, None, None)[:4]
+    def _check_validation(self, validation: Any) -> Part:
+        if not isinstance(validation, (tuple, list)) or not 2 <= len(validation) <= 6:
+            raise ValueError("validation must be a tuple (X, losses, predictions, outputs, evidence, offset)")
+        X, losses, predictions, outputs, evidence, offset = (*validation, None, None, None, None)[:6]
         X, position = self._check_predict(X, predictions, self.classes_)
         losses = check_vector(losses, "losses of validation", non_negative=True)
         check_same_length(**{"X of validation": X, "losses of validation": losses})
-        return self._table(X, position, outputs), losses
+        confidence = self._reader(outputs, evidence, offset, len(X))
+        table = self._table(X, position, outputs, confidence)
+        return Part(table, losses, np.ones(len(X)), self._start(confidence))
 
 
-def _as_columns(outputs: Any, n: int) -> FloatArray:
-    """Outputs as (n, K)."""
-    values = check_outputs(outputs, "outputs")
-    if len(values) != n:
-        raise ValueError(f"outputs must have one row per row of X ({n}), got {len(values)}")
-    return values[:, None] if values.ndim == 1 else values
+def _plain_columns(values: FloatArray) -> list[FloatArray]:
+    """The largest output and its distance to the second largest, or the absolute value of a single one."""
+    if values.shape[1] == 1:
+        return [np.abs(values)]
+    return [part[:, None] for part in top_and_gap(values)]
+
+
+class _Growth:
+    """Trees that grow one by one on some examples, and their scores of the examples held out."""
+
+    def __init__(self, score: BoostedScore, lightgbm: Any, part: Part, held_out: Part | None):
+        parameters = {
+            "learning_rate": score.learning_rate,
+            "num_leaves": score.max_leaves,
+            "lambda_l2": score.l2,
+            "min_data_in_leaf": max(1, min(score.min_leaf, int(_LEAF_SHARE * len(part.table)))),
+            # a bin holds 3 values by default: too many for a handful of examples
+            "min_data_in_bin": min(3, max(1, len(part.table) // 100)),
+            "feature_pre_filter": False,
+            "metric": "none",
+            "objective": "none",
+            "seed": int(check_random_state(score.random_state).randint(2**31)),
+            "deterministic": True,
+            "force_row_wise": True,
+            "num_threads": score.n_threads,
+            "verbosity": -1,
+        }
+        categorical = [score.n_features_in_] if score.classes_ is not None else []
+        dataset = lightgbm.Dataset(
+            part.table,
+            part.target,
+            weight=part.weight,
+            init_score=part.start,
+            categorical_feature=categorical,
+            params=parameters,
+        ).construct()
+        self.booster: Any = None
+        # LightGBM calls it a fatal error where no column can be split
+        if any(dataset.feature_num_bin(column) > 1 for column in range(part.table.shape[1])):
+            self.booster = lightgbm.Booster(parameters, dataset)
+        self._objective = score._objective(part.target, part.weight)
+        self._held_out = held_out
+        self._scores = None if held_out is None else held_out.start.copy()
+        self._threads = score.n_threads
+
+    def grow(self, n_trees: int) -> Any:
+        """Add trees and return the booster."""
+        for _ in range(n_trees if self.booster is not None else 0):
+            grown = self.booster.current_iteration()
+            self.booster.update(fobj=self._objective)
+            # where no leaf can be split LightGBM adds nothing
+            added = self.booster.current_iteration() > grown
+            if added and self._held_out is not None and self._scores is not None:
+                self._scores += self.booster.predict(
+                    self._held_out.table,
+                    start_iteration=grown,
+                    num_iteration=1,
+                    num_threads=self._threads,
+                )
+        return self.booster
+
+    def area(self) -> float:
+        """AuRC of the examples held out."""
+        assert self._held_out is not None
+        assert self._scores is not None
+        return aurc(self._held_out.target, self._scores)

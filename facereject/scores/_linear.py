@@ -24,6 +24,7 @@ from facereject.scores._base import (
     check_predictions,
     make_folds,
 )
+from facereject.scores.confidence import Confidence, ConfidenceReader, LinearStart
 from facereject.solver.features import CentredFeatures
 from facereject.solver.standardized import Standardized
 
@@ -59,16 +60,22 @@ class LinearModel(NamedTuple):
 class LinearScore(BaseScore):
     """Base of the scores that minimise alpha/2 ‖θ‖² + mean risk over θ = (w_1, b_1, …, w_K, b_K).
 
-    A subclass implements ``_path``. Attributes after ``fit``:
+    Given outputs of the predictor, evidence about its predictions or an offset, a start is fitted to these
+    alone, one weight per column whatever the predicted class, and the features correct it.
+
+    A subclass implements ``_path`` and ``_fit_start``. Attributes after ``fit``:
 
     coef_ : ndarray of shape (K, d), ``intercept_`` : ndarray of shape (K,)
         Weights on the standardised features; K = 1 without predictions.
     classes_ : ndarray of shape (K,) or None
     mean_, scale_ : ndarrays of shape (d,)
     unseen_uncertainty_ : float
-        Uncertainty of a predicted class that training never saw.
+        Uncertainty of a predicted class that training never saw; added to the start where there is one.
+    start_ : LinearStart or None
     """
 
+    response: str | None = "auto"
+    reads_evidence = True
     # −1 where the target grows with certainty
     _sign = 1.0
     # whether the score can be learned from Dask collections
@@ -82,8 +89,9 @@ class LinearScore(BaseScore):
         n_blocks: int,
         sample_weight: FloatArray | None,
         alphas: Sequence[float],
+        start: FloatArray | None = None,
     ) -> list[Solution]:
-        """Minimisers for each alpha, on standardised features ``Z``."""
+        """Minimisers for each alpha, on standardised features ``Z``; they correct ``start``."""
         raise NotImplementedError
 
     def _check_fit(self, X: Any, target: Any, predictions: Any, sample_weight: Any) -> Any:
@@ -99,6 +107,31 @@ class LinearScore(BaseScore):
         """Minimisers for each alpha of an objective; needed where Dask collections are taken."""
         raise NotImplementedError
 
+    def _fit_start(
+        self, confidence: Confidence, target: FloatArray, sample_weight: FloatArray | None
+    ) -> LinearStart:
+        """Weights of what is known of the predictor, without the features."""
+        raise NotImplementedError
+
+    def _with_start(self, data: Any, outputs: Any = None, evidence: Any = None, offset: Any = None) -> Any:
+        """The examples with the score they start from, which is fitted here if there is any."""
+        partitioned = not isinstance(data, TrainingSet)
+        if partitioned and any(value is not None for value in (outputs, evidence, offset)):
+            raise TypeError("outputs, evidence and offset are not taken with Dask collections: add them to X")
+        n = 0 if partitioned else len(data.X)
+        self._reader = ConfidenceReader(outputs, evidence, offset, n)
+        self.start_: LinearStart | None = None
+        if self._reader.is_empty:
+            return data
+        confidence = self._reader(outputs, evidence, offset, n)
+        self.start_ = self._fit_start(confidence, data.target, data.sample_weight)
+        return data._replace(start=self.start_(confidence))
+
+    def _start(self, n: int, outputs: Any, evidence: Any, offset: Any) -> FloatArray:
+        """Uncertainty before the features correct it."""
+        confidence = self._reader(outputs, evidence, offset, n)
+        return np.zeros(n) if self.start_ is None else self._sign * self.start_(confidence)
+
     def _models(self, data: Any, alphas: Sequence[float]) -> list[LinearModel]:
         """One fitted model per alpha."""
         alphas = [check_number(alpha, "alpha", minimum=0) for alpha in alphas]
@@ -109,7 +142,9 @@ class LinearScore(BaseScore):
         if data.predictions is not None:
             classes, blocks = np.unique(data.predictions, return_inverse=True)
         n_blocks = 1 if classes is None else len(classes)
-        path = self._path(standardizer(data.X), data.target, blocks, n_blocks, data.sample_weight, alphas)
+        path = self._path(
+            standardizer(data.X), data.target, blocks, n_blocks, data.sample_weight, alphas, data.start
+        )
         models = []
         for solution in path:
             signed = solution._replace(
@@ -126,7 +161,15 @@ class LinearScore(BaseScore):
         self.coef_, self.intercept_, self.n_iter_, self.gap_ = model.solution
         self.unseen_uncertainty_ = model.unseen
 
-    def predict(self, X: Any, predictions: Any = None) -> Any:
+    def predict(
+        self,
+        X: Any,
+        predictions: Any = None,
+        *,
+        outputs: Any = None,
+        evidence: Any = None,
+        offset: Any = None,
+    ) -> Any:
         """Uncertainty of the prediction at each row of X; higher = less certain.
 
         Parameters
@@ -135,6 +178,8 @@ class LinearScore(BaseScore):
         predictions : array-like, Dask array or series of shape (n,), optional
             Predicted classes; needed exactly when ``fit`` had them. A class that training never saw gets the
             highest uncertainty of the training examples: nothing is known about it.
+        outputs, evidence, offset
+            As in ``fit``; needed exactly when ``fit`` had them.
 
         Returns
         -------
@@ -144,7 +189,8 @@ class LinearScore(BaseScore):
         if is_dask(X, predictions):
             return _on_partitions().predict(self, X, predictions)
         X, position = self._check_predict(X, predictions, self.classes_)
-        return self._model(X, position)
+        start = self._start(len(X), outputs, evidence, offset)
+        return start + self._model(X, position)
 
 
 class LinearScoreCV(LinearScore):
@@ -152,21 +198,29 @@ class LinearScoreCV(LinearScore):
 
     Parameters
     ----------
-    alphas, cv, random_state
+    alphas, cv, random_state, use_outputs
         As in ``SELEScoreCV``.
     """
 
-    def __init__(self, alphas: Sequence[float] = ALPHAS, *, cv: Any = 5, random_state: Any = 0):
+    def __init__(
+        self,
+        alphas: Sequence[float] = ALPHAS,
+        *,
+        cv: Any = 5,
+        random_state: Any = 0,
+        use_outputs: bool = True,
+    ):
         self.alphas = alphas
         self.cv = cv
         self.random_state = random_state
+        self.use_outputs = use_outputs
 
     def _select(self, data: Any, losses: FloatArray | None, validation: Any) -> None:
         """Set ``alphas_``, ``validation_aurc_`` and ``alpha_``, and adopt the model of the best alpha."""
         self.alphas_ = check_vector(self.alphas, "alphas", non_negative=True)
         alphas = self.alphas_.tolist()
         if validation is not None:
-            check_validation_tuple(validation, data.predictions is not None)
+            self._check_tuple(validation, data.predictions is not None)
             models = self._models(data, alphas)
             areas = self._areas_of_validation(models, validation, data.predictions is not None)
         else:
@@ -181,7 +235,7 @@ class LinearScoreCV(LinearScore):
         self, models: list[LinearModel], validation: Any, with_predictions: bool
     ) -> FloatArray:
         if not is_dask(*validation):
-            return _areas(models, *check_validation(self, validation, with_predictions))
+            return _areas(models, self._check_validation(validation, with_predictions))
         X, losses, *predictions = validation
         held = _on_partitions().PartitionedSet(self, X, losses, *(predictions or [None]), None, reset=False)
         return np.asarray(held.areas(models))
@@ -195,40 +249,41 @@ class LinearScoreCV(LinearScore):
         for train, held_out in make_folds(self.cv, self.random_state).split(data.X):
             models = self._models(data.rows(train), alphas)
             held = data.rows(held_out)
-            yield _areas(models, held.X, losses[held_out], held.predictions)
+            start = None if held.start is None else self._sign * held.start
+            yield _areas(models, held._replace(target=losses[held_out], start=start))
+
+    def _check_tuple(self, validation: Any, with_predictions: bool) -> None:
+        """Raise a ValueError unless ``validation`` holds what ``fit`` was given."""
+        expected = "(X, losses, predictions)" if with_predictions else "(X, losses)"
+        if self.start_ is not None:
+            expected = "(X, losses, predictions, outputs, evidence, offset)"
+        most = 6 if self.start_ is not None else 2 + with_predictions
+        if not isinstance(validation, (tuple, list)) or not 2 + with_predictions <= len(validation) <= most:
+            raise ValueError(f"validation must be a tuple {expected}, as in the other arguments of fit")
+
+    def _check_validation(self, validation: Any, with_predictions: bool) -> TrainingSet:
+        """The tuple given as ``validation``, its losses as target and its start as an uncertainty."""
+        X, _ = self._check_predict(validation[0], None, None)
+        losses = check_vector(validation[1], "losses of validation", non_negative=True)
+        check_same_length(**{"X of validation": X, "losses of validation": losses})
+        predictions = check_predictions(validation[2], len(X)) if with_predictions else None
+        outputs, evidence, offset = (*validation[3:], None, None, None)[:3]
+        start = self._start(len(X), outputs, evidence, offset)
+        return TrainingSet(X, losses, predictions, None, start)
 
 
-def _areas(
-    models: list[LinearModel], X: NDArray[Any], losses: FloatArray, predictions: NDArray[Any] | None
-) -> FloatArray:
-    """AuRC of each model."""
+def _areas(models: list[LinearModel], held: TrainingSet) -> FloatArray:
+    """AuRC of each model; the target of ``held`` is its losses, its start an uncertainty."""
     areas = []
     for model in models:
         position = None
-        if predictions is not None and model.classes is not None:
-            position = locate_labels(predictions, model.classes, "predictions")
-        areas.append(aurc(losses, model(X, position)))
+        if held.predictions is not None and model.classes is not None:
+            position = locate_labels(held.predictions, model.classes, "predictions")
+        scores = model(held.X, position)
+        areas.append(aurc(held.target, scores if held.start is None else held.start + scores))
     return np.array(areas)
-
-
-def check_validation_tuple(validation: Any, with_predictions: bool) -> None:
-    """Raise a ValueError unless ``validation`` holds what ``fit`` was given."""
-    expected = "(X, losses, predictions)" if with_predictions else "(X, losses)"
-    if not isinstance(validation, (tuple, list)) or len(validation) != 2 + with_predictions:
-        raise ValueError(f"validation must be a tuple {expected}, as in the other arguments of fit")
 
 
 def _on_partitions() -> ModuleType:
     """The counterparts for Dask collections; importing them imports Dask."""
     return importlib.import_module("facereject.scores._dask")
-
-
-def check_validation(
-    score: BaseScore, validation: Any, with_predictions: bool
-) -> tuple[NDArray[Any], FloatArray, NDArray[Any] | None]:
-    """The tuple (X, losses) or (X, losses, predictions) given as ``validation``."""
-    check_validation_tuple(validation, with_predictions)
-    X, _ = score._check_predict(validation[0], None, None)
-    losses = check_vector(validation[1], "losses of validation", non_negative=True)
-    check_same_length(**{"X of validation": X, "losses of validation": losses})
-    return X, losses, check_predictions(validation[2], len(X)) if with_predictions else None

@@ -6,8 +6,12 @@ from typing import Any
 
 import numpy as np
 from sklearn.base import BaseEstimator
+from sklearn.pipeline import Pipeline
+from sklearn.utils import get_tags
+from sklearn.utils.validation import has_fit_parameter
 
 from facereject._validation import FloatArray
+from facereject.losses import absolute_error, zero_one_loss
 
 
 class PredictorScore(BaseEstimator):
@@ -54,15 +58,57 @@ class PredictorScore(BaseEstimator):
 
 
 def check_predictor(predictor: Any) -> None:
-    """Refuse what scikit-learn can neither copy nor tell a classifier from a regressor."""
-    missing = [name for name in ("get_params", "__sklearn_tags__") if not hasattr(predictor, name)]
-    if isinstance(predictor, type) or missing:
-        what = "the class" if isinstance(predictor, type) else "an object of type"
-        name = predictor.__name__ if isinstance(predictor, type) else type(predictor).__name__
+    """Refuse what cannot be trained and asked for predictions."""
+    if isinstance(predictor, type):
+        raise TypeError(f"predictor must be an object, got the class {predictor.__name__}: add parentheses")
+    if not (hasattr(predictor, "fit") and hasattr(predictor, "predict")):
         raise TypeError(
-            f"predictor must be a scikit-learn estimator, got {what} {name}: derive it from "
-            "sklearn.base.BaseEstimator, after ClassifierMixin or RegressorMixin"
+            "predictor must be an object with fit and predict, for instance a classifier or regressor of "
+            f"scikit-learn; got {predictor!r}"
         )
+
+
+def find_kind(predictor: Any, y: Any = None, loss: Any = None) -> str | None:
+    """ "classifier" or "regressor"; None where neither the predictor nor its targets and loss tell."""
+    if hasattr(predictor, "__sklearn_tags__"):
+        kind = get_tags(predictor).estimator_type
+    else:
+        kind = getattr(predictor, "_estimator_type", None)
+    if kind in ("classifier", "regressor"):
+        return str(kind)
+    labels = y is not None and np.asarray(y).dtype.kind in "OSUb"
+    if labels or loss is zero_one_loss or hasattr(predictor, "predict_proba"):
+        return "classifier"
+    return "regressor" if loss is absolute_error else None
+
+
+class FittedFunction:
+    """A function of X that predicts, as a predictor that is already fitted."""
+
+    def __init__(self, function: Any):
+        self.function = function
+
+    def fit(self, X: Any, y: Any) -> FittedFunction:
+        """Nothing to learn."""
+        return self
+
+    def predict(self, X: Any) -> Any:
+        """What the function returns for X."""
+        return np.asarray(self.function(X))
+
+
+def fit_predictor(predictor: Any, X: Any, y: Any, sample_weight: Any = None) -> Any:
+    """The predictor fitted to the examples, with weights where they are given."""
+    options = {}
+    if sample_weight is not None:
+        name = "sample_weight"
+        if isinstance(predictor, Pipeline):
+            name = f"{predictor.steps[-1][0]}__sample_weight"
+        elif not has_fit_parameter(predictor, "sample_weight"):
+            raise TypeError(f"sample_weight is given, but {type(predictor).__name__}.fit does not take it")
+        options[name] = sample_weight
+    predictor.fit(X, y, **options)
+    return predictor
 
 
 def read_outputs(predictor: Any, X: Any, response: str) -> FloatArray:

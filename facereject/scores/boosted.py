@@ -10,6 +10,8 @@ import numpy as np
 from facereject._validation import FloatArray
 from facereject.risks import SELE
 from facereject.scores._boosting import BoostedScore
+from facereject.scores.confidence import Confidence, LinearStart
+from facereject.scores.regression import ridge_start
 
 # where the curvature vanishes, in the far tails, LightGBM would divide by it
 _MIN_CURVATURE = 1e-6
@@ -20,10 +22,11 @@ class BoostedSELEScore(BoostedScore):
 
         ψ(s) = 1/n² Σᵢ Σⱼ (ℓᵢ/ℓ̄) log(1 + exp(s(xⱼ) − s(xᵢ))),     ℓ̄ the mean loss
 
-    Each tree takes a Newton step, with the exact gradient and a diagonal curvature (``sele_objective``) from
-    the linear-time sum of ``facereject.risks.SELE``. Early stopping watches the validation AuRC itself. The
-    score orders predictions; its differences are log-odds, not losses, and do not depend on the unit of the
-    losses.
+    Given outputs of the predictor, or evidence about its predictions, s starts from the linear
+    ``ConfidenceScore`` of them, and trees only correct it: as many as lower the AuRC of examples held out,
+    which may be none. Each tree takes a Newton step, with the exact gradient and a diagonal curvature
+    (``sele_objective``) from the linear-time sum of ``facereject.risks.SELE``. The score orders predictions;
+    its differences are log-odds, not losses, and do not depend on the unit of the losses.
 
     Parameters
     ----------
@@ -39,8 +42,12 @@ class BoostedSELEScore(BoostedScore):
         Examples per leaf, at least; never more than 5 % of the examples, so that small samples still split.
     patience : int
         Trees without a lower validation AuRC after which to stop.
-    validation_fraction : float
-        Share of the examples held out to find the number of trees when ``fit`` gets no validation set.
+    validation_fraction : float or None
+        Share of the examples held out to find the number of trees when ``fit`` gets no validation set. Where
+        there is a score to start from, parts of that size are held out in turn until every example has been;
+        the mean of their AuRC decides. None: exactly ``n_trees``.
+    use_offset : bool
+        Start from the predictor's own uncertainty. Without it the outputs are mere columns of the trees.
     n_threads : int
         Threads of LightGBM; the result does not depend on it.
     random_state : int, RandomState or None
@@ -49,8 +56,10 @@ class BoostedSELEScore(BoostedScore):
     Attributes
     ----------
     booster_ : lightgbm.Booster or None
-        None, and a constant score, where no column can be split: constant features, or two examples.
+        None with zero trees: the start was not to be improved on, or no column can be split.
     n_trees_ : int
+    start_ : LinearStart or None
+        The linear score that the trees correct; None without outputs, evidence and offset.
     classes_ : ndarray or None
         Predicted classes seen in training.
     mean_loss_ : float
@@ -82,17 +91,29 @@ class BoostedRegressionScore(BoostedScore):
 
     Parameters
     ----------
-    n_trees, learning_rate, max_leaves, l2, min_leaf, patience, validation_fraction, n_threads, random_state
+    n_trees, learning_rate, max_leaves, l2, min_leaf, patience, validation_fraction, use_offset, n_threads, \
+random_state
         As in ``BoostedSELEScore``.
 
     Attributes
     ----------
-    booster_, n_trees_, classes_, mean_loss_
-        As in ``BoostedSELEScore``.
+    booster_, n_trees_, start_, classes_, mean_loss_
+        As in ``BoostedSELEScore``; the start is fitted by least squares too.
     """
 
+    # losses come in units of their mean
+    _origin = 1.0
+
     def _objective(self, target: FloatArray, weight: FloatArray) -> Any:
-        return "regression"
+        def objective(scores: FloatArray, _: Any) -> tuple[FloatArray, FloatArray]:
+            return weight * (scores - target), weight
+
+        return objective
+
+    def _fit_start(
+        self, confidence: Confidence, target: FloatArray, sample_weight: FloatArray | None
+    ) -> LinearStart:
+        return ridge_start(confidence, target, sample_weight)
 
     def _score_unit(self) -> float:
         return self.mean_loss_

@@ -3,20 +3,31 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from numbers import Integral
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import clone, is_classifier
+from sklearn.base import clone
 from sklearn.frozen import FrozenEstimator
+from sklearn.model_selection import GroupKFold, StratifiedGroupKFold
 from sklearn.utils import _safe_indexing, indexable
+from sklearn.utils.validation import has_fit_parameter
 
 from facereject._labels import locate_labels
 from facereject._validation import FloatArray, check_vector
-from facereject.scores._base import make_folds
+from facereject.scores._base import check_sample_weight, make_folds
+from facereject.scores._boosting import BoostedScore
 from facereject.scores._linear import LinearScoreCV
-from facereject.scores._predictor import PredictorScore, check_predictor, find_response, read_outputs
-from facereject.scores.margin import check_one_value_per_class
+from facereject.scores._predictor import (
+    PredictorScore,
+    check_predictor,
+    find_kind,
+    find_response,
+    fit_predictor,
+)
+from facereject.scores._reading import Material, TrainingPart, Wanted, outputs_of_all_classes
+from facereject.scores._tables import TableEncoder, features_of
 from facereject.scores.tcp import TrueClassProbabilityScoreCV
 
 
@@ -38,6 +49,15 @@ class CrossFit(NamedTuple):
         Fold in which each example was held out.
     fold_predictors : list
         The predictor fitted without each fold.
+    material : Material
+        What the score was given besides features.
+    view : FeatureView
+        Turns X into the features that the score sees.
+    part : TrainingPart or None
+        The training examples of ``predictor``, searched for neighbours; None when the score does not ask.
+    classes : ndarray of shape (K,) or None
+        Of a classifier.
+    sample_weight : ndarray of shape (n,) or None
     """
 
     predictor: Any
@@ -48,6 +68,11 @@ class CrossFit(NamedTuple):
     target: FloatArray
     fold: NDArray[np.intp]
     fold_predictors: list[Any]
+    material: Material
+    view: FeatureView
+    part: TrainingPart | None
+    classes: NDArray[Any] | None
+    sample_weight: FloatArray | None
 
     def out_of_fold_uncertainty(self, X: Any) -> FloatArray:
         """Uncertainty of each training example by a score that has not seen its loss.
@@ -56,50 +81,102 @@ class CrossFit(NamedTuple):
         tuned on; ``score`` itself would look too good there, since it was fitted to these very losses.
 
         A learned score orders examples but need not have a unit, so those of the folds are made comparable:
-        they take over the alpha of ``score``, and their uncertainties are shifted and scaled to have the mean
-        and standard deviation of ``score`` on the examples both were fitted to.
+        they take over the alpha or the number of trees of ``score``, and their uncertainties are shifted and
+        scaled to have the mean and standard deviation of ``score`` on the examples both were fitted to.
         """
         uncertainty = np.empty(len(self.losses))
+        features = self.view(X, self.score)
         for k, predictor in enumerate(self.fold_predictors):
             held_out = self.fold == k
             rows, rest = np.flatnonzero(held_out), np.flatnonzero(~held_out)
-            X_rows = _safe_indexing(X, rows)
             if isinstance(self.score, PredictorScore):
-                uncertainty[rows] = self._read_uncertainty(predictor, X_rows, rows)
+                uncertainty[rows] = self._read_uncertainty(predictor, _safe_indexing(X, rows), rows)
                 continue
-            X_rest, arguments = _safe_indexing(X, rest), self._arguments(rest)
-            score = _fit_score(
-                _with_choices_of(self.score), X_rest, self.target[rest], self.losses[rest], arguments
-            )
-            own, final = (np.asarray(s.predict(X_rest, **arguments)) for s in (score, self.score))
+            seen = _safe_indexing(features, rest)
+            score = self._fit(_with_choices_of(self.score), seen, rest)
+            arguments = self._arguments(rest)
+            own, final = (np.asarray(s.predict(seen, **arguments)) for s in (score, self.score))
             scale = final.std() / own.std() if own.std() > 0 else 1.0
-            uncertainty[rows] = score.predict(X_rows, **self._arguments(rows))
+            uncertainty[rows] = score.predict(_safe_indexing(features, rows), **self._arguments(rows))
             uncertainty[rows] = final.mean() + scale * (uncertainty[rows] - own.mean())
         return uncertainty
 
+    def uncertainty(self, X: Any) -> FloatArray:
+        """Uncertainty of the predictions of ``predictor`` at new examples."""
+        return self.uncertainty_of(X, np.asarray(self.predictor.predict(X)))
+
+    def uncertainty_of(self, X: Any, predictions: NDArray[Any]) -> FloatArray:
+        """The same where the predictions have been computed already."""
+        given = predictions if self.classes is not None else None
+        if isinstance(self.score, PredictorScore):
+            return np.asarray(self.score.predict(X, **({} if given is None else {"predictions": given})))
+        wanted, outputs, evidence, offset = Wanted.by(self.score), None, None, None
+        if self.material.outputs is not None and wanted.response is not None:
+            outputs = outputs_of_all_classes(self.predictor, X, wanted.response, self.classes)
+        if self.part is not None and wanted.evidence:
+            evidence, offset = self.part.evidence(X, predictions, outputs)
+        arguments = Material(given, outputs, evidence, offset).arguments(wanted)
+        return np.asarray(self.score.predict(self.view(X, self.score), **arguments))
+
+    def with_score(self, score: Any, X: Any) -> CrossFit:
+        """Another score for the same predictor, fitted to the same losses; nothing else is trained.
+
+        Parameters
+        ----------
+        score : learned score
+            It must not read more from the predictor than the score that ``cross_fit`` was called with, and
+            be fitted to losses.
+        X : the examples given to ``cross_fit``
+        """
+        copy = clone(score, safe=False)
+        other = self._replace(score=copy, target=self.losses)
+        return other._replace(score=other._fit(copy, self.view(X, copy), slice(None)))
+
+    def _fit(self, score: Any, features: Any, rows: Any) -> Any:
+        arguments = self._arguments(rows)
+        if isinstance(score, TrueClassProbabilityScoreCV):
+            arguments["losses"] = self.losses[rows]
+        if self.sample_weight is not None:
+            arguments["sample_weight"] = self.sample_weight[rows]
+        # each fold has a predictor of its own: what the score learns must hold for another one
+        if has_fit_parameter(score, "groups") and len(np.unique(self.fold[rows])) > 1:
+            arguments["groups"] = self.fold[rows]
+        score.fit(features, self.target[rows], **arguments)
+        return score
+
+    def _arguments(self, rows: Any) -> dict[str, Any]:
+        return self.material.rows(rows).arguments(Wanted.by(self.score))
+
     def _read_uncertainty(self, predictor: Any, X: Any, rows: Any) -> FloatArray:
         """Uncertainty read from the predictor of a fold at its examples."""
-        predictions = {"predictions": self.predictions[rows]} if is_classifier(predictor) else {}
+        predictions = {} if self.classes is None else {"predictions": self.predictions[rows]}
         response = self.score.response
         classes: Any = getattr(self.predictor, "classes_", ())
         lacks_a_class = not np.array_equal(getattr(predictor, "classes_", ()), classes)
         if lacks_a_class and find_response(predictor, response) == "predict_proba":
             # a class without a column would not fit to a loss matrix of all classes
-            outputs = _outputs_of_all_classes(predictor, X, response, classes)
+            outputs = outputs_of_all_classes(predictor, X, response, classes)
             return np.asarray(self.score.from_outputs(outputs, **predictions))
         return np.asarray(self.score.bind(predictor).predict(X, **predictions))
 
-    def uncertainty(self, X: Any) -> FloatArray:
-        """Uncertainty of the predictions of ``predictor`` at new examples."""
-        arguments: dict[str, Any] = {}
-        if is_classifier(self.predictor):
-            arguments["predictions"] = self.predictor.predict(X)
-        if self.outputs is not None and not isinstance(self.score, PredictorScore):
-            arguments["outputs"] = read_outputs(self.predictor, X, self.score.response)
-        return np.asarray(self.score.predict(X, **arguments))
 
-    def _arguments(self, rows: Any) -> dict[str, Any]:
-        return _score_arguments(self.predictor, self.predictions, self.outputs, rows)
+class FeatureView:
+    """X as a score sees it: behind the transformers of a pipeline, and as numbers.
+
+    The transformers are those of the predictor trained on all examples. One that learns from y has seen the
+    labels of the examples that the score learns from.
+    """
+
+    def __init__(self, predictor: Any, X: Any):
+        self.predictor = predictor
+        self._encoder = TableEncoder(features_of(predictor, X))
+
+    def __call__(self, X: Any, score: Any) -> Any:
+        """Features for the score; X itself for one that does not look at it."""
+        if not getattr(score, "reads_features", True) or isinstance(score, PredictorScore):
+            return X
+        features = features_of(self.predictor, X)
+        return self._encoder(features) if self._encoder.changes else features
 
 
 def cross_fit(
@@ -110,6 +187,8 @@ def cross_fit(
     loss: Callable[[Any, Any], Any],
     cv: Any = 5,
     *,
+    sample_weight: Any = None,
+    groups: Any = None,
     random_state: Any = 0,
 ) -> CrossFit:
     """Train a predictor and its uncertainty score on the same examples.
@@ -121,20 +200,36 @@ def cross_fit(
 
     Parameters
     ----------
-    predictor : scikit-learn classifier or regressor
-        Or any other scikit-learn estimator with ``fit`` and ``predict``. Cloned, never changed. One that is
-        already trained, on other examples, goes in as ``sklearn.frozen.FrozenEstimator(predictor)``.
+    predictor : object with ``fit`` and ``predict``
+        A classifier or regressor of scikit-learn, or any other. Copied, never changed. One that is already
+        trained, on other examples, goes in as ``sklearn.frozen.FrozenEstimator(predictor)``.
     score : learned score, or score read from a predictor
         Or any other object with ``fit(X, losses, predictions=None)`` and ``predict(X, predictions=None)``.
-        Copied, never changed. Predictions are passed on for classifiers; predict_proba or decision_function
-        for a score whose ``response`` asks for it, where the predictor has it.
+        Copied, never changed. Predictions are passed on for classifiers. A score that declares ``response``
+        gets predict_proba or decision_function as ``outputs``, where the predictor has it; one that declares
+        ``reads_evidence`` gets ``evidence`` and ``offset``:
+
+        =============  ==================================================================================
+        classifier     log ratio of the distances to the nearest example of the predicted class and of
+                       another one, log distance to the nearest; offset: log plug-in risk, unless 0/1 loss
+        any other      the prediction, log mean distance to the nearest examples, log of their mean loss;
+                       offset: log standard deviation, of an ensemble's members or as the predictor says
+        =============  ==================================================================================
+
+        Nearest means among the examples that the predictor was trained on: for the losses of a fold, those
+        of the other folds.
     X : array-like of shape (n, d)
+        The score sees it behind the transformers, where the predictor is a pipeline.
     y : array-like of shape (n, ...)
     loss : callable (y, predictions) -> losses of shape (n,)
         For instance ``facereject.losses.zero_one_loss``.
     cv : int, cross-validation splitter or iterable of (train, test)
         Folds. An int means shuffled folds, stratified by class for a classifier; anything else must hold out
         every example exactly once.
+    sample_weight : array-like of shape (n,), optional
+        Weights of the examples, for predictor and score.
+    groups : array-like of shape (n,), optional
+        Examples of one group share a fold.
     random_state : int, RandomState or None
         Shuffles the examples into folds.
 
@@ -153,48 +248,82 @@ def cross_fit(
     >>> fitted.predictor.predict(X[:2]), fitted.uncertainty(X[:2]).shape
     (array([0, 0]), (2,))
     """
+    frozen = isinstance(predictor, FrozenEstimator)
+    # without the wrapper, which would hide from a score what kind of predictor it reads
+    predictor = predictor.estimator if frozen else predictor
     check_predictor(predictor)
     X, y = indexable(X, np.asarray(y))
-    response = getattr(score, "response", None)
+    weight = None if sample_weight is None else check_sample_weight(sample_weight, y)
+    is_class = find_kind(predictor, y, loss) == "classifier"
+    fold = _assign_folds(is_class, X, y, cv, groups, random_state)
+
+    def train(rows: NDArray[np.intp]) -> Any:
+        if frozen:
+            return predictor
+        part = None if weight is None else weight[rows]
+        return fit_predictor(clone(predictor, safe=False), _safe_indexing(X, rows), y[rows], part)
+
+    classes = None
+    if is_class:
+        classes = np.unique(y)
+        if frozen:
+            # outputs have the columns of the classes it was fitted to, whichever of them occur in y
+            classes = getattr(predictor, "classes_", classes)
     needs_probabilities = getattr(score, "target", "losses") == "true_class_probability"
-    if needs_probabilities:
-        response = "predict_proba"
-    elif isinstance(score, PredictorScore):
-        response = None
-    fold = _assign_folds(predictor, X, y, cv, random_state)
-    classes = np.unique(y) if is_classifier(predictor) else None
-    if classes is not None and isinstance(predictor, FrozenEstimator):
-        # outputs have the columns of the classes it was fitted to, whichever of them occur in y
-        classes = getattr(predictor, "classes_", classes)
+    wanted = Wanted(None, False) if isinstance(score, PredictorScore) else Wanted.by(score)
+    response = "predict_proba" if needs_probabilities else wanted.response
+    folds = range(int(fold.max()) + 1)
     fold_predictors, predictions, outputs = [], [], []
-    for k in range(fold.max() + 1):
-        fitted = clone(predictor).fit(_safe_indexing(X, np.flatnonzero(fold != k)), y[fold != k])
+    for k in folds:
+        fold_predictors.append(train(np.flatnonzero(fold != k)))
         held_out = _safe_indexing(X, np.flatnonzero(fold == k))
-        fold_predictors.append(fitted)
-        predictions.append(np.asarray(fitted.predict(held_out)))
-        if response is not None and find_response(fitted, response):
-            outputs.append(_outputs_of_all_classes(fitted, held_out, response, classes))
+        predictions.append(np.asarray(fold_predictors[-1].predict(held_out)))
+        if is_class and response is not None and find_response(fold_predictors[-1], response):
+            outputs.append(outputs_of_all_classes(fold_predictors[-1], held_out, response, classes))
     order = np.argsort(np.argsort(fold, kind="stable"), kind="stable")
     all_predictions = np.concatenate(predictions)[order]
     all_outputs = np.concatenate(outputs)[order] if outputs else None
     losses = compute_losses(loss, y, all_predictions)
     target = losses
     if needs_probabilities:
-        if all_outputs is None or classes is None:
-            raise TypeError(
-                f"{type(score).__name__} needs predict_proba, which {type(predictor).__name__} lacks"
-            )
-        column = locate_labels(y, classes, "y")
-        # a class the predictor does not know has no chance with it
-        target = np.where(column >= 0, all_outputs[np.arange(len(y)), column], 0.0)
-        all_outputs = None
-    final = clone(predictor).fit(X, y)
-    arguments = _score_arguments(final, all_predictions, all_outputs, slice(None))
+        target = _true_class_probability(score, predictor, y, all_outputs, classes)
+    evidence = offset = part = None
+    if wanted.evidence:
+
+        def training_part(owner: Any, rows: NDArray[np.intp]) -> TrainingPart:
+            examples = _safe_indexing(X, rows)
+            return TrainingPart(owner, examples, y[rows], losses[rows], classes, loss, len(y))
+
+        found = []
+        for k, owner in zip(folds, fold_predictors, strict=True):
+            rows = np.flatnonzero(fold == k)
+            given = None if all_outputs is None else all_outputs[rows]
+            neighbours = training_part(owner, np.flatnonzero(fold != k))
+            found.append(neighbours.evidence(_safe_indexing(X, rows), all_predictions[rows], given))
+        evidence, offset = (_stack(parts, order) for parts in zip(*found, strict=True))
+    final = train(np.arange(len(y)))
+    if wanted.evidence:
+        part = training_part(final, np.arange(len(y)))
+    material = Material(all_predictions if is_class else None, all_outputs, evidence, offset)
+    view = FeatureView(final, X)
+    result = CrossFit(
+        predictor=final,
+        score=score,
+        losses=losses,
+        predictions=all_predictions,
+        outputs=all_outputs if wanted.response is not None else None,
+        target=target,
+        fold=fold,
+        fold_predictors=fold_predictors,
+        material=material,
+        view=view,
+        part=part,
+        classes=classes,
+        sample_weight=weight,
+    )
     if isinstance(score, PredictorScore):
-        trained = score.bind(final)
-    else:
-        trained = _fit_score(clone(score, safe=False), X, target, losses, arguments)
-    return CrossFit(final, trained, losses, all_predictions, all_outputs, target, fold, fold_predictors)
+        return result._replace(score=score.bind(final))
+    return result._replace(score=result._fit(clone(score, safe=False), view(X, score), slice(None)))
 
 
 def compute_losses(loss: Callable[[Any, Any], Any], y: NDArray[Any], predictions: NDArray[Any]) -> FloatArray:
@@ -207,55 +336,42 @@ def compute_losses(loss: Callable[[Any, Any], Any], y: NDArray[Any], predictions
     return check_vector(losses, "losses", non_negative=True)
 
 
-def _assign_folds(predictor: Any, X: Any, y: NDArray[Any], cv: Any, random_state: Any) -> NDArray[np.intp]:
+def _stack(parts: tuple[FloatArray | None, ...], order: NDArray[np.intp]) -> FloatArray | None:
+    """Values of the folds in the order of the examples; None unless all folds have them."""
+    present = [part for part in parts if part is not None]
+    return np.concatenate(present)[order] if len(present) == len(parts) else None
+
+
+def _true_class_probability(
+    score: Any, predictor: Any, y: NDArray[Any], outputs: FloatArray | None, classes: NDArray[Any] | None
+) -> FloatArray:
+    if outputs is None or classes is None:
+        raise TypeError(f"{type(score).__name__} needs predict_proba, which {type(predictor).__name__} lacks")
+    column = locate_labels(y, classes, "y")
+    # a class the predictor does not know has no chance with it
+    return np.where(column >= 0, outputs[np.arange(len(y)), column], 0.0)
+
+
+def _assign_folds(
+    stratified: bool, X: Any, y: NDArray[Any], cv: Any, groups: Any, random_state: Any
+) -> NDArray[np.intp]:
     """Fold in which each example is held out."""
-    folds = make_folds(cv, random_state, stratified=is_classifier(predictor))
+    folds = make_folds(cv, random_state, stratified=stratified)
+    if groups is not None:
+        groups = np.asarray(groups)
+        if groups.shape != (len(y),):
+            raise ValueError(f"groups must hold one group per example ({len(y)}), got shape {groups.shape}")
+        if isinstance(cv, Integral):
+            kind = StratifiedGroupKFold if stratified else GroupKFold
+            folds = kind(cv, shuffle=True, random_state=random_state)
     fold = np.full(len(y), -1, dtype=np.intp)
     times = np.zeros(len(y), dtype=np.intp)
-    for k, (_, held_out) in enumerate(folds.split(X, y)):
+    for k, (_, held_out) in enumerate(folds.split(X, y, groups)):
         fold[held_out] = k
         times[held_out] += 1
     if not (times == 1).all():
         raise ValueError("cv must hold out every example exactly once")
     return fold
-
-
-def _outputs_of_all_classes(
-    predictor: Any, X: Any, response: str, classes: NDArray[Any] | None
-) -> FloatArray:
-    """Outputs with a column for every class of the whole sample, also for one that this fold lacked."""
-    values = read_outputs(predictor, X, response)
-    if classes is None or np.array_equal(predictor.classes_, classes):
-        return values
-    if values.ndim == 1:
-        # two classes are left, and one decision value for both: positive for the second
-        values = np.column_stack([-values, values])
-    check_one_value_per_class(predictor, values)
-    # what a predictor never saw it would never predict: probability 0, or the lowest decision value
-    probabilities = find_response(predictor, response) == "predict_proba"
-    lowest = np.zeros(len(values)) if probabilities else values.min(axis=1)
-    full = np.repeat(lowest[:, None], len(classes), axis=1)
-    full[:, np.searchsorted(classes, predictor.classes_)] = values
-    return full
-
-
-def _score_arguments(
-    predictor: Any, predictions: NDArray[Any], outputs: FloatArray | None, rows: Any
-) -> dict[str, Any]:
-    """What a score is given besides X and its target."""
-    arguments: dict[str, Any] = {}
-    if is_classifier(predictor):
-        arguments["predictions"] = predictions[rows]
-    if outputs is not None:
-        arguments["outputs"] = outputs[rows]
-    return arguments
-
-
-def _fit_score(score: Any, X: Any, target: FloatArray, losses: FloatArray, arguments: dict[str, Any]) -> Any:
-    if isinstance(score, TrueClassProbabilityScoreCV):
-        arguments = {**arguments, "losses": losses}
-    score.fit(X, target, **arguments)
-    return score
 
 
 def _with_choices_of(score: Any) -> Any:
@@ -265,5 +381,7 @@ def _with_choices_of(score: Any) -> Any:
     """
     # a score that is no scikit-learn estimator is copied as it is; its fit starts anew
     copy = clone(score, safe=False)
+    if isinstance(score, BoostedScore):
+        return copy.set_params(n_trees=score.n_trees_, validation_fraction=None)
     # with one value to try the folds decide nothing: as few as possible
     return copy.set_params(alphas=[score.alpha_], cv=2) if isinstance(score, LinearScoreCV) else copy

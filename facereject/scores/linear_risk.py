@@ -15,6 +15,7 @@ from facereject.risks import Risk, RiskFactory, ShapedRisk
 from facereject.risks._base import check_weights
 from facereject.scores._base import ALPHAS
 from facereject.scores._linear import LinearScore, LinearScoreCV, Solution
+from facereject.scores._shifted import ShiftedRisk
 from facereject.solver import METHODS, LinearObjective, bundle_path
 from facereject.solver.protocols import Objective
 from facereject.solver.standardized import Standardized
@@ -45,7 +46,7 @@ class RiskPath(LinearScore):
     def _make_risk(self, target: FloatArray, sample_weight: FloatArray | None) -> Risk:
         """The risk of examples with these losses."""
 
-    def _start(self, objective: LinearFunction, alpha: float) -> FloatArray:
+    def _first_point(self, objective: LinearFunction, alpha: float) -> FloatArray:
         """One gradient step from zero, by 1/(alpha + the curvature met on the way).
 
         For large alpha zero, which scores all examples alike, is within ``tol`` of the optimum. A solver that
@@ -70,8 +71,11 @@ class RiskPath(LinearScore):
         n_blocks: int,
         sample_weight: FloatArray | None,
         alphas: Sequence[float],
+        start: FloatArray | None = None,
     ) -> list[Solution]:
         risk = self._make_risk(target, sample_weight)
+        if start is not None:
+            risk = ShiftedRisk(risk, start)
         return self._minimise(LinearObjective(Z, risk, blocks, None if blocks is None else n_blocks), alphas)
 
     def _minimise(self, objective: LinearFunction, alphas: Sequence[float]) -> list[Solution]:
@@ -81,12 +85,15 @@ class RiskPath(LinearScore):
             tol=self.tol,
             max_iter=self.max_iter,
             method=self.solver,
-            x0=self._start(objective, max(alphas)),
+            x0=self._first_point(objective, max(alphas)),
         )
         return [Solution(*objective.split(result.x), result.nit, float(result.gap)) for result in results]
 
 
 class _OwnRiskPath(RiskPath):
+    # a start is fitted to one risk, which need not suit another
+    response = None
+    reads_evidence = False
     risk: RiskFactory
 
     def _make_risk(self, target: FloatArray, sample_weight: FloatArray | None) -> Risk:
@@ -173,7 +180,7 @@ class LinearRiskScore(_OwnRiskPath):
 
     def fit(self, X: Any, losses: Any, predictions: Any = None, sample_weight: Any = None) -> LinearRiskScore:
         """Learn the score; parameters as in ``SELEScore.fit``."""
-        data = self._check_fit(X, losses, predictions, sample_weight)
+        data = self._with_start(self._check_fit(X, losses, predictions, sample_weight))
         self._adopt(self._models(data, [self.alpha])[0])
         return self
 
@@ -209,8 +216,10 @@ class LinearRiskScoreCV(_OwnRiskPath, LinearScoreCV):
         max_iter: int = 1000,
         solver: str = METHODS[0],
     ):
-        super().__init__(alphas, cv=cv, random_state=random_state)
         self.risk = risk
+        self.alphas = alphas
+        self.cv = cv
+        self.random_state = random_state
         self.tol = tol
         self.max_iter = max_iter
         self.solver = solver
@@ -225,6 +234,6 @@ class LinearRiskScoreCV(_OwnRiskPath, LinearScoreCV):
         validation: Any = None,
     ) -> LinearRiskScoreCV:
         """Learn the score and its regularisation; parameters as in ``SELEScoreCV.fit``."""
-        data = self._check_fit(X, losses, predictions, sample_weight)
+        data = self._with_start(self._check_fit(X, losses, predictions, sample_weight))
         self._select(data, data.target, validation)
         return self

@@ -10,7 +10,9 @@ from numpy.typing import NDArray
 
 from facereject._validation import FloatArray
 from facereject.risks import SquaredError
+from facereject.scores._base import Standardizer
 from facereject.scores._linear import LinearScore, LinearScoreCV, Solution
+from facereject.scores.confidence import START_ALPHA, Confidence, LinearStart
 from facereject.solver import LinearObjective, ridge_path
 from facereject.solver.standardized import Standardized
 
@@ -26,10 +28,24 @@ class RidgePath(LinearScore):
         n_blocks: int,
         sample_weight: FloatArray | None,
         alphas: Sequence[float],
+        start: FloatArray | None = None,
     ) -> list[Solution]:
-        risk = SquaredError(target, sample_weight)
+        risk = SquaredError(target if start is None else target - start, sample_weight)
         objective = LinearObjective(Z, risk, blocks, None if blocks is None else n_blocks)
         return [Solution(*objective.split(w)) for w in ridge_path(objective, alphas)]
+
+    def _fit_start(
+        self, confidence: Confidence, target: FloatArray, sample_weight: FloatArray | None
+    ) -> LinearStart:
+        return ridge_start(confidence, target, sample_weight)
+
+
+def ridge_start(confidence: Confidence, target: FloatArray, sample_weight: FloatArray | None) -> LinearStart:
+    """Least squares on the columns about the predictor."""
+    standardizer = Standardizer.of(confidence.columns, sample_weight)
+    risk = SquaredError(target, sample_weight)
+    (theta,) = ridge_path(LinearObjective(standardizer(confidence.columns), risk), [START_ALPHA])
+    return LinearStart.of(confidence.columns, standardizer, theta[:-1], intercept=float(theta[-1]))
 
 
 class RegressionScore(RidgePath):
@@ -44,19 +60,33 @@ class RegressionScore(RidgePath):
     ----------
     alpha : float
         Regularisation ≥ 0, of weights and biases alike, on standardised features.
+    use_outputs : bool
+        As in ``SELEScore``.
 
     Attributes
     ----------
-    coef_, intercept_, classes_, mean_, scale_, unseen_uncertainty_
+    coef_, intercept_, classes_, mean_, scale_, unseen_uncertainty_, start_
         See ``LinearScore``.
     """
 
-    def __init__(self, alpha: float = 1e-3):
+    def __init__(self, alpha: float = 1e-3, *, use_outputs: bool = True):
         self.alpha = alpha
+        self.use_outputs = use_outputs
 
-    def fit(self, X: Any, losses: Any, predictions: Any = None, sample_weight: Any = None) -> RegressionScore:
+    def fit(
+        self,
+        X: Any,
+        losses: Any,
+        predictions: Any = None,
+        sample_weight: Any = None,
+        *,
+        outputs: Any = None,
+        evidence: Any = None,
+        offset: Any = None,
+    ) -> RegressionScore:
         """Learn the score; parameters as in ``SELEScore.fit``."""
         data = self._check_fit(X, losses, predictions, sample_weight)
+        data = self._with_start(data, outputs, evidence, offset)
         self._adopt(self._models(data, [self.alpha])[0])
         return self
 
@@ -66,14 +96,14 @@ class RegressionScoreCV(RidgePath, LinearScoreCV):
 
     Parameters
     ----------
-    alphas, cv, random_state
+    alphas, cv, random_state, use_outputs
         As in ``SELEScoreCV``.
 
     Attributes
     ----------
     alpha_, alphas_, validation_aurc_
         As in ``SELEScoreCV``.
-    coef_, intercept_, classes_, mean_, scale_, unseen_uncertainty_
+    coef_, intercept_, classes_, mean_, scale_, unseen_uncertainty_, start_
         As in ``RegressionScore``.
     """
 
@@ -84,9 +114,13 @@ class RegressionScoreCV(RidgePath, LinearScoreCV):
         predictions: Any = None,
         sample_weight: Any = None,
         *,
+        outputs: Any = None,
+        evidence: Any = None,
+        offset: Any = None,
         validation: Any = None,
     ) -> RegressionScoreCV:
         """Learn the score and its regularisation; parameters as in ``SELEScoreCV.fit``."""
         data = self._check_fit(X, losses, predictions, sample_weight)
+        data = self._with_start(data, outputs, evidence, offset)
         self._select(data, data.target, validation)
         return self

@@ -11,6 +11,7 @@ from facereject._validation import FloatArray
 from facereject.risks import SELE, Risk
 from facereject.scores._base import ALPHAS
 from facereject.scores._linear import LinearScoreCV
+from facereject.scores.confidence import START_ALPHA, START_TOL, Confidence, LinearStart, fit_start
 from facereject.scores.linear_risk import LinearFunction, RiskPath
 from facereject.solver import METHODS
 
@@ -25,11 +26,16 @@ class _SELEPath(RiskPath):
         # in units of their mean: alpha then means the same for fractions, percent and pixels
         return SELE(target / mean if mean > 0 else target, sample_weight)
 
-    def _start(self, objective: LinearFunction, alpha: float) -> FloatArray:
+    def _first_point(self, objective: LinearFunction, alpha: float) -> FloatArray:
         """One gradient step from zero, by 1/(alpha + a bound on the mean curvature)."""
         _, gradient = objective(np.zeros(objective.n_weights))
         # ψ'' ≤ mean ‖xᵢ − xⱼ‖²/4 = d/2 for standardised features and losses of mean 1
         return np.asarray(-gradient / (alpha + 0.5 * (objective.n_features + 1)))
+
+    def _fit_start(
+        self, confidence: Confidence, target: FloatArray, sample_weight: FloatArray | None
+    ) -> LinearStart:
+        return fit_start(confidence, target, sample_weight, START_ALPHA, START_TOL)
 
 
 class SELEScore(_SELEPath):
@@ -41,6 +47,9 @@ class SELEScore(_SELEPath):
     The score orders predictions; its differences are log-odds, not losses. Dividing by the mean loss makes
     the score independent of the unit of the losses. It is the paper's score at C = alpha · ℓ̄.
 
+    Given outputs of the predictor, or evidence about its predictions, s(x) is added to the linear
+    ``ConfidenceScore`` of them, which is fitted first: large alpha leaves that alone.
+
     Parameters
     ----------
     alpha : float
@@ -51,10 +60,13 @@ class SELEScore(_SELEPath):
         Iterations after which the solver stops with a ConvergenceWarning.
     solver : {"certified-quasi-newton", "bmrm", "bmrm-line-search"}
         See ``facereject.solver.bundle_minimize``; the paper uses BMRM.
+    use_outputs : bool
+        Whether ``cross_fit`` and ``SelectivePredictor`` pass outputs and evidence to ``fit``. False leaves
+        the score with the paper's features: X and the predicted class.
 
     Attributes
     ----------
-    coef_, intercept_, classes_, mean_, scale_, unseen_uncertainty_
+    coef_, intercept_, classes_, mean_, scale_, unseen_uncertainty_, start_
         See ``LinearScore``.
     n_iter_ : int
     gap_ : float
@@ -74,14 +86,31 @@ class SELEScore(_SELEPath):
     """
 
     def __init__(
-        self, alpha: float = 1e-3, *, tol: float = 0.01, max_iter: int = 1000, solver: str = METHODS[0]
+        self,
+        alpha: float = 1e-3,
+        *,
+        tol: float = 0.01,
+        max_iter: int = 1000,
+        solver: str = METHODS[0],
+        use_outputs: bool = True,
     ):
         self.alpha = alpha
         self.tol = tol
         self.max_iter = max_iter
         self.solver = solver
+        self.use_outputs = use_outputs
 
-    def fit(self, X: Any, losses: Any, predictions: Any = None, sample_weight: Any = None) -> SELEScore:
+    def fit(
+        self,
+        X: Any,
+        losses: Any,
+        predictions: Any = None,
+        sample_weight: Any = None,
+        *,
+        outputs: Any = None,
+        evidence: Any = None,
+        offset: Any = None,
+    ) -> SELEScore:
         """Learn the score.
 
         Parameters
@@ -93,6 +122,8 @@ class SELEScore(_SELEPath):
         predictions : array-like, Dask array or series of shape (n,), optional
             Predicted classes: each gets weights and a bias of its own.
         sample_weight : array-like, Dask array or series of shape (n,), optional
+        outputs, evidence, offset : array-likes with n rows, optional
+            What is known of the predictor, as in ``ConfidenceScore.fit``; not with Dask collections.
 
         Notes
         -----
@@ -103,6 +134,7 @@ class SELEScore(_SELEPath):
         there is one, runs the work on its cluster and makes up for lost workers; else local threads run it.
         """
         data = self._check_fit(X, losses, predictions, sample_weight)
+        data = self._with_start(data, outputs, evidence, offset)
         self._adopt(self._models(data, [self.alpha])[0])
         return self
 
@@ -118,7 +150,7 @@ class SELEScoreCV(_SELEPath, LinearScoreCV):
         Folds, used when ``fit`` gets no validation set.
     random_state : int, RandomState or None
         Shuffles the rows before they are cut into folds.
-    tol, max_iter, solver
+    tol, max_iter, solver, use_outputs
         As in ``SELEScore``.
 
     Attributes
@@ -126,7 +158,7 @@ class SELEScoreCV(_SELEPath, LinearScoreCV):
     alpha_ : float
     alphas_, validation_aurc_ : ndarrays of equal length
         AuRC on the validation set, or its mean over the folds.
-    coef_, intercept_, classes_, mean_, scale_, unseen_uncertainty_, n_iter_, gap_
+    coef_, intercept_, classes_, mean_, scale_, unseen_uncertainty_, start_, n_iter_, gap_
         As in ``SELEScore``.
     """
 
@@ -139,8 +171,9 @@ class SELEScoreCV(_SELEPath, LinearScoreCV):
         tol: float = 0.01,
         max_iter: int = 1000,
         solver: str = METHODS[0],
+        use_outputs: bool = True,
     ):
-        super().__init__(alphas, cv=cv, random_state=random_state)
+        super().__init__(alphas, cv=cv, random_state=random_state, use_outputs=use_outputs)
         self.tol = tol
         self.max_iter = max_iter
         self.solver = solver
@@ -152,21 +185,26 @@ class SELEScoreCV(_SELEPath, LinearScoreCV):
         predictions: Any = None,
         sample_weight: Any = None,
         *,
+        outputs: Any = None,
+        evidence: Any = None,
+        offset: Any = None,
         validation: Any = None,
     ) -> SELEScoreCV:
         """Learn the score and its regularisation.
 
         Parameters
         ----------
-        X, losses, predictions, sample_weight
+        X, losses, predictions, sample_weight, outputs, evidence, offset
             As in ``SELEScore.fit``. With Dask collections each row is assigned to a fold at random, whatever
             its partition: files are often sorted by time or place, and a fold of whole partitions would then
             differ from the rest. ``cv`` and ``random_state`` must be integers.
-        validation : tuple (X, losses) or (X, losses, predictions), optional
-            Examples to pick alpha on; without it the training examples are cut into folds, and the score is
-            fitted again to all of them at the alpha that won. Every validation example counts the same.
-            Arrays in memory or Dask collections, whatever the other arguments are.
+        validation : tuple (X, losses, predictions, outputs, evidence, offset), optional
+            Examples to pick alpha on; None for what is absent, and trailing Nones may be left out. Without it
+            the training examples are cut into folds, and the score is fitted again to all of them at the
+            alpha that won. Every validation example counts the same. Arrays in memory or Dask collections,
+            whatever the other arguments are.
         """
         data = self._check_fit(X, losses, predictions, sample_weight)
+        data = self._with_start(data, outputs, evidence, offset)
         self._select(data, data.target, validation)
         return self

@@ -35,18 +35,29 @@ class TrueClassProbabilityScore(_TrueClassPath):
     ----------
     alpha : float
         Regularisation ≥ 0, of weights and biases alike, on standardised features.
+    use_outputs : bool
+        As in ``SELEScore``.
 
     Attributes
     ----------
-    coef_, intercept_, classes_, mean_, scale_, unseen_uncertainty_
+    coef_, intercept_, classes_, mean_, scale_, unseen_uncertainty_, start_
         See ``LinearScore``.
     """
 
-    def __init__(self, alpha: float = 1e-3):
+    def __init__(self, alpha: float = 1e-3, *, use_outputs: bool = True):
         self.alpha = alpha
+        self.use_outputs = use_outputs
 
     def fit(
-        self, X: Any, true_class_probability: Any, predictions: Any = None, sample_weight: Any = None
+        self,
+        X: Any,
+        true_class_probability: Any,
+        predictions: Any = None,
+        sample_weight: Any = None,
+        *,
+        outputs: Any = None,
+        evidence: Any = None,
+        offset: Any = None,
     ) -> TrueClassProbabilityScore:
         """Learn the score.
 
@@ -55,10 +66,11 @@ class TrueClassProbabilityScore(_TrueClassPath):
         X : array-like of shape (n, d)
         true_class_probability : array-like of shape (n,)
             What the predictor's predict_proba gives to the true class of each example.
-        predictions, sample_weight
+        predictions, sample_weight, outputs, evidence, offset
             As in ``SELEScore.fit``.
         """
         data = self._check_fit(X, true_class_probability, predictions, sample_weight)
+        data = self._with_start(data, outputs, evidence, offset)
         self._adopt(self._models(data, [self.alpha])[0])
         return self
 
@@ -68,14 +80,14 @@ class TrueClassProbabilityScoreCV(_TrueClassPath, LinearScoreCV):
 
     Parameters
     ----------
-    alphas, cv, random_state
+    alphas, cv, random_state, use_outputs
         As in ``SELEScoreCV``.
 
     Attributes
     ----------
     alpha_, alphas_, validation_aurc_
         As in ``SELEScoreCV``.
-    coef_, intercept_, classes_, mean_, scale_, unseen_uncertainty_
+    coef_, intercept_, classes_, mean_, scale_, unseen_uncertainty_, start_
         As in ``TrueClassProbabilityScore``.
     """
 
@@ -87,20 +99,24 @@ class TrueClassProbabilityScoreCV(_TrueClassPath, LinearScoreCV):
         sample_weight: Any = None,
         *,
         losses: Any = None,
+        outputs: Any = None,
+        evidence: Any = None,
+        offset: Any = None,
         validation: Any = None,
     ) -> TrueClassProbabilityScoreCV:
         """Learn the score and its regularisation.
 
         Parameters
         ----------
-        X, true_class_probability, predictions, sample_weight
+        X, true_class_probability, predictions, sample_weight, outputs, evidence, offset
             As in ``TrueClassProbabilityScore.fit``.
         losses : array-like of shape (n,)
             Losses of the training examples; needed without ``validation``, since AuRC is about losses.
-        validation : tuple (X, losses) or (X, losses, predictions), optional
+        validation : tuple (X, losses, predictions, outputs, evidence, offset), optional
             As in ``SELEScoreCV.fit``.
         """
         data = self._check_fit(X, true_class_probability, predictions, sample_weight)
+        data = self._with_start(data, outputs, evidence, offset)
         if validation is None and losses is None:
             raise ValueError("alpha is picked by AuRC, which needs losses: pass losses or validation")
         if losses is not None:

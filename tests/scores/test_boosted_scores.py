@@ -169,7 +169,7 @@ def test_outputs_go_to_both_or_neither():
 @pytest.mark.parametrize(
     ("error", "advice"),
     [
-        (ModuleNotFoundError("No module named 'lightgbm'"), r"pip install 'facereject\[boost\]'"),
+        (ModuleNotFoundError("No module named 'lightgbm'"), "pip install lightgbm"),
         (OSError("libgomp.so.1: cannot open shared object file"), "apt install libgomp1"),
     ],
 )

@@ -67,7 +67,7 @@ def test_every_kind_of_score(score):
 def test_out_of_fold_uncertainty_does_not_flatter():
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(200, 60)), rng.integers(2, size=200)
-    fitted = cross_fit(LinearSVC(), RegressionScore(0.0), X, y, zero_one_loss)
+    fitted = cross_fit(LinearSVC(), RegressionScore(0.0, use_outputs=False), X, y, zero_one_loss)
     # labels are coin tosses: nothing can be known about the losses
     in_sample = aurc(fitted.losses, fitted.score.predict(X, fitted.predictions))
     assert in_sample < 0.6 * fitted.losses.mean()

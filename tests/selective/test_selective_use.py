@@ -99,17 +99,17 @@ def test_pickle_repeats_and_carries_no_fold_predictors():
 
 def test_score_is_a_parameter_and_a_method():
     model = quick(score=SELEScore(0.5))
-    assert model.get_params()["score__alpha"] == 0.5
-    model.set_params(score__alpha=2.0, rejection=BoundedCoverage(0.6), predictor__C=3.0)
+    assert model.get_params()["uncertainty_score__alpha"] == 0.5
+    model.set_params(uncertainty_score__alpha=2.0, rejection=BoundedCoverage(0.6), predictor__C=3.0)
     model.set_params(rejection__coverage=0.5)
     copy = clone(model)
-    assert copy.get_params()["score"].alpha == 2.0
+    assert copy.get_params()["uncertainty_score"].alpha == 2.0
     assert (copy.rejection.coverage, copy.predictor.C) == (0.5, 3.0)
     assert "score=SELEScore(alpha=2.0)" in repr(model)
     X, y = classes(200)
     assert model.fit(X, y).score(X, y) == pytest.approx(-np.mean(model.risk_coverage(X, y).risk))
-    assert model.set_params(score=MaxClassProbability()).fit(X, y).score(X, y) <= 0
-    assert isinstance(model.score_, MaxClassProbability)
+    assert model.set_params(uncertainty_score=MaxClassProbability()).fit(X, y).score(X, y) <= 0
+    assert isinstance(model.uncertainty_score_, MaxClassProbability)
 
 
 def test_grid_search_over_a_pipeline():
@@ -117,7 +117,7 @@ def test_grid_search_over_a_pipeline():
     pipeline = make_pipeline(StandardScaler(), quick(rejection=BoundedCoverage(0.5), cv=3))
     grid = {
         "selectivepredictor__predictor__C": [1e-6, 1.0],
-        "selectivepredictor__score__alpha": [1e-3, 1e-1],
+        "selectivepredictor__uncertainty_score__alpha": [1e-3, 1e-1],
     }
     search = GridSearchCV(pipeline, grid, cv=3).fit(X, y)
     assert search.best_params_["selectivepredictor__predictor__C"] == 1.0
@@ -129,6 +129,8 @@ def test_grid_search_over_a_pipeline():
 
 
 class ReturnsItself(BaseEstimator):
+    """As fit of most estimators does."""
+
     def fit(self, losses, uncertainty):
         return self
 
@@ -138,20 +140,30 @@ class ReturnsItself(BaseEstimator):
     [
         ({"predictor": LogisticRegression}, TypeError, "predictor must be an object with fit and predict"),
         ({"predictor": StandardScaler()}, TypeError, "predictor must be .* classifier or regressor"),
-        ({"score": "sele"}, TypeError, r"score must be .* for instance SELEScoreCV\(\); got 'sele'"),
+        (
+            {"uncertainty_score": "sele"},
+            TypeError,
+            r"uncertainty_score must be .* for instance BoostedSELEScore\(\); got 'sele'",
+        ),
         ({"rejection": 0.9}, TypeError, r"rejection must be .* for instance BoundedCoverage\(0.9\); got 0.9"),
-        ({"rejection": IsotonicRegression()}, TypeError, "must take the keywords losses and uncertainty"),
+        ({"rejection": IsotonicRegression()}, TypeError, "must take the keywords losses, uncertainty"),
         ({"rejection": ReturnsItself()}, TypeError, "must return a Selector, got ReturnsItself"),
         ({"loss": "zero_one"}, TypeError, "loss must be a function of .* one loss per example"),
         ({"loss": lambda y, predicted: 0.0}, ValueError, "loss must return one value per example"),
         ({"rejection": BoundedCoverage(2.0)}, ValueError, "coverage must be <= 1"),
-        ({"predictor": Ridge(), "score": MarginScore()}, TypeError, "Ridge has no decision_function"),
+        (
+            {"predictor": Ridge(), "uncertainty_score": MarginScore()},
+            TypeError,
+            "Ridge has no decision_function",
+        ),
     ],
 )
 def test_mistakes_are_explained(settings, error, message):
     X, y = classes(60)
     with pytest.raises(error, match=message):
-        SelectivePredictor(**{"predictor": GaussianNB(), "score": SELEScore(), **settings}).fit(X, y)
+        SelectivePredictor(**{"predictor": GaussianNB(), "uncertainty_score": SELEScore(), **settings}).fit(
+            X, y
+        )
 
 
 def test_target_out_of_reach():
@@ -194,8 +206,8 @@ def test_a_score_that_is_no_estimator(prefit):
     predictor = GaussianNB().fit(*classes(300, seed=1))
     model = clone(SelectivePredictor(predictor, score, prefit=prefit)).fit(X, y)
     assert vars(score) == {}
-    assert model.score_.with_predictions
-    np.testing.assert_allclose(model.uncertainty(X), np.abs(X[:, -1]) + model.score_.mean)
+    assert model.uncertainty_score_.with_predictions
+    np.testing.assert_allclose(model.uncertainty(X), np.abs(X[:, -1]) + model.uncertainty_score_.mean)
     assert 0.85 < model.accept(X).mean() < 1
 
 
@@ -219,6 +231,6 @@ def test_a_predictor_that_is_no_estimator_is_refused_in_one_sentence(prefit):
 
 
 def test_unfitted():
-    for method in ("predict", "accept", "uncertainty", "expected_loss"):
+    for method in ("predict", "accept", "uncertainty", "expected_error"):
         with pytest.raises(NotFittedError):
             getattr(quick(), method)([[0.0]])

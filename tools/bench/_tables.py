@@ -7,6 +7,6 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[2]))
 
-from data_scripts.registry import DATASETS, cut, load, split
+from data_scripts.registry import DATASETS, cut, find_folder, load, split
 
-__all__ = ["DATASETS", "cut", "load", "split"]
+__all__ = ["DATASETS", "cut", "find_folder", "load", "split"]

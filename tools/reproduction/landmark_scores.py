@@ -18,6 +18,7 @@ from facereject.faces import FaceTable, LandmarkHOG
 from facereject.faces.training.train import photo_folds
 from facereject.metrics import aurc, risk_at_coverage
 from facereject.scores import BoostedSELEScore, RegressionScoreCV, SELEScoreCV
+from reproduction.boosting import AS_PUBLISHED
 from reproduction.landmark_statistics import DETECTOR, TestPart, bootstrap_areas
 
 #: at which selective risks are reported
@@ -64,7 +65,7 @@ def make_scores(effort: Effort) -> dict[str, tuple[Callable[[], Any], bool]]:
     return {
         REG: (RegressionScoreCV, False),
         SELE: (lambda: SELEScoreCV(tol=_TOLERANCE), False),
-        BOOSTED: (lambda: BoostedSELEScore(effort.trees), False),
+        BOOSTED: (lambda: BoostedSELEScore(effort.trees, **AS_PUBLISHED), False),
         STABLE: (lambda: SELEScoreCV(tol=_TOLERANCE), True),
     }
 

@@ -31,6 +31,7 @@ from facereject.scores import (
     TrueClassProbabilityScoreCV,
 )
 from facereject.solver import METHODS
+from reproduction.boosting import AS_PUBLISHED
 from reproduction.chunked import ChunkedSELEScoreCV
 
 #: Raised when the numbers of a stored result would change; part of the settings stored with it.
@@ -158,7 +159,7 @@ def score_fits(
         return fit
 
     def boosted(test: Part) -> tuple[np.ndarray, dict[str, Any]]:
-        score = BoostedSELEScore(trees)
+        score = BoostedSELEScore(trees, **AS_PUBLISHED)
         score.fit(
             train.X,
             train.losses,

@@ -1,0 +1,286 @@
+"""Confidence score: what the predictor says of itself and its training examples, weighed by SELE."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy.optimize import minimize_scalar
+from sklearn.utils.validation import check_is_fitted
+
+from facereject._settings import check_number
+from facereject._validation import FloatArray, check_same_length, check_vector
+from facereject.risks import SELE
+from facereject.scores._base import BaseScore, Standardizer, check_sample_weight
+from facereject.scores._predictor import check_outputs
+from facereject.scores._shifted import ShiftedRisk
+from facereject.scores.margin import top_and_gap
+from facereject.solver import LinearObjective, bundle_minimize
+
+# regularisation and accuracy of a linear start of other scores
+START_ALPHA, START_TOL = 1e-3, 1e-3
+# largest weight of the standardised offset that is looked at
+_MAX_BETA = 50.0
+
+
+class Confidence(NamedTuple):
+    """Columns about each prediction, (n, m), and the uncertainty the predictor itself states, (n,)."""
+
+    columns: FloatArray
+    offset: FloatArray | None
+
+
+class OutputReader:
+    """Turns outputs of a classifier into the numbers that tell how sure it is.
+
+    From probabilities: the log-odds against the prediction log((1 − p)/p), p the largest probability; p; its
+    distance to the second largest; the entropy. From decision values: the largest and its distance to the
+    second, or the absolute value of a single one. The first column is the offset.
+    """
+
+    def __init__(self, outputs: Any):
+        values = as_columns(outputs)
+        self.n_outputs = values.shape[1]
+        self.probabilities = self.n_outputs > 1 and bool(
+            values.min() >= 0 and np.abs(values.sum(axis=1) - 1.0).max() < 1e-3
+        )
+        self.floor = 0.0
+        if self.probabilities:
+            rest = _rest(values)
+            # an ensemble may be unanimous; how much more certain that is than the next best, nobody knows
+            self.floor = 0.5 * float(rest[rest > 0].min(initial=1.0))
+
+    def __call__(self, outputs: Any) -> FloatArray:
+        values = as_columns(outputs)
+        if values.shape[1] != self.n_outputs:
+            raise ValueError(f"outputs must have {self.n_outputs} columns as in fit, got {values.shape[1]}")
+        if self.n_outputs == 1:
+            return -np.abs(values)
+        top, gap = top_and_gap(values)
+        if not self.probabilities:
+            return np.column_stack([-gap, -top])
+        entropy = -(values * np.log(np.maximum(values, np.finfo(np.float64).tiny))).sum(axis=1)
+        odds = np.log(np.maximum(_rest(values), self.floor)) - np.log(np.maximum(top, self.floor))
+        return np.column_stack([odds, -top, -gap, entropy])
+
+
+class ConfidenceReader:
+    """Remembers what ``fit`` was given about the predictor and reads the same from ``predict``."""
+
+    def __init__(self, outputs: Any, evidence: Any, offset: Any, n: int):
+        self._outputs = None if outputs is None else OutputReader(outputs)
+        self._n_evidence = None if evidence is None else as_columns(evidence, "evidence", n).shape[1]
+        self._has_offset = offset is not None
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether nothing is known but the features."""
+        return self._outputs is None and self._n_evidence is None and not self._has_offset
+
+    def __call__(self, outputs: Any, evidence: Any, offset: Any, n: int) -> Confidence:
+        for name, value, expected in (
+            ("outputs", outputs, self._outputs is not None),
+            ("evidence", evidence, self._n_evidence is not None),
+            ("offset", offset, self._has_offset),
+        ):
+            if (value is not None) != expected:
+                raise ValueError(f"{name} must be given to fit and to predict, or to neither")
+        columns, start = [np.empty((n, 0))], None
+        if self._outputs is not None:
+            columns.append(self._outputs(as_columns(outputs, "outputs", n)))
+            start = columns[-1][:, 0]
+        if offset is not None:
+            start = check_vector(offset, "offset")
+            check_same_length(X=np.empty(n), offset=start)
+            columns.append(start[:, None])
+        if evidence is not None:
+            columns.append(as_columns(evidence, "evidence", n))
+            if columns[-1].shape[1] != self._n_evidence:
+                raise ValueError(
+                    f"evidence must have {self._n_evidence} columns as in fit, got {columns[-1].shape[1]}"
+                )
+        return Confidence(np.hstack(columns), start)
+
+
+class LinearStart(NamedTuple):
+    """s = β (o − ō) + ⟨w, c⟩ + b on standardised columns c; the offset o may be absent.
+
+    Columns count as at the end of their range in training where they leave it: distances that hardly differed
+    there, as among copies, would otherwise outweigh everything.
+    """
+
+    centre: float
+    slope: float
+    standardizer: Standardizer
+    weights: FloatArray
+    lowest: FloatArray
+    highest: FloatArray
+    intercept: float = 0.0
+
+    @classmethod
+    def of(
+        cls,
+        columns: FloatArray,
+        standardizer: Standardizer,
+        weights: FloatArray,
+        *,
+        centre: float = 0.0,
+        slope: float = 0.0,
+        intercept: float = 0.0,
+    ) -> LinearStart:
+        """With the range of the training columns."""
+        lowest, highest = (columns.min(axis=0), columns.max(axis=0)) if columns.size else (weights, weights)
+        return cls(centre, slope, standardizer, weights, lowest, highest, intercept)
+
+    def __call__(self, confidence: Confidence) -> FloatArray:
+        inside = np.clip(confidence.columns, self.lowest, self.highest)
+        scores = self.standardizer(inside)[:] @ self.weights + self.intercept
+        if confidence.offset is not None:
+            scores = scores + self.slope * (confidence.offset - self.centre)
+        return np.asarray(scores, dtype=np.float64)
+
+
+def fit_start(
+    confidence: Confidence, losses: FloatArray, sample_weight: FloatArray | None, alpha: float, tol: float
+) -> LinearStart:
+    """Minimise SELE first over β ≥ 0 and then over w, both with alpha/2 times their squares."""
+    columns, offset = confidence
+    mean = float(np.average(losses, weights=sample_weight))
+    standardizer = (
+        Standardizer.of(columns, sample_weight) if columns.size else Standardizer(*np.empty((2, 0)))
+    )
+    weights = np.zeros(columns.shape[1])
+    if mean <= 0:
+        # no error to learn from: the predictor's own order stands
+        return LinearStart.of(columns, standardizer, weights, slope=0.0 if offset is None else 1.0)
+    risk: Any = SELE(losses / mean, sample_weight)
+    centre = slope = 0.0
+    if offset is not None:
+        mean_offset, spread = Standardizer.of(offset[:, None], sample_weight)
+        unit = (offset - mean_offset[0]) / spread[0]
+        found = minimize_scalar(
+            lambda beta: 0.5 * alpha * beta * beta + risk(beta * unit)[0],
+            bounds=(0.0, _MAX_BETA),
+            method="bounded",
+        )
+        centre, slope = float(mean_offset[0]), float(found.x / spread[0])
+        risk = ShiftedRisk(risk, found.x * unit)
+    if weights.size:
+        objective = LinearObjective(standardizer(columns), risk, fit_intercept=False)
+        weights = bundle_minimize(objective, alpha, tol=tol).x
+    return LinearStart.of(columns, standardizer, weights, centre=centre, slope=slope)
+
+
+class ConfidenceScore(BaseScore):
+    """Linear score on what the predictor says of itself, without the features: cheap, and hard to fool.
+
+        s = β o + ⟨w, c⟩,     alpha/2 (β² + ‖w‖²) + 1/n² Σᵢ Σⱼ (ℓᵢ/ℓ̄) log(1 + exp(sⱼ − sᵢ))
+
+    o is the uncertainty that the predictor states: the log-odds log((1 − p)/p) against the predicted class,
+    or the ``offset`` given. The columns c hold it again, with the largest output, its distance to the second
+    largest, the entropy, and the ``evidence``. β is fitted first, by itself; then w corrects it. Where there
+    is nothing to learn from, as without a single error, the order of o stands.
+
+    ``cross_fit`` and ``SelectivePredictor`` supply the evidence: the neighbours of an example in the part the
+    predictor was trained on, and for a regressor its prediction and spread.
+
+    Parameters
+    ----------
+    alpha : float
+        Regularisation > 0, on standardised columns.
+    tol : float
+        Relative gap to the optimum at which the solver stops.
+
+    Attributes
+    ----------
+    start_ : LinearStart
+        The fitted weights: ``slope`` is β per unit of o, ``weights`` are w on standardised columns.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from facereject.scores import ConfidenceScore
+    >>> rng = np.random.default_rng(0)
+    >>> p = rng.uniform(0.5, 1.0, size=500)
+    >>> losses = (rng.uniform(size=500) > p).astype(float)  # a predictor that knows how sure it is
+    >>> score = ConfidenceScore().fit(None, losses, outputs=np.column_stack([p, 1 - p]))
+    >>> sure, unsure = score.predict(None, outputs=[[0.99, 0.01], [0.55, 0.45]])
+    >>> bool(sure < unsure)
+    True
+    """
+
+    response = "auto"
+    reads_evidence = True
+    reads_features = False
+
+    def __init__(self, alpha: float = 1e-3, *, tol: float = 1e-3):
+        self.alpha = alpha
+        self.tol = tol
+
+    def fit(
+        self,
+        X: Any,
+        losses: Any,
+        predictions: Any = None,
+        sample_weight: Any = None,
+        *,
+        outputs: Any = None,
+        evidence: Any = None,
+        offset: Any = None,
+    ) -> ConfidenceScore:
+        """Learn the weights.
+
+        Parameters
+        ----------
+        X, predictions
+            Not used; present so that this score can stand where others do.
+        losses : array-like of shape (n,)
+            Loss ≥ 0 of each prediction, on examples that the predictor was not trained on.
+        sample_weight : array-like of shape (n,), optional
+        outputs : array-like of shape (n, K) or (n,), optional
+            predict_proba or decision_function of a classifier.
+        evidence : array-like of shape (n, m), optional
+            Further columns about the predictions, for instance those of ``NeighbourIndex``.
+        offset : array-like of shape (n,), optional
+            The predictor's own uncertainty, where the log-odds of its outputs are not it: log plug-in risk
+            for a loss other than 0/1, log standard deviation of a regressor.
+        """
+        check_number(self.alpha, "alpha", above=0)
+        losses = check_vector(losses, "losses", non_negative=True)
+        if sample_weight is not None:
+            sample_weight = check_sample_weight(sample_weight, losses)
+        reader = ConfidenceReader(outputs, evidence, offset, len(losses))
+        if reader.is_empty:
+            raise ValueError("this score learns from the predictor alone: pass outputs, evidence or offset")
+        confidence = reader(outputs, evidence, offset, len(losses))
+        self._reader = reader
+        self.start_ = fit_start(confidence, losses, sample_weight, self.alpha, self.tol)
+        return self
+
+    def predict(
+        self,
+        X: Any,
+        predictions: Any = None,
+        *,
+        outputs: Any = None,
+        evidence: Any = None,
+        offset: Any = None,
+    ) -> FloatArray:
+        """Uncertainty of each prediction, shape (n,); higher = less certain. Arguments as in ``fit``."""
+        check_is_fitted(self, "start_")
+        given = next((part for part in (outputs, evidence, offset) if part is not None), ())
+        return self.start_(self._reader(outputs, evidence, offset, len(given)))
+
+
+def as_columns(values: Any, name: str = "outputs", n: int | None = None) -> FloatArray:
+    """Finite values as (n, m)."""
+    array = check_outputs(values, name)
+    if n is not None and len(array) != n:
+        raise ValueError(f"{name} must have one row per row of X ({n}), got {len(array)}")
+    return array[:, None] if array.ndim == 1 else array
+
+
+def _rest(probabilities: FloatArray) -> FloatArray:
+    """1 − the largest, as the sum of the others: differences between almost certain ones survive."""
+    ordered = np.partition(probabilities, probabilities.shape[1] - 1, axis=1)
+    return np.asarray(ordered[:, :-1].sum(axis=1))

@@ -1,0 +1,392 @@
+"""Scores on strong predictors: do they beat what the predictor says of itself, and who wins where?
+
+    python tools/bench/strong.py --out FOLDER [--tables NAME …] [--predictors NAME …] [--seeds 0 1 2]
+        [--rows 4000] [--quick] [--report-only] [--summary FILE]
+
+Every case is one table, one predictor and one seed: about 4,000 training rows, at most 10,000 others to test.
+Predictor and score are cross-fitted on the same training rows with five folds; "default" is
+``SelectivePredictor(predictor)`` as it comes. Figures are AuRC over AuRC of the trivial score: the maximum
+class probability, or for the ordinal tables (absolute error) the plug-in risk. For regressors, judged by
+absolute error, they are the share of the way from a random ranking to the oracle's.
+
+=============  ======================================================================================
+boosted        ``BoostedSELEScore()``, with the outputs and evidence that ``cross_fit`` gives it
+default        ``SelectivePredictor(predictor)``: ``ConfidenceScore`` on two folds
+linear SELE    ``SELEScoreCV`` with three values of alpha, the same outputs and evidence
+log-loss       the same trees from the same start, but fitted to log-loss of "is it wrong"
+least squares  ``BoostedRegressionScore()``
+error HGB      a HistGradientBoosting model of the loss, on features, predicted class and outputs
+LambdaRank     LightGBM's ranker on the columns of "boosted", with the loss as relevance
+entropy        of the class probabilities
+trust score    distance to the nearest example of the predicted class / of another one (Jiang et al. 2018)
+spread         standard deviation over the trees of a forest
+=============  ======================================================================================
+
+Each case is a JSON file in FOLDER; a run that was stopped continues where it was. Then the bar is printed.
+"""
+
+from __future__ import annotations
+
+import os
+
+for _name in ("OMP", "OPENBLAS", "MKL", "NUMBA"):
+    os.environ.setdefault(f"{_name}_NUM_THREADS", "1")
+
+import argparse  # noqa: E402
+import json  # noqa: E402
+import time  # noqa: E402
+import warnings  # noqa: E402
+from collections.abc import Callable  # noqa: E402
+from pathlib import Path  # noqa: E402
+from typing import Any, NamedTuple  # noqa: E402
+
+import lightgbm  # noqa: E402
+import numpy as np  # noqa: E402
+from _tables import find_folder, load  # noqa: E402
+from sklearn.base import clone  # noqa: E402
+from sklearn.datasets import load_digits  # noqa: E402
+from sklearn.ensemble import (  # noqa: E402
+    HistGradientBoostingClassifier,
+    HistGradientBoostingRegressor,
+    RandomForestClassifier,
+    RandomForestRegressor,
+)
+from sklearn.linear_model import LogisticRegression, Ridge  # noqa: E402
+from sklearn.neural_network import MLPClassifier  # noqa: E402
+from sklearn.pipeline import make_pipeline  # noqa: E402
+from sklearn.preprocessing import StandardScaler  # noqa: E402
+
+from facereject.losses import absolute_error, zero_one_loss  # noqa: E402
+from facereject.metrics import aurc  # noqa: E402
+from facereject.scores import (  # noqa: E402
+    BoostedRegressionScore,
+    BoostedSELEScore,
+    MaxClassProbability,
+    PlugInRisk,
+    SELEScoreCV,
+    cross_fit,
+)
+from facereject.scores._reading import loss_matrix  # noqa: E402
+from facereject.selective import SelectivePredictor  # noqa: E402
+
+CLASSES = ("LETTER", "PENDIGIT", "CODRNA", "IJCNN", "SATTELITE", "PHISHING", "AVILA", "digits")
+ORDINAL = ("CALIFORNIA", "GPU")
+NUMBERS = ("ABALONE", "BANK", "BIKESHARE", "CALIFORNIA", "CCPP", "CPU")
+KINDS = {"classes": CLASSES, "ordinal": ORDINAL, "numbers": NUMBERS}
+# only the forest is a strong predictor of AVILA at this size
+ONLY = {"AVILA": ("RF",)}
+MAX_TEST = 10_000
+# a table with fewer errors among its test rows cannot tell two good scores apart
+ENOUGH_ERRORS = 20
+REGRESSORS = ("forest", "HGB regressor", "ridge")
+
+
+def make_predictor(name: str, seed: int) -> Any:
+    """One of the predictors, with scikit-learn's or LightGBM's defaults."""
+    made: dict[str, Callable[[], Any]] = {
+        "HGB": lambda: HistGradientBoostingClassifier(random_state=seed),
+        "RF": lambda: RandomForestClassifier(random_state=seed),
+        "LightGBM": lambda: lightgbm.LGBMClassifier(n_jobs=1, verbose=-1, random_state=seed),
+        "MLP": lambda: make_pipeline(StandardScaler(), MLPClassifier(random_state=seed)),
+        "logistic": lambda: make_pipeline(StandardScaler(), LogisticRegression(max_iter=1000)),
+        "forest": lambda: RandomForestRegressor(random_state=seed),
+        "HGB regressor": lambda: HistGradientBoostingRegressor(random_state=seed),
+        "ridge": lambda: make_pipeline(StandardScaler(), Ridge()),
+    }
+    return made[name]()
+
+
+PREDICTORS = ("HGB", "RF", "LightGBM", "MLP", "logistic", *REGRESSORS)
+
+
+class Case(NamedTuple):
+    """One table, predictor and seed; ``kind`` is "classes", "ordinal" or "numbers"."""
+
+    kind: str
+    table: str
+    predictor: str
+    seed: int
+
+    @property
+    def file(self) -> str:
+        return f"{self.kind}-{self.table}-{self.predictor.replace(' ', '_')}-{self.seed}.json"
+
+
+class LogLossScore(BoostedSELEScore):
+    """The trees and the start of ``BoostedSELEScore``, with the log-loss of "the loss is positive"."""
+
+    def _objective(self, target: Any, weight: Any) -> Any:
+        wrong = (target > 0).astype(float)
+        # the start orders examples but does not know how frequent errors are
+        shift = float(np.log(max(wrong.mean(), 1e-6) / max(1 - wrong.mean(), 1e-6)))
+
+        def objective(scores: Any, _: Any) -> tuple[Any, Any]:
+            probability = 1.0 / (1.0 + np.exp(-(scores + shift)))
+            return weight * (probability - wrong), weight * np.maximum(probability * (1 - probability), 1e-6)
+
+        return objective
+
+
+def read_table(kind: str, name: str) -> tuple[np.ndarray, np.ndarray]:
+    """Features and targets: classes, or numbers as they are for a regressor."""
+    if name == "digits":
+        return load_digits(return_X_y=True)
+    if kind != "numbers":
+        return load(name)
+    with np.load(find_folder() / f"{name.lower()}.npz", allow_pickle=False) as table:
+        return table["X"].astype(np.float64), table["y"].astype(np.float64)
+
+
+def run(case: Case, n_rows: int) -> dict[str, Any]:
+    """AuRC of every score on the test rows, and seconds of processor time."""
+    X, y = read_table(case.kind, case.table)
+    order = np.random.default_rng(case.seed).permutation(len(y))
+    n = min(n_rows, len(y) // 2)
+    train, test = order[:n], order[n : n + MAX_TEST]
+    if case.kind != "numbers":
+        # a class needs an example in every fold
+        frequent = np.flatnonzero(np.bincount(y[train], minlength=y.max() + 1) >= 5)
+        train, test = (rows[np.isin(y[rows], frequent)] for rows in (train, test))
+    X, X_test, y, y_test = X[train], X[test], y[train], y[test]
+    loss = zero_one_loss if case.kind == "classes" else absolute_error
+    predictor = make_predictor(case.predictor, case.seed)
+    seconds: dict[str, float] = {}
+
+    def timed(name: str, work: Callable[[], Any]) -> Any:
+        begin = time.process_time()
+        result = work()
+        seconds[name] = round(time.process_time() - begin, 3)
+        return result
+
+    timed("predictor", lambda: clone(predictor).fit(X, y))
+    selective = timed("default", lambda: SelectivePredictor(predictor, loss=loss).fit(X, y))
+    fitted = timed("cross-fit + boosted", lambda: cross_fit(predictor, BoostedSELEScore(), X, y, loss))
+    losses = loss(y_test, fitted.predictor.predict(X_test))
+    found = {"boosted": fitted.uncertainty(X_test), "default": selective.uncertainty(X_test)}
+    for name, score in {
+        "linear SELE": SELEScoreCV((0.01, 1.0, 100.0), cv=3),
+        "log-loss": LogLossScore(),
+        "least squares": BoostedRegressionScore(),
+    }.items():
+        other = timed(name, lambda score=score: fitted.with_score(score, X))
+        found[name] = other.uncertainty(X_test)
+    found.update(rivals(case, fitted, X, X_test))
+    # the default trains a copy of the predictor for itself
+    own = loss(y_test, selective.predict(X_test))
+    return {
+        "case": case._asdict(),
+        "rows": [len(y), len(y_test)],
+        "errors": int((losses > 0).sum()),
+        "random": float(losses.mean()),
+        "oracle": aurc(losses, losses),
+        "trees": int(fitted.score.n_trees_),
+        "aurc": {k: aurc(own if k == "default" else losses, v) for k, v in found.items()},
+        "seconds": seconds,
+    }
+
+
+def rivals(case: Case, fitted: Any, X: np.ndarray, X_test: np.ndarray) -> dict[str, np.ndarray]:
+    """Uncertainties of the scores that are not ours."""
+    predictor, material = fitted.predictor, fitted.material
+    predictions = predictor.predict(X_test)
+    evidence, offset = fitted.part.evidence(X_test, predictions, None)
+    table, table_test = [X, material.evidence], [X_test, evidence]
+    found: dict[str, np.ndarray] = {}
+    if case.kind == "numbers":
+        if material.offset is not None:
+            found["spread"] = offset
+            table, table_test = [*table, material.offset[:, None]], [*table_test, offset[:, None]]
+    else:
+        probabilities = predictor.predict_proba(X_test)
+        matrix = loss_matrix(absolute_error, fitted.classes) if case.kind == "ordinal" else None
+        trivial = MaxClassProbability(predictor) if matrix is None else PlugInRisk(matrix, predictor)
+        found["trivial"] = trivial.predict(X_test, predictions)
+        found["entropy"] = -(probabilities * np.log(np.maximum(probabilities, 1e-300))).sum(axis=1)
+        found["trust score"] = evidence[:, 0]
+        codes = [np.searchsorted(fitted.classes, p)[:, None] for p in (material.predictions, predictions)]
+        table, table_test = [*table, codes[0], material.outputs], [*table_test, codes[1], probabilities]
+    plain, plain_test = (np.hstack([part[0], *part[2:]]) for part in (table, table_test))
+    if case.kind == "numbers":
+        plain, plain_test = (np.hstack([part[0], part[1][:, :1]]) for part in (table, table_test))
+    found["error HGB"] = error_model(case, plain, fitted.losses, plain_test)
+    found["LambdaRank"] = ranker(np.hstack(table), fitted.losses, np.hstack(table_test), case.seed)
+    return found
+
+
+def error_model(case: Case, table: np.ndarray, losses: np.ndarray, table_test: np.ndarray) -> np.ndarray:
+    """Expected loss by HistGradientBoosting."""
+    if case.kind == "classes" and 0 < losses.sum() < len(losses):
+        model = HistGradientBoostingClassifier(random_state=case.seed).fit(table, losses > 0)
+        return model.predict_proba(table_test)[:, 1]
+    return HistGradientBoostingRegressor(random_state=case.seed).fit(table, losses).predict(table_test)
+
+
+def ranker(table: np.ndarray, losses: np.ndarray, table_test: np.ndarray, seed: int) -> np.ndarray:
+    """LambdaRank with at most ten grades of relevance."""
+    cuts = np.unique(np.quantile(losses, np.linspace(0, 1, 11)[1:-1]))
+    grades = losses.astype(int) if (losses == losses.astype(int)).all() else np.searchsorted(cuts, losses)
+    model = lightgbm.LGBMRanker(
+        n_estimators=100,
+        learning_rate=0.05,
+        num_leaves=8,
+        lambdarank_truncation_level=100,
+        n_jobs=1,
+        verbose=-1,
+        random_state=seed,
+    )
+    return model.fit(table, grades.clip(max=30), group=[len(losses)]).predict(table_test)
+
+
+def summarise(results: list[dict[str, Any]]) -> list[str]:
+    """The bar of each kind of case, as lines of a Markdown text."""
+    lines: list[str] = []
+    judged = [r for r in results if r["case"]["kind"] != "numbers" and r["errors"] >= ENOUGH_ERRORS]
+    if judged:
+        lines += _classifier_lines(judged)
+    regressors = [r for r in results if r["case"]["kind"] == "numbers"]
+    if regressors:
+        lines += _regressor_lines(regressors)
+    default, fit = (np.array([r["seconds"][name] for r in results]) for name in ("default", "predictor"))
+    slow = fit >= 0.5
+    lines.append(
+        f"Processor time of SelectivePredictor(predictor).fit: {default.sum() / fit.sum():.2f} times that of "
+        f"predictor.fit in total ({default.sum():.0f} s / {fit.sum():.0f} s)"
+    )
+    if slow.any():
+        ratio = default[slow] / fit[slow]
+        lines.append(f"  where a fit takes 0.5 s: median {np.median(ratio):.2f}, worst {ratio.max():.2f}")
+    return lines
+
+
+def _classifier_lines(judged: list[dict[str, Any]]) -> list[str]:
+    names = [name for name in judged[0]["aurc"] if name != "trivial"]
+    ratios = {name: np.array([r["aurc"][name] / r["aurc"]["trivial"] for r in judged]) for name in names}
+    lines = [
+        f"Classifiers: {len(judged)} cases with at least {ENOUGH_ERRORS} test errors; AuRC / AuRC(trivial)",
+        "",
+        "| score | geometric mean | lower in | worst | above 1.05 |",
+        "|---|---|---|---|---|",
+    ]
+    for name, values in ratios.items():
+        lines.append(
+            f"| {name} | {_mean(values):.3f} | {(values < 1).sum()} of {len(values)} | {values.max():.3f} "
+            f"| {(values > 1.05).sum()} |"
+        )
+    gain = _mean(ratios["boosted"] / ratios["log-loss"])
+    plain = np.array([r["case"]["kind"] == "classes" for r in judged])
+    parts = [("0/1 loss", plain), ("absolute error", ~plain)]
+    text = ", ".join(
+        f"{_mean((ratios['boosted'] / ratios['log-loss'])[rows]):.3f} on {label}"
+        for label, rows in parts
+        if rows.any()
+    )
+    lines += ["", f"SELE / log-loss with the same trees: {gain:.3f} ({text}).", ""]
+    lines += ["| table | " + " | ".join(names) + " |", "|---|" + "---|" * len(names)]
+    for table in dict.fromkeys(r["case"]["table"] for r in judged):
+        rows = [i for i, r in enumerate(judged) if r["case"]["table"] == table]
+        lines.append(
+            f"| {table} | " + " | ".join(f"{_mean(ratios[name][rows]):.2f}" for name in names) + " |"
+        )
+    lines += ["", "| predictor | " + " | ".join(names) + " |", "|---|" + "---|" * len(names)]
+    for predictor in dict.fromkeys(r["case"]["predictor"] for r in judged):
+        rows = [i for i, r in enumerate(judged) if r["case"]["predictor"] == predictor]
+        lines.append(f"| {predictor} | " + " | ".join(f"{_mean(ratios[n][rows]):.2f}" for n in names) + " |")
+    for name, bar in (("boosted", 0.72), ("default", 0.80)):
+        met = _mean(ratios[name]) <= bar and ratios[name].max() <= 1.05
+        lines += ["", f"{name}: bar {bar:.2f} and none above 1.05: {'met' if met else 'MISSED'}."]
+        for i in np.flatnonzero(ratios[name] > 1.05):
+            case = Case(**judged[i]["case"])
+            lines.append(f"  above: {case.table} {case.predictor} seed {case.seed}: {ratios[name][i]:.3f}")
+    return [*lines, ""]
+
+
+def _regressor_lines(results: list[dict[str, Any]]) -> list[str]:
+    names = [name for name in results[0]["aurc"] if name != "spread"]
+
+    def share(result: dict[str, Any], name: str) -> float:
+        return (result["random"] - result["aurc"][name]) / (result["random"] - result["oracle"])
+
+    lines = [f"Regressors: {len(results)} cases; share of the way from random to oracle", ""]
+    lines += ["| predictor | " + " | ".join(names) + " | spread |", "|---|" + "---|" * (len(names) + 1)]
+    for predictor in ("all", *dict.fromkeys(r["case"]["predictor"] for r in results)):
+        rows = [r for r in results if predictor in ("all", r["case"]["predictor"])]
+        spread = np.mean([share(r, "spread") for r in rows]) if predictor == "forest" else float("nan")
+        cells = [f"{np.mean([share(r, name) for r in rows]):.3f}" for name in names]
+        lines.append(f"| {predictor} | " + " | ".join(cells) + f" | {spread:.3f} |")
+    lines.append("")
+    for name, bar in (("boosted", 0.64), ("default", 0.57)):
+        mean = float(np.mean([share(r, name) for r in results]))
+        lines.append(f"{name}: bar {bar:.2f}: {'met' if mean >= bar else 'MISSED'} ({mean:.3f}).")
+        forests = [share(r, "spread") - share(r, name) for r in results if "spread" in r["aurc"]]
+        if forests:
+            below = float(np.mean(forests))
+            lines.append(
+                f"  forests: {100 * below:+.1f} points below their tree spread in the mean, worst case "
+                f"{100 * max(forests):+.1f}: {'met' if below <= 0.02 else 'MISSED'}."
+            )
+    return [*lines, ""]
+
+
+def _mean(ratios: np.ndarray) -> float:
+    """Geometric mean."""
+    return float(np.exp(np.log(ratios).mean()))
+
+
+def list_cases(options: argparse.Namespace) -> list[Case]:
+    """Cases that were asked for."""
+    cases = []
+    for seed in options.seeds:
+        for kind, tables in KINDS.items():
+            for table in tables:
+                for predictor in ONLY.get(table, PREDICTORS):
+                    fits = (predictor in REGRESSORS) == (kind == "numbers")
+                    asked = predictor in options.predictors and kind in options.kinds
+                    if fits and asked and (not options.tables or table in options.tables):
+                        cases.append(Case(kind, table, predictor, seed))
+    return cases
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--out", type=Path, required=True, help="folder of the JSON files, one per case")
+    parser.add_argument("--tables", nargs="+")
+    parser.add_argument("--kinds", nargs="+", default=tuple(KINDS), choices=tuple(KINDS))
+    parser.add_argument("--predictors", nargs="+", default=PREDICTORS, choices=PREDICTORS)
+    parser.add_argument("--seeds", nargs="+", type=int, default=(0, 1, 2))
+    parser.add_argument("--rows", type=int, default=4000, help="training rows (default 4000)")
+    parser.add_argument("--quick", action="store_true", help="one seed, digits and CCPP, forest and logistic")
+    parser.add_argument("--report-only", action="store_true")
+    parser.add_argument("--summary", type=Path, help="write the summary there too, as Markdown")
+    options = parser.parse_args()
+    if options.quick:
+        options.seeds, options.tables = (0,), ("digits", "CCPP")
+        options.predictors = ("RF", "logistic", "forest", "ridge")
+    options.out.mkdir(parents=True, exist_ok=True)
+    # compiles the inner loops, which no case shall pay for
+    SelectivePredictor(LogisticRegression()).fit(np.arange(40.0)[:, None] % 7, np.arange(40) % 2)
+    results = []
+    for case in list_cases(options):
+        path = options.out / case.file
+        if not path.is_file():
+            if options.report_only:
+                continue
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                result = run(case, options.rows)
+            # a run that is stopped must not leave half a file
+            path.with_suffix(".part").write_text(json.dumps(result, indent=1))
+            path.with_suffix(".part").replace(path)
+            areas = result["aurc"]
+            unit = areas.get("trivial", result["random"])
+            print(f"{case.file[:-5]:32s} errors {result['errors']:5d}  ", end="")
+            print("  ".join(f"{k} {v / unit:.3f}" for k, v in areas.items() if k != "trivial"), flush=True)
+        results.append(json.loads(path.read_text()))
+    lines = summarise(results)
+    print("\n".join(["", *lines]))
+    if options.summary:
+        options.summary.parent.mkdir(parents=True, exist_ok=True)
+        options.summary.write_text("\n".join(lines) + "\n")
+
+
+if __name__ == "__main__":
+    main()
