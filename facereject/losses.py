@@ -142,12 +142,12 @@ def _rule_lengths(faces: FloatArray, rule: str) -> FloatArray:
     """The length d of each face by a named rule, in pixels."""
     if rule == "outer_eyes":
         right, left = OUTER_CORNERS
-        return np.linalg.norm(faces[:, right] - faces[:, left], axis=1)
+        return np.asarray(np.linalg.norm(faces[:, right] - faces[:, left], axis=1))
     if rule == "pupils":
         centres = faces[:, RIGHT_EYE].mean(axis=1) - faces[:, LEFT_EYE].mean(axis=1)
-        return np.linalg.norm(centres, axis=1)
+        return np.asarray(np.linalg.norm(centres, axis=1))
     if rule == "box":
-        return np.sqrt(np.prod(np.ptp(faces, axis=1), axis=1))
+        return np.asarray(np.sqrt(np.prod(np.ptp(faces, axis=1), axis=1)))
     pair = _POINT_PAIR.fullmatch(rule)
     if pair is None:
         raise ValueError(
@@ -159,7 +159,7 @@ def _rule_lengths(faces: FloatArray, rule: str) -> FloatArray:
         raise ValueError(
             f"normalizer {rule!r} must name two different points of {faces.shape[1]}, counted from 0"
         )
-    return np.linalg.norm(faces[:, first] - faces[:, second], axis=1)
+    return np.asarray(np.linalg.norm(faces[:, first] - faces[:, second], axis=1))
 
 
 def _given_lengths(faces: FloatArray, normalizer: Any) -> FloatArray:
