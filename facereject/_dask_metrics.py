@@ -22,7 +22,7 @@ _BUCKET = 2**20
 _SAMPLE = 512
 
 
-class Ranking(NamedTuple):
+class PartitionRanking(NamedTuple):
     """All examples by increasing uncertainty, in buckets."""
 
     buckets: list[Any]  # Delayed Groups
@@ -37,13 +37,13 @@ class Ranking(NamedTuple):
         return float(sum(dask.compute(*shares)))
 
 
-def rank(losses: Any, uncertainty: Any, ties: str) -> Ranking:
+def rank(losses: Any, uncertainty: Any, ties: str) -> PartitionRanking:
     """Rank the examples of two collections with the same partitions."""
     parts = align(uncertainty=uncertainty, losses=losses)
     return rank_parts(list(zip(parts["losses"], parts["uncertainty"], strict=True)), ties)
 
 
-def rank_parts(parts: list[tuple[Any, Any]], ties: str, bucket: int = _BUCKET) -> Ranking:
+def rank_parts(parts: list[tuple[Any, Any]], ties: str, bucket: int = _BUCKET) -> PartitionRanking:
     """Rank the examples of pairs (losses, uncertainty) of Delayed vectors."""
     join = ties == "expected"
     sort = dask.delayed(_sort)
@@ -62,7 +62,7 @@ def rank_parts(parts: list[tuple[Any, Any]], ties: str, bucket: int = _BUCKET) -
     loss = np.concatenate([[0.0], np.cumsum([loss for _, loss in totals])])
     count = np.concatenate([[0], np.cumsum(counts)])
     before = [Before(int(k), float(L)) for k, L in zip(count[:-1], loss[:-1], strict=True)]
-    return Ranking(buckets, before, counts, total, float(loss[-1]))
+    return PartitionRanking(buckets, before, counts, total, float(loss[-1]))
 
 
 def aurc(losses: Any, uncertainty: Any, ties: str) -> float:

@@ -276,7 +276,8 @@ class SelectivePredictor(MetaEstimatorMixin, TransformerMixin, BaseEstimator):
             weights=weights,
             **target,
         )
-        return self.selector_
+        selector: Selector = self.selector_
+        return selector
 
     def predict(self, X: Any) -> NDArray[Any]:
         """Predictions for all examples, also for those that ``accept`` rejects."""
@@ -327,7 +328,8 @@ class SelectivePredictor(MetaEstimatorMixin, TransformerMixin, BaseEstimator):
         ndarray of bool, shape (n,)
         """
         uncertainty = self.uncertainty(X)
-        return self.selector_.accept(uncertainty, self.random_state if random_state is None else random_state)
+        chance = self.random_state if random_state is None else random_state
+        return np.asarray(self.selector_.accept(uncertainty, chance))
 
     def expected_error(self, X: Any) -> FloatArray:
         """Expected loss of the prediction at each row of X, shape (n,), in the unit of the loss.

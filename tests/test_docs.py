@@ -38,6 +38,7 @@ def test_python_page(capsys):
     assert "Face(accepted, expected error" in printed
     assert "phtos: no such file or folder" in printed
     assert "1 of 1 inputs, 1 of 1 faces accepted" in printed
+    assert printed.count("1 of 1 faces accepted, image (240, 320, 3)") == 6
     assert names["table"].accepted.tolist() == [True] * 7
     assert (names["summary"].inputs, names["summary"].failed) == (2, 0)
     assert names["summary"].placed.accepted + names["summary"].placed.rejected == 2

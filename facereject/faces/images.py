@@ -250,5 +250,5 @@ def _scaled(array: NDArray[Any]) -> ImageArray:
     if array.dtype == np.bool_:
         return array.astype(np.uint8) * np.uint8(255)
     if array.dtype.kind == "f":
-        return np.rint(np.clip(array, 0, 1) * 255).astype(np.uint8)
+        return np.asarray(np.rint(np.clip(array, 0, 1) * 255), dtype=np.uint8)
     raise ImageError(f"images of dtype {array.dtype} are not handled; convert to uint8 (0 to 255)")

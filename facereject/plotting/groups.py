@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from facereject.plotting._style import INK, PALETTE, tidy
-from facereject.selection import GroupResult, Guarantee
+from facereject.selection import GroupSelection, Guarantee
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -17,7 +17,7 @@ class GroupDisplay:
 
     Parameters
     ----------
-    groups : sequence of GroupResult
+    groups : sequence of GroupSelection
     max_risk : float
         What is promised for each of them.
 
@@ -26,7 +26,7 @@ class GroupDisplay:
     ax_, coverage_ax_, figure_ : matplotlib Axes and Figure
     """
 
-    def __init__(self, groups: Sequence[GroupResult], max_risk: float) -> None:
+    def __init__(self, groups: Sequence[GroupSelection], max_risk: float) -> None:
         if not groups:
             raise ValueError("groups must hold at least one group; pass groups= to guaranteed_risk")
         self.groups = list(groups)

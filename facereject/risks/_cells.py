@@ -27,12 +27,12 @@ except ImportError:
     from facereject.risks import _kernels_numpy as kernels  # type: ignore[no-redef]
 
 __all__ = [
+    "CellSummary",
     "Cells",
     "Field",
     "IntArray",
     "Occupied",
     "Part",
-    "Summary",
     "evaluate",
     "kernels",
     "locate",
@@ -80,7 +80,7 @@ class Cells(NamedTuple):
         )  # fmt: skip
 
 
-class Summary(NamedTuple):
+class CellSummary(NamedTuple):
     """What a part adds to the cells it occupies."""
 
     at: IntArray  # (c,) these cells among those of all parts
@@ -148,7 +148,7 @@ def _span(
     return Cells(grid, low + radius, radius, population > N_NODES, population, reference)
 
 
-def summarise(part: Part, occupied: Occupied, cells: Cells) -> Summary:
+def summarise(part: Part, occupied: Occupied, cells: Cells) -> CellSummary:
     """Replace the points of crowded cells by their moments; ``cells`` are those of all parts."""
     at = np.searchsorted(cells.grid, occupied.grid)
     own = cells.take(at)
@@ -161,7 +161,7 @@ def summarise(part: Part, occupied: Occupied, cells: Cells) -> Summary:
     alone = _alone(part, own)
     cell, b = part.cell[alone], part.weights[alone]
     offset = part.scores[alone] - own.centre[cell]
-    return Summary(at, totals, moments, at[cell], offset, part.losses[alone] * b, b)
+    return CellSummary(at, totals, moments, at[cell], offset, part.losses[alone] * b, b)
 
 
 def evaluate(part: Part, field: Field, sign: float) -> FloatArray:

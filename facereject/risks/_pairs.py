@@ -35,7 +35,7 @@ import numpy as np
 
 from facereject._validation import FloatArray
 from facereject.risks import _cells
-from facereject.risks._cells import Cells, Field, IntArray, Summary, evaluate, locate, merge, summarise
+from facereject.risks._cells import Cells, CellSummary, Field, IntArray, evaluate, locate, merge, summarise
 from facereject.risks._nodes import N_NODES
 
 # exp(-37) is below half a unit in the last place of 1.0
@@ -89,7 +89,7 @@ def pair_sum(
     return PairSum(potentials.value, gradient, np.maximum(bend, 0.0))
 
 
-def pair_potentials(cells: Cells, parts: Sequence[Summary], *, curvature: bool = False) -> PairPotentials:
+def pair_potentials(cells: Cells, parts: Sequence[CellSummary], *, curvature: bool = False) -> PairPotentials:
     """Sum over all pairs of cells; the points are known by what each part tells of them."""
     nodes, nodes_of_parts = _make_nodes(cells, parts)
     last = _window_ends(cells)
@@ -114,7 +114,7 @@ def pair_potentials(cells: Cells, parts: Sequence[Summary], *, curvature: bool =
     return PairPotentials(value, fields(potentials[:2], constants), bent)
 
 
-def _make_nodes(cells: Cells, parts: Sequence[Summary]) -> tuple[_Nodes, list[IntArray]]:
+def _make_nodes(cells: Cells, parts: Sequence[CellSummary]) -> tuple[_Nodes, list[IntArray]]:
     """Nodes of all cells, and for each part which of them are its own points."""
     size = np.where(cells.crowded, N_NODES, cells.population)
     start = np.concatenate([[0], np.cumsum(size)])
@@ -145,7 +145,7 @@ def _window_ends(cells: Cells) -> IntArray:
     return np.searchsorted(cells.centre - cells.radius, cells.centre + cells.radius + FAR_GAP, side="right")
 
 
-def _near_totals(cells: Cells, parts: Sequence[Summary]) -> FloatArray:
+def _near_totals(cells: Cells, parts: Sequence[CellSummary]) -> FloatArray:
     """Σ b (ℓ − reference of the cell) and Σ b over each cell and the neighbours that share the tanh form."""
     totals = np.zeros((2, cells.grid.size))
     for part in parts:

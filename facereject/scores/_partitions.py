@@ -16,7 +16,7 @@ from sklearn.utils import check_array
 from facereject._dask import check_part
 from facereject._labels import locate_labels
 from facereject._validation import FloatArray, check_same_length
-from facereject.risks._cells import Cells, Field, Occupied, Part, Summary, evaluate, locate, summarise
+from facereject.risks._cells import Cells, CellSummary, Field, Occupied, Part, evaluate, locate, summarise
 from facereject.scores._base import Standardizer, check_predictions
 from facereject.scores._linear import LinearModel
 from facereject.solver.features import Features, make_features
@@ -174,7 +174,7 @@ def occupied_cells(located: Located) -> Occupied:
     return located.occupied
 
 
-def summarise_part(located: Located, rows: Rows, cells: Cells) -> Summary:
+def summarise_part(located: Located, rows: Rows, cells: Cells) -> CellSummary:
     """What a partition adds to the cells."""
     return summarise(_part(located, rows), located.occupied, cells)
 

@@ -7,7 +7,7 @@ from facereject.selection.groups import GroupSelector, guaranteed_risk_per_group
 from facereject.selection.guarantees import guaranteed_coverage, guaranteed_risk
 from facereject.selection.models import BoundedCoverage, BoundedImprovement, CostBased, RejectionModel
 from facereject.selection.monitor import CoverageMonitor, RiskMonitor
-from facereject.selection.selector import GroupResult, Guarantee, Selector
+from facereject.selection.selector import GroupSelection, Guarantee, Selector
 from facereject.selection.shift import density_ratio
 from facereject.selection.start import suggest_start
 
@@ -16,7 +16,7 @@ __all__ = [
     "BoundedImprovement",
     "CostBased",
     "CoverageMonitor",
-    "GroupResult",
+    "GroupSelection",
     "GroupSelector",
     "Guarantee",
     "InfeasibleTargetError",

@@ -22,7 +22,7 @@ from facereject.selection._walk import (
     part_of,
     rank_starts,
 )
-from facereject.selection.selector import GroupResult, Guarantee
+from facereject.selection.selector import GroupSelection, Guarantee
 
 #: rows of every group by its name
 Groups = Mapping[str, NDArray[np.intp]]
@@ -150,15 +150,17 @@ class RiskProblem:
         risk = float(weights[accepted] @ self.losses[accepted]) / mass if mass > 0 else math.nan
         return mass / total if total > 0 else math.nan, self.loss_bound * risk
 
-    def group_result(self, name: str, threshold: float) -> GroupResult:
+    def group_result(self, name: str, threshold: float) -> GroupSelection:
         """The numbers of a group, of which these are the examples."""
         accepted = self.uncertainty <= threshold
         coverage, risk = self.measure(accepted)
-        return GroupResult(name, len(self.losses), int(np.count_nonzero(accepted)), coverage, risk, threshold)
+        return GroupSelection(
+            name, len(self.losses), int(np.count_nonzero(accepted)), coverage, risk, threshold
+        )
 
     def guarantee(
         self,
-        groups: tuple[GroupResult, ...] = (),
+        groups: tuple[GroupSelection, ...] = (),
         group_delta: float | None = None,
         start: float | None = None,
     ) -> Guarantee:

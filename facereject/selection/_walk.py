@@ -124,7 +124,7 @@ class Sample:
 
 
 @dataclass(frozen=True)
-class Stretch:
+class Segment:
     """Certified thresholds t: low <= t < stop, and also t = infinity if stop is infinite."""
 
     low: float
@@ -167,7 +167,7 @@ def fixed_start(sample: Sample, threshold: float, budget: float) -> Start:
     return Start(sample.count(threshold), threshold, budget, fixed_in_advance=True)
 
 
-def certified_stretches(sample: Sample, p_values: FloatArray, starts: list[Start]) -> list[Stretch]:
+def certified_stretches(sample: Sample, p_values: FloatArray, starts: list[Start]) -> list[Segment]:
     """What walks that look at every count certify; ``p_values`` are those of ``sample.p_values``."""
     n = len(sample.losses)
     # A number comes before a rank with the same count: that rank is a larger uncertainty.
@@ -184,7 +184,7 @@ def certified_stretches(sample: Sample, p_values: FloatArray, starts: list[Start
                 continue
             stop = float(sample.uncertainty[start.count + failed[0] - 1])
         if start.low < stop or math.isinf(stop):
-            stretches.append(Stretch(start.low, stop))
+            stretches.append(Segment(start.low, stop))
     return stretches
 
 
@@ -237,7 +237,7 @@ def largest_by_rank(
     return best
 
 
-def largest_threshold(candidates: FloatArray, groups: list[list[Stretch]]) -> float | None:
+def largest_threshold(candidates: FloatArray, groups: list[list[Segment]]) -> float | None:
     """Largest candidate, or infinity, that some stretch of every group contains; None if there is none."""
     candidates = np.append(np.unique(candidates), math.inf)
     allowed = np.ones(len(candidates), dtype=bool)

@@ -14,7 +14,7 @@ from facereject._validation import FloatArray, check_vector
 
 
 @dataclass(frozen=True)
-class GroupResult:
+class GroupSelection:
     """What a guaranteed threshold does to one group of the calibration sample.
 
     Attributes
@@ -62,7 +62,7 @@ class Guarantee:
         The threshold, fixed in advance, from which the search began.
     group_delta : float or None
         The level at which each group was tested; None without groups.
-    groups : tuple of GroupResult
+    groups : tuple of GroupSelection
         The groups for each of which the statement holds, all at once; empty without groups.
     weight_bound : float or None
         The statement is about data that differ from the calibration data by the weights given, clipped to
@@ -78,7 +78,7 @@ class Guarantee:
     n_clipped: int = 0
     start: float | None = None
     group_delta: float | None = None
-    groups: tuple[GroupResult, ...] = ()
+    groups: tuple[GroupSelection, ...] = ()
     weight_bound: float | None = None
 
     @property

@@ -25,7 +25,7 @@ from facereject.faces import (
     Target,
 )
 from facereject.faces.images import to_gray
-from facereject.faces.models.score_models import LinearScore
+from facereject.faces.models.score_models import LinearScoreModel
 from facereject.modelfile import ModelFileContentError, ModelFileDamagedError, read_model, write_model
 
 
@@ -35,7 +35,7 @@ def make(predictor, stability=None, **options):
     n_features = hog.n_features + (68 if stability else 0)
     uncertainty = rng.normal(size=500)
     return FaceRejector(
-        LinearScore(rng.normal(size=n_features).astype(np.float32) / 20, 0.0),
+        LinearScoreModel(rng.normal(size=n_features).astype(np.float32) / 20, 0.0),
         Calibration(losses=np.exp(uncertainty), uncertainty=uncertainty),
         options.pop("target", Target("coverage", 0.5)),
         hog=hog,
@@ -281,7 +281,7 @@ def test_damaged_and_missing_files(tmp_path):
 def test_score_and_features_must_fit(predictor):
     with pytest.raises(ValueError, match="features"):
         FaceRejector(
-            LinearScore(np.zeros(5, np.float32), 0.0),
+            LinearScoreModel(np.zeros(5, np.float32), 0.0),
             Calibration(losses=[1.0], uncertainty=[0.0]),
             Target("coverage", 1.0),
             hog=LandmarkHOG(),
@@ -319,7 +319,7 @@ def test_a_missing_landmark_model_is_not_blamed_on_the_file(rejector, tmp_path, 
 
 def test_a_score_that_is_not_finite_is_a_rejection(predictor, astronaut):
     wild = make(predictor, target=Target("coverage", 1.0))
-    wild.score = LinearScore(np.full(2448, 3e38, np.float32), 0.0)
+    wild.score = LinearScoreModel(np.full(2448, 3e38, np.float32), 0.0)
     (face,) = wild(astronaut)
     assert not face.accepted
     assert face.reason == "no_score"

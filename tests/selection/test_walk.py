@@ -11,8 +11,8 @@ from scipy import stats
 from facereject.selection import NoValidThresholdError, guaranteed_risk
 from facereject.selection._walk import (
     Sample,
+    Segment,
     Start,
-    Stretch,
     certified_stretches,
     counts_to_test,
     fixed_start,
@@ -139,12 +139,12 @@ def test_counts_to_test_are_those_at_which_one_more_error_is_allowed(n, risk, le
 
 
 def test_a_common_threshold_lies_in_a_stretch_of_every_group():
-    first = [Stretch(0.0, 2.0), Stretch(4.0, 6.0)]
+    first = [Segment(0.0, 2.0), Segment(4.0, 6.0)]
     assert largest_threshold(np.arange(10.0), [first]) == 5
-    assert largest_threshold(np.arange(10.0), [first, [Stretch(1.0, math.inf)]]) == 5
-    assert largest_threshold(np.arange(10.0), [first, [Stretch(0.0, 4.0)]]) == 1
+    assert largest_threshold(np.arange(10.0), [first, [Segment(1.0, math.inf)]]) == 5
+    assert largest_threshold(np.arange(10.0), [first, [Segment(0.0, 4.0)]]) == 1
     assert largest_threshold(np.arange(10.0), [first, []]) is None
-    assert largest_threshold(np.arange(10.0), [[Stretch(math.inf, math.inf)]]) == math.inf
+    assert largest_threshold(np.arange(10.0), [[Segment(math.inf, math.inf)]]) == math.inf
 
 
 def test_ties_are_ordered_without_regard_to_input_and_losses(rng):

@@ -27,7 +27,7 @@ class ScoreModel(Protocol):
 
 # arrays have no truth value, so a generated == would raise
 @dataclass(frozen=True, eq=False)
-class LinearScore:
+class LinearScoreModel:
     """uncertainty = <coef, features> + intercept. Standardisation is folded into both."""
 
     coef: NDArray[np.float32]
@@ -47,7 +47,7 @@ class LinearScore:
         return {"coef": self.coef, "intercept": np.array([self.intercept])}
 
     @classmethod
-    def from_arrays(cls, arrays: dict[str, NDArray[Any]], n_features: int) -> LinearScore:
+    def from_arrays(cls, arrays: dict[str, NDArray[Any]], n_features: int) -> LinearScoreModel:
         if len(arrays["coef"]) != n_features:
             raise ValueError(f"coef has {len(arrays['coef'])} values, the features have {n_features}")
         return cls(arrays["coef"], float(arrays["intercept"][0]))

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from facereject.faces.models.score_models import LinearScore, ScoreModel
+    from facereject.faces.models.score_models import LinearScoreModel, ScoreModel
     from facereject.modelfile import ArraySpec
 
 # relative distance from the optimum; far below what changes a ranking, so that models are reproducible
@@ -104,14 +104,14 @@ def _fit_boosted(features: NDArray[np.float32], losses: NDArray[np.float64], alp
     return TreeScore.from_lightgbm(fitted.booster_)
 
 
-def _linear(fitted: Any) -> LinearScore:
+def _linear(fitted: Any) -> LinearScoreModel:
     """Weights of a fitted score on features as they are: its standardisation folded in."""
     import numpy as np
 
-    from facereject.faces.models.score_models import LinearScore
+    from facereject.faces.models.score_models import LinearScoreModel
 
     coef = fitted.coef_[0] / fitted.scale_
-    return LinearScore(coef.astype(np.float32), float(fitted.intercept_[0] - coef @ fitted.mean_))
+    return LinearScoreModel(coef.astype(np.float32), float(fitted.intercept_[0] - coef @ fitted.mean_))
 
 
 #: all scores by name, the default first
@@ -120,14 +120,14 @@ SCORES = {
     for score in (
         ScoreKind(
             "sele",
-            "LinearScore",
+            "LinearScoreModel",
             "linear, SELE risk over all pairs",
             "linear, ranks by the SELE risk",
             _fit_sele,
         ),
         ScoreKind(
             "reg",
-            "LinearScore",
+            "LinearScoreModel",
             "linear regression of the error",
             "linear, predicts the error",
             _fit_regression,

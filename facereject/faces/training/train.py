@@ -37,7 +37,7 @@ ALPHAS = (0.1, 0.3, 1.0, 3.0, 10.0)
 
 # arrays have no truth value, so a generated == would raise
 @dataclass(frozen=True, eq=False)
-class CrossFit:
+class CrossValidation:
     """Out-of-fold uncertainties of one regularisation, and how well they rank; None where nothing was left.
 
     ``clean`` and ``degraded`` are shares of the gap that is closed; ``areas`` has, for either, the AuRC by
@@ -244,7 +244,7 @@ def cross_fit(
     clip: float | None,
     folds: int,
     random_state: int,
-) -> CrossFit:
+) -> CrossValidation:
     """Uncertainty of every row by a score that has not seen its photograph.
 
     The share of the gap is computed fold by fold, as scores of different fits need not have one scale, and
@@ -273,7 +273,7 @@ def cross_fit(
         for name, c in (("clean", True), ("degraded", False))
         if areas[c]
     }
-    return CrossFit(alpha, uncertainty, clean_gap, degraded_gap, means)
+    return CrossValidation(alpha, uncertainty, clean_gap, degraded_gap, means)
 
 
 def photo_folds(photos: Sequence[str], folds: int, random_state: int) -> NDArray[np.int64]:
