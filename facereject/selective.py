@@ -154,7 +154,7 @@ class SelectivePredictor(MetaEstimatorMixin, TransformerMixin, BaseEstimator):
     >>> from facereject.selection import guaranteed_risk
     >>> X_cal, X_new, y_cal, y_new = train_test_split(X_test, y_test, random_state=0)
     >>> losses = zero_one_loss(y_cal, model.predict(X_cal))
-    >>> selector = guaranteed_risk(model.uncertainty(X_cal), losses, max_risk=0.05)
+    >>> selector = guaranteed_risk(losses=losses, uncertainty=model.uncertainty(X_cal), max_risk=0.05)
     >>> accepted = selector.accept(model.uncertainty(X_new))
     """
 
