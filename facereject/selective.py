@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable
 from types import MethodType
 from typing import Any
@@ -21,7 +22,8 @@ from facereject.metrics import RiskCoverageCurve, aurc, risk_coverage_curve
 from facereject.scores import SELEScoreCV, cross_fit
 from facereject.scores._predictor import PredictorScore, check_predictor
 from facereject.scores.cross_fitting import compute_losses
-from facereject.selection import BoundedCoverage
+from facereject.selection import BoundedCoverage, Selector
+from facereject.selection.start import guaranteed_risk_from
 
 __all__ = ["SelectivePredictor"]
 
@@ -87,7 +89,7 @@ class SelectivePredictor(MetaEstimatorMixin, BaseEstimator):
         finite numbers (the boosted ones allow NaN); put what makes it one before this estimator.
     rejection : rejection model, optional
         ``CostBased``, ``BoundedImprovement``, ``BoundedCoverage``, or any object whose
-        ``fit(uncertainty, losses)`` returns a ``Selector``. By default ``BoundedCoverage(0.9)``: at least
+        ``fit(losses=…, uncertainty=…)`` returns a ``Selector``. By default ``BoundedCoverage(0.9)``: at least
         90 %, more where that lowers the risk on the sample.
     loss : callable (y, predictions) -> losses of shape (n,), optional
         Loss ≥ 0 of each example; where targets have several columns, of all of them together. By default
@@ -146,12 +148,9 @@ class SelectivePredictor(MetaEstimatorMixin, BaseEstimator):
     A threshold that promises, with probability 0.95, an error of at most 5 % among the accepted. It needs
     examples that ``fit`` has not seen:
 
-    >>> from facereject.losses import zero_one_loss
-    >>> from facereject.selection import guaranteed_risk
     >>> X_cal, X_new, y_cal, y_new = train_test_split(X_test, y_test, random_state=0)
-    >>> losses = zero_one_loss(y_cal, model.predict(X_cal))
-    >>> selector = guaranteed_risk(model.uncertainty(X_cal), losses, max_risk=0.05)
-    >>> accepted = selector.accept(model.uncertainty(X_new))
+    >>> selector = model.calibrate(X_cal, y_cal, max_risk=0.05)
+    >>> accepted = model.accept(X_new)
     """
 
     def __init__(
@@ -207,9 +206,7 @@ class SelectivePredictor(MetaEstimatorMixin, BaseEstimator):
                 fitted = fitted._replace(score=score.bind(predictor))
         uncertainty = fitted.out_of_fold_uncertainty(X)
         rejection = BoundedCoverage(0.9) if self.rejection is None else clone(self.rejection, safe=False)
-        selector = rejection.fit(uncertainty, fitted.losses)
-        if not hasattr(selector, "accept"):
-            raise TypeError(f"rejection.fit(uncertainty, losses) must return a Selector, got {selector!r}")
+        selector = _fit_rejection(rejection, fitted.losses, uncertainty)
         calibrator = IsotonicRegression(increasing=True, out_of_bounds="clip")
         self.calibrator_ = calibrator.fit(uncertainty, fitted.losses)
         self.predictor_, self.score_, self.selector_ = fitted.predictor, fitted.score, selector
@@ -222,6 +219,50 @@ class SelectivePredictor(MetaEstimatorMixin, BaseEstimator):
             fold_predictors=[], outputs=None if fitted.outputs is None else fitted.outputs[:0]
         )
         return self
+
+    def calibrate(
+        self,
+        X: Any,
+        y: Any,
+        max_risk: float,
+        delta: float = 0.05,
+        *,
+        loss_bound: float = 1.0,
+        groups: Any = None,
+        weights: Any = None,
+        method: str = "auto",
+    ) -> Selector:
+        """Replace the selection rule by one with a guarantee, on examples that ``fit`` has not seen.
+
+        With probability at least 1 - delta over the examples X, y, the mean of min(loss, loss_bound) of
+        accepted predictions is at most ``max_risk``; `facereject.guaranteed_risk` says what is not promised,
+        and what the other parameters mean. Its ``start`` is chosen by the out-of-fold losses of ``fit``,
+        which leaves most of delta to it; the rest insures against a bad choice.
+
+        Returns
+        -------
+        Selector
+            Also kept as ``selector_``, which ``accept`` uses from now on. ``guarantee_.statement`` says what
+            is promised.
+
+        Raises
+        ------
+        NoValidThresholdError
+            If no threshold can be certified; ``selector_`` is unchanged.
+        """
+        check_is_fitted(self, "predictor_")
+        losses, uncertainty = self._losses(X, y), self.uncertainty(X)
+        target = {"max_risk": max_risk, "delta": delta, "loss_bound": loss_bound, "method": method}
+        self.selector_ = guaranteed_risk_from(
+            self.oof_losses_,
+            self.oof_uncertainty_,
+            losses,
+            uncertainty,
+            groups=groups,
+            weights=weights,
+            **target,
+        )
+        return self.selector_
 
     def predict(self, X: Any) -> NDArray[Any]:
         """Predictions for all examples, also for those that ``accept`` rejects."""
@@ -341,6 +382,20 @@ class SelectivePredictor(MetaEstimatorMixin, BaseEstimator):
 
     def _losses(self, X: Any, y: Any) -> FloatArray:
         return compute_losses(self.loss_, _check_target(y), self.predict(X))
+
+
+def _fit_rejection(rejection: Any, losses: FloatArray, uncertainty: FloatArray) -> Any:
+    """The selector of a rejection model, called by keywords: an order of arguments could be mistaken."""
+    try:
+        inspect.signature(rejection.fit).bind(losses=losses, uncertainty=uncertainty)
+    except TypeError as error:
+        raise TypeError(
+            f"rejection.fit must take the keywords losses and uncertainty ({error}); got {rejection!r}"
+        ) from None
+    selector = rejection.fit(losses=losses, uncertainty=uncertainty)
+    if not hasattr(selector, "accept"):
+        raise TypeError(f"rejection.fit must return a Selector, got {selector!r}")
+    return selector
 
 
 def _check_target(y: Any) -> NDArray[Any]:

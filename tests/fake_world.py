@@ -10,6 +10,7 @@ from facereject.faces import Face, FaceRejector
 from facereject.faces.face import Box, Detection
 from facereject.faces.geometry import overlap
 from facereject.faces.landmarks.mean_shape import MEAN_SHAPE
+from facereject.faces.landmarks.point_set import POINTS_300W
 
 SIZE = (320, 240)
 
@@ -37,6 +38,7 @@ class World:
 
     # the rule is the real one
     decide, judge = FaceRejector.decide, FaceRejector.judge
+    points, n_points = POINTS_300W, POINTS_300W.n
 
     def __init__(self, *faces):
         self.faces = list(faces)

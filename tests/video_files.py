@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import struct
 
+import av
 import cv2
 import numpy as np
 
@@ -100,3 +101,45 @@ def shown(first_tick=0, length_ms=None):
         return struct.pack(">IIIiI", 0, 1, length, first_tick, 1 << 16)
 
     return edit
+
+
+def encode(path, images, *, codec="libx264", rate=25, sound=None, **options):
+    """A video by PyAV itself, not by the writer under test; ``sound`` is (encoder, rate, mono samples)."""
+    with av.open(str(path), "w") as container:
+        stream = container.add_stream(
+            codec, rate=rate, options={name: str(value) for name, value in options.items()}
+        )
+        heard = None
+        if sound is not None:
+            heard = container.add_stream(sound[0], rate=sound[1])
+            heard.layout = "stereo"
+        stream.pix_fmt = "yuv420p"
+        for index, image in enumerate(images):
+            if index == 0:
+                stream.height, stream.width = image.shape[:2]
+            container.mux(stream.encode(av.VideoFrame.from_ndarray(image, format="rgb24")))
+        container.mux(stream.encode())
+        if heard is not None:
+            both = np.stack([sound[2], sound[2]]).astype(np.float32)
+            frame = av.AudioFrame.from_ndarray(both, format="fltp", layout="stereo")
+            frame.sample_rate = sound[1]
+            frame.pts = 0
+            container.mux(heard.encode(frame))
+            container.mux(heard.encode())
+    return path
+
+
+def packets_of(path):
+    """Place, length, time stamp and whether it is a key frame, for every packet of the pictures."""
+    with av.open(str(path)) as container:
+        packets = [packet for packet in container.demux(video=0) if packet.size]
+        return [(packet.pos, packet.size, packet.pts, packet.is_keyframe) for packet in packets]
+
+
+def damage_packets(path, indices):
+    """Overwrite some packets of an MP4, in the order of decoding."""
+    places, data = packets_of(path), bytearray(path.read_bytes())
+    for index in indices:
+        place, size, *_ = places[index]
+        data[place : place + size] = bytes(size)
+    path.write_bytes(data)

@@ -46,6 +46,10 @@ class SeveralHOGs:
         return sum(part.n_features for part in self.parts)
 
     @property
+    def points(self):
+        return self.parts[0].points
+
+    @property
     def definition(self):
         return {"parts": [part.definition for part in self.parts]}
 

@@ -71,8 +71,8 @@ def main() -> None:
         FIT_SEED,
     )
     tester = dataclasses.replace(extractor, random_state=TEST_SEED)
-    table = extract(fit, extractor, n_jobs=options.jobs, cache=options.cache)
-    held_out = extract(test, tester, n_jobs=options.jobs, cache=options.cache)
+    table = extract(fit, extractor, workers=options.jobs, cache=options.cache)
+    held_out = extract(test, tester, workers=options.jobs, cache=options.cache)
     n_hog = extractor.hog.n_features
     photos = [group[sample.photo] for sample in fit]
     print(f"{len(set(group.values()))} groups of photographs; {len(copies)} test faces with a copy left out")

@@ -26,7 +26,7 @@ app = typer.Typer(
     no_args_is_help=True,
     add_completion=False,
     rich_markup_mode="rich",
-    # local variables in a traceback can be whole pictures
+    # local variables in a traceback can be whole images
     pretty_exceptions_show_locals=False,
     help="Know which face-landmark predictions to trust.",
     epilog="New here? [bold]facereject demo[/bold] shows what it does, without any input.",

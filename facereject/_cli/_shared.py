@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import inspect
 import os
 import re
@@ -34,20 +33,12 @@ ModelOption = Annotated[
         "--model", "-m", metavar="NAME|FILE", help="default, thorough (better and slower), or a model file."
     ),
 ]
-PredictorOption = Annotated[
-    Path | None,
-    typer.Option(
-        "--predictor",
-        metavar="FILE",
-        help="Landmark predictor: a dlib 68-point .dat file. Without it, dlib's published model.",
-    ),
-]
 UpsampleOption = Annotated[
     int | None,
     typer.Option(
         "--upsample",
         metavar="N",
-        help="Double the picture N times before looking for faces: finds faces below 80 pixels, each step "
+        help="Double the image N times before looking for faces: finds faces below 80 pixels; each step "
         "takes four times as long.",
         rich_help_panel="Face detector",
     ),
@@ -66,8 +57,8 @@ DetectorThresholdOption = Annotated[
     typer.Option(
         "--detector-threshold",
         metavar="SCORE",
-        help="Drop candidates below this detector score; 0 is usual, -1 finds nearly every face and some "
-        "that are none.",
+        help="Drop candidates below this detector score; 0 is usual, -1 finds nearly every face and also "
+        "false ones.",
         rich_help_panel="Face detector",
     ),
 ]
@@ -105,7 +96,7 @@ ThresholdOption = Annotated[
     typer.Option(
         "--threshold",
         metavar="VALUE",
-        help="Up to this uncertainty, the number in the column of that name.",
+        help="Faces up to this uncertainty, as in the column of that name.",
         rich_help_panel=_TARGET_PANEL,
     ),
 ]
@@ -156,7 +147,9 @@ def chosen_target(**options: float | None) -> dict[str, float]:
 def load_rejector(
     model: str = "default",
     *,
-    predictor: str | os.PathLike[str] | None = None,
+    detector: str | None = None,
+    landmarks: str | None = None,
+    predictor: Path | None = None,
     upsample: int | None = None,
     min_face: float | None = None,
     detector_threshold: float | None = None,
@@ -169,8 +162,10 @@ def load_rejector(
     ----------
     model : str
         Name of a pretrained model, or path of a model file, with a folder or a suffix.
+    detector, landmarks : str or None
+        As for --detector and --landmarks; None keeps the model's own.
     predictor : path or None
-        dlib shape predictor; None is the published one.
+        As for --predictor, the former name of --landmarks.
     upsample, min_face, detector_threshold
         Detector options; None keeps the model's own.
     target : mapping or None
@@ -178,7 +173,9 @@ def load_rejector(
     argument : str
         What the user calls the model, for messages.
     """
-    from facereject.faces import FaceRejector, LandmarkModelError, LandmarkPredictor
+    from facereject._cli._plugins import chosen_detector, chosen_landmarks, option_name
+    from facereject.faces import FaceRejector, LandmarkModelError
+    from facereject.faces.detectors.base import change_options
     from facereject.faces.models.installation import pretrained_models
     from facereject.modelfile import ModelFileError
 
@@ -190,14 +187,16 @@ def load_rejector(
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         try:
-            landmarks = LandmarkPredictor(predictor)
             # a file of that name in the current folder must not take the place of a shipped model
-            if model in shipped:
-                rejector = FaceRejector.pretrained(model, predictor=landmarks)
-            else:
-                rejector = FaceRejector.load(model, predictor=landmarks)
+            read = FaceRejector.pretrained if model in shipped else FaceRejector.load
+            rejector = read(
+                model,
+                detector=chosen_detector(detector),
+                predictor=chosen_landmarks(landmarks, predictor),
+            )
         except LandmarkModelError as error:
-            stop(f"--predictor: {error}" if predictor else str(error))
+            option = option_name(landmarks, predictor)
+            stop(f"{option}: {error}" if option else str(error))
         except ModelFileError as error:
             stop(f"{argument} {error}")
         except OSError as error:
@@ -206,8 +205,8 @@ def load_rejector(
         say(f"Warning: {warning.message}")
     try:
         if changes:
-            # the detector is found by nobody else yet; the rejector has just been made
-            rejector.detector = dataclasses.replace(rejector.detector, **changes)
+            # the rejector has just been made, so nothing else uses its detector
+            rejector.detector = change_options(rejector.detector, **changes)
     except ValueError as error:
         names = ", ".join("--" + _OPTION_OF.get(name, name) for name in changes)
         stop(f"{names}: {error}")

@@ -8,20 +8,27 @@ from typing import Annotated
 
 import typer
 
-from facereject._cli._annotated import (
+from facereject._cli._options.annotated import (
     CacheOption,
     DatasetArgument,
     JobsOption,
     ModelArgument,
     OverwriteOption,
     check_writable,
-    counting,
     list_problems,
     read_dataset,
     results,
     tell,
 )
-from facereject._cli._shared import PredictorOption, QuietOption, load_rejector, paragraphs, say, stop
+from facereject._cli._output.progress import counting
+from facereject._cli._plugins import (
+    DetectorOption,
+    LandmarksOption,
+    PointsOption,
+    PredictorOption,
+    chosen_points,
+)
+from facereject._cli._shared import QuietOption, load_rejector, paragraphs, say, stop
 
 CALIBRATE_EXAMPLES = paragraphs("""[bold]Examples[/bold]
 
@@ -31,7 +38,7 @@ facereject calibrate my.safetensors new --max-error 4 --in-place
 
 facereject filter photos --model safe.safetensors --accepted good
 
-[bold]Exit codes[/bold]: 0 written, 1 no threshold can promise this, or none is needed (nothing is written),
+[bold]Exit codes[/bold]: 0 written, 1 no threshold can guarantee this, or none is needed (nothing is written),
 2 wrong usage, 130 interrupted""")
 
 
@@ -48,14 +55,14 @@ def calibrate(
         ),
     ],
     confidence: Annotated[
-        float, typer.Option(metavar="SHARE", help="Probability that the promise holds.")
+        float, typer.Option(metavar="SHARE", help="Probability that the guarantee holds.")
     ] = 0.95,
     loss_bound: Annotated[
         float,
         typer.Option(
             "--loss-bound",
             metavar="PERCENT",
-            help="Larger errors count as this much: no promise is possible about errors without a limit. "
+            help="Larger errors count as this much: without a limit no guarantee is possible. "
             "Choose it before looking at the errors.",
         ),
     ] = 20.0,
@@ -63,7 +70,10 @@ def calibrate(
         Path | None, typer.Option("--output", "-o", metavar="FILE", help="Model file to write.")
     ] = None,
     in_place: Annotated[bool, typer.Option("--in-place", help="Change MODEL itself.")] = False,
+    landmarks: LandmarksOption = None,
     predictor: PredictorOption = None,
+    detector: DetectorOption = None,
+    points: PointsOption = None,
     jobs: JobsOption = None,
     cache: CacheOption = None,
     seed: Annotated[
@@ -91,9 +101,13 @@ def calibrate(
 
     if in_place and (model in pretrained_models() or not Path(model).is_file()):
         stop(f"--in-place: MODEL {model} is no file of yours; write to another one with --output FILE")
+    if not 0 < confidence < 1:
+        stop(f"--confidence must lie between 0 and 1, got {confidence:g}")
     target = Path(model) if output is None else output
     check_writable("--output", target, overwrite=overwrite or in_place)
-    rejector = load_rejector(model, predictor=predictor, argument="MODEL")
+    rejector = load_rejector(
+        model, detector=detector, landmarks=landmarks, predictor=predictor, argument="MODEL"
+    )
 
     from facereject.faces import evaluate_face_rejector
     from facereject.faces.evaluation.data_warnings import data_warnings
@@ -102,16 +116,16 @@ def calibrate(
     from facereject.selection import NoValidThresholdError
 
     try:
-        check_promise(max_error, confidence, loss_bound)
+        check_promise(max_error, 1 - confidence, loss_bound)
     except ValueError as error:
         stop(f"{str(error).replace('max_error', '--max-error').replace('loss_bound', '--loss-bound')}")
-    samples = read_dataset(dataset, quiet=quiet)
+    samples = read_dataset(dataset, points=chosen_points(points), quiet=quiet)
     for text in data_warnings(samples, rejector.predictor, rejector.info):
         tell(f"Warning: {text}")
     try:
         with counting("faces", quiet=quiet) as progress:
             evaluation = evaluate_face_rejector(
-                rejector, samples, degradations=0, n_jobs=jobs, cache=cache, progress=progress
+                rejector, samples, degradations=0, workers=jobs, cache=cache, progress=progress
             )
     except ValueError as error:
         stop(f"DATASET {dataset}: {error}")
@@ -123,10 +137,10 @@ def calibrate(
     try:
         promised = certified(
             rejector,
-            evaluation.uncertainty[rows],
-            table.losses[rows],
-            max_error,
-            confidence=confidence,
+            losses=table.losses[rows],
+            uncertainty=evaluation.uncertainty[rows],
+            max_error=max_error,
+            delta=1 - confidence,
             loss_bound=loss_bound,
         )
     except NoValidThresholdError as error:
@@ -156,7 +170,7 @@ def calibrate(
         soft_wrap=not results.is_terminal,
     )
     tell(
-        "The promise is about faces drawn like these and found by the detector, on average: not about one "
+        "The guarantee is about faces drawn like these and found by the detector, on average: not about one "
         "face, one person or one video, nor about photographs the predictor or the model was trained on. "
         f"Expected errors were fitted again on these {len(rows):,} faces."
     )

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from facereject._cli._annotated import check_folder, results
+from facereject._cli._options.annotated import check_folder, results
 from facereject._cli._shared import ModelOption, QuietOption, load_rejector, paragraphs, say, stop
 
 if TYPE_CHECKING:
@@ -17,7 +17,7 @@ DEMO_EXAMPLES = paragraphs("""[bold]Examples[/bold]
 
 facereject demo
 
-facereject demo --model thorough --output pictures""")
+facereject demo --model thorough --output results""")
 
 
 def demo(
@@ -50,7 +50,7 @@ def demo(
         return
     _print(made, model)
     say(f"Page:    {made.page}")
-    say(f"Picture: {made.picture}")
+    say(f"Image:   {made.picture}")
     say(f"Table:   {made.table}")
 
 
@@ -72,8 +72,8 @@ def _print(made: Demo, model: str) -> None:
         table.add_row(version.picture.name, *scores, f"{version.moved:.1f} %", decision)
     results.print(table)
     results.print(
-        "Expected: error of the landmarks, in percent of the distance of the outer eye corners. Moved: "
-        "off those of the clean photo. Detector: its own score."
+        "Expected: the expected error of the landmarks, in percent of the distance of the outer eye corners. "
+        "Moved: how far they are from those of the clean photograph. Detector: its own score."
     )
     results.print(
         f"Video of {made.seconds:.0f} seconds: {made.accepted} of {made.frames} frames accepted.",

@@ -6,8 +6,7 @@ from typing import Annotated
 
 import typer
 
-from facereject._cli._job import Job
-from facereject._cli._run_options import (
+from facereject._cli._options.run import (
     EngineOption,
     MaxPixelsOption,
     OverwriteOption,
@@ -15,22 +14,19 @@ from facereject._cli._run_options import (
     ResumeOption,
     SchedulerOption,
     WorkersOption,
-    check_output,
-    check_paths,
-    folder_of_inputs,
     make_engine,
 )
+from facereject._cli._options.video import DetectEveryOption, EveryFrameOption, SmoothOption
+from facereject._cli._plugins import DetectorOption, LandmarksOption, PredictorOption
+from facereject._cli._run import default_output, make_job, run_job
 from facereject._cli._shared import (
     DetectorThresholdOption,
     MinFaceOption,
     ModelOption,
-    PredictorOption,
     QuietOption,
     UpsampleOption,
     load_rejector,
 )
-from facereject._cli._show import default_output, show_rows
-from facereject._cli._video import DetectEveryOption, EveryFrameOption, SmoothOption, tracking_options
 
 SCORE_EXAMPLES = """[bold]Examples[/bold]
 facereject score photo.jpg                        [dim]one line per face[/dim]
@@ -57,7 +53,9 @@ def score(
         ),
     ] = None,
     model: ModelOption = "default",
+    landmarks: LandmarksOption = None,
     predictor: PredictorOption = None,
+    detector: DetectorOption = None,
     upsample: UpsampleOption = None,
     min_face: MinFaceOption = None,
     detector_threshold: DetectorThresholdOption = None,
@@ -87,24 +85,27 @@ def score(
     While it runs, the table is called TABLE.partial; it gets its name when it is complete. After an
     interruption the same command with --resume continues.
     """
-    # first: workers import what they need while this process still does
     output = output or default_output()
-    tracking = tracking_options(every_frame, detect_every, smooth)
+    # first: workers import what they need while this process still does
     runner = make_engine(engine, workers, scheduler)
-    check_output(output, resume=resume, overwrite=overwrite)
-    check_paths(paths, resume=resume)
+    job = make_job(
+        paths,
+        output,
+        engine=runner,
+        resume=resume,
+        overwrite=overwrite,
+        every_frame=every_frame,
+        detect_every=detect_every,
+        smooth_s=smooth,
+        max_pixels=max_pixels,
+    )
     rejector = load_rejector(
         model,
+        detector=detector,
+        landmarks=landmarks,
         predictor=predictor,
         upsample=upsample,
         min_face=min_face,
         detector_threshold=detector_threshold,
     )
-    from facereject.batch.task import ScoreTask
-
-    task = ScoreTask(rejector, max_pixels=max_pixels, folder=folder_of_inputs(engine), **tracking)
-    observers = [show_rows] if output is None else []
-    job = Job(
-        paths, task, runner, output, resume=resume, overwrite=overwrite, quiet=quiet, observers=observers
-    )
-    job.run()
+    run_job(job, rejector, quiet=quiet, show=output is None)

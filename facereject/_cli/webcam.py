@@ -10,7 +10,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from facereject._cli._run_options import check_output
+from facereject._cli._options.video import DetectEveryOption, EveryFrameOption, SmoothOption
+from facereject._cli._plugins import DetectorOption, LandmarksOption, PredictorOption
+from facereject._cli._run import wrong_usage
 from facereject._cli._shared import (
     CostOption,
     CoverageOption,
@@ -18,7 +20,6 @@ from facereject._cli._shared import (
     MaxErrorOption,
     MinFaceOption,
     ModelOption,
-    PredictorOption,
     QuietOption,
     ThresholdOption,
     UpsampleOption,
@@ -27,7 +28,6 @@ from facereject._cli._shared import (
     say,
     stop,
 )
-from facereject._cli._video import DetectEveryOption, EveryFrameOption, SmoothOption, tracking_options
 
 if TYPE_CHECKING:
     from facereject.faces import FaceRejector
@@ -98,7 +98,9 @@ def webcam(
         typer.Option("--overwrite", metavar="", help="Start again although an unfinished table is there."),
     ] = False,
     model: ModelOption = "default",
+    landmarks: LandmarksOption = None,
     predictor: PredictorOption = None,
+    detector: DetectorOption = None,
     upsample: UpsampleOption = None,
     min_face: MinFaceOption = None,
     detector_threshold: DetectorThresholdOption = None,
@@ -116,19 +118,23 @@ def webcam(
     The newest frame wins: on a slow machine frames are skipped, but what you see is the present.
     """
     target = chosen_target(max_error=max_error, coverage=coverage, cost=cost, threshold=threshold)
-    if frame_rule not in ("all", "any", "largest"):
-        stop(f"--frame-rule must be all, any or largest; got {frame_rule}")
     for name, value in (("--max-frames", max_frames), ("--seconds", seconds)):
         if value is not None and not value > 0:
             stop(f"{name} must be positive; got {value:g}")
-    tracking = tracking_options(every_frame, detect_every, smooth)
     if output == "-":
         stop("-o - is the table on stdout; for that use --headless, which prints every frame as JSON")
-    check_output(output, resume=False, overwrite=overwrite)
+    from facereject.batch.options import check_frame_rule, check_table, check_tracking
+
+    with wrong_usage():
+        check_frame_rule(frame_rule)
+        check_tracking(detect_every, smooth)
+        check_table(output, resume=False, overwrite=overwrite)
     _check_record(record, snapshots)
     window = None if headless else _open_window()
     rejector = load_rejector(
         model,
+        detector=detector,
+        landmarks=landmarks,
         predictor=predictor,
         upsample=upsample,
         min_face=min_face,
@@ -136,28 +142,30 @@ def webcam(
         target=target,
     )
     _warm_up(rejector)
-    from facereject.batch.task import ScoreTask
     from facereject.live.camera import Camera, CameraError
     from facereject.live.devices import camera_name
     from facereject.live.loop import Live
     from facereject.tables.sinks import TableError
+    from facereject.video.tracker import FaceTracker
     from facereject.video.writer import VideoWriteError
 
+    tracker = FaceTracker(rejector, every=detect_every, every_frame=every_frame, smooth_s=smooth)
     source: int | str = int(camera) if camera.isdigit() else camera
     failed, interrupted, live = "", False, None
     try:
         with ExitStack() as stack:
             if window is not None:
                 stack.callback(window.close)
-            table = _Table(output, overwrite, camera_name(source), frame_rule) if output is not None else None
-            if table is not None:
+            table = None
+            if output is not None:
+                table = _Table(output, overwrite, camera_name(source), frame_rule, rejector.n_points)
                 stack.enter_context(table)
             live = Live(
                 stack.enter_context(Camera(source)),
-                ScoreTask(rejector, **tracking).tracker(),
+                tracker,
                 source=camera_name(source),
                 window=window,
-                on_rows=_receivers(headless, table, frame_rule),
+                on_rows=_receivers(headless, table, frame_rule, rejector.n_points),
                 record=record,
                 folder=snapshots,
                 frame_rule=frame_rule,
@@ -170,7 +178,7 @@ def webcam(
                 # caught here: the table and the recording end as they should
                 interrupted = True
             except BrokenPipeError:
-                # whoever read our output has seen enough; nothing is left to be flushed at exit
+                # the reader has closed the pipe; nothing must be left to be flushed at exit
                 os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
                 quiet = True
             except CameraError as error:
@@ -190,19 +198,19 @@ def _warm_up(rejector: FaceRejector) -> None:
     import numpy as np
 
     blank = np.zeros((100, 100, 3), dtype=np.uint8)
-    rejector.detector.detect(blank)
+    rejector(blank)
     rejector.assess_box(blank, (10, 10, 80, 80))
 
 
 class _Table:
     """The table of a session, which is one input; a context manager."""
 
-    def __init__(self, path: str, overwrite: bool, name: str, rule: str) -> None:
+    def __init__(self, path: str, overwrite: bool, name: str, rule: str, n_points: int) -> None:
         from facereject.tables.sinks import TableError, TableSink, UnfinishedTableError
         from facereject.tables.summary import Tally
 
         try:
-            self._sink = TableSink(path, overwrite=overwrite, rule=rule)
+            self._sink = TableSink(path, overwrite=overwrite, rule=rule, n_points=n_points)
         except UnfinishedTableError as error:
             stop(f"{error}: pass --overwrite to start again")
         except TableError as error:
@@ -227,14 +235,14 @@ class _Table:
         self._sink.__exit__(None, None, None)
 
 
-def _receivers(headless: bool, table: _Table | None, rule: str) -> Callable[[list[Row]], None]:
+def _receivers(headless: bool, table: _Table | None, rule: str, n_points: int) -> Callable[[list[Row]], None]:
     from facereject.tables.formats import encode_frame
 
     def take(rows: list[Row]) -> None:
         if table is not None:
             table.write(rows)
         if headless:
-            sys.stdout.buffer.write(encode_frame(rows, rule))
+            sys.stdout.buffer.write(encode_frame(rows, rule, n_points))
             sys.stdout.buffer.flush()
 
     return take

@@ -18,10 +18,30 @@ from typing import NamedTuple
 from facereject._files import display_name
 from facereject.batch.folders import holds_media, is_media, list_folder, matches
 from facereject.faces.file_kinds import kind_of_file
+from facereject.video.decoder import Stretch
 
 
 class InputError(ValueError):
     """An argument that names no input. The message names the argument and says what to do."""
+
+
+class VideoPart(NamedTuple):
+    """One of the parts that a long video is cut into.
+
+    Attributes
+    ----------
+    number, count : int
+        Which part, from 0, of how many.
+    stretch : Stretch
+        Its frames.
+    cuts : str
+        Identifies all parts together.
+    """
+
+    number: int
+    count: int  # type: ignore[assignment]  # hides tuple.count, which nobody needs here
+    stretch: Stretch
+    cuts: str
 
 
 class Input(NamedTuple):
@@ -33,10 +53,13 @@ class Input(NamedTuple):
         As the operating system takes it; bytes that are no UTF-8 are surrogate escapes (`os.fsdecode`).
     kind : str
         "image" or "video".
+    part : VideoPart or None
+        What of a long video is meant; None is all of it.
     """
 
     path: str
     kind: str
+    part: VideoPart | None = None
 
 
 def expand_inputs(paths: Sequence[str]) -> Iterator[Input]:
@@ -61,10 +84,20 @@ def expand_inputs(paths: Sequence[str]) -> Iterator[Input]:
         At once, before anything is returned: a path does not exist, may not be read or is neither file nor
         folder; a folder or a pattern without any image or video; a list without an existing entry.
     """
+    check_inputs(paths)
+    return walk_inputs(paths)
+
+
+def check_inputs(paths: Sequence[str]) -> None:
+    """Raise the InputError of `expand_inputs`; folders and lists are read up to the first hit."""
     if not paths:
         raise InputError("no input given: name files, folders, patterns or @lists")
     for path in paths:
         _check(path)
+
+
+def walk_inputs(paths: Sequence[str]) -> Iterator[Input]:
+    """As `expand_inputs`, for paths that have been checked."""
     return _Expansion().expand(paths)
 
 

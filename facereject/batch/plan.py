@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import fnmatch
 import os
+import tempfile
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import NamedTuple
+from typing import IO, NamedTuple
 
-from facereject.batch.inputs import Input, InputError, expand_inputs, read_list
+from facereject.batch.inputs import Input, InputError, check_inputs, read_list, walk_inputs
 from facereject.tables.sinks import Sink
 from facereject.video.reader import VideoError, open_video
 
-# so many inputs are kept in memory; beyond that the folders are walked a second time
+# so many inputs are kept in memory, the names of the others in a temporary file
 _MAX_LISTED = 10_000
 
 # videos among so few inputs are opened to learn how many frames there will be
@@ -36,8 +37,15 @@ class Plan(NamedTuple):
     frames: int | None
 
 
-def plan_run(paths: Sequence[str], sink: Sink, *, skipped: Callable[[str], bool] | None = None) -> Plan:
-    """What is to be done for ``paths``: listing files takes little beside reading them, so it comes first.
+def plan_run(
+    paths: Sequence[str],
+    sink: Sink,
+    *,
+    skipped: Callable[[str], bool] | None = None,
+    on_input: Callable[[Input], None] | None = None,
+    checked: bool = False,
+) -> Plan:
+    """What is to be done for ``paths``; folders and lists are read here, once.
 
     Parameters
     ----------
@@ -48,39 +56,82 @@ def plan_run(paths: Sequence[str], sink: Sink, *, skipped: Callable[[str], bool]
         Inputs that stand in it are done.
     skipped : callable or None
         Whether a path is no input although it was found.
+    on_input : callable or None
+        Called with every input that was found, those that are done too; it may raise.
+    checked : bool, default=False
+        The paths have passed `check_inputs`.
 
     Raises
     ------
     InputError
-        As from `expand_inputs`.
+        As from `expand_inputs`, or if there is no room for the names of very many inputs.
     """
-    remaining = _remaining(paths, sink)
-    total, listed = 0, []
-    for item in _missing(remaining, sink, skipped):
-        total += 1
-        if total <= _MAX_LISTED:
-            listed.append(item)
-    frames = _frames_of(listed) if total <= _MAX_OPENED else None
-    return Plan(listed if total <= _MAX_LISTED else _missing(remaining, sink, skipped), total, frames)
+    remaining = paths if checked else _remaining(paths, sink)
+    listing = _Listing()
+    for item in walk_inputs(remaining):
+        if skipped is not None and skipped(item.path):
+            continue
+        if on_input is not None:
+            on_input(item)
+        if not sink.has(item.path):
+            listing.add(item)
+    frames = _frames_of(listing.first) if listing.total <= _MAX_OPENED else None
+    return Plan(listing, listing.total, frames)
+
+
+class _Listing:
+    """Inputs in order, to be taken once: the first ones in memory, the others in a temporary file."""
+
+    def __init__(self) -> None:
+        self.first: list[Input] = []
+        self.total = 0
+        self._file: IO[bytes] | None = None
+
+    def add(self, item: Input) -> None:
+        self.total += 1
+        if self.total <= _MAX_LISTED:
+            self.first.append(item)
+            return
+        try:
+            if self._file is None:
+                # closed once all names have been taken
+                self._file = tempfile.TemporaryFile(prefix="facereject-")  # noqa: SIM115
+            # no path holds a NUL
+            self._file.write(item.kind.encode() + b":" + os.fsencode(item.path) + b"\0")
+        except OSError as error:
+            raise InputError(
+                "so many inputs need a temporary file for their names, which cannot be written "
+                f"({error.strerror}); set TMPDIR to a folder with more space"
+            ) from None
+
+    def __iter__(self) -> Iterator[Input]:
+        yield from self.first
+        if self._file is None:
+            return
+        with self._file as file:
+            file.seek(0)
+            rest = b""
+            while data := file.read(1 << 16):
+                *whole, rest = (rest + data).split(b"\0")
+                for entry in whole:
+                    kind, path = entry.split(b":", 1)
+                    yield Input(os.fsdecode(path), kind.decode())
 
 
 def _remaining(paths: Sequence[str], sink: Sink) -> list[str]:
+    """The paths that lead somewhere; a wrong one is an InputError unless an earlier run knew it."""
     kept = []
     for path in paths:
         try:
-            expand_inputs([path])
+            check_inputs([path])
         except InputError:
             if not _led_to(path, sink.earlier()):
                 raise
         else:
             kept.append(path)
+    if not paths:
+        check_inputs(paths)
     return kept
-
-
-def _missing(paths: Sequence[str], sink: Sink, skipped: Callable[[str], bool] | None) -> Iterator[Input]:
-    for item in expand_inputs(paths) if paths else ():
-        if not sink.has(item.path) and not (skipped and skipped(item.path)):
-            yield item
 
 
 def _led_to(argument: str, names: Iterable[str]) -> bool:

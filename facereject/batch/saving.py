@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from types import TracebackType
 
 from facereject._files import display_name
 from facereject.drawing.faces import draw_frame
 from facereject.faces.images import ImageArray
-from facereject.video.frames import Frame
-from facereject.video.tracker import TrackedFace
+from facereject.video.encoding import exact_time
+from facereject.video.judged import FaceFrame
+from facereject.video.reader import VideoReader
 from facereject.video.writer import CODECS, VideoWriteError, VideoWriter, check_video_path
 
 
@@ -30,12 +31,15 @@ class VideoOutput:
         Every frame, with landmarks, score and decision; else the accepted frames as they are.
     frame_rule : {"all", "any", "largest"}
         When a frame with several faces is accepted; see `facereject.tables.rows.frame_accepted`.
+    audio : bool
+        Keep the sound: all of it with ``annotate``, else that of the accepted frames.
     """
 
     save: str
     base: str | None = None
     annotate: bool = False
     frame_rule: str = "all"
+    audio: bool = True
 
     def target(self, path: str) -> str:
         """The video that is made of the video at ``path``."""
@@ -59,9 +63,9 @@ class VideoOutput:
                 f"{display_name(self.save)}: this is a file; name a folder, or a video for one input"
             )
 
-    def open(self, path: str, fps: float, size: tuple[int, int]) -> SavedVideo:
-        """Start the video that is made of the video at ``path``."""
-        target = self.target(path)
+    def open(self, reader: VideoReader) -> SavedVideo:
+        """Start the video that is made of another one."""
+        path, target = reader.path, self.target(reader.path)
         if os.path.exists(target) and os.path.samefile(target, path):
             raise VideoWriteError(
                 f"{display_name(target)}: this is the video that is read; save it under another name"
@@ -71,23 +75,28 @@ class VideoOutput:
                 os.makedirs(os.path.dirname(target), exist_ok=True)
         except OSError as error:
             raise VideoWriteError(f"{display_name(target)}: cannot be written ({error.strerror})") from None
-        return SavedVideo(VideoWriter(target, fps, size), self.annotate, self.frame_rule)
+        return SavedVideo(VideoWriter(target, reader.rate, reader.size), self, reader)
 
 
 class SavedVideo:
     """One video being written; a context manager. After an exception nothing is left behind."""
 
-    def __init__(self, writer: VideoWriter, annotate: bool, frame_rule: str) -> None:
-        self.frame_rule = frame_rule
-        self._writer = writer
-        self._annotate = annotate
+    def __init__(self, writer: VideoWriter, output: VideoOutput, reader: VideoReader) -> None:
+        self._writer, self._output, self._reader = writer, output, reader
+        self._before: Fraction | None = None
+        self._length = Fraction(0)
+        self._stretches: list[tuple[Fraction, Fraction]] = []
 
-    def write(self, frame: Frame, faces: Sequence[TrackedFace], accepted: bool) -> None:
+    def write(self, frame: FaceFrame, accepted: bool) -> None:
         """Take the next frame of the video that is read."""
-        if self._annotate:
-            self._writer.write(annotated(frame, faces, accepted))
-        elif accepted:
-            self._writer.write(frame.image)
+        if self._output.annotate:
+            self._writer.write(annotated(frame, accepted), frame.time_s)
+            return
+        time_s = exact_time(frame.time_s, self._writer.rate)
+        self._end_before(time_s)
+        if accepted:
+            self._writer.write(frame.image, float(self._length))
+            self._before = time_s
 
     def __enter__(self) -> SavedVideo:
         self._writer.__enter__()
@@ -96,17 +105,27 @@ class SavedVideo:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        if kind is None and self._output.audio:
+            if self._before is not None:
+                self._end_before(self._before + 1 / self._writer.rate)
+            cut = [(float(start), float(end)) for start, end in self._stretches]
+            kept = None if self._output.annotate else cut
+            self._writer.keep_sound(self._reader.path, self._reader.start_s, kept)
         self._writer.__exit__(kind, error, trace)
 
+    def _end_before(self, time_s: Fraction) -> None:
+        """A kept frame lasts until the next frame of its video, kept or not."""
+        if self._before is None:
+            return
+        start, self._before = self._before, None
+        self._length += time_s - start
+        if self._stretches and self._stretches[-1][1] == start:
+            start = self._stretches.pop()[0]
+        self._stretches.append((start, time_s))
 
-def annotated(frame: Frame, faces: Sequence[TrackedFace], accepted: bool) -> ImageArray:
+
+def annotated(frame: FaceFrame, accepted: bool) -> ImageArray:
     """The frame with its faces, its time and the decision on it."""
     minutes, seconds = divmod(frame.time_s, 60)
     text = f"{int(minutes)}:{seconds:05.2f}  frame {frame.index}"
-    return draw_frame(
-        frame.image,
-        [tracked.face for tracked in faces],
-        accepted,
-        text if faces else f"no face  {text}",
-        tracks=[tracked.track for tracked in faces],
-    )
+    return draw_frame(frame.image, frame.faces, accepted, text if frame.faces else f"no face  {text}")

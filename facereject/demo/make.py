@@ -1,4 +1,4 @@
-"""Making the demonstration: write pictures and a video, judge them, draw the results, write the page."""
+"""Making the demonstration: write images and a video, judge them, draw the results, write the page."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from facereject.video.writer import VideoWriter
 
 
 class Demo(NamedTuple):
-    """What was made, and what the filter said.
+    """The files that were made, and the decisions.
 
     ``seconds`` is the length of the video, ``frames`` how many it has and ``accepted`` how many of those.
     """

@@ -1,9 +1,9 @@
-"""What the demonstration is made of: scikit-image's astronaut, degraded versions of it, and a short video."""
+"""What the demonstration shows: scikit-image's astronaut, degraded versions of it, and a short video."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 import cv2
@@ -58,7 +58,8 @@ class Scene(NamedTuple):
 
 def clean_picture() -> Picture:
     """The astronaut, with the landmarks that dlib's published predictor finds on it."""
-    photo = skimage.data.astronaut()
+    astronaut: Callable[[], ImageArray] = skimage.data.astronaut
+    photo = astronaut()
     (found,) = FaceDetector().detect(photo)
     return Picture("clean", photo, LandmarkPredictor()(photo, found.box))
 
@@ -78,7 +79,7 @@ def scenes() -> list[Scene]:
 
 
 def video_frames(clean: Picture) -> Iterator[ImageArray]:
-    """The video: a camera that wanders over the photograph while the picture is degraded and recovers."""
+    """The video: a camera that moves over the photograph while the image is degraded and recovers."""
     x, y = clean.landmarks.mean(axis=0)
     for frame in range(_FRAMES):
         turn = 2 * math.pi * frame / _FRAMES

@@ -1,4 +1,4 @@
-"""The page of the demonstration: pictures and video with points, expected errors and decisions."""
+"""The page of the demonstration: images and video with points, expected errors and decisions."""
 
 from __future__ import annotations
 
@@ -55,8 +55,8 @@ def demo_page(
 ) -> str:
     """The page as HTML; ``animation`` is the annotated video as WebP."""
     lead = (
-        "scikit-image's photograph of an astronaut, clean and degraded on purpose. dlib places 68 landmarks "
-        "on each version; facereject says how wrong they probably are and which to trust."
+        "A photograph of an astronaut from scikit-image, clean and degraded on purpose. dlib places 68 "
+        "landmarks on each version; facereject says how wrong they probably are and which to trust."
     )
     return pages.page(
         "Which landmarks can be trusted?",
@@ -94,7 +94,7 @@ def _pictures(judged: Sequence[Judged]) -> str:
         "The points of accepted faces are green, those of rejected ones red. The number after the name is "
         "the severity: 0 is just noticeable, 1 hopeless."
     )
-    return pages.section("Pictures", pages.paragraph(text), pages.faces(cards, large=True))
+    return pages.section("Images", pages.paragraph(text), pages.faces(cards, large=True))
 
 
 def _video(frames: Sequence[JudgedFrame], animation: bytes, rejector: FaceRejector) -> str:
@@ -103,8 +103,8 @@ def _video(frames: Sequence[JudgedFrame], animation: bytes, rejector: FaceReject
     limit = float(rejector.calibration.expected_error(rejector.selector.threshold_))
     figure = _draw_video(frames, scenes(), limit)
     text = (
-        f"{len(frames)} frames, {length:.1f} seconds; {accepted} frames are accepted. The camera wanders, "
-        "and the picture is degraded and recovers: blur, haze, a tilted head, a covered face."
+        f"{len(frames)} frames, {length:.1f} seconds; {accepted} frames are accepted. The camera moves, "
+        "and the image is degraded and recovers: blur, haze, a tilted head, a covered face."
     )
     strip = pages.strip(spans(frames), left=_LEFT, right=1 - _RIGHT)
     legend = "Green: accepted. Red: rejected. Grey: no face found."
@@ -176,9 +176,9 @@ def _meaning(rejector: FaceRejector, model: str) -> str:
                     "expected error",
                     "mean error of the points, in percent of the distance of the outer eye corners",
                 ),
-                ("points moved", "how far off the landmarks of the clean photograph they are, same unit"),
-                ("uncertainty", "what faces are ranked by; only its order means something"),
-                ("detector score", "dlib's own; how face-like the region is, not how good the points are"),
+                ("points moved", "distance to the landmarks of the clean photograph, same unit"),
+                ("uncertainty", "faces are ranked by it; only its order means something"),
+                ("detector score", "dlib's own: how face-like the region is, not how good the points are"),
                 ("model", model),
                 ("target", target_words(rejector.target)),
                 ("accepted", f"uncertainty at most {threshold:.4g}"),
@@ -190,9 +190,12 @@ def _meaning(rejector: FaceRejector, model: str) -> str:
 
 def _next() -> str:
     rows = [
-        ("facereject score photos -o faces.csv", "one row per face of all pictures and videos in a folder"),
-        ("facereject filter photos --max-error 3 --accepted good", "copy the pictures that can be trusted"),
+        ("facereject score photos -o faces.csv", "one row per face of all images and videos in a folder"),
+        (
+            "facereject filter photos --max-error 3 --accepted good",
+            "copy the images that can be trusted",
+        ),
         ("facereject webcam", "live, from a camera"),
         ("facereject train faces.xml -o mine.safetensors", "a model for your own data and predictor"),
     ]
-    return pages.section("On your own pictures", pages.facts(rows, code=True))
+    return pages.section("On your own images", pages.facts(rows, code=True))

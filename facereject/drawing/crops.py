@@ -29,11 +29,11 @@ def face_crop(
     Parameters
     ----------
     image : ndarray (H, W, 3) of uint8
-    landmarks : ndarray of shape (68, 2) or None
+    landmarks : ndarray of shape (n, 2) or None
         Predicted points, green if ``accepted`` and red if not.
-    truth : ndarray of shape (68, 2) or None
+    truth : ndarray of shape (n, 2) or None
         True points, white.
-    around : ndarray of shape (68, 2) or None
+    around : ndarray of shape (n, 2) or None
         Points the crop is centred on, not drawn; else it is ``truth`` or, without any, ``landmarks``.
     side : int
         Of the crop, in pixels.

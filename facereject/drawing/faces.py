@@ -13,6 +13,7 @@ from facereject.faces import Face
 from facereject.faces.face import Box
 from facereject.faces.geometry import FloatArray
 from facereject.faces.images import ImageArray, ImageLike, load_rgb
+from facereject.faces.landmarks.mean_shape import N_LANDMARKS
 
 #: colours of accepted and rejected faces; a word and a sign always stand beside them
 GREEN: Color = (46, 190, 110)
@@ -57,7 +58,7 @@ def draw_faces(image: ImageLike, faces: Sequence[Face], *, tracks: Sequence[int]
     # labels last, so that no landmark lies over a text
     taken: list[Box] = []
     for i, face in enumerate(faces):
-        taken.append(_draw_label(canvas, face, None if tracks is None else tracks[i], faces, taken))
+        taken.append(_draw_label(canvas, face, face.track if tracks is None else tracks[i], faces, taken))
     return canvas
 
 
@@ -88,7 +89,7 @@ def draw_frame(
 
 def font_size(image: ImageArray) -> int:
     """A readable font size in pixels for a picture."""
-    return max(9, round(0.034 * min(image.shape[:2])))
+    return max(9, round(0.034 * int(min(image.shape[:2]))))
 
 
 class Panel:
@@ -141,7 +142,8 @@ def _draw_face(canvas: ImageArray, face: Face) -> None:
     _draw_corners(canvas, face.box, color, max(1, round(1.2 * unit)))
     if not np.isfinite(face.landmarks).all():
         return
-    if unit >= 0.85:
+    # of other mark-ups it is not known which points belong together
+    if unit >= 0.85 and len(face.landmarks) == N_LANDMARKS:
         for first, last, closed in _PARTS:
             _lines(canvas, face.landmarks[first : last + 1], color, max(1, round(0.4 * unit)), closed=closed)
     for point in face.landmarks:

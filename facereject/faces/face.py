@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import warnings
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -49,7 +49,7 @@ class Detection:
 
 
 # arrays have no truth value, so a generated == would raise
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Face:
     """One face and whether its landmarks can be trusted.
 
@@ -65,11 +65,17 @@ class Face:
         Higher = less certain; only its order means something. +inf if the predictor gave no landmarks, or
         none on a box moved for a stability feature.
     expected_error : float
-        Expected mean landmark error in percent of the distance of the outer eye corners; NaN if unknown.
+        Expected mean landmark error in percent, for 68 points of the distance of the outer eye corners (for
+        others see ``FaceRejector.points``); NaN if unknown.
     accepted : bool
     reason : str
         Why the face was rejected, as in the table: "uncertain", "no_landmarks" or "no_score"; empty if it was
         accepted. What is left out follows from the other values.
+    thumbnail : bytes
+        A small JPEG of the face, shown in notebooks; only a rejector that was called on an image makes it,
+        else it is empty.
+    track : int or None
+        In a video, the number of the face, the same through all frames; None elsewhere.
     """
 
     box: Box
@@ -79,6 +85,8 @@ class Face:
     expected_error: float
     accepted: bool
     reason: str = ""
+    thumbnail: bytes = b""
+    track: int | None = None
 
     def __post_init__(self) -> None:
         if self.accepted or self.reason:
@@ -93,8 +101,36 @@ class Face:
     def explanation(self) -> str:
         """The reason as a sentence; empty for an accepted face."""
         if self.reason == "uncertain":
-            return f"uncertain: expected error {self.expected_error:.1f} % of the eye distance"
+            return f"uncertain: expected error {self.expected_error:.1f} %"
         return EXPLANATIONS.get(self.reason, self.reason)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The face as plain JSON values; what is unknown is None. The thumbnail is left out."""
+        known = bool(np.isfinite(self.landmarks).all())
+        return {
+            "box": {name: float(value) for name, value in self.box._asdict().items()},
+            "detector_score": _finite(self.detector_score),
+            "uncertainty": _finite(self.uncertainty),
+            "expected_error": _finite(self.expected_error),
+            "accepted": bool(self.accepted),
+            "reason": self.reason,
+            "landmarks": self.landmarks.tolist() if known else None,
+        }
+
+    def __repr__(self) -> str:
+        box = self.box
+        parts = ["accepted" if self.accepted else f"rejected: {self.reason}"]
+        if math.isfinite(self.expected_error):
+            parts.append(f"expected error {self.expected_error:.1f} %")
+        if math.isfinite(self.uncertainty):
+            parts.append(f"uncertainty {self.uncertainty:.3f}")
+        parts.append(f"box {box.width:.0f} x {box.height:.0f} at ({box.x:.0f}, {box.y:.0f})")
+        return f"Face({', '.join(parts)}, {len(self.landmarks)} landmarks)"
+
+    def _repr_html_(self) -> str:
+        from facereject.faces.thumbnail import face_html
+
+        return face_html(self)
 
     @property
     def expected_nme(self) -> float:
@@ -105,3 +141,7 @@ class Face:
             stacklevel=2,
         )
         return self.expected_error
+
+
+def _finite(value: float) -> float | None:
+    return float(value) if math.isfinite(value) else None

@@ -16,9 +16,9 @@ class Camera:
     """A camera as a context manager and an iterator of `Frame`.
 
     A thread reads the device without pause and keeps the newest frame only. A consumer that is slower than
-    the camera misses frames, counted in ``dropped``, but none that it gets is older than one frame interval
-    before it asked. ``Frame.index`` counts what the camera gave, so gaps show what was missed, and
-    ``Frame.time_s`` is the time of capture.
+    the camera misses frames, counted in ``dropped``; a frame it gets is never older than one frame interval.
+    ``Frame.index`` counts the frames of the camera, so that gaps show what was missed. ``Frame.time_s`` is
+    the time of capture.
 
     If the device stops giving images, it is reopened a few times before `CameraError` is raised.
 
@@ -42,7 +42,7 @@ class Camera:
     Attributes
     ----------
     dropped : int
-        Frames so far that nobody asked for in time.
+        Frames so far that were not read in time.
     black : int
         Completely black frames in a row, up to the newest one: a covered lens or a closed shutter.
     reconnected : int
@@ -194,7 +194,7 @@ class Camera:
         name = camera_name(self.source)
         if self._n_captured == 0:
             raise CameraError(
-                f"{name} opens but gives no pictures: another program may be using it, so close video calls "
+                f"{name} opens but gives no images: another program may be using it, so close video calls "
                 "and browsers; or try another number, such as --camera 1"
             )
         # counted until an image comes: a device may open and give none
@@ -213,6 +213,6 @@ class Camera:
     def _stopped(self, error: Exception | None) -> CameraError:
         detail = f" ({error})" if error is not None and str(error) else ""
         return CameraError(
-            f"{camera_name(self.source)} has stopped giving pictures after {self._n_captured} frames"
+            f"{camera_name(self.source)} has stopped giving images after {self._n_captured} frames"
             f"{detail}: check its cable, or the network for a stream, and start again"
         )

@@ -149,5 +149,5 @@ def why_not_opened(source: int | str) -> str:
     hint = f"; other devices: {', '.join(others)}" if others else ""
     return (
         f"{name} cannot be opened: another program may be using it, so close video calls and browsers, "
-        f"or {path} gives no pictures{hint}"
+        f"or {path} gives no images{hint}"
     )

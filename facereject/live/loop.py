@@ -18,7 +18,8 @@ from facereject.live.overlay import Status, draw_view, scale_of
 from facereject.live.window import Window
 from facereject.tables.rows import Row, frame_accepted, rows_of_frame
 from facereject.video.frames import Frame
-from facereject.video.tracker import FaceTracker, TrackedFace
+from facereject.video.judged import FaceFrame, judge_frame
+from facereject.video.tracker import FaceTracker
 from facereject.video.writer import VideoWriter
 
 #: frames per second of recordings; a frame stays until the next one is there
@@ -110,7 +111,7 @@ class Live:
         self._status = Status()
         self._message_until = 0.0
         self._recording: Recording | None = None
-        self._last: tuple[Frame, list[TrackedFace], bool] | None = None
+        self._last: tuple[FaceFrame, bool] | None = None
         self._before: float | None = None
 
     def run(self) -> LiveSummary:
@@ -137,25 +138,19 @@ class Live:
 
     def _work(self, frame: Frame) -> None:
         began = self._clock()
-        faces = self.tracker.update(frame.image, frame.time_s)
-        rows = rows_of_frame(
-            self._source,
-            [tracked.face for tracked in faces],
-            frame=frame.index,
-            time_s=frame.time_s,
-            tracks=[tracked.track for tracked in faces],
-        )
+        judged = judge_frame(frame, self.tracker)
+        rows = rows_of_frame(self._source, judged.faces, frame=frame.index, time_s=frame.time_s)
         accepted = frame_accepted(rows, self._frame_rule)
         self.summary.frames += 1
         self.summary.accepted += accepted
         if self._on_rows is not None:
             self._on_rows(rows)
         if self._record is not None and self._recording is None:
-            self._start_recording(os.fspath(self._record), frame)
+            self._start_recording(os.fspath(self._record), frame.image)
             self._record = None
         if self._recording is not None:
-            self._recording.write(frame.time_s, annotated(frame, faces, accepted))
-        self._last = (frame, faces, accepted)
+            self._recording.write(frame.time_s, annotated(judged, accepted))
+        self._last = (judged, accepted)
         self._show()
         now = self._clock()
         self._status.latency_s = now - began
@@ -173,8 +168,8 @@ class Live:
         status.recording = self._recording is not None
         if self._clock() > self._message_until:
             status.message = ""
-        frame, faces, accepted = self._last
-        self._window.show(draw_view(frame.image, faces, accepted, self.tracker.rejector, status))
+        judged, accepted = self._last
+        self._window.show(draw_view(judged.image, judged.faces, accepted, self.tracker.rejector, status))
 
     def _handle_keys(self, window: Window) -> bool:
         """Do what the user asks for; False to end."""
@@ -225,11 +220,11 @@ class Live:
         if self._recording is not None:
             self._stop_recording()
         elif self._last is not None:
-            self._start_recording(self._new_file("recording", ".mp4"), self._last[0])
+            self._start_recording(self._new_file("recording", ".mp4"), self._last[0].image)
 
-    def _start_recording(self, path: str, frame: Frame) -> None:
-        height, width = frame.image.shape[:2]
-        self._recording = Recording(VideoWriter(path, RECORDING_FPS, (width, height)))
+    def _start_recording(self, path: str, image: ImageArray) -> None:
+        height, width = image.shape[:2]
+        self._recording = Recording(VideoWriter(path, RECORDING_FPS, (width, height), fragmented=True))
 
     def _stop_recording(self) -> None:
         if self._recording is None:

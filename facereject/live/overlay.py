@@ -1,4 +1,4 @@
-"""The live view: faces on the picture, and below it the threshold, the rate and what the keys do."""
+"""The live view: faces on the image, and below it the threshold, the rate and what the keys do."""
 
 from __future__ import annotations
 
@@ -10,9 +10,8 @@ import numpy as np
 
 from facereject.drawing.faces import GREEN, RED, SILVER, draw_faces, font_size
 from facereject.drawing.text import WHITE, Color, put_panel, put_text, text_mask
-from facereject.faces import FaceRejector
+from facereject.faces import Face, FaceRejector
 from facereject.faces.images import ImageArray
-from facereject.video.tracker import TrackedFace
 
 KEYS = (
     ("+  -  or arrows", "accept more, or less"),
@@ -30,7 +29,7 @@ _AMBER: Color = (250, 190, 60)
 
 @dataclass
 class Status:
-    """What the live view tells besides the faces.
+    """What the live view shows besides the faces.
 
     Attributes
     ----------
@@ -54,12 +53,10 @@ class Status:
 
 
 def draw_view(
-    image: ImageArray, faces: Sequence[TrackedFace], accepted: bool, rejector: FaceRejector, status: Status
+    image: ImageArray, faces: Sequence[Face], accepted: bool, rejector: FaceRejector, status: Status
 ) -> ImageArray:
-    """The picture with its faces on top of a strip with the decision and the threshold."""
-    picture = draw_faces(
-        image, [tracked.face for tracked in faces], tracks=[tracked.track for tracked in faces]
-    )
+    """The image with its faces on top of a strip with the decision and the threshold."""
+    picture = draw_faces(image, faces)
     size = max(11, font_size(picture))
     line = max(2, size // 4)
     height, width = picture.shape[:2]
@@ -87,16 +84,14 @@ def _draw_marks(picture: ImageArray, status: Status, size: int, line: int) -> No
         x += mask.shape[1] + 3 * pad
 
 
-def _draw_decision(strip: ImageArray, faces: Sequence[TrackedFace], accepted: bool, size: int) -> None:
+def _draw_decision(strip: ImageArray, faces: Sequence[Face], accepted: bool, size: int) -> None:
     word = "ACCEPTED" if accepted else "REJECTED" if faces else "NO FACE"
     large = round(1.35 * size)
     top = (strip.shape[0] - text_mask(word, large).shape[0]) // 2
     put_text(strip, word, size, top, large, GREEN if accepted else RED)
 
 
-def _draw_threshold(
-    strip: ImageArray, faces: Sequence[TrackedFace], rejector: FaceRejector, size: int
-) -> None:
+def _draw_threshold(strip: ImageArray, faces: Sequence[Face], rejector: FaceRejector, size: int) -> None:
     """A scale of uncertainty: accepted on the left of the mark, every face a dot on it."""
     left = size + text_mask("ACCEPTED", round(1.35 * size)).shape[1] + 2 * size
     right = strip.shape[1] - text_mask("00.0 fps  000 ms", size).shape[1] - 3 * size
@@ -107,17 +102,17 @@ def _draw_threshold(
 
     def place(value: float) -> int:
         share = (min(max(value, low), high) - low) / (high - low)
-        return round(left + share * (right - left))
+        return int(left + share * (right - left) + 0.5)
 
     y, mark = round(2.3 * size), place(threshold)
     thick = max(3, size // 3)
     cv2.line(strip, (left, y), (mark, y), GREEN, thick, cv2.LINE_AA)
     cv2.line(strip, (mark, y), (right, y), RED, thick, cv2.LINE_AA)
     cv2.line(strip, (mark, y - size // 2), (mark, y + size // 2), WHITE, max(2, size // 6), cv2.LINE_AA)
-    for tracked in faces:
-        spot = (place(tracked.face.uncertainty), y)
+    for face in faces:
+        spot = (place(face.uncertainty), y)
         cv2.circle(strip, spot, round(0.42 * size), WHITE, -1, cv2.LINE_AA)
-        color = GREEN if tracked.face.accepted else RED
+        color = GREEN if face.accepted else RED
         cv2.circle(strip, spot, round(0.28 * size), color, -1, cv2.LINE_AA)
     if threshold > high:
         text = "every face is accepted"
@@ -131,7 +126,7 @@ def _draw_threshold(
 def _draw_rate(strip: ImageArray, status: Status, size: int) -> None:
     lines = [f"{status.fps:.1f} fps  {1000 * status.latency_s:.0f} ms", "h: help"]
     if status.dropped:
-        lines[1] = f"{status.dropped} dropped  h: help"
+        lines[1] = f"{status.dropped} skipped  h: help"
     for i, text in enumerate(lines):
         x = strip.shape[1] - text_mask(text, size).shape[1] - size
         put_text(strip, text, x, round((0.35 + 1.45 * i) * size), size, SILVER if i == 0 else _GRAY)

@@ -1,4 +1,4 @@
-"""A window on the screen for live pictures: a small protocol, and OpenCV's window behind it."""
+"""A window on the screen for live images: a small protocol, and OpenCV's window behind it."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Window(Protocol):
     """What the live loop needs of a window."""
 
     def show(self, image: ImageArray) -> None:
-        """Show an RGB picture."""
+        """Show an RGB image."""
 
     def key(self, wait_ms: int) -> str:
         """The key that was pressed, waiting so long for one; empty if none was. Escape is "q", arrows + -."""
@@ -33,11 +33,11 @@ class Window(Protocol):
         """Whether the user has closed the window."""
 
     def close(self) -> None:
-        """Take the window from the screen."""
+        """Close the window."""
 
 
 class ScreenWindow:
-    """OpenCV's window; it can be resized, the picture keeps its shape.
+    """OpenCV's window; it can be resized, the image keeps its shape.
 
     Raises
     ------
@@ -60,7 +60,7 @@ class ScreenWindow:
             ) from None
 
     def show(self, image: ImageArray) -> None:
-        """Show an RGB picture; the first one decides the size of the window."""
+        """Show an RGB image; the first one decides the size of the window."""
         if not self._shown:
             self._shown = True
             scale = max(1.0, 720 / image.shape[0])
@@ -85,7 +85,7 @@ class ScreenWindow:
             return True
 
     def close(self) -> None:
-        """Take the window from the screen."""
+        """Close the window."""
         try:
             cv2.destroyWindow(self._title)
             cv2.waitKey(1)

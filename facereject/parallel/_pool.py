@@ -1,4 +1,4 @@
-"""The worker processes of one run: started, given items, listened to, replaced when they die."""
+"""The worker pool of one run: processes are started, given items, read from, and replaced when they die."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ from facereject.parallel.base import EngineError, describe
 _RESERVE_SECONDS = 0.25
 _MAX_RESERVE = 16
 
-# deaths before the first sign of life, in a row, that stop the run
+# workers in a row that may die before they are ready; then the run stops
 _MAX_FAILED_STARTS = 3
 
-# seconds a worker has to leave before it is killed
-_PATIENCE = 5.0
+# seconds a worker has to exit before it is killed
+_EXIT_SECONDS = 5.0
 
 
 @dataclass(eq=False)
-class Entry:
+class PendingItem:
     """An item that was taken and not yet fully handed out, with the answers that wait for their turn."""
 
     index: int
@@ -56,7 +56,7 @@ class _Worker:
         finally:
             # the worker must hold the only copy, for its death to be seen as the end of the stream
             other_end.close()
-        self.entries: deque[Entry] = deque()
+        self.entries: deque[PendingItem] = deque()
         self.listening = False
         self.ready = False
         self.recalled = False
@@ -71,7 +71,7 @@ class _Worker:
         return 1 + min(_MAX_RESERVE, int(_RESERVE_SECONDS / max(self.seconds, 1e-3)))
 
     def send(self, data: bytes) -> None:
-        # a worker that has died is noticed, with all it said before, when its answers are read
+        # a worker that has died is noticed when its answers are read, after those it sent before
         with suppress(OSError):
             self.connection.send_bytes(data)
 
@@ -83,7 +83,7 @@ class _Worker:
         self.since = now
 
     def exit_text(self) -> str:
-        self.process.join(_PATIENCE)
+        self.process.join(_EXIT_SECONDS)
         code = self.process.exitcode
         if code is None:
             return "it closed its connection"
@@ -95,7 +95,7 @@ class _Worker:
 
     def close(self) -> None:
         self.connection.close()
-        self.process.join(_PATIENCE)
+        self.process.join(_EXIT_SECONDS)
         if self.process.exitcode is None:
             self.process.kill()
             self.process.join()
@@ -103,13 +103,13 @@ class _Worker:
 
 
 class WorkerPool:
-    """The workers of one run. Leaving the context stops them at once; `dismiss` lets idle ones leave."""
+    """The workers of one run. Leaving the context stops them at once; `shut_down` lets idle ones exit."""
 
-    def __init__(self, n_workers: int, task: bytes) -> None:
-        self.n_workers = n_workers
+    def __init__(self, size: int, task: bytes) -> None:
+        self.size = size
         self.task = task
         self.workers: list[_Worker] = []
-        self.returned: deque[Entry] = deque()
+        self.returned: deque[PendingItem] = deque()
         self.failed_starts = 0
 
     def __enter__(self) -> WorkerPool:
@@ -123,8 +123,8 @@ class WorkerPool:
         for worker in self.workers:
             worker.close()
 
-    def dismiss(self) -> None:
-        """Let workers without items leave by themselves."""
+    def shut_down(self) -> None:
+        """Let workers without items exit by themselves."""
         for worker in self.workers:
             if worker.ready:
                 worker.send(b"")
@@ -135,11 +135,11 @@ class WorkerPool:
         self.workers.clear()
 
     def has_room(self) -> bool:
-        if len(self.workers) < self.n_workers:
+        if len(self.workers) < self.size:
             return True
         return any(len(worker.entries) < worker.capacity for worker in self.workers)
 
-    def give(self, entry: Entry) -> int:
+    def give(self, entry: PendingItem) -> int:
         """Hand an entry to the worker with the least to do; returns the bytes buffered if it cannot be sent.
 
         A worker's entries are always in order, and returned ones go first; so the one whose turn it is to be
@@ -175,26 +175,26 @@ class WorkerPool:
 
     def _idle(self) -> _Worker | None:
         worker = next((each for each in self.workers if not each.entries), None)
-        if worker is None and len(self.workers) < self.n_workers:
+        if worker is None and len(self.workers) < self.size:
             worker = _Worker()
             self.workers.append(worker)
         return worker
 
     @staticmethod
-    def _assign(worker: _Worker, entry: Entry) -> None:
+    def _assign(worker: _Worker, entry: PendingItem) -> None:
         if not worker.entries:
             worker.since = time.monotonic()
         worker.entries.append(entry)
         if worker.listening:
             worker.send(entry.packed)
 
-    def receive(self, *, wait: bool = True, only: Entry | None = None) -> int:
-        """Read what workers have to say, one message each; returns the bytes buffered by it."""
-        heard = {
+    def receive(self, *, wait: bool = True, only: PendingItem | None = None) -> int:
+        """Read one message of every worker that has sent any; returns the bytes buffered by it."""
+        senders = {
             worker.connection: worker for worker in self.workers if only is None or only in worker.entries
         }
-        ready = set(mp_connection.wait(list(heard), None if wait else 0))
-        buffered = [self._receive_from(worker) for each, worker in heard.items() if each in ready]
+        ready = set(mp_connection.wait(list(senders), None if wait else 0))
+        buffered = [self._receive_from(worker) for each, worker in senders.items() if each in ready]
         return sum(buffered)
 
     def _receive_from(self, worker: _Worker) -> int:
@@ -228,7 +228,7 @@ class WorkerPool:
         return 0
 
     def _replace_dead(self, worker: _Worker) -> int:
-        """Take note of a death: blame the item, start a successor with the items that waited."""
+        """Replace a dead worker: the item it was on fails, a new worker gets the items that waited."""
         how = worker.exit_text()
         self.workers.remove(worker)
         worker.close()
@@ -243,13 +243,13 @@ class WorkerPool:
         elif worker.entries:
             buffered = _end(worker.entries.popleft(), f"its worker process died ({how})")
         if worker.entries:
-            successor = _Worker()
-            successor.entries = worker.entries
-            self.workers.append(successor)
+            replacement = _Worker()
+            replacement.entries = worker.entries
+            self.workers.append(replacement)
         return buffered
 
 
-def _end(entry: Entry, error: str) -> int:
+def _end(entry: PendingItem, error: str) -> int:
     """End an entry with an error; returns the bytes buffered by it."""
     entry.answers.append(LAST + pack((None, True, error)))
     return len(entry.answers[-1])

@@ -1,10 +1,10 @@
 """What runs inside a worker process of `WorkerEngine`, and how the two sides talk.
 
-The worker says HELLO, is sent the task, says READY (or FAILED and why). Then every message to it is an item,
-RECALL, or empty, which is the end. It answers to an item with CHUNK messages and a LAST one; to RECALL with
-RETURNED and how many of the items, from the last one back, it has not begun and forgets. The first byte of
-an answer is its kind; the rest is pickled by multiprocessing, which is how the parent can count and keep
-answers without unpacking them.
+The worker sends HELLO, receives the task and sends READY, or FAILED and the reason. After that every message
+to it is an item, RECALL, or empty, which ends the worker. It answers an item with CHUNK messages and a LAST
+one. It answers RECALL with RETURNED and the number of items at the end of its queue that it has not begun and
+gives back. The first byte of an answer is its kind; the rest is pickled by multiprocessing. So the parent can
+count and keep answers without unpacking them.
 """
 
 from __future__ import annotations
@@ -61,25 +61,25 @@ def work(connection: Connection, environment: Mapping[str, str]) -> None:
     os.environ.update({**environment, **ONE_THREAD})
     if os.environ.get(QUIET_WORKERS):
         os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
-    line = _Line(connection)
+    channel = _Channel(connection)
     try:
-        line.send(HELLO)
+        channel.send(HELLO)
         data = connection.recv_bytes()
         try:
             task: Task = unpack(data)
         except Exception as error:
-            line.send(FAILED, describe(error).encode("utf-8", "backslashreplace"))
+            channel.send(FAILED, describe(error).encode("utf-8", "backslashreplace"))
             return
-        line.send(READY)
+        channel.send(READY)
         inbox: queue.SimpleQueue[bytes] = queue.SimpleQueue()
-        threading.Thread(target=_receive, args=(line, inbox), daemon=True).start()
+        threading.Thread(target=_receive, args=(channel, inbox), daemon=True).start()
         while data := inbox.get():
-            _work_on(line, task, data)
+            _work_on(channel, task, data)
     except (EOFError, OSError, _Stopped):
         return  # no parent is left to tell, or it does not want to know
 
 
-class _Line:
+class _Channel:
     """The connection to the parent; two threads send."""
 
     def __init__(self, connection: Connection) -> None:
@@ -101,14 +101,14 @@ def _stop(number: int, frame: FrameType | None) -> None:
     raise _Stopped
 
 
-def _receive(line: _Line, inbox: queue.SimpleQueue[bytes]) -> None:
+def _receive(channel: _Channel, inbox: queue.SimpleQueue[bytes]) -> None:
     """Take items off at once: the parent never blocks on a busy worker, and its death is noticed."""
     data = b"start"
     while data:
         try:
-            data = line.connection.recv_bytes()
+            data = channel.connection.recv_bytes()
             if data == RECALL:
-                line.send(RETURNED, str(_forget(inbox)).encode())
+                channel.send(RETURNED, str(_forget(inbox)).encode())
                 continue
         except (EOFError, OSError):
             # the parent is gone, killed perhaps
@@ -127,24 +127,24 @@ def _forget(inbox: queue.SimpleQueue[bytes]) -> int:
     return number
 
 
-def _work_on(line: _Line, task: Task, data: bytes) -> None:
+def _work_on(channel: _Channel, task: Task, data: bytes) -> None:
     try:
         item = unpack(data)
     except Exception as error:
-        _answer(line, Step(None, True, f"the item cannot be unpickled: {describe(error)}"))
+        _answer(channel, Step(None, True, f"the item cannot be unpickled: {describe(error)}"))
         return
     with closing(steps(task, item)) as results:
         for step in results:
-            if not _answer(line, step):
+            if not _answer(channel, step):
                 return
 
 
-def _answer(line: _Line, step: Step) -> bool:
+def _answer(channel: _Channel, step: Step) -> bool:
     """Send one step; a chunk that cannot be pickled ends the item instead. True if the item goes on."""
     try:
         data = pack(tuple(step))
     except Exception as error:
         step = Step(None, True, f"the chunk cannot be pickled: {describe(error)}")
         data = pack(tuple(step))
-    line.send(LAST if step.last else CHUNK, data)
+    channel.send(LAST if step.last else CHUNK, data)
     return not step.last

@@ -76,7 +76,7 @@ class DaskEngine:
                 f"no Dask scheduler answers at {self.address} ({describe(error)}); "
                 "check the address, or start one with: dask scheduler"
             ) from error
-        pending: deque[_Entry] = deque()
+        pending: deque[_Submission] = deque()
         # they would list the keys of all results that are made again, and trace connections that are gone;
         # what cannot be mended is raised here
         levels = {logging.getLogger(f"distributed.{name}"): 0 for name in ("client", "batched")}
@@ -84,13 +84,13 @@ class DaskEngine:
             levels[logger] = logger.level
             logger.setLevel(logging.CRITICAL)
         try:
-            job = _Job(self, distributed, client)
+            job = _ClusterRun(self, distributed, client)
             job.load(task)
             taken = 0
             while True:
                 # a batch at a time: results do not wait until a slow source has filled the cluster
                 for item in islice(feed, min(_BATCH, self.max_pending - len(pending))):
-                    entry = _Entry(taken, item)
+                    entry = _Submission(taken, item)
                     taken += 1
                     pending.append(entry)
                     job.submit(entry)
@@ -110,7 +110,7 @@ class DaskEngine:
 
 
 @dataclass(eq=False)
-class _Entry:
+class _Submission:
     """An item that was taken and not yet handed out."""
 
     index: int
@@ -120,8 +120,8 @@ class _Entry:
     attempts: int = 0
 
 
-class _Job:
-    """The dealings of one run with the cluster."""
+class _ClusterRun:
+    """What one run asks of the cluster: send the task and the items, collect the results."""
 
     def __init__(self, engine: DaskEngine, distributed: Any, client: Any) -> None:
         self.engine = engine
@@ -141,7 +141,7 @@ class _Job:
                 "install this version of facereject on every worker"
             )
 
-    def submit(self, entry: _Entry) -> None:
+    def submit(self, entry: _Submission) -> None:
         try:
             packed = pack(entry.item)
         except Exception as error:
@@ -185,7 +185,7 @@ class _Job:
             # it went between the two questions
             raise EngineError(gone) from error
 
-    def collect(self, pending: deque[_Entry]) -> list[list[Step]]:
+    def collect(self, pending: deque[_Submission]) -> list[list[Step]]:
         """The steps of the first entry, and of those behind it that are done as well."""
         head = pending[0]
         if head.future is None:
@@ -207,7 +207,7 @@ class _Job:
             return self.collect(deque([head]))
         return [_steps(packed) for packed in results]
 
-    def _failed(self, entry: _Entry) -> list[Step]:
+    def _failed(self, entry: _Submission) -> list[Step]:
         error = entry.future.exception()
         if not isinstance(error, self.distributed.KilledWorker):
             return [Step(None, True, describe(error))]

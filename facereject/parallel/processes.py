@@ -7,7 +7,7 @@ from collections.abc import Generator, Iterable, Sequence
 from typing import Any
 
 from facereject.parallel._launch import start_server
-from facereject.parallel._pool import Entry, WorkerPool
+from facereject.parallel._pool import PendingItem, WorkerPool
 from facereject.parallel._worker import LAST, pack_task, unpack
 from facereject.parallel.base import Feed, Outcome, Step, Task, check_count, describe
 
@@ -22,7 +22,11 @@ class WorkerEngine:
 
     Parameters
     ----------
-    n_workers : int
+    workers : int
+        Processes that share the work.
+    ordered : bool, default=True
+        Hand out items in their order. If False, each one as soon as it is finished; the chunks of an item
+        then may come between those of others.
     max_pending : int, default=1000
         Items taken and not yet handed out, at most: while one item takes long, the others work ahead by this.
     max_buffer : int, default=64 MiB
@@ -35,13 +39,15 @@ class WorkerEngine:
 
     def __init__(
         self,
-        n_workers: int,
+        workers: int,
         *,
+        ordered: bool = True,
         max_pending: int = 1000,
         max_buffer: int = 64 << 20,
         preload: Sequence[str] = (),
     ) -> None:
-        self.n_workers = check_count("n_workers", n_workers)
+        self.workers = check_count("workers", workers)
+        self.ordered = bool(ordered)
         self.max_pending = check_count("max_pending", max_pending)
         self.max_buffer = check_count("max_buffer", max_buffer)
         if preload:
@@ -52,13 +58,13 @@ class WorkerEngine:
         return self._run(pack_task(task), Feed(items))
 
     def _run(self, task: bytes, feed: Feed) -> Generator[Outcome, None, None]:
-        pending: deque[Entry] = deque()
+        pending: deque[PendingItem] = deque()
         taken = buffered = 0
-        with WorkerPool(self.n_workers, task) as pool:
+        with WorkerPool(self.workers, task) as pool:
             while True:
                 pool.share()
                 while len(pending) < self.max_pending and not pool.returned and pool.has_room():
-                    entry = next((Entry(taken, item) for item in feed), None)
+                    entry = next((PendingItem(taken, item) for item in feed), None)
                     if entry is None:
                         break
                     taken += 1
@@ -68,6 +74,8 @@ class WorkerEngine:
                     break
                 pool.recall()
                 head = pending[0]
+                if not self.ordered:
+                    head = next((entry for entry in pending if entry.answers), head)
                 if buffered < self.max_buffer:
                     buffered += pool.receive(wait=not head.answers)
                 elif not head.answers:
@@ -79,14 +87,14 @@ class WorkerEngine:
                     if step is None:
                         continue
                     if step.last:
-                        pending.popleft()
+                        pending.remove(head)
                     yield Outcome(head.index, head.item, *step)
-            pool.dismiss()
+            pool.shut_down()
         if feed.error is not None:
             raise feed.error
 
 
-def _step(entry: Entry, answer: bytes) -> Step | None:
+def _step(entry: PendingItem, answer: bytes) -> Step | None:
     """Unpack an answer. An item with a chunk that cannot be unpacked ends with that error, at its end."""
     step = Step(None, answer[:1] == LAST)
     if not entry.error:

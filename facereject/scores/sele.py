@@ -6,48 +6,30 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from facereject._validation import FloatArray
-from facereject.risks import SELE
+from facereject.risks import SELE, Risk
 from facereject.scores._base import ALPHAS
-from facereject.scores._linear import LinearScore, LinearScoreCV, Solution
-from facereject.solver import LinearObjective, bundle_path
+from facereject.scores._linear import LinearScoreCV
+from facereject.scores.linear_risk import LinearFunction, RiskPath
+from facereject.solver import METHODS
 
 
-class _SELEPath(LinearScore):
-    """Minimises the SELE objective by the bundle method, cuts shared by all alphas."""
+class _SELEPath(RiskPath):
+    """The risk SELE, of losses in units of their mean."""
 
-    tol: float
-    max_iter: int
+    _takes_dask = True
 
-    def _path(
-        self,
-        Z: NDArray[Any],
-        target: FloatArray,
-        blocks: NDArray[np.intp] | None,
-        n_blocks: int,
-        sample_weight: FloatArray | None,
-        alphas: Sequence[float],
-    ) -> list[Solution]:
+    def _make_risk(self, target: FloatArray, sample_weight: FloatArray | None) -> Risk:
         mean = np.average(target, weights=sample_weight)
-        # losses in units of their mean: alpha then means the same for fractions, percent and pixels
-        risk = SELE(target / mean if mean > 0 else target, sample_weight)
-        objective = LinearObjective(Z, risk, blocks, None if blocks is None else n_blocks)
-        start = _first_step(objective, max(alphas))
-        results = bundle_path(objective, alphas, tol=self.tol, max_iter=self.max_iter, x0=start)
-        return [Solution(*objective.split(result.x), result.nit, float(result.gap)) for result in results]
+        # in units of their mean: alpha then means the same for fractions, percent and pixels
+        return SELE(target / mean if mean > 0 else target, sample_weight)
 
-
-def _first_step(objective: LinearObjective, alpha: float) -> FloatArray:
-    """One gradient step from zero, by 1/(alpha + a bound on the mean curvature).
-
-    For large alpha this is the minimiser. Zero, which scores all examples alike, is then within ``tol`` of
-    the optimum too, and a solver started there would stop at it: every example tied.
-    """
-    _, gradient = objective(np.zeros(objective.n_weights))
-    # ψ'' ≤ mean ‖xᵢ − xⱼ‖²/4 = d/2 for standardised features and losses of mean 1
-    return -gradient / (alpha + 0.5 * (objective.n_features + 1))
+    def _start(self, objective: LinearFunction, alpha: float) -> FloatArray:
+        """One gradient step from zero, by 1/(alpha + a bound on the mean curvature)."""
+        _, gradient = objective(np.zeros(objective.n_weights))
+        # ψ'' ≤ mean ‖xᵢ − xⱼ‖²/4 = d/2 for standardised features and losses of mean 1
+        return np.asarray(-gradient / (alpha + 0.5 * (objective.n_features + 1)))
 
 
 class SELEScore(_SELEPath):
@@ -67,6 +49,8 @@ class SELEScore(_SELEPath):
         Relative gap to the optimum at which the solver stops; the paper uses 0.01.
     max_iter : int
         Iterations after which the solver stops with a ConvergenceWarning.
+    solver : {"certified-quasi-newton", "bmrm", "bmrm-line-search"}
+        See ``facereject.solver.bundle_minimize``; the paper uses BMRM.
 
     Attributes
     ----------
@@ -89,23 +73,34 @@ class SELEScore(_SELEPath):
     True
     """
 
-    def __init__(self, alpha: float = 1e-3, *, tol: float = 0.01, max_iter: int = 1000):
+    def __init__(
+        self, alpha: float = 1e-3, *, tol: float = 0.01, max_iter: int = 1000, solver: str = METHODS[0]
+    ):
         self.alpha = alpha
         self.tol = tol
         self.max_iter = max_iter
+        self.solver = solver
 
     def fit(self, X: Any, losses: Any, predictions: Any = None, sample_weight: Any = None) -> SELEScore:
         """Learn the score.
 
         Parameters
         ----------
-        X : array-like of shape (n, d)
-            float32 stays float32.
-        losses : array-like of shape (n,)
+        X : array-like, Dask array or Dask frame of shape (n, d)
+            float32 stays float32. With Dask the optimum is the same; see Notes.
+        losses : array-like, Dask array or series of shape (n,)
             Loss ≥ 0 of each prediction, on examples that the predictor was not trained on.
-        predictions : array-like of shape (n,), optional
+        predictions : array-like, Dask array or series of shape (n,), optional
             Predicted classes: each gets weights and a bias of its own.
-        sample_weight : array-like of shape (n,), optional
+        sample_weight : array-like, Dask array or series of shape (n,), optional
+
+        Notes
+        -----
+        Dask collections need not fit in memory. All arguments have the same partitions, as the columns of one
+        frame do; ``dask.dataframe.read_parquet(folder)`` makes such a frame. Partitions are read twice per
+        evaluation of the risk, so ``X.persist()`` pays where the workers' memory holds it. Workers keep about
+        50 bytes per example; what they send does not grow with the number of examples. A Dask client, if
+        there is one, runs the work on its cluster and makes up for lost workers; else local threads run it.
         """
         data = self._check_fit(X, losses, predictions, sample_weight)
         self._adopt(self._models(data, [self.alpha])[0])
@@ -123,7 +118,7 @@ class SELEScoreCV(_SELEPath, LinearScoreCV):
         Folds, used when ``fit`` gets no validation set.
     random_state : int, RandomState or None
         Shuffles the rows before they are cut into folds.
-    tol, max_iter
+    tol, max_iter, solver
         As in ``SELEScore``.
 
     Attributes
@@ -143,10 +138,12 @@ class SELEScoreCV(_SELEPath, LinearScoreCV):
         random_state: Any = 0,
         tol: float = 0.01,
         max_iter: int = 1000,
+        solver: str = METHODS[0],
     ):
         super().__init__(alphas, cv=cv, random_state=random_state)
         self.tol = tol
         self.max_iter = max_iter
+        self.solver = solver
 
     def fit(
         self,
@@ -162,10 +159,13 @@ class SELEScoreCV(_SELEPath, LinearScoreCV):
         Parameters
         ----------
         X, losses, predictions, sample_weight
-            As in ``SELEScore.fit``.
+            As in ``SELEScore.fit``. With Dask collections each row is assigned to a fold at random, whatever
+            its partition: files are often sorted by time or place, and a fold of whole partitions would then
+            differ from the rest. ``cv`` and ``random_state`` must be integers.
         validation : tuple (X, losses) or (X, losses, predictions), optional
             Examples to pick alpha on; without it the training examples are cut into folds, and the score is
             fitted again to all of them at the alpha that won. Every validation example counts the same.
+            Arrays in memory or Dask collections, whatever the other arguments are.
         """
         data = self._check_fit(X, losses, predictions, sample_weight)
         self._select(data, data.target, validation)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import functools
 import json
 import math
 from collections.abc import Callable, Iterator, Sequence
@@ -13,10 +14,9 @@ import numpy as np
 
 from facereject._files import cell_name, name_of_cell, suffix_of
 from facereject.faces.face import Box
-from facereject.faces.geometry import N_LANDMARKS
-from facereject.tables.rows import COLUMNS, Row, frame_accepted
+from facereject.faces.landmarks.mean_shape import N_LANDMARKS
+from facereject.tables.rows import Row, columns, count_points, frame_accepted
 
-_NO_LANDMARKS = "," * (2 * N_LANDMARKS - 1)
 _INTEGERS = ("frame", "face", "track")
 _TEXTS = ("source", "reason")
 
@@ -33,27 +33,37 @@ class TextFormat(NamedTuple):
     read: Callable[[str], Iterator[Row]]
 
 
-def encode_csv(rows: Sequence[Row]) -> bytes:
+def text_format(suffix: str, n_points: int = N_LANDMARKS) -> TextFormat:
+    """The format of a suffix, for faces with so many landmarks; Parquet is made from CSV."""
+    if suffix == ".jsonl":
+        return TextFormat(b"", functools.partial(encode_jsonl, n_points=n_points), read_jsonl)
+    header = (",".join(columns(n_points)) + "\n").encode()
+    encode = encode_csv if suffix == ".csv" else encode_plain_csv
+    return TextFormat(header, functools.partial(encode, n_points=n_points), read_csv)
+
+
+def encode_csv(rows: Sequence[Row], n_points: int = N_LANDMARKS) -> bytes:
     """UTF-8, RFC 4180 quoting, lines end with a line feed; empty fields are missing values.
 
     A source that a spreadsheet would run as a formula gets ``./`` in front (`facereject._files.cell_name`).
     """
     cells = [cell_name(row.source) for row in rows]
     pairs = zip(rows, cells, strict=True)
-    return encode_plain_csv([row if row.source == cell else replace(row, source=cell) for row, cell in pairs])
+    safe = [row if row.source == cell else replace(row, source=cell) for row, cell in pairs]
+    return encode_plain_csv(safe, n_points)
 
 
-def encode_plain_csv(rows: Sequence[Row]) -> bytes:
+def encode_plain_csv(rows: Sequence[Row], n_points: int = N_LANDMARKS) -> bytes:
     """As `encode_csv`, with every source as it is: on the way to Parquet."""
-    return "".join(map(_csv_line, rows)).encode()
+    return "".join(_csv_line(row, n_points) for row in rows).encode()
 
 
-def encode_jsonl(rows: Sequence[Row]) -> bytes:
+def encode_jsonl(rows: Sequence[Row], n_points: int = N_LANDMARKS) -> bytes:
     """One object per line with all columns; missing values are null."""
-    return "".join(json.dumps(_object(row), ensure_ascii=False) + "\n" for row in rows).encode()
+    return "".join(json.dumps(_object(row, n_points), ensure_ascii=False) + "\n" for row in rows).encode()
 
 
-def encode_frame(rows: Sequence[Row], rule: str = "all") -> bytes:
+def encode_frame(rows: Sequence[Row], rule: str = "all", n_points: int = N_LANDMARKS) -> bytes:
     """One line of JSON for a frame, given by all its rows.
 
     ``accepted`` is the decision on the frame and ``reason`` that of its first rejected face;
@@ -73,7 +83,7 @@ def encode_frame(rows: Sequence[Row], rule: str = "all") -> bytes:
         "reason": "" if accepted else next(row.reason for row in rows if not row.accepted),
         "uncertainty": worst.uncertainty,
         "expected_error": worst.expected_error,
-        "faces": [_object(row) for row in faces],
+        "faces": [_object(row, n_points) for row in faces],
     }
     return (json.dumps(frame, ensure_ascii=False) + "\n").encode()
 
@@ -83,10 +93,11 @@ def read_csv(path: str) -> Iterator[Row]:
     with open(path, encoding="utf-8", newline="") as file:
         reader = csv.DictReader(file)
         try:
-            if tuple(reader.fieldnames or ()) != COLUMNS:
+            names = reader.fieldnames or ()
+            if count_points(names) is None:
                 raise TableFormatError(f"{path}: not a table of facereject, its columns are others")
             for values in reader:
-                if values["y_67"] is None:
+                if values[names[-1]] is None:
                     raise TableFormatError(f"{path}: line {reader.line_num} is cut off")
                 values["source"] = name_of_cell(values["source"])
                 yield _outline({name: value if value != "" else None for name, value in values.items()})
@@ -102,7 +113,7 @@ def read_jsonl(path: str) -> Iterator[Row]:
         for number, line in enumerate(file, 1):
             try:
                 values = json.loads(line)
-                if not isinstance(values, dict) or tuple(values) != COLUMNS:
+                if not isinstance(values, dict) or count_points(tuple(values)) is None:
                     raise ValueError("its keys are not the columns")
                 row = _outline({**values, "accepted": "true" if values["accepted"] is True else "false"})
             except (ValueError, TypeError) as error:
@@ -132,13 +143,34 @@ def read_table(path: str) -> Iterator[Row]:
     return read_parquet(path) if suffix == ".parquet" else TEXT_FORMATS[suffix].read(path)
 
 
+def points_in_table(path: str) -> int | None:
+    """How many landmarks the rows of a table have; None if it has no rows to tell, or is no table."""
+    suffix = suffix_of(path)
+    if suffix == ".parquet":
+        import pyarrow
+        import pyarrow.parquet
+
+        try:
+            return count_points(pyarrow.parquet.read_schema(path).names)
+        except pyarrow.ArrowException:
+            return None
+    with open(path, encoding="utf-8", errors="replace", newline="") as file:
+        line = file.readline()
+    try:
+        return count_points(tuple(json.loads(line)) if suffix == ".jsonl" else line.rstrip("\r\n").split(","))
+    except (ValueError, TypeError):
+        return None
+
+
 def csv_to_parquet(source: str, target: str) -> None:
     """Rewrite a CSV table as Parquet with typed columns, a batch of rows at a time."""
     import pyarrow
     import pyarrow.csv  # type: ignore[import-untyped]
     import pyarrow.parquet
 
-    types: dict[str, Any] = dict.fromkeys(COLUMNS, pyarrow.float64())
+    with open(source, encoding="utf-8", newline="") as file:
+        names = next(csv.reader(file))
+    types: dict[str, Any] = dict.fromkeys(names, pyarrow.float64())
     types |= dict.fromkeys(_INTEGERS, pyarrow.int64()) | dict.fromkeys(_TEXTS, pyarrow.string())
     types["accepted"] = pyarrow.bool_()
     schema = pyarrow.schema(list(types.items()))
@@ -170,7 +202,7 @@ def parquet_to_csv(source: str, target: str) -> None:
 
     try:
         with pyarrow.parquet.ParquetFile(source) as file:
-            if tuple(file.schema_arrow.names) != COLUMNS:
+            if count_points(file.schema_arrow.names) is None:
                 raise TableFormatError(f"{source}: not a table of facereject, its columns are others")
             with pyarrow.csv.CSVWriter(target, file.schema_arrow) as writer:
                 for batch in file.iter_batches():
@@ -179,26 +211,20 @@ def parquet_to_csv(source: str, target: str) -> None:
         raise TableFormatError(f"{source}: not a Parquet table of facereject ({error})") from None
 
 
-_HEADER = (",".join(COLUMNS) + "\n").encode()
-
-#: what becomes a Parquet table in the end
-PLAIN_CSV = TextFormat(_HEADER, encode_plain_csv, read_csv)
-
-TEXT_FORMATS = {
-    ".csv": TextFormat(_HEADER, encode_csv, read_csv),
-    ".jsonl": TextFormat(b"", encode_jsonl, read_jsonl),
-}
+#: formats by suffix, for the landmarks of the models that come with the package
+TEXT_FORMATS = {suffix: text_format(suffix) for suffix in (".csv", ".jsonl")}
 
 
-def _csv_line(row: Row) -> str:
+def _csv_line(row: Row, n_points: int) -> str:
     fields = [_quoted(row.source), _integer(row.frame), _number(row.time_s)]
     fields += [_integer(row.face), _integer(row.track)]
     fields += ["", "", "", ""] if row.box is None else map(_number, row.box)
     fields += [_number(row.detector_score), _number(row.uncertainty), _number(row.expected_error)]
     fields += ["true" if row.accepted else "false", _quoted(row.reason)]
+    row.check_points(n_points)
     points = row.landmarks
     if points is None:
-        fields.append(_NO_LANDMARKS)
+        fields.append("," * (2 * n_points - 1))
     elif np.isfinite(points).all():
         # the comma at the end shows where a ".0" ends the number
         numbers = ",".join(map(repr, points.ravel("F").tolist())) + ","
@@ -225,8 +251,8 @@ def _quoted(text: str) -> str:
     return text
 
 
-def _object(row: Row) -> dict[str, Any]:
-    return dict(zip(COLUMNS, map(_plain, row.values()), strict=True))
+def _object(row: Row, n_points: int) -> dict[str, Any]:
+    return dict(zip(columns(n_points), map(_plain, row.values(n_points)), strict=True))
 
 
 def _plain(value: Any) -> Any:

@@ -1,9 +1,10 @@
 """The journal beside an unfinished table: which inputs stand in it, up to which byte, under which settings.
 
 JSON lines: first ``{"journal": 1, "settings": {…}}``, then ``{"pid": …}`` for every run that wrote on, and
-for every finished input a list of its path, the length of the table behind its last row, and its counts. A
-line is written after the rows it speaks of, so whatever moment a run dies at, the last whole line is true.
-While a run lasts it holds a lock on the journal.
+for every finished input a list of its path, the length of the table behind its last row, and its counts. The
+finished parts of a long video have such lines, too, with a note at the end that says how to go on. A line is
+written after the rows it speaks of, so whatever moment a run dies at, the last whole line is true. While a
+run lasts it holds a lock on the journal.
 """
 
 from __future__ import annotations
@@ -40,7 +41,7 @@ class SettingsError(TableError):
 
 
 class Entry(NamedTuple):
-    """One finished input.
+    """One finished input, or the finished parts of the input that is being worked on.
 
     Attributes
     ----------
@@ -49,11 +50,14 @@ class Entry(NamedTuple):
     offset : int
         Bytes of the table up to and with its last row.
     counts : Tally
+    part : str
+        For a video of which some parts are finished and others are not, what is needed to go on; else empty.
     """
 
     path: str
     offset: int
     counts: Tally
+    part: str = ""
 
 
 class Journal:
@@ -109,7 +113,7 @@ class Journal:
         return kept
 
     def entries(self) -> Iterator[Entry]:
-        """The finished inputs, in the order of the table."""
+        """The finished inputs and parts, in the order of the table."""
         for value, _ in self._values(self._start):
             entry = _entry(value)
             if entry is not None:
@@ -117,7 +121,8 @@ class Journal:
 
     def add(self, entry: Entry) -> None:
         """Note an input; `commit` writes it."""
-        self._pending.append(json.dumps([entry.path, entry.offset, *entry.counts]) + "\n")
+        value = [entry.path, entry.offset, *entry.counts, *([entry.part] if entry.part else [])]
+        self._pending.append(json.dumps(value) + "\n")
 
     def commit(self, sync: bool = False) -> None:
         """Write what was noted. May be repeated after it was interrupted: nothing then stands twice."""
@@ -175,7 +180,8 @@ def _entry(value: Any) -> Entry | None:
     if not isinstance(value, list):
         return None
     path, offset, *counts = value
-    return Entry(path, offset, Tally(*counts))
+    n_counts = len(Tally._fields)
+    return Entry(path, offset, Tally(*counts[:n_counts]), *counts[n_counts:])
 
 
 def _open_locked(path: str) -> io.FileIO:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from facereject.faces.face import EXPLANATIONS, Box, Face
-from facereject.faces.geometry import N_LANDMARKS, FloatArray
+from facereject.faces.geometry import FloatArray
+from facereject.faces.landmarks.mean_shape import N_LANDMARKS
 
 #: why a row is not accepted; an accepted row has an empty reason. ``unreadable`` and ``failed`` are followed
 #: by a colon and what went wrong, the others stand alone.
@@ -22,14 +24,23 @@ REASONS = {
 _BOX = ("x", "y", "width", "height")
 _JUDGEMENT = ("detector_score", "uncertainty", "expected_error", "accepted", "reason")
 
-#: column names, in order
-COLUMNS = (
-    *("source", "frame", "time_s", "face", "track"),
-    *_BOX,
-    *_JUDGEMENT,
-    *(f"x_{i}" for i in range(N_LANDMARKS)),
-    *(f"y_{i}" for i in range(N_LANDMARKS)),
-)
+_HEAD = ("source", "frame", "time_s", "face", "track", *_BOX, *_JUDGEMENT)
+
+
+@functools.lru_cache(maxsize=8)
+def columns(n_points: int = N_LANDMARKS) -> tuple[str, ...]:
+    """Column names, in order, for faces with so many landmarks."""
+    return (*_HEAD, *(f"x_{i}" for i in range(n_points)), *(f"y_{i}" for i in range(n_points)))
+
+
+def count_points(names: Sequence[str]) -> int | None:
+    """How many landmarks a table with these columns has; None if it is no table of this package."""
+    n_points, odd = divmod(len(names) - len(_HEAD), 2)
+    return n_points if not odd and n_points > 0 and tuple(names) == columns(n_points) else None
+
+
+#: column names of the models that come with the package
+COLUMNS = columns()
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,11 +64,12 @@ class Row:
     detector_score : float or None
         None also where the box came from tracking, not from the detector.
     uncertainty, expected_error : float or None
-        Higher = less certain; expected error in percent of the distance of the outer eye corners.
+        Higher = less certain; expected error in percent, for 68 points of the distance of the outer eye
+        corners.
     accepted : bool
     reason : str
         Empty, or a key of `REASONS`, for some followed by a colon and details.
-    landmarks : ndarray of shape (68, 2) or None
+    landmarks : ndarray of shape (n, 2) or None
     """
 
     source: str
@@ -73,14 +85,20 @@ class Row:
     reason: str = ""
     landmarks: FloatArray | None = None
 
-    def values(self) -> list[Any]:
-        """The row as plain Python values in the order of `COLUMNS`."""
+    def values(self, n_points: int = N_LANDMARKS) -> list[Any]:
+        """The row as plain Python values in the order of `columns`."""
         box = [None] * 4 if self.box is None else [float(side) for side in self.box]
-        head = [self.source, self.frame, self.time_s, self.face, self.track, *box]
+        head: list[Any] = [self.source, self.frame, self.time_s, self.face, self.track, *box]
         head += [self.detector_score, self.uncertainty, self.expected_error, self.accepted, self.reason]
         if self.landmarks is None:
-            return head + [None] * (2 * N_LANDMARKS)
-        return head + self.landmarks[:, 0].tolist() + self.landmarks[:, 1].tolist()
+            return head + [None] * (2 * n_points)
+        self.check_points(n_points)
+        return [*head, *self.landmarks[:, 0].tolist(), *self.landmarks[:, 1].tolist()]
+
+    def check_points(self, n_points: int) -> None:
+        """ValueError if the row has landmarks, but another number of them."""
+        if self.landmarks is not None and len(self.landmarks) != n_points:
+            raise ValueError(f"a face with {len(self.landmarks)} landmarks in a table of {n_points}")
 
 
 class Chunk(NamedTuple):
@@ -117,7 +135,7 @@ def rows_of_frame(
             frame,
             time_s,
             i,
-            None if tracks is None else tracks[i],
+            face.track if tracks is None else tracks[i],
             face.box,
             _finite(face.detector_score),
             _finite(face.uncertainty),

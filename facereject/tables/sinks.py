@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from types import TracebackType
-from typing import BinaryIO, Protocol
+from typing import BinaryIO, Protocol, runtime_checkable
 
 from facereject._files import display_name
-from facereject.tables.formats import TEXT_FORMATS, encode_csv
-from facereject.tables.journal import SettingsError, TableError, UnfinishedTableError
+from facereject.faces.landmarks.mean_shape import N_LANDMARKS
+from facereject.tables.formats import text_format
+from facereject.tables.journal import Entry, SettingsError, TableError, UnfinishedTableError
 from facereject.tables.rows import Row
 from facereject.tables.summary import Summary, Tally
 from facereject.tables.table_path import check_table_path
@@ -26,6 +27,7 @@ __all__ = [
 ]
 
 
+@runtime_checkable
 class Sink(Protocol):
     """Takes the rows of one input after the other. A context manager; an exception leaves it unfinished."""
 
@@ -43,6 +45,15 @@ class Sink(Protocol):
 
     def end_input(self, path: str, counts: Tally) -> None:
         """All rows of the input have been written."""
+
+    def begun(self) -> Entry | None:
+        """The video of which an earlier run has finished some parts and not all."""
+
+    def forget_begun(self) -> None:
+        """Take the rows of that video back."""
+
+    def end_part(self, path: str, counts: Tally, note: str) -> None:
+        """The rows of the current input up to here are complete; ``note`` is what is needed to go on."""
 
     def __enter__(self) -> Sink: ...
 
@@ -81,6 +92,16 @@ class NullSink:
         if self._after_input is not None:
             self._after_input(path, counts)
 
+    def begun(self) -> Entry | None:
+        """There was no earlier run."""
+        return None
+
+    def forget_begun(self) -> None:
+        """There is nothing to take back."""
+
+    def end_part(self, path: str, counts: Tally, note: str) -> None:
+        """Parts are counted at the end of their input."""
+
     def __enter__(self) -> NullSink:
         return self
 
@@ -96,17 +117,24 @@ class StreamSink(NullSink):
     A reader that closes the stream is a BrokenPipeError, whatever else goes wrong with it a TableError.
     """
 
-    def __init__(self, stream: BinaryIO, after_input: Callable[[str, Tally], None] | None = None) -> None:
+    def __init__(
+        self,
+        stream: BinaryIO,
+        after_input: Callable[[str, Tally], None] | None = None,
+        *,
+        n_points: int = N_LANDMARKS,
+    ) -> None:
         super().__init__(after_input)
         self._stream = stream
+        self._format = text_format(".csv", n_points)
 
     def __enter__(self) -> StreamSink:
-        self._put(TEXT_FORMATS[".csv"].header)
+        self._put(self._format.header)
         return self
 
     def write(self, rows: Sequence[Row]) -> None:
         """Append rows to the stream."""
-        self._put(encode_csv(rows))
+        self._put(self._format.encode(rows))
 
     def _put(self, data: bytes) -> None:
         try:

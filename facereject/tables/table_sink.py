@@ -12,13 +12,14 @@ from itertools import groupby
 from types import TracebackType
 
 from facereject._files import display_name, open_new, open_own, replacing, suffix_of, sync_folder
+from facereject.faces.landmarks.mean_shape import N_LANDMARKS
 from facereject.tables.formats import (
-    PLAIN_CSV,
-    TEXT_FORMATS,
     TableFormatError,
     csv_to_parquet,
     parquet_to_csv,
+    points_in_table,
     read_table,
+    text_format,
 )
 from facereject.tables.journal import (
     Entry,
@@ -63,6 +64,8 @@ class TableSink:
     after_input : callable or None
         Called with path and counts of every finished input once it stands safely in table and journal; on
         resuming, first with those of earlier runs, which may have died or failed in between.
+    n_points : int, default=68
+        How many landmarks the faces have.
 
     Raises
     ------
@@ -84,18 +87,22 @@ class TableSink:
         rule: str = "all",
         check: Callable[[Row], bool] | None = None,
         after_input: Callable[[str, Tally], None] | None = None,
+        n_points: int = N_LANDMARKS,
     ) -> None:
         self.path = check_table_path(path)
+        self._n_points = n_points
         self.partial = f"{self.path}.partial"
         self.summary = Summary()
         self._suffix = suffix_of(self.path)
-        self._format = TEXT_FORMATS.get(self._suffix, PLAIN_CSV)
+        self._format = text_format(self._suffix, n_points)
         self._rule = rule
         self._check = check
         self._after_input = after_input
         self._committed: list[tuple[str, Tally]] = []
         self._last_commit = time.monotonic()
         self._done: set[str] = set()
+        self._begun: Entry | None = None
+        self._whole = 0
         self._copied = -1
         with self._errors(f"{self.partial}.journal"):
             journal = Journal(f"{self.partial}.journal")
@@ -131,6 +138,23 @@ class TableSink:
         if time.monotonic() - self._last_commit >= _COMMIT_SECONDS:
             self.commit()
 
+    def begun(self) -> Entry | None:
+        """The video of which an earlier run has finished some parts and not all."""
+        return self._begun
+
+    def forget_begun(self) -> None:
+        """Take the rows of that video back."""
+        if self._begun is not None:
+            with self._errors(self.partial):
+                self._file.truncate(self._whole)
+                self._file.seek(self._whole)
+            self._size, self._begun = self._whole, None
+
+    def end_part(self, path: str, counts: Tally, note: str) -> None:
+        """The rows of the current input up to here are complete; they are safe from now on."""
+        self._journal.add(Entry(path, self._size, counts, note))
+        self.commit()
+
     def commit(self) -> None:
         """Make all finished inputs safe, then hand them to ``after_input``."""
         with self._errors(self.partial):
@@ -145,6 +169,8 @@ class TableSink:
     def __enter__(self) -> TableSink:
         if self._after_input is not None:
             for entry in self._journal.entries():
+                if entry.part:
+                    continue
                 path = entry.path.removeprefix(_BY_NAME)
                 # names in a finished table may lead nowhere: moved files, and bytes that are no UTF-8
                 if path == entry.path or os.path.lexists(path):
@@ -184,7 +210,7 @@ class TableSink:
                     f"{self.partial}: left by an earlier run, but its journal is missing, so it cannot be "
                     "continued; delete it to start again"
                 )
-            n_inputs = sum(1 for _ in self._journal.entries())
+            n_inputs = len({entry.path for entry in self._journal.entries()})
             if n_inputs and not resume:
                 raise UnfinishedTableError(
                     f"{self.partial}: an unfinished table with {n_inputs:,} inputs from an earlier run"
@@ -207,7 +233,12 @@ class TableSink:
             raise SettingsError(f"{self.partial}: was begun with other settings ({'; '.join(changes)})")
         self._size = self._journal.resume(os.path.getsize(self.partial)) or len(self._format.header)
         self._journal.sign()
+        self._whole = len(self._format.header)
         for entry in self._journal.entries():
+            self._begun = entry if entry.part else None
+            if entry.part:
+                continue
+            self._whole = entry.offset
             self._done.add(entry.path)
             self.summary.add(display_name(entry.path.removeprefix(_BY_NAME)), entry.counts)
         file = open_own(self.partial)
@@ -218,6 +249,12 @@ class TableSink:
     def _extend(self) -> io.FileIO:
         """Start from a finished table: its inputs are done, what is missing will be added."""
         try:
+            found = points_in_table(self.path)
+            if found not in (None, self._n_points):
+                raise SettingsError(
+                    f"{self.path}: cannot be completed, as its faces have {found} landmarks and not "
+                    f"{self._n_points}"
+                )
             with open_new(self.partial) as copy, open(self.path, "rb") as table:
                 if self._suffix == ".parquet":
                     parquet_to_csv(self.path, self.partial)

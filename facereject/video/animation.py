@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from fractions import Fraction
 
 from facereject.faces.image_source import BoundedFile, open_picture
 from facereject.faces.images import ImageArray, ImageError, load_rgb
@@ -13,10 +14,11 @@ _UNTIMED_S = 0.1
 
 
 class Animation:
-    """An animated picture; attributes are those of `ContainerVideo`."""
+    """An animated picture; attributes are those of `VideoReader`."""
 
     def __init__(self, path: str, name: str, max_pixels: int):
         self.failed = 0
+        self.start_s = self.begin_s = 0.0
         try:
             self._file = BoundedFile(path)
         except OSError as error:
@@ -45,6 +47,7 @@ class Animation:
         self.size = (self._first.shape[1], self._first.shape[0])
         # browsers, and so the makers of animations, know durations only
         self.fps = 1 / self._duration()
+        self.rate = 1 / Fraction(self._duration()).limit_denominator(1000)
 
     def frames(self) -> Iterator[tuple[float, ImageArray]]:
         """Times in seconds and RGB images; transparent parts are black."""

@@ -9,7 +9,7 @@ from facereject._files import display_name, is_special, suffix_of
 from facereject.faces.file_kinds import MEDIA_SUFFIXES, is_animation, starts_like_video
 from facereject.faces.image_files import MAX_PIXELS
 from facereject.video.animation import Animation
-from facereject.video.container import ContainerVideo
+from facereject.video.decoder import DecodedVideo, Stretch
 from facereject.video.frames import Frame, VideoError
 from facereject.video.prefetch import prefetch
 
@@ -26,19 +26,28 @@ class VideoReader:
         Frames per second as the container gives them, not rounded; 0 if it does not tell. For animations,
         whose frames have durations of their own, that of the first frame.
     size : tuple of int
-        Width and height in pixels of every frame, turned upright as the video asks for. Frames of another
-        resolution are scaled to that of the first.
+        Width and height in pixels of the first frame, turned upright as the video asks for. Where the
+        resolution changes, later frames have other sizes.
+    rate : Fraction
+        The same as ``fps`` as an exact fraction: 30000/1001, not 29.97.
+    start_s : float
+        What the clock of the file shows at ``time_s`` 0, for its sound; 0 for animations.
+    begin_s : float
+        With a stretch, the time of the first frame that belongs to it; earlier ones are only a run-up.
     frame_count_hint : int or None
         The number of frames that the container announces; often an estimate from length and rate.
     undecodable : int
-        Frames so far that could not be decoded; when the iteration ends, together with those that are
-        announced behind the last frame but missing, as in a truncated file.
+        Frames so far that could not be decoded; when the iteration ends, together with those that gave
+        nothing without an error, and those that are announced but missing, as in a truncated file.
     """
 
-    def __init__(self, path: str, video: ContainerVideo | Animation):
+    def __init__(self, path: str, video: DecodedVideo | Animation):
         self.path = path
         self.fps = video.fps
+        self.rate = video.rate
         self.size = video.size
+        self.start_s = video.start_s
+        self.begin_s = video.begin_s
         self.frame_count_hint = video.frame_count_hint
         self._video = video
         self._frames = self._read()
@@ -65,15 +74,20 @@ class VideoReader:
         self.close()
 
 
-def open_video(path: str | os.PathLike[str], *, max_pixels: int = MAX_PIXELS) -> VideoReader:
+def open_video(
+    path: str | os.PathLike[str], *, max_pixels: int = MAX_PIXELS, stretch: Stretch | None = None
+) -> VideoReader:
     """Open a video or an animation; its first frame is decoded at once.
 
     Parameters
     ----------
     path : path
-        What FFmpeg reads, in OpenCV's build of it; GIF, WebP, APNG and AVIF animations through Pillow.
+        A file of one of the `facereject.video.source.FORMATS`, through FFmpeg; GIF, WebP, APNG and AVIF
+        animations through Pillow. Playlists and whatever else names other files are refused.
     max_pixels : int
         Videos with larger frames (width times height) are refused before they are decoded.
+    stretch : Stretch or None
+        Read this stretch only, see `facereject.video.parts`; not for animations.
 
     Raises
     ------
@@ -99,4 +113,4 @@ def open_video(path: str | os.PathLike[str], *, max_pixels: int = MAX_PIXELS) ->
     if suffix_of(path) not in MEDIA_SUFFIXES and not starts_like_video(path):
         # FFmpeg would show a text as a video of scrolling letters
         raise VideoError(f"{name}: not a video in a format that can be read")
-    return VideoReader(path, ContainerVideo(path, name, max_pixels))
+    return VideoReader(path, DecodedVideo(path, max_pixels, stretch))

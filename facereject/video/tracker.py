@@ -1,9 +1,9 @@
 """Following faces through a video: the uncertainty of the landmarks decides when the detector runs.
 
 While a face is certain, its box in the next frame comes from its landmarks in the last one. When it becomes
-doubtful, the detector looks around the face only (`search.LocalSearch`). The whole frame is searched every
-``every`` frames, when the picture changes at once, and when a face is gone at once; so a new face waits for
-at most ``every`` frames, half of that while no face is in view.
+doubtful, the detector looks around the face only (`find_near`). The whole frame is searched every ``every``
+frames, when the picture changes at once, and when a face is gone at once; so a new face waits for at most
+``every`` frames, half of that while no face is in view.
 
 Doubtful means: so close to the threshold that another box could change the decision, or less certain than
 three quarters of the calibration faces. A doubtful face that the detector does not confirm is lost; it keeps
@@ -20,10 +20,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from facereject.faces import Face, FaceRejector
-from facereject.faces.detectors.dlib_local import LocalSearch
+from facereject.faces.detectors.base import find_faces, find_near
 from facereject.faces.face import Box, Detection
 from facereject.faces.geometry import overlap
-from facereject.faces.images import ImageArray, ImageLike, load_rgb, to_gray
+from facereject.faces.images import ImageArray, ImageLike
+from facereject.faces.views import Views
 from facereject.video.tracks import SAME, Track, anchor_of, inside, match
 
 #: the whole frame is searched at least every so many frames: two seconds of most videos
@@ -81,6 +82,9 @@ class FaceTracker:
     smooth_s : float, default=0
         Time constant in seconds of an exponential mean over the uncertainty of each track. Expected error and
         decision follow the mean; when to detect does not. 0 is off.
+    first_frame : int, default=0
+        Number in its video of the first frame that comes. Frames whose number is a multiple of ``every`` are
+        searched as a whole, so that trackers that start at different frames of a video soon agree.
 
     Attributes
     ----------
@@ -95,6 +99,7 @@ class FaceTracker:
         every: int = DETECT_EVERY,
         every_frame: bool = False,
         smooth_s: float = 0.0,
+        first_frame: int = 0,
     ) -> None:
         if every < 1:
             raise ValueError(f"every must be at least 1 frame, got {every}")
@@ -106,8 +111,9 @@ class FaceTracker:
         self.frames = self.searches = self.local_searches = 0
         self._tracks: list[Track] = []
         self._n_tracks = 0
+        self._first_frame = first_frame
         self._since = 0
-        self._wait = 0
+        self._wait = self._rest = 0
         self._small: NDArray[np.int16] | None = None
         self.use(rejector)
 
@@ -117,7 +123,6 @@ class FaceTracker:
         low, high, gone = np.quantile(rejector.calibration.uncertainty, [0.25, 0.75, 0.95])
         self._noise = _NOISE * float(high - low)
         self._weak, self._gone = float(high), float(gone)
-        self._local = LocalSearch(rejector.detector)
 
     def update(self, image: ImageLike, time_s: float | None = None) -> list[TrackedFace]:
         """The faces of the next frame, by track number.
@@ -128,20 +133,17 @@ class FaceTracker:
         time_s : float or None
             Time of the frame in seconds, for smoothing; None counts 30 frames per second.
         """
-        rgb = load_rgb(image)
-        gray = to_gray(rgb)
-        if getattr(self.rejector.predictor, "color", "rgb") == "gray":
-            # converted once, not again for every face
-            rgb = gray
+        # converted once, not again for every face
+        view = Views(image)
         time = self.frames / 30 if time_s is None else time_s
-        search = self.every_frame or self._since >= self._wait or self._changed(gray)
+        search = self.every_frame or self._since >= self._wait or self._changed(view.gray)
         if not search:
             before = self._in_view()
-            self._follow(rgb, gray)
+            self._follow(view)
             vanished = any(track.lost and track.last > self._gone for track in before)
             search = vanished and self._since >= _PAUSE
         if search:
-            self._search(rgb, gray)
+            self._search(view)
         self._since += 1
         self.frames += 1
         self._merge()
@@ -152,12 +154,12 @@ class FaceTracker:
     def _in_view(self) -> list[Track]:
         return sorted((track for track in self._tracks if not track.lost), key=lambda track: track.number)
 
-    def _follow(self, rgb: ImageArray, gray: ImageArray) -> None:
+    def _follow(self, view: Views) -> None:
         """Every face from its last place; the detector only around those in doubt."""
         # those in view first: a lost one must not be found on the face of another
         for track in sorted(self._tracks, key=lambda track: track.lost):
             box = track.box
-            if not inside(box, gray):
+            if not inside(box, view.size):
                 # it has left the picture: who comes in there is somebody new
                 track.lost = MEMORY + 1
             elif track.lost:
@@ -165,71 +167,71 @@ class FaceTracker:
                     track.lost += 1
                     continue
                 taken = [other.face.box for other in self._tracks if not other.lost]
-                if not self._look(track, box, rgb, gray, taken):
+                if not self._look(track, box, view, taken):
                     track.lost += 1
             elif self._doubtful(track.face):
-                if not self._look(track, box, rgb, gray):
-                    self._carry(track, box, rgb)
+                if not self._look(track, box, view):
+                    self._carry(track, box, view)
             else:
-                face = self.rejector.assess_box(rgb, box)
-                if not self._doubtful(face) or not self._look(track, box, rgb, gray):
-                    self._carry(track, box, rgb, face)
+                face = self.rejector.assess_box(view, box)
+                if not self._doubtful(face) or not self._look(track, box, view):
+                    self._carry(track, box, view, face)
 
-    def _look(
-        self, track: Track, box: Box, rgb: ImageArray, gray: ImageArray, taken: list[Box] | None = None
-    ) -> bool:
+    def _look(self, track: Track, box: Box, view: Views, taken: list[Box] | None = None) -> bool:
         self.local_searches += 1
         found = [
             (overlap(face.box, box), face)
-            for face in self._local(gray, box)
+            for face in find_near(self.rejector.detector, view, box)
             if not any(overlap(face.box, other) > SAME for other in taken or ())
         ]
         shared, best = max(found, key=lambda pair: pair[0], default=(0.0, None))
         if best is None or shared < SAME:
             return False
-        self._found(track, best, rgb)
+        self._found(track, best, view)
         return True
 
-    def _search(self, rgb: ImageArray, gray: ImageArray) -> None:
+    def _search(self, view: Views) -> None:
         """The whole frame; faces take the numbers of the tracks they overlap most."""
         self.searches += 1
-        faces = self.rejector.detector.detect(gray)
+        faces = find_faces(self.rejector.detector, view)
         boxes = [track.box for track in self._tracks]
         pairs = match(boxes, [face.box for face in faces])
         for i, track in enumerate(self._tracks):
             if i in pairs:
-                self._found(track, faces[pairs[i]], rgb)
+                self._found(track, faces[pairs[i]], view)
             elif track.lost:
                 track.lost += 1
-            elif not inside(boxes[i], gray):
+            elif not inside(boxes[i], view.size):
                 track.lost = MEMORY + 1
             elif self.every_frame:
                 self._lose(track)
             else:
-                self._carry(track, boxes[i], rgb)
+                self._carry(track, boxes[i], view)
         for j, face in enumerate(faces):
             if j not in pairs.values():
-                track = Track(self._n_tracks)
+                track = Track(self._n_tracks, self.rejector.points.mean_shape)
                 self._n_tracks += 1
-                self._found(track, face, rgb)
+                self._found(track, face, view)
                 self._tracks.append(track)
         missing = any(track.lost for track in self._tracks)
         # a face that has just gone is looked for soon, then less and less often
-        wait = 2 * max(self._since, _PAUSE) if missing else self.every
+        self._rest = min(2 * max(self._since, self._rest, _PAUSE), self.every) if missing else 0
+        wait = self._rest or self.every
         # with nobody in view a new face matters most, so the whole frame is searched twice as often
-        self._wait = min(wait, self.every if self._in_view() else (self.every + 1) // 2)
+        period = self.every if self._in_view() else (self.every + 1) // 2
+        self._wait = min(wait, period - (self._first_frame + self.frames) % period)
         self._since = 0
 
-    def _found(self, track: Track, detection: Detection, rgb: ImageArray) -> None:
+    def _found(self, track: Track, detection: Detection, view: Views) -> None:
         """The detector confirms the track: its box counts from now on."""
-        face = self.rejector.assess_box(rgb, detection.box)
+        face = self.rejector.assess_box(view, detection.box)
         track.face = dataclasses.replace(face, detector_score=detection.score)
-        track.anchor = anchor_of(face)
+        track.anchor = anchor_of(face, track.mean_shape)
         track.detected, track.lost = True, 0
 
-    def _carry(self, track: Track, box: Box, rgb: ImageArray, face: Face | None = None) -> None:
+    def _carry(self, track: Track, box: Box, view: Views, face: Face | None = None) -> None:
         """The landmarks alone lead on, if they are certain; the detector was not asked or found nothing."""
-        face = self.rejector.assess_box(rgb, box) if face is None else face
+        face = self.rejector.assess_box(view, box) if face is None else face
         if self._doubtful(face):
             self._lose(track, face.uncertainty)
         else:

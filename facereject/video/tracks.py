@@ -10,8 +10,6 @@ import numpy as np
 from facereject.faces import Face
 from facereject.faces.face import Box
 from facereject.faces.geometry import FloatArray, fit_similarity, overlap, transform_points
-from facereject.faces.images import ImageArray
-from facereject.faces.landmarks.mean_shape import MEAN_SHAPE
 
 # the same face in two frames, by overlap of the boxes
 SAME = 0.3
@@ -25,9 +23,11 @@ class Track:
     """A face that is followed, or was until lately."""
 
     number: int
+    #: of the landmarks
+    mean_shape: FloatArray
     face: Face = dataclasses.field(init=False)
-    #: the detector's box in the frame of the mean shape: centre x, centre y, logarithm of the side
-    anchor: FloatArray | None = None
+    #: the detector's box in the frame of the mean shape; None if there were no landmarks
+    anchor: Box | None = None
     detected: bool = True
     #: the uncertainty with which it was lost
     last: float = math.nan
@@ -41,25 +41,28 @@ class Track:
         """Where the detector would put its box."""
         if self.anchor is None:
             return self.face.box
-        matrix = fit_similarity(MEAN_SHAPE, self.face.landmarks)
-        side = float(np.hypot(matrix[0, 0], matrix[1, 0]) * np.exp(self.anchor[2]))
-        x, y = transform_points(matrix, self.anchor[None, :2])[0]
-        return Box(float(x) - side / 2, float(y) - side / 2, side, side)
+        return _moved(self.anchor, self.mean_shape, self.face.landmarks)
 
 
-def anchor_of(face: Face) -> FloatArray | None:
-    """Where the box of a face lies in the frame of the mean shape; None without landmarks."""
+def anchor_of(face: Face, mean_shape: FloatArray) -> Box | None:
+    """The box of a face in the frame of the mean shape; None without landmarks."""
     if not np.isfinite(face.landmarks).all():
         return None
-    matrix = fit_similarity(face.landmarks, MEAN_SHAPE)
-    x, y = transform_points(matrix, np.array([face.box.center]))[0]
+    return _moved(face.box, face.landmarks, mean_shape)
+
+
+def _moved(box: Box, source: FloatArray, target: FloatArray) -> Box:
+    """Where a box goes when landmarks go from one place to another; it stays upright."""
+    matrix = fit_similarity(source, target)
     scale = float(np.hypot(matrix[0, 0], matrix[1, 0]))
-    return np.array([x, y, math.log(face.box.width * scale)])
+    x, y = transform_points(matrix, np.array([box.center]))[0]
+    width, height = scale * box.width, scale * box.height
+    return Box(float(x) - width / 2, float(y) - height / 2, width, height)
 
 
-def inside(box: Box, gray: ImageArray) -> bool:
-    """Whether the middle of the box is in the picture."""
-    (x, y), (height, width) = box.center, gray.shape
+def inside(box: Box, size: tuple[int, int]) -> bool:
+    """Whether the middle of the box is in a picture of this width and height."""
+    (x, y), (width, height) = box.center, size
     return 0 <= x < width and 0 <= y < height and box.width >= _SMALLEST
 
 

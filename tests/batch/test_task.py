@@ -52,7 +52,6 @@ def make_task(monkeypatch):
         return update(tracker, image, time_s)
 
     monkeypatch.setattr(tracking.FaceTracker, "update", see)
-    monkeypatch.setattr(tracking, "LocalSearch", lambda detector: detector.near)
     return lambda **options: ScoreTask(Changing(), every_frame=True, **options)
 
 

@@ -12,7 +12,7 @@ import numpy as np
 import PIL.Image
 import pytest
 import skimage.data
-from stub_tool import gray_photo
+from bright_faces import gray_photo
 
 LONG = "n" * 251 + ".jpg"
 NOT_UTF8 = os.fsdecode(b"caf\xe9.jpg")

@@ -17,7 +17,7 @@ EVERYTHING = "--accept-everything"
 
 def run(model, faces, *arguments):
     # the tests share what is computed from the photographs
-    kept = ["--jobs", 1, "--cache", faces.parent / "cache"]
+    kept = ["--workers", 1, "--cache", faces.parent / "cache"]
     command = ["calibrate", *map(str, [model, faces, *arguments, *kept])]
     return CliRunner().invoke(app, command, env={"COLUMNS": "100"})
 
@@ -129,7 +129,7 @@ def test_faces_of_one_photograph_count_once(faces, model, tmp_path):
 
 def test_faces_the_model_was_trained_on_are_noticed(faces, model, tmp_path):
     trained = tmp_path / "trained"
-    options = ["--degradations", "0", "--jobs", "1", "--quiet", "--coverage", "0.5"]
+    options = ["--degradations", "0", "--workers", "1", "--quiet", "--coverage", "0.5"]
     command = ["train", str(faces), "-o", str(trained), *options]
     assert CliRunner().invoke(app, command).exit_code == 0
     result = run(trained, faces, "--max-error", 9, "-o", tmp_path / "new")

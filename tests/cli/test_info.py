@@ -10,7 +10,13 @@ from typer.testing import CliRunner
 
 import facereject
 from facereject._cli import app
-from facereject.faces import FaceRejector, LandmarkPredictor, PredictorMismatchWarning
+from facereject.faces import (
+    FaceRejector,
+    LandmarkPredictor,
+    PredictorMismatchWarning,
+    register_detector,
+    register_landmarks,
+)
 from facereject.faces.models import installation
 from facereject.faces.models.installation import extras, pretrained_models
 
@@ -58,13 +64,23 @@ def test_another_predictor_is_noticed(tmp_path):
         raise NotImplementedError
 
     predictor.fingerprint = "0123456789abcdef" * 4
+    predictor.definition = {"name": "foreign"}
+    register_landmarks("foreign", lambda: predictor)
     with pytest.warns(PredictorMismatchWarning):
         FaceRejector.pretrained(predictor=predictor).save(tmp_path / "foreign")
-    result = run(tmp_path / "foreign")
+    assert "the same" in run(tmp_path / "foreign").stdout
+    result = run(tmp_path / "foreign", "--landmarks", "dlib")
     assert result.exit_code == 0
     assert "Warning" in result.stderr
-    assert "a predictor of SHA-256 0123456789ab…" in result.stdout
+    assert "foreign (SHA-256 0123456789ab…)" in result.stdout
     assert "NOT the same: dlib's published" in result.stdout
+
+
+def test_what_is_registered_is_listed():
+    register_detector("listed", object)
+    lines = [line.split() for line in run().stdout.splitlines()]
+    for line in (["dlib", "facereject"], ["dlib-5", "facereject"], ["listed", "registered", "in", "code"]):
+        assert line in lines
 
 
 def test_a_file_that_is_no_model(tmp_path):

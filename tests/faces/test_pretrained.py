@@ -89,7 +89,7 @@ def test_better_than_the_detector_score_on_photographs_set_aside(faces_dir):
         degradations=2,
         random_state=77,
     )
-    table = extract(some, extractor, n_jobs=1)
+    table = extract(some, extractor, workers=1)
     for rejector in (FaceRejector.pretrained(), thorough):
         uncertainty = rejector.score(table.features[:, : rejector.score.n_features])
         clean, degraded = (

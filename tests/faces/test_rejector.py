@@ -36,7 +36,7 @@ def make(predictor, stability=None, **options):
     uncertainty = rng.normal(size=500)
     return FaceRejector(
         LinearScore(rng.normal(size=n_features).astype(np.float32) / 20, 0.0),
-        Calibration(uncertainty, np.exp(uncertainty)),
+        Calibration(losses=np.exp(uncertainty), uncertainty=uncertainty),
         options.pop("target", Target("coverage", 0.5)),
         hog=hog,
         stability=stability,
@@ -51,7 +51,7 @@ def rejector(predictor):
 
 
 def same(a: Face, b: Face) -> bool:
-    rest = [astuple(replace(face, landmarks=0)) for face in (a, b)]
+    rest = [astuple(replace(face, landmarks=0, thumbnail=b"")) for face in (a, b)]
     return np.array_equal(a.landmarks, b.landmarks) and rest[0] == rest[1]
 
 
@@ -195,16 +195,28 @@ def test_another_predictor_warns(rejector, tmp_path, astronaut_landmarks):
         FaceRejector.load(tmp_path / "model", predictor=lambda image, box: astronaut_landmarks)
 
 
-def test_a_predictor_without_a_fingerprint_must_be_passed_again(tmp_path, astronaut_landmarks):
+def test_a_predictor_that_cannot_be_restored_is_not_saved(tmp_path, astronaut_landmarks):
     def other(image, box):
         return astronaut_landmarks
 
-    make(other).save(tmp_path / "model")
+    with pytest.raises(ValueError, match=r"other cannot be stored .*register_landmarks\('some-name'"):
+        make(other).save(tmp_path / "model")
+    assert not (tmp_path / "model").exists()
+
+
+def test_files_of_earlier_versions_may_name_no_predictor(rejector, tmp_path, astronaut_landmarks):
+    path = tmp_path / "model"
+    rejector.save(path)
+    header, arrays = read_model(path, "face-rejector", {})
+    options = {key: value for key, value in header["detector"].items() if key != "name"}
+    former = {**header, "predictor": None, "detector": options}
+    former = {key: value for key, value in former.items() if key not in ("format", "kind", "landmarks")}
+    write_model(path, "face-rejector", former, arrays)
     with pytest.warns(PredictorMismatchWarning, match="without a fingerprint"):
-        FaceRejector.load(tmp_path / "model")
+        assert FaceRejector.load(path).detector == rejector.detector
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        FaceRejector.load(tmp_path / "model", predictor=other)
+        FaceRejector.load(path, predictor=lambda image, box: astronaut_landmarks)
 
 
 @pytest.mark.parametrize(
@@ -270,7 +282,7 @@ def test_score_and_features_must_fit(predictor):
     with pytest.raises(ValueError, match="features"):
         FaceRejector(
             LinearScore(np.zeros(5, np.float32), 0.0),
-            Calibration([0.0], [1.0]),
+            Calibration(losses=[1.0], uncertainty=[0.0]),
             Target("coverage", 1.0),
             hog=LandmarkHOG(),
             predictor=predictor,

@@ -30,7 +30,7 @@ def test_a_camera_that_never_gives_an_image():
     devices = Devices(device)
     with (
         Camera(2, open_device=devices, max_failures=10) as camera,
-        pytest.raises(CameraError, match=r"camera 2 opens but gives no pictures: .*close.*--camera"),
+        pytest.raises(CameraError, match=r"camera 2 opens but gives no images: .*close.*--camera"),
     ):
         next(iter(camera))
     assert device.n_reads == 10
@@ -42,7 +42,7 @@ def test_a_driver_that_hangs_in_every_read_is_given_up_by_the_clock():
     seconds = itertools.count(0, 10)
     device = FakeDevice([], at_end=None)
     camera = fake_camera(device, clock=lambda: next(seconds), patience_s=5)
-    with camera, pytest.raises(CameraError, match="gives no pictures"):
+    with camera, pytest.raises(CameraError, match="gives no images"):
         camera.read()
     assert device.n_reads == 1
 
@@ -70,9 +70,7 @@ def test_a_camera_that_stays_unplugged():
         for index in range(3):
             assert camera.read().index == index
             taken()
-        with pytest.raises(
-            CameraError, match=r"camera 0 has stopped giving pictures after 3 frames: .*cable"
-        ):
+        with pytest.raises(CameraError, match=r"camera 0 has stopped giving images after 3 frames: .*cable"):
             camera.read()
         # asked again, it says so again
         with pytest.raises(CameraError, match="has stopped"):
@@ -84,7 +82,7 @@ def test_a_camera_that_stays_unplugged():
 def test_a_camera_that_opens_again_and_again_but_stays_black_out():
     silent = [FakeDevice([], at_end=None) for _ in range(10)]
     camera = fake_camera(FakeDevice([image(1)], at_end=None), *silent, reconnects=3)
-    with camera, pytest.raises(CameraError, match="has stopped giving pictures after 1 frames"):
+    with camera, pytest.raises(CameraError, match="has stopped giving images after 1 frames"):
         list(camera)
     assert [device.closed.is_set() for device in silent] == [True] * 3 + [False] * 7
 

@@ -10,7 +10,6 @@ from fake_world import Someone, World, blank
 
 from facereject.live.camera import CameraError
 from facereject.live.loop import Live
-from facereject.video import tracker as tracking
 from facereject.video.frames import Frame
 from facereject.video.reader import open_video
 from facereject.video.tracker import FaceTracker
@@ -67,7 +66,6 @@ class Adjustable(World):
 
 @pytest.fixture
 def start(monkeypatch, tmp_path):
-    monkeypatch.setattr(tracking, "LocalSearch", lambda detector: detector.near)
     ticks = itertools.count()
 
     def make(camera=None, window=None, world=None, **options):

@@ -21,7 +21,7 @@ from typer.testing import CliRunner
 
 from facereject._cli import app
 from facereject.parallel import DaskEngine, EngineError
-from facereject.parallel.cluster import _Job
+from facereject.parallel.cluster import _ClusterRun
 
 distributed = pytest.importorskip("distributed")
 
@@ -236,7 +236,7 @@ def test_a_scheduler_that_dies_while_it_is_asked() -> None:
         raise OSError("Timed out trying to connect")
 
     client = SimpleNamespace(status="running", nthreads=dead)
-    job = _Job(DaskEngine("tcp://127.0.0.1:1"), distributed, client)
+    job = _ClusterRun(DaskEngine("tcp://127.0.0.1:1"), distributed, client)
     with pytest.raises(EngineError, match=r"the Dask scheduler at tcp://127\.0\.0\.1:1 is gone"):
         job.wait_for(Unfinished())
 

@@ -179,8 +179,8 @@ def test_closing_the_serial_engine_closes_the_task() -> None:
     assert closed == [7]
 
 
-@pytest.mark.parametrize("name", ["n_workers", "max_pending", "max_buffer"])
+@pytest.mark.parametrize("name", ["workers", "max_pending", "max_buffer"])
 @pytest.mark.parametrize("value", [0, -1, 1.5, True, "2", None])
 def test_numbers_are_checked(name: str, value: Any) -> None:
     with pytest.raises(ValueError, match=f"{name} must be a whole number of at least 1"):
-        WorkerEngine(**{"n_workers": 2, name: value})
+        WorkerEngine(**{"workers": 2, name: value})

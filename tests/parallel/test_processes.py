@@ -18,6 +18,8 @@ from engine_tasks import (
     CountsItsUses,
     DeadlyToLoad,
     FailsToLoad,
+    count_down,
+    first_waits_for_last,
     later_is_faster,
     leave_a_note,
     misbehave,
@@ -45,10 +47,10 @@ def _nothing_is_left() -> Iterator[None]:
     assert psutil.Process().num_fds() == descriptors
 
 
-@pytest.mark.parametrize("n_workers", [1, 2])
-def test_a_worker_that_dies_costs_its_item_only(n_workers: int) -> None:
+@pytest.mark.parametrize("workers", [1, 2])
+def test_a_worker_that_dies_costs_its_item_only(workers: int) -> None:
     items = ["fine", "segfault", "fine", "fine", "_exit", "fine"]
-    last = [each for each in WorkerEngine(n_workers).run(misbehave, items) if each.last]
+    last = [each for each in WorkerEngine(workers).run(misbehave, items) if each.last]
     assert [each.index for each in last] == list(range(6))
     assert [each.error for each in last] == [
         "",
@@ -196,3 +198,18 @@ def test_a_script_without_a_guard_is_told_so(tmp_path: Path) -> None:
     script.write_text(SCRIPT.replace('if __name__ == "__main__":', "if True:"))
     done = subprocess.run([sys.executable, script], capture_output=True, text=True, timeout=PATIENCE)
     assert 'needs an if __name__ == "__main__": guard' in done.stderr.splitlines()[-1]
+
+
+def test_without_order_a_finished_item_does_not_wait(tmp_path: Path) -> None:
+    items = [(number, tmp_path / "note") for number in range(6)]
+    chunks = [each.chunk for each in WorkerEngine(2, ordered=False).run(first_waits_for_last, items)]
+    assert chunks[:4] == [1, 2, 3, 4]
+    assert sorted(chunks) == list(range(6))
+
+
+def test_without_order_an_item_keeps_the_order_of_its_chunks() -> None:
+    outcomes = list(WorkerEngine(2, ordered=False).run(count_down, range(1, 20)))
+    for item in range(1, 20):
+        mine = [each for each in outcomes if each.item == item]
+        assert [each.chunk for each in mine] == [(item, left) for left in reversed(range(item))]
+        assert [each.last for each in mine] == [False] * (item - 1) + [True]

@@ -128,6 +128,11 @@ def test_grid_search_over_a_pipeline():
 # --- mistakes ---
 
 
+class ReturnsItself(BaseEstimator):
+    def fit(self, losses, uncertainty):
+        return self
+
+
 @pytest.mark.parametrize(
     ("settings", "error", "message"),
     [
@@ -135,8 +140,8 @@ def test_grid_search_over_a_pipeline():
         ({"predictor": StandardScaler()}, TypeError, "predictor must be .* classifier or regressor"),
         ({"score": "sele"}, TypeError, r"score must be .* for instance SELEScoreCV\(\); got 'sele'"),
         ({"rejection": 0.9}, TypeError, r"rejection must be .* for instance BoundedCoverage\(0.9\); got 0.9"),
-        # its fit(uncertainty, losses) takes vectors too, and returns itself
-        ({"rejection": IsotonicRegression()}, TypeError, "must return a Selector, got IsotonicRegression"),
+        ({"rejection": IsotonicRegression()}, TypeError, "must take the keywords losses and uncertainty"),
+        ({"rejection": ReturnsItself()}, TypeError, "must return a Selector, got ReturnsItself"),
         ({"loss": "zero_one"}, TypeError, "loss must be a function of .* one loss per example"),
         ({"loss": lambda y, predicted: 0.0}, ValueError, "loss must return one value per example"),
         ({"rejection": BoundedCoverage(2.0)}, ValueError, "coverage must be <= 1"),

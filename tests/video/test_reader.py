@@ -21,7 +21,7 @@ from video_files import (
     write_video,
 )
 
-from facereject.video.container import _SteadyClock
+from facereject.video.decoder import SteadyClock
 from facereject.video.reader import VideoError, open_video, prefetch
 
 FORMATS = [("f.avi", "MJPG"), ("f.mp4", "mp4v"), ("f.mkv", "MJPG"), ("f.mov", "mp4v"), ("f.mkv", "mp4v")]
@@ -103,19 +103,19 @@ def test_frames_hidden_by_an_edit_list_are_not_missing(tmp_path):
     assert undecodable == 0
 
 
-def test_a_changing_resolution_is_scaled_to_the_first(tmp_path):
+def test_a_changing_resolution_is_given_as_it_is(tmp_path):
     sizes = [(160, 120)] * 3 + [(80, 60)] * 3 + [(320, 240)] * 3
     pictures = [cv2.imencode(".jpg", picture(i, size))[1].tobytes() for i, size in enumerate(sizes)]
     (tmp_path / "f.mjpeg").write_bytes(b"".join(pictures))
     frames, undecodable = read(tmp_path / "f.mjpeg")
-    assert [frame.image.shape for frame in frames] == [(120, 160, 3)] * 9
+    assert [frame.image.shape for frame in frames] == [(height, width, 3) for width, height in sizes]
     assert [number_of(frame.image) for frame in frames] == list(range(9))
     assert undecodable == 0
-    assert np.abs(frames[7].image.astype(int) - picture(7)[:, :, ::-1]).mean() < 12
+    assert np.abs(frames[7].image.astype(int) - picture(7, (320, 240))[:, :, ::-1]).mean() < 12
 
 
 def test_stamps_that_go_back_or_stand_still_become_steps_of_the_rate():
-    clock = _SteadyClock(0.04)
+    clock = SteadyClock(0.04)
     stamps = [0, 0.04, 0.08, 0.02, 0.06, 0.06, float("nan"), 0.5]
     assert [clock.time(stamp) for stamp in stamps] == [0, 0.04, 0.08, 0.12, 0.16, 0.2, 0.24, 0.74]
 

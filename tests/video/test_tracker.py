@@ -8,7 +8,6 @@ import skimage.data
 from fake_world import DOUBTFUL, GOOD, Someone, World, blank
 
 from facereject.faces import FaceRejector
-from facereject.video import tracker as tracking
 from facereject.video.tracker import MEMORY, FaceTracker
 
 
@@ -17,7 +16,6 @@ def follow(monkeypatch):
     """Makes a tracker in a world."""
 
     def make(world, **options):
-        monkeypatch.setattr(tracking, "LocalSearch", lambda detector: world.near)
         return FaceTracker(world, **options)
 
     return make

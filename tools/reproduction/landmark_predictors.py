@@ -63,4 +63,4 @@ def digest(samples: Sequence[FaceSample], text: str = "") -> str:
 
 def train(samples: Sequence[FaceSample], training: Training, path: Path) -> None:
     """Train in one thread: dlib's sums, and so the last bits of a model, depend on the number of threads."""
-    train_landmark_predictor(samples, path, n_threads=1, **training.options())
+    train_landmark_predictor(samples, path, workers=1, **training.options())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import threading
 from dataclasses import dataclass
 from typing import Any
@@ -11,7 +12,8 @@ import dlib
 import numpy as np
 
 from facereject.faces.face import Box, Detection
-from facereject.faces.images import MIN_SIDE, ImageLike, load_rgb, to_gray
+from facereject.faces.images import MIN_SIDE, ImageLike
+from facereject.faces.views import Views
 
 # dlib's detector keeps scratch memory between calls and must not be shared by threads; building one takes
 # 0.3 s, so every thread keeps the one it built. Being module state, it is never pickled with a FaceDetector.
@@ -19,6 +21,9 @@ _per_thread = threading.local()
 
 # side of dlib's sliding window in pixels: faces smaller than this are not found without upsampling
 _WINDOW = 80
+
+# least score in a finished model, dlib's own, and while training, so that hard faces are learned from
+_JUDGING, _TRAINING = 0.0, -1.0
 
 # a face of this many pixels is larger than any photograph; scores lie between -3 and 5
 _MAX_FACE = 10_000
@@ -57,6 +62,9 @@ class FaceDetector:
     threshold: float = 0.0
     min_face: float | None = None
 
+    #: grey levels are all it looks at
+    color = "gray"
+
     def __post_init__(self) -> None:
         if not (_is_number(self.upsample) and self.upsample in range(5)):
             raise ValueError(f"upsample must be a whole number from 0 to 4, got {self.upsample!r}")
@@ -72,19 +80,51 @@ class FaceDetector:
         if self.min_face is not None:
             object.__setattr__(self, "min_face", float(self.min_face))
 
+    @classmethod
+    def for_training(cls) -> FaceDetector:
+        """The detector that finds faces to train on, hard ones among them: threshold -1."""
+        return cls(threshold=_TRAINING)
+
+    def for_judging(self) -> FaceDetector:
+        """The detector of a model trained on the faces of this one: threshold 0 or more."""
+        return dataclasses.replace(self, threshold=max(self.threshold, _JUDGING))
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """The parameters by name."""
+        return {"upsample": self.upsample, "threshold": self.threshold, "min_face": self.min_face}
+
+    def with_options(self, **changes: Any) -> FaceDetector:
+        """A detector with some parameters changed."""
+        return dataclasses.replace(self, **changes)
+
+    @property
+    def definition(self) -> dict[str, Any]:
+        """What a model file keeps, as plain JSON."""
+        return {"name": "dlib", **self.options}
+
+    @property
+    def description(self) -> str:
+        """In words, for the card of a model."""
+        smallest = self.min_face or _WINDOW / 2**self.upsample
+        return f"dlib's HOG detector, threshold {self.threshold:g}, faces from {smallest:.0f} pixels"
+
+    def near(self, image: ImageLike, box: Box) -> list[Detection]:
+        """The faces around a box, by a search of a small part of the image (see `dlib_local`)."""
+        from facereject.faces.detectors.dlib_local import LocalSearch
+
+        return LocalSearch(self)(Views(image).gray, box)
+
     def detect(self, image: ImageLike) -> list[Detection]:
         """Find the faces of an image (see `images.load_rgb` for what is accepted), best score first."""
-        # grey levels need no detour over RGB; an array too small to search is refused on that way
-        if isinstance(image, np.ndarray) and image.ndim == 2 and image.dtype == np.uint8:
-            gray = image if min(image.shape) >= MIN_SIDE else to_gray(load_rgb(image))
-        else:
-            gray = to_gray(load_rgb(image))
+        gray = Views(image).gray
         zoom = 1.0
         if self.min_face is not None and self.min_face > _WINDOW:
             zoom = _WINDOW / self.min_face
             if min(gray.shape) * zoom < MIN_SIDE:
                 return []
-            gray = cv2.resize(gray, None, fx=zoom, fy=zoom, interpolation=cv2.INTER_AREA)
+            smaller = cv2.resize(gray, None, fx=zoom, fy=zoom, interpolation=cv2.INTER_AREA)
+            gray = np.asarray(smaller, dtype=np.uint8)
         boxes, scores, kinds = _dlib_detector().run(np.ascontiguousarray(gray), self.upsample, self.threshold)
         found = [
             # dlib's right and bottom edges are inclusive

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Sequence
 from typing import Any
 
-from facereject.faces.datasets import FaceSample
-
-#: SHA-256 of dlib's published 68-point model
-PUBLISHED_PREDICTOR = "fbdc2cb80eb9aa7a758672cbfdda32ba6300efe9b6e6c7a299ff7e736b11b92f"
+from facereject.faces.datasets import FaceSample, photo_digests
+from facereject.faces.landmarks.dlib_trees import PUBLISHED_PREDICTOR
+from facereject.faces.plugins import fingerprint_of
 
 #: fewer photographs than this leave scores, targets and expected errors largely to chance
 FEW_PHOTOGRAPHS = 200
@@ -38,7 +36,7 @@ def data_warnings(
             f"only {photographs} photographs: another {photographs} could give quite different figures, "
             f"as with any fewer than {FEW_PHOTOGRAPHS}"
         )
-    if getattr(predictor, "fingerprint", None) == PUBLISHED_PREDICTOR:
+    if fingerprint_of(predictor) == PUBLISHED_PREDICTOR:
         known = sum(_of_300w(sample) for sample in samples)
         if known:
             found.append(
@@ -54,17 +52,6 @@ def data_warnings(
                 "carries no guarantee"
             )
     return found
-
-
-def photo_digests(samples: Sequence[FaceSample]) -> list[str]:
-    """Short digests of the image files, sorted, each once; unreadable files are left out."""
-    digests = set()
-    for path in {sample.image_path for sample in samples}:
-        try:
-            digests.add(hashlib.blake2b(path.read_bytes(), digest_size=6).hexdigest())
-        except OSError:
-            continue
-    return sorted(digests)
 
 
 def _of_300w(sample: FaceSample) -> bool:

@@ -9,10 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from facereject._validation import FloatArray, check_losses_and_uncertainty
-from facereject.faces.evaluation.results import gap_closed
+from facereject.faces.models.ranking import gap_closed
 from facereject.metrics import risk_coverage_curve
 
-#: a face fails if its error exceeds this many percent of the outer-eye distance; both are in common use
+#: a face fails if its error exceeds this many percent; both are in common use
 FAILURE_LEVELS = (8.0, 10.0)
 
 

@@ -8,17 +8,21 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
+from facereject._html import facts_html
 from facereject.faces.datasets import FaceSample, Problem
+from facereject.faces.models.ranking import gap_closed
 from facereject.faces.rejector import FaceRejector
-from facereject.faces.training.extract import Extractor, FaceTable, extract
+from facereject.faces.training.extract import Extractor, extract
+from facereject.faces.training.points import common_count
+from facereject.faces.training.table import FaceTable
 from facereject.metrics import aurc
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class GroupResult:
-    """Results on one group of pictures; errors and AuRC in percent of the outer-eye distance.
+    """Results on one group of pictures; errors and AuRC in percent, by the rule of the point set.
 
     Attributes
     ----------
@@ -51,9 +55,30 @@ class GroupResult:
     accepted_error: float
     expected_error: float
 
+    def facts(self) -> dict[str, str]:
+        """The main numbers by name, in words."""
+        return {
+            "faces": f"{self.n:,} found, {self.missed:,} missed, {self.failed:,} without landmarks",
+            "mean error": f"{self.mean_error:.2f} %",
+            "AuRC": f"{self.aurc_score:.3f} % (detector score {self.aurc_detector:.3f} %, "
+            f"oracle {self.aurc_oracle:.3f} %)",
+            "gap closed": f"{self.gap_closed:.0%}",
+            "accepted": f"{self.coverage:.1%}, mean error {self.accepted_error:.2f} %",
+        }
+
+    def __repr__(self) -> str:
+        return (
+            f"GroupResult({self.n:,} faces, mean error {self.mean_error:.2f} %, "
+            f"gap closed {self.gap_closed:.0%}, "
+            f"accepted {self.coverage:.1%} with mean error {self.accepted_error:.2f} %)"
+        )
+
+    def _repr_html_(self) -> str:
+        return facts_html("GroupResult", self.facts())
+
 
 # arrays have no truth value, so a generated == would raise
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class FaceEvaluation:
     """Results on clean and on degraded photographs, with the rows they came from.
 
@@ -72,11 +97,13 @@ class FaceEvaluation:
         groups = {"clean": self.clean, "degraded": self.degraded}
         return {name: asdict(group) for name, group in groups.items() if group is not None}
 
+    def __repr__(self) -> str:
+        degraded = "" if self.degraded is None else f", degraded={self.degraded!r}"
+        return f"FaceEvaluation(clean={self.clean!r}{degraded}, {len(self.problems):,} problems)"
 
-def gap_closed(losses: ArrayLike, detector_scores: ArrayLike, uncertainty: ArrayLike) -> float:
-    """Share of the AuRC gap between the detector's score and the oracle that an uncertainty closes."""
-    worst, best = aurc(losses, -np.asarray(detector_scores)), aurc(losses, losses)
-    return (worst - aurc(losses, uncertainty)) / (worst - best) if worst > best else float("nan")
+    def _repr_html_(self) -> str:
+        groups = {"clean": self.clean, "degraded": self.degraded}
+        return "".join(facts_html(name, group.facts()) for name, group in groups.items() if group is not None)
 
 
 def evaluate_face_rejector(
@@ -85,13 +112,14 @@ def evaluate_face_rejector(
     *,
     degradations: int = 8,
     random_state: int = 1,
-    n_jobs: int | None = None,
+    workers: int | None = None,
     cache: str | os.PathLike[str] | None = None,
     progress: Callable[[int, int], None] | None = None,
 ) -> FaceEvaluation:
     """Evaluate on annotated photographs, clean and degraded.
 
-    Use photographs the rejector was not trained on. The rejector's own detector and predictor are used.
+    Use photographs the rejector was not trained on, annotated with the points of its predictor. Detector and
+    predictor are those of the rejector.
 
     Parameters
     ----------
@@ -100,13 +128,19 @@ def evaluate_face_rejector(
     degradations : int, default=8
         Degraded versions of every photograph; 0 for clean ones only.
     random_state : int, default=1
-    n_jobs, cache, progress
-        As in `extraction.extract`.
+    workers, cache, progress
+        As in `facereject.faces.training.extract.extract`.
     """
+    n_points = common_count(samples)
+    if n_points != rejector.n_points:
+        raise ValueError(
+            f"samples: annotated with {n_points} points, but the model is for {rejector.n_points}; choose "
+            "the annotated points that are its own, in its order (FaceDataset.with_points, --points)"
+        )
     extractor = Extractor(
         rejector.predictor, rejector.detector, rejector.hog, rejector.stability, degradations, random_state
     )
-    table = extract(samples, extractor, n_jobs=n_jobs, cache=cache, progress=progress)
+    table = extract(samples, extractor, workers=workers, cache=cache, progress=progress)
     uncertainty = rejector.score(table.features)
     missed, failed = table.missed.tolist(), table.failed.tolist()
     clean = evaluate_rows(rejector, table, uncertainty, table.clean, missed[0], failed[0])

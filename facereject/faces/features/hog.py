@@ -1,4 +1,4 @@
-"""What the picture looks like around each landmark: 2,448 = 68 x 36 histogram-of-gradient values.
+"""What the picture looks like around each landmark: 36 histogram-of-gradient values, 2,448 for 68 points.
 
 Definition
 ----------
@@ -15,7 +15,8 @@ Definition
    pixels: where there is next to no contrast, as in blur, darkness or haze, the values fade to zero instead
    of showing amplified noise.
 
-The order is landmark, cell column, cell row, orientation.
+The order is landmark, cell column, cell row, orientation. Where a point set names the points to use, only
+these count, for the similarity and for the windows.
 """
 
 from __future__ import annotations
@@ -29,9 +30,9 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from facereject.faces.geometry import N_LANDMARKS, FloatArray, fit_similarity, transform_points
+from facereject.faces.geometry import FloatArray, fit_similarity, transform_points
 from facereject.faces.images import ImageArray
-from facereject.faces.landmarks.mean_shape import MEAN_SHAPE
+from facereject.faces.landmarks.point_set import POINTS_300W, PointSet
 
 _VALUES = 36
 
@@ -41,7 +42,7 @@ _CHIP = 1.5
 
 @dataclass(frozen=True)
 class LandmarkHOG:
-    """Histograms of gradients around the 68 landmarks, on a chip of normal size and rotation.
+    """Histograms of gradients around the landmarks, on a chip of normal size and rotation.
 
     Parameters
     ----------
@@ -51,6 +52,8 @@ class LandmarkHOG:
         Side of a cell in chip pixels; a window is 2 x 2 cells.
     contrast_floor : float, default=1.0
         Mean gradient magnitude at which the values are halved; 0 turns the fading off.
+    points : PointSet, default=the 68 points of 300-W
+        The landmarks, with their mean shape.
 
     The defaults were chosen by cross-validated AuRC on photographs of 300-W, clean and degraded;
     ``tools/select_hog.py`` compares them with other candidates by the same protocol.
@@ -59,6 +62,7 @@ class LandmarkHOG:
     face_size: int = 100
     cell_size: int = 4
     contrast_floor: float = 1.0
+    points: PointSet = POINTS_300W
 
     def __post_init__(self) -> None:
         # upper bounds: these come from model files as well, and time and memory grow with their squares
@@ -73,7 +77,7 @@ class LandmarkHOG:
     @property
     def n_features(self) -> int:
         """Length of the vector."""
-        return N_LANDMARKS * _VALUES
+        return self.points.n_used * _VALUES
 
     @property
     def chip_size(self) -> int:
@@ -82,7 +86,7 @@ class LandmarkHOG:
 
     @property
     def definition(self) -> dict[str, Any]:
-        """What the values mean, as plain JSON, for the model file."""
+        """What the values mean besides the points, as plain JSON, for the model file."""
         return {
             "name": "LandmarkHOG",
             "version": 1,
@@ -92,28 +96,29 @@ class LandmarkHOG:
         }
 
     @classmethod
-    def from_definition(cls, definition: dict[str, Any]) -> LandmarkHOG:
+    def from_definition(cls, definition: dict[str, Any], points: PointSet = POINTS_300W) -> LandmarkHOG:
         """The inverse of `definition`; raises ValueError for features this version does not know."""
-        hog = cls(definition["face_size"], definition["cell_size"], definition["contrast_floor"])
+        hog = cls(definition["face_size"], definition["cell_size"], definition["contrast_floor"], points)
         if definition != hog.definition:
             raise ValueError(f"unknown features {definition!r}")
         return hog
 
     def chip(self, image: ImageArray, landmarks: FloatArray) -> tuple[ImageArray, FloatArray]:
-        """The normalised chip of a grey image and the landmarks in it."""
+        """The normalised chip of a grey image and the landmarks that are used in it."""
         side = self.chip_size
+        used = self.points.chosen(landmarks)
         # the middle of the chip is between its pixels: pixel centres are whole numbers
-        matrix = fit_similarity(landmarks, MEAN_SHAPE * self.face_size + (side - 1) / 2)
-        points = transform_points(matrix, landmarks)
+        matrix = fit_similarity(used, self.points.used_shape * self.face_size + (side - 1) / 2)
+        points = transform_points(matrix, used)
         scale = float(np.hypot(matrix[0, 0], matrix[1, 0]))
         if scale < 0.5:
-            image, matrix = _reduce(image, landmarks, matrix, scale)
+            image, matrix = _reduce(image, used, matrix, scale, side)
         flags = cv2.INTER_LINEAR
         chip = cv2.warpAffine(image, matrix, (side, side), flags=flags, borderMode=cv2.BORDER_REPLICATE)
         return np.asarray(chip, dtype=np.uint8), points
 
     def __call__(self, image: ImageArray, landmarks: FloatArray) -> NDArray[np.float32]:
-        """The 2,448 values of one face: ``image`` grey (H, W) uint8, ``landmarks`` (68, 2) in its pixels."""
+        """The values of one face: ``image`` grey (H, W) uint8, ``landmarks`` (n, 2) in its pixels."""
         chip, points = self.chip(image, landmarks)
         margin = 2 * self.cell_size
         # a window that leaves the image would silently come back as zeros
@@ -125,13 +130,13 @@ class LandmarkHOG:
         windows = [(x, y) for x, y in corners.tolist()]
         values = _descriptor(self.cell_size).compute(padded, (8, 8), (0, 0), windows)
         if self.contrast_floor > 0:
-            values = values.reshape(N_LANDMARKS, _VALUES)
+            values = values.reshape(-1, _VALUES)
             contrast = _mean_gradient(padded, corners, 2 * self.cell_size)
             values *= (contrast / (contrast + np.float32(self.contrast_floor)))[:, None]
-        return values.ravel()
+        return np.asarray(values, dtype=np.float32).ravel()
 
     def batch(self, image: ImageArray, landmarks: Sequence[FloatArray]) -> NDArray[np.float32]:
-        """The values of several faces of one grey image, each on a chip of its own, shape (m, 2448)."""
+        """The values of several faces of one grey image, each on a chip of its own: one row per face."""
         values = np.empty((len(landmarks), self.n_features), dtype=np.float32)
         for row, points in zip(values, landmarks, strict=True):
             row[:] = self(image, points)
@@ -154,11 +159,12 @@ def _mean_gradient(image: ImageArray, corners: NDArray[np.int_], side: int) -> N
     width = magnitude.shape[1]
     inside = (np.arange(side)[:, None] * width + np.arange(side)).ravel()
     starts = corners[:, 1] * width + corners[:, 0]
-    return magnitude.ravel()[starts[:, None] + inside].mean(axis=1)
+    means = magnitude.ravel()[starts[:, None] + inside].mean(axis=1)
+    return np.asarray(means, dtype=np.float32)
 
 
 def _reduce(
-    image: ImageArray, landmarks: FloatArray, matrix: FloatArray, scale: float
+    image: ImageArray, landmarks: FloatArray, matrix: FloatArray, scale: float, side: int
 ) -> tuple[ImageArray, FloatArray]:
     """Cut the face out and average blocks of pixels, so that bilinear sampling does not skip over any.
 
@@ -166,9 +172,13 @@ def _reduce(
     """
     factor = int(1 / scale)
     low, high = landmarks.min(axis=0), landmarks.max(axis=0)
-    # a chip turned by 45 degrees reaches 1.5 / sqrt(2) face sizes from the centre; one size beyond the
-    # landmarks covers that, and a margin keeps border repetition at the true border of the image
-    reach = float((high - low).max()) + 2 * factor
+    # Landmarks that outline the face have all of the chip within their own extent around them. Others may
+    # sit in the middle of it: then the chip, turned by 45 degrees, says how far to reach. A margin keeps
+    # border repetition at the true border of the image.
+    middle = np.linalg.solve(matrix[:, :2], (side - 1) / 2 - matrix[:, 2])
+    radius = side / scale / np.sqrt(2)
+    beyond = max(float((low - middle).max()), float((middle - high).max())) + radius
+    reach = max(float((high - low).max()), beyond) + 2 * factor
     height, width = image.shape[:2]
     x0, y0 = (max(0, int(value)) for value in low - reach)
     x1, y1 = min(width, int(high[0] + reach)), min(height, int(high[1] + reach))

@@ -13,11 +13,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from facereject.faces.face import Box
-from facereject.faces.geometry import N_LANDMARKS, OUTER_EYES, FloatArray
+from facereject.faces.geometry import FloatArray
 from facereject.faces.images import ImageArray
-from facereject.faces.landmarks.dlib_trees import LandmarkFunction, predict_landmarks
+from facereject.faces.landmarks.base import Landmarks, predict_landmarks
+from facereject.faces.landmarks.point_set import POINTS_300W, PointSet
 
-# keeps the logarithm finite where nothing moves: 0.1 % of the eye distance, far below one pixel
+# keeps the logarithm finite where nothing moves: 0.1 % of the face's scale, far below one pixel
 _FLOOR = 1e-3
 
 
@@ -25,9 +26,9 @@ _FLOOR = 1e-3
 class LandmarkStability:
     """Log mean displacement of each landmark under six perturbed boxes.
 
-    value_i = log(0.001 + mean_k ||p_i(box_k) - p_i(box)|| / d), with d the distance of the predicted outer
-    eye corners. The boxes are shifted by ``shift`` of their size left, right, up and down, and scaled by
-    ``scale`` and 1 / ``scale``.
+    value_i = log(0.001 + mean_k ||p_i(box_k) - p_i(box)|| / d), with d the length that normalises errors,
+    measured on the prediction: for 68 points the distance of the outer eye corners. The boxes are shifted by
+    ``shift`` of their size left, right, up and down, and scaled by ``scale`` and 1 / ``scale``.
 
     Parameters
     ----------
@@ -35,10 +36,12 @@ class LandmarkStability:
         Between 0 and 1.
     scale : float, default=1.08
         Between 1 and 2.
+    points : PointSet, default=the 68 points of 300-W
     """
 
     shift: float = 0.06
     scale: float = 1.08
+    points: PointSet = POINTS_300W
 
     def __post_init__(self) -> None:
         # NaN fails both comparisons
@@ -49,18 +52,18 @@ class LandmarkStability:
 
     @property
     def n_features(self) -> int:
-        """Length of the vector: one value per landmark."""
-        return N_LANDMARKS
+        """Length of the vector: one value per landmark that is used."""
+        return self.points.n_used
 
     @property
     def definition(self) -> dict[str, Any]:
-        """What the values mean, as plain JSON, for the model file."""
+        """What the values mean besides the points, as plain JSON, for the model file."""
         return {"name": "LandmarkStability", "version": 1, "shift": self.shift, "scale": self.scale}
 
     @classmethod
-    def from_definition(cls, definition: dict[str, Any]) -> LandmarkStability:
+    def from_definition(cls, definition: dict[str, Any], points: PointSet = POINTS_300W) -> LandmarkStability:
         """The inverse of `definition`; raises ValueError for features this version does not know."""
-        stability = cls(float(definition["shift"]), float(definition["scale"]))
+        stability = cls(float(definition["shift"]), float(definition["scale"]), points)
         if definition != stability.definition:
             raise ValueError(f"unknown features {definition!r}")
         return stability
@@ -81,15 +84,15 @@ class LandmarkStability:
         ]
 
     def __call__(
-        self, image: ImageArray, box: Box, landmarks: FloatArray, predictor: LandmarkFunction
+        self, image: ImageArray, box: Box, landmarks: FloatArray, predictor: Landmarks
     ) -> NDArray[np.float32]:
-        """The 68 values for ``landmarks = predictor(image, box)``.
+        """The values for ``landmarks = predictor(image, box)``.
 
         Raises NoLandmarksError if the predictor fails on a perturbed box.
         """
-        moved = np.array([predict_landmarks(predictor, image, other) for other in self.boxes(box)])
-        distance = np.linalg.norm(moved - landmarks, axis=2).mean(axis=0)
-        left, right = landmarks[list(OUTER_EYES)]
-        # a collapsed prediction has no eye distance; one pixel keeps the ratio large and finite
-        eyes = max(float(np.linalg.norm(left - right)), 1.0)
-        return np.log(_FLOOR + distance / eyes).astype(np.float32)
+        n, chosen = self.points.n, self.points.chosen
+        moved = [chosen(predict_landmarks(predictor, image, other, n)) for other in self.boxes(box)]
+        distance = np.linalg.norm(np.array(moved) - chosen(landmarks), axis=2).mean(axis=0)
+        # a collapsed prediction has no size; one pixel keeps the ratio large and finite
+        size = max(self.points.scale(landmarks), 1.0)
+        return np.asarray(np.log(_FLOOR + distance / size), dtype=np.float32)

@@ -10,22 +10,24 @@ import dlib
 
 from facereject._files import replacing
 from facereject.faces.datasets import FaceSample, match_face
+from facereject.faces.detectors.base import Detector, check_detector, find_faces
 from facereject.faces.detectors.dlib_hog import FaceDetector
-from facereject.faces.images import ImageError, to_gray
+from facereject.faces.images import ImageError
 from facereject.faces.landmarks.dlib_trees import LandmarkPredictor
+from facereject.faces.views import Views
 
 
 def train_landmark_predictor(
     samples: Sequence[FaceSample],
     path: str | os.PathLike[str],
     *,
-    detector: FaceDetector | None = None,
+    detector: Detector | None = None,
     oversampling: int = 5,
     jitter: float = 0.1,
     depth: int = 4,
     cascades: int = 10,
     trees: int = 500,
-    n_threads: int | None = None,
+    workers: int | None = None,
     random_state: int = 0,
     progress: Callable[[int, int], None] | None = None,
 ) -> LandmarkPredictor:
@@ -37,36 +39,36 @@ def train_landmark_predictor(
     Parameters
     ----------
     samples : sequence of FaceSample
-        Annotated faces, such as a FaceDataset.
+        Annotated faces, such as a FaceDataset, with any number of points.
     path : path
         Where the model file is written; missing folders are made.
-    detector : FaceDetector or None
-        None is a detector with threshold -1, which finds nearly all faces.
+    detector : Detector or None
+        None is dlib's with threshold -1, which finds nearly all faces.
     oversampling, jitter, depth, cascades, trees : numbers
         dlib's training options: random starts per face, shift of the box at each start (share of its size),
         depth of a tree, stages, and trees per stage.
-    n_threads : int or None
-        None uses all cores.
+    workers : int or None
+        Threads; None uses all cores.
     random_state : int
         Seed; equal seeds give equal predictors.
     progress : callable or None
         Called with (photographs read, of how many) before dlib's own training starts.
     """
-    detector = detector or FaceDetector(threshold=-1.0)
+    detector = FaceDetector.for_training() if detector is None else check_detector(detector)
     images, shapes = [], []
     for number, sample in enumerate(samples):
         if progress is not None:
             progress(number, len(samples))
         try:
-            gray = to_gray(sample.load())
+            view = Views(sample.load())
         except ImageError:
             continue
-        found = match_face(detector.detect(gray), sample.landmarks)
+        found = match_face(find_faces(detector, view), sample.landmarks)
         if found is None:
             continue
         x, y, width, height = (round(value) for value in found.box)
         points = [dlib.point(round(px), round(py)) for px, py in sample.landmarks]
-        images.append(gray)
+        images.append(view.gray)
         box = dlib.rectangle(x, y, x + width - 1, y + height - 1)
         shapes.append([dlib.full_object_detection(box, points)])
     if len(images) < 2:
@@ -77,7 +79,7 @@ def train_landmark_predictor(
     options.tree_depth = depth
     options.cascade_depth = cascades
     options.num_trees_per_cascade_level = trees
-    options.num_threads = n_threads or os.cpu_count() or 1
+    options.num_threads = workers or os.cpu_count() or 1
     options.random_seed = str(random_state)
     options.be_verbose = False
     model = dlib.train_shape_predictor(images, shapes, options)

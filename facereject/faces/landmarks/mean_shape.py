@@ -30,3 +30,6 @@ MEAN_SHAPE: NDArray[np.float64] = np.array(
     ]
 )  # fmt: skip
 MEAN_SHAPE.flags.writeable = False
+
+#: how many points the mark-up has
+N_LANDMARKS = len(MEAN_SHAPE)

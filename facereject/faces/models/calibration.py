@@ -46,7 +46,7 @@ def checked_target(kind: str, value: float) -> Target:
     """A target whose value makes sense, whatever the faces; ValueError otherwise."""
     target = Target(kind, value)
     # without any loss every sensible target is within reach, so only the value itself can be refused
-    Calibration([0.0, 1.0], [0.0, 0.0]).select(target)
+    Calibration(losses=[0.0, 0.0], uncertainty=[0.0, 1.0]).select(target)
     return target
 
 
@@ -58,12 +58,12 @@ _MODELS: dict[str, type[Any]] = {
 
 
 class Calibration:
-    """Uncertainties and losses of faces the score was not trained on.
+    """Losses and uncertainties of faces the score was not trained on.
 
     Parameters
     ----------
-    uncertainty, losses : array-like of shape (n,)
-        Losses in percent of the outer-eye distance.
+    losses, uncertainty : array-like of shape (n,)
+        Losses in percent.
 
     Attributes
     ----------
@@ -73,7 +73,7 @@ class Calibration:
         Expected loss there, never descending.
     """
 
-    def __init__(self, uncertainty: Any, losses: Any) -> None:
+    def __init__(self, losses: Any, uncertainty: Any) -> None:
         self.losses, self.uncertainty = check_losses_and_uncertainty(losses, uncertainty)
         order = np.argsort(self.uncertainty, kind="stable")
         blocks = np.array_split(order, min(_MAX_KNOTS, len(order)))
@@ -99,4 +99,4 @@ class Calibration:
             risk = float(self.losses[accepted].mean()) if accepted.any() else float("nan")
             return Selector(float(target.value), 1.0, float(accepted.mean()), risk)
         model: RejectionModel = _MODELS[target.kind](target.value)
-        return model.fit(self.uncertainty, self.losses)
+        return model.fit(losses=self.losses, uncertainty=self.uncertainty)

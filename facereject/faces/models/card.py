@@ -5,9 +5,11 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from facereject.faces.evaluation.data_warnings import PUBLISHED_PREDICTOR
+from facereject.faces.detectors.base import describe_detector
+from facereject.faces.landmarks.dlib_trees import PUBLISHED_PREDICTOR
 from facereject.faces.models.calibration import Target
 from facereject.faces.models.guarantee import guarantee_of, statement
+from facereject.faces.models.scores import SCORES
 from facereject.faces.rejector import FaceRejector
 
 LICENCE = (
@@ -16,14 +18,10 @@ LICENCE = (
     "and photographs of your own, `facereject train` makes a model that is yours."
 )
 
-#: the unit of every error
-UNIT = "percent of the distance of the outer eye corners (true landmarks)"
 
-_SCORES = {
-    "sele": "linear, SELE risk over all pairs",
-    "reg": "linear regression of the error",
-    "boosted": "boosted trees on the SELE risk",
-}
+def error_unit(rejector: FaceRejector) -> str:
+    """The unit of every error of a model."""
+    return f"percent of {rejector.points.unit} (true landmarks)"
 
 
 def target_words(target: Target) -> str:
@@ -40,10 +38,14 @@ def target_words(target: Target) -> str:
 def model_facts(rejector: FaceRejector) -> list[tuple[str, str]]:
     """Names and sentences about a model, from its own file; what it does not know is left out."""
     info, selector = rejector.info, rejector.selector
+    points = rejector.points
     features = f"{rejector.hog.n_features:,} HOG values"
+    if not points.is_300w or points.used is not None:
+        features += f" at {points.n_used} of {points.n} points"
     if rejector.stability is not None:
         features += f" and {rejector.stability.n_features} stability values (six more predictions per face)"
-    found = [("score", f"{_SCORES.get(str(info.get('score')), rejector.score.kind)}, on {features}")]
+    trained = SCORES.get(str(info.get("score")))
+    found = [("score", f"{trained.card if trained else rejector.score.kind}, on {features}")]
     found += _data(info) + _results(info)
     losses = rejector.calibration.losses
     found.append(("calibrated on", f"{len(losses):,} faces, mean error {losses.mean():.2f} %"))
@@ -57,25 +59,24 @@ def model_facts(rejector: FaceRejector) -> list[tuple[str, str]]:
         sample += f", mean error {selector.selective_risk_:.2f} %"
     found.append(("threshold", f"{threshold}; {sample}"))
     found.append(("promise", promise_of(rejector) or "none; `facereject calibrate` makes one"))
-    detector = rejector.detector
-    smallest = detector.min_face or 80 / 2**detector.upsample
-    found.append(("detector", f"threshold {detector.threshold:g}, faces from {smallest:.0f} pixels"))
+    found.append(("detector", describe_detector(rejector.detector)))
     return found
 
 
 def promise_of(rejector: FaceRejector) -> str | None:
     """The guarantee of the model in one sentence, if it has one that holds for it as it is."""
     found = guarantee_of(rejector)
-    return statement(found) if found is not None else None
+    return statement(found, rejector.points.unit) if found is not None else None
 
 
-def predictor_name(fingerprint: str | None) -> str:
-    """A landmark predictor by the SHA-256 of its file."""
-    if not fingerprint:
-        return "a predictor without a fingerprint"
+def predictor_name(fingerprint: str | None, name: str = "") -> str:
+    """A landmark predictor by the SHA-256 of its file, and its registered name where that says more."""
     if fingerprint == PUBLISHED_PREDICTOR:
         return f"dlib's published 68-point model (SHA-256 {fingerprint[:12]}…)"
-    return f"a predictor of SHA-256 {fingerprint[:12]}…"
+    known = f"SHA-256 {fingerprint[:12]}…" if fingerprint else "no fingerprint"
+    if name:
+        return f"{name} ({known})"
+    return f"a predictor of {known}" if fingerprint else "a predictor without a fingerprint"
 
 
 def _data(info: dict[str, Any]) -> list[tuple[str, str]]:

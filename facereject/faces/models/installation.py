@@ -9,9 +9,10 @@ from pathlib import Path
 from typing import NamedTuple
 
 from facereject import __version__
-from facereject.faces.landmarks.dlib_trees import LandmarkModelError, LandmarkPredictor
+from facereject.faces.landmarks.base import LandmarkModelError
+from facereject.faces.landmarks.dlib_trees import LandmarkPredictor
 from facereject.faces.models.card import predictor_name
-from facereject.faces.rejector import MODEL_KIND
+from facereject.faces.models.storage import MODEL_KIND
 from facereject.modelfile import read_model
 
 
@@ -65,16 +66,25 @@ def pretrained_models() -> list[str]:
     return sorted(file.stem for file in files if file.suffix == ".safetensors")
 
 
-def trained_for(model: str) -> str | None:
-    """SHA-256 of the landmark predictor a model was trained for, by the model's name or path.
+class TrainedFor(NamedTuple):
+    """The landmark predictor a model was trained for: its fingerprint and its registered name, if any."""
+
+    fingerprint: str | None
+    name: str
+
+
+def trained_for(model: str) -> TrainedFor:
+    """The landmark predictor a model was trained for, by the model's name or path.
 
     A name of a model that comes with the package means that model, whatever files are in the current folder.
     """
     if model in pretrained_models():
         with resources.as_file(resources.files("facereject") / "pretrained" / f"{model}.safetensors") as path:
             return trained_for(str(path))
-    fingerprint = read_model(model, MODEL_KIND, None).header.get("predictor")
-    return fingerprint if isinstance(fingerprint, str) else None
+    header = read_model(model, MODEL_KIND, None).header
+    fingerprint, definition = header.get("predictor"), header.get("landmarks")
+    name = definition.get("name") if isinstance(definition, dict) else None
+    return TrainedFor(fingerprint if isinstance(fingerprint, str) else None, str(name or ""))
 
 
 def landmark_model() -> str:

@@ -8,8 +8,6 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from facereject.modelfile import ArraySpec
-
 FloatArray = NDArray[np.float64]
 
 
@@ -154,10 +152,3 @@ class TreeScore:
 
 # far more than training makes; a file beyond would only cost memory and time
 _MAX_TREES, _MAX_NODES, _MAX_DEPTH = 10_000, 1_000_000, 64
-
-SCORE_MODELS: dict[str, Any] = {LinearScore.kind: LinearScore, TreeScore.kind: TreeScore}
-
-
-def array_specs(kind: Any) -> dict[str, ArraySpec]:
-    """What a model file with a score of this kind must hold; nothing for an unknown kind."""
-    return dict(SCORE_MODELS[kind].specs) if isinstance(kind, str) and kind in SCORE_MODELS else {}

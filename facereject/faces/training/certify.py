@@ -19,8 +19,9 @@ from facereject.faces.models.guarantee import guarantee_record
 from facereject.faces.rejector import FaceRejector
 from facereject.selection import NoValidThresholdError, guaranteed_risk
 from facereject.selection.selector import Selector
+from facereject.selection.start import guaranteed_risk_from
 
-#: errors above, in percent of the outer-eye distance, count as this much: a face with such an error is lost
+#: errors above, in percent, count as this much: a face with such an error is lost
 LOSS_BOUND = 20.0
 
 # landmark errors are real numbers: the test for two-valued losses must never be chosen by accident
@@ -39,29 +40,29 @@ def independent_rows(photos: Sequence[str], random_state: int = 0) -> NDArray[np
 
 def certified(
     rejector: FaceRejector,
-    uncertainty: Any,
     losses: Any,
+    uncertainty: Any,
     max_error: float,
     *,
-    confidence: float = 0.95,
+    delta: float = 0.05,
     loss_bound: float = LOSS_BOUND,
 ) -> FaceRejector:
     """A rejector whose threshold is guaranteed, calibrated on faces neither predictor nor score has seen.
 
-    With probability at least ``confidence`` over the calibration faces, the mean of min(error, loss_bound)
-    over accepted faces is at most ``max_error``, for faces drawn like them; `facereject.guaranteed_risk` says
+    With probability at least 1 - delta over the calibration faces, the mean of min(error, loss_bound) over
+    accepted faces is at most ``max_error``, for faces drawn like them; `facereject.guaranteed_risk` says
     what is not promised. The expected errors are fitted again (isotonic regression) on the same faces: they
     are no part of the promise. The promise is kept in ``info["certificate"]``.
 
     Parameters
     ----------
     rejector : FaceRejector
-    uncertainty, losses : array-like of shape (n,)
-        Of independent faces; losses in percent of the outer-eye distance.
+    losses, uncertainty : array-like of shape (n,)
+        Of independent faces; losses in percent.
     max_error : float
         In percent, below ``loss_bound``.
-    confidence : float
-        Between 0 and 1.
+    delta : float
+        Probability that the promise fails, between 0 and 1.
     loss_bound : float
         In percent. Choose it before looking at the errors.
 
@@ -70,12 +71,22 @@ def certified(
     NoValidThresholdError
         If these faces certify no threshold; the message says what they could promise.
     """
-    check_promise(max_error, confidence, loss_bound)
-    calibration = Calibration(uncertainty, losses)
+    check_promise(max_error, delta, loss_bound)
+    calibration = Calibration(losses=losses, uncertainty=uncertainty)
     try:
-        selector = _select(calibration, max_error, confidence, loss_bound)
+        selector = guaranteed_risk_from(
+            # what the model was calibrated on before; these faces say where to start
+            rejector.calibration.losses,
+            rejector.calibration.uncertainty,
+            calibration.losses,
+            calibration.uncertainty,
+            max_risk=max_error,
+            delta=delta,
+            loss_bound=loss_bound,
+            method=_METHOD,
+        )
     except NoValidThresholdError:
-        raise NoValidThresholdError(_what_could_be(calibration, max_error, confidence, loss_bound)) from None
+        raise NoValidThresholdError(_what_could_be(calibration, max_error, delta, loss_bound)) from None
     everything = math.isinf(selector.threshold_)
     promised = FaceRejector(
         rejector.score,
@@ -92,10 +103,10 @@ def certified(
     return promised
 
 
-def check_promise(max_error: float, confidence: float, loss_bound: float) -> None:
+def check_promise(max_error: float, delta: float, loss_bound: float) -> None:
     """Refuse, before any work, what cannot be promised whatever the faces; ValueError."""
-    if not 0 < confidence < 1:
-        raise ValueError(f"confidence must lie between 0 and 1, got {confidence:g}")
+    if not 0 < delta < 1:
+        raise ValueError(f"delta must lie between 0 and 1, got {delta:g}")
     if not 0 < max_error < loss_bound < math.inf:
         raise ValueError(
             f"max_error must be above 0 and below loss_bound = {loss_bound:g} percent, got {max_error:g}"
@@ -103,7 +114,7 @@ def check_promise(max_error: float, confidence: float, loss_bound: float) -> Non
 
 
 def smallest_promise(
-    calibration: Calibration, confidence: float, loss_bound: float = LOSS_BOUND
+    calibration: Calibration, delta: float = 0.05, loss_bound: float = LOSS_BOUND
 ) -> tuple[float, float] | None:
     """Smallest max_error, to 0.05 percent, that the sample certifies, and the accepted share there.
 
@@ -112,7 +123,7 @@ def smallest_promise(
     """
     for max_error in np.arange(0.05, loss_bound, 0.05):
         try:
-            selector = _select(calibration, float(max_error), confidence, loss_bound)
+            selector = _select(calibration, float(max_error), delta, loss_bound)
         except NoValidThresholdError:
             continue
         return round(float(max_error), 2), selector.coverage_
@@ -120,39 +131,46 @@ def smallest_promise(
 
 
 def faces_needed(
-    calibration: Calibration, max_error: float, confidence: float, loss_bound: float = LOSS_BOUND
+    calibration: Calibration, max_error: float, delta: float = 0.05, loss_bound: float = LOSS_BOUND
 ) -> int | None:
     """How many faces like these might certify ``max_error``; None if 64 times as many would not.
 
     The sample stands for the larger one as it is, chance included: with new faces it may take more.
     """
     for times in _GROWTH:
-        larger = Calibration(np.repeat(calibration.uncertainty, times), np.repeat(calibration.losses, times))
+        larger = Calibration(
+            losses=np.repeat(calibration.losses, times), uncertainty=np.repeat(calibration.uncertainty, times)
+        )
         try:
-            _select(larger, max_error, confidence, loss_bound)
+            _select(larger, max_error, delta, loss_bound)
         except NoValidThresholdError:
             continue
         return times * len(calibration.losses)
     return None
 
 
-def _select(calibration: Calibration, max_error: float, confidence: float, loss_bound: float) -> Selector:
-    delta = 1 - confidence
+def _select(calibration: Calibration, max_error: float, delta: float, loss_bound: float) -> Selector:
     return guaranteed_risk(
-        calibration.uncertainty, calibration.losses, max_error, delta, loss_bound, method=_METHOD
+        losses=calibration.losses,
+        uncertainty=calibration.uncertainty,
+        max_risk=max_error,
+        delta=delta,
+        loss_bound=loss_bound,
+        method=_METHOD,
     )
 
 
-def _what_could_be(calibration: Calibration, max_error: float, confidence: float, loss_bound: float) -> str:
+def _what_could_be(calibration: Calibration, max_error: float, delta: float, loss_bound: float) -> str:
     n = len(calibration.losses)
     text = (
-        f"no threshold can promise a mean error of at most {max_error:g} % with confidence {confidence:g} "
+        f"no threshold can promise a mean error of at most {max_error:g} % with confidence {1 - delta:g} "
         f"from these {n} faces"
     )
-    smallest = smallest_promise(calibration, confidence, loss_bound)
-    if smallest is not None:
+    smallest = smallest_promise(calibration, delta, loss_bound)
+    # from the ranks of these faces alone; where that is less than was asked for, it is no advice
+    if smallest is not None and smallest[0] > max_error:
         text += f"; faces like these can promise {smallest[0]:g} %, accepting {smallest[1]:.0%} of them"
-    needed = faces_needed(calibration, max_error, confidence, loss_bound)
+    needed = faces_needed(calibration, max_error, delta, loss_bound)
     if needed is None:
         text += f"; more faces of this kind would not help: a lower error than {max_error:g} % is not in them"
     else:

@@ -36,7 +36,7 @@ def degrade(
     ----------
     image : ndarray of uint8
         Grey (H, W) or RGB (H, W, 3); not changed.
-    landmarks : ndarray of shape (68, 2)
+    landmarks : ndarray of shape (n, 2)
         True landmarks in pixels.
     kind : str
         One of `DEGRADATIONS`.
@@ -94,7 +94,7 @@ def _geometric(low: float, high: float, severity: float) -> float:
 
 
 def _to_image(values: NDArray[Any]) -> ImageArray:
-    return np.clip(np.rint(values), 0, 255).astype(np.uint8)
+    return np.asarray(np.clip(np.rint(values), 0, 255), dtype=np.uint8)
 
 
 def _uint8(array: Any) -> ImageArray:

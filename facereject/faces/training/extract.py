@@ -3,85 +3,48 @@
 from __future__ import annotations
 
 import hashlib
-import itertools
 import json
+import multiprocessing
 import os
-import zipfile
-from collections.abc import Callable, Sequence
+import sys
+import warnings
+from collections.abc import Callable, Generator, Iterator, Sequence
+from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import cv2
-import dlib
-import joblib
 import numpy as np
 from numpy.typing import NDArray
 
-from facereject._files import replacing
 from facereject.faces.datasets import FaceSample, Problem, match_face
-from facereject.faces.detectors.dlib_hog import FaceDetector
+from facereject.faces.detectors.base import Detector, check_detector, find_faces
 from facereject.faces.features.hog import LandmarkHOG
 from facereject.faces.features.stability import LandmarkStability
-from facereject.faces.images import ImageError, to_gray
-from facereject.faces.landmarks.dlib_trees import LandmarkFunction, predict_landmarks
+from facereject.faces.images import ImageError
+from facereject.faces.landmarks.base import (
+    Landmarks,
+    NoLandmarksError,
+    check_predictor,
+    predict_landmarks,
+)
+from facereject.faces.landmarks.point_set import PointSet
+from facereject.faces.plugins import color_of, definition_of, fingerprint_of
 from facereject.faces.training.degrade import jitter_box, random_degradation
+from facereject.faces.training.table import FaceTable, read_table, write_table
+from facereject.faces.views import Views
 from facereject.losses import landmark_nme
+from facereject.parallel import EngineError, Outcome, SerialEngine, WorkerEngine
 
 #: part of the cache key; raised whenever a change here, in degrade or in matching changes the numbers
 _PROTOCOL = 2
 
+# faces in one piece of work: enough to be worth sending, few enough to show progress
+_CHUNK = 16
+
 # share of the degraded pictures whose box is jittered as well
 _JITTERED = 0.15
-
-
-# arrays have no truth value, so a generated == would raise
-@dataclass(frozen=True, eq=False)
-class FaceTable:
-    """Features and losses of detected faces, one row per picture.
-
-    Attributes
-    ----------
-    features : ndarray of shape (n, d), float32
-        `LandmarkHOG`, then `LandmarkStability` if asked for.
-    losses : ndarray of shape (n,)
-        Normalised mean error in percent of the outer-eye distance.
-    detector_scores : ndarray of shape (n,)
-        Higher = more face-like.
-    sample : ndarray of shape (n,), int
-        Index of the face in the data set.
-    variant : ndarray of shape (n,), int
-        0 for the photograph as it is, 1, 2, ... for its degraded versions.
-    kinds : tuple of str
-        What was done to the picture, "clean" or such as "blur+noise".
-    missed : ndarray of shape (2,), int
-        Faces the detector did not find: clean, degraded.
-    failed : ndarray of shape (2,), int
-        Faces that were found, but the predictor gave no usable landmarks for: clean, degraded.
-    problems : tuple of Problem
-        Photographs that could not be read.
-    failures : tuple of Problem
-        Faces among ``failed``: the photograph, on how many of its versions, and why on the first of them.
-    """
-
-    features: NDArray[np.float32]
-    losses: NDArray[np.float64]
-    detector_scores: NDArray[np.float64]
-    sample: NDArray[np.int64]
-    variant: NDArray[np.int64]
-    kinds: tuple[str, ...]
-    missed: NDArray[np.int64]
-    failed: NDArray[np.int64]
-    problems: tuple[Problem, ...]
-    failures: tuple[Problem, ...] = ()
-
-    def __len__(self) -> int:
-        return len(self.losses)
-
-    @property
-    def clean(self) -> NDArray[np.bool_]:
-        """Rows that are photographs as they are."""
-        return self.variant == 0
 
 
 @dataclass(frozen=True)
@@ -91,11 +54,12 @@ class Extractor:
     Parameters
     ----------
     predictor : callable
-        (image, box) -> (68, 2), the predictor whose errors are to be predicted.
-    detector : FaceDetector
+        (image, box) -> (n, 2), the predictor whose errors are to be predicted.
+    detector : Detector
     hog : LandmarkHOG
+        With the point set of the predictor.
     stability : LandmarkStability or None
-        None leaves the 68 stability features out.
+        None leaves the stability features out.
     degradations : int
         Degraded versions of every photograph, besides the photograph itself, by `random_degradation`. If
         there are at least four, the last one only moves the box.
@@ -105,8 +69,8 @@ class Extractor:
         follow the alignment of memory).
     """
 
-    predictor: LandmarkFunction
-    detector: FaceDetector
+    predictor: Landmarks
+    detector: Detector
     hog: LandmarkHOG
     stability: LandmarkStability | None = None
     degradations: int = 8
@@ -115,16 +79,30 @@ class Extractor:
     def __post_init__(self) -> None:
         if self.degradations < 0:
             raise ValueError(f"degradations must be 0 or more, got {self.degradations}")
+        check_detector(self.detector)
+        check_predictor(self.predictor, self.points.n)
+        if self.stability is not None and self.stability.points != self.points:
+            raise ValueError(f"stability is for {self.stability.points}, hog for {self.points}")
+
+    @property
+    def points(self) -> PointSet:
+        """The points of the predictor."""
+        return self.hog.points
 
     def rows(self, index: int, sample: FaceSample) -> list[dict[str, Any] | str | None]:
         """Rows of one face; None where it was missed, and a reason where it got no landmarks.
 
-        Raises ImageError for an unreadable file.
+        Raises ImageError for an unreadable file, and ValueError for an annotation of other points or without
+        the length that errors are normalised by.
         """
-        image = sample.load()
-        if getattr(self.predictor, "color", "rgb") == "gray":
-            # then nothing downstream looks at colour, and degrading one channel is three times as fast
-            image = to_gray(image)
+        if len(sample.landmarks) != self.points.n:
+            raise ValueError(f"annotated with {len(sample.landmarks)} points, {self.points.n} are needed")
+        if not self.points.scale(sample.landmarks) > 0:
+            raise ValueError(f"errors cannot be normalised: {self.points.unit} is 0")
+        view = Views(sample.load())
+        # then nothing downstream looks at colour, and degrading one channel is three times as fast
+        without_color = color_of(self.predictor) == color_of(self.detector) == "gray"
+        image = view.gray if without_color else view.rgb
         return [self._row(image, sample, index, variant) for variant in range(self.degradations + 1)]
 
     def _row(self, image: Any, sample: FaceSample, index: int, variant: int) -> dict[str, Any] | str | None:
@@ -137,22 +115,24 @@ class Extractor:
             kind = "+".join(name for name, _ in steps)
             if rng.random() < _JITTERED:
                 kind, jitter = kind + "+box", rng.uniform(0, 1)
-        found = match_face(self.detector.detect(image), truth)
+        view = Views(image)
+        found = match_face(find_faces(self.detector, view), truth, points=self.points)
         if found is None:
             return None
         box = jitter_box(found.box, jitter, random_state=rng) if jitter else found.box
         more = []
         try:
-            landmarks = predict_landmarks(self.predictor, image, box)
+            shown = view.shown_to(self.predictor)
+            landmarks = predict_landmarks(self.predictor, shown, box, self.points.n)
             if self.stability is not None:
-                more.append(self.stability(image, box, landmarks, self.predictor))
-        except Exception as error:
+                more.append(self.stability(shown, box, landmarks, self.predictor))
+        except NoLandmarksError as error:
             # anybody's predictor, on a degraded picture: one failure must not cost hours of extraction
-            return f"{type(error).__name__}: {error}"
-        features = np.concatenate([self.hog(to_gray(image), landmarks), *more])
+            return str(error)
+        features = np.concatenate([self.hog(view.gray, landmarks), *more])
         return {
             "features": features,
-            "losses": float(landmark_nme(truth, landmarks)),
+            "losses": float(landmark_nme(truth, landmarks, self.points.normalizer)),
             "detector_scores": found.score,
             "sample": index,
             "variant": variant,
@@ -164,7 +144,7 @@ def extract(
     samples: Sequence[FaceSample],
     extractor: Extractor,
     *,
-    n_jobs: int | None = None,
+    workers: int | None = None,
     cache: str | os.PathLike[str] | None = None,
     progress: Callable[[int, int], None] | None = None,
 ) -> FaceTable:
@@ -174,29 +154,39 @@ def extract(
     ----------
     samples : sequence of FaceSample
     extractor : Extractor
-    n_jobs : int or None
-        Processes; None uses all cores, 1 stays in this one.
+    workers : int or None
+        Processes; 1 stays in this one. None uses all cores, or this process alone (with a warning) if
+        detector or predictor cannot be sent to others, or a script lacks the ``if __name__ == "__main__":``
+        guard that more than one process need.
     cache : folder or None
         Where finished tables are kept (``.npz``, read without pickle). The name of a file is a digest of
-        everything that determines the numbers. A predictor without a ``fingerprint`` is not cached.
+        everything that determines the numbers. A predictor without a ``fingerprint``, or a detector without a
+        ``definition``, is not cached.
     progress : callable or None
         Called with (faces done, of how many).
     """
     key = _cache_key(samples, extractor)
     file = Path(cache, f"faces-{key}.npz") if cache is not None and key is not None else None
-    if file is not None and (table := _read_cache(file)) is not None:
+    if file is not None and (table := read_table(file)) is not None:
         return table
-    size = 16
-    chunks = [range(start, min(start + size, len(samples))) for start in range(0, len(samples), size)]
-    jobs = (joblib.delayed(_extract_chunk)(extractor, [(i, samples[i]) for i in chunk]) for chunk in chunks)
-    workers = joblib.Parallel(n_jobs=n_jobs or joblib.cpu_count(), return_as="generator")
+    starts = range(0, len(samples), _CHUNK)
+    chunks = [range(start, min(start + _CHUNK, len(samples))) for start in starts]
+    items = [[(i, samples[i]) for i in chunk] for chunk in chunks]
+    task = _ChunkTask(extractor)
     rows: list[dict[str, Any]] = []
     lost = _Losses()
-    for chunk, (found, more) in zip(chunks, workers(jobs), strict=True):
-        rows.extend(found)
-        lost.add(more)
-        if progress is not None:
-            progress(chunk.stop, len(samples))
+    with closing(_outcomes(task, items, workers)) as outcomes:
+        for outcome in outcomes:
+            if outcome.error:
+                # a worker that died costs what it was working on
+                paths = [str(sample.image_path) for _, sample in outcome.item]
+                lost.add(_Losses(problems=[Problem(path, outcome.error) for path in paths], by_chance=True))
+            elif outcome.chunk is not None:
+                found, more = outcome.chunk
+                rows.extend(found)
+                lost.add(more)
+            if progress is not None:
+                progress(chunks[outcome.index].stop, len(samples))
     if not rows:
         raise ValueError(f"samples: no usable face among {len(samples)}: {lost}")
     table = FaceTable(
@@ -211,8 +201,8 @@ def extract(
         problems=tuple(lost.problems),
         failures=tuple(lost.failures),
     )
-    if file is not None:
-        _write_cache(file, table)
+    if file is not None and not lost.by_chance:
+        write_table(file, table)
     return table
 
 
@@ -224,8 +214,11 @@ class _Losses:
     failed: NDArray[np.int64] = field(default_factory=lambda: np.zeros(2, dtype=np.int64))
     problems: list[Problem] = field(default_factory=list)
     failures: list[Problem] = field(default_factory=list)
+    #: whether the next run might lose less, so that this one must not be cached
+    by_chance: bool = False
 
     def add(self, other: _Losses) -> None:
+        self.by_chance |= other.by_chance
         self.missed += other.missed
         self.failed += other.failed
         self.problems += other.problems
@@ -235,7 +228,7 @@ class _Losses:
         parts = [
             f"no face was found in {self.missed.sum()} pictures",
             f"{self.failed.sum()} got no landmarks",
-            f"{len(self.problems)} photographs could not be read",
+            f"{len(self.problems)} photographs could not be used",
         ]
         for which in (self.failures, self.problems):
             if which:
@@ -243,42 +236,85 @@ class _Losses:
         return "; ".join(parts)
 
 
-def _extract_chunk(
-    extractor: Extractor, samples: list[tuple[int, FaceSample]]
-) -> tuple[list[dict[str, Any]], _Losses]:
-    rows: list[dict[str, Any]] = []
-    lost = _Losses()
-    for index, sample in samples:
+@dataclass(frozen=True)
+class _ChunkTask:
+    """What a worker does with some faces: one chunk of rows and losses."""
+
+    extractor: Extractor
+
+    def __call__(
+        self, samples: list[tuple[int, FaceSample]]
+    ) -> Iterator[tuple[list[dict[str, Any]], _Losses]]:
+        rows: list[dict[str, Any]] = []
+        lost = _Losses()
+        for index, sample in samples:
+            try:
+                found = self.extractor.rows(index, sample)
+            except ImageError as error:
+                lost.problems.append(Problem(str(sample.image_path), str(error)))
+                continue
+            except Exception as error:
+                # anybody's detector: one photograph it fails on must not cost the others
+                lost.problems.append(Problem(str(sample.image_path), f"{type(error).__name__}: {error}"))
+                lost.by_chance = True
+                continue
+            lost.missed += [found[0] is None, sum(row is None for row in found[1:])]
+            lost.failed += [isinstance(found[0], str), sum(isinstance(row, str) for row in found[1:])]
+            reasons = [row for row in found if isinstance(row, str)]
+            if reasons:
+                where = f"no landmarks on {len(reasons)} of {len(found)} versions"
+                lost.failures.append(Problem(str(sample.image_path), f"{where}: {reasons[0]}"))
+            rows.extend(row for row in found if isinstance(row, dict))
+        yield rows, lost
+
+
+def _outcomes(
+    task: _ChunkTask, items: Sequence[list[tuple[int, FaceSample]]], workers: int | None
+) -> Generator[Outcome, None, None]:
+    """Run the task; in this process alone where nothing else was asked for and nothing else works."""
+    if workers is not None and workers < 1:
+        raise ValueError(f"workers must be at least 1, or None for all cores; got {workers}")
+    wanted = min(_cores() if workers is None else workers, len(items))
+    done = 0
+    if wanted > 1:
         try:
-            found = extractor.rows(index, sample)
-        except ImageError as error:
-            lost.problems.append(Problem(str(sample.image_path), str(error)))
-            continue
-        lost.missed += [found[0] is None, sum(row is None for row in found[1:])]
-        lost.failed += [isinstance(found[0], str), sum(isinstance(row, str) for row in found[1:])]
-        reasons = [row for row in found if isinstance(row, str)]
-        if reasons:
-            where = f"no landmarks on {len(reasons)} of {len(found)} versions"
-            lost.failures.append(Problem(str(sample.image_path), f"{where}: {reasons[0]}"))
-        rows.extend(row for row in found if isinstance(row, dict))
-    return rows, lost
+            for outcome in WorkerEngine(wanted).run(task, items):
+                yield outcome
+                done += 1
+            return
+        except EngineError as error:
+            # a process that multiprocessing started for another one must not do the work of that one
+            if workers is not None or done or multiprocessing.parent_process() is not None:
+                raise ValueError(f"workers: {error}; workers=1 uses this process alone") from error
+            warnings.warn(f"one process does all the work: {error}", stacklevel=4)
+    yield from SerialEngine().run(task, items)
+
+
+def _cores() -> int:
+    """Cores this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
 
 
 def _cache_key(samples: Sequence[FaceSample], extractor: Extractor) -> str | None:
-    fingerprint = getattr(extractor.predictor, "fingerprint", None)
-    if fingerprint is None:
+    fingerprint, detector = fingerprint_of(extractor.predictor), definition_of(extractor.detector)
+    if fingerprint is None or detector is None:
         return None
+    # not imported for those who use neither its detector nor its predictor
+    dlib = getattr(sys.modules.get("dlib"), "__version__", None)
     settings = {
         "protocol": _PROTOCOL,
-        "libraries": {"dlib": dlib.__version__, "cv2": cv2.__version__, "numpy": np.__version__},
+        "libraries": {"dlib": dlib, "cv2": cv2.__version__, "numpy": np.__version__},
         "predictor": fingerprint,
-        "detector": [extractor.detector.upsample, extractor.detector.threshold, extractor.detector.min_face],
+        "detector": detector,
+        "points": [extractor.points.definition, extractor.points.mean_shape.tolist()],
         "hog": extractor.hog.definition,
         "stability": extractor.stability.definition if extractor.stability else None,
         "degradations": extractor.degradations,
         "random_state": int(extractor.random_state),
     }
-    digest = hashlib.sha256(json.dumps(settings, sort_keys=True).encode())
+    digest = hashlib.sha256(json.dumps(settings, sort_keys=True, default=str).encode())
     for sample in samples:
         # reading all files takes a second per thousand, computing their rows minutes
         try:
@@ -288,33 +324,3 @@ def _cache_key(samples: Sequence[FaceSample], extractor: Extractor) -> str | Non
         digest.update(f"{content} {sample.photo}\n".encode())
         digest.update(np.ascontiguousarray(sample.landmarks).tobytes())
     return digest.hexdigest()[:32]
-
-
-_ARRAYS = ("features", "losses", "detector_scores", "sample", "variant", "missed", "failed")
-_PROBLEMS = ("problems", "failures")
-
-
-def _write_cache(file: Path, table: FaceTable) -> None:
-    file.parent.mkdir(parents=True, exist_ok=True)
-    arrays: dict[str, Any] = {name: getattr(table, name) for name in _ARRAYS}
-    arrays["kinds"] = np.array(table.kinds, dtype=np.str_)
-    for name in _PROBLEMS:
-        texts = itertools.chain.from_iterable(getattr(table, name))
-        arrays[name] = np.array(list(texts), dtype=np.str_)
-    with replacing(file) as made:
-        np.savez(made, **arrays)
-
-
-def _read_cache(file: Path) -> FaceTable | None:
-    """The table, or None if there is none or it is damaged: it will be computed and written again."""
-    try:
-        with np.load(file, allow_pickle=False) as stored:
-            arrays = {name: stored[name] for name in _ARRAYS}
-            kinds = tuple(str(kind) for kind in stored["kinds"])
-            texts = [[str(text) for text in stored[name]] for name in _PROBLEMS]
-    except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile):
-        return None
-    problems, failures = (
-        tuple(Problem(*pair) for pair in zip(pairs[::2], pairs[1::2], strict=True)) for pairs in texts
-    )
-    return FaceTable(**arrays, kinds=kinds, problems=problems, failures=failures)

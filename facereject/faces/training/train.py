@@ -5,21 +5,25 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from facereject.faces.datasets import FaceSample
+from facereject.faces.datasets import FaceSample, photo_digests
+from facereject.faces.detectors.base import Detector, check_detector, judging_detector
 from facereject.faces.detectors.dlib_hog import FaceDetector
-from facereject.faces.evaluation.data_warnings import photo_digests
-from facereject.faces.evaluation.results import gap_closed
 from facereject.faces.features.hog import LandmarkHOG
 from facereject.faces.features.stability import LandmarkStability
-from facereject.faces.landmarks.dlib_trees import LandmarkFunction, LandmarkPredictor
+from facereject.faces.landmarks import Landmarks, check_predictor, make_landmarks
 from facereject.faces.models.calibration import Calibration, Target
+from facereject.faces.models.ranking import gap_closed
+from facereject.faces.models.scores import score_kind
 from facereject.faces.rejector import FaceRejector
-from facereject.faces.training.extract import Extractor, FaceTable, extract
-from facereject.faces.training.fit import check_score, fit_score
+from facereject.faces.training.extract import Extractor, extract
+from facereject.faces.training.fit import fit_score
+from facereject.faces.training.points import learn_points
+from facereject.faces.training.table import FaceTable
 from facereject.metrics import aurc
 from facereject.selection import InfeasibleTargetError
 
@@ -58,23 +62,25 @@ def train_face_rejector(
     samples: Sequence[FaceSample],
     score: str = "sele",
     *,
-    predictor: LandmarkFunction | None = None,
-    detector: FaceDetector | None = None,
-    threshold: float = 0.0,
+    predictor: Landmarks | None = None,
+    detector: Detector | None = None,
+    threshold: float | None = None,
     hog: LandmarkHOG | None = None,
     stability: LandmarkStability | None = None,
+    normalizer: str | None = None,
+    feature_points: Sequence[int] | None = None,
     degradations: int = 8,
     clip: float | None = 10.0,
     alphas: Sequence[float] = ALPHAS,
     folds: int = 4,
     target: Target | None = None,
     random_state: int = 0,
-    n_jobs: int | None = None,
+    workers: int | None = None,
     cache: str | os.PathLike[str] | None = None,
     progress: Callable[[int, int], None] | None = None,
     fitting: Callable[[int, int], None] | None = None,
 ) -> FaceRejector:
-    """Train a rejector for any 68-point predictor.
+    """Train a rejector for any landmark predictor.
 
     All photographs, clean and degraded, become rows of features and losses. Regularisation is chosen by
     cross-validation over photographs; the uncertainties of the faces left out in turn calibrate
@@ -83,20 +89,30 @@ def train_face_rejector(
     Parameters
     ----------
     samples : sequence of FaceSample
-        Annotated faces, such as a FaceDataset. If the predictor was trained on them, their clean versions
-        flatter it.
-    score : {"sele", "reg", "boosted"}
-        Linear SELE score, linear regression of the loss, or boosted trees on the SELE risk (needs lightgbm).
+        Annotated faces, such as a FaceDataset, with the points of the predictor in its order. If the
+        predictor was trained on them, their clean versions flatter it.
+    score : str
+        A name of `facereject.faces.models.scores`: "sele", linear SELE score; "reg", linear regression of the
+        loss; "boosted", boosted trees on the SELE risk (needs lightgbm).
     predictor : callable or None
-        (image, box) -> (68, 2). None is dlib's published model.
-    detector : FaceDetector or None
-        Finds the faces to train on. None has threshold -1, so that hard faces are among them.
-    threshold : float, default=0.0
-        Detector threshold of the finished rejector, whose calibration uses the faces that reach it. dlib's
-        own is 0; at -1 it would also look at what is mostly background.
+        (image, box) -> (n, 2), see `facereject.faces.landmarks`. None is dlib's published model.
+    detector : Detector or None
+        Finds the faces to train on, see `facereject.faces.detectors`. None is dlib's with threshold -1, so
+        that hard faces are among them.
+    threshold : float or None
+        Detector threshold of the finished rejector, whose calibration uses the faces that reach it. None
+        leaves it to the detector: for dlib's it is 0, as at -1 it would also look at what is mostly
+        background; one without such an option stays as it is.
     hog : LandmarkHOG or None
+        Sizes of the features; its points are replaced by those of the predictor.
     stability : LandmarkStability or None
-        Adds 68 features that need six more predictions per face.
+        Adds one feature per point, for six more predictions per face.
+    normalizer : str or None
+        Rule by which errors are normalised, see `facereject.losses.landmark_scale`. None is what the
+        predictor declares, else "outer_eyes" for 68 points and "box" for others.
+    feature_points : sequence of int or None
+        Points that features are computed at, for dense meshes. None is what the predictor declares, else
+        all of them.
     degradations : int
         Degraded versions of every photograph.
     clip : float or None
@@ -112,24 +128,28 @@ def train_face_rejector(
         score cannot reach that.
     random_state : int
         Seed of degradations and folds.
-    n_jobs, cache, progress
-        As in `extraction.extract`.
+    workers, cache, progress
+        As in `facereject.faces.training.extract.extract`.
     fitting : callable or None
         Called with (scores fitted, of how many), after the faces are done.
     """
-    check_score(score)
+    score_kind(score)
     photos = [sample.photo for sample in samples]
     # said before hours of work on the faces
     photo_folds(photos, folds, random_state)
+    predictor = make_landmarks("dlib") if predictor is None else check_predictor(predictor)
+    detector = FaceDetector.for_training() if detector is None else check_detector(detector)
+    judging_detector(detector, threshold)
+    points = learn_points(samples, predictor, detector, normalizer=normalizer, feature_points=feature_points)
     extractor = Extractor(
-        LandmarkPredictor() if predictor is None else predictor,
-        FaceDetector(threshold=-1.0) if detector is None else detector,
-        LandmarkHOG() if hog is None else hog,
-        stability,
+        predictor,
+        detector,
+        replace(hog or LandmarkHOG(), points=points),
+        None if stability is None else replace(stability, points=points),
         degradations,
         random_state,
     )
-    table = extract(samples, extractor, n_jobs=n_jobs, cache=cache, progress=progress)
+    table = extract(samples, extractor, workers=workers, cache=cache, progress=progress)
     rejector = train_on_table(
         table,
         photos,
@@ -154,7 +174,7 @@ def train_on_table(
     extractor: Extractor,
     score: str = "sele",
     *,
-    threshold: float = 0.0,
+    threshold: float | None = None,
     clip: float | None = 10.0,
     alphas: Sequence[float] = ALPHAS,
     folds: int = 4,
@@ -162,10 +182,9 @@ def train_on_table(
     fitting: Callable[[int, int], None] | None = None,
 ) -> FaceRejector:
     """Train on a table that was extracted before; ``photos`` names the photograph of every sample."""
-    check_score(score)
     # plain, as the model file needs it
     seed = int(extractor.random_state)
-    candidates = [None] if score == "boosted" else list(alphas)
+    candidates: list[Any] = list(alphas) if score_kind(score).regularised else [None]
     if not candidates:
         raise ValueError("alphas must not be empty")
     fits = []
@@ -174,12 +193,12 @@ def train_on_table(
         if fitting is not None:
             fitting(len(fits) * folds, len(candidates) * folds + 1)
     best = max(fits, key=lambda fit: fit.merit)
-    detector = replace(extractor.detector, threshold=max(threshold, extractor.detector.threshold))
+    detector, least = judging_detector(extractor.detector, threshold)
     rows = calibration_rows(table, seed)
-    rows = rows[table.detector_scores[rows] >= detector.threshold]
+    rows = rows[table.detector_scores[rows] >= least]
     if not len(rows):
-        raise ValueError(f"threshold: no face reaches a detector score of {threshold:g}")
-    calibration = Calibration(best.uncertainty[rows], table.losses[rows])
+        raise ValueError(f"threshold: no face reaches a detector score of {least:g}")
+    calibration = Calibration(losses=table.losses[rows], uncertainty=best.uncertainty[rows])
     if target is None:
         clean = rows[table.clean[rows]]
         target = _default_target(calibration, float(table.losses[clean if len(clean) else rows].mean()))

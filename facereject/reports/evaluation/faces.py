@@ -10,8 +10,10 @@ from numpy.typing import NDArray
 
 from facereject.drawing.crops import face_crop
 from facereject.faces import FaceEvaluation, FaceRejector, FaceSample, ImageError, match_face
+from facereject.faces.detectors.base import find_faces
 from facereject.faces.images import ImageArray
-from facereject.faces.landmarks.dlib_trees import NoLandmarksError, predict_landmarks
+from facereject.faces.landmarks.base import NoLandmarksError, predict_landmarks
+from facereject.faces.views import Views
 
 
 class FaceShot(NamedTuple):
@@ -61,10 +63,13 @@ def _shots(
         sample = samples[int(evaluation.table.sample[row])]
         try:
             image = sample.load()
-            found = match_face(rejector.detector.detect(image), sample.landmarks)
+            view = Views(image)
+            faces = find_faces(rejector.detector, view)
+            found = match_face(faces, sample.landmarks, points=rejector.points)
             if found is None:
                 continue
-            points = predict_landmarks(rejector.predictor, image, found.box)
+            shown = view.shown_to(rejector.predictor)
+            points = predict_landmarks(rejector.predictor, shown, found.box, rejector.n_points)
         except (ImageError, NoLandmarksError):
             # the file changed since it was evaluated: its picture is no evidence any more
             continue

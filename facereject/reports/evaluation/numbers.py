@@ -24,7 +24,7 @@ from facereject.faces.evaluation.evidence import (
     gap_interval,
     reliability,
 )
-from facereject.faces.models.card import UNIT
+from facereject.faces.models.card import error_unit
 
 
 # arrays have no truth value, so a generated == would raise
@@ -119,7 +119,12 @@ def summary(
     notes: Sequence[str],
 ) -> dict[str, Any]:
     """The report as plain JSON."""
-    found: dict[str, Any] = {"model": model, "data": data, "facereject": __version__, "unit": UNIT}
+    found: dict[str, Any] = {
+        "model": model,
+        "data": data,
+        "facereject": __version__,
+        "unit": error_unit(rejector),
+    }
     found["target"] = asdict(rejector.target)
     threshold = rejector.selector.threshold_
     found["threshold"] = threshold if math.isfinite(threshold) else None

@@ -10,7 +10,8 @@ from matplotlib.figure import Figure
 from facereject import __version__
 from facereject.faces import FaceEvaluation, FaceRejector, FaceSample
 from facereject.faces.evaluation.evidence import at_coverages, failure_rates
-from facereject.faces.models.card import UNIT, model_facts, predictor_name
+from facereject.faces.models.card import error_unit, model_facts, predictor_name
+from facereject.faces.plugins import fingerprint_of, name_of
 from facereject.reports import pages
 from facereject.reports.evaluation.faces import face_groups
 from facereject.reports.evaluation.numbers import GroupEvidence
@@ -38,7 +39,7 @@ def report_page(
     pieces.append(_face_section(rejector, samples, evaluation, groups[0]))
     pieces.append(_background(rejector, samples, evaluation))
     pieces.append(pages.links("The same as files:", [(name, name) for name in files]))
-    lead = f"{model}, on {len(samples):,} annotated faces of {data}. Errors in {UNIT}."
+    lead = f"{model}, on {len(samples):,} annotated faces of {data}. Errors in {error_unit(rejector)}."
     footer = f"facereject {__version__}"
     return pages.page("How far can these landmarks be trusted?", lead, *pieces, footer=footer)
 
@@ -93,13 +94,13 @@ def _group_pieces(
                 pages.chart(
                     honest,
                     f"calibration-{name}",
-                    "Is the expected error true? Faces in groups of equal size; bars: 95 % intervals.",
+                    "Expected and true error of faces in groups of equal size; bars: 95 % intervals.",
                 ),
             ),
             ranking,
             pages.paragraph(
-                "AuRC: mean of the error over all coverages, lower is better. Gap: from the detector's "
-                "score to the oracle, with a 95 % interval over photographs.",
+                "AuRC: mean error over all coverages, lower is better. Gap: from the detector's score to the "
+                "oracle, with a 95 % interval over photographs.",
                 soft=True,
             ),
         )
@@ -127,7 +128,7 @@ def _threshold_table(group: GroupEvidence, threshold: float) -> list[str]:
     if own is not None:
         rule = "accepts every face" if math.isinf(threshold) else f"threshold {threshold:.4f}"
         text += f" Marked: the model's own rule ({rule})."
-    every = "Figures of this sample, not promises: `facereject calibrate` finds a guaranteed threshold. "
+    every = "These figures hold for this sample; `facereject calibrate` finds a threshold with a guarantee."
     return [pages.paragraph(text), pages.table(columns, rows, own=own), pages.paragraph(every, soft=True)]
 
 
@@ -148,11 +149,11 @@ def _face_section(
 
 def _background(rejector: FaceRejector, samples: Sequence[FaceSample], evaluation: FaceEvaluation) -> str:
     photographs = len({sample.photo for sample in samples})
-    fingerprint = getattr(rejector.predictor, "fingerprint", None)
+    predictor, n_points = rejector.predictor, rejector.n_points
     known = [
         ("faces", f"{len(samples):,} of {photographs:,} photographs"),
-        ("error", f"mean distance of the 68 points to the annotation, in {UNIT}"),
-        ("landmarks by", predictor_name(fingerprint)),
+        ("error", f"mean distance of the {n_points} points to the annotation, in {error_unit(rejector)}"),
+        ("landmarks by", predictor_name(fingerprint_of(predictor), name_of(predictor))),
     ]
     pieces = [pages.facts([*known, *model_facts(rejector)])]
     if evaluation.problems:
