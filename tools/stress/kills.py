@@ -13,7 +13,7 @@ from functools import partial
 from pathlib import Path
 
 from tools.stress.sorted_files import MODES, SUFFIXES, complaint, contents
-from tools.stress.stub import start_tool, warm_up, write_photos
+from tools.stress.stub import start_run, write_photos
 from tools.stress.trial import Trial
 
 _PHOTOS = 40
@@ -23,7 +23,6 @@ _MAX_KILLS = 3
 
 def kills(trial: Trial, folder: Path, each: int, rng: random.Random) -> None:
     """``each`` kills for every kind of table and way of placing."""
-    warm_up()
     write_photos(folder / "made", _PHOTOS)
     lasting = _seconds_of_a_run(folder)
     for suffix in SUFFIXES:
@@ -43,7 +42,6 @@ def kills(trial: Trial, folder: Path, each: int, rng: random.Random) -> None:
 
 def full_disk(trial: Trial, folder: Path, count: int, rng: random.Random) -> None:
     """Runs that may not make files of more than some size: what a full disk is to a program."""
-    warm_up()
     write_photos(folder / "made", _PHOTOS)
     for number in range(count):
         if not trial.goes_on():
@@ -84,12 +82,10 @@ class _Run:
         self._process = 0
 
     def start(self, before: Callable[[], None] | None = None) -> None:
-        arguments = ["photos", "--accepted", "good", "--rejected", "bad", "--workers", "1", "--resume"]
-        arguments += ["-o", f"t.{self.suffix}", *([] if self.mode == "copy" else [f"--{self.mode}"])]
         here = os.getcwd()
         os.chdir(self.folder)
         try:
-            self._process = start_tool(arguments, before)
+            self._process = start_run(self.mode, f"t.{self.suffix}", before)
         finally:
             os.chdir(here)
 

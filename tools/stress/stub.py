@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import importlib
 import math
 import os
-import sys
 import time
-from collections.abc import Callable, Sequence
-from contextlib import redirect_stderr, redirect_stdout
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from types import SimpleNamespace
@@ -17,10 +14,11 @@ from typing import Any
 import numpy as np
 import PIL.Image
 
-from facereject._cli import app
+from facereject.batch import score_files
 from facereject.faces import Face, FaceDetector, FaceRejector
 from facereject.faces.face import Box, Detection
 from facereject.tables import table_sink
+from facereject.tables.sinks import TableError
 
 
 class _Blind(FaceDetector):
@@ -33,6 +31,7 @@ class _Blind(FaceDetector):
 class Nobody:
     """Finds no face in any picture or video."""
 
+    n_points = 68
     detector, predictor = _Blind(), None
     calibration = SimpleNamespace(uncertainty=np.linspace(-1, 1, 101))
 
@@ -46,6 +45,7 @@ class Brightness:
 
     seconds: float = 0.002
     limit: float = 128.0
+    n_points = 68
     decide = FaceRejector.decide
 
     @property
@@ -72,18 +72,8 @@ def write_photos(folder: Path, count: int) -> None:
         PIL.Image.fromarray(image).save(folder / (f"{i:04}.png" if i % 3 else f"sub/{i:04}.png"))
 
 
-def warm_up() -> None:
-    """Let this process import what the tool imports, so that forked ones need not."""
-    for name in ("batch.run", "batch.plan", "batch.task", "batch.sorting", "tables.sinks", "_cli._job"):
-        importlib.import_module(f"facereject.{name}")
-    for name in ("csv", "parquet"):
-        importlib.import_module(f"pyarrow.{name}")
-    with open(os.devnull, "w") as nowhere, redirect_stdout(nowhere), redirect_stderr(nowhere):
-        _run_tool(["no such folder", "--accepted", "nowhere", "-o", "t.csv", "--workers", "1"])
-
-
-def start_tool(arguments: Sequence[str], before: Callable[[], None] | None = None) -> int:
-    """Run the tool with `Brightness` in a forked process, after ``before``; returns its number at once.
+def start_run(mode: str, output: str, before: Callable[[], None] | None = None) -> int:
+    """Sort ``photos`` of the current folder in a forked process, after ``before``; returns its id at once.
 
     A fork takes milliseconds where a new interpreter takes seconds; nothing here has started threads.
     """
@@ -93,21 +83,16 @@ def start_tool(arguments: Sequence[str], before: Callable[[], None] | None = Non
     code = 99
     try:
         # what it says is of no interest, and must not be mixed with the report
-        sys.stdout = sys.stderr = open(os.devnull, "w")  # noqa: SIM115
-        os.dup2(sys.stderr.fileno(), 2)
+        with open(os.devnull, "w") as nowhere:
+            os.dup2(nowhere.fileno(), 2)
+        table_sink._COMMIT_SECONDS = 0.01
         if before is not None:
             before()
-        code = _run_tool(arguments)
+        rejector: Any = Brightness()
+        folders = {"accepted": "good", "rejected": "bad", "mode": mode}
+        summary = score_files("photos", output, rejector=rejector, resume=True, **folders)
+        code = int(summary.failed > 0)
+    except (TableError, OSError, ValueError):
+        code = 1
     finally:
         os._exit(code)
-
-
-def _run_tool(arguments: Sequence[str]) -> int:
-    module: Any = importlib.import_module("facereject._cli.filtering")
-    module.load_rejector = lambda *_, **__: Brightness()
-    table_sink._COMMIT_SECONDS = 0.01
-    try:
-        app(["filter", *arguments])
-    except SystemExit as end:
-        return end.code if isinstance(end.code, int) else int(bool(end.code))
-    return 0
