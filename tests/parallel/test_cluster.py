@@ -291,5 +291,5 @@ def test_a_result_that_cannot_be_fetched_is_no_error_of_the_item(status):
     job = _ClusterRun(DaskEngine("tcp://127.0.0.1:1"), distributed, client)
     entry = _Submission(0, 7)
     job.submit(entry)
-    with pytest.raises(EngineError, match="scheduler at .* is gone"):
+    with pytest.raises(EngineError, match=r"scheduler at .* is gone"):
         job.collect(deque([entry]))
