@@ -54,8 +54,8 @@ class WorkerEngine:
         self.ordered = bool(ordered)
         self.max_pending = check_count("max_pending", max_pending)
         self.max_buffer = check_count("max_buffer", max_buffer)
-        if timeout is not None and not timeout > 0:
-            raise ValueError(f"timeout must be above 0, or None for no limit; got {timeout!r}")
+        if timeout is not None and not 0 < timeout < float("inf"):
+            raise ValueError(f"timeout must be above 0 and finite, or None for no limit; got {timeout!r}")
         self.timeout = timeout
         if preload:
             start_server(preload)

@@ -245,6 +245,6 @@ def test_a_slow_listener_gives_nothing_up():
 
 
 def test_bad_timeouts():
-    for timeout in (0, -1.0, float("nan")):
+    for timeout in (0, -1.0, float("nan"), float("inf")):
         with pytest.raises(ValueError, match="timeout must be above 0"):
             WorkerEngine(2, timeout=timeout)

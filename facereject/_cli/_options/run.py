@@ -102,8 +102,8 @@ def make_engine(name: str, workers: int, scheduler: str | None, timeout: float |
     if name == "local":
         if scheduler is not None:
             stop("--scheduler belongs to --engine dask")
-        if timeout is not None and not timeout > 0:
-            stop(f"--timeout must be above 0; got {timeout:g}")
+        if timeout is not None and not 0 < timeout < float("inf"):
+            stop(f"--timeout must be above 0 and finite; got {timeout:g}")
         if workers == 1 and timeout is None:
             return parallel.SerialEngine()
         # only a process of its own can be stopped, whatever it does
