@@ -24,13 +24,13 @@ except ImportError:  # Windows, where a file that is open cannot be removed anyw
     fcntl = None  # type: ignore[assignment]
 
 _MARK = ".facereject-partial"
-_UNFINISHED = re.compile(rf"\..*\.[0-9a-f]{{8}}{re.escape(_MARK)}(\.\w+)?", re.DOTALL)
+_UNFINISHED = re.compile(rf"\..*\.[0-9a-f]{{8}}{re.escape(_MARK)}(\.\w+){{0,2}}", re.DOTALL)
 
 # bytes of the target's own name that an unfinished name keeps: most disks allow 255 in all
 _KEPT_BYTES = 180
 
-# an empty file without a lock may have been opened a moment ago; without any locks, only age tells
-_NEW_SECONDS = 60.0
+# a file gets its lock, then its name; before that, and where there are no locks, only age tells
+_NEW, _NEW_SECONDS = ".new", 60.0
 _ABANDONED_SECONDS = 86_400.0
 
 # what makes a formula of a cell, behind any number of "./", so that adding and removing one is exact
@@ -128,9 +128,8 @@ def unfinished(path: str | os.PathLike[str], *, suffix: str = "", clean: bool = 
     # cut between characters, as some disks take no others
     short = os.fsencode(name)[:_KEPT_BYTES].decode("utf-8", "ignore")
     made = os.path.join(folder, f".{short}.{secrets.token_hex(4)}{_MARK}{suffix}")
-    with open(made, "x+b", opener=_never_through_links) as file:
+    with open(made, "x+b", opener=_open_locked) as file:
         try:
-            _lock(file.fileno())
             yield file
         finally:
             with contextlib.suppress(OSError):
@@ -197,6 +196,21 @@ def _never_through_links(path: str, flags: int) -> int:
         raise
 
 
+def _open_locked(path: str, flags: int) -> int:
+    """Open a new file that is locked before it gets its name, so that nobody takes it for a leftover."""
+    if fcntl is None:
+        return _never_through_links(path, flags)
+    descriptor = _never_through_links(path + _NEW, flags)
+    try:
+        _lock(descriptor)
+        os.rename(path + _NEW, path)
+    except BaseException:
+        os.close(descriptor)
+        os.unlink(path + _NEW)
+        raise
+    return descriptor
+
+
 def _lock(descriptor: int) -> bool | None:
     """Lock a file that nobody else has locked: True, or False if somebody has; None where no locks are."""
     if fcntl is None:
@@ -214,8 +228,7 @@ def _remove_abandoned(path: str) -> None:
         status = os.fstat(descriptor)
         locked = _lock(descriptor)
         age = time.time() - status.st_mtime
-        # writing starts with the lock, so only an empty file may belong to somebody who is about to take it
-        least = _ABANDONED_SECONDS if locked is None else 0.0 if status.st_size else _NEW_SECONDS
+        least = _ABANDONED_SECONDS if locked is None else _NEW_SECONDS if path.endswith(_NEW) else 0.0
         if stat.S_ISREG(status.st_mode) and locked is not False and age >= least:
             os.unlink(path)
     finally:

@@ -86,8 +86,6 @@ def test_what_a_killed_run_left_is_removed_and_what_is_in_use_is_not(tmp_path):
         import sys, time
         from facereject._files import unfinished
         with unfinished(sys.argv[1]) as file:
-            file.write(b"half a page")
-            file.flush()
             print("ready", flush=True)
             time.sleep(60)
     """
@@ -104,7 +102,7 @@ def test_what_a_killed_run_left_is_removed_and_what_is_in_use_is_not(tmp_path):
 
 
 def test_a_file_that_was_opened_a_moment_ago_is_left_alone(tmp_path):
-    made = tmp_path / ".page.html.0123abcd.facereject-partial"
+    made = tmp_path / ".page.html.0123abcd.facereject-partial.new"
     made.touch()
     remove_unfinished(tmp_path)
     assert made.exists()

@@ -13,6 +13,7 @@ from facereject._cli._options.run import (
     PathsArgument,
     ResumeOption,
     SchedulerOption,
+    TimeoutOption,
     WorkersOption,
     make_engine,
 )
@@ -131,6 +132,7 @@ def filter_(
     min_face: MinFaceOption = None,
     detector_threshold: DetectorThresholdOption = None,
     workers: WorkersOption = 1,
+    timeout: TimeoutOption = None,
     engine: EngineOption = "local",
     scheduler: SchedulerOption = None,
     resume: ResumeOption = False,
@@ -156,7 +158,7 @@ def filter_(
         output = default_output()
         show = output is None
     # first: workers import what they need while this process still does
-    runner = make_engine(engine, workers, scheduler)
+    runner = make_engine(engine, workers, scheduler, timeout)
     job = make_job(
         paths,
         output,

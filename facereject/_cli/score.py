@@ -13,6 +13,7 @@ from facereject._cli._options.run import (
     PathsArgument,
     ResumeOption,
     SchedulerOption,
+    TimeoutOption,
     WorkersOption,
     make_engine,
 )
@@ -63,6 +64,7 @@ def score(
     detect_every: DetectEveryOption = 60,
     smooth: SmoothOption = 0.0,
     workers: WorkersOption = 1,
+    timeout: TimeoutOption = None,
     engine: EngineOption = "local",
     scheduler: SchedulerOption = None,
     resume: ResumeOption = False,
@@ -87,7 +89,7 @@ def score(
     """
     output = output or default_output()
     # first: workers import what they need while this process still does
-    runner = make_engine(engine, workers, scheduler)
+    runner = make_engine(engine, workers, scheduler, timeout)
     job = make_job(
         paths,
         output,

@@ -52,8 +52,8 @@ def _kind_of_entry(entry: os.DirEntry[str]) -> str:
     try:
         if entry.is_dir():
             return "folder"
-        # broken links are kept, to get a row that says so; pipes and sockets would block
-        return "file" if entry.is_file() or not os.path.exists(entry.path) else "other"
+        # broken links and pipes are kept, to get a row that says so: nothing that waits is ever opened
+        return "file"
     except OSError:
         # a link in a circle
         return "file"

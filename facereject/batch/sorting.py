@@ -223,7 +223,6 @@ def _copy(source: str, target: str) -> bool:
     os.makedirs(os.path.dirname(target), exist_ok=True)
     with unfinished(target, clean=False) as made:
         shutil.copy2(source, made.name)
-        os.fsync(made.fileno())
         if not _same_bytes(source, made.name):
             raise OSError(errno.EIO, "the file changed while it was copied")
         # unlike a rename, this never replaces a file
@@ -260,9 +259,11 @@ def _remove(path: str, before: os.stat_result, kept: str) -> None:
         raise OSError(errno.ELOOP, f"{display_name(kept)} is no regular file; nothing was removed")
     if _is_same_entry(path, kept):
         raise OSError(errno.EEXIST, f"{display_name(kept)} is this very file; nothing was removed")
-    with open(kept, "rb") as file:
-        os.fsync(file.fileno())
-    sync_folder(os.path.dirname(kept) or os.curdir)
+    if not _is_same_file(path, kept):
+        # a second name of the same data needs no waiting for the disk
+        with open(kept, "rb") as file:
+            os.fsync(file.fileno())
+        sync_folder(os.path.dirname(kept) or os.curdir)
     if not _same_bytes(path, kept):
         raise OSError(errno.EIO, f"{display_name(kept)} is another file now; nothing was removed")
     now = os.lstat(path)

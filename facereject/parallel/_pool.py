@@ -62,6 +62,8 @@ class _Worker:
         self.recalled = False
         self.since = 0.0
         self.seconds = float("inf")
+        self.silent = 0.0
+        self.expired = False
 
     @property
     def capacity(self) -> int:
@@ -69,6 +71,11 @@ class _Worker:
         if self.recalled:
             return 0
         return 1 + min(_MAX_RESERVE, int(_RESERVE_SECONDS / max(self.seconds, 1e-3)))
+
+    @property
+    def is_busy(self) -> bool:
+        """Whether the worker is on an item and could answer any moment."""
+        return self.ready and bool(self.entries) and not self.expired
 
     def send(self, data: bytes) -> None:
         # a worker that has died is noticed when its answers are read, after those it sent before
@@ -105,7 +112,8 @@ class _Worker:
 class WorkerPool:
     """The workers of one run. Leaving the context stops them at once; `shut_down` lets idle ones exit."""
 
-    def __init__(self, size: int, task: bytes) -> None:
+    def __init__(self, size: int, task: bytes, timeout: float | None = None) -> None:
+        self.timeout = timeout
         self.size = size
         self.task = task
         self.workers: list[_Worker] = []
@@ -184,6 +192,7 @@ class WorkerPool:
     def _assign(worker: _Worker, entry: PendingItem) -> None:
         if not worker.entries:
             worker.since = time.monotonic()
+            worker.silent = 0.0
         worker.entries.append(entry)
         if worker.listening:
             worker.send(entry.packed)
@@ -193,7 +202,17 @@ class WorkerPool:
         senders = {
             worker.connection: worker for worker in self.workers if only is None or only in worker.entries
         }
-        ready = set(mp_connection.wait(list(senders), None if wait else 0))
+        start, busy = time.monotonic(), [worker for worker in senders.values() if worker.is_busy]
+        patience = None
+        if self.timeout is not None and busy:
+            patience = max(0.0, min(self.timeout - worker.silent for worker in busy))
+        ready = set(mp_connection.wait(list(senders), patience if wait else 0))
+        for worker in busy:
+            # only while somebody listens: a worker whose answers have to wait is not silent
+            worker.silent += time.monotonic() - start
+            if worker.connection not in ready and self.timeout is not None and worker.silent >= self.timeout:
+                worker.expired = True
+                worker.process.kill()
         buffered = [self._receive_from(worker) for each, worker in senders.items() if each in ready]
         return sum(buffered)
 
@@ -202,6 +221,7 @@ class WorkerPool:
             message = worker.connection.recv_bytes()
         except (EOFError, OSError):
             return self._replace_dead(worker)
+        worker.silent = 0.0
         kind = message[:1]
         if kind in (CHUNK, LAST):
             worker.entries[0].answers.append(message)
@@ -241,7 +261,10 @@ class WorkerPool:
                     'a script that starts them needs an if __name__ == "__main__": guard'
                 )
         elif worker.entries:
-            buffered = _end(worker.entries.popleft(), f"its worker process died ({how})")
+            why = f"its worker process died ({how})"
+            if worker.expired:
+                why = f"nothing came of it for {self.timeout:g} seconds, the time limit"
+            buffered = _end(worker.entries.popleft(), why)
         if worker.entries:
             replacement = _Worker()
             replacement.entries = worker.entries

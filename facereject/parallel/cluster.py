@@ -209,7 +209,10 @@ class _ClusterRun:
 
     def _failed(self, entry: _Submission) -> list[Step]:
         error = entry.future.exception()
-        if not isinstance(error, self.distributed.KilledWorker):
+        if error is None:
+            # done, but nobody hands its result out: the scheduler is gone, or the worker that had it
+            self._has_workers()
+        elif not isinstance(error, self.distributed.KilledWorker):
             return [Step(None, True, describe(error))]
         if entry.attempts > 1:
             return [Step(None, True, "its worker processes died, each time it was tried")]

@@ -35,6 +35,9 @@ class WorkerEngine:
     preload : sequence of str, default=()
         Modules the task needs. On Linux they are imported once for all workers, in the background, from the
         moment the engine is made: make it early. They must not start threads.
+    timeout : float or None, default=None
+        Seconds a worker may take for the next chunk of its item. After that it is killed and replaced, and
+        the item ends with an error. None: no limit.
     """
 
     def __init__(
@@ -45,11 +48,15 @@ class WorkerEngine:
         max_pending: int = 1000,
         max_buffer: int = 64 << 20,
         preload: Sequence[str] = (),
+        timeout: float | None = None,
     ) -> None:
         self.workers = check_count("workers", workers)
         self.ordered = bool(ordered)
         self.max_pending = check_count("max_pending", max_pending)
         self.max_buffer = check_count("max_buffer", max_buffer)
+        if timeout is not None and not 0 < timeout < float("inf"):
+            raise ValueError(f"timeout must be above 0 and finite, or None for no limit; got {timeout!r}")
+        self.timeout = timeout
         if preload:
             start_server(preload)
 
@@ -60,7 +67,7 @@ class WorkerEngine:
     def _run(self, task: bytes, feed: Feed) -> Generator[Outcome, None, None]:
         pending: deque[PendingItem] = deque()
         taken = buffered = 0
-        with WorkerPool(self.workers, task) as pool:
+        with WorkerPool(self.workers, task, self.timeout) as pool:
             while True:
                 pool.share()
                 while len(pending) < self.max_pending and not pool.returned and pool.has_room():

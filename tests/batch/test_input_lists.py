@@ -109,7 +109,8 @@ def test_explicit_broken_links_pipes_and_devices_are_refused(folder, touch):
         expand_inputs(["pipe.jpg"])
     with pytest.raises(InputError, match=r"/dev/null: this is a device; .*--camera"):
         expand_inputs(["/dev/null"])
-    assert paths("in") == ["in/a.jpg"]
+    # found in a folder, it gets a row that says so
+    assert paths("in") == ["in/a.jpg", "in/pipe.jpg"]
 
 
 @posix_only

@@ -12,6 +12,7 @@ from facereject.faces import Extractor, FaceDataset, FaceDetector, FaceRejector,
 from facereject.faces.evaluation.results import evaluate_rows
 from facereject.faces.training.degrade import degrade
 from facereject.faces.training.train import ALPHAS
+from facereject.modelfile import read_model, write_model
 
 NAMES = ["default", "thorough"]
 
@@ -101,3 +102,15 @@ def test_better_than_the_detector_score_on_photographs_set_aside(faces_dir):
         assert clean.coverage > 0.6
         assert degraded.coverage < clean.coverage
         assert clean.expected_error == pytest.approx(clean.mean_error, rel=0.25)
+
+
+@pytest.mark.parametrize("name", ["default", "thorough"])
+def test_shipped_models_carry_a_checksum_and_are_saved_as_they_are(name, tmp_path):
+    with resources.as_file(resources.files("facereject") / "pretrained" / f"{name}.safetensors") as path:
+        before = path.read_bytes()
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            header, arrays = read_model(path, "face-rejector", None)
+    own = {key: value for key, value in header.items() if key not in ("format", "kind")}
+    write_model(tmp_path / "again", "face-rejector", own, arrays)
+    assert (tmp_path / "again").read_bytes() == before

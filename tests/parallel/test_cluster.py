@@ -10,6 +10,7 @@ import subprocess
 import sys
 import threading
 import time
+from collections import deque
 from collections.abc import Iterator
 from pathlib import Path
 from types import SimpleNamespace
@@ -26,7 +27,7 @@ from facereject.batch.run import score_inputs
 from facereject.batch.task import ScoreTask
 from facereject.faces import FaceRejector
 from facereject.parallel import DaskEngine, EngineError, SerialEngine
-from facereject.parallel.cluster import _ClusterRun
+from facereject.parallel.cluster import _ClusterRun, _Submission
 from facereject.tables.sinks import TableSink
 
 distributed = pytest.importorskip("distributed")
@@ -293,3 +294,21 @@ def test_parameters_are_checked() -> None:
         DaskEngine("tcp://127.0.0.1:1", timeout=0)
     with pytest.raises(EngineError, match="the task cannot be sent"):
         DaskEngine("tcp://127.0.0.1:1").run(lambda item: [item], [1])
+
+
+@pytest.mark.parametrize("status", ["running", "closed"])
+def test_a_result_that_cannot_be_fetched_is_no_error_of_the_item(status):
+    """As when the scheduler dies between the end of an item and the fetching of its result."""
+
+    def lost(*_: Any) -> Any:
+        raise OSError("connection closed")
+
+    done = SimpleNamespace(
+        status="finished", done=lambda: True, cancelled=lambda: False, exception=lambda timeout=None: None
+    )
+    client = SimpleNamespace(status=status, gather=lost, nthreads=lost, submit=lambda *_, **__: done)
+    job = _ClusterRun(DaskEngine("tcp://127.0.0.1:1"), distributed, client)
+    entry = _Submission(0, 7)
+    job.submit(entry)
+    with pytest.raises(EngineError, match=r"scheduler at .* is gone"):
+        job.collect(deque([entry]))

@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import textwrap
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -213,3 +214,37 @@ def test_without_order_an_item_keeps_the_order_of_its_chunks() -> None:
         mine = [each for each in outcomes if each.item == item]
         assert [each.chunk for each in mine] == [(item, left) for left in reversed(range(item))]
         assert [each.last for each in mine] == [False] * (item - 1) + [True]
+
+
+def stall(item: int) -> Iterator[int]:
+    """Items divisible by 5 never end; 3 takes long, but lets hear from itself."""
+    yield item
+    if item % 5 == 0:
+        time.sleep(3600)
+    for _ in range(25 if item == 3 else 0):
+        time.sleep(0.25)
+        yield item
+
+
+def test_an_item_without_an_end_is_given_up_and_its_worker_replaced():
+    outcomes = list(WorkerEngine(2, timeout=4).run(stall, range(8)))
+    errors = {outcome.item: outcome.error for outcome in outcomes if outcome.last}
+    assert set(errors) == set(range(8))
+    assert {item for item, error in errors.items() if error} == {0, 5}
+    assert errors[5] == "nothing came of it for 4 seconds, the time limit"
+    assert sum(outcome.item == 3 for outcome in outcomes) >= 26
+
+
+def test_a_slow_listener_gives_nothing_up():
+    outcomes = []
+    for outcome in WorkerEngine(2, timeout=4).run(stall, [1, 3, 2]):
+        outcomes.append(outcome)
+        if len(outcomes) == 3:
+            time.sleep(5)
+    assert not any(outcome.error for outcome in outcomes)
+
+
+def test_bad_timeouts():
+    for timeout in (0, -1.0, float("nan"), float("inf")):
+        with pytest.raises(ValueError, match="timeout must be above 0"):
+            WorkerEngine(2, timeout=timeout)

@@ -11,6 +11,9 @@ from facereject._cli._shared import stop
 if TYPE_CHECKING:
     from facereject.parallel import Engine
 
+#: the largest image takes a minute on a slow machine
+GENEROUS_SECONDS = 600.0
+
 _RUN_PANEL = "How to run"
 
 PathsArgument = Annotated[
@@ -29,6 +32,17 @@ WorkersOption = Annotated[
         "-j",
         metavar="N",
         help="Processes that share the work; as many as the machine has cores is a good choice.",
+        rich_help_panel=_RUN_PANEL,
+    ),
+]
+TimeoutOption = Annotated[
+    float | None,
+    typer.Option(
+        "--timeout",
+        metavar="SECONDS",
+        help="Give an input up if nothing comes of it for so long (of a video: its next frames); its row "
+        f"says so. With several workers the limit is {GENEROUS_SECONDS:.0f} seconds unless you set another.",
+        show_default=False,
         rich_help_panel=_RUN_PANEL,
     ),
 ]
@@ -79,8 +93,8 @@ MaxPixelsOption = Annotated[
 ]
 
 
-def make_engine(name: str, workers: int, scheduler: str | None) -> Engine:
-    """The engine for --engine, --workers and --scheduler."""
+def make_engine(name: str, workers: int, scheduler: str | None, timeout: float | None = None) -> Engine:
+    """The engine for --engine, --workers, --scheduler and --timeout."""
     from facereject import parallel
 
     if workers < 1:
@@ -88,11 +102,17 @@ def make_engine(name: str, workers: int, scheduler: str | None) -> Engine:
     if name == "local":
         if scheduler is not None:
             stop("--scheduler belongs to --engine dask")
-        if workers == 1:
+        if timeout is not None and not 0 < timeout < float("inf"):
+            stop(f"--timeout must be above 0 and finite; got {timeout:g}")
+        if workers == 1 and timeout is None:
             return parallel.SerialEngine()
-        return parallel.WorkerEngine(workers, preload=["facereject._cli", "facereject.batch.task"])
+        # only a process of its own can be stopped, whatever it does
+        preload = ["facereject._cli", "facereject.batch.task"]
+        return parallel.WorkerEngine(workers, preload=preload, timeout=timeout or GENEROUS_SECONDS)
     if name != "dask":
         stop(f"--engine must be local or dask; got {name}")
+    if timeout is not None:
+        stop("--timeout belongs to --engine local; a Dask cluster has its own limits")
     if workers != 1:
         stop("--workers belongs to --engine local; a Dask cluster has its own workers")
     if scheduler is None:
