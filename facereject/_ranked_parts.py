@@ -25,7 +25,7 @@ class Groups(NamedTuple):
     """Examples by increasing uncertainty; those of a group have one place, which its mean loss fills."""
 
     values: FloatArray  # (g,) uncertainty
-    counts: IntArray  # (g,)
+    counts: NDArray[np.integer]  # (g,)
     sums: FloatArray  # (g,) sum of losses
 
 
@@ -39,7 +39,8 @@ class Before(NamedTuple):
 def sort_part(losses: FloatArray, uncertainty: FloatArray, *, join: bool) -> Groups:
     """The examples of a part; with ``join`` tied ones are one group, else they keep their order."""
     order = np.argsort(uncertainty, kind="quicksort" if join else "stable")
-    groups = Groups(uncertainty[order], np.ones(order.size, np.int64), losses[order])
+    # a part has fewer than 2³¹ examples, and most groups one: half the memory of larger counts
+    groups = Groups(uncertainty[order], np.ones(order.size, np.int32), losses[order])
     return join_ties(groups) if join else groups
 
 
@@ -50,9 +51,8 @@ def join_ties(groups: Groups) -> Groups:
     first = np.flatnonzero(new)
     if first.size == groups.values.size:
         return groups
-    return Groups(
-        groups.values[first], np.add.reduceat(groups.counts, first), np.add.reduceat(groups.sums, first)
-    )
+    counts = np.add.reduceat(groups.counts, first, dtype=np.int64)
+    return Groups(groups.values[first], counts, np.add.reduceat(groups.sums, first))
 
 
 def quantiles(groups: Groups, number: int) -> FloatArray:
@@ -88,7 +88,7 @@ def sum_of_risks(groups: Groups, before: Before) -> float:
     count, loss = _running(groups, before)
     risk = (loss + groups.sums) / (count + 1.0)
     tied = groups.counts > 1
-    k, c, L, s = count[tied], groups.counts[tied], loss[tied], groups.sums[tied]
+    k, c, L, s = count[tied], groups.counts[tied].astype(np.int64), loss[tied], groups.sums[tied]
     risk[tied] = s + (L - k * (s / c)) * _harmonic(k, c)
     return float(risk.sum())
 
@@ -117,7 +117,7 @@ def points(groups: Groups, before: Before, total: int) -> FloatArray:
 
 def _running(groups: Groups, before: Before) -> tuple[IntArray, FloatArray]:
     """Number of examples and sum of losses before each group."""
-    count = before.examples + np.cumsum(groups.counts) - groups.counts
+    count = before.examples + np.cumsum(groups.counts, dtype=np.int64) - groups.counts
     loss = np.empty(groups.sums.size)
     loss[:1] = before.loss
     np.cumsum(groups.sums[:-1], out=loss[1:])

@@ -80,10 +80,15 @@ def _edited(data, edits):
     return b"".join(boxes)
 
 
+def display_matrix(a, b, c, d):
+    """Makes the content of a "tkhd" box: a pixel (x, y) is shown at (a x + c y, b x + d y)."""
+    matrix = struct.pack(">9i", a << 16, b << 16, 0, c << 16, d << 16, 0, 0, 0, 1 << 30)
+    return lambda content: content[:40] + matrix + content[76:]
+
+
 def quarter_turn(content):
     """The content of a "tkhd" box with a rotation by 90 degrees clockwise."""
-    matrix = struct.pack(">9i", 0, 1 << 16, 0, -1 << 16, 0, 0, 0, 0, 1 << 30)
-    return content[:40] + matrix + content[76:]
+    return display_matrix(0, 1, -1, 0)(content)
 
 
 def durations(runs):

@@ -42,8 +42,8 @@ class ScoreTask:
     video : VideoOutput or None
         Videos to be written while the rows are made.
     part_frames : int
-        Videos of at least two times so many frames are cut into parts of at least so many, which workers
-        judge side by side; see `facereject.video.parts`. 0 judges every video in one go, and so does
+        Videos of at least two times so many frames are cut into parts of about so many at most, which
+        workers judge side by side; see `facereject.video.parts`. 0 judges every video in one go, and so does
         ``video``, as what is saved is made in one go.
     folder : str
         Relative paths of inputs are taken from here, which matters where the task runs on another machine;

@@ -30,6 +30,10 @@ from facereject.scores.margin import top_and_gap
 _LEAF_SHARE = 0.05
 
 
+# relative decrease of AuRC below which trees are not worth having
+_WORTHWHILE = 0.005
+
+
 class LightGBMNotAvailableError(ImportError):
     """LightGBM cannot be imported; the message says what to install."""
 
@@ -285,7 +289,8 @@ class BoostedScore(BaseScore):
                 best = len(areas) - 1
             if len(areas) - 1 - best >= self.patience:
                 break
-        return best
+        worthwhile = self.start_ is None or areas[best] < (1.0 - _WORTHWHILE) * areas[0]
+        return best if worthwhile else 0
 
     def _table(
         self, X: NDArray[Any], position: NDArray[np.intp] | None, outputs: Any, confidence: Confidence

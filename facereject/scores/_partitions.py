@@ -31,10 +31,16 @@ class Columns(NamedTuple):
     weight: FloatArray | None
     fold: NDArray[np.int32] | None  # in which each is held out; None without cross-validation
 
+    def trained_on(self, held_out: int | None) -> NDArray[np.bool_]:
+        """Which examples do not belong to the fold that is held out."""
+        if held_out is None or self.fold is None:
+            return np.ones(self.losses.size, dtype=bool)
+        return np.asarray(self.fold != held_out)
+
     def training(self, held_out: int | None) -> FloatArray:
         """Weight of each example, zero for those of the fold that is held out."""
-        weight = np.ones(self.losses.size) if self.weight is None else self.weight
-        return weight if held_out is None or self.fold is None else weight * (self.fold != held_out)
+        kept = self.trained_on(held_out)
+        return kept.astype(np.float64) if self.weight is None else self.weight * kept
 
 
 class Overview(NamedTuple):
@@ -109,7 +115,9 @@ def survey(X: NDArray[Any], columns: Columns, number: int, n_features: int, held
     """Check a partition and sum over its training examples."""
     check_features(X, columns, number, n_features)
     weight = columns.training(held_out)
-    classes = None if columns.predictions is None else np.unique(columns.predictions[weight > 0])
+    classes = None
+    if columns.predictions is not None:
+        classes = np.unique(columns.predictions[columns.trained_on(held_out)])
     return Overview(
         ColumnMoments.of(X, weight), float(weight @ columns.losses), classes, X.dtype == np.float32, len(X)
     )
@@ -180,7 +188,7 @@ def largest_scores(
     X: NDArray[Any], columns: Columns, models: list[LinearModel], held_out: int | None
 ) -> FloatArray:
     """Highest score of a training example under each model."""
-    trained = columns.training(held_out) > 0
+    trained = columns.trained_on(held_out)
     if not trained.any():
         return np.full(len(models), -np.inf)
     return np.array([scores[trained].max() for scores in _scores(X, columns, models)])

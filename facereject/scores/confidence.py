@@ -158,17 +158,24 @@ def fit_start(
     if offset is not None:
         mean_offset, spread = Standardizer.of(offset[:, None], sample_weight)
         unit = (offset - mean_offset[0]) / spread[0]
-        found = minimize_scalar(
-            lambda beta: 0.5 * alpha * beta * beta + risk(beta * unit)[0],
-            bounds=(0.0, _MAX_BETA),
-            method="bounded",
-        )
-        centre, slope = float(mean_offset[0]), float(found.x / spread[0])
-        risk = ShiftedRisk(risk, found.x * unit)
+        beta = _fit_slope(risk, unit, alpha)
+        centre, slope = float(mean_offset[0]), beta / float(spread[0])
+        risk = ShiftedRisk(risk, beta * unit)
     if weights.size:
         objective = LinearObjective(standardizer(columns), risk, fit_intercept=False)
         weights = bundle_minimize(objective, alpha, tol=tol).x
     return LinearStart.of(columns, standardizer, weights, centre=centre, slope=slope)
+
+
+def _fit_slope(risk: Any, unit: FloatArray, alpha: float) -> float:
+    """The β ≥ 0 that minimises alpha/2 β² + risk(β unit)."""
+    found = minimize_scalar(
+        lambda beta: 0.5 * alpha * beta * beta + risk(beta * unit)[0],
+        bounds=(0.0, _MAX_BETA),
+        method="bounded",
+    )
+    # the search stops short of the end of its interval
+    return float(found.x) if found.fun < risk(0.0 * unit)[0] else 0.0
 
 
 class ConfidenceScore(BaseScore):

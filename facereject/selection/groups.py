@@ -117,10 +117,21 @@ def _names(groups: Any) -> NDArray[np.str_]:
     labels = np.asarray(groups)
     if labels.ndim != 1:
         raise ValueError(f"groups must be one-dimensional, got an array of shape {labels.shape}")
-    missing = np.ma.getmaskarray(groups) if isinstance(groups, np.ma.MaskedArray) else labels != labels
-    if labels.dtype == object:
-        missing = missing | np.array([label is None for label in labels], dtype=bool)
+    if isinstance(groups, np.ma.MaskedArray):
+        missing = np.ma.getmaskarray(groups)
+    elif labels.dtype == object:
+        missing = np.array([_is_missing(label) for label in labels], dtype=bool)
+    else:
+        missing = np.asarray(labels != labels)
     if missing.any():
         position = int(np.flatnonzero(missing)[0])
         raise ValueError(f"groups must name every group, but groups[{position}] is {labels[position]}")
     return labels.astype(np.str_)
+
+
+def _is_missing(label: Any) -> bool:
+    """None, NaN, or pandas' NA, which refuses to be compared."""
+    try:
+        return label is None or bool(label != label)
+    except TypeError:
+        return True

@@ -6,11 +6,6 @@ from typing import Any
 
 import numpy as np
 from scipy import sparse
-from sklearn.base import clone
-from sklearn.linear_model import LogisticRegression
-from sklearn.model_selection import StratifiedKFold, cross_val_predict
-from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
 
 from facereject._settings import check_integer, check_number
 from facereject._validation import FloatArray
@@ -51,6 +46,13 @@ def density_ratio(
     ndarray of shape (n,)
         The ``weights`` of :func:`guaranteed_risk`; give it ``weight_bound=max_ratio`` as well.
     """
+    # Here, as everybody who judges a face imports this package, and hardly any of them needs these.
+    from sklearn.base import clone
+    from sklearn.linear_model import LogisticRegression
+    from sklearn.model_selection import StratifiedKFold, cross_val_predict
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import StandardScaler
+
     first, second = _columns(X_calibration, "X_calibration"), _columns(X_new, "X_new")
     if first.shape[1] != second.shape[1]:
         raise ValueError(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -18,6 +19,7 @@ _TARGET = ("max_risk", "delta", "loss_bound", "method")
 # Training examples may mislead where calibration examples are of another kind; then the ranks help out.
 _SHARE = 0.9
 _MAX_DRAWS = 100
+_LEAST_GAIN = 0.02
 # Examples drawn in all, which bounds the time to about a second.
 _MAX_EXAMPLES = 1_000_000
 
@@ -64,9 +66,10 @@ def suggest_start(
     ranks = np.searchsorted(ordered, problem.uncertainty, side="left")
     starts = _quantiles(ordered, n)
     rest = (1 - start_share) * problem.delta
-    total = np.zeros(len(starts) + 1)
+    draws = max(10, min(_MAX_DRAWS, _MAX_EXAMPLES // n))
+    coverage = np.zeros((draws, len(starts) + 1))
     rng = np.random.default_rng(random_state)
-    for _ in range(max(10, min(_MAX_DRAWS, _MAX_EXAMPLES // n))):
+    for row in coverage:
         rows = rng.integers(len(ordered), size=n)
         sample = Sample.of(problem.losses[rows], ranks[rows] + rng.random(n))
         p_values = sample.p_values(problem.method, problem.risk, problem.delta)
@@ -78,9 +81,12 @@ def suggest_start(
         for i, plan in enumerate([*plans, rank_starts(sample, problem.risk, problem.delta)]):
             threshold = largest_certified(sample, p_values, plan, problem.method, problem.risk)
             if threshold is not None:
-                total[i] += min(threshold, len(ordered))
-    best = int(np.argmax(total))
-    return float(starts[best]) if total[best] > total[-1] else None
+                row[i] = min(threshold / len(ordered), 1.0)
+    # The best of many by chance is no improvement on the ranks, which are the last column.
+    gains = coverage[:, :-1] - coverage[:, -1:]
+    least = np.maximum(2 * gains.std(axis=0) / math.sqrt(draws), _LEAST_GAIN)
+    best = int(np.argmax(gains.mean(axis=0) - least))
+    return float(starts[best]) if gains[:, best].mean() > least[best] else None
 
 
 def guaranteed_risk_from(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import sys
 import threading
 from collections.abc import Iterable, Iterator
 from fractions import Fraction
@@ -24,6 +25,8 @@ from facereject.video.source import MediaFile, decoder_options
 _LEAST_BYTES = 8
 # the length of a file may be that of its sound; pictures that end earlier by less than this are not missed
 _SILENT_TAIL_S = 1.0
+# pictures whose memory is kept for the next ones; more of them wait for nobody
+_KEPT = 8
 # codecs with packets that show nothing, so that packets cannot tell how many frames there should be
 _HIDDEN_PACKETS = ("vp8",)
 
@@ -96,6 +99,7 @@ class DecodedVideo:
             self.fps = float(self.rate)
             self.frame_count_hint = _announced(self._media, self._stream, self.rate)
             self._reformatter = VideoReformatter()
+            self._images = _Images()
             self._decoded = self._decode()
             self._first = self._next()
             # a stretch may be damaged as a whole; the video is readable all the same
@@ -262,14 +266,35 @@ class DecodedVideo:
 
     def _upright(self, frame: VideoFrame) -> ImageArray:
         turn = _turn(frame)
-        shown = self._reformatter.reformat(frame, format="rgb24")
-        image = np.asarray(shown.to_ndarray(), dtype=np.uint8)
-        if turn is None:
-            return image
-        swapped, left, up = turn
-        if swapped:
-            image = image.transpose(1, 0, 2)
-        return np.ascontiguousarray(image[:: -1 if up else 1, :: -1 if left else 1])
+        plane = self._reformatter.reformat(frame, format="rgb24").planes[0]
+        lines = np.frombuffer(memoryview(plane), dtype=np.uint8).reshape(-1, plane.line_size)
+        shown = lines[: plane.height, : 3 * plane.width].reshape(plane.height, plane.width, 3)
+        if turn is not None:
+            swapped, left, up = turn
+            shown = (shown.transpose(1, 0, 2) if swapped else shown)[:: -1 if up else 1, :: -1 if left else 1]
+        image = self._images.take(shown.shape)
+        np.copyto(image, shown)
+        return image
+
+
+class _Images:
+    """Arrays for pictures, used again when nobody else has them any more.
+
+    New memory for every frame would cost more than what is written to it: the system hands it out page by
+    page, and takes it back with every frame that is dropped.
+    """
+
+    def __init__(self) -> None:
+        self._arrays: list[ImageArray] = []
+
+    def take(self, shape: tuple[int, ...]) -> ImageArray:
+        for index in range(len(self._arrays)):
+            # the list has one reference, the question itself another; whoever has a part of it has one, too
+            if self._arrays[index].shape == shape and sys.getrefcount(self._arrays[index]) <= 2:
+                return self._arrays[index]
+        image: ImageArray = np.empty(shape, dtype=np.uint8)
+        self._arrays = [*self._arrays[1 - _KEPT :], image]
+        return image
 
 
 class _Counts:

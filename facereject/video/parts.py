@@ -8,6 +8,7 @@ once, by the part it belongs to.
 from __future__ import annotations
 
 from bisect import bisect_right
+from collections.abc import Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -17,11 +18,14 @@ from facereject.faces.image_files import MAX_PIXELS
 from facereject.video.decoder import DecodedVideo, Stretch
 from facereject.video.source import MediaFile
 
-#: least number of frames of a part; shorter videos than two of them are left whole
+#: about the most frames of a part, a minute of most videos; videos of less than two of them are left whole
 PART_FRAMES = 1800
 
 #: frames that a part judges before its first one; faces lost for longer are forgotten by the tracker, too
 WARM_UP = 60
+
+# parts come in such numbers, so that two or four workers finish together
+_EVEN = 4
 
 # containers with an index, in which seeking leads to the frame that was asked for
 _SEEKABLE = ("mov", "matroska", "avi")
@@ -43,8 +47,8 @@ def find_parts(
     ----------
     path : str
     part_frames : int
-        Least number of frames of a part; a video of less than two of them is left whole, and so is one
-        without key frames, with damaged time stamps, or in a container that cannot be searched.
+        About the most frames of a part, as far as there are key frames. A video of less than two of them is
+        left whole, and so is one with damaged time stamps or in a container that cannot be searched.
     warm_up : int
         Frames before a part that are given with it.
     max_pixels : int
@@ -59,11 +63,7 @@ def find_parts(
     if scan is None or len(scan.stamps) < 2 * part_frames:
         return []
     stamps = scan.stamps
-    cuts: list[int] = [0]
-    for key, _ in scan.keys:
-        index = bisect_right(stamps, key) - 1
-        if index - cuts[-1] >= part_frames and len(stamps) - index >= part_frames:
-            cuts.append(index)
+    cuts = _cuts([bisect_right(stamps, key) - 1 for key, _ in scan.keys], len(stamps), part_frames)
     if len(cuts) == 1:
         return []
     video = DecodedVideo(path, max_pixels)
@@ -77,9 +77,11 @@ def find_parts(
         early = max(0, cut - warm_up)
         first = stamps[early]
         last = number + 1 == len(cuts)
+        key = bisect_right(scan.keys, (first, 1 << 62)) - 1
         parts.append(
             Stretch(
-                seek=scan.keys[bisect_right(scan.keys, (first, 1 << 62)) - 1][1] if cut else None,
+                # a decoder that starts with the file copes better with a damaged first key frame
+                seek=scan.keys[key][1] if key > 0 else None,
                 first=first,
                 start=stamps[cut],
                 stop=None if last else stamps[cuts[number + 1]],
@@ -89,6 +91,18 @@ def find_parts(
             )
         )
     return parts
+
+
+def _cuts(keys: Sequence[int], n_frames: int, part_frames: int) -> list[int]:
+    """The key frames next to equal parts; never two cuts within half a part."""
+    count = _EVEN * -(-n_frames // (_EVEN * part_frames))
+    length = n_frames / count
+    cuts = [0]
+    for number in range(1, count):
+        nearest = min(keys, key=lambda key: abs(key - number * length))
+        if length / 2 <= nearest - cuts[-1] and length / 2 <= n_frames - nearest:
+            cuts.append(nearest)
+    return cuts
 
 
 def _scan(path: str) -> _Scan | None:

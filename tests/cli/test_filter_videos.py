@@ -5,9 +5,11 @@ from __future__ import annotations
 import csv
 import json
 
+import av
 import numpy as np
 import pytest
 import skimage.data
+from video_files import encode
 
 from facereject.video.reader import open_video
 from facereject.video.writer import VideoWriter
@@ -51,6 +53,22 @@ def test_annotated_video_of_a_folder(run, clip):
     assert n_frames("shown/clip.mkv") == 30
     with open("spans.json") as file:
         assert [span["accepted"] for span in json.load(file)] == [True, False]
+
+
+@pytest.mark.parametrize(
+    ("options", "seconds"), [(["--annotate"], 1.0), ([], 0.5), (["--annotate", "--no-audio"], None)]
+)
+def test_the_sound_of_what_is_kept_is_kept(run, work, options, seconds):
+    photo = skimage.data.astronaut()[:240, 80:400]
+    images = [np.roll(photo, step, axis=1) if step < 15 else np.full_like(photo, 90) for step in range(30)]
+    tone = 0.5 * np.sin(np.arange(44_100) / 7)
+    encode(work / "clip.mp4", images, rate=30, sound=("aac", 44_100, tone))
+    assert run("filter", "clip.mp4", "--save", "saved.mp4", *options).exit_code == 0
+    with av.open("saved.mp4") as container:
+        sound = container.streams.audio
+        assert bool(sound) == (seconds is not None)
+        if sound:
+            assert float(sound[0].duration * sound[0].time_base) == pytest.approx(seconds, abs=0.06)
 
 
 def test_a_complete_table_makes_no_video(run, clip, work):
@@ -97,6 +115,7 @@ def test_every_frame_and_smoothing_are_passed_on(run, clip):
     [
         (["--annotate", "-o", "t.csv"], "--annotate needs"),
         (["--save", "video.ogv"], "--save video.ogv"),
+        (["--no-audio"], "--no-audio needs a video to write"),
         (["--save", "none/video.mp4"], "does not exist"),
         (["--save", "videos/clip.mkv"], "the video that is read"),
         (["--timeline", "spans.txt"], "--timeline"),

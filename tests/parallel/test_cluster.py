@@ -18,10 +18,16 @@ from typing import Any
 import PIL.Image
 import pytest
 from typer.testing import CliRunner
+from video_files import encode, picture
 
 from facereject._cli import app
-from facereject.parallel import DaskEngine, EngineError
+from facereject.batch.inputs import Input
+from facereject.batch.run import score_inputs
+from facereject.batch.task import ScoreTask
+from facereject.faces import FaceRejector
+from facereject.parallel import DaskEngine, EngineError, SerialEngine
 from facereject.parallel.cluster import _ClusterRun
+from facereject.tables.sinks import TableSink
 
 distributed = pytest.importorskip("distributed")
 
@@ -208,6 +214,19 @@ def test_the_tool_gives_the_same_table_on_a_cluster(
     assert table == (tmp_path / "here.csv").read_text()
     assert table.count("no_face") == 3
     assert "unreadable: not an image" in table
+
+
+def test_the_parts_of_a_long_video_are_judged_on_a_cluster(cluster: Cluster, tmp_path: Path) -> None:
+    images = [picture(index, (160, 120)) for index in range(120)]
+    path = encode(tmp_path / "long.mp4", images, rate=30, g=15, sc_threshold=0)
+    task = ScoreTask(FaceRejector.pretrained(), part_frames=30)
+    tables = {}
+    for name, engine in (("here", SerialEngine()), ("there", DaskEngine(cluster.address))):
+        with TableSink(tmp_path / f"{name}.csv") as sink:
+            score_inputs([Input(str(path), "video")], task, sink, engine)
+        tables[name] = (tmp_path / f"{name}.csv").read_bytes()
+    assert tables["there"] == tables["here"]
+    assert tables["here"].count(b"no_face") == 120
 
 
 def test_a_cluster_without_workers_and_a_scheduler_that_dies(tmp_path: Path) -> None:

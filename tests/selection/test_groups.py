@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 
 import numpy as np
+import pandas
 import pytest
 from guarantee_problems import DELTA, MAX_RISK, allowed
 
@@ -110,3 +111,16 @@ def test_a_group_that_stands_in_the_way_is_named(rng):
     sample["losses"][:] = 1.0
     with pytest.raises(NoValidThresholdError, match="easy, hard, middle"):
         guaranteed_risk_per_group(**sample, max_risk=MAX_RISK)
+
+
+def test_labels_of_any_kind(rng):
+    sample = draw(rng, 2000)
+    names = sample.pop("groups")
+    expected = guaranteed_risk(**sample, max_risk=0.1, groups=names)
+    for labels in (pandas.Series(names, dtype="category"), names.astype(object), names.tolist()):
+        assert guaranteed_risk(**sample, max_risk=0.1, groups=labels) == expected
+    numbers = guaranteed_risk(**sample, max_risk=0.1, groups=np.searchsorted(sorted(LEVELS), names))
+    assert [row.name for row in numbers.guarantee_.groups] == ["0", "1", "2"]
+    with_gap = pandas.Series([*names[:-1], pandas.NA], dtype=object)
+    with pytest.raises(ValueError, match=r"groups\[1999\] is <NA>"):
+        guaranteed_risk(**sample, max_risk=0.1, groups=with_gap)

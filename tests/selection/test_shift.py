@@ -8,7 +8,7 @@ from guarantee_problems import DELTA, MAX_RISK, allowed, quadratic, thresholds
 from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.preprocessing import StandardScaler
 
-from facereject.selection import density_ratio, guaranteed_risk
+from facereject.selection import NoValidThresholdError, density_ratio, guaranteed_risk
 
 DRAWS = 500
 # New data have the density 2u instead of 1: R(t) = 0.15 t^2 there, 0.1 t^2 in the calibration data.
@@ -88,3 +88,23 @@ def test_density_ratio_of_two_normal_distributions(rng):
 def test_mistakes_are_explained(arguments, error, message):
     with pytest.raises(error, match=message):
         density_ratio(**({"X_calibration": np.zeros(9), "X_new": np.ones(9)} | arguments))
+
+
+def test_weights_that_leave_nothing_are_an_error():
+    with pytest.raises(NoValidThresholdError):
+        guaranteed_risk(
+            losses=np.zeros(300),
+            uncertainty=np.arange(300.0),
+            max_risk=0.1,
+            weights=np.ones(300),
+            weight_bound=1e9,
+        )
+    with pytest.raises(NoValidThresholdError, match="none in"):
+        guaranteed_risk(
+            losses=np.zeros(300),
+            uncertainty=np.arange(300.0),
+            max_risk=0.1,
+            weights=np.ones(300),
+            weight_bound=1e9,
+            groups=np.arange(300) % 2,
+        )

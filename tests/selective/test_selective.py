@@ -38,6 +38,7 @@ from facereject.selection import (
     NoValidThresholdError,
     Selector,
     guaranteed_risk,
+    suggest_start,
 )
 from facereject.selective import SelectivePredictor
 
@@ -302,7 +303,14 @@ def test_a_guarantee_from_examples_set_aside():
     assert model.selector_ is selector
     guarantee = selector.guarantee_
     assert (guarantee.bound, guarantee.delta, guarantee.n) == (0.15, 0.01, 2000)
-    assert guarantee.start is not None
+    assert guarantee.start == suggest_start(
+        losses=model.oof_losses_,
+        uncertainty=model.oof_uncertainty_,
+        max_risk=0.15,
+        delta=0.01,
+        n=2000,
+        start_share=0.9,
+    )
     accepted = model.accept(X_new)
     wrong = model.predict(X_new) != y_new
     assert wrong[accepted].mean() < 0.15 < wrong.mean()

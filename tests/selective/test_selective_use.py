@@ -7,25 +7,30 @@ import pandas as pd
 import pytest
 from selective_problems import classes, numbers, quick
 from sklearn.base import BaseEstimator, clone
+from sklearn.compose import make_column_transformer
+from sklearn.datasets import load_digits
 from sklearn.dummy import DummyClassifier
-from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
+from sklearn.ensemble import BaggingRegressor, HistGradientBoostingClassifier, RandomForestClassifier
 from sklearn.exceptions import NotFittedError
 from sklearn.feature_extraction.text import CountVectorizer
+from sklearn.impute import SimpleImputer
 from sklearn.isotonic import IsotonicRegression
-from sklearn.linear_model import LogisticRegression, Ridge
-from sklearn.model_selection import GridSearchCV
+from sklearn.linear_model import BayesianRidge, LogisticRegression, Ridge
+from sklearn.model_selection import GridSearchCV, train_test_split
 from sklearn.naive_bayes import GaussianNB
+from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
+from sklearn.preprocessing import OneHotEncoder, StandardScaler
+from sklearn.svm import LinearSVC
 from sklearn.utils import get_tags
 
-from facereject.losses import absolute_error
+from facereject.losses import absolute_error, zero_one_loss
+from facereject.metrics import aurc
 from facereject.scores import (
     BoostedSELEScore,
     MarginScore,
     MaxClassProbability,
     SELEScore,
-    cross_fit,
 )
 from facereject.selection import (
     BoundedCoverage,
@@ -212,22 +217,162 @@ def test_a_score_that_is_no_estimator(prefit):
 
 
 class PlainPredictor:
+    """Nothing of scikit-learn in it; fit returns nothing."""
+
     def fit(self, X, y):
-        return self
+        self.weights = np.linalg.lstsq(np.asarray(X), y, rcond=None)[0]
 
     def predict(self, X):
-        return np.zeros(len(X))
+        return np.asarray(X) @ self.weights
 
 
-@pytest.mark.parametrize("prefit", [False, True])
-def test_a_predictor_that_is_no_estimator_is_refused_in_one_sentence(prefit):
-    X, y = numbers(50)
-    model = SelectivePredictor(PlainPredictor(), loss=absolute_error, prefit=prefit)
-    message = "predictor must be a scikit-learn estimator, got an object of type PlainPredictor"
-    with pytest.raises(TypeError, match=message):
-        model.fit(X, y)
-    with pytest.raises(TypeError, match=message):
-        cross_fit(PlainPredictor(), SELEScore(), X, y, absolute_error)
+def test_a_predictor_that_is_no_estimator():
+    X, y = numbers(300)
+    X_new, y_new = numbers(2000, seed=1)
+    plain = PlainPredictor()
+    model = SelectivePredictor(plain, loss=absolute_error).fit(X, y)
+    assert vars(plain) == {}
+    losses = np.abs(y_new - model.predict(X_new))
+    assert losses[model.accept(X_new)].mean() < losses.mean()
+    assert -model.score(X_new, y_new) < 0.8 * losses.mean()
+    assert clone(model).fit(X, y).score(X_new, y_new) == model.score(X_new, y_new)
+    with pytest.raises(ValueError, match="PlainPredictor is neither a classifier nor a regressor: pass loss"):
+        SelectivePredictor(plain).fit(X, y)
+
+
+def test_a_function_that_predicts():
+    X, y = classes(400)
+    trained = LogisticRegression().fit(*classes(400, seed=1))
+    model = SelectivePredictor(trained.predict, loss=zero_one_loss, prefit=True).fit(X, y)
+    X_new, y_new = classes(2000, seed=2)
+    np.testing.assert_array_equal(model.predict(X_new), trained.predict(X_new))
+    # it knows the neighbours, and nothing of the probabilities
+    assert -model.score(X_new, y_new) < 0.9 * (model.predict(X_new) != y_new).mean()
+    assert clone(model).predictor == trained.predict
+    with pytest.raises(TypeError, match="a function of X that predicts needs prefit=True"):
+        SelectivePredictor(trained.predict, loss=zero_one_loss).fit(X, y)
+
+
+def mixed_frame(n, seed):
+    """Numbers, texts, categories and gaps; one of the texts is hard."""
+    rng = np.random.default_rng(seed)
+    y = rng.integers(2, size=n)
+    colour = rng.choice(["red", "green", "blue"], size=n)
+    size = 2.0 * y + np.where(colour == "red", 3.0, 0.7) * rng.normal(size=n)
+    frame = pd.DataFrame(
+        {"size": size, "colour": colour, "kind": pd.Categorical(rng.choice(["a", "b"], size=n))}
+    )
+    frame.loc[::11, "size"] = np.nan
+    return frame, y
+
+
+def mixed_pipeline():
+    numbers_ = make_pipeline(SimpleImputer(), StandardScaler())
+    columns = make_column_transformer(
+        (numbers_, ["size"]), (OneHotEncoder(sparse_output=False), ["colour", "kind"])
+    )
+    return make_pipeline(columns, LogisticRegression())
+
+
+@pytest.mark.parametrize("score", [None, SELEScore(), BoostedSELEScore(20)], ids=repr)
+@pytest.mark.parametrize("output", ["default", "pandas"])
+def test_mixed_frames_with_a_pipeline(score, output):
+    frame, y = mixed_frame(400, 0)
+    frame_new, y_new = mixed_frame(2000, 1)
+    pipeline = mixed_pipeline().set_output(transform=output)
+    model = SelectivePredictor(pipeline, score, cv=3).fit(frame, y)
+    wrong = model.predict(frame_new) != y_new
+    assert aurc(wrong, model.uncertainty(frame_new)) < 0.8 * wrong.mean()
+    if score is not None:
+        # the score sees what reaches the last step
+        assert model.uncertainty_score_.n_features_in_ == 6
+    assert model.feature_names_in_.tolist() == ["size", "colour", "kind"]
+
+
+def test_mixed_frames_with_a_predictor_that_takes_them():
+    frame, y = mixed_frame(400, 0)
+    frame["colour"] = frame["colour"].astype("category")
+    predictor = HistGradientBoostingClassifier(max_iter=20, categorical_features="from_dtype")
+    for score in (None, BoostedSELEScore(10)):
+        model = SelectivePredictor(predictor, score, cv=2).fit(frame, y)
+        assert model.uncertainty(frame).shape == (400,)
+
+
+def test_texts_with_a_pipeline_and_the_default_score():
+    texts = ["good day", "good night", "bad day", "bad luck", "day night"] * 10
+    labels = [1, 1, 0, 0, 1] * 8 + [1, 1, 0, 0, 0] * 2
+    model = SelectivePredictor(make_pipeline(CountVectorizer(), LogisticRegression())).fit(texts, labels)
+    assert model.uncertainty(["bad luck", "day night"]).argmax() == 1
+
+
+def test_weights_reach_all_parts():
+    X, y = classes(400)
+    flipped = np.random.default_rng(0).uniform(size=400) < 0.4
+    labels = np.where(flipped, (y + 1) % 3, y)
+    X_new, y_new = classes(2000, seed=1)
+    weighted = SelectivePredictor(LogisticRegression()).fit(
+        X, labels, sample_weight=np.where(flipped, 0.0, 1.0)
+    )
+    plain = SelectivePredictor(LogisticRegression()).fit(X, labels)
+    # examples without weight count neither for the threshold nor for the expected error
+    assert weighted.expected_error(X_new).mean() < 0.75 * plain.expected_error(X_new).mean()
+    assert weighted.score(X_new, y_new) > plain.score(X_new, y_new)
+    accepted = weighted.accept(X_new).mean()
+    assert 0.85 < accepted <= 1
+    piped = SelectivePredictor(make_pipeline(StandardScaler(), LogisticRegression()))
+    assert piped.fit(X, labels, sample_weight=np.ones(400)).accept(X).any()
+    with pytest.raises(TypeError, match=r"sample_weight is given, but KNeighborsClassifier.fit does not"):
+        SelectivePredictor(KNeighborsClassifier()).fit(X, y, sample_weight=np.ones(400))
+
+
+def test_groups_share_a_fold():
+    X, y = classes(300)
+    groups = np.arange(300) // 10
+    model = SelectivePredictor(LogisticRegression(), cv=3).fit(X, y, groups=groups)
+    fold = model._cross_fit.fold
+    assert all(len(np.unique(fold[groups == g])) == 1 for g in range(30))
+    with pytest.raises(ValueError, match="one group per example"):
+        SelectivePredictor(LogisticRegression()).fit(X, y, groups=groups[:5])
+
+
+def test_reachable_in_a_pipeline():
+    X, y = classes(300)
+    pipeline = make_pipeline(StandardScaler(), SelectivePredictor(LogisticRegression()))
+    pipeline.set_output(transform="pandas").fit(X, y)
+    table, model = pipeline.transform(X), pipeline[-1]
+    scaled = pipeline[0].transform(X)
+    assert list(table) == ["uncertainty", "expected_error", "accepted"]
+    np.testing.assert_array_equal(table["uncertainty"], model.uncertainty(scaled))
+    np.testing.assert_array_equal(table["accepted"], model.accept(scaled))
+    np.testing.assert_allclose(pipeline.predict_proba(X), model.predictor_.predict_proba(scaled))
+    assert pipeline.score(X, y) == model.score(scaled, y)
+    assert not hasattr(SelectivePredictor(Ridge()), "predict_proba")
+    assert hasattr(SelectivePredictor(LinearSVC()), "decision_function")
+
+
+def test_the_old_name_of_the_expected_error():
+    X, y = classes(100)
+    model = quick().fit(X, y)
+    with pytest.warns(DeprecationWarning, match="expected_loss is now expected_error"):
+        old = model.expected_loss(X)
+    np.testing.assert_array_equal(old, model.expected_error(X))
+
+
+def test_default_is_not_worse_than_the_maximum_class_probability():
+    X, X_test, y, y_test = train_test_split(*load_digits(return_X_y=True), test_size=0.5, random_state=0)
+    forest = RandomForestClassifier(50, random_state=0)
+    default, trivial = (
+        SelectivePredictor(forest, score).fit(X, y) for score in (None, MaxClassProbability())
+    )
+    assert default.score(X_test, y_test) > 1.05 * trivial.score(X_test, y_test)
+
+
+@pytest.mark.parametrize("predictor", [BayesianRidge(), BaggingRegressor(n_estimators=5, random_state=0)])
+def test_spread_that_a_regressor_states(predictor):
+    X, y = numbers(300)
+    model = SelectivePredictor(predictor).fit(X, y)
+    assert model._cross_fit.material.offset is not None
+    assert np.isfinite(model.uncertainty(X)).all()
 
 
 def test_unfitted():

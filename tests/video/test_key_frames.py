@@ -31,7 +31,7 @@ def read(path, stretch=None):
 @pytest.mark.parametrize("name", ["f.mp4", "f.mkv", "f.mov", "f.avi"])
 def test_the_parts_together_are_the_video(videos, name):
     whole, _, _ = read(videos / name)
-    parts = find_parts(str(videos / name), part_frames=70, warm_up=40)
+    parts = find_parts(str(videos / name), part_frames=75, warm_up=40)
     assert len(parts) == 4
     keys = {pts for *_, pts, is_key in packets_of(videos / name) if is_key}
     assert all(part.start in keys for part in parts)
@@ -43,7 +43,8 @@ def test_the_parts_together_are_the_video(videos, name):
         # before it comes a run-up, which the part before has, too
         assert frames == whole[part.number : len(joined) + len(own)]
         assert len(frames) - len(own) == (40 if joined else 0)
-        assert len(own) >= 70
+        # as even as key frames every 25 frames allow
+        assert abs(len(own) - 75) <= 25
         assert undecodable == 0
         joined += own
     assert joined == whole
@@ -53,7 +54,8 @@ def test_the_parts_together_are_the_video(videos, name):
 def test_only_long_videos_are_cut(videos):
     path = str(videos / "f.mp4")
     assert find_parts(path, part_frames=N_FRAMES // 2 + 1) == []
-    assert len(find_parts(path, part_frames=125)) == 2
+    assert len(find_parts(path, part_frames=N_FRAMES // 2)) == 4
+    assert len(find_parts(path, part_frames=74)) == 8
     assert find_parts(path) == []
 
 
@@ -84,11 +86,10 @@ def test_a_part_that_is_damaged_as_a_whole_has_no_frames(videos, tmp_path):
     path = tmp_path / "f.mp4"
     path.write_bytes((videos / "f.mp4").read_bytes())
     parts = find_parts(str(path), part_frames=100, warm_up=0)
-    assert len(parts) == 2
-    damage_packets(path, range(100, 300))
-    frames, undecodable, _ = read(path, parts[1])
-    assert (frames, undecodable) == ([], sum(pts >= parts[1].start for _, _, pts, _ in packets_of(path)))
-    assert undecodable >= 100
+    damage_packets(path, range(150, 300))
+    frames, undecodable, _ = read(path, parts[-1])
+    assert (frames, undecodable) == ([], sum(pts >= parts[-1].start for _, _, pts, _ in packets_of(path)))
+    assert undecodable >= 50
 
 
 def test_frames_missing_at_the_end_belong_to_the_last_part(tmp_path):
@@ -99,9 +100,9 @@ def test_frames_missing_at_the_end_belong_to_the_last_part(tmp_path):
     whole, undecodable, _ = read(path)
     assert len(whole) + undecodable == 90
     parts = find_parts(str(path), part_frames=20, warm_up=5)
-    assert len(parts) == 3
+    assert len(parts) == 4
     counts = [read(path, part) for part in parts]
-    assert [failed for _, failed, _ in counts] == [0, 0, undecodable]
+    assert [failed for _, failed, _ in counts] == [0, 0, 0, undecodable]
     assert sum(time_s >= begin_s for frames, _, begin_s in counts for time_s, _ in frames) == len(whole)
 
 

@@ -12,6 +12,7 @@ import pytest
 from video_files import (
     RATE,
     damage_frames,
+    display_matrix,
     durations,
     edit_mp4,
     number_of,
@@ -94,6 +95,29 @@ def test_rotation_is_applied(tmp_path):
     assert np.abs(frames[2].image.astype(int) - upright).mean() < 12
 
 
+@pytest.mark.parametrize(
+    ("matrix", "turned"),
+    [
+        ((1, 0, 0, 1), lambda image: image),
+        ((0, 1, -1, 0), lambda image: np.rot90(image, -1)),
+        ((-1, 0, 0, -1), lambda image: np.rot90(image, 2)),
+        ((0, -1, 1, 0), np.rot90),
+        ((-1, 0, 0, 1), lambda image: image[:, ::-1]),
+        ((1, 0, 0, -1), lambda image: image[::-1]),
+        ((0, 1, 1, 0), lambda image: image.transpose(1, 0, 2)),
+        ((0, -1, -1, 0), lambda image: image[::-1, ::-1].transpose(1, 0, 2)),
+    ],
+)
+def test_every_turn_and_mirror_image_is_applied(tmp_path, matrix, turned):
+    path = write_video(tmp_path / "f.mp4", 2, code="mp4v")
+    edit_mp4(path, {"tkhd": display_matrix(*matrix)})
+    wanted = turned(picture(1))
+    (_, frame), _ = read(path)
+    assert frame.image.shape == wanted.shape
+    assert frame.image.flags.c_contiguous
+    assert np.abs(frame.image.astype(int) - wanted).mean() < 12
+
+
 def test_frames_hidden_by_an_edit_list_are_not_missing(tmp_path):
     path = write_video(tmp_path / "f.mp4", 20, code="mp4v", rate=25)
     edit_mp4(path, {"elst": shown(first_tick=5 * 512)})
@@ -164,6 +188,20 @@ def test_a_video_is_read_once_and_prefetched_all_the_same(tmp_path):
         rest = [frame.index for frame in prefetch(video, 3)]
         assert [first.index, *rest] == list(range(20))
         assert list(video) == []
+
+
+def test_frames_that_somebody_keeps_are_not_written_over(tmp_path):
+    path = write_video(tmp_path / "f.avi", 30)
+    kept, parts = [], []
+    with open_video(path) as video:
+        for frame in video:
+            if frame.index % 3 == 0:
+                kept.append(frame.image)
+            elif frame.index % 3 == 1:
+                # a part keeps the whole
+                parts.append(frame.image[: 120 // 2, : 160 // 2])
+    assert [number_of(image) for image in kept] == list(range(0, 30, 3))
+    assert [round(float(part.mean()) / 8) for part in parts] == list(range(1, 30, 3))
 
 
 def test_closing_ends_the_frames_also_of_a_thread_that_reads_ahead(tmp_path):

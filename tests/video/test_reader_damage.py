@@ -6,7 +6,7 @@ import builtins
 import os
 
 import pytest
-from video_files import RATE, damage_frames, number_of, write_video
+from video_files import RATE, damage_frames, damage_packets, encode, number_of, picture, write_video
 
 from facereject.video.reader import VideoError, open_video
 
@@ -40,6 +40,25 @@ def test_damaged_frames_at_the_end_are_counted(tmp_path):
     damage_frames(path, [28, 29])
     frames, undecodable = read(path)
     assert (len(frames), undecodable) == (28, 2)
+
+
+@pytest.mark.parametrize("broken", [[20], [5, 6], [59], [58, 59], [30], list(range(24, 36))])
+def test_damage_in_a_video_whose_frames_lean_on_each_other_is_counted_exactly(tmp_path, broken):
+    path = encode(tmp_path / "f.mp4", [picture(i) for i in range(60)], g=12, bf=2, sc_threshold=0)
+    damage_packets(path, broken)
+    frames, undecodable = read(path)
+    assert undecodable == len(broken)
+    assert len(frames) == 60 - len(broken)
+
+
+def test_frames_without_their_key_frame_give_no_error_and_are_counted_all_the_same(tmp_path):
+    path = encode(tmp_path / "f.mp4", [picture(i) for i in range(60)], g=12, bf=0, sc_threshold=0)
+    damage_packets(path, [0])
+    frames, undecodable = read(path)
+    assert undecodable >= 1
+    assert len(frames) + undecodable == 60
+    # the clock does not start with the first frame that can be shown
+    assert frames[-1].time_s == pytest.approx(59 / 25)
 
 
 def test_a_video_with_no_intact_frame(tmp_path):

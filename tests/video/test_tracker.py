@@ -231,6 +231,23 @@ def test_a_wandering_photo_is_judged_as_by_detecting_in_every_frame():
     assert tracker.searches == 2
 
 
+def test_searches_keep_the_beat_of_the_video_wherever_a_tracker_begins(follow):
+    def searched(first, last=200):
+        tracker = follow(World(Someone(100, 80)), every=25, first_frame=first)
+        found = set()
+        for number in range(first, last):
+            before = tracker.searches
+            tracker.update(blank())
+            if tracker.searches > before:
+                found.add(number)
+        return found
+
+    whole = searched(0)
+    assert whole == set(range(0, 200, 25))
+    for first in (7, 25, 130):
+        assert searched(first) == {number for number in whole if number >= first} | {first}
+
+
 @pytest.mark.data
 def test_videos_are_judged_as_by_detecting_in_every_frame(faces_dir):
     """A part of what tools/bench/media.py measures."""

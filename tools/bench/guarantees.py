@@ -131,7 +131,6 @@ def small_samples(draws: int, rng: np.random.Generator) -> None:
         ("real", real, true_risk(lambda u: 0.4 * u**2), {500: 0.48, 2000: None}),
     ]:
         for n, target in sizes.items():
-            training = draw(rng, 1000)
 
             def once(start: float | None, share: float = 1.0, draw: Draw = draw, n: int = n) -> float:
                 losses, u = draw(rng, n)
@@ -144,10 +143,20 @@ def small_samples(draws: int, rng: np.random.Generator) -> None:
             floor = 0.34 if (name, n) == ("0/1", 500) else None
             report(f"{name}, n = {n}: ranks (no start)", study(lambda: once(None), risk, draws), floor)
             report(f"{name}, n = {n}: start = 0.33", study(lambda: once(0.33), risk, draws), target)
-            start = suggest_start(*training, MAX_RISK, n, start_share=0.9)
-            share = 1.0 if start is None else 0.9
-            suggested = study(lambda: once(start, share), risk, draws)  # noqa: B023
-            report(f"{name}, n = {n}: start suggested by 1,000 others, 0.9 of delta", suggested)
+            # Training examples are drawn anew for every hundredth sample.
+            starts = [
+                suggest_start(*draw(rng, 1000), MAX_RISK, n, start_share=0.9)
+                for _ in range(max(draws // 100, 1))
+            ]
+
+            def suggested(starts: list[float | None] = starts) -> float:
+                start = starts[int(rng.integers(len(starts)))]
+                return once(start, 1.0 if start is None else 0.9)
+
+            report(
+                f"{name}, n = {n}: start suggested by 1,000 others, 0.9 of delta",
+                study(suggested, risk, draws),
+            )
 
 
 def validity(draws: int, rng: np.random.Generator) -> None:

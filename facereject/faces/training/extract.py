@@ -278,7 +278,7 @@ def _outcomes(
     done = 0
     if wanted > 1:
         try:
-            for outcome in WorkerEngine(wanted).run(task, items):
+            for outcome in WorkerEngine(wanted, preload=[__name__]).run(task, items):
                 yield outcome
                 done += 1
             return
