@@ -55,7 +55,7 @@ def import_lightgbm() -> Any:
     return lightgbm
 
 
-class TrainingPart(NamedTuple):
+class BoostingRows(NamedTuple):
     """Examples as the trees see them: table, losses in units of their mean, weights, score of the start."""
 
     table: NDArray[Any]
@@ -63,9 +63,9 @@ class TrainingPart(NamedTuple):
     weight: FloatArray
     start: FloatArray
 
-    def rows(self, index: Any) -> TrainingPart:
+    def rows(self, index: Any) -> BoostingRows:
         """The examples at ``index``."""
-        return TrainingPart(*(values[index] for values in self))
+        return BoostingRows(*(values[index] for values in self))
 
 
 class BoostedScore(BaseScore):
@@ -163,7 +163,7 @@ class BoostedScore(BaseScore):
         if self.use_offset and not self._reader.is_empty:
             self.start_ = self._fit_start(confidence, target, data.sample_weight)
         table = self._table(data.X, position, outputs, confidence)
-        part = TrainingPart(table, target, weight, self._start(confidence))
+        part = BoostingRows(table, target, weight, self._start(confidence))
         held = None
         if validation is not None:
             held = self._check_validation(validation)
@@ -308,7 +308,7 @@ class BoostedScore(BaseScore):
             columns.append(confidence.columns)
         return np.hstack(columns)
 
-    def _check_validation(self, validation: Any) -> TrainingPart:
+    def _check_validation(self, validation: Any) -> BoostingRows:
         if not isinstance(validation, (tuple, list)) or not 2 <= len(validation) <= 6:
             raise ValueError("validation must be a tuple (X, losses, predictions, outputs, evidence, offset)")
         X, losses, predictions, outputs, evidence, offset = (*validation, None, None, None, None)[:6]
@@ -317,7 +317,7 @@ class BoostedScore(BaseScore):
         check_same_length(**{"X of validation": X, "losses of validation": losses})
         confidence = self._reader(outputs, evidence, offset, len(X))
         table = self._table(X, position, outputs, confidence)
-        return TrainingPart(table, losses, np.ones(len(X)), self._start(confidence))
+        return BoostingRows(table, losses, np.ones(len(X)), self._start(confidence))
 
 
 def _plain_columns(values: FloatArray) -> list[FloatArray]:
@@ -330,7 +330,7 @@ def _plain_columns(values: FloatArray) -> list[FloatArray]:
 class _Growth:
     """Trees that grow one by one on some examples, and their scores of the examples held out."""
 
-    def __init__(self, score: BoostedScore, lightgbm: Any, part: TrainingPart, held_out: TrainingPart | None):
+    def __init__(self, score: BoostedScore, lightgbm: Any, part: BoostingRows, held_out: BoostingRows | None):
         parameters = {
             "learning_rate": score.learning_rate,
             "num_leaves": score.max_leaves,
