@@ -18,7 +18,7 @@ from typing import NamedTuple
 from facereject._files import display_name
 from facereject.batch.folders import holds_media, is_media, list_folder, matches
 from facereject.faces.file_kinds import kind_of_file
-from facereject.video.decoder import Stretch
+from facereject.video.decoder import FrameRange
 
 
 class InputError(ValueError):
@@ -32,7 +32,7 @@ class VideoPart(NamedTuple):
     ----------
     number, count : int
         Which part, from 0, of how many.
-    stretch : Stretch
+    stretch : FrameRange
         Its frames.
     cuts : str
         Identifies all parts together.
@@ -40,7 +40,7 @@ class VideoPart(NamedTuple):
 
     number: int
     count: int  # type: ignore[assignment]  # hides tuple.count, which nobody needs here
-    stretch: Stretch
+    stretch: FrameRange
     cuts: str
 
 

@@ -25,7 +25,7 @@ from facereject.parallel import Engine
 from facereject.tables.rows import Chunk, Row
 from facereject.tables.sinks import Sink
 from facereject.tables.summary import Tally
-from facereject.video.decoder import Stretch
+from facereject.video.decoder import FrameRange
 from facereject.video.frames import VideoError
 from facereject.video.parts import PART_FRAMES, WARM_UP, find_parts
 from facereject.video.tracks import match
@@ -46,7 +46,7 @@ class PartFinder:
     warm_up: int = WARM_UP
     max_pixels: int = MAX_PIXELS
 
-    def __call__(self, item: Input) -> Iterator[list[Stretch]]:
+    def __call__(self, item: Input) -> Iterator[list[FrameRange]]:
         try:
             yield find_parts(
                 os.path.join(self.folder, item.path),
@@ -105,7 +105,7 @@ def cut_long_videos(
                 yield item
 
 
-def _in_parts(item: Input, parts: Sequence[Stretch], done: int = 0) -> Iterator[Input]:
+def _in_parts(item: Input, parts: Sequence[FrameRange], done: int = 0) -> Iterator[Input]:
     for number, stretch in enumerate(parts):
         if number >= done:
             yield item._replace(part=VideoPart(number, len(parts), stretch, fingerprint(parts)))
@@ -119,8 +119,8 @@ def _is_large(item: Input, finder: PartFinder) -> bool:
     return size >= 2 * finder.part_frames * _LEAST_BYTES
 
 
-def _parts_of(items: Sequence[Input], finder: PartFinder, engine: Engine) -> dict[str, list[Stretch]]:
-    found: dict[str, list[Stretch]] = {}
+def _parts_of(items: Sequence[Input], finder: PartFinder, engine: Engine) -> dict[str, list[FrameRange]]:
+    found: dict[str, list[FrameRange]] = {}
     with closing(engine.run(finder, items)) as outcomes:
         for outcome in outcomes:
             if outcome.chunk:
@@ -128,7 +128,7 @@ def _parts_of(items: Sequence[Input], finder: PartFinder, engine: Engine) -> dic
     return found
 
 
-def fingerprint(parts: Sequence[Stretch]) -> str:
+def fingerprint(parts: Sequence[FrameRange]) -> str:
     """Tells whether a video is cut as it was before."""
     return hashlib.sha256(repr([tuple(part) for part in parts]).encode()).hexdigest()[:16]
 

@@ -16,7 +16,7 @@ from facereject.faces import FaceRejector
 from facereject.faces.image_files import MAX_PIXELS, read_image
 from facereject.faces.images import ImageArray, ImageError
 from facereject.tables.rows import Chunk, Row, frame_accepted, rows_of_frame, unreadable_row
-from facereject.video.decoder import Stretch
+from facereject.video.decoder import FrameRange
 from facereject.video.judged import FaceFrame, judged_frames
 from facereject.video.parts import PART_FRAMES
 from facereject.video.reader import VideoError, open_video, prefetch
@@ -82,7 +82,7 @@ class ScoreTask:
             first_frame=first_frame,
         )
 
-    def _video(self, path: str, source: str, stretch: Stretch | None) -> Iterator[Chunk]:
+    def _video(self, path: str, source: str, stretch: FrameRange | None) -> Iterator[Chunk]:
         try:
             reader = open_video(path, max_pixels=self.max_pixels, stretch=stretch)
         except VideoError as error:

@@ -31,7 +31,7 @@ _KEPT = 8
 _HIDDEN_PACKETS = ("vp8",)
 
 
-class Stretch(NamedTuple):
+class FrameRange(NamedTuple):
     """Frames of a video from one time stamp up to another, in ticks of the stream.
 
     Attributes
@@ -67,7 +67,7 @@ class DecodedVideo:
     is the time stamp of the start.
     """
 
-    def __init__(self, path: str, max_pixels: int, stretch: Stretch | None = None):
+    def __init__(self, path: str, max_pixels: int, stretch: FrameRange | None = None):
         name = display_name(path)
         self.failed = 0
         self._stretch = stretch

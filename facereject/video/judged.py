@@ -11,8 +11,8 @@ from typing import NamedTuple
 from facereject.faces import Face, FaceRejector
 from facereject.faces.image_files import MAX_PIXELS
 from facereject.faces.images import ImageArray
+from facereject.parallel.prefetch import prefetch
 from facereject.video.frames import Frame
-from facereject.video.prefetch import prefetch
 from facereject.video.reader import open_video
 from facereject.video.tracker import DETECT_EVERY, FaceTracker
 

@@ -15,7 +15,7 @@ from typing import NamedTuple
 import av
 
 from facereject.faces.image_files import MAX_PIXELS
-from facereject.video.decoder import DecodedVideo, Stretch
+from facereject.video.decoder import DecodedVideo, FrameRange
 from facereject.video.source import MediaFile
 
 #: about the most frames of a part, a minute of most videos; videos of less than two of them are left whole
@@ -40,7 +40,7 @@ class _Scan(NamedTuple):
 
 def find_parts(
     path: str, *, part_frames: int = PART_FRAMES, warm_up: int = WARM_UP, max_pixels: int = MAX_PIXELS
-) -> list[Stretch]:
+) -> list[FrameRange]:
     """Where to cut a video: stretches that begin at key frames, or none if it is to be left whole.
 
     Parameters
@@ -79,7 +79,7 @@ def find_parts(
         last = number + 1 == len(cuts)
         key = bisect_right(scan.keys, (first, 1 << 62)) - 1
         parts.append(
-            Stretch(
+            FrameRange(
                 # a decoder that starts with the file copes better with a damaged first key frame
                 seek=scan.keys[key][1] if key > 0 else None,
                 first=first,

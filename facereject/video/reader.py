@@ -8,10 +8,10 @@ from collections.abc import Iterator
 from facereject._files import display_name, is_special, suffix_of
 from facereject.faces.file_kinds import MEDIA_SUFFIXES, is_animation, starts_like_video
 from facereject.faces.image_files import MAX_PIXELS
+from facereject.parallel.prefetch import prefetch
 from facereject.video.animation import Animation
-from facereject.video.decoder import DecodedVideo, Stretch
+from facereject.video.decoder import DecodedVideo, FrameRange
 from facereject.video.frames import Frame, VideoError
-from facereject.video.prefetch import prefetch
 
 __all__ = ["Frame", "VideoError", "VideoReader", "open_video", "prefetch"]
 
@@ -75,7 +75,7 @@ class VideoReader:
 
 
 def open_video(
-    path: str | os.PathLike[str], *, max_pixels: int = MAX_PIXELS, stretch: Stretch | None = None
+    path: str | os.PathLike[str], *, max_pixels: int = MAX_PIXELS, stretch: FrameRange | None = None
 ) -> VideoReader:
     """Open a video or an animation; its first frame is decoded at once.
 
@@ -86,7 +86,7 @@ def open_video(
         animations through Pillow. Playlists and whatever else names other files are refused.
     max_pixels : int
         Videos with larger frames (width times height) are refused before they are decoded.
-    stretch : Stretch or None
+    stretch : FrameRange or None
         Read this stretch only, see `facereject.video.parts`; not for animations.
 
     Raises

@@ -282,11 +282,12 @@ def test_odd_names(folder, name):
     assert len(frames_of(name)[2]) == 1
 
 
-def test_a_planted_link_is_not_followed(tmp_path, monkeypatch):
+@pytest.mark.parametrize("fragmented", [False, True])
+def test_a_planted_link_is_not_followed(tmp_path, monkeypatch, fragmented):
     (tmp_path / "victim").write_text("precious")
-    planted = tmp_path / "planted.mp4"
-    planted.symlink_to(tmp_path / "victim")
-    monkeypatch.setattr("facereject.video.writer.temporary_name", lambda path, hidden=True: str(planted))
+    monkeypatch.setattr("secrets.token_hex", lambda n: "0" * 2 * n)
+    for name in (".v.mp4.00000000.facereject-partial.mp4", "v.000000000000.partial.mp4"):
+        (tmp_path / name).symlink_to(tmp_path / "victim")
     with pytest.raises(VideoWriteError, match="cannot be written"):
-        VideoWriter(tmp_path / "v.mp4", 25, (64, 48))
+        VideoWriter(tmp_path / "v.mp4", 25, (64, 48), fragmented=fragmented)
     assert (tmp_path / "victim").read_text() == "precious"
