@@ -38,7 +38,7 @@ Beyond memory
 -------------
 ``aurc``, ``eaurc``, ``augrc``, ``sele_loss`` and ``risk_coverage_curve`` take Dask arrays and series too,
 with the same partitions in both arguments. The results are exact, ties included: every partition is sorted,
-and its pieces meet in buckets of about a million examples. The workers hold 20 bytes per example in all, twice
+and its pieces meet in buckets of about a million examples. The workers hold 20 bytes per example, twice
 that while the pieces meet. The curve is then made of Dask arrays, one chunk per bucket.
 """
 
