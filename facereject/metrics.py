@@ -38,8 +38,8 @@ Beyond memory
 -------------
 ``aurc``, ``eaurc``, ``augrc``, ``sele_loss`` and ``risk_coverage_curve`` take Dask arrays and series too,
 with the same partitions in both arguments. The results are exact, ties included: every partition is sorted,
-and its pieces meet in buckets of about a million examples. The workers hold 20 bytes per example in all, and
-no task more than a partition or a bucket. The curve is then made of Dask arrays, one chunk per bucket.
+and its pieces meet in buckets of about a million examples. The workers hold 20 bytes per example, twice
+that while the pieces meet. The curve is then made of Dask arrays, one chunk per bucket.
 """
 
 from __future__ import annotations

@@ -57,8 +57,14 @@ class Rows(NamedTuple):
     """The examples of a partition as the risk sees them."""
 
     losses: FloatArray  # in units of their mean
-    weights: FloatArray  # sum to one over all partitions
+    given: FloatArray | None  # weights that sum to one over all partitions; None where all are equal
+    equal: float
     blocks: NDArray[np.int32] | None
+
+    @property
+    def weights(self) -> FloatArray:
+        """Weight of each example; equal ones are not kept, a worker has millions of them."""
+        return np.full(self.losses.size, self.equal) if self.given is None else self.given
 
 
 class Located(NamedTuple):
@@ -132,7 +138,9 @@ def make_rows(
     if classes is not None and columns.predictions is not None:
         # a class that is only held out has no block; its examples have weight zero in any
         blocks = np.maximum(_positions(columns.predictions, classes), 0).astype(np.int32)
-    return Rows(losses, columns.training(held_out) / mass, blocks)
+    if columns.weight is None and held_out is None:
+        return Rows(losses, None, 1.0 / mass, blocks)
+    return Rows(losses, columns.training(held_out) / mass, np.nan, blocks)
 
 
 class LinearPart(NamedTuple):

@@ -129,7 +129,7 @@ class SELEScore(_SELEPath):
         -----
         Dask collections need not fit in memory. All arguments have the same partitions, as the columns of one
         frame do; ``dask.dataframe.read_parquet(folder)`` makes such a frame. Partitions are read twice per
-        evaluation of the risk, so ``X.persist()`` pays where the workers' memory holds it. Workers keep about
+        evaluation of the risk, so ``X.persist()`` pays where the workers' memory holds it. Workers keep 30 to
         50 bytes per example; what they send does not grow with the number of examples. A Dask client, if
         there is one, runs the work on its cluster and makes up for lost workers; else local threads run it.
         """

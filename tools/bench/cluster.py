@@ -36,7 +36,7 @@ from distributed import Client, LocalCluster
 from facereject.metrics import aurc
 from facereject.scores import SELEScore, _dask
 
-PART = 200_000  # rows of a file
+PART = 100_000  # rows of a file
 ALPHA, TOL = 1e-4, 1e-2
 
 
@@ -105,10 +105,7 @@ def train(files: list[Path], rows: int, columns: int, workers: int, memory: str)
         + ("" if size > limit else "  (it would fit: take more --rows or less --memory)")
     )
     settings = {"dashboard_address": None, "worker_dashboard_address": None, "threads_per_worker": 1}
-    # Dask has freed memory returned at once, page by page; partitions come and go, and it is needed again
-    environ = {"distributed.nanny.pre-spawn-environ.MALLOC_TRIM_THRESHOLD_": 2**26}
     with (
-        dask.config.set(environ),
         LocalCluster(n_workers=workers, memory_limit=memory, **settings) as cluster,
         Client(cluster) as client,
     ):
