@@ -60,7 +60,7 @@ def test_a_promise_goes_with_its_threshold(rejector):
 
 
 def test_a_promise_is_made_of_numbers_and_bound_to_its_model(rejector, tmp_path):
-    model = certified(rejector, *draw(500), 5.0)
+    model = certified(rejector, **draw(500), max_error=5.0)
     sentence = promise_of(model)
     assert "at most 5 %" in sentence
     model.info["certificate"] |= {"statement": "It never errs."}
