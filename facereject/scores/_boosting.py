@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,8 +13,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from facereject._settings import check_integer, check_number
 from facereject._validation import FloatArray, check_same_length, check_vector
-from facereject.metrics import aurc
 from facereject.scores._base import BaseScore
+from facereject.scores._growth import BoostingRows, Growth
 from facereject.scores.confidence import (
     START_ALPHA,
     START_TOL,
@@ -25,10 +25,6 @@ from facereject.scores.confidence import (
     fit_start,
 )
 from facereject.scores.margin import top_and_gap
-
-# share of the examples a leaf may at most be asked to hold, so that small samples still split
-_LEAF_SHARE = 0.05
-
 
 # relative decrease of AuRC below which trees are not worth having
 _WORTHWHILE = 0.005
@@ -55,19 +51,6 @@ def import_lightgbm() -> Any:
     return lightgbm
 
 
-class BoostingRows(NamedTuple):
-    """Examples as the trees see them: table, losses in units of their mean, weights, score of the start."""
-
-    table: NDArray[Any]
-    target: FloatArray
-    weight: FloatArray
-    start: FloatArray
-
-    def rows(self, index: Any) -> BoostingRows:
-        """The examples at ``index``."""
-        return BoostingRows(*(values[index] for values in self))
-
-
 class BoostedScore(BaseScore):
     """Trees on the features, the predicted class, the outputs of the predictor and evidence about it."""
 
@@ -88,7 +71,7 @@ class BoostedScore(BaseScore):
         patience: int = 50,
         validation_fraction: float | None = 0.2,
         use_offset: bool = True,
-        n_threads: int = 1,
+        workers: int = 1,
         random_state: Any = 0,
     ):
         self.n_trees = n_trees
@@ -99,7 +82,7 @@ class BoostedScore(BaseScore):
         self.patience = patience
         self.validation_fraction = validation_fraction
         self.use_offset = use_offset
-        self.n_threads = n_threads
+        self.workers = workers
         self.random_state = random_state
 
     def fit(
@@ -167,19 +150,22 @@ class BoostedScore(BaseScore):
         held = None
         if validation is not None:
             held = self._check_validation(validation)
-            growth = [_Growth(self, lightgbm, part, held)]
+            growth = [Growth(self, lightgbm, part, held)]
         elif self.validation_fraction is None:
             growth = []
         else:
             growth = [
-                _Growth(self, lightgbm, part.rows(rest), part.rows(out))
+                Growth(self, lightgbm, part.rows(rest), part.rows(out))
                 for rest, out in self._parts_held_out(n, groups)
             ]
         self.n_trees_ = self._count_trees(growth) if growth else self.n_trees
         if held is not None:
             self.booster_ = growth[0].booster if self.n_trees_ else None
+            if self.booster_ is not None:
+                # trees grown while the search waited for a better one are no part of the score
+                self.booster_.best_iteration = self.n_trees_
         else:
-            final = _Growth(self, lightgbm, part, None)
+            final = Growth(self, lightgbm, part, None)
             self.booster_ = final.grow(self.n_trees_) if self.n_trees_ else None
         if self.booster_ is None:
             self.n_trees_ = 0
@@ -214,7 +200,7 @@ class BoostedScore(BaseScore):
         if self.booster_ is not None:
             table = self._table(X, position, outputs, confidence)
             scores = scores + self.booster_.predict(
-                table, num_iteration=self.n_trees_, num_threads=self.n_threads
+                table, num_iteration=self.n_trees_, num_threads=self.workers
             )
         elif self.start_ is None:
             return np.full(len(X), self.mean_loss_)
@@ -274,7 +260,7 @@ class BoostedScore(BaseScore):
             if k == 0 or self.start_ is not None or groups is not None:
                 yield fold
 
-    def _count_trees(self, growth: list[_Growth]) -> int:
+    def _count_trees(self, growth: list[Growth]) -> int:
         """Number of trees of the lowest mean AuRC of the parts held out; zero if none beats the start."""
         areas = [float(np.mean([part.area() for part in growth]))]
         if any(part.booster is None for part in growth):
@@ -325,64 +311,3 @@ def _plain_columns(values: FloatArray) -> list[FloatArray]:
     if values.shape[1] == 1:
         return [np.abs(values)]
     return [part[:, None] for part in top_and_gap(values)]
-
-
-class _Growth:
-    """Trees that grow one by one on some examples, and their scores of the examples held out."""
-
-    def __init__(self, score: BoostedScore, lightgbm: Any, part: BoostingRows, held_out: BoostingRows | None):
-        parameters = {
-            "learning_rate": score.learning_rate,
-            "num_leaves": score.max_leaves,
-            "lambda_l2": score.l2,
-            "min_data_in_leaf": max(1, min(score.min_leaf, int(_LEAF_SHARE * len(part.table)))),
-            # a bin holds 3 values by default: too many for a handful of examples
-            "min_data_in_bin": min(3, max(1, len(part.table) // 100)),
-            "feature_pre_filter": False,
-            "metric": "none",
-            "objective": "none",
-            "seed": int(check_random_state(score.random_state).randint(2**31)),
-            "deterministic": True,
-            "force_row_wise": True,
-            "num_threads": score.n_threads,
-            "verbosity": -1,
-        }
-        categorical = [score.n_features_in_] if score.classes_ is not None else []
-        dataset = lightgbm.Dataset(
-            part.table,
-            part.target,
-            weight=part.weight,
-            init_score=part.start,
-            categorical_feature=categorical,
-            params=parameters,
-        ).construct()
-        self.booster: Any = None
-        # LightGBM calls it a fatal error where no column can be split
-        if any(dataset.feature_num_bin(column) > 1 for column in range(part.table.shape[1])):
-            self.booster = lightgbm.Booster(parameters, dataset)
-        self._objective = score._objective(part.target, part.weight)
-        self._held_out = held_out
-        self._scores = None if held_out is None else held_out.start.copy()
-        self._threads = score.n_threads
-
-    def grow(self, n_trees: int) -> Any:
-        """Add trees and return the booster."""
-        for _ in range(n_trees if self.booster is not None else 0):
-            grown = self.booster.current_iteration()
-            self.booster.update(fobj=self._objective)
-            # where no leaf can be split LightGBM adds nothing
-            added = self.booster.current_iteration() > grown
-            if added and self._held_out is not None and self._scores is not None:
-                self._scores += self.booster.predict(
-                    self._held_out.table,
-                    start_iteration=grown,
-                    num_iteration=1,
-                    num_threads=self._threads,
-                )
-        return self.booster
-
-    def area(self) -> float:
-        """AuRC of the examples held out."""
-        assert self._held_out is not None
-        assert self._scores is not None
-        return aurc(self._held_out.target, self._scores)

@@ -9,6 +9,8 @@ import scipy.sparse as sp
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import OneHotEncoder
 
+from facereject.scores._predictor import PredictorScore
+
 # categories of a column beyond this number share one indicator
 _MAX_CATEGORIES = 20
 
@@ -81,3 +83,22 @@ class TableEncoder:
 
 def _is_frame(X: Any) -> bool:
     return hasattr(X, "iloc") and hasattr(X, "dtypes")
+
+
+class FeatureView:
+    """X as a score sees it: behind the transformers of a pipeline, and as numbers.
+
+    The transformers are those of the predictor trained on all examples. One that learns from y has seen the
+    labels of the examples that the score learns from.
+    """
+
+    def __init__(self, predictor: Any, X: Any):
+        self.predictor = predictor
+        self._encoder = TableEncoder(features_of(predictor, X))
+
+    def __call__(self, X: Any, score: Any) -> Any:
+        """Features for the score; X itself for one that does not look at it."""
+        if not getattr(score, "reads_features", True) or isinstance(score, PredictorScore):
+            return X
+        features = features_of(self.predictor, X)
+        return self._encoder(features) if self._encoder.changes else features

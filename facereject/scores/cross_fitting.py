@@ -27,7 +27,7 @@ from facereject.scores._predictor import (
     fit_predictor,
 )
 from facereject.scores._reading import Material, TrainingPart, Wanted, outputs_of_all_classes
-from facereject.scores._tables import TableEncoder, features_of
+from facereject.scores._tables import FeatureView
 from facereject.scores.tcp import TrueClassProbabilityScoreCV
 
 
@@ -158,25 +158,6 @@ class CrossFit(NamedTuple):
             outputs = outputs_of_all_classes(predictor, X, response, classes)
             return np.asarray(self.score.from_outputs(outputs, **predictions))
         return np.asarray(self.score.bind(predictor).predict(X, **predictions))
-
-
-class FeatureView:
-    """X as a score sees it: behind the transformers of a pipeline, and as numbers.
-
-    The transformers are those of the predictor trained on all examples. One that learns from y has seen the
-    labels of the examples that the score learns from.
-    """
-
-    def __init__(self, predictor: Any, X: Any):
-        self.predictor = predictor
-        self._encoder = TableEncoder(features_of(predictor, X))
-
-    def __call__(self, X: Any, score: Any) -> Any:
-        """Features for the score; X itself for one that does not look at it."""
-        if not getattr(score, "reads_features", True) or isinstance(score, PredictorScore):
-            return X
-        features = features_of(self.predictor, X)
-        return self._encoder(features) if self._encoder.changes else features
 
 
 def cross_fit(

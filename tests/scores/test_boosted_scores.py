@@ -1,6 +1,8 @@
 """Boosted scores: the objective, early stopping, and what happens without LightGBM."""
 
 import builtins
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -90,7 +92,7 @@ def test_own_validation_part_is_used_for_the_trees_in_the_end():
 @BOTH
 def test_number_of_threads_does_not_matter(kind):
     X, losses = ring(500, 0)
-    one, two = (kind(20, n_threads=n).fit(X, losses).predict(X) for n in (1, 2))
+    one, two = (kind(20, workers=n).fit(X, losses).predict(X) for n in (1, 2))
     np.testing.assert_array_equal(one, two)
 
 
@@ -187,3 +189,13 @@ def test_without_lightgbm_a_sentence_says_what_to_install(kind, error, advice, m
         kind().fit(*ring(50, 0))
     assert isinstance(caught.value, ImportError)
     assert caught.value.__suppress_context__
+
+
+def test_lightgbm_is_loaded_when_a_score_is_fitted_and_not_before():
+    code = (
+        "import sys, facereject.scores, facereject.selective\n"
+        "assert 'lightgbm' not in sys.modules\n"
+        "facereject.scores.BoostedSELEScore(2).fit([[0.0], [1.0], [2.0]], [0.0, 1.0, 1.0])\n"
+        "assert 'lightgbm' in sys.modules"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)
