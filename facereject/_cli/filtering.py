@@ -122,7 +122,7 @@ def filter_(
     no_audio: NoAudioOption = False,
     timeline: TimelineOption = None,
     every_frame: EveryFrameOption = False,
-    detect_every: DetectEveryOption = 60,
+    detect_every: DetectEveryOption = 15,
     smooth: SmoothOption = 0.0,
     model: ModelOption = "default",
     landmarks: LandmarksOption = None,

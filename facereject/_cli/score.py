@@ -61,7 +61,7 @@ def score(
     min_face: MinFaceOption = None,
     detector_threshold: DetectorThresholdOption = None,
     every_frame: EveryFrameOption = False,
-    detect_every: DetectEveryOption = 60,
+    detect_every: DetectEveryOption = 15,
     smooth: SmoothOption = 0.0,
     workers: WorkersOption = 1,
     timeout: TimeoutOption = None,

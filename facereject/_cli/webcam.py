@@ -105,7 +105,7 @@ def webcam(
     min_face: MinFaceOption = None,
     detector_threshold: DetectorThresholdOption = None,
     every_frame: EveryFrameOption = False,
-    detect_every: DetectEveryOption = 60,
+    detect_every: DetectEveryOption = 15,
     smooth: SmoothOption = 0.0,
     quiet: QuietOption = False,
 ) -> None:

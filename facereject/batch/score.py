@@ -83,7 +83,7 @@ def score_files(
         Larger images are refused before they are decoded.
     every_frame : bool, default=False
         Look for faces in the whole of every frame of a video.
-    detect_every : int, default=60
+    detect_every : int, default=15
         Look for new faces at least every so many frames.
     smooth_s : float, default=0.0
         Average the uncertainty of a face over about so many seconds.

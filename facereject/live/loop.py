@@ -110,6 +110,7 @@ class Live:
         self._clock = clock
         self._status = Status()
         self._message_until = 0.0
+        self._searches, self._searched_at = 0, 0.0
         self._recording: Recording | None = None
         self._last: tuple[FaceFrame, bool] | None = None
         self._before: float | None = None
@@ -139,6 +140,9 @@ class Live:
     def _work(self, frame: Frame) -> None:
         began = self._clock()
         judged = judge_frame(frame, self.tracker)
+        if self.tracker.searches != self._searches:
+            self._searches, self._searched_at = self.tracker.searches, frame.time_s
+        self._status.searched_s = frame.time_s - self._searched_at
         rows = rows_of_frame(self._source, judged.faces, frame=frame.index, time_s=frame.time_s)
         accepted = frame_accepted(rows, self._frame_rule)
         self.summary.frames += 1

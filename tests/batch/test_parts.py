@@ -25,8 +25,8 @@ from facereject.parallel import SerialEngine, WorkerEngine
 from facereject.tables.formats import read_csv
 from facereject.tables.rows import Chunk, Row
 from facereject.tables.sinks import NullSink, TableSink
-from facereject.video import tracker as tracking
 from facereject.video.parts import WARM_UP
+from facereject.video.tracker import DETECT_EVERY
 
 N_FRAMES = 600
 PART = 150
@@ -80,8 +80,7 @@ def video(tmp_path_factory):
 
 
 @pytest.fixture
-def make_task(monkeypatch):
-    monkeypatch.setattr(tracking, "LocalSearch", lambda detector: detector.near)
+def make_task():
     return lambda **options: ScoreTask(Seen(), **{"part_frames": PART, **options})
 
 
@@ -123,7 +122,7 @@ def test_the_table_of_parts_is_that_of_the_whole_video(make_task, video, options
     assert list(frames_of(cut)) == list(range(N_FRAMES))
     assert after.inputs == before.inputs == 1
     assert after.total.frames == before.total.frames == N_FRAMES
-    every = options.get("detect_every", 60)
+    every = options.get("detect_every", DETECT_EVERY)
     one, other = frames_of(whole), frames_of(cut)
     different = [number for number in one if one[number] != other[number]]
     # near a cut: until the next search of the whole frame; most often nowhere
