@@ -54,10 +54,9 @@ class ChunkedSELEScoreCV(SELEScoreCV):
         n_blocks: int,
         sample_weight: Any,
         alphas: Sequence[float],
-        start: Any = None,
     ) -> list[Solution]:
-        if sample_weight is not None or start is not None:
-            raise ValueError("chunks take neither sample_weight nor outputs")
+        if sample_weight is not None:
+            raise ValueError("chunks take no sample_weight")
         mean = target.mean()
         risk = ChunkedSELE(target / mean if mean > 0 else target, random_state=self.random_state)
         objective = LinearObjective(Z, risk, blocks, None if blocks is None else n_blocks)
