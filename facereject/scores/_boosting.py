@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 from facereject._settings import check_integer, check_number
 from facereject._validation import FloatArray, check_same_length, check_vector
 from facereject.scores._base import BaseScore
-from facereject.scores._growth import Growth, Part
+from facereject.scores._growth import Growth, BoostingRows
 from facereject.scores.confidence import (
     START_ALPHA,
     START_TOL,
@@ -146,7 +146,7 @@ class BoostedScore(BaseScore):
         if self.use_offset and not self._reader.is_empty:
             self.start_ = self._fit_start(confidence, target, data.sample_weight)
         table = self._table(data.X, position, outputs, confidence)
-        part = Part(table, target, weight, self._start(confidence))
+        part = BoostingRows(table, target, weight, self._start(confidence))
         held = None
         if validation is not None:
             held = self._check_validation(validation)
@@ -294,7 +294,7 @@ class BoostedScore(BaseScore):
             columns.append(confidence.columns)
         return np.hstack(columns)
 
-    def _check_validation(self, validation: Any) -> Part:
+    def _check_validation(self, validation: Any) -> BoostingRows:
         if not isinstance(validation, (tuple, list)) or not 2 <= len(validation) <= 6:
             raise ValueError("validation must be a tuple (X, losses, predictions, outputs, evidence, offset)")
         X, losses, predictions, outputs, evidence, offset = (*validation, None, None, None, None)[:6]
@@ -303,7 +303,7 @@ class BoostedScore(BaseScore):
         check_same_length(**{"X of validation": X, "losses of validation": losses})
         confidence = self._reader(outputs, evidence, offset, len(X))
         table = self._table(X, position, outputs, confidence)
-        return Part(table, losses, np.ones(len(X)), self._start(confidence))
+        return BoostingRows(table, losses, np.ones(len(X)), self._start(confidence))
 
 
 def _plain_columns(values: FloatArray) -> list[FloatArray]:

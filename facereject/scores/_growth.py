@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 _LEAF_SHARE = 0.05
 
 
-class Part(NamedTuple):
+class BoostingRows(NamedTuple):
     """Examples as the trees see them: table, losses in units of their mean, weights, score of the start."""
 
     table: NDArray[Any]
@@ -25,15 +25,15 @@ class Part(NamedTuple):
     weight: FloatArray
     start: FloatArray
 
-    def rows(self, index: Any) -> Part:
+    def rows(self, index: Any) -> BoostingRows:
         """The examples at ``index``."""
-        return Part(*(values[index] for values in self))
+        return BoostingRows(*(values[index] for values in self))
 
 
 class Growth:
     """Trees that grow one by one on some examples, and their scores of the examples held out."""
 
-    def __init__(self, score: BoostedScore, lightgbm: Any, part: Part, held_out: Part | None):
+    def __init__(self, score: BoostedScore, lightgbm: Any, part: BoostingRows, held_out: BoostingRows | None):
         parameters = {
             "learning_rate": score.learning_rate,
             "num_leaves": score.max_leaves,
