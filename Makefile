@@ -1,5 +1,5 @@
 # make demo   set up .venv and run the main job on a built-in example
-# make test   set up .venv with the development tools; lint, types, tests
+# make test   set up .venv with the development tools; lint, types, layers, tests
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
@@ -17,6 +17,7 @@ lint: $(VENV)/.dev
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+	$(BIN)/lint-imports --no-logo
 
 format: $(VENV)/.dev
 	$(BIN)/ruff check --fix .

@@ -71,7 +71,7 @@ def convert_face(photo: Path, annotation: Path, target: Path, cut: Cut) -> None:
     if cut.full_size:
         _replace(_with(target, photo.suffix.lower()), lambda new: shutil.copyfile(photo, new))
     else:
-        with PIL.Image.open(photo) as opened:
+        with PIL.Image.open(photo, formats=["JPEG", "PNG", "BMP"]) as opened:
             # annotated are the pixels as stored; the crop carries no EXIF orientation
             image, points = crop_face(opened.convert("RGB"), points, cut.margin, cut.max_box)
         _replace(_with(target, ".jpg"), lambda new: image.save(new, "JPEG", quality=JPEG_QUALITY))

@@ -22,7 +22,10 @@ __all__ = [
     "__version__",
     "aurc",
     "guaranteed_risk",
+    "judged_video",
     "risk_coverage_curve",
+    "score_files",
+    "score_table",
 ]
 _HOME = {
     "BoostedSELEScore": "scores",
@@ -34,15 +37,20 @@ _HOME = {
     "SelectivePredictor": "selective",
     "aurc": "metrics",
     "guaranteed_risk": "selection",
+    "judged_video": "video",
     "risk_coverage_curve": "metrics",
+    "score_files": "batch",
+    "score_table": "batch",
 }
 
 if TYPE_CHECKING:
+    from facereject.batch import score_files, score_table
     from facereject.faces import FaceRejector
     from facereject.metrics import aurc, risk_coverage_curve
     from facereject.scores import BoostedSELEScore, SELEScoreCV
     from facereject.selection import BoundedCoverage, BoundedImprovement, CostBased, guaranteed_risk
     from facereject.selective import SelectivePredictor
+    from facereject.video import judged_video
 
 
 def __getattr__(name: str) -> Any:

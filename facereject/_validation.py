@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from datetime import date, timedelta
 from typing import Any
 
 import numpy as np
@@ -9,13 +11,37 @@ from numpy.typing import NDArray
 
 FloatArray = NDArray[np.float64]
 
+_NO_NUMBERS = (str, bytes, complex, date, timedelta, np.datetime64, np.timedelta64)
+_KINDS = {
+    "U": "text",
+    "S": "text",
+    "T": "text",
+    "c": "complex numbers",
+    "M": "times",
+    "m": "time differences",
+    "O": "times",
+    "V": "records",
+}
+
 
 def check_vector(values: Any, name: str, *, non_negative: bool = False, min_length: int = 1) -> FloatArray:
-    """Return ``values`` as a finite 1-D float64 array, or raise a ValueError that names the argument."""
+    """Return ``values`` as a finite 1-D float64 array, or raise a ValueError that names the argument.
+
+    Text and times are refused even where they could be read as numbers: a column of another meaning was
+    taken. So are masked entries, the values under which mean nothing.
+    """
+    if isinstance(values, np.ma.MaskedArray) and np.ma.is_masked(values):
+        position = int(np.flatnonzero(np.ma.getmaskarray(values).ravel())[0])
+        raise ValueError(f"{name} must not be masked, but entry {position} is; leave such examples out")
     try:
-        array = np.asarray(values, dtype=np.float64)
-    except (TypeError, ValueError) as error:
-        raise ValueError(f"{name} must hold numbers: {error}") from None
+        raw = np.asarray(values)
+        _check_numeric(raw, name)
+        array = np.asarray(raw, dtype=np.float64)
+    except (TypeError, ValueError, OverflowError) as error:
+        message = str(error)
+        raise ValueError(
+            message if message.startswith(name) else f"{name} must hold numbers: {error}"
+        ) from None
     if array.ndim != 1:
         raise ValueError(f"{name} must be one-dimensional, got an array of shape {array.shape}")
     if array.size < min_length:
@@ -23,10 +49,19 @@ def check_vector(values: Any, name: str, *, non_negative: bool = False, min_leng
     if not np.isfinite(array).all():
         position = int(np.flatnonzero(~np.isfinite(array))[0])
         raise ValueError(f"{name} must be finite, but {name}[{position}] is {array[position]}")
-    if non_negative and array.min() < 0:
+    if non_negative and array.min(initial=0.0) < 0:
         position = int(array.argmin())
         raise ValueError(f"{name} must not be negative, but {name}[{position}] is {array[position]}")
     return array
+
+
+def _check_numeric(array: NDArray[Any], name: str) -> None:
+    kind = array.dtype.kind
+    if kind == "O":
+        odd = next((v for v in array.ravel().tolist() if isinstance(v, _NO_NUMBERS)), None)
+        kind = "f" if odd is None else np.asarray(odd).dtype.kind
+    if kind in _KINDS:
+        raise ValueError(f"{name} must hold numbers, got {_KINDS[kind]}")
 
 
 def check_same_length(**arrays: NDArray[Any]) -> None:
@@ -43,3 +78,15 @@ def check_losses_and_uncertainty(losses: Any, uncertainty: Any) -> tuple[FloatAr
     checked_uncertainty = check_vector(uncertainty, "uncertainty")
     check_same_length(losses=checked_losses, uncertainty=checked_uncertainty)
     return checked_losses, checked_uncertainty
+
+
+def safe_exponent(losses: FloatArray, count: float) -> int:
+    """Exponent e for which losses * 2^e are as large as ``count``^2 of them can be summed up.
+
+    Sums of losses near the largest number would overflow, and those of the smallest numbers would be
+    rounded to few digits. A power of two changes no digit of anything else.
+    """
+    largest = float(losses.max(initial=0.0))
+    if largest == 0:
+        return 0
+    return 1000 - 2 * math.frexp(count)[1] - math.frexp(largest)[1]

@@ -65,7 +65,7 @@ def average_ranks(values: Any) -> FloatArray:
     ndarray of shape (n_methods,)
         Average ranks, between 1 and n_methods.
     """
-    return _ranks(_check_table(values)).mean(axis=0)
+    return np.asarray(_ranks(_check_table(values)).mean(axis=0))
 
 
 def friedman(values: Any) -> FriedmanResult:

@@ -1,12 +1,13 @@
 """Losses: how wrong each prediction is, as one number >= 0 per example.
 
 `zero_one_loss` and `absolute_error` serve classification and (ordinal) regression; `landmark_nme` is the
-normalised mean error of 68 face landmarks in the 300-W order. Counted from 1, as in the literature, points
+normalised mean error of face landmarks. Of the 68 points of 300-W, counted from 1 as in the literature,
 37..42 are the right eye and 43..48 the left one; their outer corners are 37 and 46.
 """
 
 from __future__ import annotations
 
+import re
 from numbers import Number
 from typing import Any
 
@@ -15,13 +16,17 @@ from numpy.typing import NDArray
 
 from facereject._validation import FloatArray, check_same_length, check_vector
 
-__all__ = ["absolute_error", "landmark_nme", "zero_one_loss"]
+__all__ = ["absolute_error", "landmark_nme", "landmark_scale", "zero_one_loss"]
 
 N_LANDMARKS = 68
 # 0-based positions of the points named above.
 OUTER_CORNERS = (36, 45)
 RIGHT_EYE = slice(36, 42)
 LEFT_EYE = slice(42, 48)
+
+# rules that know where the eyes are
+_RULES_OF_300W = ("outer_eyes", "pupils")
+_POINT_PAIR = re.compile(r"points:(\d{1,5}),(\d{1,5})")
 
 
 def zero_one_loss(y: Any, y_pred: Any) -> FloatArray:
@@ -67,22 +72,21 @@ def absolute_error(y: Any, y_pred: Any) -> FloatArray:
 
 
 def landmark_nme(landmarks: Any, landmarks_pred: Any, normalizer: Any = "outer_eyes") -> FloatArray | float:
-    """Normalised mean error of 68 face landmarks, in percent of the normaliser.
+    """Normalised mean error of face landmarks, in percent of the normaliser.
 
-        loss = 100 / (68 d) sum_i ||landmarks[i] - landmarks_pred[i]||
+        loss = 100 / (k d) sum_i ||landmarks[i] - landmarks_pred[i]||
 
     Parameters
     ----------
-    landmarks, landmarks_pred : array-like of shape (n, 68, 2) or (68, 2)
-        True and predicted points (x, y) in pixels, in the 300-W order.
-    normalizer : {"outer_eyes", "pupils", "box"} or array-like of shape (n,) or ()
-        The length d, measured on the true landmarks: distance of the outer eye corners (points 37 and 46);
-        distance of the eye centres, each the mean of its six points; or sqrt(width x height) of the tight box
-        around the 68 points. An array gives d in pixels per face, a single number the same d for all.
+    landmarks, landmarks_pred : array-like of shape (n, k, 2) or (k, 2)
+        True and predicted points (x, y) in pixels; for "outer_eyes" and "pupils" the k = 68 points of 300-W.
+    normalizer : str, or array-like of shape (n,) or ()
+        The length d, measured on the true landmarks by a rule of `landmark_scale`. An array gives d in pixels
+        per face, a single number the same d for all.
 
     Returns
     -------
-    ndarray of shape (n,), or float for landmarks of shape (68, 2)
+    ndarray of shape (n,), or float for landmarks of shape (k, 2)
         Percent: 100 means that the points are off by d on average.
 
     Raises
@@ -90,59 +94,95 @@ def landmark_nme(landmarks: Any, landmarks_pred: Any, normalizer: Any = "outer_e
     ValueError
         If the input is malformed, or d is not positive for some face; the message names it.
     """
-    truth = _check_landmarks(landmarks, "landmarks")
-    predicted = _check_landmarks(landmarks_pred, "landmarks_pred")
+    truth = _check_landmarks(landmarks, "landmarks", normalizer)
+    predicted = _check_landmarks(landmarks_pred, "landmarks_pred", normalizer)
     if truth.shape != predicted.shape:
         raise ValueError(
             f"landmarks has shape {truth.shape} but landmarks_pred has shape {predicted.shape}; "
             "they must be the same"
         )
-    faces = truth.reshape(-1, N_LANDMARKS, 2)
-    length = _normalizer_lengths(faces, normalizer)
-    distances = np.linalg.norm(faces - predicted.reshape(faces.shape), axis=2)
-    errors = 100.0 * distances.mean(axis=1) / length
-    return errors if truth.ndim == 3 else float(errors[0])
-
-
-def _normalizer_lengths(faces: FloatArray, normalizer: Any) -> FloatArray:
-    """The length d of each face, in pixels; all positive."""
+    faces = truth.reshape(-1, *truth.shape[-2:])
     if isinstance(normalizer, str):
         described = f"the {normalizer!r} normalizer of landmarks"
-        if normalizer == "outer_eyes":
-            right, left = OUTER_CORNERS
-            lengths = np.linalg.norm(faces[:, right] - faces[:, left], axis=1)
-        elif normalizer == "pupils":
-            centres = faces[:, RIGHT_EYE].mean(axis=1) - faces[:, LEFT_EYE].mean(axis=1)
-            lengths = np.linalg.norm(centres, axis=1)
-        elif normalizer == "box":
-            lengths = np.sqrt(np.prod(np.ptp(faces, axis=1), axis=1))
-        else:
-            raise ValueError(
-                f"normalizer must be 'outer_eyes', 'pupils', 'box' or an array of lengths, got {normalizer!r}"
-            )
+        lengths = _rule_lengths(faces, normalizer)
     else:
         described = "normalizer"
-        lengths = check_vector(np.atleast_1d(normalizer), "normalizer")
-        if np.ndim(normalizer) == 0:
-            lengths = np.broadcast_to(lengths, len(faces))
-        elif len(lengths) != len(faces):
-            raise ValueError(f"normalizer has {len(lengths)} value(s) for {len(faces)} face(s)")
+        lengths = _given_lengths(faces, normalizer)
     if (lengths <= 0).any():
         position = int(np.flatnonzero(lengths <= 0)[0])
         raise ValueError(
             f"{described}[{position}] is {lengths[position]} pixels; the error of that face is undefined"
         )
+    distances = np.linalg.norm(faces - predicted.reshape(faces.shape), axis=2)
+    errors = 100.0 * distances.mean(axis=1) / lengths
+    return errors if truth.ndim == 3 else float(errors[0])
+
+
+def landmark_scale(landmarks: Any, normalizer: str = "outer_eyes") -> FloatArray | float:
+    """The length by which the errors of a face are normalised, in pixels; 0 where the points coincide.
+
+    Parameters
+    ----------
+    landmarks : array-like of shape (n, k, 2) or (k, 2)
+    normalizer : str
+        ``"outer_eyes"``: distance of the outer eye corners (points 37 and 46 of 68). ``"pupils"``: distance
+        of the eye centres, each the mean of its six points (of 68). ``"box"``: sqrt(width x height) of the
+        tight box around the points. ``"points:i,j"``: distance of two points, counted from 0.
+
+    Returns
+    -------
+    ndarray of shape (n,), or float for landmarks of shape (k, 2)
+    """
+    points = _check_landmarks(landmarks, "landmarks", normalizer)
+    lengths = _rule_lengths(points.reshape(-1, *points.shape[-2:]), normalizer)
+    return lengths if points.ndim == 3 else float(lengths[0])
+
+
+def _rule_lengths(faces: FloatArray, rule: str) -> FloatArray:
+    """The length d of each face by a named rule, in pixels."""
+    if rule == "outer_eyes":
+        right, left = OUTER_CORNERS
+        return np.asarray(np.linalg.norm(faces[:, right] - faces[:, left], axis=1))
+    if rule == "pupils":
+        centres = faces[:, RIGHT_EYE].mean(axis=1) - faces[:, LEFT_EYE].mean(axis=1)
+        return np.asarray(np.linalg.norm(centres, axis=1))
+    if rule == "box":
+        return np.asarray(np.sqrt(np.prod(np.ptp(faces, axis=1), axis=1)))
+    pair = _POINT_PAIR.fullmatch(rule)
+    if pair is None:
+        raise ValueError(
+            "normalizer must be 'outer_eyes', 'pupils', 'box', 'points:i,j' or an array of lengths, got "
+            f"{rule!r}"
+        )
+    first, second = (int(number) for number in pair.groups())
+    if first == second or max(first, second) >= faces.shape[1]:
+        raise ValueError(
+            f"normalizer {rule!r} must name two different points of {faces.shape[1]}, counted from 0"
+        )
+    return np.asarray(np.linalg.norm(faces[:, first] - faces[:, second], axis=1))
+
+
+def _given_lengths(faces: FloatArray, normalizer: Any) -> FloatArray:
+    """The lengths d that were given for the faces."""
+    lengths = check_vector(np.atleast_1d(normalizer), "normalizer")
+    if np.ndim(normalizer) == 0:
+        return np.broadcast_to(lengths, len(faces))
+    if len(lengths) != len(faces):
+        raise ValueError(f"normalizer has {len(lengths)} value(s) for {len(faces)} face(s)")
     return lengths
 
 
-def _check_landmarks(points: Any, name: str) -> FloatArray:
-    """Finite float64 array of shape (n, 68, 2), n >= 1, or (68, 2)."""
+def _check_landmarks(points: Any, name: str, normalizer: Any) -> FloatArray:
+    """Finite float64 array of shape (n, k, 2), n >= 1, or (k, 2); k = 68 for the rules of 300-W."""
     try:
         array = np.asarray(points, dtype=np.float64)
     except (TypeError, ValueError) as error:
         raise ValueError(f"{name} must hold numbers: {error}") from None
-    if array.ndim not in (2, 3) or array.shape[-2:] != (N_LANDMARKS, 2):
-        raise ValueError(f"{name} must have shape (n, 68, 2) or (68, 2), got {array.shape}")
+    of_300w = isinstance(normalizer, str) and normalizer in _RULES_OF_300W
+    if array.ndim not in (2, 3) or array.shape[-1] != 2 or (of_300w and array.shape[-2] != N_LANDMARKS):
+        k = str(N_LANDMARKS) if of_300w else "k"
+        other = "; 'box' and 'points:i,j' normalise other points" if of_300w else ""
+        raise ValueError(f"{name} must have shape (n, {k}, 2) or ({k}, 2), got {array.shape}{other}")
     if array.size == 0:
         raise ValueError(f"{name} must hold at least one face")
     if not np.isfinite(array).all():

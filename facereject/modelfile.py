@@ -2,15 +2,19 @@
 
 Layout: eight bytes with the header length, the safetensors header (names, dtypes, shapes and one metadata
 entry ``facereject`` with our JSON), then the raw arrays. The JSON object carries ``format`` (an integer
-version), ``kind`` (what the arrays mean) and whatever the writer adds.
+version), ``kind`` (what the arrays mean), ``sha256`` and whatever the writer adds. ``sha256`` is the digest
+of the whole file with `_NO_DIGEST` in its place: no byte can change unnoticed. It protects from
+accidents, not from forgery, as whoever changes a file can compute it, too.
 """
 
 from __future__ import annotations
 
+import hashlib
 import json
 import math
 import os
-import uuid
+import stat
+import warnings
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple, NoReturn
@@ -20,9 +24,13 @@ import safetensors
 import safetensors.numpy
 from numpy.typing import NDArray
 
-FORMAT_VERSION = 1
+from facereject._files import write_whole
+
+#: files of format 1 have no digest
+FORMAT_VERSION = 2
 
 _KEY = "facereject"
+_NO_DIGEST = "(facereject: in place of the digest while the digest is made)..."
 _MAX_FILE_BYTES = 1 << 30
 _MAX_HEADER_BYTES = 8 << 20
 
@@ -57,6 +65,10 @@ class ModelFileContentError(ModelFileError):
     """A sound file whose header or arrays are not those of the model asked for."""
 
 
+class UncheckedModelFileWarning(UserWarning):
+    """A model file of format 1, which has no digest: damage would go unnoticed."""
+
+
 class ModelFile(NamedTuple):
     """What a model file holds: the JSON header and the named arrays."""
 
@@ -73,7 +85,7 @@ def write_model(
     so that a file that cannot be loaded is never written.
     """
     path = Path(path)
-    content = {"format": FORMAT_VERSION, "kind": kind, **header}
+    content = {"format": FORMAT_VERSION, "kind": kind, **header, "sha256": _NO_DIGEST}
     for name, array in arrays.items():
         _check_finite(path, name, array)
     try:
@@ -83,21 +95,16 @@ def write_model(
     packed = safetensors.numpy.save(
         {name: np.ascontiguousarray(array) for name, array in sorted(arrays.items())}, metadata={_KEY: text}
     )
-    temporary = path.with_name(f".{path.name}.{uuid.uuid4().hex}.part")
-    try:
-        with open(temporary, "xb") as file:
-            file.write(packed)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(temporary, path)
-    finally:
-        temporary.unlink(missing_ok=True)
+    signed = _with_digest(packed, _NO_DIGEST, hashlib.sha256(packed).hexdigest())
+    if signed is None:
+        raise ModelFileContentError(f"{path}: the header holds {_NO_DIGEST!r}, which stands for the digest")
+    write_whole(path, signed)
 
 
 def read_model(
     path: str | os.PathLike[str],
     kind: str,
-    arrays: Mapping[str, ArraySpec] | Callable[[dict[str, Any]], Mapping[str, ArraySpec]],
+    arrays: Mapping[str, ArraySpec] | Callable[[dict[str, Any]], Mapping[str, ArraySpec]] | None,
 ) -> ModelFile:
     """Read and check a model file.
 
@@ -107,8 +114,13 @@ def read_model(
         The file.
     kind : str
         The kind of model the caller can use.
-    arrays : mapping of name to (dtype, shape), or a function from the header to one
-        What must be in it; None in a shape stands for any length. Further arrays are kept, if finite.
+    arrays : mapping of name to (dtype, shape), or a function from the header to one, or None
+        What must be in it, and nothing else; None in a shape stands for any length. None: whatever is in it.
+
+    Warns
+    -----
+    UncheckedModelFileWarning
+        If the file has format 1. Files of that format will be refused in a later version.
 
     Raises
     ------
@@ -125,7 +137,9 @@ def read_model(
         loaded = safetensors.numpy.load(data)
     except _SAFETENSORS_ERRORS as error:
         raise ModelFileDamagedError(f"{path}: damaged model file ({error})") from None
-    specs = arrays(header) if callable(arrays) else arrays
+    specs = arrays(header) if callable(arrays) else arrays if arrays is not None else {}
+    if arrays is not None and (unknown := sorted(set(loaded) - set(specs))):
+        raise ModelFileContentError(f"{path}: array {unknown[0]!r} does not belong to a model of this kind")
     for name, (dtype, shape) in specs.items():
         if name not in loaded:
             raise ModelFileContentError(f"{path}: array {name!r} is missing")
@@ -145,10 +159,17 @@ def read_model(
 def _read_bytes(path: Path) -> bytes:
     if path.is_dir():
         raise ModelFileDamagedError(f"{path}: is a folder, not a model file")
-    size = path.stat().st_size
-    if size > _MAX_FILE_BYTES:
-        raise ModelFileDamagedError(f"{path}: {size} bytes is larger than any model of this package")
-    return path.read_bytes()
+    # without O_NONBLOCK a pipe would wait for its other end
+    flags = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
+    with open(os.open(path, flags), "rb") as file:
+        status = os.fstat(file.fileno())
+        if not stat.S_ISREG(status.st_mode):
+            raise ModelFileDamagedError(f"{path}: not a regular file, so not a model file")
+        if status.st_size > _MAX_FILE_BYTES:
+            raise ModelFileDamagedError(
+                f"{path}: {status.st_size} bytes is larger than any model of this package"
+            )
+        return file.read(status.st_size)
 
 
 def _read_header(path: Path, data: bytes) -> dict[str, Any]:
@@ -157,12 +178,12 @@ def _read_header(path: Path, data: bytes) -> dict[str, Any]:
     if len(data) < 8 or length > len(data) - 8 or length > _MAX_HEADER_BYTES:
         raise ModelFileDamagedError(f"{path}: truncated, or not a facereject model file")
     try:
-        outer = json.loads(data[8 : 8 + length])
+        outer = json.loads(data[8 : 8 + length], object_pairs_hook=_once_each)
         text = outer["__metadata__"][_KEY]
     except (ValueError, KeyError, TypeError, RecursionError):
         raise ModelFileDamagedError(f"{path}: not a facereject model file") from None
     try:
-        header = json.loads(text, parse_constant=_refuse_constant)
+        header = json.loads(text, parse_constant=_refuse_constant, object_pairs_hook=_once_each)
     except (ValueError, TypeError, RecursionError) as error:
         raise ModelFileDamagedError(f"{path}: the header is not plain JSON ({error})") from None
     if not isinstance(header, dict) or type(header.get("format")) is not int or header["format"] < 1:
@@ -172,7 +193,40 @@ def _read_header(path: Path, data: bytes) -> dict[str, Any]:
             f"{path}: format {header['format']} is newer than the {FORMAT_VERSION} this version reads; "
             "upgrade with `pip install -U facereject`"
         )
+    _check_digest(path, data, header)
     return header
+
+
+def _check_digest(path: Path, data: bytes, header: dict[str, Any]) -> None:
+    digest = header.pop("sha256", None)
+    if digest is None and header["format"] == 1:
+        warnings.warn(
+            f"{path}: written by an older version without a checksum, so damage would go unnoticed; "
+            "load and save it once to add one",
+            UncheckedModelFileWarning,
+            stacklevel=4,
+        )
+        return
+    unsigned = _with_digest(data, str(digest), _NO_DIGEST)
+    if unsigned is None:
+        raise ModelFileDamagedError(f"{path}: the checksum is missing")
+    if hashlib.sha256(unsigned).hexdigest() != digest:
+        raise ModelFileDamagedError(f"{path}: damaged model file (its checksum is another one)")
+
+
+def _with_digest(data: bytes, old: str, new: str) -> bytes | None:
+    """The file with another digest in its header; None if the old one does not stand there exactly once."""
+    end = 8 + int.from_bytes(data[:8], "little")
+    if len(old) != len(new) or data.count(old.encode(), 0, end) != 1:
+        return None
+    return data[:end].replace(old.encode(), new.encode()) + data[end:]
+
+
+def _once_each(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) != len(pairs):
+        raise ValueError("a name stands twice")
+    return found
 
 
 def _refuse_constant(text: str) -> NoReturn:

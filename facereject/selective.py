@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import warnings
 from collections.abc import Callable
 from typing import Any
@@ -22,7 +23,8 @@ from facereject.metrics import RiskCoverageCurve, aurc, risk_coverage_curve
 from facereject.scores import ConfidenceScore, cross_fit
 from facereject.scores._predictor import FittedFunction, PredictorScore, find_kind
 from facereject.scores.cross_fitting import compute_losses
-from facereject.selection import BoundedCoverage
+from facereject.selection import BoundedCoverage, Selector
+from facereject.selection.start import guaranteed_risk_from
 
 __all__ = ["SelectivePredictor"]
 
@@ -86,7 +88,7 @@ class SelectivePredictor(MetaEstimatorMixin, TransformerMixin, BaseEstimator):
         pipeline; columns of a frame that hold no numbers become indicators. Linear scores need them finite.
     rejection : rejection model, optional
         ``CostBased``, ``BoundedImprovement``, ``BoundedCoverage``, or any object whose
-        ``fit(uncertainty, losses)`` returns a ``Selector``. By default ``BoundedCoverage(0.9)``: at least
+        ``fit(losses=…, uncertainty=…)`` returns a ``Selector``. By default ``BoundedCoverage(0.9)``: at least
         90 %, more where that lowers the risk on the sample.
     loss : callable (y, predictions) -> losses of shape (n,), optional
         Loss ≥ 0 of each example; where targets have several columns, of all of them together. By default
@@ -150,12 +152,9 @@ class SelectivePredictor(MetaEstimatorMixin, TransformerMixin, BaseEstimator):
     A threshold that promises, with probability 0.95, an error of at most 5 % among the accepted. It needs
     examples that ``fit`` has not seen:
 
-    >>> from facereject.losses import zero_one_loss
-    >>> from facereject.selection import guaranteed_risk
     >>> X_cal, X_new, y_cal, y_new = train_test_split(X_test, y_test, random_state=0)
-    >>> losses = zero_one_loss(y_cal, model.predict(X_cal))
-    >>> selector = guaranteed_risk(losses=losses, uncertainty=model.uncertainty(X_cal), max_risk=0.05)
-    >>> accepted = selector.accept(model.uncertainty(X_new))
+    >>> selector = model.calibrate(X_cal, y_cal, max_risk=0.05)
+    >>> accepted = model.accept(X_new)
     """
 
     def __init__(
@@ -222,9 +221,7 @@ class SelectivePredictor(MetaEstimatorMixin, TransformerMixin, BaseEstimator):
         # a rejection model of the user need not take weights
         weight = {} if fitted.sample_weight is None else {"sample_weight": fitted.sample_weight}
         rejection = BoundedCoverage(0.9) if self.rejection is None else clone(self.rejection, safe=False)
-        selector = rejection.fit(uncertainty=uncertainty, losses=fitted.losses, **weight)
-        if not hasattr(selector, "accept"):
-            raise TypeError(f"rejection.fit(uncertainty, losses) must return a Selector, got {selector!r}")
+        selector = _fit_rejection(rejection, fitted.losses, uncertainty, weight)
         calibrator = IsotonicRegression(increasing=True, out_of_bounds="clip")
         self.calibrator_ = calibrator.fit(uncertainty, fitted.losses, **weight)
         self.predictor_, self.uncertainty_score_ = fitted.predictor, fitted.score
@@ -236,6 +233,51 @@ class SelectivePredictor(MetaEstimatorMixin, TransformerMixin, BaseEstimator):
         # only what the uncertainty of new examples needs: predictors of the folds make large pickles
         self._cross_fit = fitted._replace(fold_predictors=[], material=fitted.material.rows(slice(0)))
         return self
+
+    def calibrate(
+        self,
+        X: Any,
+        y: Any,
+        max_risk: float,
+        delta: float = 0.05,
+        *,
+        loss_bound: float = 1.0,
+        groups: Any = None,
+        weights: Any = None,
+        method: str = "auto",
+    ) -> Selector:
+        """Replace the selection rule by one with a guarantee, on examples that ``fit`` has not seen.
+
+        With probability at least 1 - delta over the examples X, y, the mean of min(loss, loss_bound) of
+        accepted predictions is at most ``max_risk``; `facereject.guaranteed_risk` says what is not promised,
+        and what the other parameters mean. Its ``start`` is chosen by the out-of-fold losses of ``fit``,
+        which leaves most of delta to it; the rest insures against a bad choice.
+
+        Returns
+        -------
+        Selector
+            Also kept as ``selector_``, which ``accept`` uses from now on. ``guarantee_.statement`` says what
+            is promised.
+
+        Raises
+        ------
+        NoValidThresholdError
+            If no threshold can be certified; ``selector_`` is unchanged.
+        """
+        check_is_fitted(self, "predictor_")
+        losses, uncertainty = self._losses_and_uncertainty(X, y)
+        target = {"max_risk": max_risk, "delta": delta, "loss_bound": loss_bound, "method": method}
+        self.selector_ = guaranteed_risk_from(
+            self.oof_losses_,
+            self.oof_uncertainty_,
+            losses,
+            uncertainty,
+            groups=groups,
+            weights=weights,
+            **target,
+        )
+        selector: Selector = self.selector_
+        return selector
 
     def predict(self, X: Any) -> NDArray[Any]:
         """Predictions for all examples, also for those that ``accept`` rejects."""
@@ -286,7 +328,8 @@ class SelectivePredictor(MetaEstimatorMixin, TransformerMixin, BaseEstimator):
         ndarray of bool, shape (n,)
         """
         uncertainty = self.uncertainty(X)
-        return self.selector_.accept(uncertainty, self.random_state if random_state is None else random_state)
+        chance = self.random_state if random_state is None else random_state
+        return np.asarray(self.selector_.accept(uncertainty, chance))
 
     def expected_error(self, X: Any) -> FloatArray:
         """Expected loss of the prediction at each row of X, shape (n,), in the unit of the loss.
@@ -391,6 +434,23 @@ class SelectivePredictor(MetaEstimatorMixin, TransformerMixin, BaseEstimator):
         predictions = self.predict(X)
         losses = compute_losses(self.loss_, _check_target(y), predictions)
         return losses, self._cross_fit.uncertainty_of(X, predictions)
+
+
+def _fit_rejection(
+    rejection: Any, losses: FloatArray, uncertainty: FloatArray, weight: dict[str, FloatArray]
+) -> Any:
+    """The selector of a rejection model, called by keywords: an order of arguments could be mistaken."""
+    given = {"losses": losses, "uncertainty": uncertainty, **weight}
+    try:
+        inspect.signature(rejection.fit).bind(**given)
+    except TypeError as error:
+        raise TypeError(
+            f"rejection.fit must take the keywords {', '.join(given)} ({error}); got {rejection!r}"
+        ) from None
+    selector = rejection.fit(**given)
+    if not hasattr(selector, "accept"):
+        raise TypeError(f"rejection.fit must return a Selector, got {selector!r}")
+    return selector
 
 
 def _check_target(y: Any) -> NDArray[Any]:

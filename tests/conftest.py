@@ -22,7 +22,7 @@ import pytest
 matplotlib.use("Agg")
 
 if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
-    # as in the background of a shell; the processes that tests interrupt would inherit the deafness
+    # as in the background of a shell; the processes that tests interrupt would inherit that
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 _DATA = Path(os.environ.get("FACEREJECT_DATA") or Path(__file__).parents[2] / "shared" / "data")
@@ -53,3 +53,23 @@ def faces_dir() -> Path:
 @pytest.fixture
 def rng() -> np.random.Generator:
     return np.random.default_rng(0)
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    """An empty folder that is the current one."""
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+@pytest.fixture
+def touch(folder):
+    """Makes empty files in the current folder, with the folders they need."""
+
+    def make(*names):
+        for name in names:
+            path = folder / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(b"")
+
+    return make

@@ -31,6 +31,24 @@ def later_is_faster(item: int) -> list[int]:
     return [item]
 
 
+def first_waits_for_last(item: tuple[int, Path]) -> list[int]:
+    number, note = item
+    if number == 5:
+        note.touch()
+    while number == 0 and not note.exists():
+        time.sleep(0.01)
+    return [number]
+
+
+def append_word(path: Path, word: str) -> None:
+    with path.open("a") as file:
+        file.write(f"{word} ")
+
+
+def fail_with(message: str) -> None:
+    raise ValueError(message)
+
+
 def misbehave(item: str) -> Iterator[str]:
     yield "first"
     match item:

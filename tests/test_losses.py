@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from facereject.losses import absolute_error, landmark_nme, zero_one_loss
+from facereject.losses import absolute_error, landmark_nme, landmark_scale, zero_one_loss
 
 
 @pytest.fixture
@@ -164,7 +164,7 @@ def test_nme_names_the_face_without_a_length(face):
 @pytest.mark.parametrize(
     ("normalizer", "message"),
     [
-        ("eyes", "normalizer must be 'outer_eyes', 'pupils', 'box' or an array of lengths, got 'eyes'"),
+        ("eyes", "normalizer must be 'outer_eyes', 'pupils', 'box', 'points:i,j' or .* lengths, got 'eyes'"),
         ([1.0, 2.0], r"normalizer has 2 value\(s\) for 1 face"),
         (np.nan, "normalizer must be finite"),
         ([[1.0]], "normalizer must be one-dimensional"),
@@ -196,3 +196,37 @@ def test_nme_rejects_malformed_landmarks(face):
     broken[5, 1] = np.nan
     with pytest.raises(ValueError, match=r"landmarks_pred must be finite, but landmarks_pred\[5, 1\] is nan"):
         landmark_nme(face, broken)
+
+
+def test_other_points_have_rules_of_their_own(rng):
+    truth, predicted = rng.uniform(0, 50, size=(2, 4, 5, 2))
+    for rule, lengths in {
+        "points:0,3": [math.dist(face[0], face[3]) for face in truth],
+        "box": [math.sqrt(math.prod(np.ptp(face, axis=0))) for face in truth],
+    }.items():
+        np.testing.assert_allclose(landmark_scale(truth, rule), lengths)
+        assert landmark_scale(truth[0], rule) == pytest.approx(lengths[0])
+        for face, other, length, error in zip(
+            truth, predicted, lengths, landmark_nme(truth, predicted, rule), strict=True
+        ):
+            off = [math.dist(a, b) for a, b in zip(face, other, strict=True)]
+            assert error == pytest.approx(100 * sum(off) / (5 * length))
+
+
+def test_points_37_and_46_are_the_outer_eyes(face):
+    assert landmark_scale(face, "points:36,45") == landmark_scale(face, "outer_eyes")
+
+
+@pytest.mark.parametrize(
+    "rule", ["points:0,5", "points:2,2", "points:1", "points:1,2,3", "points:-1,2", "Box"]
+)
+def test_rules_that_name_no_two_points(rule):
+    with pytest.raises(ValueError, match="normalizer"):
+        landmark_nme(np.eye(5, 2), np.eye(5, 2), rule)
+
+
+def test_rules_of_300w_need_its_points():
+    with pytest.raises(ValueError, match=r"\(68, 2\), got \(5, 2\); 'box' and 'points:i,j'"):
+        landmark_nme(np.eye(5, 2), np.eye(5, 2))
+    with pytest.raises(ValueError, match=r"shape \(n, k, 2\) or \(k, 2\), got \(5, 3\)"):
+        landmark_nme(np.eye(5, 3), np.eye(5, 3), "box")

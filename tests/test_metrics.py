@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import datetime
+import functools
+from decimal import Decimal
+from fractions import Fraction
 from itertools import permutations
 
 import numpy as np
@@ -19,6 +23,7 @@ from facereject.metrics import (
     risk_coverage_curve,
     sele_loss,
 )
+from facereject.selection import BoundedCoverage, guaranteed_risk
 
 AREAS = [aurc, eaurc, augrc]
 METRICS = [
@@ -296,3 +301,73 @@ def test_input_is_not_changed(metric):
     metric(losses, uncertainty)
     assert losses.tolist() == [3, 1, 2]
     assert uncertainty.tolist() == [1, 1, 0]
+
+
+# --- numbers at the ends of the range, and what is no number ---
+
+LARGEST = np.finfo(np.float64).max
+
+
+@pytest.mark.parametrize("size", [1e306, LARGEST])
+def test_sums_of_huge_losses_do_not_overflow(rng, size):
+    losses, uncertainty = rng.random(500), rng.integers(0, 40, 500).astype(float)
+    for function in (aurc, eaurc, augrc, sele_loss):
+        assert function(size * losses, uncertainty) / size == pytest.approx(function(losses, uncertainty))
+    curve = risk_coverage_curve(size * losses, uncertainty)
+    np.testing.assert_allclose(curve.risk / size, risk_coverage_curve(losses, uncertainty).risk)
+    target = 0.4 * size
+    assert coverage_at_risk(size * losses, uncertainty, target) == coverage_at_risk(losses, uncertainty, 0.4)
+    assert coverage_at_risk(np.full(100, size), np.arange(100), size) == 1
+    assert coverage_at_risk(losses, uncertainty, LARGEST) == 1
+    assert risk_at_coverage(np.full(7, LARGEST), np.zeros(7), 1.0) == LARGEST
+
+
+def test_coverage_of_the_smallest_losses_is_exact():
+    tiny = 5e-324
+    # two tied examples: each counts tiny / 2, which is no number but more than 0
+    assert coverage_at_risk([0.0, tiny], [1.0, 1.0], 0.0) == 0
+    assert coverage_at_risk([0.0, tiny], [0.0, 1.0], 0.0) == 0.5
+    losses = np.array([1, 2, 3, 4, 5, 6, 7]) * tiny
+    for k in range(1, 8):
+        # the mean of 1, ..., k is (k + 1) / 2: a target of j is met up to k = 2 j - 1
+        assert coverage_at_risk(losses, np.arange(7), tiny * k) == min(2 * k - 1, 7) / 7
+    np.testing.assert_array_equal(risk_coverage_curve(2 * losses, np.arange(7)).risk, tiny * np.arange(2, 9))
+
+
+@pytest.mark.parametrize(
+    ("bad", "message"),
+    [
+        (np.ma.masked_array([0.0, 1.0, 2.0], [False, True, False]), "must not be masked, but entry 1 is"),
+        (np.array(["2020-01-01", "2020-01-02", "2020-01-03"], dtype="datetime64[D]"), "got times"),
+        (np.array([1, 2, 3], dtype="timedelta64[s]"), "got time differences"),
+        ([datetime.date(2020, 1, 1)] * 3, "got times"),
+        (["0", "1", "2"], "got text"),
+        (np.array([0, "1", 2.0], dtype=object), "got text"),
+        (np.array([b"0", b"1", b"2"]), "got text"),
+        (np.array([0, 1j, 2]), "got complex"),
+        ([None, 1.0, 2.0], "must"),
+    ],
+    ids=str,
+)
+@pytest.mark.parametrize("argument", ["losses", "uncertainty"])
+def test_what_is_no_number_is_refused(bad, message, argument):
+    arguments = {"losses": [0.0, 1.0, 2.0], "uncertainty": [0.0, 1.0, 2.0], argument: bad}
+    for function in (aurc, risk_coverage_curve, sele_loss):
+        with pytest.raises(ValueError, match=f"{argument} .*{message}"):
+            function(**arguments)
+    for select in (BoundedCoverage(0.5).fit, functools.partial(guaranteed_risk, max_risk=0.1)):
+        with pytest.raises(ValueError, match=f"{argument} .*{message}"):
+            select(**arguments)
+
+
+def test_numbers_in_other_clothes_are_taken():
+    expected = aurc([0.0, 1.0, 1.0], [0.0, 1.0, 2.0])
+    clothes = [
+        np.array([0, 1, 1], dtype=object),
+        [Fraction(0), Fraction(1), Decimal(1)],
+        np.array([False, True, True]),
+        np.ma.masked_array([0.0, 1.0, 1.0], mask=False),
+        np.array([0, 1, 1], dtype=np.uint8),
+    ]
+    for losses in clothes:
+        assert aurc(losses, [0, 1, 2]) == expected

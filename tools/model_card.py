@@ -11,8 +11,8 @@ matplotlib.use("Agg")
 import matplotlib.pyplot as plt
 
 from facereject.faces import FaceDataset, FaceRejector, FaceTable
-from facereject.faces.evaluation import evaluate_rows, gap_closed
-from facereject.faces.score_models import ScoreModel
+from facereject.faces.evaluation.results import evaluate_rows, gap_closed
+from facereject.faces.models.score_models import ScoreModel
 from facereject.metrics import aurc, risk_at_coverage
 
 _RESAMPLES = 300
@@ -49,7 +49,7 @@ dlib's detector (threshold −1, no upsampling) finds the face; it missed {misse
 degraded ones). Missed faces are rejections and not in the tables. The loss is the mean landmark error
 in percent of the true outer-eye distance, clipped at {clip:g} % for training only. Regularisation is
 chosen by {folds}-fold cross-validation over photographs; the out-of-fold uncertainties (all clean faces,
-one degraded version each, detector score at least 0) calibrate `expected_nme` and the threshold.
+one degraded version each, detector score at least 0) calibrate `expected_error` and the threshold.
 
 Not everything was chosen blindly: chip and cell size, the contrast floor and the clip were picked by
 cross-validation over all photographs, the test part included, on another draw of degradations.
@@ -74,10 +74,10 @@ commercial use. The models here were trained on them; treat them alike. For a pr
   detector is frontal: full profiles are usually not found, so nothing is known about them here. Faces
   with and without glasses and faces of children are in the data, but not marked as such: no separate
   figures exist.
-- Real degradations differ from simulated ones. Before relying on `expected_nme` or a target in percent,
+- Real degradations differ from simulated ones. Before relying on `expected_error` or a target in percent,
   calibrate on annotated faces of your own (`FaceRejector.with_calibration`); the order of the
   uncertainties carries over further than their unit.
-- Below the smallest and above the largest expected error of the calibration, `expected_nme` stays
+- Below the smallest and above the largest expected error of the calibration, `expected_error` stays
   constant.
 - The uncertainty is for a detected face. Without a face in the box the prediction is meaningless; see
   the table of boxes without a face for how often such boxes are accepted.
@@ -315,5 +315,5 @@ def _calibration_plot(
     figure.savefig(folder / "calibration.png", dpi=80)
     return (
         "## Calibration\n\n![Expected against observed error](calibration.png)\n\n"
-        "Test faces in ten groups of equal size by `expected_nme`; bars are 95 % intervals of the mean.\n"
+        "Test faces in ten groups of equal size by `expected_error`; bars are 95 % intervals of the mean.\n"
     )

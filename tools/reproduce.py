@@ -2,12 +2,13 @@
 
     python tools/reproduce.py classification | ordinal | landmarks | all | explain
         [--datasets NAME …] [--splits 5] [--jobs 2] [--quick] [--force] [--report-only]
-        [--results DIR] [--data DIR] [--work DIR]
+        [--results DIR] [--data DIR] [--work DIR] [--solver bmrm]
 
 Numbers go to DIR/raw, one file per data set and split; a run that was stopped continues where it was. Then
 tables.md and the figures are made from all files there. ``--data`` is the folder with uci/ and faces/.
 ``explain`` runs the experiments behind the explanations in results/README.md. ``--quick`` takes one split of
-small sets and fewer trees, into a folder of its own.
+small sets and fewer trees, into a folder of its own. ``--solver bmrm`` trains the predictors and SELE scores
+of the tables by the paper's bundle method, into a folder of its own; slow, and meant for a few tables.
 """
 
 from __future__ import annotations
@@ -27,6 +28,8 @@ sys.path.insert(0, str(ROOT))
 
 from reproduction import experiments  # noqa: E402
 
+from facereject.solver import METHODS  # noqa: E402
+
 TASKS = ("classification", "ordinal", "landmarks")
 
 
@@ -41,7 +44,10 @@ def parse(arguments: list[str] | None = None) -> argparse.Namespace:
     parser.add_argument("--quick", action="store_true", help="one split of small tables, fewer trees")
     parser.add_argument("--force", action="store_true", help="compute again what is there already")
     parser.add_argument("--report-only", action="store_true", help="tables and figures from stored numbers")
-    parser.add_argument("--results", type=Path, help="default results/, with --quick cache/quick/")
+    parser.add_argument("--solver", choices=METHODS, default=METHODS[0], help=f"default {METHODS[0]}")
+    parser.add_argument(
+        "--results", type=Path, help="default results/, with --quick or another solver a folder in cache/"
+    )
     parser.add_argument("--data", type=Path, help="default FACEREJECT_DATA, then ../shared/data")
     parser.add_argument(
         "--work", type=Path, default=ROOT / "cache", help="intermediate files (default cache/)"
@@ -49,9 +55,13 @@ def parse(arguments: list[str] | None = None) -> argparse.Namespace:
     options = parser.parse_args(arguments)
     if options.splits is None:
         options.splits = 1 if options.quick else 5
+    own_solver = options.solver != METHODS[0]
     if options.results is None:
-        options.results = ROOT / "cache" / "quick" if options.quick else ROOT / "results"
+        names = ["quick"] * options.quick + [options.solver] * own_solver
+        options.results = ROOT / "cache" / "-".join(names) if names else ROOT / "results"
     options.tasks = TASKS if options.what == "all" else (options.what,)
+    if own_solver and not set(options.tasks) <= {"classification", "ordinal"}:
+        parser.error("--solver is for classification and ordinal")
     if options.splits < 1 or options.jobs < 1:
         parser.error("--splits and --jobs must be at least 1")
     return options

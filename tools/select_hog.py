@@ -15,11 +15,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from facereject.faces.datasets import FaceDataset
-from facereject.faces.detector import FaceDetector
-from facereject.faces.extraction import Extractor, extract
-from facereject.faces.features import LandmarkHOG
-from facereject.faces.landmarks import LandmarkPredictor
-from facereject.faces.training import cross_fit
+from facereject.faces.detectors.dlib_hog import FaceDetector
+from facereject.faces.features.hog import LandmarkHOG
+from facereject.faces.landmarks.dlib_trees import LandmarkPredictor
+from facereject.faces.training.extract import Extractor, extract
+from facereject.faces.training.train import cross_fit
 
 # face size, cell size, contrast floor
 CANDIDATES = [
@@ -44,6 +44,10 @@ class SeveralHOGs:
     @property
     def n_features(self):
         return sum(part.n_features for part in self.parts)
+
+    @property
+    def points(self):
+        return self.parts[0].points
 
     @property
     def definition(self):

@@ -31,10 +31,10 @@ from facereject.faces import (
     LandmarkStability,
     extract,
 )
-from facereject.faces.evaluation import gap_closed
+from facereject.faces.evaluation.results import gap_closed
 from facereject.faces.geometry import bounding_box, overlap
 from facereject.faces.images import to_gray
-from facereject.faces.training import fit_score, train_on_table
+from facereject.faces.training.train import fit_score, train_on_table
 
 PRETRAINED = Path(facereject.__file__).parent / "pretrained"
 SPLIT_SEED, FIT_SEED, TEST_SEED = 0, 0, 1
@@ -71,8 +71,8 @@ def main() -> None:
         FIT_SEED,
     )
     tester = dataclasses.replace(extractor, random_state=TEST_SEED)
-    table = extract(fit, extractor, n_jobs=options.jobs, cache=options.cache)
-    held_out = extract(test, tester, n_jobs=options.jobs, cache=options.cache)
+    table = extract(fit, extractor, workers=options.jobs, cache=options.cache)
+    held_out = extract(test, tester, workers=options.jobs, cache=options.cache)
     n_hog = extractor.hog.n_features
     photos = [group[sample.photo] for sample in fit]
     print(f"{len(set(group.values()))} groups of photographs; {len(copies)} test faces with a copy left out")

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import sys
+import warnings
 from typing import Annotated
 
 import typer
@@ -24,7 +26,7 @@ app = typer.Typer(
     no_args_is_help=True,
     add_completion=False,
     rich_markup_mode="rich",
-    # local variables in a traceback can be whole pictures
+    # local variables in a traceback can be whole images
     pretty_exceptions_show_locals=False,
     help="Know which face-landmark predictions to trust.",
     epilog="New here? [bold]facereject demo[/bold] shows what it does, without any input.",
@@ -59,6 +61,12 @@ app.command(cls=PlainCommand, help=paragraphs(info.__doc__), epilog=INFO_EXAMPLE
 
 def main() -> None:
     """Entry point of the ``facereject`` console script."""
+    if not sys.warnoptions:
+        # what libraries say about damaged files is in the table; workers inherit the environment
+        warnings.simplefilter("ignore")
+        os.environ.setdefault("PYTHONWARNINGS", "ignore")
+        # by its name, as importing parallel would make --help slow
+        os.environ.setdefault("FACEREJECT_QUIET_WORKERS", "1")
     try:
         app()
     except KeyboardInterrupt:

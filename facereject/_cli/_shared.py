@@ -2,25 +2,27 @@
 
 from __future__ import annotations
 
-import dataclasses
 import inspect
 import os
 import re
 import warnings
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
 import typer
 from rich.console import Console
 
+from facereject._files import is_special, suffix_of
+
 if TYPE_CHECKING:
     from facereject.faces import FaceRejector
 
 # imports of dlib, cv2 and scikit-learn wait for the functions: `facereject --help` needs none of them
 
-# all but tab and line feed
-_CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f]")
+# control characters of ASCII but the tab and beyond it (U+009B starts a command as ESC [ does), separators
+# of lines, and marks that reverse the direction of what follows
+_CONTROLS = re.compile(r"[\x00-\x08\x0a-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]")
 
 #: everything for people goes to stderr; stdout carries data only
 console = Console(stderr=True, highlight=False)
@@ -31,20 +33,12 @@ ModelOption = Annotated[
         "--model", "-m", metavar="NAME|FILE", help="default, thorough (better and slower), or a model file."
     ),
 ]
-PredictorOption = Annotated[
-    Path | None,
-    typer.Option(
-        "--predictor",
-        metavar="FILE",
-        help="Landmark predictor: a dlib 68-point .dat file. Without it, dlib's published model.",
-    ),
-]
 UpsampleOption = Annotated[
     int | None,
     typer.Option(
         "--upsample",
         metavar="N",
-        help="Double the picture N times before looking for faces: finds faces below 80 pixels, each step "
+        help="Double the image N times before looking for faces: finds faces below 80 pixels; each step "
         "takes four times as long.",
         rich_help_panel="Face detector",
     ),
@@ -63,8 +57,8 @@ DetectorThresholdOption = Annotated[
     typer.Option(
         "--detector-threshold",
         metavar="SCORE",
-        help="Drop candidates below this detector score; 0 is usual, -1 finds nearly every face and some "
-        "that are none.",
+        help="Drop candidates below this detector score; 0 is usual, -1 finds nearly every face and also "
+        "false ones.",
         rich_help_panel="Face detector",
     ),
 ]
@@ -102,7 +96,7 @@ ThresholdOption = Annotated[
     typer.Option(
         "--threshold",
         metavar="VALUE",
-        help="Up to this uncertainty, the number in the column of that name.",
+        help="Faces up to this uncertainty, as in the column of that name.",
         rich_help_panel=_TARGET_PANEL,
     ),
 ]
@@ -128,10 +122,17 @@ def paragraphs(text: str | None) -> str:
 
 
 def printable(text: str) -> str:
-    r"""Text that any terminal takes: bytes of a file name that are not UTF-8 become ``\xNN``, and so do
-    control characters, which could move the cursor or change colours."""
+    r"""Text that any terminal takes: bytes of a file name that are not UTF-8 become ``\xNN``.
+
+    So do control characters, line ends and marks of direction, which could move the cursor or change how the
+    rest is read.
+    """
     valid = text.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
-    return _CONTROLS.sub(lambda found: f"\\x{ord(found[0]):02x}", valid)
+    return _CONTROLS.sub(lambda found: _escape(ord(found[0])), valid)
+
+
+def _escape(code: int) -> str:
+    return f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}"
 
 
 def chosen_target(**options: float | None) -> dict[str, float]:
@@ -146,7 +147,9 @@ def chosen_target(**options: float | None) -> dict[str, float]:
 def load_rejector(
     model: str = "default",
     *,
-    predictor: str | os.PathLike[str] | None = None,
+    detector: str | None = None,
+    landmarks: str | None = None,
+    predictor: Path | None = None,
     upsample: int | None = None,
     min_face: float | None = None,
     detector_threshold: float | None = None,
@@ -158,9 +161,11 @@ def load_rejector(
     Parameters
     ----------
     model : str
-        Name of a pretrained model or path of a model file.
+        Name of a pretrained model, or path of a model file, with a folder or a suffix.
+    detector, landmarks : str or None
+        As for --detector and --landmarks; None keeps the model's own.
     predictor : path or None
-        dlib shape predictor; None is the published one.
+        As for --predictor, the former name of --landmarks.
     upsample, min_face, detector_threshold
         Detector options; None keeps the model's own.
     target : mapping or None
@@ -168,26 +173,30 @@ def load_rejector(
     argument : str
         What the user calls the model, for messages.
     """
-    from facereject.faces import FaceRejector, LandmarkModelError, LandmarkPredictor
-    from facereject.faces.installation import pretrained_models
+    from facereject._cli._plugins import chosen_detector, chosen_landmarks, option_name
+    from facereject.faces import FaceRejector, LandmarkModelError
+    from facereject.faces.detectors.base import change_options
+    from facereject.faces.models.installation import pretrained_models
     from facereject.modelfile import ModelFileError
 
     shipped = pretrained_models()
-    if not os.path.isfile(model) and model not in shipped:
-        what = "this is a folder" if os.path.isdir(model) else "no such file"
-        stop(f"{argument} {model}: {what}; name a model file or one that comes along: {', '.join(shipped)}")
+    if model not in shipped:
+        _check_model_file(model, argument, shipped)
     given = {"upsample": upsample, "min_face": min_face, "threshold": detector_threshold}
     changes: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         try:
-            landmarks = LandmarkPredictor(predictor)
-            if os.path.isfile(model):
-                rejector = FaceRejector.load(model, predictor=landmarks)
-            else:
-                rejector = FaceRejector.pretrained(model, predictor=landmarks)
+            # a file of that name in the current folder must not take the place of a shipped model
+            read = FaceRejector.pretrained if model in shipped else FaceRejector.load
+            rejector = read(
+                model,
+                detector=chosen_detector(detector),
+                predictor=chosen_landmarks(landmarks, predictor),
+            )
         except LandmarkModelError as error:
-            stop(f"--predictor: {error}" if predictor else str(error))
+            option = option_name(landmarks, predictor)
+            stop(f"{option}: {error}" if option else str(error))
         except ModelFileError as error:
             stop(f"{argument} {error}")
         except OSError as error:
@@ -196,8 +205,8 @@ def load_rejector(
         say(f"Warning: {warning.message}")
     try:
         if changes:
-            # the detector is found by nobody else yet; the rejector has just been made
-            rejector.detector = dataclasses.replace(rejector.detector, **changes)
+            # the rejector has just been made, so nothing else uses its detector
+            rejector.detector = change_options(rejector.detector, **changes)
     except ValueError as error:
         names = ", ".join("--" + _OPTION_OF.get(name, name) for name in changes)
         stop(f"{names}: {error}")
@@ -206,6 +215,19 @@ def load_rejector(
     except ValueError as error:
         names = ", ".join("--" + kind.replace("_", "-") for kind in target or ())
         stop(f"{names}: {error}")
+
+
+def _check_model_file(model: str, argument: str, shipped: Sequence[str]) -> None:
+    names = f"name a model file or one that comes along: {', '.join(shipped)}"
+    if os.path.isdir(model):
+        stop(f"{argument} {model}: this is a folder; {names}")
+    if is_special(model):
+        stop(f"{argument} {model}: not a regular file; {names}")
+    if not os.path.isfile(model):
+        stop(f"{argument} {model}: no such file; {names}")
+    if os.path.basename(model) == model and not suffix_of(model):
+        # a later version may come with a model of that name
+        stop(f"{argument} {model}: a plain name stands for a model that comes along; write ./{model}")
 
 
 _OPTION_OF = {"min_face": "min-face", "threshold": "detector-threshold"}

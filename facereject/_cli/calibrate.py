@@ -8,20 +8,27 @@ from typing import Annotated
 
 import typer
 
-from ._annotated import (
+from facereject._cli._options.annotated import (
     CacheOption,
     DatasetArgument,
     JobsOption,
     ModelArgument,
     OverwriteOption,
     check_writable,
-    counting,
     list_problems,
     read_dataset,
     results,
     tell,
 )
-from ._shared import PredictorOption, QuietOption, load_rejector, paragraphs, say, stop
+from facereject._cli._output.progress import counting
+from facereject._cli._plugins import (
+    DetectorOption,
+    LandmarksOption,
+    PointsOption,
+    PredictorOption,
+    chosen_points,
+)
+from facereject._cli._shared import QuietOption, load_rejector, paragraphs, say, stop
 
 CALIBRATE_EXAMPLES = paragraphs("""[bold]Examples[/bold]
 
@@ -31,8 +38,8 @@ facereject calibrate my.safetensors new --max-error 4 --in-place
 
 facereject filter photos --model safe.safetensors --accepted good
 
-[bold]Exit codes[/bold]: 0 written, 1 no threshold can promise this (nothing is written), 2 wrong usage,
-130 interrupted""")
+[bold]Exit codes[/bold]: 0 written, 1 no threshold can guarantee this, or none is needed (nothing is written),
+2 wrong usage, 130 interrupted""")
 
 
 def calibrate(
@@ -48,14 +55,14 @@ def calibrate(
         ),
     ],
     confidence: Annotated[
-        float, typer.Option(metavar="SHARE", help="Probability that the promise holds.")
+        float, typer.Option(metavar="SHARE", help="Probability that the guarantee holds.")
     ] = 0.95,
     loss_bound: Annotated[
         float,
         typer.Option(
             "--loss-bound",
             metavar="PERCENT",
-            help="Larger errors count as this much: no promise is possible about errors without a limit. "
+            help="Larger errors count as this much: without a limit no guarantee is possible. "
             "Choose it before looking at the errors.",
         ),
     ] = 20.0,
@@ -63,12 +70,22 @@ def calibrate(
         Path | None, typer.Option("--output", "-o", metavar="FILE", help="Model file to write.")
     ] = None,
     in_place: Annotated[bool, typer.Option("--in-place", help="Change MODEL itself.")] = False,
+    landmarks: LandmarksOption = None,
     predictor: PredictorOption = None,
+    detector: DetectorOption = None,
+    points: PointsOption = None,
     jobs: JobsOption = None,
     cache: CacheOption = None,
     seed: Annotated[
         int, typer.Option(metavar="N", min=0, help="Chooses one face where photographs show several.")
     ] = 0,
+    accept_everything: Annotated[
+        bool,
+        typer.Option(
+            "--accept-everything",
+            help="Write the model even if these faces are so easy that it would reject nothing.",
+        ),
+    ] = False,
     overwrite: OverwriteOption = False,
     quiet: QuietOption = False,
 ) -> None:
@@ -76,32 +93,39 @@ def calibrate(
 
     DATASET must hold faces that neither the landmark predictor nor the model has seen, drawn like those the
     model will be used on; the photographs are taken as they are, and one face of each counts. The expected
-    errors of the model are fitted anew on these faces as well (isotonic regression).
+    errors of the model are fitted again on these faces as well (isotonic regression).
     """
     if (output is None) != in_place:
         stop("give either --output FILE or --in-place" + (", not both" if in_place else ""))
-    if in_place and not Path(model).is_file():
+    from facereject.faces.models.installation import pretrained_models
+
+    if in_place and (model in pretrained_models() or not Path(model).is_file()):
         stop(f"--in-place: MODEL {model} is no file of yours; write to another one with --output FILE")
+    if not 0 < confidence < 1:
+        stop(f"--confidence must lie between 0 and 1, got {confidence:g}")
     target = Path(model) if output is None else output
     check_writable("--output", target, overwrite=overwrite or in_place)
-    rejector = load_rejector(model, predictor=predictor, argument="MODEL")
+    rejector = load_rejector(
+        model, detector=detector, landmarks=landmarks, predictor=predictor, argument="MODEL"
+    )
 
-    from facereject.faces import cautions, evaluate_face_rejector
-    from facereject.faces.certification import certified, check_promise, independent_rows
-    from facereject.faces.model_card import promise_of
+    from facereject.faces import evaluate_face_rejector
+    from facereject.faces.evaluation.data_warnings import data_warnings
+    from facereject.faces.models.card import promise_of
+    from facereject.faces.training.certify import certified, check_promise, independent_rows
     from facereject.selection import NoValidThresholdError
 
     try:
-        check_promise(max_error, confidence, loss_bound)
+        check_promise(max_error, 1 - confidence, loss_bound)
     except ValueError as error:
         stop(f"{str(error).replace('max_error', '--max-error').replace('loss_bound', '--loss-bound')}")
-    samples = read_dataset(dataset, quiet=quiet)
-    for text in cautions(samples, rejector.predictor, rejector.info):
+    samples = read_dataset(dataset, points=chosen_points(points), quiet=quiet)
+    for text in data_warnings(samples, rejector.predictor, rejector.info):
         tell(f"Warning: {text}")
     try:
         with counting("faces", quiet=quiet) as progress:
             evaluation = evaluate_face_rejector(
-                rejector, samples, degradations=0, n_jobs=jobs, cache=cache, progress=progress
+                rejector, samples, degradations=0, workers=jobs, cache=cache, progress=progress
             )
     except ValueError as error:
         stop(f"DATASET {dataset}: {error}")
@@ -113,15 +137,22 @@ def calibrate(
     try:
         promised = certified(
             rejector,
-            evaluation.uncertainty[rows],
-            table.losses[rows],
-            max_error,
-            confidence=confidence,
+            losses=table.losses[rows],
+            uncertainty=evaluation.uncertainty[rows],
+            max_error=max_error,
+            delta=1 - confidence,
             loss_bound=loss_bound,
         )
     except NoValidThresholdError as error:
         tell(f"DATASET {dataset}: {error}. The model is unchanged.")
         raise typer.Exit(1) from None
+    if math.isinf(promised.selector.threshold_) and not accept_everything:
+        tell(
+            f"DATASET {dataset}: on faces like these, accepting every face already promises a mean error of "
+            f"at most {max_error:g} %, so the model would never reject anything. It is unchanged. Choose a "
+            "lower --max-error or harder faces, or pass --accept-everything if that is what you want."
+        )
+        raise typer.Exit(1)
     try:
         promised.save(target)
     except OSError as error:
@@ -131,15 +162,16 @@ def calibrate(
     results.print(promise_of(promised), soft_wrap=not results.is_terminal)
     selector = promised.selector
     # infinite where even accepting every face is safe enough
-    rule = "No threshold" if math.isinf(selector.threshold_) else f"Threshold {selector.threshold_:.6g}"
+    everything = math.isinf(selector.threshold_)
+    rule = "No threshold, nothing is rejected" if everything else f"Threshold {selector.threshold_:.6g}"
     results.print(
         f"{rule}: accepts {selector.coverage_:.1%} of the calibration faces, mean error "
         f"{selector.selective_risk_:.2f} %.",
         soft_wrap=not results.is_terminal,
     )
     tell(
-        "The promise is about faces drawn like these and found by the detector, on average: not about one "
-        "face, one person or one film, nor about photographs the predictor or the model was trained on. "
-        f"Expected errors were fitted anew on these {len(rows):,} faces."
+        "The guarantee is about faces drawn like these and found by the detector, on average: not about one "
+        "face, one person or one video, nor about photographs the predictor or the model was trained on. "
+        f"Expected errors were fitted again on these {len(rows):,} faces."
     )
     say(f"Written: {target}")

@@ -1,4 +1,4 @@
-"""facereject demo: one photograph, spoiled versions of it and a film, with a decision on each."""
+"""facereject demo: one photograph, degraded versions of it and a video, with a decision on each."""
 
 from __future__ import annotations
 
@@ -7,17 +7,17 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ._annotated import check_folder, results
-from ._shared import ModelOption, QuietOption, load_rejector, paragraphs, say, stop
+from facereject._cli._options.annotated import check_folder, results
+from facereject._cli._shared import ModelOption, QuietOption, load_rejector, paragraphs, say, stop
 
 if TYPE_CHECKING:
-    from facereject.media.demo import Demo
+    from facereject.demo import Demo
 
 DEMO_EXAMPLES = paragraphs("""[bold]Examples[/bold]
 
 facereject demo
 
-facereject demo --model thorough --output pictures""")
+facereject demo --model thorough --output results""")
 
 
 def demo(
@@ -27,30 +27,30 @@ def demo(
     model: ModelOption = "default",
     quiet: QuietOption = False,
 ) -> None:
-    """Show what facereject does, without any input: judge a photograph, spoiled versions of it and a film.
+    """Show what facereject does, without any input: judge a photograph, degraded versions of it and a video.
 
     Needs no camera, no screen and no network: the photograph comes with scikit-image. Writes a page to look
-    at (index.html), the table that `facereject score` would write, and the film with the decisions drawn.
+    at (index.html), the table that `facereject score` would write, and the video with the decisions drawn.
     """
     check_folder("--output", output)
     rejector = load_rejector(model)
 
-    from facereject.media.demo import make_demo
-    from facereject.media.film import FilmError
+    from facereject.demo import make_demo
+    from facereject.video.writer import VideoWriteError
 
     if not quiet:
-        say("Judging one photograph, seven spoiled versions of it and a film of seven seconds …")
+        say("Judging one photograph, seven degraded versions of it and a video of seven seconds …")
     try:
         made = make_demo(output, rejector, model=model)
     except OSError as error:
         stop(f"--output {output}: cannot be written ({error.strerror})", 1)
-    except FilmError as error:
+    except VideoWriteError as error:
         stop(f"--output {error}", 1)
     if quiet:
         return
     _print(made, model)
     say(f"Page:    {made.page}")
-    say(f"Picture: {made.picture}")
+    say(f"Image:   {made.picture}")
     say(f"Table:   {made.table}")
 
 
@@ -68,13 +68,13 @@ def _print(made: Demo, model: str) -> None:
         if row is None or row.uncertainty is None or row.detector_score is None:
             table.add_row(version.picture.name, "-", "-", "-", "-", f"{decision} (no face found)")
             continue
-        scores = (f"{row.detector_score:.2f}", f"{row.uncertainty:.2f}", f"{row.expected_nme:.1f} %")
+        scores = (f"{row.detector_score:.2f}", f"{row.uncertainty:.2f}", f"{row.expected_error:.1f} %")
         table.add_row(version.picture.name, *scores, f"{version.moved:.1f} %", decision)
     results.print(table)
     results.print(
-        "Expected: error of the landmarks, in percent of the distance of the outer eye corners. Moved: "
-        "off those of the clean photo. Detector: its own score."
+        "Expected: the expected error of the landmarks, in percent of the distance of the outer eye corners. "
+        "Moved: how far they are from those of the clean photograph. Detector: its own score."
     )
     results.print(
-        f"Film of {made.seconds:.0f} seconds: {made.accepted} of {made.frames} frames accepted.",
+        f"Video of {made.seconds:.0f} seconds: {made.accepted} of {made.frames} frames accepted.",
     )

@@ -8,24 +8,30 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ._annotated import (
+from facereject._cli._options.annotated import (
     CacheOption,
     DatasetArgument,
     JobsOption,
     ModelArgument,
     OverwriteOption,
     check_folder,
-    counting,
     list_problems,
     read_dataset,
     results,
     tell,
 )
-from ._shared import (
+from facereject._cli._output.progress import counting
+from facereject._cli._plugins import (
+    DetectorOption,
+    LandmarksOption,
+    PointsOption,
+    PredictorOption,
+    chosen_points,
+)
+from facereject._cli._shared import (
     CostOption,
     CoverageOption,
     MaxErrorOption,
-    PredictorOption,
     QuietOption,
     ThresholdOption,
     chosen_target,
@@ -36,7 +42,7 @@ from ._shared import (
 )
 
 if TYPE_CHECKING:
-    from facereject.media.report import GroupEvidence
+    from facereject.reports.evaluation import GroupEvidence
 
 EVALUATE_EXAMPLES = paragraphs("""[bold]Examples[/bold]
 
@@ -56,11 +62,14 @@ def evaluate(
     report: Annotated[
         Path, typer.Option("--report", metavar="DIR", help="Folder for the report.", show_default=False)
     ],
+    landmarks: LandmarksOption = None,
     predictor: PredictorOption = None,
+    detector: DetectorOption = None,
+    points: PointsOption = None,
     degradations: Annotated[
         int,
         typer.Option(
-            metavar="N", min=0, help="Also look at N spoiled versions of every photograph (8 is usual)."
+            metavar="N", min=0, help="Also look at N degraded versions of every photograph (8 is usual)."
         ),
     ] = 0,
     max_error: MaxErrorOption = None,
@@ -69,26 +78,31 @@ def evaluate(
     threshold: ThresholdOption = None,
     jobs: JobsOption = None,
     cache: CacheOption = None,
-    seed: Annotated[int, typer.Option(metavar="N", min=0, help="Seed of the spoiled versions.")] = 1,
+    seed: Annotated[int, typer.Option(metavar="N", min=0, help="Seed of the degraded versions.")] = 1,
     overwrite: OverwriteOption = False,
     quiet: QuietOption = False,
 ) -> None:
     """Measure a model on annotated faces it was not trained on, and write a report.
 
-    Errors are the mean distance of the 68 points to the annotation, in percent of the distance of the outer
-    eye corners. The model is compared with the detector's own score and with an oracle that knows the errors.
+    Errors are the mean distance of the points to the annotation, in percent: for 68 points of the distance of
+    the outer eye corners. The model is compared with the detector's own score and with an oracle that knows
+    the errors.
     """
     check_folder("--report", report)
     if (report / "index.html").exists() and not overwrite:
         stop(f"--report {report}: holds a page already; pass --overwrite to replace it")
     given = chosen_target(max_error=max_error, coverage=coverage, cost=cost, threshold=threshold)
-    rejector = load_rejector(model, predictor=predictor, target=given, argument="MODEL")
+    rejector = load_rejector(
+        model, detector=detector, landmarks=landmarks, predictor=predictor, target=given, argument="MODEL"
+    )
 
-    from facereject.faces import cautions, evaluate_face_rejector
-    from facereject.media.report import group_evidence, write_report
+    from facereject.faces import evaluate_face_rejector
+    from facereject.faces.evaluation.data_warnings import data_warnings
+    from facereject.faces.models.card import error_unit
+    from facereject.reports.evaluation import group_evidence, write_report
 
-    samples = read_dataset(dataset, quiet=quiet)
-    notes = cautions(samples, rejector.predictor, rejector.info)
+    samples = read_dataset(dataset, points=chosen_points(points), quiet=quiet)
+    notes = data_warnings(samples, rejector.predictor, rejector.info)
     for text in notes:
         tell(f"Warning: {text}")
     try:
@@ -98,7 +112,7 @@ def evaluate(
                 samples,
                 degradations=degradations,
                 random_state=seed,
-                n_jobs=jobs,
+                workers=jobs,
                 cache=cache,
                 progress=progress,
             )
@@ -112,16 +126,16 @@ def evaluate(
     except OSError as error:
         stop(f"--report {report}: cannot be written ({error.strerror})", 1)
     if not quiet:
-        _print(group_evidence(rejector, samples, evaluation))
+        _print(group_evidence(rejector, samples, evaluation), error_unit(rejector))
         say(f"Report: {page}")
 
 
-def _print(groups: list[GroupEvidence]) -> None:
+def _print(groups: list[GroupEvidence], unit: str) -> None:
     from rich.table import Table
 
-    from facereject.faces.evidence import failure_rates
+    from facereject.faces.evaluation.evidence import failure_rates
 
-    table = Table(title="Errors in percent of the outer-eye distance", title_justify="left")
+    table = Table(title=f"Errors in {unit}", title_justify="left")
     table.add_column("photographs")
     for group in groups:
         table.add_column(group.name, justify="right")

@@ -2,45 +2,39 @@
 
 from __future__ import annotations
 
-import os
 from typing import Annotated
 
 import typer
 
-from ._films import (
-    AnnotateOption,
-    DetectEveryOption,
-    EveryFrameOption,
-    SaveOption,
-    SmoothOption,
-    TimelineOption,
-    check_timeline,
-    film_output,
-    film_report,
-    tracking_options,
-)
-from ._job import Job
-from ._run_options import (
+from facereject._cli._options.run import (
     EngineOption,
     MaxPixelsOption,
     OverwriteOption,
     PathsArgument,
     ResumeOption,
     SchedulerOption,
+    TimeoutOption,
     WorkersOption,
-    check_output,
-    check_paths,
-    folder_of_inputs,
     make_engine,
 )
-from ._shared import (
+from facereject._cli._options.video import (
+    AnnotateOption,
+    DetectEveryOption,
+    EveryFrameOption,
+    NoAudioOption,
+    SaveOption,
+    SmoothOption,
+    TimelineOption,
+)
+from facereject._cli._plugins import DetectorOption, LandmarksOption, PredictorOption
+from facereject._cli._run import default_output, make_job, run_job
+from facereject._cli._shared import (
     CostOption,
     CoverageOption,
     DetectorThresholdOption,
     MaxErrorOption,
     MinFaceOption,
     ModelOption,
-    PredictorOption,
     QuietOption,
     ThresholdOption,
     UpsampleOption,
@@ -48,7 +42,6 @@ from ._shared import (
     load_rejector,
     stop,
 )
-from ._show import default_output, show_rows
 
 FILTER_EXAMPLES = """[bold]Examples[/bold]
 facereject filter photos --max-error 3                           [dim]lists faces[/dim]
@@ -56,7 +49,7 @@ facereject filter photos --max-error 3 --accepted good --rejected bad
 facereject filter photos --coverage 0.9 -o faces.csv --workers 4
 facereject filter photos --cost 6 --accepted good --link -o faces.csv
 facereject filter clip.mp4 --save good.mp4 --timeline spans.csv  [dim]good frames[/dim]
-facereject filter clip.mp4 --save shown.mp4 --annotate           [dim]drawn upon[/dim]
+facereject filter clip.mp4 --save shown.mp4 --annotate           [dim]with faces drawn[/dim]
 
 [bold]Exit codes[/bold]: 0 done, 1 some inputs failed (they are listed), 2 wrong usage, 130 interrupted"""
 
@@ -74,7 +67,8 @@ def filter_(
         typer.Option(
             "--frame-rule",
             metavar="all|any|largest",
-            help="A picture with several faces is accepted if all of them are, any of them, or the largest.",
+            help="An image or frame with several faces is accepted if all of them are, any of them, or the "
+            "largest.",
         ),
     ] = "all",
     output: Annotated[
@@ -114,27 +108,31 @@ def filter_(
         bool,
         typer.Option("--move", help="Move the files instead of copying.", rich_help_panel=_SORT_PANEL),
     ] = False,
-    film_share: Annotated[
+    video_share: Annotated[
         float,
         typer.Option(
-            "--film-share",
+            "--video-share",
             metavar="SHARE",
-            help="A film goes to the accepted files if at least this share of its frames is accepted.",
+            help="A video goes to the accepted files if at least this share of its frames is accepted.",
             rich_help_panel=_SORT_PANEL,
         ),
     ] = 0.5,
     save: SaveOption = None,
     annotate: AnnotateOption = False,
+    no_audio: NoAudioOption = False,
     timeline: TimelineOption = None,
     every_frame: EveryFrameOption = False,
     detect_every: DetectEveryOption = 60,
     smooth: SmoothOption = 0.0,
     model: ModelOption = "default",
+    landmarks: LandmarksOption = None,
     predictor: PredictorOption = None,
+    detector: DetectorOption = None,
     upsample: UpsampleOption = None,
     min_face: MinFaceOption = None,
     detector_threshold: DetectorThresholdOption = None,
     workers: WorkersOption = 1,
+    timeout: TimeoutOption = None,
     engine: EngineOption = "local",
     scheduler: SchedulerOption = None,
     resume: ResumeOption = False,
@@ -142,17 +140,15 @@ def filter_(
     max_pixels: MaxPixelsOption = 200_000_000,
     quiet: QuietOption = False,
 ) -> None:
-    """Accept or reject faces by a target you state, and sort the pictures accordingly.
+    """Accept or reject faces by a target you state, and sort the files accordingly.
 
     State at most one target; without any, the one the model was made for holds. The threshold is tuned on
-    annotated faces that the model has kept for that; if your pictures are of another kind, [bold]facereject
+    annotated faces that are stored in the model; if your images are of another kind, [bold]facereject
     calibrate[/bold] tunes it on yours.
 
-    The table is that of [bold]facereject score[/bold] with accepted and reason by your target.
+    The table is that of [bold]facereject score[/bold]; accepted and reason follow your target.
     """
     target = chosen_target(max_error=max_error, coverage=coverage, cost=cost, threshold=threshold)
-    if frame_rule not in ("all", "any", "largest"):
-        stop(f"--frame-rule must be all, any or largest; got {frame_rule}")
     if link and move:
         stop("--link and --move exclude each other")
     if (link or move) and accepted is None and rejected is None:
@@ -162,60 +158,36 @@ def filter_(
         output = default_output()
         show = output is None
     # first: workers import what they need while this process still does
-    tracking = tracking_options(every_frame, detect_every, smooth)
-    check_timeline(timeline)
-    # as for `folder_of_inputs`, films must not land in the folder of a worker
-    save = os.path.abspath(save) if save and engine == "dask" else save
-    film = film_output(save, annotate, paths, frame_rule)
-    runner = make_engine(engine, workers, scheduler)
-    check_output(output, resume=resume, overwrite=overwrite)
-    check_paths(paths, resume=resume)
-
-    from facereject.media.placement import Placement, PlacementError, base_of
-
-    settings = {"frame rule": frame_rule}
-    placement = None
-    if accepted is not None or rejected is not None:
-        mode = "link" if link else "move" if move else "copy"
-        try:
-            placement = Placement(accepted, rejected, base_of(paths), mode, film_share)
-        except PlacementError as error:
-            stop(f"--accepted, --rejected: {error}")
-        except ValueError as error:
-            stop(f"--film-share: {error}")
-        inside = [path for path in paths if placement.holds(path)]
-        if inside:
-            stop(f"{inside[0]}: lies in the folder for sorted files; choose a folder apart from the inputs")
-        settings |= {
-            "folder of accepted files": str(accepted),
-            "folder of rejected files": str(rejected),
-            "files": f"{mode} from {placement.base}",
-            "film share": str(film_share),
-        }
+    runner = make_engine(engine, workers, scheduler, timeout)
+    job = make_job(
+        paths,
+        output,
+        engine=runner,
+        resume=resume,
+        overwrite=overwrite,
+        frame_rule=frame_rule,
+        every_frame=every_frame,
+        detect_every=detect_every,
+        smooth_s=smooth,
+        max_pixels=max_pixels,
+        accepted=accepted,
+        rejected=rejected,
+        mode="link" if link else "move" if move else "copy",
+        video_share=video_share,
+        save=save,
+        annotate=annotate,
+        audio=not no_audio,
+        timeline_path=timeline,
+        keep_timeline=True,
+    )
     rejector = load_rejector(
         model,
+        detector=detector,
+        landmarks=landmarks,
         predictor=predictor,
         upsample=upsample,
         min_face=min_face,
         detector_threshold=detector_threshold,
         target=target,
     )
-    from facereject.media.task import ScoreTask
-    from facereject.media.timeline import Timeline
-
-    spans = Timeline(frame_rule)
-    job = Job(
-        paths,
-        ScoreTask(rejector, max_pixels=max_pixels, film=film, folder=folder_of_inputs(engine), **tracking),
-        runner,
-        output,
-        resume=resume,
-        overwrite=overwrite,
-        quiet=quiet,
-        rule=frame_rule,
-        placement=placement,
-        observers=[spans, *([show_rows] if show else [])],
-        settings=settings,
-    )
-    with film_report(spans, timeline, film, output if resume else None, quiet=quiet):
-        job.run()
+    run_job(job, rejector, quiet=quiet, show=show)

@@ -9,8 +9,9 @@ import typer
 from rich.table import Table
 from rich.text import Text
 
-from ._annotated import results
-from ._shared import PredictorOption, load_rejector, paragraphs, printable
+from facereject._cli._options.annotated import results
+from facereject._cli._plugins import DetectorOption, LandmarksOption, PredictorOption
+from facereject._cli._shared import load_rejector, paragraphs, printable
 
 INFO_EXAMPLES = paragraphs("""[bold]Examples[/bold]
 
@@ -18,7 +19,7 @@ facereject info
 
 facereject info thorough
 
-facereject info model.safetensors --predictor mine.dat""")
+facereject info model.safetensors --landmarks mine.dat""")
 
 
 def info(
@@ -26,18 +27,34 @@ def info(
         str | None,
         typer.Argument(metavar="MODEL", help="default, thorough, or a model file.", show_default=False),
     ] = None,
+    landmarks: LandmarksOption = None,
     predictor: PredictorOption = None,
+    detector: DetectorOption = None,
 ) -> None:
-    """Show versions and licences; of a model also its data, results, target, threshold and promise."""
-    from facereject.faces.installation import extras, landmark_model, pretrained_models, trained_for, versions
-    from facereject.faces.model_card import LICENCE, UNIT, model_facts, predictor_name
+    """Show versions, licences, and which detectors and landmark predictors there are.
+
+    Of a model: its data, results, target, threshold and guarantee.
+    """
+    from facereject.faces import DETECTORS, LANDMARKS
+    from facereject.faces.models.card import LICENCE, error_unit, model_facts, predictor_name
+    from facereject.faces.models.installation import (
+        extras,
+        landmark_model,
+        pretrained_models,
+        trained_for,
+        versions,
+    )
+    from facereject.faces.plugins import fingerprint_of, name_of
 
     if model is not None:
-        rejector = load_rejector(model, predictor=predictor, argument="MODEL")
-        used, right = getattr(rejector.predictor, "fingerprint", None), trained_for(model)
-        match = "the same" if used == right else f"NOT the same: {predictor_name(used)}"
-        facts = [*model_facts(rejector), ("trained for", predictor_name(right)), ("used with", match)]
-        _show(f"Model {model}", [*facts, ("errors in", UNIT)])
+        rejector = load_rejector(
+            model, detector=detector, landmarks=landmarks, predictor=predictor, argument="MODEL"
+        )
+        used, right = fingerprint_of(rejector.predictor), trained_for(model)
+        present = predictor_name(used, name_of(rejector.predictor))
+        match = "the same" if used == right.fingerprint else f"NOT the same: {present}"
+        facts = [*model_facts(rejector), ("trained for", predictor_name(*right)), ("used with", match)]
+        _show(f"Model {model}", [*facts, ("errors in", error_unit(rejector))])
     else:
         _show("Installed", versions())
         missing = "not installed: pip install 'facereject[{}]'"
@@ -47,6 +64,8 @@ def info(
         )
         shipped = f"{', '.join(pretrained_models())}; `facereject info NAME` says more"
         _show("Models", [("shipped", shipped), ("landmarks", landmark_model())])
+        for title, registry in (("Detectors", DETECTORS), ("Landmark predictors", LANDMARKS)):
+            _show(title, registry.origins().items())
     results.print("[bold]Licence[/bold]")
     results.print(LICENCE, markup=False)
 

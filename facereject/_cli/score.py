@@ -1,4 +1,4 @@
-"""facereject score: one row per face for any number of images and films."""
+"""facereject score: one row per face for any number of images and videos."""
 
 from __future__ import annotations
 
@@ -6,36 +6,28 @@ from typing import Annotated
 
 import typer
 
-from ._films import (
-    DetectEveryOption,
-    EveryFrameOption,
-    SmoothOption,
-    tracking_options,
-)
-from ._job import Job
-from ._run_options import (
+from facereject._cli._options.run import (
     EngineOption,
     MaxPixelsOption,
     OverwriteOption,
     PathsArgument,
     ResumeOption,
     SchedulerOption,
+    TimeoutOption,
     WorkersOption,
-    check_output,
-    check_paths,
-    folder_of_inputs,
     make_engine,
 )
-from ._shared import (
+from facereject._cli._options.video import DetectEveryOption, EveryFrameOption, SmoothOption
+from facereject._cli._plugins import DetectorOption, LandmarksOption, PredictorOption
+from facereject._cli._run import default_output, make_job, run_job
+from facereject._cli._shared import (
     DetectorThresholdOption,
     MinFaceOption,
     ModelOption,
-    PredictorOption,
     QuietOption,
     UpsampleOption,
     load_rejector,
 )
-from ._show import default_output, show_rows
 
 SCORE_EXAMPLES = """[bold]Examples[/bold]
 facereject score photo.jpg                        [dim]one line per face[/dim]
@@ -62,7 +54,9 @@ def score(
         ),
     ] = None,
     model: ModelOption = "default",
+    landmarks: LandmarksOption = None,
     predictor: PredictorOption = None,
+    detector: DetectorOption = None,
     upsample: UpsampleOption = None,
     min_face: MinFaceOption = None,
     detector_threshold: DetectorThresholdOption = None,
@@ -70,6 +64,7 @@ def score(
     detect_every: DetectEveryOption = 60,
     smooth: SmoothOption = 0.0,
     workers: WorkersOption = 1,
+    timeout: TimeoutOption = None,
     engine: EngineOption = "local",
     scheduler: SchedulerOption = None,
     resume: ResumeOption = False,
@@ -80,7 +75,7 @@ def score(
     """Find faces and say how far their landmarks can be trusted: a table with one row per face.
 
     Columns: source, frame, time_s, face, track; the box x, y, width, height; detector_score; uncertainty
-    (higher = less certain); expected_nme (expected landmark error in percent of the distance of the outer eye
+    (higher = less certain); expected_error (landmark error in percent of the distance of the outer eye
     corners); accepted and reason; the landmarks x_0 ... x_67, y_0 ... y_67 in pixels.
 
     An input without a face, or one that cannot be read, has a row that says so. The reason is empty for what
@@ -92,24 +87,27 @@ def score(
     While it runs, the table is called TABLE.partial; it gets its name when it is complete. After an
     interruption the same command with --resume continues.
     """
-    # first: workers import what they need while this process still does
     output = output or default_output()
-    tracking = tracking_options(every_frame, detect_every, smooth)
-    runner = make_engine(engine, workers, scheduler)
-    check_output(output, resume=resume, overwrite=overwrite)
-    check_paths(paths, resume=resume)
+    # first: workers import what they need while this process still does
+    runner = make_engine(engine, workers, scheduler, timeout)
+    job = make_job(
+        paths,
+        output,
+        engine=runner,
+        resume=resume,
+        overwrite=overwrite,
+        every_frame=every_frame,
+        detect_every=detect_every,
+        smooth_s=smooth,
+        max_pixels=max_pixels,
+    )
     rejector = load_rejector(
         model,
+        detector=detector,
+        landmarks=landmarks,
         predictor=predictor,
         upsample=upsample,
         min_face=min_face,
         detector_threshold=detector_threshold,
     )
-    from facereject.media.task import ScoreTask
-
-    task = ScoreTask(rejector, max_pixels=max_pixels, folder=folder_of_inputs(engine), **tracking)
-    observers = [show_rows] if output is None else []
-    job = Job(
-        paths, task, runner, output, resume=resume, overwrite=overwrite, quiet=quiet, observers=observers
-    )
-    job.run()
+    run_job(job, rejector, quiet=quiet, show=output is None)

@@ -3,28 +3,35 @@
 from __future__ import annotations
 
 from contextlib import ExitStack
-from enum import Enum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ._annotated import (
+from facereject._cli._options.annotated import (
     CacheOption,
     DatasetArgument,
     JobsOption,
     OverwriteOption,
     check_writable,
-    counting,
     read_dataset,
     results,
     tell,
 )
-from ._shared import (
+from facereject._cli._output.progress import counting
+from facereject._cli._plugins import (
+    DetectorOption,
+    LandmarksOption,
+    PointsOption,
+    PredictorOption,
+    chosen_detector,
+    chosen_landmarks,
+    chosen_points,
+)
+from facereject._cli._shared import (
     CostOption,
     CoverageOption,
     MaxErrorOption,
-    PredictorOption,
     QuietOption,
     chosen_target,
     paragraphs,
@@ -32,6 +39,7 @@ from ._shared import (
     say,
     stop,
 )
+from facereject.faces.models.scores import SCORES
 
 if TYPE_CHECKING:
     from facereject.faces import FaceRejector
@@ -40,20 +48,12 @@ TRAIN_EXAMPLES = paragraphs("""[bold]Examples[/bold]
 
 facereject train 300w -o my.safetensors
 
-facereject train faces.xml -o my.safetensors --predictor my.dat --max-error 4
+facereject train faces.xml -o my.safetensors --landmarks my.dat --max-error 4
 
-facereject train faces.csv -o my.safetensors --thorough --cache tmp --jobs 8
+facereject train faces.csv -o my.safetensors --thorough --cache tmp -j 8
 
 [dim]Set photographs aside first: `facereject evaluate` and `facereject calibrate` need faces that were not
-trained on. Of the data, a few hundred photographs are the least, two thousand are good.[/dim]""")
-
-
-class ScoreName(str, Enum):
-    """Which score to learn."""
-
-    sele = "sele"
-    reg = "reg"
-    boosted = "boosted"
+trained on. A few hundred photographs are the minimum, two thousand are good.[/dim]""")
 
 
 def train(
@@ -61,21 +61,32 @@ def train(
     output: Annotated[
         Path, typer.Option("--output", "-o", metavar="FILE", help="Model file to write.", show_default=False)
     ],
+    landmarks: LandmarksOption = None,
     predictor: PredictorOption = None,
-    score: Annotated[
-        ScoreName,
+    detector: DetectorOption = None,
+    points: PointsOption = None,
+    normalizer: Annotated[
+        str | None,
         typer.Option(
-            metavar="sele|reg|boosted",
-            help="sele: linear, ranks by the SELE risk. reg: linear, predicts the error. boosted: trees, "
-            "needs facereject\\[boost].",
+            metavar="RULE",
+            help="What errors are percents of: outer_eyes (68 points), box (size of the box around the "
+            "points), or points:I,J (distance of two points). By default the predictor's own rule.",
         ),
-    ] = ScoreName.sele,
+    ] = None,
+    score: Annotated[
+        str,
+        typer.Option(
+            metavar="|".join(SCORES),
+            help=". ".join(f"{name}: {score.help}" for name, score in SCORES.items()).replace("[", "\\[")
+            + ".",
+        ),
+    ] = next(iter(SCORES)),
     thorough: Annotated[
         bool,
         typer.Option("--thorough", help="Use stability, too: ranks better, predicts seven times per face."),
     ] = False,
     degradations: Annotated[
-        int, typer.Option(metavar="N", min=0, help="Spoiled versions of every photograph to learn from.")
+        int, typer.Option(metavar="N", min=0, help="Degraded versions of every photograph to learn from.")
     ] = 8,
     max_error: MaxErrorOption = None,
     coverage: CoverageOption = None,
@@ -88,31 +99,27 @@ def train(
 ) -> None:
     """Learn from annotated faces how wrong a landmark predictor is, and write a model.
 
-    Every photograph is used as it is and in spoiled versions (blur, noise, darkness, occlusion, …). The score
+    Every photograph is used as it is and degraded (blur, noise, darkness, occlusion, …). The score
     is chosen by cross-validation over photographs, and so are the figures that are shown at the end. Without
     a target, the model accepts as long as accepted faces are on average as good as ordinary photographs.
     """
     check_writable("--output", output, overwrite=overwrite)
     given = chosen_target(max_error=max_error, coverage=coverage, cost=cost)
     _check_target(given)
-    if score is ScoreName.boosted:
-        _need_lightgbm()
+    _check_score(score)
 
-    from facereject.faces import (
-        LandmarkModelError,
-        LandmarkPredictor,
-        LandmarkStability,
-        cautions,
-        train_face_rejector,
-    )
+    from facereject.faces import LandmarkModelError, LandmarkStability, make_landmarks, train_face_rejector
+    from facereject.faces.evaluation.data_warnings import data_warnings
     from facereject.selection import InfeasibleTargetError
 
     try:
-        landmarks = LandmarkPredictor(predictor)
+        placed_by = chosen_landmarks(landmarks, predictor) or make_landmarks("dlib")
     except LandmarkModelError as error:
-        stop(f"--predictor: {error}" if predictor else str(error))
-    samples = read_dataset(dataset, quiet=quiet)
-    for text in cautions(samples, landmarks):
+        stop(str(error))
+    # dlib's own has a threshold for training, which is the default
+    found_by = None if detector == "dlib" else chosen_detector(detector)
+    samples = read_dataset(dataset, points=chosen_points(points), quiet=quiet)
+    for text in data_warnings(samples, placed_by):
         tell(f"Warning: {text}")
     with ExitStack() as bars:
         progress = bars.enter_context(counting("faces", quiet=quiet))
@@ -120,12 +127,14 @@ def train(
         try:
             rejector = train_face_rejector(
                 samples,
-                score.value,
-                predictor=landmarks,
+                score,
+                predictor=placed_by,
+                detector=found_by,
+                normalizer=normalizer,
                 stability=LandmarkStability() if thorough else None,
                 degradations=degradations,
                 random_state=seed,
-                n_jobs=jobs,
+                workers=jobs,
                 cache=cache,
                 progress=progress,
                 fitting=fitting,
@@ -141,6 +150,8 @@ def train(
         missing = str(error)
     try:
         rejector.save(output)
+    except ValueError as error:
+        stop(f"--output {output}: {error}", 1)
     except OSError as error:
         stop(f"--output {output}: cannot be written ({error.strerror})", 1)
     if not quiet:
@@ -168,7 +179,7 @@ class _Fitting:
 
 
 def _check_target(given: dict[str, float]) -> None:
-    from facereject.faces.calibration import checked_target
+    from facereject.faces.models.calibration import checked_target
 
     for kind, value in given.items():
         try:
@@ -177,18 +188,21 @@ def _check_target(given: dict[str, float]) -> None:
             stop(f"--{kind.replace('_', '-')}: {error}")
 
 
-def _need_lightgbm() -> None:
+def _check_score(name: str) -> None:
     import importlib.util
 
-    if importlib.util.find_spec("lightgbm") is None:
-        stop("--score boosted needs lightgbm: pip install 'facereject[boost]'")
+    if name not in SCORES:
+        stop(f"--score must be one of {', '.join(SCORES)}; got {name}")
+    score = SCORES[name]
+    if score.package and importlib.util.find_spec(score.package) is None:
+        stop(f"--score {name} needs {score.package}: pip install 'facereject[{score.extra}]'")
 
 
 def _report(rejector: FaceRejector, output: Path) -> None:
     from rich.table import Table
     from rich.text import Text
 
-    from facereject.faces.model_card import model_facts
+    from facereject.faces.models.card import model_facts
 
     table = Table(show_header=False, box=None, padding=(0, 2, 0, 0))
     table.add_column(style="dim", no_wrap=True)

@@ -10,16 +10,16 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ._films import DetectEveryOption, EveryFrameOption, SmoothOption, tracking_options
-from ._run_options import check_output
-from ._shared import (
+from facereject._cli._options.video import DetectEveryOption, EveryFrameOption, SmoothOption
+from facereject._cli._plugins import DetectorOption, LandmarksOption, PredictorOption
+from facereject._cli._run import wrong_usage
+from facereject._cli._shared import (
     CostOption,
     CoverageOption,
     DetectorThresholdOption,
     MaxErrorOption,
     MinFaceOption,
     ModelOption,
-    PredictorOption,
     QuietOption,
     ThresholdOption,
     UpsampleOption,
@@ -31,16 +31,16 @@ from ._shared import (
 
 if TYPE_CHECKING:
     from facereject.faces import FaceRejector
-    from facereject.media.live import LiveSummary
-    from facereject.media.table import Row
-    from facereject.media.window import Window
+    from facereject.live.loop import LiveSummary
+    from facereject.live.window import Window
+    from facereject.tables.rows import Row
 
 WEBCAM_EXAMPLES = """[bold]Examples[/bold]
 facereject webcam
 facereject webcam --camera 1 --max-error 3 --record session.mp4
-facereject webcam --camera clip.mp4                    [dim]a film in real time instead of a camera[/dim]
+facereject webcam --camera clip.mp4                    [dim]a video in real time instead of a camera[/dim]
 facereject webcam --headless --seconds 60 -o faces.csv > faces.jsonl
-facereject webcam --headless | jq -c '{frame, accepted, expected_nme}'
+facereject webcam --headless | jq -c '{frame, accepted, expected_error}'
 
 [bold]Exit codes[/bold]: 0 done, 1 the camera failed, 2 wrong usage, 130 interrupted (files are complete)"""
 
@@ -49,7 +49,7 @@ def webcam(
     camera: Annotated[
         str,
         typer.Option(
-            "--camera", "-c", metavar="N|PATH|URL", help="Number of the camera, a stream, or a film."
+            "--camera", "-c", metavar="N|PATH|URL", help="Number of the camera, a stream, or a video."
         ),
     ] = "0",
     max_error: MaxErrorOption = None,
@@ -73,7 +73,7 @@ def webcam(
     ] = None,
     record: Annotated[
         str | None,
-        typer.Option("--record", metavar="FILM", help="Record with landmarks and decisions drawn: .mp4 ..."),
+        typer.Option("--record", metavar="VIDEO", help="Record with landmarks and decisions drawn: .mp4 ..."),
     ] = None,
     snapshots: Annotated[
         str,
@@ -98,7 +98,9 @@ def webcam(
         typer.Option("--overwrite", metavar="", help="Start again although an unfinished table is there."),
     ] = False,
     model: ModelOption = "default",
+    landmarks: LandmarksOption = None,
     predictor: PredictorOption = None,
+    detector: DetectorOption = None,
     upsample: UpsampleOption = None,
     min_face: MinFaceOption = None,
     detector_threshold: DetectorThresholdOption = None,
@@ -113,22 +115,26 @@ def webcam(
     [bold]s[/bold] saves a snapshot, [bold]r[/bold] records, [bold]h[/bold] shows help, [bold]q[/bold] or Esc
     quits.
 
-    The newest frame wins: on a slow machine frames are passed over, but what you see is the present.
+    The newest frame wins: on a slow machine frames are skipped, but what you see is the present.
     """
     target = chosen_target(max_error=max_error, coverage=coverage, cost=cost, threshold=threshold)
-    if frame_rule not in ("all", "any", "largest"):
-        stop(f"--frame-rule must be all, any or largest; got {frame_rule}")
     for name, value in (("--max-frames", max_frames), ("--seconds", seconds)):
         if value is not None and not value > 0:
             stop(f"{name} must be positive; got {value:g}")
-    tracking = tracking_options(every_frame, detect_every, smooth)
     if output == "-":
         stop("-o - is the table on stdout; for that use --headless, which prints every frame as JSON")
-    check_output(output, resume=False, overwrite=overwrite)
+    from facereject.batch.options import check_frame_rule, check_table, check_tracking
+
+    with wrong_usage():
+        check_frame_rule(frame_rule)
+        check_tracking(detect_every, smooth)
+        check_table(output, resume=False, overwrite=overwrite)
     _check_record(record, snapshots)
     window = None if headless else _open_window()
     rejector = load_rejector(
         model,
+        detector=detector,
+        landmarks=landmarks,
         predictor=predictor,
         upsample=upsample,
         min_face=min_face,
@@ -136,28 +142,30 @@ def webcam(
         target=target,
     )
     _warm_up(rejector)
-    from facereject.media.camera import Camera, CameraError
-    from facereject.media.devices import camera_name
-    from facereject.media.film import FilmError
-    from facereject.media.live import Live
-    from facereject.media.sinks import TableError
-    from facereject.media.task import ScoreTask
+    from facereject.live.camera import Camera, CameraError
+    from facereject.live.devices import camera_name
+    from facereject.live.loop import Live
+    from facereject.tables.sinks import TableError
+    from facereject.video.tracker import FaceTracker
+    from facereject.video.writer import VideoWriteError
 
+    tracker = FaceTracker(rejector, every=detect_every, every_frame=every_frame, smooth_s=smooth)
     source: int | str = int(camera) if camera.isdigit() else camera
     failed, interrupted, live = "", False, None
     try:
         with ExitStack() as stack:
             if window is not None:
                 stack.callback(window.close)
-            table = _Table(output, overwrite, camera_name(source), frame_rule) if output is not None else None
-            if table is not None:
+            table = None
+            if output is not None:
+                table = _Table(output, overwrite, camera_name(source), frame_rule, rejector.n_points)
                 stack.enter_context(table)
             live = Live(
                 stack.enter_context(Camera(source)),
-                ScoreTask(rejector, **tracking).tracker(),
+                tracker,
                 source=camera_name(source),
                 window=window,
-                on_rows=_receivers(headless, table, frame_rule),
+                on_rows=_receivers(headless, table, frame_rule, rejector.n_points),
                 record=record,
                 folder=snapshots,
                 frame_rule=frame_rule,
@@ -170,12 +178,12 @@ def webcam(
                 # caught here: the table and the recording end as they should
                 interrupted = True
             except BrokenPipeError:
-                # whoever read our output has seen enough; nothing is left to be flushed at exit
+                # the reader has closed the pipe; nothing must be left to be flushed at exit
                 os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
                 quiet = True
             except CameraError as error:
                 failed = str(error)
-    except (CameraError, FilmError, TableError) as error:
+    except (CameraError, VideoWriteError, TableError) as error:
         stop(str(error), 1)
     if not quiet and live is not None:
         _report(live.summary, output)
@@ -190,19 +198,19 @@ def _warm_up(rejector: FaceRejector) -> None:
     import numpy as np
 
     blank = np.zeros((100, 100, 3), dtype=np.uint8)
-    rejector.detector.detect(blank)
+    rejector(blank)
     rejector.assess_box(blank, (10, 10, 80, 80))
 
 
 class _Table:
     """The table of a session, which is one input; a context manager."""
 
-    def __init__(self, path: str, overwrite: bool, name: str, rule: str) -> None:
-        from facereject.media.sinks import TableError, TableSink, UnfinishedTableError
-        from facereject.media.summary import Tally
+    def __init__(self, path: str, overwrite: bool, name: str, rule: str, n_points: int) -> None:
+        from facereject.tables.sinks import TableError, TableSink, UnfinishedTableError
+        from facereject.tables.summary import Tally
 
         try:
-            self._sink = TableSink(path, overwrite=overwrite, rule=rule)
+            self._sink = TableSink(path, overwrite=overwrite, rule=rule, n_points=n_points)
         except UnfinishedTableError as error:
             stop(f"{error}: pass --overwrite to start again")
         except TableError as error:
@@ -211,8 +219,8 @@ class _Table:
         self._counts = Tally()
 
     def write(self, rows: list[Row]) -> None:
-        from facereject.media.summary import tally
-        from facereject.media.task import Chunk
+        from facereject.tables.rows import Chunk
+        from facereject.tables.summary import tally
 
         self._sink.write(rows)
         self._counts = self._counts.plus(tally(Chunk(rows, 1), self._rule))
@@ -227,33 +235,33 @@ class _Table:
         self._sink.__exit__(None, None, None)
 
 
-def _receivers(headless: bool, table: _Table | None, rule: str) -> Callable[[list[Row]], None]:
-    from facereject.media.formats import encode_frame
+def _receivers(headless: bool, table: _Table | None, rule: str, n_points: int) -> Callable[[list[Row]], None]:
+    from facereject.tables.formats import encode_frame
 
     def take(rows: list[Row]) -> None:
         if table is not None:
             table.write(rows)
         if headless:
-            sys.stdout.buffer.write(encode_frame(rows, rule))
+            sys.stdout.buffer.write(encode_frame(rows, rule, n_points))
             sys.stdout.buffer.flush()
 
     return take
 
 
 def _check_record(record: str | None, snapshots: str) -> None:
-    from facereject.media.film import FilmError, check_film_path
+    from facereject.video.writer import VideoWriteError, check_video_path
 
     if not os.path.isdir(snapshots):
         stop(f"--snapshots {snapshots}: no such folder; make it first")
     if record is not None:
         try:
-            check_film_path(record)
-        except FilmError as error:
+            check_video_path(record)
+        except VideoWriteError as error:
             stop(f"--record {error}")
 
 
 def _open_window() -> Window:
-    from facereject.media.window import ScreenWindow, WindowError
+    from facereject.live.window import ScreenWindow, WindowError
 
     try:
         return ScreenWindow("facereject")
@@ -263,7 +271,7 @@ def _open_window() -> Window:
 
 def _report(summary: LiveSummary, output: str | None) -> None:
     share = f" ({summary.accepted / summary.frames:.1%})" if summary.frames else ""
-    dropped = f"; {summary.dropped:,} frames passed over" if summary.dropped else ""
+    dropped = f"; {summary.dropped:,} frames skipped" if summary.dropped else ""
     say(f"{summary.frames:,} frames; {summary.accepted:,} accepted{share}{dropped}")
     if output is not None:
         say(f"Table: {output}")

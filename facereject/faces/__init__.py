@@ -1,6 +1,7 @@
-"""Faces: detect, place 68 landmarks, and say which landmarks to trust.
+"""Faces: detect, place landmarks, and say which landmarks to trust.
 
-What only training and evaluation need is imported on first use: judging a picture should not wait for it.
+Names are imported on first use: reading the command line must not wait for dlib, nor judging a picture for
+what only training and evaluation need.
 """
 
 from __future__ import annotations
@@ -8,41 +9,108 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
-from .calibration import Calibration, Target
-from .cautions import cautions
-from .datasets import DatasetError, FaceDataset, FaceSample, Problem, match_face
-from .degrade import DEGRADATIONS, Degraded, degrade, jitter_box, random_degradation
-from .detector import Detection, FaceDetector
-from .extraction import Extractor, FaceTable, extract
-from .features import LandmarkHOG
-from .geometry import Box
-from .images import ImageError, load_rgb
-from .landmarks import LandmarkModelError, LandmarkPredictor, default_model_path
-from .rejector import Face, FaceRejector, PredictorMismatchWarning
-from .stability import LandmarkStability
-
 if TYPE_CHECKING:
-    from .certification import certified
-    from .evaluation import FaceEvaluation, GroupResult, evaluate_face_rejector
-    from .landmark_training import train_landmark_predictor
-    from .training import train_face_rejector
+    from facereject.faces.datasets import DatasetError, FaceDataset, FaceSample, Problem, match_face
+    from facereject.faces.detectors import (
+        DETECTORS,
+        Detector,
+        make_detector,
+        register_detector,
+    )
+    from facereject.faces.detectors.dlib_hog import FaceDetector
+    from facereject.faces.evaluation.data_warnings import data_warnings
+    from facereject.faces.evaluation.results import (
+        FaceEvaluation,
+        GroupResult,
+        evaluate_face_rejector,
+    )
+    from facereject.faces.face import Box, Detection, Face
+    from facereject.faces.features.hog import LandmarkHOG
+    from facereject.faces.features.stability import LandmarkStability
+    from facereject.faces.images import ImageError, load_rgb
+    from facereject.faces.landmarks import (
+        LANDMARKS,
+        LandmarkFailureWarning,
+        LandmarkModelError,
+        Landmarks,
+        make_landmarks,
+        register_landmarks,
+    )
+    from facereject.faces.landmarks.dlib_training import train_landmark_predictor
+    from facereject.faces.landmarks.dlib_trees import LandmarkPredictor, default_model_path
+    from facereject.faces.landmarks.point_set import PointSet
+    from facereject.faces.models.calibration import Calibration, Target
+    from facereject.faces.rejector import FaceRejector, PredictorMismatchWarning
+    from facereject.faces.training.certify import certified
+    from facereject.faces.training.degrade import (
+        DEGRADATIONS,
+        Degraded,
+        degrade,
+        jitter_box,
+        random_degradation,
+    )
+    from facereject.faces.training.extract import Extractor, extract
+    from facereject.faces.training.table import FaceTable
+    from facereject.faces.training.train import train_face_rejector
 
 _HOME = {
-    "certified": "certification",
-    "FaceEvaluation": "evaluation",
-    "GroupResult": "evaluation",
-    "evaluate_face_rejector": "evaluation",
-    "train_landmark_predictor": "landmark_training",
-    "train_face_rejector": "training",
+    "DEGRADATIONS": "training.degrade",
+    "DETECTORS": "detectors",
+    "LANDMARKS": "landmarks",
+    "Box": "face",
+    "Calibration": "models.calibration",
+    "DatasetError": "datasets",
+    "Degraded": "training.degrade",
+    "Detection": "face",
+    "Detector": "detectors",
+    "Extractor": "training.extract",
+    "Face": "face",
+    "FaceDataset": "datasets",
+    "FaceDetector": "detectors.dlib_hog",
+    "FaceEvaluation": "evaluation.results",
+    "FaceRejector": "rejector",
+    "FaceSample": "datasets",
+    "FaceTable": "training.table",
+    "GroupResult": "evaluation.results",
+    "ImageError": "images",
+    "LandmarkFailureWarning": "landmarks",
+    "LandmarkHOG": "features.hog",
+    "LandmarkModelError": "landmarks",
+    "LandmarkPredictor": "landmarks.dlib_trees",
+    "LandmarkStability": "features.stability",
+    "Landmarks": "landmarks",
+    "PointSet": "landmarks.point_set",
+    "PredictorMismatchWarning": "rejector",
+    "Problem": "datasets",
+    "Target": "models.calibration",
+    "certified": "training.certify",
+    "data_warnings": "evaluation.data_warnings",
+    "default_model_path": "landmarks.dlib_trees",
+    "degrade": "training.degrade",
+    "evaluate_face_rejector": "evaluation.results",
+    "extract": "training.extract",
+    "jitter_box": "training.degrade",
+    "load_rgb": "images",
+    "make_detector": "detectors",
+    "make_landmarks": "landmarks",
+    "match_face": "datasets",
+    "random_degradation": "training.degrade",
+    "register_detector": "detectors",
+    "register_landmarks": "landmarks",
+    "train_face_rejector": "training.train",
+    "train_landmark_predictor": "landmarks.dlib_training",
 }
 
 __all__ = [
     "DEGRADATIONS",
+    "DETECTORS",
+    "LANDMARKS",
     "Box",
     "Calibration",
     "DatasetError",
     "Degraded",
     "Detection",
+    "Detector",
     "Extractor",
     "Face",
     "FaceDataset",
@@ -53,23 +121,30 @@ __all__ = [
     "FaceTable",
     "GroupResult",
     "ImageError",
+    "LandmarkFailureWarning",
     "LandmarkHOG",
     "LandmarkModelError",
     "LandmarkPredictor",
     "LandmarkStability",
+    "Landmarks",
+    "PointSet",
     "PredictorMismatchWarning",
     "Problem",
     "Target",
-    "cautions",
     "certified",
+    "data_warnings",
     "default_model_path",
     "degrade",
     "evaluate_face_rejector",
     "extract",
     "jitter_box",
     "load_rgb",
+    "make_detector",
+    "make_landmarks",
     "match_face",
     "random_degradation",
+    "register_detector",
+    "register_landmarks",
     "train_face_rejector",
     "train_landmark_predictor",
 ]

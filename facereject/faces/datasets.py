@@ -5,7 +5,10 @@ An entry that cannot be used is named and counted in ``problems``; it never stop
 
 from __future__ import annotations
 
+import collections
 import csv
+import dataclasses
+import hashlib
 import itertools
 import os
 import re
@@ -17,9 +20,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .detector import Detection
-from .geometry import N_LANDMARKS, FloatArray, bounding_box, check_landmarks, overlap
-from .images import ImageArray, load_rgb
+from facereject.faces.face import Box, Detection
+from facereject.faces.geometry import FloatArray, bounding_box, check_landmarks, overlap
+from facereject.faces.images import ImageArray, load_rgb
+from facereject.faces.landmarks.mean_shape import N_LANDMARKS
+from facereject.faces.landmarks.point_set import PointSet
+
+# share of the points that a detection of unknown proportions must hold; chins and foreheads may stick out
+_HELD = 0.8
 
 _IMAGE_SUFFIXES = (".jpg", ".jpeg", ".png", ".bmp", ".JPG", ".JPEG", ".PNG")
 
@@ -38,7 +46,7 @@ class Problem(NamedTuple):
 # arrays have no truth value, so a generated == would raise
 @dataclass(frozen=True, eq=False)
 class FaceSample:
-    """One annotated face: image file, true landmarks (68, 2) in 0-based pixels, name of the photograph.
+    """One annotated face: image file, true landmarks (n, 2) in 0-based pixels, name of the photograph.
 
     Faces with the same ``photo`` come from one photograph and must stay on one side of every split.
     """
@@ -114,7 +122,10 @@ class FaceDataset(Sequence[FaceSample]):
 
     @classmethod
     def from_dlib_xml(cls, path: str | os.PathLike[str]) -> FaceDataset:
-        """Read the XML of dlib's imglab: <image file> with <box> with 68 <part name x y> (0-based)."""
+        """Read the XML of dlib's imglab: <image file> with <box> with <part name x y> (0-based).
+
+        The parts are named 0, 1, 2, ...; all boxes must have as many as most of them have.
+        """
         path = Path(path)
         try:
             root = ElementTree.parse(path).getroot()
@@ -122,38 +133,42 @@ class FaceDataset(Sequence[FaceSample]):
             raise DatasetError(f"{path}: no such file") from None
         except (ElementTree.ParseError, OSError) as error:
             raise DatasetError(f"{path}: not readable XML ({error})") from None
+        boxes = [(image, i, box) for image in root.iter("image") for i, box in enumerate(image.iter("box"))]
+        counts = collections.Counter(sum(1 for _ in box.iter("part")) for _, _, box in boxes)
+        n_points = counts.most_common(1)[0][0] if counts else 0
         samples: list[FaceSample] = []
         problems: list[Problem] = []
-        for image in root.iter("image"):
+        for image, position, box in boxes:
             name = image.get("file") or ""
-            for position, box in enumerate(image.iter("box")):
-                entry = f"{name} box {position}"
-                try:
-                    parts = sorted((int(p.attrib["name"]), p) for p in box.iter("part"))
-                    names = [number for number, _ in parts]
-                    if names != list(range(N_LANDMARKS)):
-                        shown = f"{names[0]} to {names[-1]}" if names else "none"
-                        raise ValueError(f"found {len(names)}, {shown}")
-                    points = check_landmarks([[p.attrib["x"], p.attrib["y"]] for _, p in parts])
-                except (KeyError, ValueError, TypeError) as error:
-                    problems.append(Problem(entry, f"needs 68 parts named 0 to 67 with x and y: {error}"))
-                    continue
-                _add(samples, problems, entry, path.parent / name, points, photo=name)
+            entry = f"{name} box {position}"
+            try:
+                parts = sorted((int(p.attrib["name"]), p) for p in box.iter("part"))
+                names = [number for number, _ in parts]
+                if names != list(range(n_points)):
+                    shown = f"{names[0]} to {names[-1]}" if names else "none"
+                    raise ValueError(f"found {len(names)}, {shown}")
+                points = check_landmarks([[p.attrib["x"], p.attrib["y"]] for _, p in parts])
+            except (KeyError, ValueError, TypeError) as error:
+                needed = f"needs {n_points} parts named 0 to {n_points - 1} with x and y"
+                problems.append(Problem(entry, f"{needed}: {error}"))
+                continue
+            _add(samples, problems, entry, path.parent / name, points, photo=name)
         return cls(samples, problems)
 
     @classmethod
     def from_csv(cls, path: str | os.PathLike[str]) -> FaceDataset:
-        """Read a table with the columns image, x0, y0, ..., x67, y67 (0-based) and, optionally, photo.
+        """Read a table with the columns image, x0, y0, x1, y1, ... (0-based) and, optionally, photo.
 
-        Image paths are relative to the table.
+        There are as many points as the table has such pairs of columns. Image paths are relative to the
+        table.
         """
         path = Path(path)
-        columns = [f"{axis}{i}" for i in range(N_LANDMARKS) for axis in "xy"]
         samples: list[FaceSample] = []
         problems: list[Problem] = []
         try:
             with open(path, newline="", encoding="utf-8-sig") as file:
                 rows = csv.DictReader(file)
+                columns = _point_columns(rows.fieldnames or [])
                 missing = [name for name in ["image", *columns] if name not in (rows.fieldnames or [])]
                 if missing:
                     raise DatasetError(f"{path}: column(s) missing: {', '.join(missing[:5])}")
@@ -172,6 +187,22 @@ class FaceDataset(Sequence[FaceSample]):
         except (OSError, UnicodeDecodeError, csv.Error) as error:
             raise DatasetError(f"{path}: not a readable table ({error})") from None
         return cls(samples, problems)
+
+    def with_points(self, points: Sequence[int]) -> FaceDataset:
+        """The same faces with some of their annotated points, in this order, counted from 0.
+
+        For a predictor that places a part of them: ``with_points([45, 42, 36, 39, 33])`` of 300-W are dlib's
+        five.
+        """
+        samples = []
+        for sample in self:
+            n = len(sample.landmarks)
+            if not all(0 <= i < n for i in points) or len(set(points)) < max(2, len(points)):
+                raise ValueError(
+                    f"points must be two or more different numbers from 0 to {n - 1}, got {list(points)}"
+                )
+            samples.append(dataclasses.replace(sample, landmarks=sample.landmarks[list(points)]))
+        return FaceDataset(samples, self.problems)
 
     def __len__(self) -> int:
         return len(self._samples)
@@ -241,15 +272,60 @@ def read_pts(path: str | os.PathLike[str]) -> FloatArray:
 
 
 def match_face(
-    detections: Sequence[Detection], landmarks: FloatArray, *, min_overlap: float = 0.3
+    detections: Sequence[Detection],
+    landmarks: FloatArray,
+    *,
+    min_overlap: float = 0.3,
+    points: PointSet | None = None,
 ) -> Detection | None:
-    """The detection that covers an annotated face: the largest overlap of its box with the landmarks' box.
+    """The detection that covers an annotated face, or None: the face was missed.
 
-    None if no overlap (intersection over union) reaches ``min_overlap``: the face was missed.
+    The 68 points of 300-W outline the face: the detection has the largest overlap (intersection over union)
+    with the box around them. Other points may sit in the middle of the face: then the overlap is that with
+    the box the detector would give a face with these points. As long as that box is not known, it is the
+    smallest detection that holds nearly all points.
+
+    Parameters
+    ----------
+    detections : sequence of Detection
+    landmarks : ndarray of shape (n, 2)
+        True landmarks.
+    min_overlap : float
+        The least overlap that counts.
+    points : PointSet or None
+        What is known about the points.
     """
-    face = bounding_box(landmarks)
+    if len(landmarks) == N_LANDMARKS and (points is None or points.is_300w):
+        face = bounding_box(landmarks)
+    elif points is not None:
+        face = points.box_of(landmarks)
+    else:
+        holding = [found for found in detections if _share_inside(found.box, landmarks) >= _HELD]
+        return min(holding, key=lambda found: found.box.width * found.box.height, default=None)
     best = max(detections, key=lambda found: overlap(found.box, face), default=None)
     return best if best is not None and overlap(best.box, face) >= min_overlap else None
+
+
+def _share_inside(box: Box, points: FloatArray) -> float:
+    low, size = np.array(box[:2]), np.array(box[2:])
+    return float(((points >= low) & (points <= low + size)).all(axis=1).mean())
+
+
+def photo_digests(samples: Sequence[FaceSample]) -> list[str]:
+    """Short digests of the image files, sorted, each once; unreadable files are left out."""
+    digests = set()
+    for path in {sample.image_path for sample in samples}:
+        try:
+            digests.add(hashlib.blake2b(path.read_bytes(), digest_size=6).hexdigest())
+        except OSError:
+            continue
+    return sorted(digests)
+
+
+def _point_columns(names: Sequence[str]) -> list[str]:
+    """The columns x0, y0, x1, y1, ... up to the last one there is; those of one point if there is none."""
+    numbers = [int(found[1]) for name in names if (found := re.fullmatch(r"[xy](\d{1,5})", name))]
+    return [f"{axis}{i}" for i in range(max(numbers, default=0) + 1) for axis in "xy"]
 
 
 def _add(

@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from .mean_shape import MEAN_SHAPE
-
-N_LANDMARKS = 68
-
-#: outer eye corners of the 68-point mark-up, counted from 0 (37 and 46 counted from 1)
-OUTER_EYES = (36, 45)
+from facereject.faces.face import Box
 
 FloatArray = NDArray[np.float64]
 
@@ -23,28 +18,27 @@ _MAX_COORDINATE = 1e6
 _MIN_EXTENT = 1e-3
 
 
-class Box(NamedTuple):
-    """Axis-parallel box in pixels: left, top, width, height. It may reach beyond the image."""
+def check_landmarks(
+    landmarks: ArrayLike, name: str = "landmarks", *, n_points: int | None = None
+) -> FloatArray:
+    """Return finite points as an (n, 2) float64 array, or raise a ValueError that names the argument.
 
-    x: float
-    y: float
-    width: float
-    height: float
-
-    @property
-    def center(self) -> tuple[float, float]:
-        """Centre (x, y) in pixels."""
-        return self.x + self.width / 2, self.y + self.height / 2
-
-
-def check_landmarks(landmarks: ArrayLike, name: str = "landmarks") -> FloatArray:
-    """Return 68 finite points as a (68, 2) float64 array, or raise a ValueError that names the argument."""
+    Parameters
+    ----------
+    landmarks : array-like of shape (n, 2)
+        x, y in pixels.
+    name : str
+    n_points : int or None
+        How many there must be; None is any number of at least two.
+    """
     try:
         points = np.asarray(landmarks, dtype=np.float64)
     except (TypeError, ValueError, OverflowError) as error:
         raise ValueError(f"{name} must hold numbers: {error}") from None
-    if points.shape != (N_LANDMARKS, 2):
-        raise ValueError(f"{name} must have shape (68, 2): x, y in pixels; got {points.shape}")
+    enough = points.ndim == 2 and points.shape[1] == 2 and len(points) >= 2
+    if not enough or n_points not in (None, len(points)):
+        wanted = "n" if n_points is None else str(n_points)
+        raise ValueError(f"{name} must have shape ({wanted}, 2): x, y in pixels; got {points.shape}")
     if not np.isfinite(points).all():
         raise ValueError(f"{name} must be finite")
     if np.abs(points).max() > _MAX_COORDINATE:
@@ -71,18 +65,6 @@ def bounding_box(points: ArrayLike) -> Box:
     """Smallest box around the points."""
     low, high = np.min(points, axis=0), np.max(points, axis=0)
     return Box(float(low[0]), float(low[1]), float(high[0] - low[0]), float(high[1] - low[1]))
-
-
-def box_of_landmarks(landmarks: FloatArray) -> Box:
-    """The box dlib's detector would most likely give a face with these landmarks.
-
-    In the frame of the mean shape (one face width = 1) its boxes are 1.05 wide and high, with the centre 0.1
-    above the middle of the landmarks: averages over 158 upright faces.
-    """
-    matrix = fit_similarity(MEAN_SHAPE, landmarks)
-    size = 1.05 * float(np.hypot(matrix[0, 0], matrix[1, 0]))
-    x, y = transform_points(matrix, np.array([[0.0, -0.1]]))[0]
-    return Box(float(x) - size / 2, float(y) - size / 2, size, size)
 
 
 def overlap(a: Box, b: Box) -> float:

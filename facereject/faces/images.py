@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import os
-import struct
-import threading
+from collections.abc import Callable, Iterator
 from typing import Any, TypeAlias
 
 import cv2
 import numpy as np
 import PIL.Image
 from numpy.typing import NDArray
+
+from facereject._files import display_name
+from facereject.faces.image_source import BoundedFile, open_picture
 
 ImageArray: TypeAlias = NDArray[np.uint8]
 ImageLike: TypeAlias = "str | os.PathLike[str] | PIL.Image.Image | NDArray[Any]"
@@ -21,21 +23,23 @@ MIN_SIDE = 2
 # float images may overshoot [0, 1] by rounding
 _OVERSHOOT = 1e-4
 
-# PIL reports broken files by all of these, depending on the format
-_PIL_ERRORS: tuple[type[Exception], ...] = (OSError, ValueError, SyntaxError, EOFError, MemoryError)
-_PIL_ERRORS += (PIL.Image.DecompressionBombError, struct.error, TypeError, KeyError, IndexError)
+#: largest image side in pixels: OpenCV counts pixels of a row in 16 bits
+MAX_SIDE = 32_767
+
+# pixels that are converted at a time, so that the detours of a large image take little memory
+_STRIP_PIXELS = 1 << 20
 
 _ORIENTATION = 0x0112
-_TURNS = {
-    2: PIL.Image.Transpose.FLIP_LEFT_RIGHT,
-    3: PIL.Image.Transpose.ROTATE_180,
-    4: PIL.Image.Transpose.FLIP_TOP_BOTTOM,
-    5: PIL.Image.Transpose.TRANSPOSE,
-    6: PIL.Image.Transpose.ROTATE_270,
-    7: PIL.Image.Transpose.TRANSVERSE,
-    8: PIL.Image.Transpose.ROTATE_90,
+# the stored picture as a view of the upright one, by EXIF orientation
+_STORED: dict[int, Callable[[ImageArray], ImageArray]] = {
+    2: lambda upright: upright[:, ::-1],
+    3: lambda upright: upright[::-1, ::-1],
+    4: lambda upright: upright[::-1],
+    5: lambda upright: upright.swapaxes(0, 1),
+    6: lambda upright: np.rot90(upright),
+    7: lambda upright: upright.swapaxes(0, 1)[::-1, ::-1],
+    8: lambda upright: np.rot90(upright, -1),
 }
-_limit_lock = threading.Lock()
 
 
 class ImageError(ValueError):
@@ -52,8 +56,11 @@ def load_rgb(image: ImageLike, *, max_pixels: int | None = None) -> ImageArray:
         composited on black; dtype uint8, uint16 (divided by 257), bool, and float with values in [0, 1].
         16-bit values that all lie below 256 are refused, as they are most likely 8-bit levels.
         Files and PIL images are turned upright by their EXIF orientation.
+        Files may have the formats in `facereject.faces.image_source.FORMATS`, whatever their names. No side
+        may be longer than `MAX_SIDE`.
     max_pixels : int, optional
-        Files with more pixels are refused before they are decoded. Without it Pillow's own limit holds
+        Files with more pixels are refused before they are decoded; decoding takes up to 7 bytes of memory for
+        each. Without it Pillow's own limit holds
         (`PIL.Image.MAX_IMAGE_PIXELS`: a warning above it, a refusal above twice as many).
 
     Raises
@@ -68,8 +75,8 @@ def load_rgb(image: ImageLike, *, max_pixels: int | None = None) -> ImageArray:
             return _from_pil(image)
         except ImageError:
             raise
-        except _PIL_ERRORS as error:
-            # PIL reads the file of an opened image only now
+        except Exception as error:
+            # PIL reads the file of an opened image only now, and reports broken ones in many ways
             raise ImageError(f"the PIL image cannot be read ({error})") from None
     if isinstance(image, np.ndarray):
         return _from_array(image)
@@ -83,36 +90,26 @@ def to_gray(image: ImageArray) -> ImageArray:
     return np.asarray(cv2.cvtColor(image, cv2.COLOR_RGB2GRAY), dtype=np.uint8)
 
 
-def open_unlimited(path: str) -> PIL.Image.Image:
-    """`PIL.Image.open` without Pillow's limit of pixels, for callers that check the size themselves.
-
-    Only the header is read. The limit is a global of Pillow; it is off only for that moment.
-    """
-    with _limit_lock:
-        limit = PIL.Image.MAX_IMAGE_PIXELS
-        PIL.Image.MAX_IMAGE_PIXELS = None
-        try:
-            return PIL.Image.open(path)
-        finally:
-            PIL.Image.MAX_IMAGE_PIXELS = limit
-
-
 def _read_file(path: str, max_pixels: int | None) -> ImageArray:
     # bytes of the name that are no UTF-8 must not make the message unprintable
-    name = os.fsencode(path).decode("utf-8", "backslashreplace")
+    name = display_name(path)
     try:
-        with PIL.Image.open(path) if max_pixels is None else open_unlimited(path) as picture:
+        with BoundedFile(path) as file:
+            picture = open_picture(file, unlimited=max_pixels is not None)
             width, height = picture.size
             if max_pixels is not None and width * height > max_pixels:
                 raise ImageError(
                     f"{name}: {width} x {height} pixels are more than the limit of {max_pixels:,}; "
                     "make the image smaller or raise the limit"
                 )
+            _check_sides(height, width)
+            file.allow(width * height)
             return _from_pil(picture)
     except ImageError as error:
         message = str(error)
         raise ImageError(message if message.startswith(name) else f"{name}: {message}") from None
-    except _PIL_ERRORS as error:
+    except Exception as error:
+        # Pillow and its decoders report broken files in many ways, also as TypeError, KeyError, RuntimeError
         raise ImageError(f"{name}: {_why_unreadable(path, error)}") from None
 
 
@@ -134,31 +131,70 @@ def _why_unreadable(path: str, error: Exception) -> str:
 
 
 def _from_pil(picture: PIL.Image.Image) -> ImageArray:
-    upright = _turned_upright(picture)
-    # converting to the mode it has would copy the image
-    if upright.mode == "RGB" and "transparency" not in upright.info:
-        return _from_array(np.asarray(upright))
-    if upright.mode.startswith(("I", "F")):
-        values = np.asarray(upright)
-        # PIL keeps 16-bit grey as 32-bit integers
-        if values.dtype.kind == "i" and values.size and values.min() >= 0 and values.max() <= 65535:
-            values = values.astype(np.uint16)
-        return _from_array(values)
-    if upright.mode in ("RGBA", "LA", "PA") or "transparency" in upright.info:
-        return _from_array(np.asarray(upright.convert("RGBA")))
-    return _from_array(np.asarray(upright.convert("RGB")))
-
-
-def _turned_upright(picture: PIL.Image.Image) -> PIL.Image.Image:
+    """A picture as upright RGB, strip by strip: whole copies on the way would cost more than the picture."""
+    _check_sides(picture.height, picture.width)
     # the orientation of a PNG may stand behind its pixels
     picture.load()
+    stored = _STORED.get(_orientation(picture))
+    height, width = picture.height, picture.width
+    if stored is None:
+        upright = view = np.empty((height, width, 3), dtype=np.uint8)
+    else:
+        swapped = stored(np.empty((1, 2, 3), dtype=np.uint8)).shape[:2] == (2, 1)
+        upright = np.empty((width, height, 3) if swapped else (height, width, 3), dtype=np.uint8)
+        view = stored(upright)
+    deep = picture.mode.startswith(("I", "F"))
+    if deep:
+        _check_levels(picture)
+    for top, strip in _strips(picture):
+        values = _levels(strip) if deep else np.asarray(_with_rgb(strip))
+        view[top : top + len(values)] = _to_rgb(values)
+    return upright
+
+
+def _orientation(picture: PIL.Image.Image) -> int:
     try:
-        turn = _TURNS.get(picture.getexif().get(_ORIENTATION, 1))
-    except _PIL_ERRORS:
+        return int(picture.getexif().get(_ORIENTATION, 1))
+    except Exception:
         # damaged EXIF data says nothing; the pixels are fine
-        turn = None
-    # ImageOps.exif_transpose would copy images that are upright already
-    return picture if turn is None else picture.transpose(turn)
+        return 1
+
+
+def _strips(picture: PIL.Image.Image) -> Iterator[tuple[int, PIL.Image.Image]]:
+    rows = max(1, _STRIP_PIXELS // picture.width)
+    if picture.height <= rows:
+        yield 0, picture
+        return
+    for top in range(0, picture.height, rows):
+        yield top, picture.crop((0, top, picture.width, min(top + rows, picture.height)))
+
+
+def _with_rgb(picture: PIL.Image.Image) -> PIL.Image.Image:
+    if picture.mode in ("RGBA", "LA", "PA") or "transparency" in picture.info:
+        return picture.convert("RGBA")
+    # converting to the mode it has would copy the image
+    return picture if picture.mode == "RGB" else picture.convert("RGB")
+
+
+def _levels(picture: PIL.Image.Image) -> NDArray[Any]:
+    """16-bit grey as such; PIL keeps it as 32-bit integers."""
+    values = np.asarray(picture)
+    values = values.astype(values.dtype.newbyteorder("="), copy=False)
+    return _scaled(values.astype(np.uint16) if values.dtype.kind == "i" else values)
+
+
+def _check_levels(picture: PIL.Image.Image) -> None:
+    """What is wrong with deep values shows in the whole picture, not in a strip of it."""
+    lowest, highest = np.inf, -np.inf
+    kind = "u"
+    for _, strip in _strips(picture):
+        values = np.asarray(strip)
+        kind = values.dtype.kind
+        # NaN stays NaN
+        lowest, highest = np.minimum(lowest, values.min()), np.maximum(highest, values.max())
+    if kind == "i" and not (lowest >= 0 and highest <= 65535):
+        raise ImageError("images of dtype int32 are not handled; convert to uint8 (0 to 255)")
+    _check_range("f" if kind == "f" else "u", float(lowest), float(highest))
 
 
 def _from_array(array: NDArray[Any]) -> ImageArray:
@@ -166,34 +202,53 @@ def _from_array(array: NDArray[Any]) -> ImageArray:
         array = array[:, :, 0]
     if array.ndim not in (2, 3) or (array.ndim == 3 and array.shape[2] not in (3, 4)):
         raise ImageError(f"an image array must be (H, W), (H, W, 3) or (H, W, 4), got shape {array.shape}")
-    if min(array.shape[:2]) < MIN_SIDE:
-        raise ImageError(f"an image must be at least {MIN_SIDE} pixels wide and high, got {array.shape}")
+    _check_sides(*array.shape[:2])
     # the byte order of another machine
-    values = _to_uint8(array.astype(array.dtype.newbyteorder("="), copy=False))
+    array = array.astype(array.dtype.newbyteorder("="), copy=False)
+    if array.dtype == np.uint16 or array.dtype.kind == "f":
+        _check_range(array.dtype.kind, float(array.min()), float(array.max()))
+    return np.ascontiguousarray(_to_rgb(_scaled(array)))
+
+
+def _check_sides(height: int, width: int) -> None:
+    if min(height, width) < MIN_SIDE:
+        raise ImageError(f"an image must be at least {MIN_SIDE} pixels wide and high, got {width} x {height}")
+    if max(height, width) > MAX_SIDE:
+        raise ImageError(
+            f"{width} x {height} pixels: no side may be longer than {MAX_SIDE:,}; "
+            "cut the image into parts or make it smaller"
+        )
+
+
+def _to_rgb(values: ImageArray) -> ImageArray:
     if values.ndim == 2:
         return np.asarray(cv2.cvtColor(values, cv2.COLOR_GRAY2RGB), dtype=np.uint8)
     if values.shape[2] == 4:
         opacity = values[:, :, 3:].astype(np.uint16)
-        values = (values[:, :, :3] * opacity // 255).astype(np.uint8)
-    return np.ascontiguousarray(values)
+        return (values[:, :, :3] * opacity // 255).astype(np.uint8)
+    return values
 
 
-def _to_uint8(array: NDArray[Any]) -> ImageArray:
+def _check_range(kind: str, lowest: float, highest: float) -> None:
+    """Refuse 16-bit values that are 8-bit levels, and floats that are no shares."""
+    if kind == "u" and 0 < highest <= 255:
+        raise ImageError(
+            f"a 16-bit image has values up to 65535, this one only up to {highest:.0f}: "
+            "if these are 8-bit levels, convert it to uint8"
+        )
+    # written so that NaN is refused
+    if kind == "f" and not (lowest >= -_OVERSHOOT and highest <= 1 + _OVERSHOOT):
+        raise ImageError("a float image must hold finite values in [0, 1]; if yours go to 255, pass uint8")
+
+
+def _scaled(array: NDArray[Any]) -> ImageArray:
+    """Values that `_check_range` has let pass, as 8-bit levels."""
     if array.dtype == np.uint8:
         return array
     if array.dtype == np.uint16:
-        if 0 < array.max() <= 255:
-            raise ImageError(
-                f"a 16-bit image has values up to 65535, this one only up to {array.max()}: "
-                "if these are 8-bit levels, convert it to uint8"
-            )
         return (array // 257).astype(np.uint8)
     if array.dtype == np.bool_:
         return array.astype(np.uint8) * np.uint8(255)
     if array.dtype.kind == "f":
-        if not np.isfinite(array).all() or array.min() < -_OVERSHOOT or array.max() > 1 + _OVERSHOOT:
-            raise ImageError(
-                "a float image must hold finite values in [0, 1]; if yours go to 255, pass uint8"
-            )
-        return np.rint(np.clip(array, 0, 1) * 255).astype(np.uint8)
+        return np.asarray(np.rint(np.clip(array, 0, 1) * 255), dtype=np.uint8)
     raise ImageError(f"images of dtype {array.dtype} are not handled; convert to uint8 (0 to 255)")

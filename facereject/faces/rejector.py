@@ -3,73 +3,49 @@
 from __future__ import annotations
 
 import copy
+import dataclasses
 import os
 import warnings
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
 from importlib import resources
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..modelfile import ModelFileContentError, read_model, write_model
-from ..selection import Selector
-from .calibration import Calibration, Target
-from .detector import FaceDetector
-from .features import LandmarkHOG
-from .geometry import Box, FloatArray, box_of_landmarks, check_box, check_landmarks
-from .images import ImageArray, ImageLike, load_rgb, to_gray
-from .landmarks import LandmarkFunction, LandmarkPredictor, NoLandmarksError
-from .score_models import SCORE_MODELS, ScoreModel, array_specs
-from .stability import LandmarkStability
+from facereject.faces.detectors import Detector, check_detector, make_detector
+from facereject.faces.detectors.base import find_faces
+from facereject.faces.face import Box, Face
+from facereject.faces.features.hog import LandmarkHOG
+from facereject.faces.features.stability import LandmarkStability
+from facereject.faces.geometry import FloatArray, check_box, check_landmarks
+from facereject.faces.images import ImageLike
+from facereject.faces.landmarks import LandmarkModelError, Landmarks, make_landmarks
+from facereject.faces.landmarks.base import (
+    NoLandmarksError,
+    check_predictor,
+    landmarks_or_none,
+    warn_of_failure,
+)
+from facereject.faces.landmarks.point_set import PointSet
+from facereject.faces.models.calibration import Calibration, Target
+from facereject.faces.models.score_models import ScoreModel
+from facereject.faces.models.storage import read_stored, write_stored
+from facereject.faces.plugins import fingerprint_of
+from facereject.faces.thumbnail import thumbnail
+from facereject.faces.views import Views
+from facereject.modelfile import ModelFileContentError
+from facereject.selection import Selector
 
-#: what a model file of a FaceRejector says it is
-MODEL_KIND = "face-rejector"
-_CALIBRATION = {
-    "calibration_uncertainty": ("float64", (None,)),
-    "calibration_losses": ("float64", (None,)),
-}
+if TYPE_CHECKING:
+    import pandas
 
-
-_NO_LANDMARKS = "the predictor gave no usable landmarks"
+    from facereject.video.judged import FaceFrame
 
 
 class PredictorMismatchWarning(UserWarning):
     """The model was trained for another landmark predictor: its expected errors may be off."""
-
-
-# arrays have no truth value, so a generated == would raise
-@dataclass(frozen=True, eq=False)
-class Face:
-    """One face and whether its landmarks can be trusted.
-
-    Attributes
-    ----------
-    box : Box
-        x, y, width, height in pixels.
-    detector_score : float
-        The detector's own score, for comparison; NaN if the face was not found by the detector.
-    landmarks : ndarray of shape (68, 2)
-        x, y in pixels; NaN if the predictor gave none.
-    uncertainty : float
-        Higher = less certain; only its order means something. +inf if the predictor gave no landmarks, or
-        none on a box moved for a stability feature.
-    expected_nme : float
-        Expected mean landmark error in percent of the distance of the outer eye corners.
-    accepted : bool
-    reason : str
-        Why the face was rejected; empty if it was accepted.
-    """
-
-    box: Box
-    detector_score: float
-    landmarks: FloatArray
-    uncertainty: float
-    expected_nme: float
-    accepted: bool
-    reason: str
 
 
 class FaceRejector:
@@ -87,11 +63,13 @@ class FaceRejector:
     target : Target
         What acceptance is tuned for, on the calibration sample.
     hog : LandmarkHOG
+        With the point set of the predictor.
     stability : LandmarkStability or None
-    detector : FaceDetector or None
-        None is `FaceDetector()`.
+    detector : Detector or None
+        Any object with ``detect(image)``, see `facereject.faces.detectors`; None is dlib's, `FaceDetector()`.
     predictor : callable or None
-        (image, box) -> (68, 2); None is dlib's published model.
+        (image, box) -> (n, 2), see `facereject.faces.landmarks`; None is dlib's published model. A face on
+        which it raises an error is rejected with the reason ``no_landmarks`` and a `LandmarkFailureWarning`.
     info : dict or None
         Plain JSON kept with the model: data, protocol, results.
     """
@@ -104,21 +82,24 @@ class FaceRejector:
         *,
         hog: LandmarkHOG,
         stability: LandmarkStability | None = None,
-        detector: FaceDetector | None = None,
-        predictor: LandmarkFunction | None = None,
+        detector: Detector | None = None,
+        predictor: Landmarks | None = None,
         info: dict[str, Any] | None = None,
     ) -> None:
         n_features = hog.n_features + (stability.n_features if stability else 0)
         if score.n_features != n_features:
             raise ValueError(f"score takes {score.n_features} features, hog and stability give {n_features}")
+        if stability is not None and stability.points != hog.points:
+            raise ValueError(f"stability is for {stability.points}, hog for {hog.points}")
         self.score = score
         self.calibration = calibration
         self.target = target
         self.selector: Selector = calibration.select(target)
         self.hog = hog
         self.stability = stability
-        self.detector = detector or FaceDetector()
-        self.predictor: LandmarkFunction = LandmarkPredictor() if predictor is None else predictor
+        self.detector: Detector = make_detector("dlib") if detector is None else check_detector(detector)
+        given = make_landmarks("dlib") if predictor is None else predictor
+        self.predictor: Landmarks = check_predictor(given, hog.points.n)
         self.info = dict(info or {})
 
     @classmethod
@@ -126,8 +107,8 @@ class FaceRejector:
         cls,
         name: str = "default",
         *,
-        detector: FaceDetector | None = None,
-        predictor: LandmarkFunction | None = None,
+        detector: Detector | None = None,
+        predictor: Landmarks | None = None,
     ) -> FaceRejector:
         """The models that come with the package, for dlib's published 68-point predictor.
 
@@ -147,41 +128,35 @@ class FaceRejector:
         cls,
         path: str | os.PathLike[str],
         *,
-        detector: FaceDetector | None = None,
-        predictor: LandmarkFunction | None = None,
+        detector: Detector | None = None,
+        predictor: Landmarks | None = None,
     ) -> FaceRejector:
         """Read a model file; see `facereject.modelfile` for what is checked and which errors are raised.
 
         Parameters
         ----------
         path : path
-        detector : FaceDetector or None
-            None is the detector with the options the model was trained with.
+        detector : Detector or None
+            None is the detector the model was trained with, restored by its registered name.
         predictor : callable or None
-            None is dlib's published model. If it is not the one the model was trained for, a
-            `PredictorMismatchWarning` says so.
+            None is the one the model was trained for, restored by its registered name. If another one is
+            given, or the file behind the name has changed, a `PredictorMismatchWarning` says so.
+
+        Raises
+        ------
+        ModelFileError
+            The file cannot be used, or names a detector or predictor that is not registered here.
+        LandmarkModelError
+            The landmark predictor it was trained for is missing, or another number of points is given.
         """
-        header, arrays = read_model(path, MODEL_KIND, lambda h: array_specs(h.get("score")) | _CALIBRATION)
-        # outside the try: a missing landmark model is no fault of this file
-        predictor = LandmarkPredictor() if predictor is None else predictor
+        stored = read_stored(path, detector, predictor)
         try:
-            hog = LandmarkHOG.from_definition(header["hog"])
-            given = header["stability"]
-            stability = LandmarkStability.from_definition(given) if given is not None else None
-            n_features = hog.n_features + (stability.n_features if stability else 0)
-            rejector = cls(
-                SCORE_MODELS[header["score"]].from_arrays(arrays, n_features),
-                Calibration(arrays["calibration_uncertainty"], arrays["calibration_losses"]),
-                Target(str(header["target"]["kind"]), float(header["target"]["value"])),
-                hog=hog,
-                stability=stability,
-                detector=detector or FaceDetector(**header["detector"]),
-                predictor=predictor,
-                info=header["info"],
-            )
-        except (KeyError, TypeError, ValueError, OverflowError) as error:
+            rejector = cls(**stored.parts)
+        except LandmarkModelError:
+            raise
+        except (TypeError, ValueError) as error:
             raise ModelFileContentError(f"{path}: {type(error).__name__}: {error}") from None
-        trained_for, used = header.get("predictor"), rejector._fingerprint()
+        trained_for, used = stored.trained_for, fingerprint_of(rejector.predictor)
         if used != trained_for:
             names = [(str(name) if name else "without a fingerprint")[:21] for name in (trained_for, used)]
             warnings.warn(
@@ -193,31 +168,60 @@ class FaceRejector:
         return rejector
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the model file: score, calibration, target and definitions, but not the predictor."""
-        header = {
-            "score": self.score.kind,
-            "hog": self.hog.definition,
-            "stability": self.stability.definition if self.stability else None,
-            "target": {"kind": self.target.kind, "value": self.target.value},
-            "detector": vars(self.detector),
-            "predictor": self._fingerprint(),
-            "info": self.info,
-        }
-        calibration = {
-            # in full: a rounded threshold could decide otherwise on the calibration faces themselves
-            "calibration_uncertainty": self.calibration.uncertainty,
-            "calibration_losses": self.calibration.losses,
-        }
-        write_model(path, MODEL_KIND, header, {**self.score.arrays(), **calibration})
+        """Write the model file: score, calibration, target, points, and the names of detector and predictor.
 
-    def __call__(self, image: ImageLike) -> list[Face]:
-        """Find and assess all faces of an image, best detector score first; no face gives an empty list."""
-        rgb = load_rgb(image)
-        gray = to_gray(rgb)
-        shown = self._shown(rgb, gray)
-        found = self.detector.detect(gray)
+        Raises ValueError, and writes nothing, if the detector or the predictor could not be restored from
+        the file: both need a ``definition`` and a registered name (docs/plugins.md).
+        """
+        write_stored(path, self)
+
+    @property
+    def points(self) -> PointSet:
+        """The points of the predictor: how many, their mean shape, how errors are normalised."""
+        return self.hog.points
+
+    @property
+    def n_points(self) -> int:
+        """How many points the predictor places."""
+        return self.hog.points.n
+
+    @overload
+    def __call__(self, image: ImageLike) -> list[Face]: ...
+
+    @overload
+    def __call__(self, image: list[Any] | tuple[Any, ...]) -> list[list[Face]]: ...
+
+    def __call__(self, image: ImageLike | list[Any] | tuple[Any, ...]) -> list[Face] | list[list[Face]]:
+        """Find and assess all faces of an image, best detector score first; no face gives an empty list.
+
+        A list of images gives a list with such a list for each. For many files see `table` and
+        `facereject.score_files`. The faces carry a thumbnail of about 4 KB for notebooks.
+        """
+        if isinstance(image, list | tuple):
+            return [self(each) for each in image]
+        view = Views(image)
+        found = find_faces(self.detector, view)
         boxes, scores = [face.box for face in found], [face.score for face in found]
-        return self._assess(gray, shown, [self.predictor(shown, box) for box in boxes], boxes, scores)
+        predictions = [landmarks_or_none(self.predictor, view, box, self.n_points) for box in boxes]
+        faces = self._assess(view, predictions, boxes, scores)
+        return [dataclasses.replace(face, thumbnail=thumbnail(view.rgb, face.box)) for face in faces]
+
+    def table(
+        self, paths: str | os.PathLike[str] | Sequence[str | os.PathLike[str]], workers: int = 1
+    ) -> pandas.DataFrame:
+        """The faces of images and videos as a pandas DataFrame, with the columns of the table.
+
+        Parameters
+        ----------
+        paths : path or sequence of paths
+            As in `facereject.score_files`, which writes tables that need not fit into memory.
+        workers : int, default=1
+            Processes that share the work.
+        """
+        # by its public name: tables are made in a layer above this one
+        import facereject
+
+        return facereject.score_table(self, paths, workers=workers)
 
     def assess(self, image: ImageLike, landmarks: ArrayLike, box: Sequence[float] | None = None) -> Face:
         """Assess landmarks that came from elsewhere.
@@ -228,30 +232,70 @@ class FaceRejector:
         Parameters
         ----------
         image : path, PIL image or array
-        landmarks : array-like of shape (68, 2)
-            x, y in pixels, in the 300-W order.
+        landmarks : array-like of shape (n, 2)
+            x, y in pixels, in the order of the predictor; for the models that come along the 68 of 300-W.
         box : (x, y, width, height) or None
             Face box; None estimates it from the landmarks.
         """
-        points = check_landmarks(landmarks)
-        rgb = load_rgb(image)
-        gray = to_gray(rgb)
-        face = box_of_landmarks(points) if box is None else check_box(box)
-        return self._assess(gray, self._shown(rgb, gray), [points], [face], [float("nan")])[0]
+        points = check_landmarks(landmarks, n_points=self.n_points)
+        view = Views(image)
+        face = self.points.box_of(points) if box is None else check_box(box)
+        return self._assess(view, [points], [face], [float("nan")])[0]
 
-    def assess_box(self, image: ImageLike, box: Sequence[float]) -> Face:
-        """Predict and assess the landmarks of a face that another detector found."""
+    def assess_box(self, image: ImageLike | Views, box: Sequence[float]) -> Face:
+        """Predict and assess the landmarks of a face that another detector found.
+
+        Parameters
+        ----------
+        image : path, PIL image, array, or Views
+            `facereject.faces.views.Views` saves conversions where a picture has several faces.
+        box : (x, y, width, height)
+        """
         face = check_box(box)
-        if isinstance(image, np.ndarray) and image.ndim == 2 and image.dtype == np.uint8 and image.size:
-            # frame after frame, the detour over RGB would cost as much as the score
-            gray = shown = image
-            if getattr(self.predictor, "color", "rgb") != "gray":
-                shown = load_rgb(image)
-        else:
-            rgb = load_rgb(image)
-            gray = to_gray(rgb)
-            shown = self._shown(rgb, gray)
-        return self._assess(gray, shown, [self.predictor(shown, face)], [face], [float("nan")])[0]
+        view = image if isinstance(image, Views) else Views(image)
+        points = landmarks_or_none(self.predictor, view, face, self.n_points)
+        return self._assess(view, [points], [face], [float("nan")])[0]
+
+    def video(self, path: str | os.PathLike[str], **options: Any) -> Iterator[FaceFrame]:
+        """The frames of a video with ``index``, ``time_s``, ``image`` and judged ``faces``.
+
+        Options are those of `facereject.video.judged_video`.
+        """
+        # faces know nothing of videos, so the way leads over the whole package
+        import facereject
+
+        yield from facereject.judged_video(self, path, **options)
+
+    @overload
+    def decide(self, uncertainty: float) -> bool: ...
+
+    @overload
+    def decide(self, uncertainty: NDArray[np.floating[Any]]) -> NDArray[np.bool_]: ...
+
+    def decide(self, uncertainty: Any) -> Any:
+        """Whether to accept faces of this uncertainty: a number or an array of them; NaN is rejected.
+
+        The one place where the threshold is applied. The acceptance probability at the threshold itself
+        (``selector.acceptance_``) matters for samples with ties, not for one face, and is not used.
+        """
+        values = np.asarray(uncertainty, dtype=np.float64)
+        # an infinite threshold accepts every face that has an uncertainty
+        accepted = (values <= self.selector.threshold_) & np.isfinite(values)
+        return bool(accepted) if accepted.ndim == 0 else accepted
+
+    def judge(self, face: Face, uncertainty: float) -> Face:
+        """The face with another uncertainty, and the expected error and decision that follow from it."""
+        if not np.isfinite(uncertainty):
+            inf, nan = float("inf"), float("nan")
+            return dataclasses.replace(face, uncertainty=inf, expected_error=nan, accepted=False, reason="")
+        accepted = self.decide(uncertainty)
+        return dataclasses.replace(
+            face,
+            uncertainty=uncertainty,
+            expected_error=float(self.calibration.expected_error(uncertainty)),
+            accepted=accepted,
+            reason="",
+        )
 
     def with_target(
         self,
@@ -287,9 +331,9 @@ class FaceRejector:
         ((kind, value),) = given.items()
         return self._changed(self.calibration, Target(kind, value))
 
-    def with_calibration(self, uncertainty: ArrayLike, losses: ArrayLike) -> FaceRejector:
+    def with_calibration(self, losses: ArrayLike, uncertainty: ArrayLike) -> FaceRejector:
         """A rejector whose expected errors and threshold come from your own annotated faces."""
-        return self._changed(Calibration(uncertainty, losses), self.target)
+        return self._changed(Calibration(losses=losses, uncertainty=uncertainty), self.target)
 
     def _changed(self, calibration: Calibration, target: Target) -> FaceRejector:
         other = copy.copy(self)
@@ -299,59 +343,42 @@ class FaceRejector:
         other.info = {key: value for key, value in self.info.items() if key != "certificate"}
         return other
 
-    def _shown(self, rgb: ImageArray, gray: ImageArray) -> ImageArray:
-        return gray if getattr(self.predictor, "color", "rgb") == "gray" else rgb
-
     def _assess(
         self,
-        gray: ImageArray,
-        shown: ImageArray,
-        predictions: Sequence[Any],
+        view: Views,
+        predictions: Sequence[FloatArray | None],
         boxes: Sequence[Box],
         scores: Sequence[float],
     ) -> list[Face]:
-        """Assess all faces of one image."""
-        nan, nothing = float("nan"), np.full((68, 2), np.nan)
+        """Assess all faces of one picture; None stands for landmarks that could not be predicted."""
+        nan, nothing = float("nan"), np.full((self.n_points, 2), np.nan)
         faces = [
-            Face(box, score, nothing.copy(), float("inf"), nan, False, _NO_LANDMARKS)
+            Face(box, score, nothing.copy(), float("inf"), nan, False, "no_landmarks")
             for box, score in zip(boxes, scores, strict=True)
         ]
         usable: dict[int, FloatArray] = {}
         more: list[NDArray[np.float32]] = []
-        for i, prediction in enumerate(predictions):
-            try:
-                points = check_landmarks(prediction)
-            except ValueError:
+        for i, points in enumerate(predictions):
+            if points is None:
                 continue
             if self.stability is not None:
                 try:
+                    shown = view.shown_to(self.predictor)
                     more.append(self.stability(shown, boxes[i], points, self.predictor))
-                except NoLandmarksError:
+                except NoLandmarksError as error:
                     # without a stable neighbourhood the landmarks themselves are not to be trusted
+                    warn_of_failure(error)
                     continue
             usable[i] = points
-        features = self.hog.batch(gray, list(usable.values()))
+        features = self.hog.batch(view.gray, list(usable.values()))
         if more:
             features = np.concatenate([features, np.array(more)], axis=1)
         for (i, points), row in zip(usable.items(), features, strict=True):
             # one row at a time: sums over several rows may differ in the last bit, and decisions with them
-            faces[i] = self._decide(boxes[i], scores[i], points, row)
+            with np.errstate(over="ignore", invalid="ignore"):
+                uncertainty = float(self.score(row[None])[0])
+            faces[i] = self.judge(dataclasses.replace(faces[i], landmarks=points), uncertainty)
         return faces
-
-    def _decide(self, box: Box, score: float, points: FloatArray, features: NDArray[np.float32]) -> Face:
-        with np.errstate(over="ignore", invalid="ignore"):
-            uncertainty = float(self.score(features[None])[0])
-        if not np.isfinite(uncertainty):
-            reason = "the score is not finite: the model does not fit these features"
-            return Face(box, score, points, float("inf"), float("nan"), False, reason)
-        expected = float(self.calibration.expected_error(uncertainty))
-        # the acceptance probability at the threshold itself matters for samples with ties, not for one face
-        accepted = uncertainty <= self.selector.threshold_
-        reason = "" if accepted else f"uncertain: expected error {expected:.1f} % of the eye distance"
-        return Face(box, score, points, uncertainty, expected, accepted, reason)
-
-    def _fingerprint(self) -> str | None:
-        return getattr(self.predictor, "fingerprint", None)
 
     def __repr__(self) -> str:
         rule = f"{self.target.kind}={self.target.value:g}"

@@ -10,13 +10,20 @@ On axes of your own the legend stands beside them if the figure has a layout eng
 """
 
 from facereject.plotting.critical_difference import CriticalDifferenceDisplay
+from facereject.plotting.groups import GroupDisplay
+from facereject.plotting.guarantees import GuaranteeDisplay, ShiftDisplay
 from facereject.plotting.learning_curve import LearningCurveDisplay
+from facereject.plotting.monitor import MonitorDisplay
 from facereject.plotting.relative_improvement import RelativeImprovementDisplay
 from facereject.plotting.risk_coverage import RiskCoverageDisplay
 
 __all__ = [
     "CriticalDifferenceDisplay",
+    "GroupDisplay",
+    "GuaranteeDisplay",
     "LearningCurveDisplay",
+    "MonitorDisplay",
     "RelativeImprovementDisplay",
     "RiskCoverageDisplay",
+    "ShiftDisplay",
 ]

@@ -61,6 +61,19 @@ def axes_or_new(ax: Axes | None, figsize: tuple[float, float]) -> Axes:
     return plt.subplots(figsize=figsize, layout="constrained")[1]
 
 
+def one_above_the_other(ax: Any, figsize: tuple[float, float], heights: tuple[int, int]) -> tuple[Axes, Axes]:
+    """The two axes given, or those of a new figure (inches) with a common x-axis."""
+    if ax is not None:
+        top, bottom = ax
+        return top, bottom
+    import matplotlib.pyplot as plt
+
+    _, (top, bottom) = plt.subplots(
+        2, 1, sharex=True, figsize=figsize, layout="constrained", height_ratios=heights
+    )
+    return top, bottom
+
+
 def tidy(ax: Axes, *, grid: Literal["x", "y", "both"]) -> None:
     """Remove the frame that carries no numbers; draw a light grid below the data."""
     ax.spines[["top", "right"]].set_visible(False)

@@ -104,13 +104,14 @@ class RiskCoverageDisplay:
         """
         scores = dict(uncertainty) if isinstance(uncertainty, Mapping) else {name: uncertainty}
         curves = {method: risk_coverage_curve(losses, score) for method, score in scores.items()}
+        # the loss itself is the uncertainty of a score that knows everything
+        oracle = risk_coverage_curve(losses, losses)
         display = cls(
             curves,
             aurc={method: area_under_curve(losses, score) for method, score in scores.items()},
-            # the loss itself is the uncertainty of a score that knows everything
-            oracle=risk_coverage_curve(losses, losses),
+            oracle=oracle,
             oracle_aurc=area_under_curve(losses, losses),
-            random_risk=float(np.mean(losses)),
+            random_risk=float(oracle.risk[-1]),
         )
         return display.plot(ax, **plot_options)
 

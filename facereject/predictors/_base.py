@@ -1,45 +1,44 @@
-"""What the linear predictors share: checks, training at one alpha or over a grid, prediction from scores."""
+"""What the linear predictors share: checks of X, training at one alpha or over a grid of them."""
 
 from __future__ import annotations
 
 from abc import ABCMeta, abstractmethod
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import OptimizeResult
-from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.base import BaseEstimator, is_classifier
 from sklearn.model_selection import check_cv
-from sklearn.utils import column_or_1d
-from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
-from facereject._labels import locate_labels
 from facereject._settings import check_number
 from facereject._validation import FloatArray, check_vector
-from facereject.losses import zero_one_loss
-from facereject.risks._base import LabelArray
 from facereject.solver import LinearObjective, bundle_minimize, bundle_path
 
 
-class LinearPredictor(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
-    """A classifier that minimises alpha/2 ‖θ‖² + mean risk, intercepts being part of θ.
+class LinearPredictor(BaseEstimator, metaclass=ABCMeta):
+    """A predictor that minimises alpha/2 ‖θ‖² + mean risk, intercepts being part of θ.
 
-    A subclass says which risk of which scores is minimised (``_objective``), what the weights found mean
-    (``_read_weights``) and how they predict (``decision_function``, ``_predict_codes``). Inside, a label is
-    its position in ``classes_``, its *code*.
+    A subclass says what the targets are (``_learn_target``, ``_check_target``), which risk of which scores is
+    minimised (``_objective``), what the weights found mean (``_read_weights``), how they predict
+    (``predict``), and what the validation of alpha minimises (``_total_loss``).
     """
 
     tol: float
     max_iter: int
-    classes_: NDArray[Any]
-
-    # per example, in codes; what the validation of alpha minimises
-    _loss: Callable[[Any, Any], FloatArray] = staticmethod(zero_one_loss)
+    solver: str
 
     @abstractmethod
-    def _objective(self, X: Any, codes: LabelArray, weights: FloatArray) -> LinearObjective:
+    def _learn_target(self, y: NDArray[Any]) -> NDArray[Any]:
+        """Targets of the training examples as the risk wants them; remembers the labels."""
+
+    @abstractmethod
+    def _check_target(self, y: Any) -> NDArray[Any]:
+        """Targets of other examples in the same form."""
+
+    @abstractmethod
+    def _objective(self, X: Any, target: NDArray[Any], weights: FloatArray) -> LinearObjective:
         """The mean risk as a function of the weights."""
 
     @abstractmethod
@@ -47,41 +46,23 @@ class LinearPredictor(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
         """Store the solution ``w`` as fitted attributes."""
 
     @abstractmethod
-    def decision_function(self, X: Any) -> FloatArray:
-        """Scores: one per class, the largest wins; for two classes one, positive for ``classes_[1]``."""
+    def _total_loss(self, X: Any, target: NDArray[Any], weights: FloatArray) -> float:
+        """Weighted sum of the losses on examples; X has been checked."""
 
     @abstractmethod
-    def _predict_codes(self, X: Any) -> LabelArray:
-        """Codes of the predicted labels; X has been checked."""
-
     def predict(self, X: Any) -> NDArray[Any]:
-        """Predict a label for each row.
+        """Predict a label or number for each row."""
 
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n, d)
-
-        Returns
-        -------
-        labels : ndarray of shape (n,)
-        """
-        codes = self._predict_codes(self._check_features(X))
-        return self.classes_[codes]
-
-    def _check_training_data(self, X: Any, y: Any, sample_weight: Any) -> tuple[Any, LabelArray, FloatArray]:
+    def _check_training_data(
+        self, X: Any, y: Any, sample_weight: Any
+    ) -> tuple[Any, NDArray[Any], FloatArray]:
         # not float32: the rounding of products with large features can exceed the gap that is certified
         X, y = validate_data(self, X, y, accept_sparse="csr", dtype=np.float64)
-        check_classification_targets(y)
-        self.classes_, codes = np.unique(y, return_inverse=True)
-        if self.classes_.size < 2:
-            raise ValueError(
-                f"{type(self).__name__} needs at least two classes, but y holds one class only: "
-                f"{self.classes_[0]!r}"
-            )
+        target = self._learn_target(y)
         weights = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
         if not weights.any():
             raise ValueError("sample_weight must not be zero for every example")
-        return X, codes.astype(np.intp), weights
+        return X, target, weights
 
     def _check_features(self, X: Any) -> Any:
         check_is_fitted(self)
@@ -90,9 +71,8 @@ class LinearPredictor(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
     def _validate_features(self, X: Any) -> Any:
         return validate_data(self, X, accept_sparse="csr", dtype=np.float64, reset=False)
 
-    def _encode(self, y: Any) -> LabelArray:
-        """Codes of labels; −1 for a label that training did not see."""
-        return locate_labels(column_or_1d(y), self.classes_, "y")
+    def _minimize(self, objective: LinearObjective, alpha: float) -> OptimizeResult:
+        return bundle_minimize(objective, alpha, tol=self.tol, max_iter=self.max_iter, method=self.solver)
 
     def _accept(self, objective: LinearObjective, result: OptimizeResult) -> None:
         self._read_weights(objective, result.x)
@@ -102,6 +82,7 @@ class LinearPredictor(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
+        tags.target_tags.required = True
         return tags
 
 
@@ -118,7 +99,7 @@ class FixedAlpha(LinearPredictor):
         X : array-like or sparse matrix of shape (n, d)
             Bring the features to a common scale first; training is slow otherwise.
         y : array-like of shape (n,)
-            Labels, at least two different ones.
+            Labels, at least two different ones; numbers for regression.
         sample_weight : array-like of shape (n,), optional
             An integer weight equals repeating the example, also in the default alpha = 1/n, where n is the
             sum of the weights.
@@ -127,14 +108,13 @@ class FixedAlpha(LinearPredictor):
         -------
         self
         """
-        X, codes, weights = self._check_training_data(X, y, sample_weight)
+        X, target, weights = self._check_training_data(X, y, sample_weight)
         if self.alpha is None:
             self.alpha_ = 1.0 / float(weights.sum())
         else:
             self.alpha_ = check_number(self.alpha, "alpha", minimum=0)
-        objective = self._objective(X, codes, weights)
-        result = bundle_minimize(objective, self.alpha_, tol=self.tol, max_iter=self.max_iter)
-        self._accept(objective, result)
+        objective = self._objective(X, target, weights)
+        self._accept(objective, self._minimize(objective, self.alpha_))
         return self
 
 
@@ -152,7 +132,7 @@ class AlphaSearch(LinearPredictor):
         X : array-like or sparse matrix of shape (n, d)
             Bring the features to a common scale first; training is slow otherwise.
         y : array-like of shape (n,)
-            Labels, at least two different ones.
+            Labels, at least two different ones; numbers for regression.
         sample_weight : array-like of shape (n,), optional
             An integer weight equals repeating the example in the same fold; n in alpha = c/n is the sum of
             the weights.
@@ -163,94 +143,69 @@ class AlphaSearch(LinearPredictor):
         -------
         self
         """
-        X, codes, weights = self._check_training_data(X, y, sample_weight)
+        X, target, weights = self._check_training_data(X, y, sample_weight)
         cs = check_vector(self.cs, "cs", non_negative=True)
         self.alphas_ = cs / weights.sum()
         if validation is not None:
-            X_val, codes_val = self._check_validation(validation)
-            objective, path = self._path(X, codes, weights, cs)
-            self.validation_losses_ = self._losses_along(objective, path, X_val, codes_val).mean(axis=1)
+            X_val, target_val = self._check_validation(validation)
+            ones = np.ones(len(target_val))
+            objective, path = self._path(X, target, weights, cs)
+            losses = self._losses_along(objective, path, X_val, target_val, ones) / ones.size
         else:
-            self.validation_losses_ = self._cross_validate(X, codes, weights, cs)
+            losses = self._cross_validate(X, target, weights, cs)
+        self.validation_losses_ = losses
         # among equals the largest alpha: the simplest model
-        best = max(range(cs.size), key=lambda k: (-self.validation_losses_[k], cs[k]))
+        best = max(range(cs.size), key=lambda k: (-losses[k], cs[k]))
         self.alpha_ = float(self.alphas_[best])
-        if validation is not None:
-            result = path[best]
+        if validation is None:
+            objective = self._objective(X, target, weights)
+            self._accept(objective, self._minimize(objective, self.alpha_))
         else:
-            objective = self._objective(X, codes, weights)
-            result = bundle_minimize(objective, self.alpha_, tol=self.tol, max_iter=self.max_iter)
-        self._accept(objective, result)
+            self._accept(objective, path[best])
         return self
 
-    def _check_validation(self, validation: Any) -> tuple[Any, LabelArray]:
+    def _check_validation(self, validation: Any) -> tuple[Any, NDArray[Any]]:
         try:
             X_val, y_val = validation
         except (TypeError, ValueError):
             raise ValueError("validation must be a pair (X_val, y_val)") from None
         X_val = self._validate_features(X_val)
-        codes = self._encode(y_val)
-        if X_val.shape[0] != codes.size:
-            raise ValueError(f"validation: X_val has {X_val.shape[0]} rows, but y_val {codes.size} labels")
-        return X_val, codes
+        target = self._check_target(y_val)
+        if X_val.shape[0] != target.size:
+            raise ValueError(f"validation: X_val has {X_val.shape[0]} rows, but y_val {target.size} labels")
+        return X_val, target
 
     def _path(
-        self, X: Any, codes: LabelArray, weights: FloatArray, cs: FloatArray
+        self, X: Any, target: NDArray[Any], weights: FloatArray, cs: FloatArray
     ) -> tuple[LinearObjective, list[OptimizeResult]]:
         """Solutions for all alphas; the cuts of the risk do not depend on alpha, so the grid shares them."""
-        objective = self._objective(X, codes, weights)
-        path = bundle_path(objective, cs / weights.sum(), tol=self.tol, max_iter=self.max_iter)
+        objective = self._objective(X, target, weights)
+        alphas = cs / weights.sum()
+        path = bundle_path(objective, alphas, tol=self.tol, max_iter=self.max_iter, method=self.solver)
         return objective, path
 
     def _losses_along(
-        self, objective: LinearObjective, path: list[OptimizeResult], X: Any, codes: LabelArray
+        self,
+        objective: LinearObjective,
+        path: list[OptimizeResult],
+        X: Any,
+        target: NDArray[Any],
+        weights: FloatArray,
     ) -> FloatArray:
-        """Loss of every example under each solution, shape (n_alphas, n)."""
-        losses = np.empty((len(path), codes.size))
-        for row, result in zip(losses, path, strict=True):
+        """Weighted sum of the losses under each solution."""
+        totals = np.empty(len(path))
+        for k, result in enumerate(path):
             self._read_weights(objective, result.x)
-            row[:] = self._loss(codes, self._predict_codes(X))
-        return losses
+            totals[k] = self._total_loss(X, target, weights)
+        return totals
 
-    def _cross_validate(self, X: Any, codes: LabelArray, weights: FloatArray, cs: FloatArray) -> FloatArray:
+    def _cross_validate(
+        self, X: Any, target: NDArray[Any], weights: FloatArray, cs: FloatArray
+    ) -> FloatArray:
         """Mean loss of each c over the examples left out, c/n following the size of the training part."""
         total, mass = np.zeros(cs.size), 0.0
-        for train, test in check_cv(self.cv, codes, classifier=True).split(X, codes):
-            objective, path = self._path(X[train], codes[train], weights[train], cs)
-            total += self._losses_along(objective, path, X[test], codes[test]) @ weights[test]
+        for train, test in check_cv(self.cv, target, classifier=is_classifier(self)).split(X, target):
+            objective, path = self._path(X[train], target[train], weights[train], cs)
+            total += self._losses_along(objective, path, X[test], target[test], weights[test])
             mass += float(weights[test].sum())
         return total / mass
-
-
-class ClassScores(LinearPredictor):
-    """A predictor with one score ⟨w_y, x⟩ + b_y per class, or one in all for two classes."""
-
-    fit_intercept: bool
-
-    def decision_function(self, X: Any) -> FloatArray:
-        """Scores of the classes.
-
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n, d)
-
-        Returns
-        -------
-        scores : ndarray of shape (n, n_classes), or (n,) for two classes
-            ⟨w_y, x⟩ + b_y; the class of the largest is predicted. Of two classes ``classes_[1]`` is
-            predicted where the score is positive.
-        """
-        return self._scores(self._check_features(X))
-
-    def _scores(self, X: Any) -> FloatArray:
-        scores = np.asarray(X @ self.coef_.T, dtype=np.float64) + self.intercept_
-        return scores[:, 0] if self.classes_.size == 2 else scores
-
-    def _predict_codes(self, X: Any) -> LabelArray:
-        scores = self._scores(X)
-        return (scores > 0).astype(np.intp) if scores.ndim == 1 else scores.argmax(axis=1)
-
-    def _read_weights(self, objective: LinearObjective, w: FloatArray) -> None:
-        coefficients, intercepts = objective.split(w)
-        self.coef_ = coefficients.copy()
-        self.intercept_ = intercepts.copy() if self.fit_intercept else np.zeros(len(coefficients))

@@ -9,10 +9,11 @@ import numpy as np
 from scipy.special import expit, log_expit, log_softmax, softmax
 
 from facereject._validation import FloatArray
-from facereject.predictors._base import AlphaSearch, ClassScores, FixedAlpha
+from facereject.predictors._base import AlphaSearch, FixedAlpha
+from facereject.predictors._classes import ClassScores
 from facereject.risks import CrossEntropy
 from facereject.risks._base import LabelArray, check_scores, check_weights
-from facereject.solver import LinearObjective
+from facereject.solver import METHODS, LinearObjective
 
 
 class _TwoClassCrossEntropy:
@@ -21,8 +22,6 @@ class _TwoClassCrossEntropy:
     At the optimum of the two-class problem w_1 = −w_0. With u = √2 w_1 the difference of the two scores is
     √2 ⟨u, x⟩ and ‖w_0‖² + ‖w_1‖² = ‖u‖²: the same objective with half the products.
     """
-
-    shares_weights = False
 
     def __init__(self, codes: LabelArray, weights: FloatArray):
         self.slopes = np.where(codes > 0, -math.sqrt(2.0), math.sqrt(2.0))
@@ -62,8 +61,8 @@ class _Logistic(ClassScores):
         """
         scores = self.decision_function(X)
         if scores.ndim == 1:
-            return expit(np.column_stack([-scores, scores]))
-        return softmax(scores, axis=1)
+            return np.asarray(expit(np.column_stack([-scores, scores])))
+        return np.asarray(softmax(scores, axis=1))
 
     def predict_log_proba(self, X: Any) -> FloatArray:
         """Logarithm of ``predict_proba``, finite also where the probability rounds to zero.
@@ -78,12 +77,12 @@ class _Logistic(ClassScores):
         """
         scores = self.decision_function(X)
         if scores.ndim == 1:
-            return log_expit(np.column_stack([-scores, scores]))
-        return log_softmax(scores, axis=1)
+            return np.asarray(log_expit(np.column_stack([-scores, scores])))
+        return np.asarray(log_softmax(scores, axis=1))
 
 
 class LogisticClassifier(_Logistic, FixedAlpha):
-    """Multinomial logistic regression, trained by the bundle method.
+    """Multinomial logistic regression, trained with a certificate of optimality.
 
     Minimises alpha/2 Σ_y (‖w_y‖² + b_y²) − mean log p̂(yᵢ|xᵢ) with p̂(y|x) ∝ exp(⟨w_y, x⟩ + b_y), one weight
     vector per class. The intercepts are regularised like the weights.
@@ -98,6 +97,8 @@ class LogisticClassifier(_Logistic, FixedAlpha):
         Iterations after which to give up with a ``ConvergenceWarning``.
     fit_intercept : bool
         Without it all b_y are zero.
+    solver : {"certified-quasi-newton", "bmrm", "bmrm-line-search"}
+        See ``facereject.solver.bundle_minimize``.
 
     Attributes
     ----------
@@ -136,11 +137,13 @@ class LogisticClassifier(_Logistic, FixedAlpha):
         tol: float = 0.01,
         max_iter: int = 1000,
         fit_intercept: bool = True,
+        solver: str = METHODS[0],
     ):
         self.alpha = alpha
         self.tol = tol
         self.max_iter = max_iter
         self.fit_intercept = fit_intercept
+        self.solver = solver
 
 
 class LogisticClassifierCV(_Logistic, AlphaSearch):
@@ -152,7 +155,7 @@ class LogisticClassifierCV(_Logistic, AlphaSearch):
         The c to try. One run serves the grid: cuts and starting points are shared.
     cv : int, splitter or iterable of (train, test)
         Folds, stratified by label for an integer; unused when ``fit`` is given a validation set.
-    tol, max_iter, fit_intercept
+    tol, max_iter, fit_intercept, solver
         As in ``LogisticClassifier``.
 
     Attributes
@@ -174,9 +177,11 @@ class LogisticClassifierCV(_Logistic, AlphaSearch):
         tol: float = 0.01,
         max_iter: int = 1000,
         fit_intercept: bool = True,
+        solver: str = METHODS[0],
     ):
         self.cs = cs
         self.cv = cv
         self.tol = tol
         self.max_iter = max_iter
         self.fit_intercept = fit_intercept
+        self.solver = solver

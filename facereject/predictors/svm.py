@@ -5,10 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 from facereject._validation import FloatArray
-from facereject.predictors._base import AlphaSearch, ClassScores, FixedAlpha
+from facereject.predictors._base import AlphaSearch, FixedAlpha
+from facereject.predictors._classes import ClassScores
 from facereject.risks import BinaryHinge, MulticlassHinge, Risk
 from facereject.risks._base import LabelArray
-from facereject.solver import LinearObjective
+from facereject.solver import METHODS, LinearObjective
 
 
 class _SVM(ClassScores):
@@ -23,7 +24,7 @@ class _SVM(ClassScores):
 
 
 class SVMClassifier(_SVM, FixedAlpha):
-    """Linear support vector machine, trained by the bundle method.
+    """Linear support vector machine, trained with a certificate of optimality.
 
     Two classes: minimises alpha/2 (‖w‖² + b²) + mean max(0, 1 − yᵢ (⟨w, xᵢ⟩ + b)), yᵢ = ±1.
 
@@ -40,6 +41,8 @@ class SVMClassifier(_SVM, FixedAlpha):
         Iterations after which to give up with a ``ConvergenceWarning``.
     fit_intercept : bool
         Without it all b_y are zero.
+    solver : {"certified-quasi-newton", "bmrm", "bmrm-line-search"}
+        See ``facereject.solver.bundle_minimize``.
 
     Attributes
     ----------
@@ -77,11 +80,13 @@ class SVMClassifier(_SVM, FixedAlpha):
         tol: float = 0.01,
         max_iter: int = 1000,
         fit_intercept: bool = True,
+        solver: str = METHODS[0],
     ):
         self.alpha = alpha
         self.tol = tol
         self.max_iter = max_iter
         self.fit_intercept = fit_intercept
+        self.solver = solver
 
 
 class SVMClassifierCV(_SVM, AlphaSearch):
@@ -93,7 +98,7 @@ class SVMClassifierCV(_SVM, AlphaSearch):
         The c to try. One run serves the grid: cuts and starting points are shared.
     cv : int, splitter or iterable of (train, test)
         Folds, stratified by label for an integer; unused when ``fit`` is given a validation set.
-    tol, max_iter, fit_intercept
+    tol, max_iter, fit_intercept, solver
         As in ``SVMClassifier``.
 
     Attributes
@@ -115,9 +120,11 @@ class SVMClassifierCV(_SVM, AlphaSearch):
         tol: float = 0.01,
         max_iter: int = 1000,
         fit_intercept: bool = True,
+        solver: str = METHODS[0],
     ):
         self.cs = cs
         self.cv = cv
         self.tol = tol
         self.max_iter = max_iter
         self.fit_intercept = fit_intercept
+        self.solver = solver

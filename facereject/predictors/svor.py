@@ -8,17 +8,18 @@ import numpy as np
 
 from facereject._validation import FloatArray
 from facereject.losses import absolute_error
-from facereject.predictors._base import AlphaSearch, FixedAlpha, LinearPredictor
+from facereject.predictors._base import AlphaSearch, FixedAlpha
+from facereject.predictors._classes import LinearClassifier, locate_ordered
 from facereject.risks import OrdinalHinge
 from facereject.risks._base import LabelArray
-from facereject.solver import LinearObjective
+from facereject.solver import METHODS, LinearObjective
 
 
-class _Ordinal(LinearPredictor):
+class _Ordinal(LinearClassifier):
     _loss = staticmethod(absolute_error)
 
     def _objective(self, X: Any, codes: LabelArray, weights: FloatArray) -> LinearObjective:
-        return LinearObjective(X, OrdinalHinge(codes, self.classes_.size, weights))
+        return LinearObjective(X, OrdinalHinge(codes, self.classes_.size, weights), shared_weights=True)
 
     def _read_weights(self, objective: LinearObjective, w: FloatArray) -> None:
         coefficients, thresholds = objective.split(w)
@@ -63,7 +64,7 @@ class _Ordinal(LinearPredictor):
 
     def _predict_codes(self, X: Any) -> LabelArray:
         # h(x) = 1 + Σ_y [⟨w, x⟩ > b_y], counted from 0 here
-        return (self._distances(X) > 0).sum(axis=1)
+        return np.asarray((self._distances(X) > 0).sum(axis=1))
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Minus the mean absolute error between positions in ``classes_``; at most 0, higher is better.
@@ -80,14 +81,10 @@ class _Ordinal(LinearPredictor):
         score : float
         """
         predicted = self._predict_codes(self._check_features(X))
-        return -float(np.average(self._loss(self._encode(y), predicted), weights=sample_weight))
+        return -float(np.average(self._loss(self._check_target(y), predicted), weights=sample_weight))
 
-    def _encode(self, y: Any) -> LabelArray:
-        codes = super()._encode(y)
-        if (codes < 0).any():
-            unknown = np.asarray(y)[int(np.flatnonzero(codes < 0)[0])]
-            raise ValueError(f"label {unknown!r} was not seen in fit: its distance to the others is unknown")
-        return codes
+    def _check_target(self, y: Any) -> LabelArray:
+        return locate_ordered(y, self.classes_)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -97,7 +94,7 @@ class _Ordinal(LinearPredictor):
 
 
 class OrdinalSVM(_Ordinal, FixedAlpha):
-    """Support vector ordinal regression with implicit constraints (SVOR-IMC), trained by the bundle method.
+    """Support vector ordinal regression with implicit constraints (SVOR-IMC), trained with a certificate.
 
     Minimises alpha/2 (‖w‖² + Σ_y b_y²) plus the mean over examples of
 
@@ -113,6 +110,8 @@ class OrdinalSVM(_Ordinal, FixedAlpha):
         Stop when the objective is within this share of its optimum; certified, see ``gap_``.
     max_iter : int
         Iterations after which to give up with a ``ConvergenceWarning``.
+    solver : {"certified-quasi-newton", "bmrm", "bmrm-line-search"}
+        See ``facereject.solver.bundle_minimize``.
 
     Attributes
     ----------
@@ -144,10 +143,13 @@ class OrdinalSVM(_Ordinal, FixedAlpha):
     array([1, 1, 1, 1, 2, 2, 2, 2, 3, 3, 3, 3])
     """
 
-    def __init__(self, alpha: float | None = None, tol: float = 0.01, max_iter: int = 1000):
+    def __init__(
+        self, alpha: float | None = None, tol: float = 0.01, max_iter: int = 1000, solver: str = METHODS[0]
+    ):
         self.alpha = alpha
         self.tol = tol
         self.max_iter = max_iter
+        self.solver = solver
 
 
 class OrdinalSVMCV(_Ordinal, AlphaSearch):
@@ -159,7 +161,7 @@ class OrdinalSVMCV(_Ordinal, AlphaSearch):
         The c to try. One run serves the grid: cuts and starting points are shared.
     cv : int, splitter or iterable of (train, test)
         Folds, stratified by label for an integer; unused when ``fit`` is given a validation set.
-    tol, max_iter
+    tol, max_iter, solver
         As in ``OrdinalSVM``.
 
     Attributes
@@ -174,8 +176,16 @@ class OrdinalSVMCV(_Ordinal, AlphaSearch):
         Of the model with ``alpha_``, trained on all examples given to ``fit``; as in ``OrdinalSVM``.
     """
 
-    def __init__(self, cs: Any = (1, 10, 100, 1000), cv: Any = 5, tol: float = 0.01, max_iter: int = 1000):
+    def __init__(
+        self,
+        cs: Any = (1, 10, 100, 1000),
+        cv: Any = 5,
+        tol: float = 0.01,
+        max_iter: int = 1000,
+        solver: str = METHODS[0],
+    ):
         self.cs = cs
         self.cv = cv
         self.tol = tol
         self.max_iter = max_iter
+        self.solver = solver

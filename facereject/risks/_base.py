@@ -15,29 +15,67 @@ LabelArray = NDArray[np.intp]
 
 @runtime_checkable
 class Risk(Protocol):
-    """A convex function of the scores of all examples.
+    """A convex function of the scores of all examples: ``risk(scores) -> (value, gradient)``.
 
-    Attributes
-    ----------
-    score_shape : tuple of int
-        ``(n,)`` for one score per example, ``(n, K)`` for K of them.
-    shares_weights : bool
-        True when the K scores of an example differ only by thresholds: ⟨w, x⟩ − b_k. False when each has a
-        weight vector of its own. Meaningless for one score.
+    The scores have shape (n,), or (n, K) for K per example. The gradient (a subgradient where there are
+    several) has the same shape and is an array of its own: the solver keeps it. The scores are read-only.
 
-    Notes
-    -----
-    A risk with kinks may also have ``relaxed(scores, tau) -> (value, gradient, cut)``: a smooth convex value
-    not below the risk, which comes down to it as tau goes to 0; its gradient; and the value at ``scores`` of
-    the linear function with that gradient which nowhere exceeds the risk. The solver then steps on the smooth
-    value and bounds the exact one; see ``MulticlassHinge``.
+    A function will do. What a risk can do besides is declared by the protocols below; a risk takes part in
+    one by having its members.
     """
 
-    score_shape: tuple[int, ...]
-    shares_weights: bool
+    def __call__(self, scores: FloatArray, /) -> tuple[float, FloatArray]:
+        """Value and gradient at ``scores``."""
+        ...
 
-    def __call__(self, scores: FloatArray) -> tuple[float, FloatArray]:
-        """Value and gradient (a subgradient where there are several), the latter of the shape of scores."""
+
+@runtime_checkable
+class ShapedRisk(Risk, Protocol):
+    """A risk that says which scores it takes, so that a wrong number of them is found at once."""
+
+    @property
+    def score_shape(self) -> tuple[int, ...]:
+        """``(n,)`` for one score per example, ``(n, K)`` for K of them."""
+        ...
+
+
+@runtime_checkable
+class SmoothableRisk(Risk, Protocol):
+    """A risk with kinks that comes with smooth functions above it; see ``MulticlassHinge``.
+
+    The quasi-Newton method then steps on the smooth value and bounds the exact one.
+    """
+
+    def smoothed(self, scores: FloatArray, tau: float, /) -> tuple[float, FloatArray, float]:
+        """Value, gradient and cut at the temperature ``tau`` > 0.
+
+        The value belongs to a smooth convex function that is nowhere below the risk and comes down to it as
+        tau goes to 0. The cut is the value at ``scores`` of the linear function with the same gradient that
+        nowhere exceeds the risk.
+        """
+        ...
+
+
+@runtime_checkable
+class CurvedRisk(Risk, Protocol):
+    """A risk that knows its second derivatives, which is what boosted trees need; see ``SELE``."""
+
+    def with_curvature(self, scores: FloatArray, /) -> tuple[float, FloatArray, FloatArray]:
+        """Value, gradient, and an estimate ≥ 0 of the second derivative in each score."""
+        ...
+
+
+class RiskFactory(Protocol):
+    """Builds a risk from the losses or labels of the examples at hand; see ``LinearRiskScore``.
+
+    A function of this form, or a class of risks such as ``SELE`` or ``CrossEntropy``.
+    """
+
+    def __call__(self, target: FloatArray, /, *, sample_weight: FloatArray) -> Risk:
+        """The risk of examples with these losses or labels.
+
+        ``sample_weight`` holds one weight ≥ 0 per example, and their sum is 1.
+        """
         ...
 
 
@@ -48,14 +86,13 @@ class ClassRisk:
     ----------
     labels : array-like of int, shape (n,)
         Class of each example, 0 … n_classes − 1.
-    n_classes : int
+    n_classes : int, optional
+        By default one more than the largest label.
     sample_weight : array-like of shape (n,), optional
     """
 
-    shares_weights = False
-
-    def __init__(self, labels: Any, n_classes: int, sample_weight: Any = None):
-        self.labels = check_labels(labels, n_classes)
+    def __init__(self, labels: Any, n_classes: int | None = None, sample_weight: Any = None):
+        self.labels, n_classes = check_labels(labels, n_classes)
         self.weights = check_weights(sample_weight, self.labels.size)
         self.score_shape: tuple[int, ...] = (self.labels.size, n_classes)
         self._rows = np.arange(self.labels.size)
@@ -64,6 +101,21 @@ class ClassRisk:
         """How far each class is ahead of the label: s_y − s_{yᵢ}."""
         scores = check_scores(scores, self.score_shape)
         return scores - scores[self._rows, self.labels][:, None]
+
+
+def check_answer(answer: Any, shape: tuple[int, ...]) -> tuple[float, FloatArray]:
+    """Value and gradient as a risk returned them: a number and an array of the shape of the scores."""
+    try:
+        value, gradient = answer
+        value = float(value)
+    except (TypeError, ValueError):
+        raise TypeError(
+            f"a risk must return a number and an array, (value, gradient); got {type(answer).__name__}"
+        ) from None
+    gradient = np.asarray(gradient, dtype=np.float64)
+    if gradient.shape != shape:
+        raise ValueError(f"the subgradient must have shape {shape}, got {gradient.shape}")
+    return value, gradient
 
 
 def check_scores(scores: Any, shape: tuple[int, ...]) -> FloatArray:
@@ -85,21 +137,23 @@ def check_weights(sample_weight: Any, n: int) -> FloatArray:
     if largest <= 0:
         raise ValueError("sample_weight must not be zero for every example")
     weights = weights / largest  # their sum may overflow
-    return weights / weights.sum()
+    return np.asarray(weights / weights.sum())
 
 
-def check_labels(labels: Any, n_classes: int) -> LabelArray:
-    """Labels as integers 0 … n_classes − 1."""
+def check_labels(labels: Any, n_classes: int | None) -> tuple[LabelArray, int]:
+    """Labels as integers 0 … n_classes − 1, and n_classes: one more than the largest label if not given."""
     array = np.asarray(labels)
     if array.ndim != 1 or array.size == 0:
         raise ValueError(f"labels must be a non-empty one-dimensional array, got shape {array.shape}")
-    if not isinstance(n_classes, numbers.Integral) or n_classes < 2:
-        raise ValueError(f"n_classes must be an integer of at least 2, got {n_classes}")
     if array.dtype.kind not in "buif" or not np.array_equal(array.astype(np.intp), array):
         raise ValueError("labels must be integers 0 … n_classes − 1")
     integers = array.astype(np.intp)
+    if n_classes is None:
+        n_classes = max(int(integers.max()) + 1, 2)
+    if not isinstance(n_classes, numbers.Integral) or n_classes < 2:
+        raise ValueError(f"n_classes must be an integer of at least 2, got {n_classes}")
     if integers.min() < 0 or integers.max() >= n_classes:
         raise ValueError(
             f"labels must lie in 0 … {n_classes - 1}, got values from {integers.min()} to {integers.max()}"
         )
-    return integers
+    return integers, n_classes

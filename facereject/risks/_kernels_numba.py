@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from math import exp, expm1, fabs, floor, log1p
+from typing import Any
 
 import numpy as np
 from numba import njit
@@ -11,7 +12,7 @@ from facereject.risks._nodes import CELL_WIDTH, N_NODES
 
 
 @njit(cache=True)
-def locate(scores, leftmost, n_cells):
+def locate(scores: Any, leftmost: float, n_cells: int) -> tuple[Any, Any]:
     cell = np.empty(scores.size, np.int32)
     count = np.zeros(n_cells, np.int64)
     for i in range(scores.size):
@@ -22,7 +23,7 @@ def locate(scores, leftmost, n_cells):
 
 
 @njit(cache=True)
-def cell_bounds(cell, scores, n_cells):
+def cell_bounds(cell: Any, scores: Any, n_cells: int) -> tuple[Any, Any]:
     low = np.full(n_cells, np.inf)
     high = np.full(n_cells, -np.inf)
     for i in range(scores.size):
@@ -33,7 +34,7 @@ def cell_bounds(cell, scores, n_cells):
 
 
 @njit(cache=True)
-def totals(losses, weights, cell, reference):
+def totals(losses: Any, weights: Any, cell: Any, reference: Any) -> Any:
     out = np.zeros((2, reference.size))
     for i in range(losses.size):
         out[0, cell[i]] += weights[i] * (losses[i] - reference[cell[i]])
@@ -42,7 +43,7 @@ def totals(losses, weights, cell, reference):
 
 
 @njit(cache=True)
-def moments(scores, losses, weights, cell, centre, radius, crowded):
+def moments(scores: Any, losses: Any, weights: Any, cell: Any, centre: Any, radius: Any, crowded: Any) -> Any:
     out = np.zeros((2, radius.size, N_NODES))
     for i in range(scores.size):
         c = cell[i]
@@ -61,9 +62,9 @@ def moments(scores, losses, weights, cell, centre, radius, crowded):
 
 @njit(cache=True)
 def combine_at_points(
-    scores, losses, weights, cell, centre, radius, node_of_point,
-    coefficients, first, second, sign, reference, constants,
-):  # fmt: skip
+    scores: Any, losses: Any, weights: Any, cell: Any, centre: Any, radius: Any, node_of_point: Any,
+    coefficients: Any, first: Any, second: Any, sign: float, reference: Any, constants: Any,
+) -> Any:  # fmt: skip
     out = np.empty(scores.size)
     for i in range(scores.size):
         c = cell[i]
@@ -84,7 +85,9 @@ def combine_at_points(
 
 
 @njit(cache=True)
-def sum_over_nodes(grid, centre, last, start, cell, offset, a, b, curvature):
+def sum_over_nodes(
+    grid: Any, centre: Any, last: Any, start: Any, cell: Any, offset: Any, a: Any, b: Any, curvature: bool
+) -> tuple[float, Any]:
     n_nodes = offset.size
     potentials = np.zeros((4 if curvature else 2, n_nodes))
     value = 0.0

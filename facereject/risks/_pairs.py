@@ -22,23 +22,21 @@ Two details keep the *relative* accuracy of the gradient when most of it cancels
   zero are exact.
 
 What remains is the rounding of the pairs themselves: a gradient in which *every* pair cancels (scores within
-1e-5 of log ℓ), or one weight a hundred million times the others, is good to about 1e-8.
+1e-5 of log ℓ), or one weight a hundred million times the others, is good to about 1e-8. Nearer to the
+cancelling point the relative error grows as the gradient vanishes; the absolute one stays at rounding.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from facereject._validation import FloatArray
-from facereject.risks._nodes import CELL_WIDTH, N_NODES
-
-try:  # numba is an optional extra; both modules compute the same sums
-    from facereject.risks import _kernels_numba as kernels
-except ImportError:
-    from facereject.risks import _kernels_numpy as kernels  # type: ignore[no-redef]
+from facereject.risks import _cells
+from facereject.risks._cells import Cells, CellSummary, Field, IntArray, evaluate, locate, merge, summarise
+from facereject.risks._nodes import N_NODES
 
 # exp(-37) is below half a unit in the last place of 1.0
 FAR_GAP = 37.0
@@ -49,8 +47,6 @@ _NODES = np.cos(_ANGLES)
 _TO_COEFFICIENTS = 2.0 / N_NODES * np.cos(np.outer(np.arange(N_NODES), _ANGLES))
 _TO_COEFFICIENTS[0] /= 2.0
 
-IntArray = NDArray[np.intp]
-
 
 class PairSum(NamedTuple):
     """Value, gradient and (on request) diagonal curvature of the pair sum."""
@@ -60,15 +56,12 @@ class PairSum(NamedTuple):
     curvature: FloatArray | None
 
 
-class _Cells(NamedTuple):
-    """Occupied cells from left to right, and where each point lies in them."""
+class PairPotentials(NamedTuple):
+    """The value of the pair sum, and per part what its gradient and its curvature are made of."""
 
-    of_point: NDArray[np.int32]  # (n,) cell of each point
-    grid: FloatArray  # (C,) position on the grid: neighbours differ by 1
-    centre: FloatArray  # (C,)
-    radius: FloatArray  # (C,)
-    crowded: NDArray[np.bool_]  # (C,) True where Chebyshev nodes stand for the points
-    population: IntArray  # (C,)
+    value: float
+    gradient: list[Field]
+    curvature: list[Field]
 
 
 class _Nodes(NamedTuple):
@@ -85,93 +78,81 @@ def pair_sum(
     scores: FloatArray, losses: FloatArray, weights: FloatArray, *, curvature: bool = False
 ) -> PairSum:
     """Compute the sums of the module docstring."""
-    cells = _make_cells(scores)
-    nodes, node_of_point = _make_nodes(cells, scores, losses, weights)
-    last = _window_ends(cells)
-    value, potentials = kernels.sum_over_nodes(cells.grid, cells.centre, last, *nodes, curvature)
-    value += _add_far_field(cells, nodes, last, potentials)
-
-    reference = np.empty(cells.grid.size)
-    reference[cells.of_point] = losses
-    constants = _near_totals(cells, losses, weights, reference)
-
-    def at_points(first: FloatArray, second: FloatArray, sign: float, constants: FloatArray) -> FloatArray:
-        coefficients = np.zeros((2, cells.grid.size, N_NODES))
-        crowded = np.flatnonzero(cells.crowded)
-        of_crowded = nodes.start[crowded][:, None] + np.arange(N_NODES)
-        for k, potential in enumerate((first, second)):
-            coefficients[k, crowded] = potential[of_crowded] @ _TO_COEFFICIENTS.T
-        return kernels.combine_at_points(
-            scores, losses, weights, cells.of_point, cells.centre, cells.radius, node_of_point,
-            coefficients, first, second, sign, reference, constants,
-        )  # fmt: skip
-
-    gradient = at_points(potentials[0], potentials[1], -1.0, constants)
+    part, occupied = locate(scores, losses, weights)
+    cells = merge([occupied])
+    potentials = pair_potentials(cells, [summarise(part, occupied, cells)], curvature=curvature)
+    gradient = evaluate(part, potentials.gradient[0], -1.0)
     if not curvature:
-        return PairSum(value, gradient, None)
-    bend = at_points(potentials[2], potentials[3], 1.0, np.zeros_like(constants))
+        return PairSum(potentials.value, gradient, None)
+    bend = evaluate(part, potentials.curvature[0], 1.0)
     # interpolation may leave -1e-17 where the truth is a tiny positive number
-    return PairSum(value, gradient, np.maximum(bend, 0.0))
+    return PairSum(potentials.value, gradient, np.maximum(bend, 0.0))
 
 
-def _make_cells(scores: FloatArray) -> _Cells:
-    leftmost = np.floor(scores.min() / CELL_WIDTH)
-    extent = np.floor(scores.max() / CELL_WIDTH) - leftmost + 1.0
-    if extent < 4 * scores.size + 1024:
-        of_point, count = kernels.locate(scores, leftmost, int(extent))
-        occupied = np.flatnonzero(count)
-        if occupied.size < count.size:
-            of_point = (np.cumsum(count > 0) - 1).astype(of_point.dtype)[of_point]
-        grid, count = occupied + leftmost, count[occupied]
-    else:  # a few clusters far apart: a table of all cells between them would not fit
-        grid, of_point, count = np.unique(
-            np.floor(scores / CELL_WIDTH), return_inverse=True, return_counts=True
-        )
-        of_point = of_point.astype(np.int32)
-    low, high = kernels.cell_bounds(of_point, scores, grid.size)
-    radius = 0.5 * (high - low)
-    return _Cells(of_point, grid, low + radius, radius, count > N_NODES, count)
+def pair_potentials(cells: Cells, parts: Sequence[CellSummary], *, curvature: bool = False) -> PairPotentials:
+    """Sum over all pairs of cells; the points are known by what each part tells of them."""
+    nodes, nodes_of_parts = _make_nodes(cells, parts)
+    last = _window_ends(cells)
+    value, potentials = _cells.kernels.sum_over_nodes(cells.grid, cells.centre, last, *nodes, curvature)
+    value += _add_far_field(cells, nodes, last, potentials)
+    constants = _near_totals(cells, parts)
+    crowded = np.flatnonzero(cells.crowded)
+    of_crowded = nodes.start[crowded][:, None] + np.arange(N_NODES)
+
+    def fields(pair: FloatArray, constants: FloatArray) -> list[Field]:
+        coefficients = np.zeros((2, cells.grid.size, N_NODES))
+        coefficients[:, crowded] = pair[:, of_crowded] @ _TO_COEFFICIENTS.T
+        return [
+            Field(
+                cells.take(part.at), coefficients[:, part.at], pair[0, own], pair[1, own],
+                constants[:, part.at],
+            )
+            for part, own in zip(parts, nodes_of_parts, strict=True)
+        ]  # fmt: skip
+
+    bent = fields(potentials[2:], np.zeros_like(constants)) if curvature else []
+    return PairPotentials(value, fields(potentials[:2], constants), bent)
 
 
-def _make_nodes(
-    cells: _Cells, scores: FloatArray, losses: FloatArray, weights: FloatArray
-) -> tuple[_Nodes, NDArray[np.int32]]:
-    """Replace the points of crowded cells; returns the nodes and the node of every other point (else −1)."""
+def _make_nodes(cells: Cells, parts: Sequence[CellSummary]) -> tuple[_Nodes, list[IntArray]]:
+    """Nodes of all cells, and for each part which of them are its own points."""
     size = np.where(cells.crowded, N_NODES, cells.population)
     start = np.concatenate([[0], np.cumsum(size)])
     cell = np.repeat(np.arange(size.size), size)
     offset, node_a, node_b = np.empty((3, start[-1]))
 
     crowded = np.flatnonzero(cells.crowded)
-    if crowded.size:
-        moments = kernels.moments(
-            scores, losses, weights, cells.of_point, cells.centre, cells.radius, cells.crowded
-        )
-        of_crowded = start[crowded][:, None] + np.arange(N_NODES)
-        offset[of_crowded] = cells.radius[crowded][:, None] * _NODES
-        node_a[of_crowded] = moments[0][crowded] @ _TO_COEFFICIENTS
-        node_b[of_crowded] = moments[1][crowded] @ _TO_COEFFICIENTS
-    node_of_point = np.full(scores.size, -1, dtype=np.int32)
-    if crowded.size < size.size:
-        alone = np.flatnonzero(~cells.crowded[cells.of_point])
-        alone = alone[np.argsort(cells.of_point[alone], kind="stable")]
-        of_alone = np.flatnonzero(~cells.crowded[cell])
-        node_of_point[alone] = of_alone
-        offset[of_alone] = scores[alone] - cells.centre[cells.of_point[alone]]
-        node_a[of_alone], node_b[of_alone] = losses[alone] * weights[alone], weights[alone]
-    return _Nodes(start, cell, offset, node_a, node_b), node_of_point
+    moments = np.zeros((2, cells.grid.size, N_NODES))
+    for part in parts:
+        moments[:, part.at[cells.crowded[part.at]]] += part.moments
+    of_crowded = start[crowded][:, None] + np.arange(N_NODES)
+    offset[of_crowded] = cells.radius[crowded][:, None] * _NODES
+    node_a[of_crowded] = moments[0][crowded] @ _TO_COEFFICIENTS
+    node_b[of_crowded] = moments[1][crowded] @ _TO_COEFFICIENTS
+
+    order = np.argsort(np.concatenate([part.point_cell for part in parts]), kind="stable")
+    of_alone = np.flatnonzero(~cells.crowded[cell])
+    place = np.empty(order.size, np.intp)
+    place[order] = of_alone
+    nodes_of_parts = np.split(place, np.cumsum([part.offset.size for part in parts])[:-1])
+    for part, own in zip(parts, nodes_of_parts, strict=True):
+        offset[own], node_a[own], node_b[own] = part.offset, part.a, part.b
+    return _Nodes(start, cell, offset, node_a, node_b), nodes_of_parts
 
 
-def _window_ends(cells: _Cells) -> IntArray:
+def _window_ends(cells: Cells) -> IntArray:
     """For each cell, the first cell to its right whose gap exceeds FAR_GAP."""
     return np.searchsorted(cells.centre - cells.radius, cells.centre + cells.radius + FAR_GAP, side="right")
 
 
-def _near_totals(cells: _Cells, losses: FloatArray, weights: FloatArray, reference: FloatArray) -> FloatArray:
+def _near_totals(cells: Cells, parts: Sequence[CellSummary]) -> FloatArray:
     """Σ b (ℓ − reference of the cell) and Σ b over each cell and the neighbours that share the tanh form."""
-    shifted, mass = kernels.totals(losses, weights, cells.of_point, reference)
+    totals = np.zeros((2, cells.grid.size))
+    for part in parts:
+        totals[:, part.at] += part.totals
+    shifted, mass = totals
     touching = np.diff(cells.grid) <= 1.0
-    step = np.diff(reference)
+    step = np.diff(cells.reference)
     near_shifted, near_mass = shifted.copy(), mass.copy()
     near_shifted[:-1] += np.where(touching, shifted[1:] + step * mass[1:], 0.0)
     near_shifted[1:] += np.where(touching, shifted[:-1] - step * mass[:-1], 0.0)
@@ -180,7 +161,7 @@ def _near_totals(cells: _Cells, losses: FloatArray, weights: FloatArray, referen
     return np.stack([near_shifted, near_mass])
 
 
-def _add_far_field(cells: _Cells, nodes: _Nodes, last: IntArray, potentials: FloatArray) -> float:
+def _add_far_field(cells: Cells, nodes: _Nodes, last: IntArray, potentials: FloatArray) -> float:
     """Add the pairs of cells more than FAR_GAP apart to ``potentials`` in place; return their value.
 
     With d > FAR_GAP, σ(d) = softplus'(d) = 1, softplus(d) = d and σ(−d) = softplus(−d) = exp(−d). Sums run

@@ -15,7 +15,8 @@ class CrossEntropy(ClassRisk):
     ----------
     labels : array-like of int, shape (n,)
         Class of each example, 0 … n_classes − 1.
-    n_classes : int
+    n_classes : int, optional
+        By default one more than the largest label.
     sample_weight : array-like of shape (n,), optional
     """
 

@@ -20,8 +20,6 @@ class BinaryHinge:
     sample_weight : array-like of shape (n,), optional
     """
 
-    shares_weights = False
-
     def __init__(self, labels: Any, sample_weight: Any = None):
         values = check_vector(labels, "labels")
         found = set(np.unique(values).tolist())
@@ -44,7 +42,8 @@ class MulticlassHinge(ClassRisk):
     ----------
     labels : array-like of int, shape (n,)
         Class of each example, 0 … n_classes − 1.
-    n_classes : int
+    n_classes : int, optional
+        By default one more than the largest label.
     sample_weight : array-like of shape (n,), optional
     """
 
@@ -56,7 +55,7 @@ class MulticlassHinge(ClassRisk):
         gradient[self._rows, self.labels] -= self.weights
         return float(self.weights @ top), gradient
 
-    def relaxed(self, scores: FloatArray, tau: float) -> tuple[float, FloatArray, float]:
+    def smoothed(self, scores: FloatArray, tau: float) -> tuple[float, FloatArray, float]:
         """The risk smoothed at temperature ``tau``, its gradient, and the exact risk's cut with that slope.
 
         The maximum over classes is a maximum over distributions q on them of ⟨q, slack⟩. Adding

@@ -13,21 +13,21 @@ from facereject.risks._base import check_labels, check_scores, check_weights
 class OrdinalHinge:
     """Mean over examples of Σ_{y < yᵢ} max(0, 1 − s_y) + Σ_{y ≥ yᵢ} max(0, 1 + s_y).
 
-    The scores are sᵢ_y = ⟨w, xᵢ⟩ − b_y for the Y − 1 thresholds b: the example should lie above every
-    threshold below its label, and below the others, each by a margin of one.
+    The scores are sᵢ_y = ⟨w, xᵢ⟩ − b_y for the Y − 1 thresholds b (``LinearObjective``'s ``shared_weights``):
+    the example should lie above every threshold below its label, and below the others, each by a margin of
+    one.
 
     Parameters
     ----------
     labels : array-like of int, shape (n,)
         Ordered class of each example, 0 … n_classes − 1.
-    n_classes : int
+    n_classes : int, optional
+        By default one more than the largest label.
     sample_weight : array-like of shape (n,), optional
     """
 
-    shares_weights = True
-
-    def __init__(self, labels: Any, n_classes: int, sample_weight: Any = None):
-        self.labels = check_labels(labels, n_classes)
+    def __init__(self, labels: Any, n_classes: int | None = None, sample_weight: Any = None):
+        self.labels, n_classes = check_labels(labels, n_classes)
         self.weights = check_weights(sample_weight, self.labels.size)
         self.score_shape: tuple[int, ...] = (self.labels.size, n_classes - 1)
         # thresholds by rows in memory, as the scores of LinearObjective come

@@ -34,8 +34,6 @@ class SELE:
         Draws the partition into chunks; unused without ``chunk_size``.
     """
 
-    shares_weights = False
-
     def __init__(
         self,
         losses: Any,

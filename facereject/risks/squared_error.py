@@ -17,8 +17,6 @@ class SquaredError:
     sample_weight : array-like of shape (n,), optional
     """
 
-    shares_weights = False
-
     def __init__(self, targets: Any, sample_weight: Any = None):
         self.targets = check_vector(targets, "targets")
         self.weights = check_weights(sample_weight, self.targets.size)

@@ -1,15 +1,16 @@
 """Uncertainty scores s(x): higher = less certain.
 
-Learned: ``SELEScore``, ``RegressionScore``, ``TrueClassProbabilityScore``, linear, whose ...CV variants pick
-alpha; ``BoostedSELEScore``, ``BoostedRegressionScore``, sums of trees. Read from a predictor: ``PlugInRisk``,
-``MaxClassProbability``, ``MarginScore``, ``GapScore``. ``cross_fit`` trains a predictor and its score on the
-same examples.
+Learned: ``SELEScore``, ``RegressionScore``, ``TrueClassProbabilityScore`` and, for a risk of your own,
+``LinearRiskScore``, linear, whose ...CV variants pick alpha; ``BoostedSELEScore`` and
+``BoostedRegressionScore``, sums of trees. Read from a predictor: ``PlugInRisk``, ``MaxClassProbability``,
+``MarginScore``, ``GapScore``. ``cross_fit`` trains a predictor and its score on the same examples.
 """
 
 from facereject.scores._boosting import LightGBMNotAvailableError
 from facereject.scores.boosted import BoostedRegressionScore, BoostedSELEScore
 from facereject.scores.confidence import ConfidenceScore
 from facereject.scores.cross_fitting import CrossFit, cross_fit
+from facereject.scores.linear_risk import LinearRiskScore, LinearRiskScoreCV
 from facereject.scores.margin import GapScore, MarginScore
 from facereject.scores.neighbours import NeighbourIndex
 from facereject.scores.plugin import MaxClassProbability, PlugInRisk
@@ -24,6 +25,8 @@ __all__ = [
     "CrossFit",
     "GapScore",
     "LightGBMNotAvailableError",
+    "LinearRiskScore",
+    "LinearRiskScoreCV",
     "MarginScore",
     "MaxClassProbability",
     "NeighbourIndex",

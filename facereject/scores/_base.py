@@ -9,11 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 from sklearn.model_selection import KFold, StratifiedKFold, check_cv
-from sklearn.preprocessing import StandardScaler
 from sklearn.utils.validation import validate_data
 
 from facereject._labels import kind_of_labels, locate_labels
 from facereject._validation import FloatArray, check_same_length, check_vector
+from facereject.solver.standardized import ColumnMoments, Standardized
 
 #: Regularisation searched by the ...CV scores: 0 and 1e-6 ... 1e3.
 ALPHAS = (0.0, *(10.0**k for k in range(-6, 4)))
@@ -104,13 +104,12 @@ class Standardizer(NamedTuple):
     @classmethod
     def of(cls, X: NDArray[Any], sample_weight: FloatArray | None = None) -> Standardizer:
         """Mean and standard deviation (divisor n) of each column."""
-        scaler = StandardScaler().fit(X, sample_weight=sample_weight)
-        return cls(np.asarray(scaler.mean_, np.float64), np.asarray(scaler.scale_, np.float64))
+        moments = ColumnMoments.of(X, sample_weight)
+        return cls(moments.mean, moments.deviation())
 
-    def __call__(self, X: NDArray[Any]) -> NDArray[Any]:
-        standardised = X - self.mean.astype(X.dtype)
-        standardised /= self.scale.astype(X.dtype)
-        return standardised
+    def __call__(self, X: NDArray[Any]) -> Standardized:
+        """The standardised features, not computed before they are needed."""
+        return Standardized(X, self.mean, self.scale)
 
 
 def make_folds(cv: Any, random_state: Any, *, stratified: bool = False) -> Any:

@@ -47,7 +47,7 @@ class Growth:
             "seed": int(check_random_state(score.random_state).randint(2**31)),
             "deterministic": True,
             "force_row_wise": True,
-            "num_threads": score.n_threads,
+            "num_threads": score.workers,
             "verbosity": -1,
         }
         categorical = [score.n_features_in_] if score.classes_ is not None else []
@@ -66,7 +66,7 @@ class Growth:
         self._objective = score._objective(part.target, part.weight)
         self._held_out = held_out
         self._scores = None if held_out is None else held_out.start.copy()
-        self._threads = score.n_threads
+        self._threads = score.workers
 
     def grow(self, n_trees: int) -> Any:
         """Add trees and return the booster."""

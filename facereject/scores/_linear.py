@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import importlib
+from collections.abc import Iterator, Sequence
+from types import ModuleType
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
+from facereject._dask import is_dask
 from facereject._labels import locate_labels
 from facereject._settings import check_number
 from facereject._validation import FloatArray, check_same_length, check_vector
@@ -22,6 +25,8 @@ from facereject.scores._base import (
     make_folds,
 )
 from facereject.scores.confidence import Confidence, ConfidenceReader, LinearStart
+from facereject.solver.features import CentredFeatures
+from facereject.solver.standardized import Standardized
 
 
 class Solution(NamedTuple):
@@ -43,14 +48,12 @@ class LinearModel(NamedTuple):
 
     def __call__(self, X: NDArray[Any], position: NDArray[np.intp] | None) -> FloatArray:
         """s(x) = ⟨w_k, (x − mean)/scale⟩ + b_k, k = ``position``; ``unseen`` where k is −1."""
-        Z = self.standardizer(X)
         coef, intercept = self.solution.coef, self.solution.intercept
-        if position is None:
-            return np.asarray(Z @ coef[0].astype(Z.dtype), np.float64) + intercept[0]
-        scores = np.full(len(Z), self.unseen)
-        for k in np.unique(position[position >= 0]):
-            rows = position == k
-            scores[rows] = Z[rows] @ coef[k].astype(Z.dtype) + intercept[k]
+        blocks = np.zeros(len(X), np.int32) if position is None else np.maximum(position, 0, dtype=np.int32)
+        scores = CentredFeatures(self.standardizer(X), blocks, len(coef)).product(coef)
+        scores += intercept[blocks]
+        if position is not None:
+            scores[position < 0] = self.unseen
         return scores
 
 
@@ -71,14 +74,16 @@ class LinearScore(BaseScore):
     start_ : LinearStart or None
     """
 
-    response = "auto"
+    response: str | None = "auto"
     reads_evidence = True
     # −1 where the target grows with certainty
     _sign = 1.0
+    # whether the score can be learned from Dask collections
+    _takes_dask = False
 
     def _path(
         self,
-        Z: NDArray[Any],
+        Z: Standardized,
         target: FloatArray,
         blocks: NDArray[np.intp] | None,
         n_blocks: int,
@@ -89,15 +94,31 @@ class LinearScore(BaseScore):
         """Minimisers for each alpha, on standardised features ``Z``; they correct ``start``."""
         raise NotImplementedError
 
+    def _check_fit(self, X: Any, target: Any, predictions: Any, sample_weight: Any) -> Any:
+        if not is_dask(X, target, predictions, sample_weight):
+            return super()._check_fit(X, target, predictions, sample_weight)
+        if not self._takes_dask:
+            raise TypeError(
+                f"{type(self).__name__} takes arrays in memory, not Dask collections; SELEScore takes both"
+            )
+        return _on_partitions().PartitionedSet(self, X, target, predictions, sample_weight)
+
+    def _minimise(self, objective: Any, alphas: Sequence[float]) -> list[Solution]:
+        """Minimisers for each alpha of an objective; needed where Dask collections are taken."""
+        raise NotImplementedError
+
     def _fit_start(
         self, confidence: Confidence, target: FloatArray, sample_weight: FloatArray | None
     ) -> LinearStart:
         """Weights of what is known of the predictor, without the features."""
         raise NotImplementedError
 
-    def _with_start(self, data: TrainingSet, outputs: Any, evidence: Any, offset: Any) -> TrainingSet:
+    def _with_start(self, data: Any, outputs: Any = None, evidence: Any = None, offset: Any = None) -> Any:
         """The examples with the score they start from, which is fitted here if there is any."""
-        n = len(data.X)
+        partitioned = not isinstance(data, TrainingSet)
+        if partitioned and any(value is not None for value in (outputs, evidence, offset)):
+            raise TypeError("outputs, evidence and offset are not taken with Dask collections: add them to X")
+        n = 0 if partitioned else len(data.X)
         self._reader = ConfidenceReader(outputs, evidence, offset, n)
         self.start_: LinearStart | None = None
         if self._reader.is_empty:
@@ -111,9 +132,11 @@ class LinearScore(BaseScore):
         confidence = self._reader(outputs, evidence, offset, n)
         return np.zeros(n) if self.start_ is None else self._sign * self.start_(confidence)
 
-    def _models(self, data: TrainingSet, alphas: Sequence[float]) -> list[LinearModel]:
+    def _models(self, data: Any, alphas: Sequence[float]) -> list[LinearModel]:
         """One fitted model per alpha."""
         alphas = [check_number(alpha, "alpha", minimum=0) for alpha in alphas]
+        if not isinstance(data, TrainingSet):
+            return list(data.models(self._minimise, alphas))
         standardizer = Standardizer.of(data.X, data.sample_weight)
         classes = blocks = None
         if data.predictions is not None:
@@ -146,13 +169,13 @@ class LinearScore(BaseScore):
         outputs: Any = None,
         evidence: Any = None,
         offset: Any = None,
-    ) -> FloatArray:
+    ) -> Any:
         """Uncertainty of the prediction at each row of X; higher = less certain.
 
         Parameters
         ----------
-        X : array-like of shape (n, d)
-        predictions : array-like of shape (n,), optional
+        X : array-like, Dask array or Dask frame of shape (n, d)
+        predictions : array-like, Dask array or series of shape (n,), optional
             Predicted classes; needed exactly when ``fit`` had them. A class that training never saw gets the
             highest uncertainty of the training examples: nothing is known about it.
         outputs, evidence, offset
@@ -160,9 +183,11 @@ class LinearScore(BaseScore):
 
         Returns
         -------
-        ndarray of shape (n,)
+        ndarray of shape (n,); for Dask collections a Dask array, computed when asked for
         """
         check_is_fitted(self)
+        if is_dask(X, predictions):
+            return _on_partitions().predict(self, X, predictions)
         X, position = self._check_predict(X, predictions, self.classes_)
         start = self._start(len(X), outputs, evidence, offset)
         return start + self._model(X, position)
@@ -190,36 +215,54 @@ class LinearScoreCV(LinearScore):
         self.random_state = random_state
         self.use_outputs = use_outputs
 
-    def _select(self, data: TrainingSet, losses: FloatArray | None, validation: Any) -> None:
+    def _select(self, data: Any, losses: FloatArray | None, validation: Any) -> None:
         """Set ``alphas_``, ``validation_aurc_`` and ``alpha_``, and adopt the model of the best alpha."""
         self.alphas_ = check_vector(self.alphas, "alphas", non_negative=True)
         alphas = self.alphas_.tolist()
         if validation is not None:
+            self._check_tuple(validation, data.predictions is not None)
             models = self._models(data, alphas)
-            areas = _areas(models, self._check_validation(validation, data.predictions is not None))
+            areas = self._areas_of_validation(models, validation, data.predictions is not None)
         else:
-            assert losses is not None
-            areas_of_folds = []
-            for train, held_out in make_folds(self.cv, self.random_state).split(data.X):
-                models = self._models(data.rows(train), alphas)
-                held = data.rows(held_out)
-                start = None if held.start is None else self._sign * held.start
-                areas_of_folds.append(_areas(models, held._replace(target=losses[held_out], start=start)))
-            areas = np.mean(areas_of_folds, axis=0)
+            areas = np.mean(list(self._areas_of_folds(data, losses, alphas)), axis=0)
         self.validation_aurc_ = areas
         # of equally good values the largest: the simplest score
         best = max(np.flatnonzero(areas == areas.min()), key=lambda i: self.alphas_[i])
         self.alpha_ = float(self.alphas_[best])
         self._adopt(models[best] if validation is not None else self._models(data, [self.alpha_])[0])
 
-    def _check_validation(self, validation: Any, with_predictions: bool) -> TrainingSet:
-        """The tuple given as ``validation``, its losses as target and its start as an uncertainty."""
+    def _areas_of_validation(
+        self, models: list[LinearModel], validation: Any, with_predictions: bool
+    ) -> FloatArray:
+        if not is_dask(*validation):
+            return _areas(models, self._check_validation(validation, with_predictions))
+        X, losses, *predictions = validation
+        held = _on_partitions().PartitionedSet(self, X, losses, *(predictions or [None]), None, reset=False)
+        return np.asarray(held.areas(models))
+
+    def _areas_of_folds(self, data: Any, losses: Any, alphas: Sequence[float]) -> Iterator[FloatArray]:
+        """AuRC on each fold of the models trained on the others."""
+        if not isinstance(data, TrainingSet):
+            for k, models in data.models_of_folds(self._minimise, alphas, self.cv, self.random_state):
+                yield data.areas(models, k)
+            return
+        for train, held_out in make_folds(self.cv, self.random_state).split(data.X):
+            models = self._models(data.rows(train), alphas)
+            held = data.rows(held_out)
+            start = None if held.start is None else self._sign * held.start
+            yield _areas(models, held._replace(target=losses[held_out], start=start))
+
+    def _check_tuple(self, validation: Any, with_predictions: bool) -> None:
+        """Raise a ValueError unless ``validation`` holds what ``fit`` was given."""
         expected = "(X, losses, predictions)" if with_predictions else "(X, losses)"
         if self.start_ is not None:
             expected = "(X, losses, predictions, outputs, evidence, offset)"
         most = 6 if self.start_ is not None else 2 + with_predictions
         if not isinstance(validation, (tuple, list)) or not 2 + with_predictions <= len(validation) <= most:
             raise ValueError(f"validation must be a tuple {expected}, as in the other arguments of fit")
+
+    def _check_validation(self, validation: Any, with_predictions: bool) -> TrainingSet:
+        """The tuple given as ``validation``, its losses as target and its start as an uncertainty."""
         X, _ = self._check_predict(validation[0], None, None)
         losses = check_vector(validation[1], "losses of validation", non_negative=True)
         check_same_length(**{"X of validation": X, "losses of validation": losses})
@@ -239,3 +282,8 @@ def _areas(models: list[LinearModel], held: TrainingSet) -> FloatArray:
         scores = model(held.X, position)
         areas.append(aurc(held.target, scores if held.start is None else held.start + scores))
     return np.array(areas)
+
+
+def _on_partitions() -> ModuleType:
+    """The counterparts for Dask collections; importing them imports Dask."""
+    return importlib.import_module("facereject.scores._dask")

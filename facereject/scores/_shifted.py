@@ -10,8 +10,6 @@ from facereject._validation import FloatArray
 class ShiftedRisk:
     """risk(start + scores) as a risk of the scores."""
 
-    shares_weights = False
-
     def __init__(self, risk: Any, start: FloatArray):
         self.risk = risk
         self.start = start

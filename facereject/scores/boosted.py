@@ -48,7 +48,7 @@ class BoostedSELEScore(BoostedScore):
         the mean of their AuRC decides. None: exactly ``n_trees``.
     use_offset : bool
         Start from the predictor's own uncertainty. Without it the outputs are mere columns of the trees.
-    n_threads : int
+    workers : int
         Threads of LightGBM; the result does not depend on it.
     random_state : int, RandomState or None
         Draws the examples held out.
@@ -91,7 +91,7 @@ class BoostedRegressionScore(BoostedScore):
 
     Parameters
     ----------
-    n_trees, learning_rate, max_leaves, l2, min_leaf, patience, validation_fraction, use_offset, n_threads, \
+    n_trees, learning_rate, max_leaves, l2, min_leaf, patience, validation_fraction, use_offset, workers, \
 random_state
         As in ``BoostedSELEScore``.
 

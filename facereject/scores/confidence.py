@@ -134,7 +134,7 @@ class LinearStart(NamedTuple):
 
     def __call__(self, confidence: Confidence) -> FloatArray:
         inside = np.clip(confidence.columns, self.lowest, self.highest)
-        scores = self.standardizer(inside) @ self.weights + self.intercept
+        scores = self.standardizer(inside)[:] @ self.weights + self.intercept
         if confidence.offset is not None:
             scores = scores + self.slope * (confidence.offset - self.centre)
         return np.asarray(scores, dtype=np.float64)

@@ -9,20 +9,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from facereject._validation import FloatArray
+from facereject.risks import SquaredError
 from facereject.scores._base import Standardizer
 from facereject.scores._linear import LinearScore, LinearScoreCV, Solution
 from facereject.scores.confidence import START_ALPHA, Confidence, LinearStart
-
-# rows turned to float64 at once when a Gram matrix is summed
-_ROWS = 4096
+from facereject.solver import LinearObjective, ridge_path
+from facereject.solver.standardized import Standardized
 
 
 class RidgePath(LinearScore):
-    """Minimises alpha/2 ‖θ‖² + mean (t − s(x))² exactly; all alphas from one factorisation per block."""
+    """Minimises the squared error in closed form, for all alphas at once."""
 
     def _path(
         self,
-        Z: NDArray[Any],
+        Z: Standardized,
         target: FloatArray,
         blocks: NDArray[np.intp] | None,
         n_blocks: int,
@@ -30,14 +30,9 @@ class RidgePath(LinearScore):
         alphas: Sequence[float],
         start: FloatArray | None = None,
     ) -> list[Solution]:
-        target = target if start is None else target - start
-        weight = np.ones(len(Z)) if sample_weight is None else sample_weight
-        weight = weight / weight.sum()
-        theta = np.empty((len(alphas), n_blocks, Z.shape[1] + 1))
-        for k in range(n_blocks):
-            rows = np.arange(len(Z)) if blocks is None else np.flatnonzero(blocks == k)
-            theta[:, k] = ridge(Z[rows], target[rows], weight[rows], alphas)
-        return [Solution(t[:, :-1].copy(), t[:, -1].copy()) for t in theta]
+        risk = SquaredError(target if start is None else target - start, sample_weight)
+        objective = LinearObjective(Z, risk, blocks, None if blocks is None else n_blocks)
+        return [Solution(*objective.split(w)) for w in ridge_path(objective, alphas)]
 
     def _fit_start(
         self, confidence: Confidence, target: FloatArray, sample_weight: FloatArray | None
@@ -47,38 +42,10 @@ class RidgePath(LinearScore):
 
 def ridge_start(confidence: Confidence, target: FloatArray, sample_weight: FloatArray | None) -> LinearStart:
     """Least squares on the columns about the predictor."""
-    weight = np.ones(len(target)) if sample_weight is None else sample_weight
     standardizer = Standardizer.of(confidence.columns, sample_weight)
-    theta = ridge(standardizer(confidence.columns), target, weight / weight.sum(), [START_ALPHA])[0]
+    risk = SquaredError(target, sample_weight)
+    (theta,) = ridge_path(LinearObjective(standardizer(confidence.columns), risk), [START_ALPHA])
     return LinearStart.of(confidence.columns, standardizer, theta[:-1], intercept=float(theta[-1]))
-
-
-def ridge(Z: NDArray[Any], target: FloatArray, weight: FloatArray, alphas: Sequence[float]) -> FloatArray:
-    """(w, b) of one block for each alpha: (alpha/2 I + AᵀA) θ = Aᵀ √ω t with A = √ω (Z, 1).
-
-    From the eigenvectors of AᵀA, or of AAᵀ where there are fewer rows than columns. At alpha = 0 directions
-    without data get weight zero, which is the limit of alpha → 0.
-    """
-    n, d = Z.shape
-    root = np.sqrt(weight)
-    if n <= d:
-        A = np.column_stack([Z.astype(np.float64), np.ones(n)]) * root[:, None]
-        eigenvalues, vectors = np.linalg.eigh(A @ A.T)
-        projected, back = vectors.T @ (root * target), A.T @ vectors
-    else:
-        gram, right = np.zeros((d + 1, d + 1)), np.zeros(d + 1)
-        for start in range(0, n, _ROWS):
-            part = slice(start, start + _ROWS)
-            A = np.column_stack([Z[part].astype(np.float64), np.ones(len(Z[part]))]) * root[part, None]
-            gram += A.T @ A
-            right += A.T @ (root[part] * target[part])
-        eigenvalues, back = np.linalg.eigh(gram)
-        projected = back.T @ right
-    floor = max(n, d) * np.finfo(np.float64).eps * max(eigenvalues[-1], 0.0)
-    inside = eigenvalues > floor
-    denominators = np.maximum(eigenvalues, 0.0) + 0.5 * np.asarray(alphas, np.float64)[:, None]
-    shrunk = np.divide(projected, denominators, out=np.zeros(denominators.shape), where=inside)
-    return shrunk @ back.T
 
 
 class RegressionScore(RidgePath):

@@ -6,58 +6,36 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from facereject._validation import FloatArray
-from facereject.risks import SELE
+from facereject.risks import SELE, Risk
 from facereject.scores._base import ALPHAS
-from facereject.scores._linear import LinearScore, LinearScoreCV, Solution
-from facereject.scores._shifted import ShiftedRisk
+from facereject.scores._linear import LinearScoreCV
 from facereject.scores.confidence import START_ALPHA, START_TOL, Confidence, LinearStart, fit_start
-from facereject.solver import LinearObjective, bundle_path
+from facereject.scores.linear_risk import LinearFunction, RiskPath
+from facereject.solver import METHODS
 
 
-class _SELEPath(LinearScore):
-    """Minimises the SELE objective by the bundle method, cuts shared by all alphas."""
+class _SELEPath(RiskPath):
+    """The risk SELE, of losses in units of their mean."""
 
-    tol: float
-    max_iter: int
+    _takes_dask = True
 
-    def _path(
-        self,
-        Z: NDArray[Any],
-        target: FloatArray,
-        blocks: NDArray[np.intp] | None,
-        n_blocks: int,
-        sample_weight: FloatArray | None,
-        alphas: Sequence[float],
-        start: FloatArray | None = None,
-    ) -> list[Solution]:
+    def _make_risk(self, target: FloatArray, sample_weight: FloatArray | None) -> Risk:
         mean = np.average(target, weights=sample_weight)
-        # losses in units of their mean: alpha then means the same for fractions, percent and pixels
-        risk: Any = SELE(target / mean if mean > 0 else target, sample_weight)
-        if start is not None:
-            risk = ShiftedRisk(risk, start)
-        objective = LinearObjective(Z, risk, blocks, None if blocks is None else n_blocks)
-        first = _first_step(objective, max(alphas))
-        results = bundle_path(objective, alphas, tol=self.tol, max_iter=self.max_iter, x0=first)
-        return [Solution(*objective.split(result.x), result.nit, float(result.gap)) for result in results]
+        # in units of their mean: alpha then means the same for fractions, percent and pixels
+        return SELE(target / mean if mean > 0 else target, sample_weight)
+
+    def _first_point(self, objective: LinearFunction, alpha: float) -> FloatArray:
+        """One gradient step from zero, by 1/(alpha + a bound on the mean curvature)."""
+        _, gradient = objective(np.zeros(objective.n_weights))
+        # ψ'' ≤ mean ‖xᵢ − xⱼ‖²/4 = d/2 for standardised features and losses of mean 1
+        return np.asarray(-gradient / (alpha + 0.5 * (objective.n_features + 1)))
 
     def _fit_start(
         self, confidence: Confidence, target: FloatArray, sample_weight: FloatArray | None
     ) -> LinearStart:
         return fit_start(confidence, target, sample_weight, START_ALPHA, START_TOL)
-
-
-def _first_step(objective: LinearObjective, alpha: float) -> FloatArray:
-    """One gradient step from zero, by 1/(alpha + a bound on the mean curvature).
-
-    For large alpha this is the minimiser. Zero, which scores all examples alike, is then within ``tol`` of
-    the optimum too, and a solver started there would stop at it: every example tied.
-    """
-    _, gradient = objective(np.zeros(objective.n_weights))
-    # ψ'' ≤ mean ‖xᵢ − xⱼ‖²/4 = d/2 for standardised features and losses of mean 1
-    return -gradient / (alpha + 0.5 * (objective.n_features + 1))
 
 
 class SELEScore(_SELEPath):
@@ -80,6 +58,8 @@ class SELEScore(_SELEPath):
         Relative gap to the optimum at which the solver stops; the paper uses 0.01.
     max_iter : int
         Iterations after which the solver stops with a ConvergenceWarning.
+    solver : {"certified-quasi-newton", "bmrm", "bmrm-line-search"}
+        See ``facereject.solver.bundle_minimize``; the paper uses BMRM.
     use_outputs : bool
         Whether ``cross_fit`` and ``SelectivePredictor`` pass outputs and evidence to ``fit``. False leaves
         the score with the paper's features: X and the predicted class.
@@ -106,11 +86,18 @@ class SELEScore(_SELEPath):
     """
 
     def __init__(
-        self, alpha: float = 1e-3, *, tol: float = 0.01, max_iter: int = 1000, use_outputs: bool = True
+        self,
+        alpha: float = 1e-3,
+        *,
+        tol: float = 0.01,
+        max_iter: int = 1000,
+        solver: str = METHODS[0],
+        use_outputs: bool = True,
     ):
         self.alpha = alpha
         self.tol = tol
         self.max_iter = max_iter
+        self.solver = solver
         self.use_outputs = use_outputs
 
     def fit(
@@ -128,15 +115,23 @@ class SELEScore(_SELEPath):
 
         Parameters
         ----------
-        X : array-like of shape (n, d)
-            float32 stays float32.
-        losses : array-like of shape (n,)
+        X : array-like, Dask array or Dask frame of shape (n, d)
+            float32 stays float32. With Dask the optimum is the same; see Notes.
+        losses : array-like, Dask array or series of shape (n,)
             Loss ≥ 0 of each prediction, on examples that the predictor was not trained on.
-        predictions : array-like of shape (n,), optional
+        predictions : array-like, Dask array or series of shape (n,), optional
             Predicted classes: each gets weights and a bias of its own.
-        sample_weight : array-like of shape (n,), optional
+        sample_weight : array-like, Dask array or series of shape (n,), optional
         outputs, evidence, offset : array-likes with n rows, optional
-            What is known of the predictor, as in ``ConfidenceScore.fit``.
+            What is known of the predictor, as in ``ConfidenceScore.fit``; not with Dask collections.
+
+        Notes
+        -----
+        Dask collections need not fit in memory. All arguments have the same partitions, as the columns of one
+        frame do; ``dask.dataframe.read_parquet(folder)`` makes such a frame. Partitions are read twice per
+        evaluation of the risk, so ``X.persist()`` pays where the workers' memory holds it. Workers keep 30 to
+        50 bytes per example; what they send does not grow with the number of examples. A Dask client, if
+        there is one, runs the work on its cluster and makes up for lost workers; else local threads run it.
         """
         data = self._check_fit(X, losses, predictions, sample_weight)
         data = self._with_start(data, outputs, evidence, offset)
@@ -155,7 +150,7 @@ class SELEScoreCV(_SELEPath, LinearScoreCV):
         Folds, used when ``fit`` gets no validation set.
     random_state : int, RandomState or None
         Shuffles the rows before they are cut into folds.
-    tol, max_iter, use_outputs
+    tol, max_iter, solver, use_outputs
         As in ``SELEScore``.
 
     Attributes
@@ -175,11 +170,13 @@ class SELEScoreCV(_SELEPath, LinearScoreCV):
         random_state: Any = 0,
         tol: float = 0.01,
         max_iter: int = 1000,
+        solver: str = METHODS[0],
         use_outputs: bool = True,
     ):
         super().__init__(alphas, cv=cv, random_state=random_state, use_outputs=use_outputs)
         self.tol = tol
         self.max_iter = max_iter
+        self.solver = solver
 
     def fit(
         self,
@@ -198,11 +195,14 @@ class SELEScoreCV(_SELEPath, LinearScoreCV):
         Parameters
         ----------
         X, losses, predictions, sample_weight, outputs, evidence, offset
-            As in ``SELEScore.fit``.
+            As in ``SELEScore.fit``. With Dask collections each row is assigned to a fold at random, whatever
+            its partition: files are often sorted by time or place, and a fold of whole partitions would then
+            differ from the rest. ``cv`` and ``random_state`` must be integers.
         validation : tuple (X, losses, predictions, outputs, evidence, offset), optional
             Examples to pick alpha on; None for what is absent, and trailing Nones may be left out. Without it
             the training examples are cut into folds, and the score is fitted again to all of them at the
-            alpha that won. Every validation example counts the same.
+            alpha that won. Every validation example counts the same. Arrays in memory or Dask collections,
+            whatever the other arguments are.
         """
         data = self._check_fit(X, losses, predictions, sample_weight)
         data = self._with_start(data, outputs, evidence, offset)

@@ -17,7 +17,7 @@ class _TrueClassPath(RidgePath):
     _sign = -1.0
 
     def _check_fit(self, X: Any, target: Any, predictions: Any, sample_weight: Any) -> TrainingSet:
-        data = super()._check_fit(X, target, predictions, sample_weight)
+        data: TrainingSet = super()._check_fit(X, target, predictions, sample_weight)
         if data.target.max() > 1.0:
             raise ValueError(f"{self.target} must lie in [0, 1], got {data.target.max()}")
         return data

@@ -1,22 +1,36 @@
 """Selection functions c: the three rejection models, their exact solutions, thresholds with a guarantee."""
 
-from .errors import InfeasibleTargetError, NoValidThresholdError
-from .exact import convert, optimal_selection
-from .guarantees import guaranteed_coverage, guaranteed_risk
-from .models import BoundedCoverage, BoundedImprovement, CostBased, RejectionModel
-from .selector import Certificate, Selector
+from facereject.selection.curves import evidence_curve, weighted_risk_curve
+from facereject.selection.errors import InfeasibleTargetError, NoValidThresholdError
+from facereject.selection.exact import convert, optimal_selection
+from facereject.selection.groups import GroupSelector, guaranteed_risk_per_group
+from facereject.selection.guarantees import guaranteed_coverage, guaranteed_risk
+from facereject.selection.models import BoundedCoverage, BoundedImprovement, CostBased, RejectionModel
+from facereject.selection.monitor import CoverageMonitor, RiskMonitor
+from facereject.selection.selector import GroupSelection, Guarantee, Selector
+from facereject.selection.shift import density_ratio
+from facereject.selection.start import suggest_start
 
 __all__ = [
     "BoundedCoverage",
     "BoundedImprovement",
-    "Certificate",
     "CostBased",
+    "CoverageMonitor",
+    "GroupSelection",
+    "GroupSelector",
+    "Guarantee",
     "InfeasibleTargetError",
     "NoValidThresholdError",
     "RejectionModel",
+    "RiskMonitor",
     "Selector",
     "convert",
+    "density_ratio",
+    "evidence_curve",
     "guaranteed_coverage",
     "guaranteed_risk",
+    "guaranteed_risk_per_group",
     "optimal_selection",
+    "suggest_start",
+    "weighted_risk_curve",
 ]

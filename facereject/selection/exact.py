@@ -5,13 +5,12 @@ from __future__ import annotations
 from typing import Any, TypeVar
 
 import numpy as np
-from sklearn.base import clone
 
-from .._validation import check_same_length, check_vector
-from ._ranking import Ranking
-from .errors import InfeasibleTargetError
-from .models import BoundedCoverage, BoundedImprovement, CostBased, RejectionModel
-from .selector import Selector
+from facereject._validation import check_same_length, check_vector
+from facereject.selection._ranking import Ranking
+from facereject.selection.errors import InfeasibleTargetError
+from facereject.selection.models import BoundedCoverage, BoundedImprovement, CostBased, RejectionModel
+from facereject.selection.selector import Selector
 
 Model = TypeVar("Model", bound=RejectionModel)
 
@@ -48,18 +47,18 @@ def optimal_selection(model: RejectionModel, probabilities: Any, conditional_ris
     check_same_length(probabilities=p, conditional_risks=r)
     if not np.isclose(p.sum(), 1.0, rtol=0, atol=1e-8):
         raise ValueError(f"probabilities must sum to 1, got {p.sum():g}")
-    return model.fit(r, r, sample_weight=p)
+    return model.fit(losses=r, uncertainty=r, sample_weight=p)
 
 
 def convert(
-    model: RejectionModel, to: type[Model], uncertainty: Any, losses: Any, sample_weight: Any = None
+    model: RejectionModel, to: type[Model], losses: Any, uncertainty: Any, sample_weight: Any = None
 ) -> Model:
     """Express a target in the terms of another rejection model.
 
     The three models lead to the same family of rules, so a cost, a target risk and a target coverage can
     stand for the same rule. For example, what does a rejection cost if a risk of 5 % is the right target?
 
-    ``convert(BoundedImprovement(0.05), CostBased, uncertainty, losses).cost``
+    ``convert(BoundedImprovement(0.05), CostBased, losses, uncertainty).cost``
 
     To a risk or a coverage: the selective risk or the coverage of the rule that ``model`` selects. From a
     cost, fitting the result gives the same coverage and risk again, unless rules of the same risk tie.
@@ -77,9 +76,9 @@ def convert(
         The target to express differently.
     to : type
         One of the same three classes. A model of this class already is returned as a copy.
-    uncertainty, losses, sample_weight : array-like of shape (n,)
+    losses, uncertainty, sample_weight : array-like of shape (n,)
         The sample on which the rules are compared, as in ``fit``. For a known distribution pass the
-        conditional risks as both ``uncertainty`` and ``losses``, the probabilities as ``sample_weight``.
+        conditional risks as both ``losses`` and ``uncertainty``, the probabilities as ``sample_weight``.
 
     Returns
     -------
@@ -92,10 +91,10 @@ def convert(
     """
     if to not in (CostBased, BoundedImprovement, BoundedCoverage):
         raise ValueError(f"to must be CostBased, BoundedImprovement or BoundedCoverage, got {to!r}")
-    ranking = Ranking.of(uncertainty, losses, sample_weight)
+    ranking = Ranking.of(losses, uncertainty, sample_weight)
     selector = model._solve(ranking)
     if isinstance(model, to):
-        return clone(model)
+        return to(**model.get_params())
     if selector.coverage_ == 0:
         raise InfeasibleTargetError(f"{model!r} rejects every example here: no other target says the same")
     if to is BoundedCoverage:
@@ -103,4 +102,4 @@ def convert(
     if to is BoundedImprovement:
         return to(selector.selective_risk_)
     least_certain = int(np.searchsorted(ranking.values, selector.threshold_, side="right")) - 1
-    return to(float(ranking.conditional_risks()[least_certain]))
+    return to(ranking.in_unit(ranking.conditional_risks()[least_certain]))

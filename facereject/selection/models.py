@@ -18,24 +18,24 @@ from typing import Any
 import numpy as np
 from sklearn.base import BaseEstimator
 
-from .._settings import check_number
-from ._ranking import TOLERANCE, Ranking
-from .errors import InfeasibleTargetError
-from .selector import Selector
+from facereject._settings import check_number
+from facereject.selection._ranking import TOLERANCE, Ranking
+from facereject.selection.errors import InfeasibleTargetError
+from facereject.selection.selector import Selector
 
 
 class RejectionModel(BaseEstimator, metaclass=ABCMeta):
     """A criterion that says which threshold rule on the uncertainty is the best."""
 
-    def fit(self, uncertainty: Any, losses: Any, sample_weight: Any = None) -> Selector:
+    def fit(self, losses: Any, uncertainty: Any, sample_weight: Any = None) -> Selector:
         """Find the optimal randomised threshold rule on a sample.
 
         Parameters
         ----------
-        uncertainty : array-like of shape (n,)
-            Higher = less certain.
         losses : array-like of shape (n,)
             Loss of every example, >= 0.
+        uncertainty : array-like of shape (n,)
+            Higher = less certain.
         sample_weight : array-like of shape (n,), optional
             Weights >= 0; only their ratios matter. Default: all equal.
 
@@ -50,7 +50,7 @@ class RejectionModel(BaseEstimator, metaclass=ABCMeta):
         InfeasibleTargetError
             If no rule that accepts anything meets the target.
         """
-        return self._solve(Ranking.of(uncertainty, losses, sample_weight))
+        return self._solve(Ranking.of(losses, uncertainty, sample_weight))
 
     @abstractmethod
     def _solve(self, ranking: Ranking) -> Selector:
@@ -75,7 +75,7 @@ class CostBased(RejectionModel):
         self.cost = cost
 
     def _solve(self, ranking: Ranking) -> Selector:
-        cost = check_number(self.cost, "cost", minimum=0)
+        cost = ranking.scaled(check_number(self.cost, "cost", minimum=0))
         total = ranking.weight[-1]
         criterion = ranking.loss + cost * (total - ranking.weight)
         tie = TOLERANCE * (ranking.loss[-1] + cost * total)
@@ -100,14 +100,14 @@ class BoundedImprovement(RejectionModel):
         self.risk = risk
 
     def _solve(self, ranking: Ranking) -> Selector:
-        risk = check_number(self.risk, "risk", minimum=0)
-        risks = ranking.selective_risks
+        target = check_number(self.risk, "risk", minimum=0)
+        risk, risks = ranking.scaled(target), ranking.selective_risks
         # Risks are compared as quotients: 29 errors in 100 are at most 0.29, but 0.29 * 100 < 29.
         feasible = np.flatnonzero(risks <= risk * (1 + TOLERANCE))
         if not len(feasible):
             raise InfeasibleTargetError(
-                f"no threshold has a selective risk of at most {risk:g}: the smallest reachable risk is "
-                f"{risks.min():g}"
+                f"no threshold has a selective risk of at most {target:g}: the smallest reachable risk is "
+                f"{ranking.in_unit(risks.min()):g}"
             )
         k = int(feasible[-1]) + 1
         if k == len(ranking.values):
@@ -145,9 +145,9 @@ class BoundedCoverage(RejectionModel):
         k = int(np.searchsorted(ranking.weight[:-1], coverage * total * (1 + TOLERANCE), side="right")) - 1
         missing = coverage * total - ranking.weight[k]
         acceptance = missing / (ranking.weight[k + 1] - ranking.weight[k])
-        at_target = ranking.selector(k, acceptance if k == 0 or missing > TOLERANCE * total else 0.0)
+        acceptance = acceptance if k == 0 or missing > TOLERANCE * total else 0.0
         risks = ranking.selective_risks[k:]
-        if risks.min() < at_target.selective_risk_ * (1 - TOLERANCE):
+        if risks.min() < ranking.risk(k, acceptance) * (1 - TOLERANCE):
             beyond = np.flatnonzero(risks <= risks.min() * (1 + TOLERANCE))[0]
             return ranking.selector(k + 1 + int(beyond))
-        return at_target
+        return ranking.selector(k, acceptance)

@@ -1,7 +1,7 @@
 """p-values for "the mean of these losses in [0, 1] is at least ``risk``": small = evidence that it is below.
 
-Each is valid for n independent losses from one distribution: if the mean is >= risk, then
-P(p-value <= u) <= u for every u. None depends on the order of the losses.
+Each is valid for n independent losses whose means are >= risk: P(p-value <= u) <= u for every u. None depends
+on the order of the losses.
 """
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 from scipy.special import bdtr, xlogy
 
-from .._settings import check_number
-from .._validation import FloatArray, check_vector
+from facereject._settings import check_number
+from facereject._validation import FloatArray, check_vector
 
 # Bets stay below the largest admissible one, with which a single loss of 1 would lose the capital for ever.
 _LARGEST_BET = 0.95
@@ -36,7 +36,7 @@ def binomial_p_value(n_errors: Any, n: Any, risk: float) -> FloatArray:
     errors, n = np.asarray(n_errors), np.asarray(n)
     if np.any(errors < 0) or np.any(errors > n):
         raise ValueError("n_errors must be between 0 and n")
-    return bdtr(errors.astype(np.float64), n, risk)
+    return np.asarray(bdtr(errors.astype(np.float64), n, risk), dtype=np.float64)
 
 
 def hoeffding_bentkus_p_value(mean_loss: Any, n: Any, risk: float) -> FloatArray:
@@ -64,7 +64,8 @@ def hoeffding_bentkus_p_value(mean_loss: Any, n: Any, risk: float) -> FloatArray
     kl = xlogy(low, low / risk) + xlogy(1 - low, (1 - low) / (1 - risk))
     # n * mean can end a rounding below or above the integer it stands for; up is the side that stays valid.
     successes = np.minimum(np.ceil(n * mean), n)
-    return np.minimum(np.exp(-n * kl), np.minimum(math.e * bdtr(successes, n, risk), 1.0))
+    bentkus = np.minimum(math.e * bdtr(successes, n, risk), 1.0)
+    return np.asarray(np.minimum(np.exp(-n * kl), bentkus), dtype=np.float64)
 
 
 def betting_p_values(losses: Any, risk: float, level: float = 0.05) -> FloatArray:
@@ -77,7 +78,8 @@ def betting_p_values(losses: Any, risk: float, level: float = 0.05) -> FloatArra
     The best bet is close to sqrt(2 log(1/level) / k) / sigma when the evidence is just enough, where sigma is
     the unknown standard deviation, at most sqrt(risk (1 - risk)) near the null. So the mixture for k losses
     is uniform over the bets 0.95/(1 - risk) * 2^(-i/2) from that lower end upwards: it finds a small variance
-    by itself. Weights may depend on k because each k is a test of its own: pick k without seeing the losses.
+    by itself. The mixture may depend on k because each k is a test of its own: pick k without seeing the
+    losses.
 
     Parameters
     ----------
@@ -106,7 +108,7 @@ def betting_p_values(losses: Any, risk: float, level: float = 0.05) -> FloatArra
     for i in range(int(n_bets[-1])):
         log_capital = np.cumsum(np.log1p(largest * _BET_RATIO**-i * (risk - x)))
         log_mixture = np.where(i < n_bets, np.logaddexp(log_mixture, log_capital), log_mixture)
-    return np.exp(np.minimum(np.log(n_bets) - log_mixture, 0.0))
+    return np.asarray(np.exp(np.minimum(np.log(n_bets) - log_mixture, 0.0)), dtype=np.float64)
 
 
 def betting_p_value(losses: Any, risk: float, level: float = 0.05) -> float:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass
 from typing import Any
 
@@ -9,11 +10,36 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils import check_random_state
 
-from .._validation import FloatArray, check_vector
+from facereject._validation import FloatArray, check_vector
 
 
 @dataclass(frozen=True)
-class Certificate:
+class GroupSelection:
+    """What a guaranteed threshold does to one group of the calibration sample.
+
+    Attributes
+    ----------
+    name : str
+    n, n_accepted : int
+        Calibration examples of the group, and the accepted among them.
+    coverage : float
+        Their accepted share, weighted if the guarantee is.
+    selective_risk : float
+        Mean loss of the accepted; NaN if there are none.
+    threshold : float
+        The largest uncertainty that is accepted in this group.
+    """
+
+    name: str
+    n: int
+    n_accepted: int
+    coverage: float
+    selective_risk: float
+    threshold: float
+
+
+@dataclass(frozen=True)
+class Guarantee:
     """What is promised about a threshold, on which evidence.
 
     Attributes
@@ -21,7 +47,7 @@ class Certificate:
     quantity : str
         ``"risk"`` (true selective risk <= ``bound``) or ``"coverage"`` (true coverage >= ``bound``).
     bound : float
-        The certified value: the ``max_risk`` or ``min_coverage`` that was asked for.
+        The guaranteed value: the ``max_risk`` or ``min_coverage`` that was asked for.
     delta : float
         The statement is true with probability at least 1 - delta over the calibration sample.
     n : int
@@ -32,6 +58,15 @@ class Certificate:
         The risk statement is about min(loss, loss_bound). None for coverage.
     n_clipped : int
         How many calibration losses were above ``loss_bound``.
+    start : float or None
+        The threshold, fixed in advance, from which the search began.
+    group_delta : float or None
+        The level at which each group was tested; None without groups.
+    groups : tuple of GroupSelection
+        The groups for each of which the statement holds, all at once; empty without groups.
+    weight_bound : float or None
+        The statement is about data that differ from the calibration data by the weights given, clipped to
+        this value. None without weights.
     """
 
     quantity: str
@@ -41,6 +76,10 @@ class Certificate:
     method: str
     loss_bound: float | None = None
     n_clipped: int = 0
+    start: float | None = None
+    group_delta: float | None = None
+    groups: tuple[GroupSelection, ...] = ()
+    weight_bound: float | None = None
 
     @property
     def statement(self) -> str:
@@ -48,10 +87,32 @@ class Certificate:
         start = f"With probability at least {1 - self.delta:g} over the {self.n} calibration examples, "
         if self.quantity == "coverage":
             return start + f"at least {self.bound:g} of all predictions are accepted."
+        every = f" in each of the {len(self.groups)} groups" if self.groups else ""
+        shifted = ""
+        if self.weight_bound is not None:
+            shifted = (
+                f", for data that differ from the calibration data by the weights given (at most "
+                f"{self.weight_bound:g})"
+            )
         return start + (
             f"the mean of min(loss, {self.loss_bound:g}) over accepted predictions is at most "
-            f"{self.bound:g}; {self.n_clipped} calibration losses were above {self.loss_bound:g}."
+            f"{self.bound:g}{every}{shifted}; {self.n_clipped} calibration losses were above "
+            f"{self.loss_bound:g}."
         )
+
+    @property
+    def table(self) -> str:
+        """Numbers of every group on the calibration sample, one line each."""
+        width = max([len("group"), *(len(row.name) for row in self.groups)])
+        lines = [
+            f"{'group':{width}}  {'n':>7}  {'accepted':>8}  {'coverage':>8}  {'risk':>9}  {'threshold':>9}"
+        ]
+        lines += [
+            f"{row.name:{width}}  {row.n:7d}  {row.n_accepted:8d}  {row.coverage:8.3f}  "
+            f"{row.selective_risk:9.4g}  {row.threshold:9.4g}"
+            for row in self.groups
+        ]
+        return "\n".join(lines)
 
 
 @dataclass(frozen=True)
@@ -71,7 +132,7 @@ class Selector:
         Accepted share of the examples the rule was fitted on, expected over the randomisation.
     selective_risk_ : float
         Mean loss of the accepted among them; NaN if nothing is accepted or no losses were given.
-    certificate_ : Certificate or None
+    guarantee_ : Guarantee or None
         What is promised for new data, where the rule came from a function that promises something.
     """
 
@@ -79,7 +140,13 @@ class Selector:
     acceptance_: float
     coverage_: float
     selective_risk_: float
-    certificate_: Certificate | None = None
+    guarantee_: Guarantee | None = None
+
+    @property
+    def certificate_(self) -> Guarantee | None:
+        """Old name of ``guarantee_``."""
+        warnings.warn("certificate_ is now guarantee_", DeprecationWarning, stacklevel=2)
+        return self.guarantee_
 
     def accept_probability(self, uncertainty: Any) -> FloatArray:
         """Acceptance probability c(s) of every example, shape (n,)."""
@@ -103,4 +170,6 @@ class Selector:
         probability = self.accept_probability(uncertainty)
         # One draw per example, boundary or not: the fate of an example then depends only on its position.
         # random_sample() is in [0, 1), so probability 1 always accepts and 0 never does.
-        return check_random_state(random_state).random_sample(len(probability)) < probability
+        draws = np.asarray(check_random_state(random_state).random_sample(len(probability)))
+        accepted: NDArray[np.bool_] = draws < probability
+        return accepted

@@ -1,74 +1,91 @@
-"""Bundle method for regularised risk minimisation, with a certificate of optimality.
+"""Regularised risk minimisation with a certificate of optimality, by two methods over the same cuts.
 
-Minimises F(w) = C/2 ‖w‖² + R(w) for a convex R given by values and subgradients. Two parts work on the same
-evaluations:
+Minimises F(w) = alpha/2 ‖w‖² + R(w) for a convex R given by values and subgradients. Every subgradient is a
+cut of R from below. The cuts give a lower bound of F, and a run stops when (best F − bound) / best F ≤ tol.
+No rule for the steps can invalidate the bound. The methods differ in where they evaluate R:
 
-* *Primal.* Each step goes in a quasi-Newton direction with a line search. Where that fails, at a kink of R,
-  it goes towards the minimiser of the cutting-plane model, which is the step of plain BMRM.
-* *Dual.* Every subgradient is a cut of R from below. The cuts give a lower bound of F, and the run stops when
-  (best F − bound) / best F ≤ tol. When the bound is what lags, as with hinge risks, extra cuts are made a
-  little off the best point, where F exceeds it by about tol. No step rule can invalidate the bound.
-
-A risk that can be *relaxed* (the multi-class hinge) is stepped on through a smooth function above it, whose
-temperature falls as the gap closes, while the cuts stay those of the risk itself.
-
-Plain BMRM evaluates R at the minimiser of the model only, which for small C jumps far away: it needs ten
-times the evaluations and more (``tools/bench/solver.py``).
+``"certified-quasi-newton"`` (default)
+    Not BMRM. Steps go in a quasi-Newton direction with a line search; the cutting-plane model is there for
+    the certificate. Where the bound lags behind, as with hinge risks, or a step fails at a kink, one more cut
+    is made a little off the best point, towards the minimiser of the model, where F exceeds the best value by
+    about tol; should F be lower there, that point is kept. A risk that can be smoothed (the multi-class
+    hinge) is stepped on through a smooth function above it, whose temperature falls as the gap closes, while
+    the cuts stay those of the risk itself.
+``"bmrm"``
+    The bundle method for risk minimisation of Teo et al. (2010), which the paper uses: R is evaluated at the
+    minimiser of the model. For small alpha that jumps far away and takes ten times the evaluations and more
+    (``tools/bench/solver.py``).
+``"bmrm-line-search"``
+    The same with a line search from the best point to the minimiser of the model.
 """
 
 from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterable
-from typing import Any
+from functools import partial
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 from scipy.optimize import OptimizeResult
 from sklearn.exceptions import ConvergenceWarning
 
 from facereject._validation import FloatArray
-from facereject.solver._descent import Point, Problem, Progress, Run
+from facereject.solver._run import Point, Progress, Run, Steps
+from facereject.solver._steps import ModelSteps, QuasiNewtonSteps
 from facereject.solver.cuts import Bundle
-from facereject.solver.linear import LinearObjective
-from facereject.solver.quasi_newton import QuasiNewton, gram_preconditioner
+from facereject.solver.protocols import Objective, PlainObjective, Preconditioned
+from facereject.solver.quasi_newton import QuasiNewton
+
+#: Names of the methods; the first is the default.
+METHODS = ("certified-quasi-newton", "bmrm", "bmrm-line-search")
+# BMRM as published keeps every cut; beyond this number the oldest inactive ones go
+_BMRM_CUTS = 1000
 
 
 def bundle_minimize(
-    objective: Callable[[FloatArray], tuple[float, FloatArray]],
-    C: float,
+    objective: Objective | Callable[[FloatArray], tuple[float, FloatArray]],
+    alpha: float | None = None,
     *,
     tol: float = 0.01,
     max_iter: int = 1000,
+    method: str = METHODS[0],
     x0: Any = None,
     bundle: Bundle | None = None,
     callback: Callable[[Progress], Any] | None = None,
     time_limit: float | None = None,
+    C: float | None = None,
 ) -> OptimizeResult:
-    """Minimise C/2 ‖w‖² + R(w) for a convex risk R.
+    """Minimise alpha/2 ‖w‖² + R(w) for a convex risk R.
 
     Parameters
     ----------
-    objective : callable w -> (value, subgradient)
-        The risk R. A ``LinearObjective`` is searched along lines without products with X.
-    C : float
-        Regularisation ≥ 0. With C = 0 there is no bound over all w; see Notes.
+    objective : LinearObjective or another ``Objective``, or callable w -> (value, subgradient)
+        The risk R. An ``Objective`` is searched along lines without products with X.
+    alpha : float
+        Regularisation ≥ 0. With alpha = 0 there is no bound over all w; see Notes.
     tol : float
         Relative gap at which to stop.
     max_iter : int
+    method : {"certified-quasi-newton", "bmrm", "bmrm-line-search"}
+        Where R is evaluated: along quasi-Newton directions, or at the minimiser of the cutting-plane model.
+        All stop by the same certificate; see the module's documentation.
     x0 : array of shape (n_weights,), optional
         Start; zeros by default. Needed for a plain function, as it tells the number of weights. Zero is
         evaluated too: R(0) is the unit in which a value counts as negligible.
     bundle : Bundle, optional
-        Cuts of the same R from an earlier run, for instance at another C; extended in place.
+        Cuts of the same R from an earlier run, for instance at another alpha; extended in place.
     callback : callable(Progress), optional
         Called after every iteration; raising StopIteration ends the run.
     time_limit : float, optional
         Seconds after which to stop.
+    C : float
+        Deprecated name of ``alpha``.
 
     Returns
     -------
     result : OptimizeResult
-        ``x``, ``fun`` (best C/2‖w‖² + R), ``dual`` (lower bound), ``gap`` (their difference relative to
+        ``x``, ``fun`` (best alpha/2‖w‖² + R), ``dual`` (lower bound), ``gap`` (their difference relative to
         ``fun``; 0 if both are below 1e-9 R(0)), ``nit``, ``nfev``, ``success``, ``message``, ``history`` (a
         list of ``Progress``), ``bundle``.
 
@@ -88,7 +105,7 @@ def bundle_minimize(
 
     Notes
     -----
-    With C = 0 the bound comes from a proximal term around x and holds in a ball: at the stop, no w with
+    With alpha = 0 the bound comes from a proximal term around x and holds in a ball: at the stop, no w with
     ‖w − x‖ ≤ max(1, ‖x‖) has R(w) < (1 − tol) R(x). ``dual`` is the bound over that ball.
 
     Examples
@@ -101,44 +118,50 @@ def bundle_minimize(
     >>> def risk(w):
     ...     residual = w - target
     ...     return np.abs(residual).mean(), np.sign(residual) / residual.size
-    >>> result = bundle_minimize(risk, C=0.5, x0=np.zeros(3), tol=1e-4)
+    >>> result = bundle_minimize(risk, alpha=0.5, x0=np.zeros(3), tol=1e-4)
     >>> result.success, result.fun >= result.dual
     (True, True)
     >>> np.round(result.x, 1)
     array([ 0.7, -0.7,  0.2])
     """
-    problem = _prepare(objective, x0)
-    return _minimize(problem, C, tol, max_iter, _start(problem, x0), bundle, callback, time_limit)[0]
+    alpha = _renamed("alpha", alpha, "C", C)
+    problem = _prepare(objective, x0, method)
+    return _minimize(problem, alpha, tol, max_iter, _start(problem, x0), bundle, callback, time_limit)[0]
 
 
 def bundle_path(
-    objective: Callable[[FloatArray], tuple[float, FloatArray]],
-    Cs: Iterable[float],
+    objective: Objective | Callable[[FloatArray], tuple[float, FloatArray]],
+    alphas: Iterable[float] | None = None,
     *,
     tol: float = 0.01,
     max_iter: int = 1000,
+    method: str = METHODS[0],
     x0: Any = None,
     bundle: Bundle | None = None,
     callback: Callable[[Progress], Any] | None = None,
     time_limit: float | None = None,
+    Cs: Iterable[float] | None = None,
 ) -> list[OptimizeResult]:
-    """Minimise for several C, from the largest to the smallest, sharing cuts, metric and starting points.
+    """Minimise for several alpha, from the largest to the smallest, sharing cuts, metric and starting points.
 
     Parameters
     ----------
-    objective : callable w -> (value, subgradient)
-    Cs : iterable of float
-    tol, max_iter, callback, time_limit
+    objective
+        As in ``bundle_minimize``.
+    alphas : iterable of float
+    tol, max_iter, method, callback, time_limit
         As in ``bundle_minimize``, for each of the runs.
     x0, bundle
         As in ``bundle_minimize``, for the first of the runs.
+    Cs : iterable of float
+        Deprecated name of ``alphas``.
 
     Returns
     -------
-    results : list of OptimizeResult, in the order of ``Cs``
+    results : list of OptimizeResult, in the order of ``alphas``
     """
-    values = [float(C) for C in Cs]
-    problem = _prepare(objective, x0)
+    values = [float(alpha) for alpha in _renamed("alphas", alphas, "Cs", Cs)]
+    problem = _prepare(objective, x0, method)
     start: FloatArray | Point = _start(problem, x0)
     results: dict[int, OptimizeResult] = {}
     scale = None
@@ -150,44 +173,47 @@ def bundle_path(
     return [results[i] for i in range(len(values))]
 
 
-class _Plain:
-    """A function of w is a risk of scores, the scores being w itself."""
+class _Problem(NamedTuple):
+    """An objective and what holds for it at every alpha."""
 
-    def __init__(self, function: Callable[[FloatArray], tuple[float, FloatArray]], n_weights: int):
-        self._function = function
-        self.n_weights = n_weights
-
-    def risk(self, scores: FloatArray) -> tuple[float, FloatArray]:
-        # copies: the function may change its argument, or use one array for all its answers
-        value, subgradient = self._function(scores.copy())
-        subgradient = np.array(subgradient, dtype=np.float64)
-        if subgradient.shape != scores.shape:
-            raise ValueError(f"the subgradient must have shape {scores.shape}, got {subgradient.shape}")
-        return value, subgradient
-
-    def scores(self, w: FloatArray) -> FloatArray:
-        return w
-
-    def pull_back(self, gradient: FloatArray) -> FloatArray:
-        return gradient
+    objective: Objective
+    make_steps: Callable[[], Steps]
+    max_cuts: int
 
 
-def _prepare(objective: Any, x0: Any) -> Problem:
-    if all(hasattr(objective, name) for name in ("risk", "scores", "pull_back", "n_weights")):
-        if not isinstance(objective, LinearObjective):
-            return Problem(objective, QuasiNewton())
-        precision = float(np.finfo(objective.X.dtype).eps)
-        return Problem(objective, QuasiNewton(gram_preconditioner(objective)), precision)
-    if not callable(objective):
-        raise TypeError(
-            f"objective must be callable: w -> (value, subgradient); got {type(objective).__name__}"
-        )
-    if x0 is None:
-        raise ValueError("x0 is needed: a plain function does not tell its number of weights")
-    return Problem(_Plain(objective, np.size(x0)), QuasiNewton())
+def _prepare(objective: Any, x0: Any, method: str) -> _Problem:
+    if method not in METHODS:
+        raise ValueError(f"method must be one of {', '.join(METHODS)}; got {method!r}")
+    if not isinstance(objective, Objective):
+        if not callable(objective):
+            raise TypeError(
+                f"objective must be callable: w -> (value, subgradient); got {type(objective).__name__}"
+            )
+        if x0 is None:
+            raise ValueError("x0 is needed: a plain function does not tell its number of weights")
+        objective = PlainObjective(objective, np.size(x0))
+    if method != METHODS[0]:
+        return _Problem(objective, partial(ModelSteps, method == "bmrm-line-search"), _BMRM_CUTS)
+    metric = QuasiNewton(objective.preconditioner() if isinstance(objective, Preconditioned) else None)
+    return _Problem(objective, partial(QuasiNewtonSteps, metric), Bundle.MAX_CUTS)
 
 
-def _start(problem: Problem, x0: Any) -> FloatArray:
+T = TypeVar("T")
+
+
+def _renamed(name: str, value: T | None, old_name: str, old_value: T | None) -> T:
+    """The value of an argument that may still be given by its old name."""
+    if old_value is not None:
+        if value is not None:
+            raise TypeError(f"{name} and {old_name} are two names of one argument: pass {name} only")
+        warnings.warn(f"{old_name} is now called {name}", DeprecationWarning, stacklevel=3)
+        return old_value
+    if value is None:
+        raise TypeError(f"{name} is needed")
+    return value
+
+
+def _start(problem: _Problem, x0: Any) -> FloatArray:
     n_weights = problem.objective.n_weights
     start = np.zeros(n_weights) if x0 is None else np.array(x0, dtype=np.float64).ravel()
     if start.size != n_weights:
@@ -196,8 +222,8 @@ def _start(problem: Problem, x0: Any) -> FloatArray:
 
 
 def _minimize(
-    problem: Problem,
-    C: float,
+    problem: _Problem,
+    alpha: float,
     tol: float,
     max_iter: int,
     start: FloatArray | Point,
@@ -206,18 +232,18 @@ def _minimize(
     time_limit: float | None,
     scale: float | None = None,
 ) -> tuple[OptimizeResult, Run]:
-    if not (np.isfinite(C) and C >= 0):
-        raise ValueError(f"C must be finite and not negative, got {C}")
+    if not (np.isfinite(alpha) and alpha >= 0):
+        raise ValueError(f"alpha must be finite and not negative, got {alpha}")
     if not tol > 0:
         raise ValueError(f"tol must be positive, got {tol}")
     if max_iter < 0:
         raise ValueError(f"max_iter must not be negative, got {max_iter}")
     n_weights = problem.objective.n_weights
     if bundle is None:
-        bundle = Bundle(n_weights)
+        bundle = Bundle(n_weights, problem.max_cuts)
     elif bundle.n_weights != n_weights:
         raise ValueError(f"bundle was built for {bundle.n_weights} weights, the objective has {n_weights}")
-    run = Run(problem, float(C), tol, start, bundle, scale)
+    run = Run(problem.objective, problem.make_steps(), float(alpha), tol, start, bundle, scale)
     message = run.until(max_iter, callback, time_limit)
     run.finish()
     converged = bool(run.gap <= tol)

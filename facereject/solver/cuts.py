@@ -9,7 +9,7 @@ from facereject.solver.simplex_qp import solve_simplex_qp
 
 
 class Bundle:
-    """Cuts R(w) ≥ ⟨a_t, w⟩ + b_t of one risk. They do not depend on C, so a grid of C shares them.
+    """Cuts R(w) ≥ ⟨a_t, w⟩ + b_t of one risk. They do not depend on alpha, so a grid shares them.
 
     Parameters
     ----------
@@ -19,7 +19,10 @@ class Bundle:
         with the least. Their weighted sum, itself a valid cut that gives the same bound, takes their place.
     """
 
-    def __init__(self, n_weights: int, max_cuts: int = 100):
+    #: Default of ``max_cuts``.
+    MAX_CUTS = 100
+
+    def __init__(self, n_weights: int, max_cuts: int = MAX_CUTS):
         if max_cuts < 4:
             raise ValueError(f"max_cuts must be at least 4, got {max_cuts}")
         self.n_weights = n_weights
@@ -27,7 +30,7 @@ class Bundle:
         self._slopes = np.empty((max_cuts, n_weights))
         self._offsets = np.empty(max_cuts)
         self._gram = np.empty((max_cuts, max_cuts))
-        self._alpha = np.zeros(max_cuts)
+        self._multipliers = np.zeros(max_cuts)
         self.n_cuts = 0
 
     def __repr__(self) -> str:
@@ -58,23 +61,23 @@ class Bundle:
 
         Notes
         -----
-        The dual is max over the simplex of Σ α_t (b_t + ⟨a_t, centre⟩) − ‖Σ α_t a_t‖²/(2ρ), and
-        w = centre − Σ α_t a_t / ρ.
+        The dual is max over the simplex of Σ μ_t (b_t + ⟨a_t, centre⟩) − ‖Σ μ_t a_t‖²/(2ρ), and
+        w = centre − Σ μ_t a_t / ρ.
         """
         k = self.n_cuts
         slopes, gram = self._slopes[:k], self._gram[:k, :k]
         offsets = self._offsets[:k] if centre is None else self._offsets[:k] + slopes @ centre
-        alpha = solve_simplex_qp(gram, rho * offsets, self._alpha[:k])
+        multipliers = solve_simplex_qp(gram, rho * offsets, self._multipliers[:k])
         # one flat cut among steep ones can be beyond the solver's accuracy, and be the best bound by itself
         alone = offsets - gram.diagonal() / (2.0 * rho)
         best = int(alone.argmax())
-        if alone[best] > alpha @ offsets - alpha @ gram @ alpha / (2.0 * rho):
-            alpha = np.zeros(k)
-            alpha[best] = 1.0
-        self._alpha[:k] = alpha
-        # not through the Gram matrix: where the slopes cancel, αᵀGα would be all rounding
-        slope = alpha @ slopes
-        value = float(alpha @ offsets - slope @ slope / (2.0 * rho))
+        if alone[best] > multipliers @ offsets - multipliers @ gram @ multipliers / (2.0 * rho):
+            multipliers = np.zeros(k)
+            multipliers[best] = 1.0
+        self._multipliers[:k] = multipliers
+        # not through the Gram matrix: where the slopes cancel, μᵀGμ would be all rounding
+        slope = multipliers @ slopes
+        value = float(multipliers @ offsets - slope @ slope / (2.0 * rho))
         w = slope / -rho
         return value, w if centre is None else w + centre
 
@@ -83,15 +86,15 @@ class Bundle:
         self._slopes[k] = slope
         self._offsets[k] = offset
         self._gram[k, : k + 1] = self._gram[: k + 1, k] = self._slopes[: k + 1] @ slope
-        self._alpha[k] = 0.0 if k else 1.0
+        self._multipliers[k] = 0.0 if k else 1.0
         self.n_cuts += 1
 
     def _thin(self) -> None:
-        alpha = self._alpha[: self.n_cuts]
-        aggregate = alpha @ self._slopes[: self.n_cuts]
-        offset = float(alpha @ self._offsets[: self.n_cuts])
+        multipliers = self._multipliers[: self.n_cuts]
+        aggregate = multipliers @ self._slopes[: self.n_cuts]
+        offset = float(multipliers @ self._offsets[: self.n_cuts])
         # newest first among equals: recent cuts describe the neighbourhood of the optimum
-        order = np.lexsort((np.arange(alpha.size), alpha))
+        order = np.lexsort((np.arange(multipliers.size), multipliers))
         keep = np.sort(order[-(self.max_cuts // 2) :])
         k = keep.size
         self._slopes[:k] = self._slopes[keep]
@@ -99,5 +102,5 @@ class Bundle:
         self._gram[:k, :k] = self._gram[np.ix_(keep, keep)]
         self.n_cuts = k
         self._append(aggregate, offset)
-        self._alpha[: k + 1] = 0.0
-        self._alpha[k] = 1.0
+        self._multipliers[: k + 1] = 0.0
+        self._multipliers[k] = 1.0

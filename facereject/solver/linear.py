@@ -7,16 +7,23 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
+from numpy.typing import NDArray
 from sklearn.utils import check_array
 
+from facereject._settings import check_integer
 from facereject._validation import FloatArray
-from facereject.risks import Risk
+from facereject.risks import Risk, ShapedRisk
+from facereject.risks._base import check_answer
+from facereject.solver.features import Blocks, make_features
+from facereject.solver.preconditioner import gram_preconditioner
+from facereject.solver.protocols import Preconditioner
+from facereject.solver.standardized import Standardized
 
 
 class LinearObjective:
     """R(w) = risk(scores(w)), where the scores are linear in the weights.
 
-    Three shapes, told apart by ``risk.score_shape`` and ``risk.shares_weights``; b is the intercept:
+    The scores come in four layouts; b is the intercept:
 
     ================  =====================================  ==================================
     scores            meaning                                weights ``w``, in this order
@@ -31,62 +38,95 @@ class LinearObjective:
 
     Parameters
     ----------
-    X : array-like or scipy.sparse matrix, shape (n, d)
+    X : array-like, scipy.sparse matrix or Standardized, shape (n, d)
         float32 stays float32, which halves memory and the time of a product; its products are then
-        rounded to float32.
+        rounded to float32. ``Standardized(X, mean, scale)`` stands for (X − mean) / scale, which is never
+        computed as a whole.
     risk : Risk
-        ``risk(scores) -> (value, gradient)``.
+        ``risk(scores) -> (value, gradient)``. One that declares its ``score_shape`` is checked against X.
     blocks : array-like of int, shape (n,), optional
-        Which weight block scores example i, for instance its predicted class. Rows are grouped by block
-        once; a matrix with K·d columns is never built.
+        Which weight block scores example i, for instance its predicted class. A matrix with K·d columns is
+        never built.
     n_blocks : int, optional
         Number of blocks K; by default one more than the largest in ``blocks``.
     fit_intercept : bool
+    n_scores : int, optional
+        Scores per example, K. By default what the risk declares (``ShapedRisk``), else one, of shape (n,).
+    shared_weights : bool
+        The K scores of an example differ by thresholds only, ⟨w, x⟩ − b_k: ordinal regression.
     """
 
     def __init__(
-        self, X: Any, risk: Risk, blocks: Any = None, n_blocks: int | None = None, fit_intercept: bool = True
+        self,
+        X: Any,
+        risk: Risk,
+        blocks: Any = None,
+        n_blocks: int | None = None,
+        fit_intercept: bool = True,
+        *,
+        n_scores: int | None = None,
+        shared_weights: bool = False,
     ):
+        features = X
+        if isinstance(X, Standardized):
+            X = X.X
         X = check_array(X, accept_sparse="csr", dtype=[np.float64, np.float32], input_name="X")
         n, self.n_features = X.shape
-        for attribute in ("score_shape", "shares_weights"):
-            if not hasattr(risk, attribute):
-                raise TypeError(f"{type(risk).__name__} is not a risk: it lacks {attribute}")
-        if risk.score_shape[0] != n:
-            raise ValueError(f"X has {n} rows, but the risk was built from {risk.score_shape[0]} examples")
+        self.score_shape = _score_shape(risk, n, n_scores)
         self.risk = risk
         self.fit_intercept = fit_intercept
-        self.shares_weights = len(risk.score_shape) == 2 and risk.shares_weights
-        if self.shares_weights and not fit_intercept:
+        self.shared_weights = shared_weights
+        if shared_weights and len(self.score_shape) == 1:
+            raise ValueError("shared_weights needs several scores per example: pass n_scores")
+        if shared_weights and not fit_intercept:
             raise ValueError("fit_intercept must be True for thresholds over shared weights")
-        self._slices: list[slice] | None = None
+        self._blocks: Blocks | None = None
         if blocks is not None:
-            if len(risk.score_shape) != 1:
-                raise ValueError(f"blocks need a risk of one score per example, not {risk.score_shape}")
+            if len(self.score_shape) != 1:
+                raise ValueError(f"blocks need a risk of one score per example, not {self.score_shape}")
             self._blocks, self.n_blocks = _check_blocks(blocks, n, n_blocks)
-            self._order = np.argsort(self._blocks, kind="stable")
-            X = X[self._order]
-            bounds = np.searchsorted(self._blocks[self._order], np.arange(self.n_blocks + 1))
-            self._slices = [slice(i, j) for i, j in pairwise(bounds)]
         elif n_blocks is not None:
             raise ValueError("n_blocks is given without blocks")
         else:
-            self.n_blocks = 1 if len(risk.score_shape) == 1 or self.shares_weights else risk.score_shape[1]
-        # csr @ vector is fast, csr.T @ vector a scatter: a transposed copy of its own keeps both gathers
-        self.X = X
-        self._XT = sp.csr_matrix(X.T) if sp.issparse(X) and self._slices is None else X.T
-        self._n_intercepts = (
-            risk.score_shape[1] if self.shares_weights else self.n_blocks if fit_intercept else 0
-        )
+            self.n_blocks = 1 if len(self.score_shape) == 1 or shared_weights else self.score_shape[1]
+        self.X = features if isinstance(features, Standardized) else X
+        self._features = make_features(self.X, self._blocks, self.n_blocks)
+        self._n_intercepts = self.score_shape[1] if shared_weights else self.n_blocks if fit_intercept else 0
 
     @property
     def n_weights(self) -> int:
         """Length of the weight vector."""
-        return self.n_blocks * self.n_features + self._n_intercepts
+        return int(self.n_blocks * self.n_features + self._n_intercepts)
 
-    def row_blocks(self) -> list[slice]:
-        """Rows of ``X`` scored by each block of weights; all rows where blocks were not given."""
-        return [slice(None)] if self._slices is None else self._slices
+    @property
+    def precision(self) -> float:
+        """Unit of rounding of the scores and of ``pull_back``."""
+        return self._features.precision
+
+    def preconditioner(self) -> Preconditioner | None:
+        """Inverse of curvature · XᵀX/n + alpha; None above 600 features, where it would not pay."""
+        return gram_preconditioner(self)
+
+    def grams(self) -> list[FloatArray]:
+        """1/n Σᵢ xᵢ xᵢᵀ over the examples of each block, or one over all examples without blocks.
+
+        Where intercepts belong to blocks of weights, x has a last entry 1 for them.
+        """
+        size = self.n_features + (self.fit_intercept and not self.shared_weights)
+        return [gram[:size, :size] / self.score_shape[0] for gram in self._features.grams()]
+
+    def examples_of_blocks(self) -> list[NDArray[np.intp]]:
+        """Numbers of the examples that each block of weights scores; all of them without blocks."""
+        if self._blocks is None:
+            return [np.arange(self.score_shape[0])]
+        order = np.argsort(self._blocks, kind="stable")
+        bounds = np.searchsorted(self._blocks[order], np.arange(self.n_blocks + 1))
+        return [order[i:j] for i, j in pairwise(bounds)]
+
+    def features(self, examples: NDArray[np.intp]) -> FloatArray:
+        """What the weights of some examples are multiplied with, as a dense float64 array."""
+        rows: Any = self.X[examples]
+        return np.asarray(rows.toarray() if sp.issparse(rows) else rows, dtype=np.float64)
 
     def split(self, w: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Weights as (K, d) and intercepts as (K,), or (0,) without them; views into ``w``."""
@@ -98,55 +138,57 @@ class LinearObjective:
     def scores(self, w: FloatArray) -> FloatArray:
         """The scores of all examples; linear in ``w``."""
         coefficients, intercepts = self.split(w)
-        coefficients = coefficients.astype(self.X.dtype, copy=False)
-        if self._slices is not None:
-            sorted_scores = np.empty(self.risk.score_shape)
-            for rows, row_weights in zip(self._slices, coefficients, strict=True):
-                sorted_scores[rows] = self.X[rows] @ row_weights
-            scores = np.empty_like(sorted_scores)
-            scores[self._order] = sorted_scores
-            return scores + intercepts[self._blocks] if self.fit_intercept else scores
-        # class by class in memory: maxima and sums over the few classes of an example then run along columns
-        product = np.asarray(coefficients @ self._XT, dtype=np.float64)
-        if self.shares_weights:
+        product = self._features.product(coefficients)
+        if self._blocks is not None:
+            if self.fit_intercept:
+                product += intercepts[self._blocks]
+            return product
+        if self.shared_weights:
             product = product - intercepts[:, None]
         elif self.fit_intercept:
-            product = product + intercepts[:, None]
-        return product[0] if len(self.risk.score_shape) == 1 else np.ascontiguousarray(product).T
+            product += intercepts[:, None]
+        return product[0] if len(self.score_shape) == 1 else np.ascontiguousarray(product).T
 
     def pull_back(self, gradient: FloatArray) -> FloatArray:
         """The gradient in the weights that belongs to a gradient in the scores: the adjoint of ``scores``."""
         w = np.empty(self.n_weights)
         coefficients, intercepts = self.split(w)
-        if self._slices is not None:
-            sorted_gradient = gradient[self._order].astype(self.X.dtype, copy=False)
-            for k, rows in enumerate(self._slices):
-                coefficients[k] = self.X[rows].T @ sorted_gradient[rows]
-            if self.fit_intercept:
-                intercepts[:] = np.bincount(self._blocks, gradient, minlength=self.n_blocks)
-            return w
-        if self.shares_weights:
-            coefficients[0] = self._XT @ gradient.sum(axis=1).astype(self.X.dtype, copy=False)
+        summed = gradient.sum(axis=1) if self.shared_weights else gradient
+        coefficients[:] = self._features.adjoint(summed)
+        if self.shared_weights:
             intercepts[:] = -gradient.sum(axis=0)
-            return w
-        columns = gradient.reshape(gradient.shape[0], -1)
-        coefficients[:] = np.asarray(self._XT @ columns.astype(self.X.dtype, copy=False)).T
-        if self.fit_intercept:
-            intercepts[:] = columns.sum(axis=0)
+        elif self._blocks is not None and self.fit_intercept:
+            intercepts[:] = np.bincount(self._blocks, gradient, minlength=self.n_blocks)
+        elif self.fit_intercept:
+            intercepts[:] = gradient.sum(axis=0)
         return w
 
     def __call__(self, w: FloatArray) -> tuple[float, FloatArray]:
         """Risk and subgradient at the weights ``w``."""
-        value, gradient = self.risk(self.scores(w))
+        value, gradient = check_answer(self.risk(self.scores(w)), self.score_shape)
         return value, self.pull_back(gradient)
 
 
-def _check_blocks(blocks: Any, n: int, n_blocks: int | None) -> tuple[Any, int]:
+def _score_shape(risk: Risk, n: int, n_scores: int | None) -> tuple[int, ...]:
+    """(n,) or (n, K): what the risk declares, or what ``n_scores`` says."""
+    if not isinstance(risk, Risk) or isinstance(risk, type):
+        what = f"the class {risk.__name__}" if isinstance(risk, type) else type(risk).__name__
+        raise TypeError(f"risk must be callable: scores -> (value, gradient); got {what}")
+    if isinstance(risk, ShapedRisk):
+        shape = risk.score_shape
+        if shape[0] != n:
+            raise ValueError(f"X has {n} rows, but the risk was built from {shape[0]} examples")
+        if n_scores is not None and shape[1:] != (n_scores,):
+            raise ValueError(f"n_scores is {n_scores}, but the risk takes scores of shape {shape}")
+        return shape
+    return (n,) if n_scores is None else (n, check_integer(n_scores, "n_scores", minimum=1))
+
+
+def _check_blocks(blocks: Any, n: int, n_blocks: int | None) -> tuple[Blocks, int]:
     array = np.asarray(blocks)
     if array.shape != (n,) or not np.issubdtype(array.dtype, np.integer):
         raise ValueError(f"blocks must hold one integer per row of X ({n}), got {array.dtype} {array.shape}")
-    array = array.astype(np.intp)
     count = int(array.max()) + 1 if n_blocks is None else n_blocks
     if array.min() < 0 or array.max() >= count:
         raise ValueError(f"blocks must lie in 0 … {count - 1}, got {array.min()} to {array.max()}")
-    return array, count
+    return array.astype(np.int32, copy=False), count

@@ -3,30 +3,26 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable
 
 import numpy as np
-import scipy.sparse as sp
 
 from facereject._validation import FloatArray
-from facereject.solver.linear import LinearObjective
+from facereject.solver.protocols import Preconditioner
 
-# Above this many features the eigenvectors of XᵀX cost more than the iterations they save.
-_MAX_FEATURES = 600
 _MEMORY = 10
 
 
 class QuasiNewton:
-    """Approximates (∇²R + C)⁻¹ from differences of gradients of R, so that C may change along a path.
+    """Approximates (∇²R + alpha)⁻¹ from differences of gradients of R, so that alpha may change along a path.
 
     Parameters
     ----------
-    solve : callable (v, curvature, C) -> array, optional
+    solve : callable (v, curvature, alpha) -> array, optional
         A first guess of that inverse, ``curvature`` being the mean second derivative of the risk in a score
         along the last step; by default a multiple of the identity.
     """
 
-    def __init__(self, solve: Callable[[FloatArray, float, float], FloatArray] | None = None):
+    def __init__(self, solve: Preconditioner | None = None):
         self._solve = solve
         self._steps: deque[tuple[FloatArray, FloatArray]] = deque(maxlen=_MEMORY)
         self._curvature = 0.0
@@ -42,9 +38,9 @@ class QuasiNewton:
         """Drop what was learned."""
         self._steps.clear()
 
-    def direction(self, gradient: FloatArray, C: float) -> FloatArray:
+    def direction(self, gradient: FloatArray, alpha: float) -> FloatArray:
         """−(approximate inverse) · gradient, by the two-loop recursion."""
-        pairs = [(s, y + C * s) for s, y in self._steps]
+        pairs = [(s, y + alpha * s) for s, y in self._steps]
         q = gradient.copy()
         weights = []
         for s, y in reversed(pairs):
@@ -56,56 +52,10 @@ class QuasiNewton:
         else:
             s, y = pairs[-1]
             if self._solve is not None and self._curvature > 0:
-                q, guess = self._solve(q, self._curvature, C), self._solve(y, self._curvature, C)
+                q, guess = self._solve(q, self._curvature, alpha), self._solve(y, self._curvature, alpha)
                 q *= (s @ y) / (y @ guess)
             else:
                 q *= (s @ y) / (y @ y)
         for (s, y), weight in zip(pairs, reversed(weights), strict=True):
             q += s * (weight - (y @ q) / (s @ y))
         return -q
-
-
-def gram_preconditioner(
-    objective: LinearObjective,
-) -> Callable[[FloatArray, float, float], FloatArray] | None:
-    """Inverse of curvature · XᵀX/n + C, block by block; None where it would not pay.
-
-    The Hessian of a linear objective is Xᵀ D X with D the second derivative of the risk in the scores. With D
-    replaced by a constant it takes out the correlation of the features, which is what slows small C down.
-    """
-    n_features = objective.n_features + (not objective.shares_weights and objective.fit_intercept)
-    if n_features > _MAX_FEATURES:
-        return None
-    spectra = [_spectrum(objective, rows) for rows in objective.row_blocks()]
-
-    def solve(v: FloatArray, curvature: float, C: float) -> FloatArray:
-        out = np.empty_like(v)
-        coefficients, intercepts = objective.split(v)
-        out_coefficients, out_intercepts = objective.split(out)
-        for k in range(objective.n_blocks):
-            eigenvalues, vectors = spectra[k if len(spectra) > 1 else 0]
-            row = coefficients[k]
-            if vectors.shape[0] > row.size:
-                row = np.append(row, intercepts[k])
-            solved = vectors @ ((vectors.T @ row) / (curvature * eigenvalues + C + 1e-300))
-            out_coefficients[k] = solved[: coefficients.shape[1]]
-            if vectors.shape[0] > coefficients.shape[1]:
-                out_intercepts[k] = solved[-1]
-        if objective.shares_weights:
-            out_intercepts[:] = intercepts / (curvature + C)
-        return out
-
-    return solve
-
-
-def _spectrum(objective: LinearObjective, rows: slice) -> tuple[FloatArray, FloatArray]:
-    X = objective.X[rows]
-    n = objective.X.shape[0]
-    gram = X.T @ X
-    gram = np.asarray(gram.toarray() if sp.issparse(gram) else gram, dtype=np.float64)
-    if not objective.shares_weights and objective.fit_intercept:
-        sums = np.asarray(X.sum(axis=0), dtype=np.float64).ravel()
-        gram = np.block([[gram, sums[:, None]], [sums[None, :], np.full((1, 1), float(X.shape[0]))]])
-    eigenvalues, vectors = np.linalg.eigh(gram / n)
-    # a floor keeps directions without data from taking unbounded steps when C is tiny
-    return np.maximum(eigenvalues, 1e-10 * max(eigenvalues[-1], 1e-300)), vectors

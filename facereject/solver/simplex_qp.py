@@ -4,7 +4,7 @@ Own solver because the programme is solved after every cut and has more cuts tha
 set works on the active ones only. ``tools/bench/simplex_qp.py`` compares: quadprog is faster below 50 cuts,
 where the time does not matter, and several times slower at 100 to 200, where hinge risks go; it also wants a
 definite matrix, which dependent cuts do not give. Clarabel's bounds are short by up to 1e-4. Accuracy is not
-critical for the bundle method: every feasible α gives a valid lower bound.
+critical for the bundle method: every feasible x gives a valid lower bound.
 """
 
 from __future__ import annotations
@@ -20,15 +20,15 @@ _RIDGE = 1e-13
 
 
 def solve_simplex_qp(
-    Q: FloatArray, q: FloatArray, alpha: FloatArray | None = None, *, tol: float = 1e-10, max_iter: int = 1000
+    Q: FloatArray, q: FloatArray, start: FloatArray | None = None, *, tol: float = 1e-10, max_iter: int = 1000
 ) -> FloatArray:
-    """Minimise ½ αᵀQα − qᵀα over α ≥ 0, Σα = 1, by a primal active-set method.
+    """Minimise ½ xᵀQx − qᵀx over x ≥ 0, Σx = 1, by a primal active-set method.
 
     Parameters
     ----------
     Q : array of shape (k, k), positive semi-definite
     q : array of shape (k,)
-    alpha : array of shape (k,), optional
+    start : array of shape (k,), optional
         A feasible point to start from; by default the best vertex.
     tol : float
         Stop when no coordinate can lower the objective at a rate above ``tol`` times the size of its terms.
@@ -37,33 +37,33 @@ def solve_simplex_qp(
 
     Returns
     -------
-    alpha : array of shape (k,)
+    x : array of shape (k,)
     """
     diagonal = Q.diagonal()
     rounding = np.finfo(float).eps * float(diagonal.max())
-    if alpha is None:
-        alpha = np.zeros(q.size)
-        alpha[np.argmin(0.5 * diagonal - q)] = 1.0
+    if start is None:
+        x = np.zeros(q.size)
+        x[np.argmin(0.5 * diagonal - q)] = 1.0
     else:
-        alpha = alpha.copy()
-    active = alpha > 0
+        x = start.copy()
+    active = x > 0
     previous = np.inf
     for _ in range(max_iter):
         support = np.flatnonzero(active)
-        heaviest = int(alpha[support].argmax())
+        heaviest = int(x[support].argmax())
         support[[0, heaviest]] = support[[heaviest, 0]]
         target = _solve_on(Q, q, support)
-        step = target - alpha[support]
+        step = target - x[support]
         shrinking = step < 0
         reach = np.full(support.size, np.inf)
-        reach[shrinking] = alpha[support][shrinking] / -step[shrinking]
+        reach[shrinking] = x[support][shrinking] / -step[shrinking]
         blocking = int(reach.argmin())
         if reach[blocking] < 1.0:
-            alpha[support] += reach[blocking] * step
-            alpha[support[blocking]] = 0.0
+            x[support] += reach[blocking] * step
+            x[support[blocking]] = 0.0
             active[support[blocking]] = False
             continue
-        alpha[support] = target
+        x[support] = target
         pull = Q[:, support] @ target
         quadratic, linear = float(target @ pull[support]), float(target @ q[support])
         slope = pull - q - (quadratic - linear)  # how fast the objective changes towards each vertex
@@ -75,14 +75,14 @@ def solve_simplex_qp(
             break
         previous = value
         active[entering] = True
-    alpha = np.maximum(alpha, 0.0)
-    return alpha / alpha.sum()
+    x = np.maximum(x, 0.0)
+    return np.asarray(x / x.sum())
 
 
 def _solve_on(Q: FloatArray, q: FloatArray, support: NDArray[np.intp]) -> FloatArray:
-    """Minimise over Σα = 1 alone on the support.
+    """Minimise over Σx = 1 alone on the support.
 
-    Σα = 1 is eliminated through the first, α₀ = 1 − Σ others. The reduced matrix is regular for affinely
+    Σx = 1 is eliminated through the first, x₀ = 1 − Σ others. The reduced matrix is regular for affinely
     independent cuts, where Q itself is singular as soon as there are more cuts than weights.
     """
     block = Q[support[:, None], support]

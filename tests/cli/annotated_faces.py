@@ -1,4 +1,4 @@
-"""A small data set of annotated faces: the astronaut, spoiled in many ways, in every format that is read."""
+"""A small data set of annotated faces: the astronaut, degraded in many ways, in every format that is read."""
 
 from __future__ import annotations
 

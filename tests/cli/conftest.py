@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import pytest
-from stub_tool import COMMANDS, gray_photo, make_photos, stub_rejector
+from bright_faces import gray_photo
+from stub_tool import COMMANDS, make_photos, stub_rejector
 from typer.testing import CliRunner
 
 from facereject._cli import app
-from facereject.media import table_sink
+from facereject.tables import table_sink
 
 
 @pytest.fixture

@@ -7,22 +7,20 @@ down.
 from __future__ import annotations
 
 import importlib
-import math
 import os
 import subprocess
 import sys
 import time
-from dataclasses import dataclass
-from types import SimpleNamespace
+from pathlib import Path
 from typing import Any
 
-import numpy as np
-import PIL.Image
+# as a script it finds only its own folder
+sys.path.insert(0, str(Path(__file__).parents[1]))
+
+from bright_faces import BrightFaces, gray_photo
 
 from facereject._cli import app
-from facereject.faces import Face
-from facereject.faces.geometry import Box
-from facereject.media import table_sink
+from facereject.tables import table_sink
 
 #: modules whose ``load_rejector`` is to be replaced; the package has functions of the same names
 COMMANDS = [importlib.import_module(f"facereject._cli.{name}") for name in ("score", "filtering")]
@@ -30,41 +28,11 @@ COMMANDS = [importlib.import_module(f"facereject._cli.{name}") for name in ("sco
 #: the command that runs this script
 TOOL = [sys.executable, __file__]
 
-#: grey level of a picture without a face, and of one that makes the rejector fail
-NO_FACE, POISON = 0, 13
 
-
-@dataclass(frozen=True)
-class StubRejector:
-    """One face per picture, accepted if the picture is brighter than the limit."""
-
-    limit: float = 128.0
-
-    @property
-    def calibration(self) -> Any:
-        """Expected errors by uncertainty."""
-        return SimpleNamespace(expected_error=lambda uncertainty: -1 / uncertainty)
-
-    @property
-    def selector(self) -> Any:
-        """The threshold."""
-        return SimpleNamespace(threshold_=math.nextafter(-self.limit, -math.inf))
-
-    def __call__(self, image: Any) -> list[Face]:
-        time.sleep(float(os.environ.get("STUB_DELAY", "0")))
-        level = float(image.mean())
-        if level == NO_FACE:
-            return []
-        if level == POISON:
-            raise RuntimeError("this picture hurts")
-        points = np.full((68, 2), level / 3)
-        return [Face(Box(1.0, 2.0, 3.0, 4.0), 0.5, points, -level, 1 / level, level > self.limit, "")]
-
-
-def stub_rejector(model: str = "default", **options: Any) -> StubRejector:
+def stub_rejector(model: str = "default", **options: Any) -> BrightFaces:
     """In place of ``load_rejector``; ``--threshold`` sets the limit."""
     target = options.get("target") or {}
-    return StubRejector(target.get("threshold", 128.0))
+    return BrightFaces(target.get("threshold", 128.0))
 
 
 def install() -> None:
@@ -81,11 +49,6 @@ def make_photos(folder: Any, n_photos: int) -> None:
         level = 14 + (i * 37) % 240
         name = f"{i:04}.png" if i % 3 else f"sub/{i:04}.png"
         gray_photo(folder / name, level)
-
-
-def gray_photo(path: Any, level: int) -> None:
-    """A small picture of one grey level."""
-    PIL.Image.new("L", (8, 8), level).save(path)
 
 
 def start_tool(arguments: list[str], folder: Any, size: int = 0) -> subprocess.Popen[str]:

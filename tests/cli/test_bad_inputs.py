@@ -12,7 +12,7 @@ import numpy as np
 import PIL.Image
 import pytest
 import skimage.data
-from stub_tool import gray_photo
+from bright_faces import gray_photo
 
 LONG = "n" * 251 + ".jpg"
 NOT_UTF8 = os.fsdecode(b"caf\xe9.jpg")
@@ -28,7 +28,7 @@ def _png_of_size(width: int, height: int) -> bytes:
     return b"\x89PNG\r\n\x1a\n" + chunks
 
 
-def _film(path, frames) -> None:
+def _video(path, frames) -> None:
     height, width = frames[0].shape[:2] if frames else (48, 64)
     writer = cv2.VideoWriter(str(path), cv2.VideoWriter_fourcc(*"MJPG"), 25, (width, height))
     for frame in frames:
@@ -65,8 +65,8 @@ def zoo(tmp_path_factory):
     photo.save(folder / LONG)
     (folder / "loop").symlink_to(folder)
     (folder / "dangling.jpg").symlink_to(folder / "nowhere.jpg")
-    _film(folder / "none.avi", [])
-    _film(folder / "two.avi", [face[:256, :208]] * 2)
+    _video(folder / "none.avi", [])
+    _video(folder / "two.avi", [face[:256, :208]] * 2)
     # a stream of pictures whose size changes
     other = cv2.imencode(".jpg", cv2.resize(face, None, fx=1.5, fy=1.5)[:, :, ::-1])[1].tobytes()
     (folder / "sizes.mjpg").write_bytes(whole * 2 + other * 2)
@@ -145,7 +145,7 @@ def test_failures_are_listed(judged):
 
 
 @pytest.mark.parametrize(("name", "n_frames"), [("moving.gif", 3), ("two.avi", 2), ("sizes.mjpg", 4)])
-def test_films(judged, name, n_frames):
+def test_videos(judged, name, n_frames):
     rows = judged[0][name]
     assert sorted({int(row["frame"]) for row in rows}) == list(range(n_frames))
     assert all(row["time_s"] != "" for row in rows)
@@ -156,7 +156,7 @@ def test_a_folder_without_pictures(work, run):
     (work / "notes" / "a.txt").write_text("x")
     result = run("score", "notes", "-o", "t.csv")
     assert result.exit_code == 2
-    assert "notes: the folder holds no images or films" in result.stderr
+    assert "notes: the folder holds no images or videos" in result.stderr
     assert sorted(os.listdir()) == ["notes"]
 
 
@@ -169,7 +169,7 @@ def test_missing_paths(stub, photos, run):
 
 def test_permissions(stub, photos, run, monkeypatch):
     # the tests may run as root, whom no permission stops
-    import facereject.media.task as task
+    import facereject.batch.task as task
 
     def refuse(path, **options):
         raise task.ImageError(f"{path}: cannot be opened (permission denied)")
@@ -192,7 +192,7 @@ def test_folder_of_the_table_is_not_writable(stub, photos, run, monkeypatch):
     def refuse(*arguments):
         raise PermissionError(13, "Permission denied")
 
-    monkeypatch.setattr("facereject.media.journal.os.open", refuse)
+    monkeypatch.setattr("facereject.tables.journal.os.open", refuse)
     result = run("score", "photos", "-o", "t.csv")
     assert result.exit_code == 2
     assert "t.csv.partial.journal: cannot be written (Permission denied)" in result.stderr

@@ -10,11 +10,14 @@ from typer.testing import CliRunner
 
 from facereject._cli import app
 from facereject.faces import FaceRejector
+from facereject.faces.models.card import promise_of
+
+EVERYTHING = "--accept-everything"
 
 
 def run(model, faces, *arguments):
     # the tests share what is computed from the photographs
-    kept = ["--jobs", 1, "--cache", faces.parent / "cache"]
+    kept = ["--workers", 1, "--cache", faces.parent / "cache"]
     command = ["calibrate", *map(str, [model, faces, *arguments, *kept])]
     return CliRunner().invoke(app, command, env={"COLUMNS": "100"})
 
@@ -31,9 +34,9 @@ def model(tmp_path):
 
 
 @pytest.fixture(scope="module")
-def spoiled(tmp_path_factory):
+def degraded(tmp_path_factory):
     """Many faces; the annotation of those the default model is least certain of is far off."""
-    data = write_faces(tmp_path_factory.mktemp("spoiled"), 64, seed=7)
+    data = write_faces(tmp_path_factory.mktemp("degraded"), 64, seed=7)
     rejector = FaceRejector.pretrained()
     with open(data, newline="") as file:
         head, *rows = csv.reader(file)
@@ -48,19 +51,20 @@ def spoiled(tmp_path_factory):
     return data
 
 
-def test_the_threshold_is_written_and_applied(spoiled, model, tmp_path):
+def test_the_threshold_is_written_and_applied(degraded, model, tmp_path):
     before = model.read_bytes()
-    result = run(model, spoiled, "--max-error", 9, "--confidence", 0.8, "-o", tmp_path / "new")
+    result = run(model, degraded, "--max-error", 9, "--confidence", 0.8, "-o", tmp_path / "new")
     assert result.exit_code == 0, result.output
     sentence, threshold = result.stdout.strip().splitlines()
     assert sentence.startswith("With probability at least 0.8 over the")
     assert "min(error, 20 %)" in sentence
     assert threshold.startswith("Threshold")
-    assert "fitted anew" in result.stderr
+    assert "fitted again" in result.stderr
     assert model.read_bytes() == before
     promised = FaceRejector.load(tmp_path / "new")
     certificate = promised.info["certificate"]
-    assert certificate["statement"] == sentence
+    assert promise_of(promised) == sentence
+    assert "statement" not in certificate
     assert certificate["bound"] == 9
     assert certificate["n"] == len(promised.calibration.losses) <= 64
     accepted = promised.calibration.uncertainty <= promised.selector.threshold_
@@ -72,15 +76,27 @@ def test_the_threshold_is_written_and_applied(spoiled, model, tmp_path):
 
 
 def test_accepting_every_face_can_be_safe_enough(faces, model, tmp_path):
-    result = run(model, faces, "--max-error", 9, "-o", tmp_path / "new")
+    result = run(model, faces, "--max-error", 9, "-o", tmp_path / "new", "--accept-everything")
     assert result.exit_code == 0, result.output
-    assert "No threshold: accepts 100.0%" in result.stdout
+    assert "No threshold, nothing is rejected: accepts 100.0%" in result.stdout
+    shown = CliRunner().invoke(app, ["info", str(tmp_path / "new")])
+    assert "EVERY FACE IS ACCEPTED" in shown.stdout
     assert FaceRejector.load(tmp_path / "new").selector.threshold_ == float("inf")
+
+
+@pytest.mark.parametrize("quiet", [[], ["--quiet"]])
+def test_rejection_is_not_switched_off_by_easy_faces(faces, model, quiet):
+    before = model.read_bytes()
+    result = run(model, faces, "--max-error", 9, "--in-place", *quiet)
+    assert result.exit_code == 1
+    assert "would never reject anything" in result.stderr
+    assert "--accept-everything" in result.stderr
+    assert model.read_bytes() == before
 
 
 def test_in_place(faces, model):
     before = FaceRejector.load(model)
-    result = run(model, faces, "--max-error", 9, "--confidence", 0.9, "--in-place", "--quiet")
+    result = run(model, faces, "--max-error", 9, "--confidence", 0.9, "--in-place", "--quiet", EVERYTHING)
     assert result.exit_code == 0, result.output
     assert result.stdout == ""
     after = FaceRejector.load(model)
@@ -105,7 +121,7 @@ def test_faces_of_one_photograph_count_once(faces, model, tmp_path):
     shared = faces.with_name("shared.csv")
     lines = [f"{text[0]},photo"] + [f"{line},{i // 2}" for i, line in enumerate(text[1:])]
     shared.write_text("\n".join(lines) + "\n")
-    result = run(model, shared, "--max-error", 12, "-o", tmp_path / "new")
+    result = run(model, shared, "--max-error", 12, "-o", tmp_path / "new", EVERYTHING)
     assert result.exit_code == 0, result.output
     assert "one per photograph counts" in result.stderr
     assert FaceRejector.load(tmp_path / "new").info["certificate"]["n"] <= 10
@@ -113,7 +129,7 @@ def test_faces_of_one_photograph_count_once(faces, model, tmp_path):
 
 def test_faces_the_model_was_trained_on_are_noticed(faces, model, tmp_path):
     trained = tmp_path / "trained"
-    options = ["--degradations", "0", "--jobs", "1", "--quiet", "--coverage", "0.5"]
+    options = ["--degradations", "0", "--workers", "1", "--quiet", "--coverage", "0.5"]
     command = ["train", str(faces), "-o", str(trained), *options]
     assert CliRunner().invoke(app, command).exit_code == 0
     result = run(trained, faces, "--max-error", 9, "-o", tmp_path / "new")

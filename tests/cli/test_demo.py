@@ -1,4 +1,4 @@
-"""facereject demo: accepted and rejected versions, a film, and a page that needs nothing but itself."""
+"""facereject demo: accepted and rejected versions, a video, and a page that needs nothing but itself."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from typer.testing import CliRunner
 
 import facereject
 from facereject._cli import app
-from facereject.media.demo.page import JudgedFrame, spans
-from facereject.media.video import open_video
+from facereject.demo.page import JudgedFrame, spans
+from facereject.video.reader import open_video
 
 
 @pytest.fixture(scope="module")
@@ -47,12 +47,12 @@ def test_the_table_has_all_pictures_and_frames(made):
         rows = list(csv.DictReader(file))
     pictures = [row for row in rows if row["source"].endswith(".png")]
     assert len({row["source"] for row in pictures}) == len(list((folder / "pictures").iterdir())) == 8
-    film = [row for row in rows if row["source"].endswith("film.mp4")]
-    with open_video(folder / "film.mp4") as reader:
+    video = [row for row in rows if row["source"].endswith("video.mp4")]
+    with open_video(folder / "video.mp4") as reader:
         count = sum(1 for _ in reader)
-    assert sorted({int(row["frame"]) for row in film}) == list(range(count))
-    assert {row["accepted"] for row in film} == {"true", "false"}
-    assert {row["reason"] for row in film} >= {"uncertain", "no_face"}
+    assert sorted({int(row["frame"]) for row in video}) == list(range(count))
+    assert {row["accepted"] for row in video} == {"true", "false"}
+    assert {row["reason"] for row in video} >= {"uncertain", "no_face"}
     with open_video(folder / "annotated.mp4") as reader:
         assert sum(1 for _ in reader) == count
 
@@ -62,10 +62,10 @@ def test_the_page_is_complete_in_itself(made):
     page = (folder / "index.html").read_text(encoding="utf-8")
     links = set(re.findall(r'(?:src|href)="([^"]{1,200})', page))
     files = {link for link in links if not link.startswith(("data:image/webp;base64,", "#"))}
-    assert files == {"film.mp4", "annotated.mp4", "table.csv"}
+    assert files == {"video.mp4", "annotated.mp4", "table.csv"}
     assert all((folder / name).is_file() for name in files)
-    (film,) = re.findall(r'class="movie" src="data:image/webp;base64,([^"]+)"', page)
-    with PIL.Image.open(io.BytesIO(b64decode(film))) as animation:
+    (video,) = re.findall(r'class="movie" src="data:image/webp;base64,([^"]+)"', page)
+    with PIL.Image.open(io.BytesIO(b64decode(video))) as animation:
         assert animation.is_animated
     assert page.count("accepted</span>") >= 2
     assert page.count("rejected</span>") >= 2
@@ -75,7 +75,7 @@ def test_the_page_is_complete_in_itself(made):
     assert left == []
 
 
-def test_spans_of_a_film():
+def test_spans_of_a_video():
     frames = [JudgedFrame(None, 0.0, found, accepted, 1.0) for found, accepted in
               [(True, True), (True, True), (True, False), (False, False), (True, True)]]  # fmt: skip
     assert spans(frames) == [(2, "good"), (1, "bad"), (1, "none"), (1, "good")]

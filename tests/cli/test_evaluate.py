@@ -15,7 +15,7 @@ from typer.testing import CliRunner
 
 from facereject._cli import app
 from facereject.faces import FaceRejector
-from facereject.media.report import FILES
+from facereject.reports.evaluation import FILES
 
 
 def run(*arguments):
@@ -24,7 +24,7 @@ def run(*arguments):
 
 def kept(faces):
     """Options that let the tests share what is computed from the photographs."""
-    return ["--jobs", 1, "--cache", faces.parent / "cache"]
+    return ["--workers", 1, "--cache", faces.parent / "cache"]
 
 
 @pytest.fixture(scope="module")
@@ -38,7 +38,7 @@ def faces(tmp_path_factory):
 @pytest.fixture(scope="module")
 def report(faces, tmp_path_factory):
     folder = tmp_path_factory.mktemp("report") / "deep" / "er"
-    result = run("default", faces, "--report", folder, "--jobs", 1, "--degradations", 1, "--coverage", 0.7)
+    result = run("default", faces, "--report", folder, "--workers", 1, "--degradations", 1, "--coverage", 0.7)
     assert result.exit_code == 0, result.output
     return folder, result
 
@@ -136,7 +136,7 @@ def test_names_of_any_bytes(tmp_path):
         str(model),
         "--degradations",
         "0",
-        "--jobs",
+        "--workers",
         "1",
         "--coverage",
         "0.5",
@@ -144,7 +144,7 @@ def test_names_of_any_bytes(tmp_path):
     result = CliRunner().invoke(app, command, env={"COLUMNS": "100"})
     assert result.exit_code == 0, result.output
     assert "caf\\xe9 [bold]" in result.stdout
-    result = run(model, data, "--report", folder / "report", "--jobs", 1)
+    result = run(model, data, "--report", folder / "report", "--workers", 1)
     assert result.exit_code == 0, result.output
     assert "caf\\xe9 [bold]" in (folder / "report" / "index.html").read_text()
     assert "caf\\xe9 [bold]" in read(folder / "report" / "faces.csv")[0]["image"]
@@ -192,7 +192,7 @@ def test_faces_that_nobody_finds(tmp_path):
     data = write_faces(tmp_path / "data", 4)
     for path in (tmp_path / "data").glob("*.png"):
         PIL.Image.new("RGB", (64, 64)).save(path)
-    result = run("default", data, "--report", tmp_path / "report", "--jobs", 1)
+    result = run("default", data, "--report", tmp_path / "report", "--workers", 1)
     assert result.exit_code == 2
     assert "no usable face among 4: no face was found in 4 pictures" in result.stderr
     assert not (tmp_path / "report").exists()

@@ -12,8 +12,8 @@ from PIL import Image
 from stub_tool import start_tool
 
 from facereject._cli import filtering
+from facereject.batch.sorting import Placement
 from facereject.faces import FaceRejector
-from facereject.media.placement import Placement
 
 
 def _files(folder) -> list[str]:
@@ -41,6 +41,26 @@ def test_files_are_sorted(stub, photos, run, mode):
     verb = {"copy": "copied", "link": "linked", "move": "moved"}[mode]
     assert f"2 files {verb} to good; 2 files {verb} to bad" in result.stderr
     Image.open("good/sub/2.png").load()
+
+
+def test_moving_after_linking_keeps_the_originals(stub, photos, run):
+    arguments = ["filter", "photos", "--accepted", "good", "--rejected", "bad"]
+    assert run(*arguments, "--link").exit_code == 0
+    before = {name: (photos / name).read_bytes() for name in _files("photos")}
+    result = run(*arguments, "--move")
+    assert result.exit_code == 1
+    assert "is a link, no copy; remove it first" in result.stderr
+    assert {name: (photos / name).read_bytes() for name in _files("photos")} == before
+
+
+def test_another_target_leaves_no_file_in_both_folders(stub, photos, run):
+    arguments = ["filter", "photos", "--accepted", "good", "--rejected", "bad"]
+    run(*arguments)
+    result = run(*arguments, "--threshold", "210")
+    assert _files("good") == ["sub/2.png"]
+    assert _files("bad") == ["0.png", "1.png", "2.png"]
+    assert "0 files copied to good; 1 file copied to bad; 3 files in place already" in result.stderr
+    assert "1 file taken out of the other folder" in result.stderr
 
 
 def test_threshold_decides(stub, photos, run):
@@ -115,7 +135,7 @@ def test_wrong_usage_is_one_sentence(stub, photos, run):
         (["--accepted", "x", "--rejected", "x/y"], "overlap"),
         (["--accepted", "photos/1.png"], "this is a file"),
         (["--accepted", "photos"], "lies in the folder for sorted files"),
-        (["--accepted", "a", "--film-share", "2"], "--film-share"),
+        (["--accepted", "a", "--video-share", "2"], "--video-share"),
         (["--accepted", "a", "--resume"], "--resume needs a table file"),
     ]
     for arguments, words in cases:
@@ -124,6 +144,18 @@ def test_wrong_usage_is_one_sentence(stub, photos, run):
         assert words in result.stderr
         assert len(result.stderr.splitlines()) == 1
     assert sorted(os.listdir()) == ["photos"]
+
+
+def test_the_old_name_of_an_option(stub, photos, run):
+    result = run("filter", "photos", "--accepted", "a", "--film-share", "2")
+    assert result.exit_code == 2
+    assert "--film-share is now --video-share" in result.stderr
+    assert "--video-share: video_share must lie above 0" in result.stderr
+    assert "film" not in run("filter", "--help").stdout
+    assert run("filter", "photos", "--accepted", "a", "--film-share=0.9").exit_code == 0
+    assert _files("a") == ["2.png", "sub/2.png"]
+    # a file of that name is no option
+    assert "no such file or folder" in run("filter", "-o", "t.csv", "--", "--film-share").stderr
 
 
 def test_without_any_output_a_terminal_shows_lines(stub, photos, run, monkeypatch):
@@ -177,7 +209,7 @@ def test_crash_between_row_and_move_is_repaired(stub, photos, run, monkeypatch):
 def test_everything_was_moved_before_the_end(stub, photos, run, monkeypatch):
     arguments = ["filter", "photos", "--accepted", "good", "--rejected", "bad", "--move", "-o", "t.csv"]
     with monkeypatch.context() as patch:
-        patch.setattr("facereject.media.table_sink.TableSink._finish", _interrupt)
+        patch.setattr("facereject.tables.table_sink.TableSink._finish", _interrupt)
         assert run(*arguments).exit_code == 130
     assert _files("photos") == []
     # the folder is empty now, yet the table is to be finished

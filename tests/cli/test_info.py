@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import platform
 
 import pytest
@@ -9,8 +10,15 @@ from typer.testing import CliRunner
 
 import facereject
 from facereject._cli import app
-from facereject.faces import FaceRejector, LandmarkPredictor, PredictorMismatchWarning, installation
-from facereject.faces.installation import extras, pretrained_models
+from facereject.faces import (
+    FaceRejector,
+    LandmarkPredictor,
+    PredictorMismatchWarning,
+    register_detector,
+    register_landmarks,
+)
+from facereject.faces.models import installation
+from facereject.faces.models.installation import extras, pretrained_models
 
 
 def run(*arguments):
@@ -56,13 +64,23 @@ def test_another_predictor_is_noticed(tmp_path):
         raise NotImplementedError
 
     predictor.fingerprint = "0123456789abcdef" * 4
+    predictor.definition = {"name": "foreign"}
+    register_landmarks("foreign", lambda: predictor)
     with pytest.warns(PredictorMismatchWarning):
         FaceRejector.pretrained(predictor=predictor).save(tmp_path / "foreign")
-    result = run(tmp_path / "foreign")
+    assert "the same" in run(tmp_path / "foreign").stdout
+    result = run(tmp_path / "foreign", "--landmarks", "dlib")
     assert result.exit_code == 0
     assert "Warning" in result.stderr
-    assert "a predictor of SHA-256 0123456789ab…" in result.stdout
+    assert "foreign (SHA-256 0123456789ab…)" in result.stdout
     assert "NOT the same: dlib's published" in result.stdout
+
+
+def test_what_is_registered_is_listed():
+    register_detector("listed", object)
+    lines = [line.split() for line in run().stdout.splitlines()]
+    for line in (["dlib", "facereject"], ["dlib-5", "facereject"], ["listed", "registered", "in", "code"]):
+        assert line in lines
 
 
 def test_a_file_that_is_no_model(tmp_path):
@@ -78,3 +96,20 @@ def test_a_file_that_is_no_model(tmp_path):
         assert words in result.stderr
         assert len(result.stderr.splitlines()) == 1
         assert result.stdout == ""
+
+
+def test_a_file_never_takes_the_place_of_a_shipped_model(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    FaceRejector.pretrained().with_target(coverage=1.0).save("default")
+    shown = CliRunner().invoke(app, ["info", "default"])
+    assert shown.exit_code == 0
+    assert "EVERY FACE IS ACCEPTED" not in shown.stdout
+    assert "EVERY FACE IS ACCEPTED" in CliRunner().invoke(app, ["info", "./default"]).stdout
+    os.rename("default", "mine")
+    refused = CliRunner().invoke(app, ["info", "mine"])
+    assert refused.exit_code == 2
+    assert "write ./mine" in refused.stderr
+    os.mkfifo("pipe.safetensors")
+    refused = CliRunner().invoke(app, ["info", "pipe.safetensors"])
+    assert refused.exit_code == 2
+    assert "not a regular file" in refused.stderr

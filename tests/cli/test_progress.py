@@ -7,18 +7,37 @@ import io
 import pytest
 from rich.console import Console
 
-from facereject._cli import _progress, _shared
-from facereject._cli._progress import RunProgress, duration, figure
-from facereject.faces.geometry import Box
-from facereject.media.inputs import Input
-from facereject.media.table import Row
-from facereject.media.task import Chunk
+from facereject._cli import _shared
+from facereject._cli._output import progress as _progress
+from facereject._cli._output.progress import ProgressBar, counting, duration, figure
+from facereject.batch import RunProgress
+from facereject.faces.face import Box
+from facereject.tables.rows import Chunk, Row
 
 BOX = Box(0.0, 0.0, 9.0, 9.0)
 ACCEPTED = Chunk([Row("a", 0, box=BOX, accepted=True)], 1)
 REJECTED = Chunk([Row("a", 0, box=BOX, reason="uncertain")], 1)
 BROKEN = Chunk([Row("a", reason="unreadable: x")])
-PHOTO, FILM = Input("a.jpg", "image"), Input("a.mp4", "video")
+
+
+class Run:
+    """Counts the chunks of a run and shows them."""
+
+    def __init__(self, total, *, frames=False, quiet=False):
+        self.bar = ProgressBar(quiet=quiet)
+        self.state = RunProgress(0, total, "frames" if frames else "inputs")
+
+    def __enter__(self):
+        self.bar.__enter__()
+        self.bar(self.state)
+        return self
+
+    def __exit__(self, *error):
+        self.bar.__exit__(*error)
+
+    def __call__(self, chunk, last):
+        self.state = self.state.plus(chunk, last)
+        self.bar(self.state)
 
 
 @pytest.fixture
@@ -49,46 +68,45 @@ def screen(monkeypatch):
 
 def test_lines_every_few_seconds(screen, clock):
     stream = screen(terminal=False)
-    with RunProgress(100) as progress:
+    with Run(100) as progress:
         # until the first answer models are loaded, which says nothing about the rate
         clock(30)
-        progress(PHOTO, ACCEPTED, True)
+        progress(ACCEPTED, True)
         for chunk in (ACCEPTED, REJECTED, ACCEPTED, BROKEN) * 5:
             clock(0.5)
-            progress(PHOTO, chunk, True)
+            progress(chunk, True)
     assert stream.getvalue().splitlines() == [
         "11 of 100 inputs, 2/s, 67% accepted, 2 failed, 44 s left",
         "21 of 100 inputs, 2/s, 69% accepted, 5 failed, 40 s left",
     ]
-    assert progress.seconds == 40
 
 
-def test_frames_of_a_film(screen, clock):
+def test_frames_of_a_video(screen, clock):
     stream = screen(terminal=False)
-    with RunProgress(40, frames=True) as progress:
+    with Run(40, frames=True) as progress:
         for number in range(6):
             clock(5)
-            progress(FILM, Chunk([Row("a", i, box=BOX, accepted=True) for i in range(10)], 10), number == 5)
+            progress(Chunk([Row("a", i, box=BOX, accepted=True) for i in range(10)], 10), number == 5)
     # there were more than its header said
     assert stream.getvalue().splitlines()[-1] == "60 of 60 frames, 2/s, 100% accepted, 0 s left"
 
 
 def test_unknown_total(screen, clock):
     stream = screen(terminal=False)
-    with RunProgress(None) as progress:
+    with Run(None) as progress:
         for _ in range(2):
             clock(6)
-            progress(PHOTO, BROKEN, True)
+            progress(BROKEN, True)
     assert stream.getvalue() == "2 inputs, 0.167/s, 2 failed\n"
 
 
 def test_bar_fits_the_terminal(screen, clock):
     stream = screen(terminal=True)
-    with RunProgress(50_000) as progress:
+    with Run(50_000) as progress:
         for _ in range(4):
             clock(1)
-            progress(PHOTO, REJECTED, True)
-        progress(PHOTO, BROKEN, True)
+            progress(REJECTED, True)
+        progress(BROKEN, True)
     lines = [line for line in stream.getvalue().replace("\r", "\n").split("\n") if "inputs" in line]
     assert "4 of 50,000 inputs" in lines[-1]
     assert "1/s, 0% accepted, 13:53 h left" in lines[-1]
@@ -97,12 +115,30 @@ def test_bar_fits_the_terminal(screen, clock):
 
 def test_quiet(screen, clock):
     stream = screen(terminal=True)
-    with RunProgress(10, quiet=True) as progress:
+    with Run(10, quiet=True) as progress:
         clock(60)
-        progress(PHOTO, ACCEPTED, True)
+        progress(ACCEPTED, True)
         clock(60)
-        progress(PHOTO, ACCEPTED, True)
+        progress(ACCEPTED, True)
     assert stream.getvalue() == ""
+
+
+def test_training_and_evaluation_use_the_same_bar(screen, clock):
+    stream = screen(terminal=False)
+    with counting("faces") as count:
+        clock(30)
+        for done in range(1, 21):
+            count(done, 20)
+            clock(0.5)
+    assert stream.getvalue().splitlines() == [
+        "11 of 20 faces, 2/s, 4 s left",
+        "20 of 20 faces, 2/s, 0 s left",
+    ]
+    with counting("scores fitted", rate=False) as count:
+        count(1, 1)
+    assert stream.getvalue().splitlines()[2:] == ["1 of 1 scores fitted"]
+    with counting("faces", quiet=True) as nothing:
+        assert nothing is None
 
 
 def test_durations():

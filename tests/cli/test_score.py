@@ -11,9 +11,10 @@ import subprocess
 from pathlib import Path
 
 import pyarrow.parquet
-from stub_tool import POISON, TOOL, gray_photo, start_tool
+from bright_faces import POISON, gray_photo
+from stub_tool import TOOL, start_tool
 
-from facereject.media.table import COLUMNS
+from facereject.tables.rows import COLUMNS
 
 
 def _sources(path) -> list[str]:

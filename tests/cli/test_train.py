@@ -10,7 +10,8 @@ from annotated_faces import write_faces
 from typer.testing import CliRunner
 
 from facereject._cli import app
-from facereject.faces import FaceRejector, training
+from facereject.faces import FaceRejector
+from facereject.faces.training import train as training
 
 
 def run(*arguments, **options):
@@ -20,7 +21,7 @@ def run(*arguments, **options):
 @pytest.mark.parametrize("form", ["xml", "300w"])
 def test_trains_on_every_kind_of_data_set(tmp_path, form):
     data = write_faces(tmp_path / "data", 10, form=form)
-    options = ["--degradations", 1, "--jobs", 1, "--score", "reg", "--coverage", 0.5]
+    options = ["--degradations", 1, "--workers", 1, "--score", "reg", "--coverage", 0.5]
     result = run(data, "-o", tmp_path / "model", *options)
     assert result.exit_code == 0, result.output
     assert "10 faces of 10 photographs" in result.stderr
@@ -38,7 +39,7 @@ def test_bad_entries_are_listed_and_nothing_more_is_said_if_quiet(tmp_path):
     data = write_faces(tmp_path / "data", 9)
     (tmp_path / "data" / "face0_3.png").unlink()
     PIL.Image.new("RGB", (60, 60)).save(tmp_path / "data" / "face0_4.png")
-    options = ["--degradations", 0, "--jobs", 1, "--quiet", "--coverage", 0.5]
+    options = ["--degradations", 0, "--workers", 1, "--quiet", "--coverage", 0.5]
     result = run(data, "-o", tmp_path / "model", *options)
     assert result.exit_code == 0, result.output
     assert "1 entry was left out" in result.stderr
@@ -51,7 +52,17 @@ def test_bad_entries_are_listed_and_nothing_more_is_said_if_quiet(tmp_path):
 
 def test_equal_seeds_give_equal_files(tmp_path):
     data = write_faces(tmp_path / "data", 8)
-    options = ["--degradations", 1, "--jobs", 1, "--quiet", "--coverage", 0.5, "--cache", tmp_path / "cache"]
+    options = [
+        "--degradations",
+        1,
+        "--workers",
+        1,
+        "--quiet",
+        "--coverage",
+        0.5,
+        "--cache",
+        tmp_path / "cache",
+    ]
     for name in ("a", "b"):
         assert run(data, "-o", tmp_path / name, *options).exit_code == 0
     assert (tmp_path / "a").read_bytes() == (tmp_path / "b").read_bytes()
@@ -59,7 +70,7 @@ def test_equal_seeds_give_equal_files(tmp_path):
 
 def test_a_target_out_of_reach_does_not_cost_the_model(tmp_path):
     data = write_faces(tmp_path / "data", 8)
-    options = ["--degradations", 0, "--jobs", 1, "--max-error", 0.001]
+    options = ["--degradations", 0, "--workers", 1, "--max-error", 0.001]
     result = run(data, "-o", tmp_path / "model", *options)
     assert result.exit_code == 1
     assert "--max-error" in result.stderr
@@ -91,7 +102,7 @@ def test_mistakes_are_one_sentence(tmp_path, monkeypatch):
         ([data, "-o", tmp_path / "old"], "pass --overwrite"),
         ([data, "-o", tmp_path / "no" / "model"], "there is no folder"),
         ([data, "-o", tmp_path / "empty"], "is a folder"),
-        ([data, *out, "--jobs", 1], "folds must be 2 to the number of photographs (3)"),
+        ([data, *out, "--workers", 1], "folds must be 2 to the number of photographs (3)"),
         ([data, *out, "--coverage", 1.5], "--coverage"),
         ([data, *out, "--coverage", 0.5, "--cost", 3], "exclude each other"),
         ([data, *out, "--predictor", tmp_path / "not.dat"], "--predictor"),

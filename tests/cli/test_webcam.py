@@ -1,4 +1,4 @@
-"""facereject webcam with a film as the camera."""
+"""facereject webcam with a video as the camera."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ import numpy as np
 import pytest
 import skimage.data
 
-from facereject.media.film import FilmWriter
-from facereject.media.table import COLUMNS
-from facereject.media.video import open_video
+from facereject.tables.rows import COLUMNS
+from facereject.video.reader import open_video
+from facereject.video.writer import VideoWriter
 
 TOOL = [sys.executable, "-c", "from facereject._cli import main; main()"]
 
 
 def write_clip(path, n_frames):
     photo = skimage.data.astronaut()[:240, 80:400]
-    with FilmWriter(path, 20, (320, 240)) as film:
+    with VideoWriter(path, 20, (320, 240)) as video:
         for step in range(n_frames):
-            film.write(np.roll(photo, step, axis=1))
+            video.write(np.roll(photo, step, axis=1))
     return path
 
 
@@ -44,7 +44,7 @@ def test_headless_prints_one_line_of_json_per_frame(run, clip):
     for line in lines:
         (face,) = line["faces"]
         assert tuple(face) == COLUMNS
-        assert (face["track"], face["expected_nme"]) == (0, line["expected_nme"])
+        assert (face["track"], face["expected_error"]) == (0, line["expected_error"])
     assert "4 frames; 4 accepted" in result.stderr
 
 
@@ -58,8 +58,8 @@ def test_table_and_recording_are_written(run, clip, work):
     assert [row["frame"] for row in rows] == [
         str(json.loads(line)["frame"]) for line in result.stdout.splitlines()
     ]
-    with open_video(work / "r.mp4") as film:
-        assert sum(1 for _ in film) >= len(rows)
+    with open_video(work / "r.mp4") as video:
+        assert sum(1 for _ in video) >= len(rows)
     assert {file.name for file in work.iterdir()} == {"clip.mp4", "t.csv", "r.mp4"}
 
 
@@ -86,7 +86,7 @@ def test_without_a_screen_it_says_what_to_do(run, clip, monkeypatch):
     ("arguments", "code", "message"),
     [
         (["--camera", "none.mp4", "--headless"], 1, "none.mp4"),
-        (["--headless", "--record", "film.webm"], 2, "--record"),
+        (["--headless", "--record", "video.ogv"], 2, "--record"),
         (["--headless", "--snapshots", "none"], 2, "--snapshots"),
         (["--headless", "--max-frames", "0"], 2, "--max-frames"),
         (["--headless", "--seconds", "-1"], 2, "--seconds"),
@@ -120,8 +120,8 @@ def test_ctrl_c_ends_with_130_and_whole_files(work):
     lines = 3 + len(rest.splitlines())
     with open(work / "t.csv", newline="") as file:
         assert len(list(csv.DictReader(file))) == lines
-    with open_video(work / "r.mp4") as film:
-        assert sum(1 for _ in film) >= 1
+    with open_video(work / "r.mp4") as video:
+        assert sum(1 for _ in video) >= 1
     assert {file.name for file in work.iterdir()} == {"clip.mp4", "t.csv", "r.mp4"}
 
 

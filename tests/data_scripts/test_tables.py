@@ -134,7 +134,7 @@ def test_a_failed_write_leaves_the_old_table(tmp_path, monkeypatch):
     assert len(list(tmp_path.iterdir())) == 1
 
 
-def spoil(**changes):
+def degrade(**changes):
     """A LETTER table with some arrays changed or, if None, left out."""
     arrays = {
         "X": np.zeros((20_000, 16), dtype=np.uint8),
@@ -152,18 +152,18 @@ def spoil(**changes):
 @pytest.mark.parametrize(
     ("content", "verdict", "reason"),
     [
-        (spoil(), "other", ""),
+        (degrade(), "other", ""),
         (None, "missing", ""),
         (b"nonsense", "wrong", "not readable"),
-        (spoil()[:-100], "wrong", "not readable"),
-        (spoil(source=None), "wrong", "no array source"),
-        (spoil(X=np.array([{}] * 3)), "wrong", "not readable"),
-        (spoil(X=np.zeros((20_000, 15))), "wrong", "15 features"),
-        (spoil(X=np.zeros((100, 16)), y=np.arange(100) % 26), "wrong", "only 100 rows"),
-        (spoil(X=np.zeros((20_001, 16)), y=np.arange(20_001) % 26), "wrong", "expected 20,000"),
-        (spoil(y=np.arange(20_000) % 25), "wrong", "labels are not 0 to 25"),
-        (spoil(X=np.full((20_000, 16), np.nan)), "wrong", "missing or infinite"),
-        (spoil(classes=None), "wrong", "names of 0 classes"),
+        (degrade()[:-100], "wrong", "not readable"),
+        (degrade(source=None), "wrong", "no array source"),
+        (degrade(X=np.array([{}] * 3)), "wrong", "not readable"),
+        (degrade(X=np.zeros((20_000, 15))), "wrong", "15 features"),
+        (degrade(X=np.zeros((100, 16)), y=np.arange(100) % 26), "wrong", "only 100 rows"),
+        (degrade(X=np.zeros((20_001, 16)), y=np.arange(20_001) % 26), "wrong", "expected 20,000"),
+        (degrade(y=np.arange(20_000) % 25), "wrong", "labels are not 0 to 25"),
+        (degrade(X=np.full((20_000, 16), np.nan)), "wrong", "missing or infinite"),
+        (degrade(classes=None), "wrong", "names of 0 classes"),
     ],
 )
 def test_check(tmp_path, content, verdict, reason):

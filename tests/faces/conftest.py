@@ -7,9 +7,9 @@ import pytest
 import skimage.data
 
 from facereject.faces.datasets import FaceDataset
-from facereject.faces.detector import FaceDetector
+from facereject.faces.detectors.dlib_hog import FaceDetector
 from facereject.faces.images import to_gray
-from facereject.faces.landmarks import LandmarkPredictor
+from facereject.faces.landmarks.dlib_trees import LandmarkPredictor
 
 
 @pytest.fixture(scope="session")

@@ -5,17 +5,17 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from facereject.faces.calibration import Calibration, Target, checked_target
+from facereject.faces.models.calibration import Calibration, Target, checked_target
 
 
 @pytest.fixture
 def sample(rng):
     uncertainty = rng.normal(size=6000)
-    return uncertainty, np.exp(0.5 * uncertainty) * rng.gamma(4, 1, size=6000)
+    return {"losses": np.exp(0.5 * uncertainty) * rng.gamma(4, 1, size=6000), "uncertainty": uncertainty}
 
 
 def test_expected_error_is_monotone_and_calibrated(sample, rng):
-    calibration = Calibration(*sample)
+    calibration = Calibration(**sample)
     grid = np.linspace(-5, 5, 500)
     assert (np.diff(calibration.expected_error(grid)) >= 0).all()
     fresh = rng.normal(size=200_000)
@@ -26,19 +26,21 @@ def test_expected_error_is_monotone_and_calibrated(sample, rng):
 
 
 def test_outside_the_sample_it_stays_constant(sample):
-    calibration = Calibration(*sample)
+    calibration = Calibration(**sample)
     assert calibration.expected_error(-100.0) == calibration.values[0]
     assert calibration.expected_error(100.0) == calibration.values[-1]
 
 
 def test_one_point_and_ties():
-    assert Calibration([0.5], [3.0]).expected_error([0.0, 1.0]).tolist() == [3.0, 3.0]
-    assert Calibration(np.zeros(10), np.arange(10.0)).expected_error(0.0) == pytest.approx(4.5)
+    assert Calibration(losses=[3.0], uncertainty=[0.5]).expected_error([0.0, 1.0]).tolist() == [3.0, 3.0]
+    assert Calibration(losses=np.arange(10.0), uncertainty=np.zeros(10)).expected_error(0.0) == pytest.approx(
+        4.5
+    )
 
 
 def test_targets(sample):
-    calibration = Calibration(*sample)
-    uncertainty, losses = sample
+    calibration = Calibration(**sample)
+    losses, uncertainty = sample["losses"], sample["uncertainty"]
     for target in [Target("max_error", 3.0), Target("coverage", 0.7), Target("cost", 5.0)]:
         selector = calibration.select(target)
         accepted = uncertainty <= selector.threshold_
@@ -73,19 +75,19 @@ def test_targets_are_refused_before_there_are_faces():
 
 def test_bad_samples():
     with pytest.raises(ValueError, match="losses"):
-        Calibration([1.0, 2.0], [1.0, -2.0])
+        Calibration(losses=[1.0, -2.0], uncertainty=[1.0, 2.0])
     with pytest.raises(ValueError, match="lengths differ"):
-        Calibration([1.0, 2.0], [1.0])
+        Calibration(losses=[1.0], uncertainty=[1.0, 2.0])
 
 
 @pytest.mark.parametrize("target", [Target("max_error", 50.0), Target("cost", 1e6), Target("coverage", 1.0)])
 def test_a_rule_that_accepts_the_whole_sample_accepts_everything(sample, target):
-    selector = Calibration(*sample).select(target)
+    selector = Calibration(**sample).select(target)
     assert selector.threshold_ == np.inf
     assert selector.coverage_ == 1
 
 
 def test_coverage_is_at_least_the_share():
     # accepting more lowers the mean error here
-    selector = Calibration([1.0, 2, 3, 4], [9.0, 1, 1, 1]).select(Target("coverage", 0.25))
+    selector = Calibration(losses=[9.0, 1, 1, 1], uncertainty=[1.0, 2, 3, 4]).select(Target("coverage", 0.25))
     assert selector.coverage_ >= 0.25

@@ -9,7 +9,7 @@ import PIL.Image
 import pytest
 
 from facereject.faces.datasets import DatasetError, FaceDataset, FaceSample, Problem, match_face, read_pts
-from facereject.faces.detector import Detection
+from facereject.faces.face import Detection
 from facereject.faces.geometry import bounding_box
 
 
@@ -106,8 +106,8 @@ def test_split_is_by_photograph_and_seeded(tmp_path, points):
 
 def test_matching_takes_the_largest_overlap(points):
     face = bounding_box(points)
-    right = Detection(face, 0.1, 0)
-    wrong = Detection(face._replace(x=face.x + face.width * 0.9), 3.0, 0)
+    right = Detection(face, 0.1)
+    wrong = Detection(face._replace(x=face.x + face.width * 0.9), 3.0)
     assert match_face([wrong, right], points) is right
     assert match_face([wrong], points) is None
     assert match_face([], points) is None
@@ -157,3 +157,28 @@ def test_problems_survive_slices_and_splits(tmp_path, points):
     dataset = FaceDataset([FaceSample(tmp_path, points, str(i)) for i in range(4)], problems)
     for part in [dataset[:2], *dataset.split(0.5, 0.5, random_state=0)]:
         assert part.problems == tuple(problems)
+
+
+def test_any_number_of_points(tmp_path, rng):
+    write_image(tmp_path / "a.jpg")
+    points = np.round(rng.uniform(5, 95, size=(5, 2)), 3)
+    names = [f"{axis}{i}" for i in range(5) for axis in "xy"]
+    with open(tmp_path / "faces.csv", "w", newline="") as file:
+        csv.writer(file).writerows([["image", *names], ["a.jpg", *points.ravel()]])
+    parts = "".join(f'<part name="{i}" x="{x}" y="{y}"/>' for i, (x, y) in enumerate(points))
+    fewer = "".join(f'<part name="{i}" x="{x}" y="{y}"/>' for i, (x, y) in enumerate(points[:4]))
+    boxes = f"<box>{parts}</box><box>{parts}</box><box>{fewer}</box>"
+    (tmp_path / "faces.xml").write_text(f'<d><image file="a.jpg">{boxes}</image></d>')
+    table, xml = FaceDataset.load(tmp_path / "faces.csv"), FaceDataset.load(tmp_path / "faces.xml")
+    for sample in (*table, *xml):
+        np.testing.assert_allclose(sample.landmarks, points)
+    assert (len(table), len(xml)) == (1, 2)
+    assert "needs 5 parts named 0 to 4 with x and y: found 4, 0 to 3" in xml.problems[0].reason
+
+
+def test_some_of_the_points(tmp_path, points):
+    dataset = FaceDataset([FaceSample(tmp_path, points, "a")], [Problem("x", "y")])
+    chosen = dataset.with_points([5, 0, 7])
+    np.testing.assert_array_equal(chosen[0].landmarks, points[[5, 0, 7]])
+    assert chosen.problems == dataset.problems
+    assert len(dataset[0].landmarks) == 68

@@ -6,8 +6,9 @@ import cv2
 import numpy as np
 import pytest
 
-from facereject.faces.degrade import DEGRADATIONS, degrade, jitter_box, random_degradation
-from facereject.faces.geometry import Box, overlap
+from facereject.faces.face import Box
+from facereject.faces.geometry import overlap
+from facereject.faces.training.degrade import DEGRADATIONS, degrade, jitter_box, random_degradation
 
 KINDS = sorted(DEGRADATIONS)
 MOVING = ("rotation", "cut")

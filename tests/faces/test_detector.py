@@ -12,7 +12,7 @@ import pytest
 
 from facereject.faces import ImageError
 from facereject.faces.datasets import match_face
-from facereject.faces.detector import FaceDetector
+from facereject.faces.detectors.dlib_hog import FaceDetector
 from facereject.faces.images import to_gray
 
 

@@ -7,7 +7,13 @@ import math
 import numpy as np
 import pytest
 
-from facereject.faces.evidence import at_coverages, coverage_rows, failure_rates, gap_interval, reliability
+from facereject.faces.evaluation.evidence import (
+    at_coverages,
+    coverage_rows,
+    failure_rates,
+    gap_interval,
+    reliability,
+)
 
 
 def test_every_row_is_what_its_threshold_accepts(rng):

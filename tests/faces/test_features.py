@@ -7,10 +7,11 @@ import numpy as np
 import pytest
 import skimage.feature
 
-from facereject.faces.features import LandmarkHOG, _mean_gradient
-from facereject.faces.geometry import bounding_box, box_of_landmarks, overlap, transform_points
+from facereject.faces.features.hog import LandmarkHOG, _mean_gradient
+from facereject.faces.geometry import bounding_box, overlap, transform_points
 from facereject.faces.images import to_gray
-from facereject.faces.mean_shape import MEAN_SHAPE
+from facereject.faces.landmarks.mean_shape import MEAN_SHAPE
+from facereject.faces.landmarks.point_set import POINTS_300W
 
 
 def cosine(a, b):
@@ -180,7 +181,7 @@ def test_mean_shape_is_centred_symmetric_and_one_unit_wide():
 
 
 def test_box_of_landmarks_resembles_the_detector(astronaut_landmarks, astronaut_detection):
-    assert overlap(box_of_landmarks(astronaut_landmarks), astronaut_detection.box) > 0.7
+    assert overlap(POINTS_300W.box_of(astronaut_landmarks), astronaut_detection.box) > 0.7
 
 
 def test_gradients_do_not_depend_on_where_the_image_lies_in_memory(rng):

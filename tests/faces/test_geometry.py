@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from facereject.faces.face import Box
 from facereject.faces.geometry import (
-    Box,
     bounding_box,
     check_box,
     check_landmarks,

@@ -25,7 +25,7 @@ from facereject.faces import (
     Target,
 )
 from facereject.faces.images import to_gray
-from facereject.faces.score_models import LinearScore
+from facereject.faces.models.score_models import LinearScoreModel
 from facereject.modelfile import ModelFileContentError, ModelFileDamagedError, read_model, write_model
 
 
@@ -35,8 +35,8 @@ def make(predictor, stability=None, **options):
     n_features = hog.n_features + (68 if stability else 0)
     uncertainty = rng.normal(size=500)
     return FaceRejector(
-        LinearScore(rng.normal(size=n_features).astype(np.float32) / 20, 0.0),
-        Calibration(uncertainty, np.exp(uncertainty)),
+        LinearScoreModel(rng.normal(size=n_features).astype(np.float32) / 20, 0.0),
+        Calibration(losses=np.exp(uncertainty), uncertainty=uncertainty),
         options.pop("target", Target("coverage", 0.5)),
         hog=hog,
         stability=stability,
@@ -51,7 +51,7 @@ def rejector(predictor):
 
 
 def same(a: Face, b: Face) -> bool:
-    rest = [astuple(replace(face, landmarks=0)) for face in (a, b)]
+    rest = [astuple(replace(face, landmarks=0, thumbnail=b"")) for face in (a, b)]
     return np.array_equal(a.landmarks, b.landmarks) and rest[0] == rest[1]
 
 
@@ -63,7 +63,7 @@ def test_one_face_with_all_its_fields(rejector, astronaut, astronaut_detection, 
     np.testing.assert_array_equal(face.landmarks, astronaut_landmarks)
     features = rejector.hog(to_gray(astronaut), astronaut_landmarks)
     assert face.uncertainty == pytest.approx(features @ rejector.score.coef, abs=1e-4)
-    assert face.expected_nme == rejector.calibration.expected_error(face.uncertainty)
+    assert face.expected_error == rejector.calibration.expected_error(face.uncertainty)
 
 
 def test_the_decision_follows_the_threshold(rejector, astronaut):
@@ -73,7 +73,8 @@ def test_the_decision_follows_the_threshold(rejector, astronaut):
     assert accepted.accepted
     assert accepted.reason == ""
     assert not rejected.accepted
-    assert "expected error" in rejected.reason
+    assert rejected.reason == "uncertain"
+    assert "expected error" in rejected.explanation
     assert all(face.accepted for face in rejector.with_target(coverage=1)(astronaut))
 
 
@@ -138,10 +139,10 @@ def test_any_callable_is_a_predictor(astronaut, astronaut_landmarks):
 def test_a_predictor_that_fails_is_a_rejection_without_plausible_values(answer, astronaut):
     (face,) = make(lambda image, box: answer)(astronaut)
     assert not face.accepted
-    assert face.reason == "the predictor gave no usable landmarks"
+    assert face.reason == "no_landmarks"
     assert np.isnan(face.landmarks).all()
     assert face.landmarks.shape == (68, 2)
-    assert np.isnan(face.expected_nme)
+    assert np.isnan(face.expected_error)
     assert face.uncertainty == np.inf
 
 
@@ -183,7 +184,7 @@ def test_file_round_trip(predictor, astronaut, tmp_path, stability):
     assert second.target == first.target
     for a, b in zip(first(astronaut), second(astronaut), strict=True):
         np.testing.assert_allclose(
-            [a.uncertainty, a.expected_nme], [b.uncertainty, b.expected_nme], rtol=1e-5, atol=1e-5
+            [a.uncertainty, a.expected_error], [b.uncertainty, b.expected_error], rtol=1e-5, atol=1e-5
         )
         assert a.accepted == b.accepted
 
@@ -194,16 +195,28 @@ def test_another_predictor_warns(rejector, tmp_path, astronaut_landmarks):
         FaceRejector.load(tmp_path / "model", predictor=lambda image, box: astronaut_landmarks)
 
 
-def test_a_predictor_without_a_fingerprint_must_be_passed_again(tmp_path, astronaut_landmarks):
+def test_a_predictor_that_cannot_be_restored_is_not_saved(tmp_path, astronaut_landmarks):
     def other(image, box):
         return astronaut_landmarks
 
-    make(other).save(tmp_path / "model")
+    with pytest.raises(ValueError, match=r"other cannot be stored .*register_landmarks\('some-name'"):
+        make(other).save(tmp_path / "model")
+    assert not (tmp_path / "model").exists()
+
+
+def test_files_of_earlier_versions_may_name_no_predictor(rejector, tmp_path, astronaut_landmarks):
+    path = tmp_path / "model"
+    rejector.save(path)
+    header, arrays = read_model(path, "face-rejector", {})
+    options = {key: value for key, value in header["detector"].items() if key != "name"}
+    former = {**header, "predictor": None, "detector": options}
+    former = {key: value for key, value in former.items() if key not in ("format", "kind", "landmarks")}
+    write_model(path, "face-rejector", former, arrays)
     with pytest.warns(PredictorMismatchWarning, match="without a fingerprint"):
-        FaceRejector.load(tmp_path / "model")
+        assert FaceRejector.load(path).detector == rejector.detector
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        FaceRejector.load(tmp_path / "model", predictor=other)
+        FaceRejector.load(path, predictor=lambda image, box: astronaut_landmarks)
 
 
 @pytest.mark.parametrize(
@@ -250,7 +263,7 @@ def test_a_predictor_without_a_fingerprint_must_be_passed_again(tmp_path, astron
 def test_files_of_another_shape_are_content_errors(rejector, tmp_path, change):
     path = tmp_path / "model"
     rejector.save(path)
-    header, arrays = read_model(path, "face-rejector", {})
+    header, arrays = read_model(path, "face-rejector", None)
     header = {key: value for key, value in header.items() if key not in ("format", "kind")}
     write_model(path, "face-rejector", header | change, arrays)
     with pytest.raises(ModelFileContentError, match=str(path)):
@@ -268,8 +281,8 @@ def test_damaged_and_missing_files(tmp_path):
 def test_score_and_features_must_fit(predictor):
     with pytest.raises(ValueError, match="features"):
         FaceRejector(
-            LinearScore(np.zeros(5, np.float32), 0.0),
-            Calibration([0.0], [1.0]),
+            LinearScoreModel(np.zeros(5, np.float32), 0.0),
+            Calibration(losses=[1.0], uncertainty=[0.0]),
             Target("coverage", 1.0),
             hog=LandmarkHOG(),
             predictor=predictor,
@@ -285,7 +298,7 @@ def test_a_predictor_that_fails_on_a_perturbed_box_is_a_rejection(
 
     (face,) = make(moody, LandmarkStability())(astronaut)
     assert not face.accepted
-    assert face.reason == "the predictor gave no usable landmarks"
+    assert face.reason == "no_landmarks"
     assert face.uncertainty == np.inf
 
 
@@ -299,17 +312,17 @@ def test_several_faces_are_assessed_as_one_by_one(rejector, astronaut):
 
 def test_a_missing_landmark_model_is_not_blamed_on_the_file(rejector, tmp_path, monkeypatch):
     rejector.save(tmp_path / "model")
-    monkeypatch.setattr("facereject.faces.landmarks.importlib.util.find_spec", lambda name: None)
+    monkeypatch.setattr("facereject.faces.landmarks.dlib_trees.importlib.util.find_spec", lambda name: None)
     with pytest.raises(LandmarkModelError, match="no default landmark model"):
         FaceRejector.load(tmp_path / "model")
 
 
 def test_a_score_that_is_not_finite_is_a_rejection(predictor, astronaut):
     wild = make(predictor, target=Target("coverage", 1.0))
-    wild.score = LinearScore(np.full(2448, 3e38, np.float32), 0.0)
+    wild.score = LinearScoreModel(np.full(2448, 3e38, np.float32), 0.0)
     (face,) = wild(astronaut)
     assert not face.accepted
-    assert "not finite" in face.reason
+    assert face.reason == "no_score"
 
 
 def test_decisions_survive_the_file(predictor, tmp_path):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from facereject.faces.score_models import LinearScore, TreeScore
+from facereject.faces.models.score_models import LinearScoreModel, TreeScore
 
 TREE = {
     "roots": np.array([0], np.int32),
@@ -18,12 +18,12 @@ TREE = {
 
 def test_linear(rng):
     features = rng.normal(size=(5, 3)).astype(np.float32)
-    score = LinearScore(np.array([1, 2, 3], np.float32), 0.5)
+    score = LinearScoreModel(np.array([1, 2, 3], np.float32), 0.5)
     np.testing.assert_allclose(score(features), features @ [1, 2, 3] + 0.5, rtol=1e-5)
-    again = LinearScore.from_arrays(score.arrays(), 3)
+    again = LinearScoreModel.from_arrays(score.arrays(), 3)
     np.testing.assert_array_equal(again(features), score(features))
     with pytest.raises(ValueError, match="3 values"):
-        LinearScore.from_arrays(score.arrays(), 4)
+        LinearScoreModel.from_arrays(score.arrays(), 4)
 
 
 def test_one_tree_by_hand():
@@ -61,3 +61,20 @@ def test_trees_equal_lightgbm(rng):
 def test_hostile_tables(name, value):
     with pytest.raises(ValueError, match="tables"):
         TreeScore.from_arrays(TREE | {name: np.array(value, np.int32)}, 2)
+
+
+@pytest.mark.parametrize("nodes", [200, 2_000_000])
+def test_endless_and_huge_trees_are_refused(nodes):
+    """A chain of nodes: every prediction would walk all of them."""
+    chain = np.arange(1, nodes + 1, dtype=np.int32)
+    feature = np.zeros(nodes + 1, dtype=np.int32)
+    feature[-1] = -1
+    tables = {
+        "roots": np.zeros(1, dtype=np.int32),
+        "feature": feature,
+        "threshold": np.zeros(nodes + 1),
+        "left": np.append(chain, 0).astype(np.int32),
+        "right": np.append(chain, 0).astype(np.int32),
+    }
+    with pytest.raises(ValueError, match="deeper than 64 levels"):
+        TreeScore.from_arrays(tables, 3)

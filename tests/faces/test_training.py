@@ -5,14 +5,14 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from facereject.faces.calibration import Target
 from facereject.faces.datasets import FaceDataset, Problem
-from facereject.faces.detector import FaceDetector
-from facereject.faces.evaluation import evaluate_face_rejector, gap_closed
-from facereject.faces.extraction import Extractor, FaceTable
-from facereject.faces.features import LandmarkHOG
+from facereject.faces.detectors.dlib_hog import FaceDetector
+from facereject.faces.evaluation.results import evaluate_face_rejector, gap_closed
+from facereject.faces.features.hog import LandmarkHOG
+from facereject.faces.models.calibration import Target
 from facereject.faces.rejector import FaceRejector
-from facereject.faces.training import (
+from facereject.faces.training.extract import Extractor, FaceTable
+from facereject.faces.training.train import (
     calibration_rows,
     cross_fit,
     fit_score,
@@ -125,12 +125,12 @@ def test_a_rejector_from_a_table(predictor, tmp_path):
 
 def test_training_and_evaluating_on_photographs(photographs, predictor, tmp_path):
     fit, test = photographs.split(0.6, 0.4, random_state=0)
-    options = {"predictor": predictor, "n_jobs": 1, "cache": tmp_path}
+    options = {"predictor": predictor, "workers": 1, "cache": tmp_path}
     rejector = train_face_rejector(
         fit, degradations=2, alphas=(3.0,), folds=2, target=Target("coverage", 0.8), **options
     )
     assert rejector.info["faces"] == len(fit)
-    result = evaluate_face_rejector(rejector, test, degradations=1, n_jobs=1, cache=tmp_path)
+    result = evaluate_face_rejector(rejector, test, degradations=1, workers=1, cache=tmp_path)
     table = result.table
     assert result.clean.n + result.clean.missed == len(test)
     assert result.clean.mean_error == pytest.approx(table.losses[table.clean].mean())
@@ -143,13 +143,13 @@ def test_training_and_evaluating_on_photographs(photographs, predictor, tmp_path
     sample = test[int(table.sample[row])]
     uncertainties = [face.uncertainty for face in rejector(sample.image_path)]
     assert np.abs(np.array(uncertainties) - result.uncertainty[row]).min() < 1e-4
-    only_clean = evaluate_face_rejector(rejector, test, degradations=0, n_jobs=1)
+    only_clean = evaluate_face_rejector(rejector, test, degradations=0, workers=1)
     assert only_clean.degraded is None
 
 
 def test_problems_of_the_data_set_are_not_forgotten(photographs, predictor, tmp_path):
     few = FaceDataset(list(photographs)[:12], [Problem("lost.pts", "no image")])
-    options = {"degradations": 0, "n_jobs": 1, "cache": tmp_path}
+    options = {"degradations": 0, "workers": 1, "cache": tmp_path}
     seed = np.int64(0)
     rejector = train_face_rejector(
         few, predictor=predictor, alphas=(1.0,), folds=2, random_state=seed, **options
@@ -174,7 +174,7 @@ def test_clean_photographs_alone(photographs, predictor, tmp_path):
         degradations=0,
         alphas=(1.0,),
         folds=2,
-        n_jobs=1,
+        workers=1,
         target=Target("coverage", 0.5),
     )
     assert rejector.info["cross_validation"][0]["gap_closed_degraded"] is None
@@ -188,15 +188,15 @@ def test_any_predictor_can_be_trained_for(photographs):
     """A predictor that puts the mean shape into the box: bad, and known to be bad."""
     few = FaceDataset(list(photographs)[:12])
     rejector = train_face_rejector(
-        few, "reg", predictor=mean_face, degradations=1, alphas=(10.0,), folds=2, n_jobs=1
+        few, "reg", predictor=mean_face, degradations=1, alphas=(10.0,), folds=2, workers=1
     )
     faces = rejector(few[0].image_path)
     assert isinstance(rejector, FaceRejector)
-    assert all(face.expected_nme > 5 for face in faces)
+    assert all(face.expected_error > 5 for face in faces)
 
 
 def mean_face(image, box):
-    from facereject.faces.mean_shape import MEAN_SHAPE
+    from facereject.faces.landmarks.mean_shape import MEAN_SHAPE
 
     x, y = box.center
     return MEAN_SHAPE * box.width * 0.9 + (x, y + 0.1 * box.height)

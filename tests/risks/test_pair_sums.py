@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from facereject.risks import _kernels_numba, _kernels_numpy, _pairs
+from facereject.risks import _cells, _kernels_numba, _kernels_numpy
 from facereject.risks._pairs import pair_sum
 
 KERNELS = [_kernels_numpy, _kernels_numba]
@@ -16,7 +16,7 @@ KERNELS = [_kernels_numpy, _kernels_numba]
 
 @pytest.fixture(params=KERNELS, ids=lambda module: module.__name__.rsplit("_", 1)[1])
 def kernels(request, monkeypatch):
-    monkeypatch.setattr(_pairs, "kernels", request.param)
+    monkeypatch.setattr(_cells, "kernels", request.param)
 
 
 def double_loop(scores, losses, weights):
@@ -137,7 +137,7 @@ def test_both_kernels_agree_on_many_cells(monkeypatch):
     scores, losses = 200 * rng.standard_t(2, size=20_000), rng.exponential(size=20_000)
     results = []
     for module in KERNELS:
-        monkeypatch.setattr(_pairs, "kernels", module)
+        monkeypatch.setattr(_cells, "kernels", module)
         results.append(pair_sum(scores, losses, np.ones(scores.size), curvature=True))
     assert results[0].value == pytest.approx(results[1].value, rel=1e-12)
     assert relative(results[0].gradient, results[1].gradient) <= 1e-12

@@ -153,16 +153,16 @@ def test_multiclass_hinge_shares_the_subgradient_among_equals():
 
 @settings(max_examples=30, deadline=None)
 @given(seed=st.integers(0, 1000), tau=st.sampled_from([1e-3, 0.1, 2.0]))
-def test_relaxed_hinge_brackets_the_hinge(seed, tau):
+def test_smoothed_hinge_brackets_the_hinge(seed, tau):
     risk = MulticlassHinge(_labels, 4)
     start, end = 2 * np.random.default_rng(seed).normal(size=(2, *risk.score_shape))
-    value, gradient, cut = risk.relaxed(start, tau)
+    value, gradient, cut = risk.smoothed(start, tau)
     exact = risk(start)[0]
     assert cut - 1e-12 <= exact <= value + 1e-12
     assert value <= exact + tau * np.log(4) + 1e-12
     assert risk(end)[0] >= cut + np.vdot(gradient, end - start) - 1e-12  # a cut of the exact risk
     step = 1e-6 * (end - start)
-    numerical = (risk.relaxed(start + step, tau)[0] - risk.relaxed(start - step, tau)[0]) / 2
+    numerical = (risk.smoothed(start + step, tau)[0] - risk.smoothed(start - step, tau)[0]) / 2
     assert np.vdot(gradient, step) == pytest.approx(numerical, rel=1e-4, abs=1e-12)
 
 

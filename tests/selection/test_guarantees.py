@@ -9,7 +9,6 @@ import pytest
 from scipy import stats
 
 from facereject.selection import NoValidThresholdError, guaranteed_coverage, guaranteed_risk
-from facereject.selection.guarantees import _largest_certified, _Start, _starts
 
 ALL_METHODS = ["binomial", "betting", "hoeffding-bentkus"]
 
@@ -17,31 +16,48 @@ ALL_METHODS = ["binomial", "betting", "hoeffding-bentkus"]
 @pytest.fixture
 def sample(rng):
     uncertainty = rng.random(3000)
-    return uncertainty, (rng.random(3000) < 0.3 * uncertainty**3).astype(float)
+    return (rng.random(3000) < 0.3 * uncertainty**3).astype(float), uncertainty
 
 
 @pytest.mark.parametrize("method", ALL_METHODS)
-def test_certificate_and_numbers_of_the_sample(sample, method):
-    uncertainty, losses = sample
-    selector = guaranteed_risk(uncertainty, losses, 0.05, 0.1, 1.0, method=method)
+def test_guarantee_and_numbers_of_the_sample(sample, method):
+    losses, uncertainty = sample
+    selector = guaranteed_risk(
+        losses=losses, uncertainty=uncertainty, max_risk=0.05, delta=0.1, loss_bound=1.0, method=method
+    )
     accepted = selector.accept(uncertainty)
     assert selector.coverage_ == pytest.approx(accepted.mean())
     assert selector.selective_risk_ == pytest.approx(losses[accepted].mean())
     assert selector.selective_risk_ < 0.05
     assert 0.6 < selector.coverage_ < 0.87
-    certificate = selector.certificate_
-    assert (certificate.quantity, certificate.bound, certificate.delta) == ("risk", 0.05, 0.1)
-    assert (certificate.n, certificate.method) == (3000, method)
-    assert "at most 0.05" in certificate.statement
+    guarantee = selector.guarantee_
+    assert (guarantee.quantity, guarantee.bound, guarantee.delta) == ("risk", 0.05, 0.1)
+    assert (guarantee.n, guarantee.method) == (3000, method)
+    assert "at most 0.05" in guarantee.statement
+
+
+def test_the_old_name_of_a_guarantee_still_answers(sample):
+    selector = guaranteed_risk(*sample, 0.05)
+    with pytest.warns(DeprecationWarning, match="guarantee_"):
+        assert selector.certificate_ is selector.guarantee_
 
 
 @pytest.mark.parametrize("method", ALL_METHODS)
 def test_ranking_scale_and_order_decide(sample, method, rng):
-    uncertainty, losses = sample
-    plain = guaranteed_risk(uncertainty, losses, 0.05, method=method)
+    losses, uncertainty = sample
+    plain = guaranteed_risk(losses=losses, uncertainty=uncertainty, max_risk=0.05, method=method)
     order = rng.permutation(len(losses))
-    assert guaranteed_risk(uncertainty[order], losses[order], 0.05, method=method) == plain
-    other = guaranteed_risk(np.exp(9 * uncertainty), 64 * losses, 64 * 0.05, loss_bound=64.0, method=method)
+    assert (
+        guaranteed_risk(losses=losses[order], uncertainty=uncertainty[order], max_risk=0.05, method=method)
+        == plain
+    )
+    other = guaranteed_risk(
+        losses=64 * losses,
+        uncertainty=np.exp(9 * uncertainty),
+        max_risk=64 * 0.05,
+        loss_bound=64.0,
+        method=method,
+    )
     assert other.coverage_ == plain.coverage_
     assert other.threshold_ == pytest.approx(np.exp(9 * plain.threshold_))
 
@@ -54,29 +70,36 @@ def test_stricter_wishes_never_give_more_coverage(sample, method):
 
 
 def test_auto_is_exact_for_two_valued_losses_and_bets_otherwise(sample):
-    uncertainty, losses = sample
-    assert guaranteed_risk(uncertainty, losses, 0.05).certificate_.method == "binomial"
-    assert guaranteed_risk(uncertainty, 0.9 * losses, 0.05).certificate_.method == "betting"
+    losses, uncertainty = sample
+    assert (
+        guaranteed_risk(losses=losses, uncertainty=uncertainty, max_risk=0.05).guarantee_.method == "binomial"
+    )
+    assert (
+        guaranteed_risk(losses=0.9 * losses, uncertainty=uncertainty, max_risk=0.05).guarantee_.method
+        == "betting"
+    )
     with pytest.raises(ValueError, match="binomial method"):
-        guaranteed_risk(uncertainty, 0.9 * losses, 0.05, method="binomial")
+        guaranteed_risk(losses=0.9 * losses, uncertainty=uncertainty, max_risk=0.05, method="binomial")
 
 
 def test_clipping_is_reported(sample, rng):
-    uncertainty, _ = sample
+    _, uncertainty = sample
     losses = rng.lognormal(1.0, 0.5, len(uncertainty))
     losses[:3] = 1e6
-    selector = guaranteed_risk(uncertainty, losses, 6.0, 0.05, 30.0)
+    selector = guaranteed_risk(
+        losses=losses, uncertainty=uncertainty, max_risk=6.0, delta=0.05, loss_bound=30.0
+    )
     assert selector.threshold_ == math.inf
     assert selector.selective_risk_ == pytest.approx(np.minimum(losses, 30).mean())
-    assert selector.certificate_.n_clipped == 3
-    assert "min(loss, 30)" in selector.certificate_.statement
-    assert "3 calibration losses were above 30" in selector.certificate_.statement
+    assert selector.guarantee_.n_clipped == 3
+    assert "min(loss, 30)" in selector.guarantee_.statement
+    assert "3 calibration losses were above 30" in selector.guarantee_.statement
 
 
 def test_ties_are_accepted_together(rng):
     uncertainty = rng.integers(0, 4, 2000)
     losses = (rng.random(2000) < np.array([0.01, 0.01, 0.01, 0.4])[uncertainty]).astype(float)
-    selector = guaranteed_risk(uncertainty, losses, 0.05)
+    selector = guaranteed_risk(losses=losses, uncertainty=uncertainty, max_risk=0.05)
     assert selector.threshold_ == 2
     assert selector.acceptance_ == 1
 
@@ -86,7 +109,9 @@ def test_a_later_start_rescues_a_bad_most_certain_end(method, rng):
     """8 % errors among the most certain tenth, 1 % after it: the risk at half coverage is fine."""
     uncertainty = rng.random(20000)
     losses = (rng.random(20000) < np.where(uncertainty < 0.1, 0.08, 0.01)).astype(float)
-    assert guaranteed_risk(uncertainty, losses, 0.05, method=method).coverage_ == 1
+    assert (
+        guaranteed_risk(losses=losses, uncertainty=uncertainty, max_risk=0.05, method=method).coverage_ == 1
+    )
 
 
 @pytest.mark.parametrize(
@@ -94,17 +119,17 @@ def test_a_later_start_rescues_a_bad_most_certain_end(method, rng):
 )
 def test_no_valid_threshold_is_an_error(losses):
     with pytest.raises(NoValidThresholdError, match="certify no threshold"):
-        guaranteed_risk(np.arange(500), losses, 0.1)
+        guaranteed_risk(losses=losses, uncertainty=np.arange(500), max_risk=0.1)
 
 
 def test_losses_of_another_unit_than_the_bound_are_pointed_out(rng):
     uncertainty, losses = rng.random(500), 3 + rng.random(500)
     with pytest.raises(NoValidThresholdError, match="500 losses were clipped to loss_bound = 1, which seems"):
-        guaranteed_risk(uncertainty, losses, 0.5)
+        guaranteed_risk(losses=losses, uncertainty=uncertainty, max_risk=0.5)
     with pytest.raises(NoValidThresholdError, match=r"5 losses were clipped to loss_bound = 1$"):
-        guaranteed_risk(uncertainty, np.r_[losses[:5], np.ones(495)], 0.5)
+        guaranteed_risk(losses=np.r_[losses[:5], np.ones(495)], uncertainty=uncertainty, max_risk=0.5)
     with pytest.raises(ValueError, match="max_risk must be below loss_bound, got 5 and 1"):
-        guaranteed_risk(uncertainty, losses, 5)
+        guaranteed_risk(losses=losses, uncertainty=uncertainty, max_risk=5)
 
 
 def test_coverage_takes_no_losses(rng):
@@ -116,52 +141,8 @@ def test_coverage_takes_no_losses(rng):
 
 def test_too_few_examples_say_how_many():
     with pytest.raises(NoValidThresholdError, match="takes 59 accepted"):
-        guaranteed_risk(np.arange(58), np.zeros(58), 0.05)
-    assert guaranteed_risk(np.arange(59), np.zeros(59), 0.05).coverage_ == 1
-
-
-@pytest.mark.parametrize("n", [59, 117, 118, 500, 2000, 50_000])
-@pytest.mark.parametrize("delta", [0.01, 0.2])
-def test_starts_are_bracketed_and_spend_delta(n, delta):
-    starts = _starts(n, 0.05, delta)
-    spent = sum(start.budget for start in starts)
-    assert starts[-1] == _Start(n, n, starts[-1].budget)
-    for start in starts[:-1]:
-        # Some coverage f has both order statistics on the right sides of it, except with these probabilities.
-        f = np.linspace(0, 1, 20001)
-        early = stats.binom.cdf(start.walk_from - 1, n, f)
-        late = stats.binom.sf(start.certify_from - 1, n, f)
-        spent += (early + late).min()
-    assert spent <= delta * (1 + 1e-9)
-    assert len(starts) == 1 or spent > 0.9 * delta
-
-
-def test_walk_follows_its_definition(rng):
-    """A step-by-step walk over every count, with the rule of the module docstring."""
-    starts = [_Start(3, 5, 0.02), _Start(8, 10, 0.01), _Start(14, 16, 0.03), _Start(20, 20, 0.04)]
-
-    def literal(p, counts):
-        certified = []
-        for i, start in enumerate(starts):
-            for index, count in enumerate(counts):
-                if count < start.walk_from:
-                    continue
-                passed = [s.budget for s in starts[i + 1 : -1] if count >= s.certify_from]
-                if p[index] > start.budget + sum(passed):
-                    break
-                if count >= start.certify_from:
-                    certified.append(index)
-        return max(certified, default=None)
-
-    seen = set()
-    for _ in range(3000):
-        counts = np.unique(np.append(rng.integers(1, 21, 15), 20))
-        p = rng.choice([0.001, 0.015, 0.025, 0.035, 0.2], len(counts), p=[0.5, 0.2, 0.1, 0.1, 0.1])
-        answer = literal(p, counts)
-        assert _largest_certified(p, counts, starts) == answer
-        seen.add(None if answer is None else counts[answer])
-    assert None in seen
-    assert len(seen) > 10
+        guaranteed_risk(losses=np.zeros(58), uncertainty=np.arange(58), max_risk=0.05)
+    assert guaranteed_risk(losses=np.zeros(59), uncertainty=np.arange(59), max_risk=0.05).coverage_ == 1
 
 
 @pytest.mark.parametrize(
@@ -174,8 +155,8 @@ def test_coverage_takes_the_smallest_valid_order_statistic(n, coverage, delta):
     assert k == 1 or stats.binom.sf(k - 2, n, coverage) > delta
     assert selector.coverage_ == pytest.approx(k / n)
     assert math.isnan(selector.selective_risk_)
-    assert selector.certificate_.quantity == "coverage"
-    assert f"at least {coverage:g} of all predictions" in selector.certificate_.statement
+    assert selector.guarantee_.quantity == "coverage"
+    assert f"at least {coverage:g} of all predictions" in selector.guarantee_.statement
 
 
 def test_coverage_without_enough_examples_is_an_error():
@@ -198,6 +179,17 @@ def test_coverage_without_enough_examples_is_an_error():
         ({"loss_bound": 0.0}, "loss_bound"),
         ({"loss_bound": np.inf}, "loss_bound"),
         ({"method": "guess"}, "method"),
+        ({"start": np.inf}, "start"),
+        ({"start": 0.5, "start_share": 0.0}, "start_share"),
+        ({"groups": ["a"]}, "lengths differ"),
+        ({"groups": ["a", None]}, r"groups\[1\] is None"),
+        ({"groups": [0.0, np.nan]}, r"groups\[1\] is nan"),
+        ({"groups": [["a", "b"]]}, "groups must be one-dimensional"),
+        ({"weights": [1.0]}, "lengths differ"),
+        ({"weights": [1.0, -1.0]}, "weights"),
+        ({"weights": [0.0, 0.0]}, "weights must have a positive entry"),
+        ({"weights": [1.0, 1.0], "weight_bound": 0.0}, "weight_bound"),
+        ({"weight_bound": 2.0}, "weight_bound needs weights"),
     ],
 )
 def test_bad_arguments_of_guaranteed_risk_are_named(change, name):

@@ -60,7 +60,13 @@ def certify(kind, name, discrete, n, draws, seed, **options):
     for i in range(draws):
         u = coarsen(rng.random(n), discrete)
         try:
-            selector = guaranteed_risk(u, draw_losses(kind, rng, RISKS[name](u)), MAX_RISK, DELTA, **options)
+            selector = guaranteed_risk(
+                losses=draw_losses(kind, rng, RISKS[name](u)),
+                uncertainty=u,
+                max_risk=MAX_RISK,
+                delta=DELTA,
+                **options,
+            )
         except NoValidThresholdError:
             continue
         thresholds[i] = selector.threshold_

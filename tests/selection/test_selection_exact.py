@@ -120,29 +120,38 @@ def test_costs_survive_the_round_trip_on_a_noisy_sample(rng):
         uncertainty = rng.integers(0, 30, 200)
         losses = (rng.random(200) < uncertainty / 40).astype(float)
         cost = CostBased(0.3)
-        first = cost.fit(uncertainty, losses)
+        first = cost.fit(losses=losses, uncertainty=uncertainty)
         for target in (BoundedImprovement, BoundedCoverage):
-            there = convert(cost, target, uncertainty, losses)
-            back = convert(there, CostBased, uncertainty, losses)
-            assert there.fit(uncertainty, losses).coverage_ == pytest.approx(first.coverage_)
-            assert back.fit(uncertainty, losses) == first
+            there = convert(cost, target, losses=losses, uncertainty=uncertainty)
+            back = convert(there, CostBased, losses=losses, uncertainty=uncertainty)
+            assert there.fit(losses=losses, uncertainty=uncertainty).coverage_ == pytest.approx(
+                first.coverage_
+            )
+            assert back.fit(losses=losses, uncertainty=uncertainty) == first
             assert back.cost <= 0.3
 
 
 def test_risk_and_coverage_convert_directly():
     uncertainty, losses = np.arange(4), [0.0, 0.2, 0.4, 0.6]
-    assert convert(BoundedImprovement(0.2), BoundedCoverage, uncertainty, losses).coverage == 0.75
-    assert convert(BoundedCoverage(0.75), BoundedImprovement, uncertainty, losses).risk == pytest.approx(0.2)
-    assert convert(BoundedCoverage(0.75), CostBased, uncertainty, losses).cost == pytest.approx(0.4)
+    assert (
+        convert(BoundedImprovement(0.2), BoundedCoverage, losses=losses, uncertainty=uncertainty).coverage
+        == 0.75
+    )
+    assert convert(
+        BoundedCoverage(0.75), BoundedImprovement, losses=losses, uncertainty=uncertainty
+    ).risk == pytest.approx(0.2)
+    assert convert(
+        BoundedCoverage(0.75), CostBased, losses=losses, uncertainty=uncertainty
+    ).cost == pytest.approx(0.4)
 
 
 def test_conversion_to_the_same_kind_copies():
     model = BoundedCoverage(0.3)
-    copy = convert(model, BoundedCoverage, [0.0, 1.0], [0.0, 1.0])
+    copy = convert(model, BoundedCoverage, losses=[0.0, 1.0], uncertainty=[0.0, 1.0])
     assert copy is not model
     assert copy.coverage == 0.3
 
 
 def test_conversion_to_something_else_is_refused():
     with pytest.raises(ValueError, match="to must be CostBased"):
-        convert(CostBased(1.0), dict, [0.0], [0.0])
+        convert(CostBased(1.0), dict, losses=[0.0], uncertainty=[0.0])

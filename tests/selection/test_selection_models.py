@@ -17,6 +17,7 @@ from facereject.selection import (
     CostBased,
     InfeasibleTargetError,
     Selector,
+    convert,
 )
 
 MODELS = [
@@ -61,7 +62,7 @@ def criterion(model, coverage, risk):
 
 def fit_or_none(model, uncertainty, losses) -> Selector | None:
     try:
-        return model.fit(uncertainty, losses)
+        return model.fit(losses=losses, uncertainty=uncertainty)
     except InfeasibleTargetError:
         return None
 
@@ -103,20 +104,25 @@ def sample(rng):
     """Losses that grow with a coarse uncertainty, many ties; the first group has no loss."""
     uncertainty = rng.integers(0, 8, 300).astype(float)
     losses = rng.random(300) * uncertainty / 7
-    return uncertainty, losses
+    return losses, uncertainty
 
 
 @each_model
 def test_order_of_the_sample_is_irrelevant(model, sample, rng):
-    uncertainty, losses = sample
+    losses, uncertainty = sample
     order = rng.permutation(len(losses))
-    assert model.fit(uncertainty[order], losses[order]) == model.fit(uncertainty, losses)
+    assert model.fit(losses=losses[order], uncertainty=uncertainty[order]) == model.fit(
+        losses=losses, uncertainty=uncertainty
+    )
 
 
 @each_model
 def test_only_the_ranking_matters(model, sample):
-    uncertainty, losses = sample
-    plain, stretched = model.fit(uncertainty, losses), model.fit(np.expm1(uncertainty) - 5, losses)
+    losses, uncertainty = sample
+    plain, stretched = (
+        model.fit(losses=losses, uncertainty=uncertainty),
+        model.fit(losses=losses, uncertainty=np.expm1(uncertainty) - 5),
+    )
     np.testing.assert_array_equal(
         plain.accept_probability(uncertainty), stretched.accept_probability(np.expm1(uncertainty) - 5)
     )
@@ -125,20 +131,23 @@ def test_only_the_ranking_matters(model, sample):
 
 @each_model
 def test_losses_and_target_scale_together(model, sample):
-    uncertainty, losses = sample
+    losses, uncertainty = sample
     scaled = clone(model)
     for name in {"cost", "risk"} & set(model.get_params()):
         scaled.set_params(**{name: 1024 * getattr(model, name)})
-    plain, big = model.fit(uncertainty, losses), scaled.fit(uncertainty, 1024 * losses)
+    plain, big = (
+        model.fit(losses=losses, uncertainty=uncertainty),
+        scaled.fit(losses=1024 * losses, uncertainty=uncertainty),
+    )
     assert (plain.threshold_, plain.acceptance_) == (big.threshold_, big.acceptance_)
 
 
 @each_model
 def test_weights_are_repetitions(model, sample, rng):
-    uncertainty, losses = sample
+    losses, uncertainty = sample
     times = rng.integers(0, 4, len(losses))
-    repeated = model.fit(np.repeat(uncertainty, times), np.repeat(losses, times))
-    weighted = model.fit(uncertainty, losses, sample_weight=times / 7)
+    repeated = model.fit(losses=np.repeat(losses, times), uncertainty=np.repeat(uncertainty, times))
+    weighted = model.fit(losses=losses, uncertainty=uncertainty, sample_weight=times / 7)
     assert weighted.threshold_ == repeated.threshold_
     for name in ("acceptance_", "coverage_", "selective_risk_"):
         assert getattr(weighted, name) == pytest.approx(getattr(repeated, name))
@@ -146,8 +155,8 @@ def test_weights_are_repetitions(model, sample, rng):
 
 @each_model
 def test_accept_realises_the_expectation(model, sample):
-    uncertainty, losses = sample
-    selector = model.fit(uncertainty, losses)
+    losses, uncertainty = sample
+    selector = model.fit(losses=losses, uncertainty=uncertainty)
     generator = np.random.RandomState(0)
     accepted = np.array([selector.accept(uncertainty, random_state=generator) for _ in range(2000)])
     assert accepted.dtype == bool
@@ -159,9 +168,12 @@ def test_accept_realises_the_expectation(model, sample):
 
 @each_model
 def test_equal_seeds_give_equal_decisions_and_fit_changes_nothing(model, sample):
-    uncertainty, losses = sample
+    losses, uncertainty = sample
     before = model.get_params()
-    first, second = model.fit(uncertainty, losses), model.fit(uncertainty, losses)
+    first, second = (
+        model.fit(losses=losses, uncertainty=uncertainty),
+        model.fit(losses=losses, uncertainty=uncertainty),
+    )
     assert first == second
     assert model.get_params() == before
     np.testing.assert_array_equal(
@@ -197,7 +209,7 @@ def test_constant_uncertainty(model):
 
 @each_model
 def test_losses_that_are_all_zero(model, rng):
-    selector = model.fit(rng.random(10), np.zeros(10))
+    selector = model.fit(losses=np.zeros(10), uncertainty=rng.random(10))
     assert selector.selective_risk_ == 0
     assert selector.coverage_ == pytest.approx(getattr(model, "coverage", 1.0))
 
@@ -216,13 +228,13 @@ def test_losses_that_are_all_zero(model, rng):
 )
 def test_bad_samples_are_named(model, uncertainty, losses, message):
     with pytest.raises(ValueError, match=message):
-        model.fit(uncertainty, losses)
+        model.fit(losses=losses, uncertainty=uncertainty)
 
 
 @pytest.mark.parametrize("weights", [[1.0, -1.0], [0.0, 0.0], [1.0], [1.0, np.nan]])
 def test_bad_weights_are_named(weights):
     with pytest.raises(ValueError, match="sample_weight"):
-        CostBased(1.0).fit([0.0, 1.0], [0.0, 1.0], sample_weight=weights)
+        CostBased(1.0).fit(losses=[0.0, 1.0], uncertainty=[0.0, 1.0], sample_weight=weights)
 
 
 @pytest.mark.parametrize(
@@ -240,12 +252,12 @@ def test_bad_weights_are_named(weights):
 )
 def test_bad_settings_are_named(model, name):
     with pytest.raises(ValueError, match=name):
-        model.fit([0.0], [0.0])
+        model.fit(losses=[0.0], uncertainty=[0.0])
 
 
 def test_infeasible_risk_says_what_is_reachable():
     with pytest.raises(InfeasibleTargetError, match=r"smallest reachable risk is 0\.25"):
-        BoundedImprovement(0.2).fit([0, 1, 2, 3, 4], [0.5, 0.0, 1.0, 0.5, 1.0])
+        BoundedImprovement(0.2).fit(losses=[0.5, 0.0, 1.0, 0.5, 1.0], uncertainty=[0, 1, 2, 3, 4])
 
 
 def test_risk_target_holds_with_equality_unless_all_is_accepted(rng):
@@ -259,18 +271,18 @@ def test_risk_target_holds_with_equality_unless_all_is_accepted(rng):
 
 def test_risk_target_looks_past_a_bad_start():
     """The two most certain examples are wrong; the risk falls below the target only later."""
-    selector = BoundedImprovement(0.25).fit(np.arange(10), [1, 1, 0, 0, 0, 0, 0, 0, 1, 1])
+    selector = BoundedImprovement(0.25).fit(losses=[1, 1, 0, 0, 0, 0, 0, 0, 1, 1], uncertainty=np.arange(10))
     assert selector.coverage_ == pytest.approx(0.8)
     assert selector.threshold_ == 7
 
 
 def test_coverage_target_goes_further_if_that_lowers_the_risk():
-    selector = BoundedCoverage(0.2).fit(np.arange(10), [1, 1, 0, 0, 0, 0, 0, 0, 1, 1])
+    selector = BoundedCoverage(0.2).fit(losses=[1, 1, 0, 0, 0, 0, 0, 0, 1, 1], uncertainty=np.arange(10))
     assert (selector.coverage_, selector.selective_risk_) == (0.8, 0.25)
 
 
 def test_ties_are_randomised_to_meet_the_coverage():
-    selector = BoundedCoverage(0.5).fit([0, 1, 1, 1], [0.0, 0.5, 0.5, 0.5])
+    selector = BoundedCoverage(0.5).fit(losses=[0.0, 0.5, 0.5, 0.5], uncertainty=[0, 1, 1, 1])
     assert (selector.threshold_, selector.coverage_) == (1, 0.5)
     assert selector.acceptance_ == pytest.approx(1 / 3)
 
@@ -279,8 +291,8 @@ def test_ties_are_randomised_to_meet_the_coverage():
 def test_decimal_targets_are_met_exactly(errors):
     """0.29 * 100 is below 29 in floating point; the user still means 29 of 100."""
     losses = np.r_[np.zeros(100 - errors), np.ones(errors)]
-    assert BoundedImprovement(errors / 100).fit(np.zeros(100), losses).coverage_ == 1
-    selector = BoundedCoverage(errors / 100).fit(np.arange(100), losses)
+    assert BoundedImprovement(errors / 100).fit(losses=losses, uncertainty=np.zeros(100)).coverage_ == 1
+    selector = BoundedCoverage(errors / 100).fit(losses=losses, uncertainty=np.arange(100))
     assert selector.acceptance_ == 1
     assert selector.coverage_ == errors / 100
 
@@ -295,13 +307,32 @@ def test_decimal_targets_are_met_exactly(errors):
     ],
 )
 def test_accepting_the_whole_sample_is_accepting_everything(model, losses):
-    selector = model.fit([1.0, 2.0], losses)
+    selector = model.fit(losses=losses, uncertainty=[1.0, 2.0])
     assert (selector.threshold_, selector.acceptance_, selector.coverage_) == (np.inf, 1.0, 1.0)
     assert selector.accept([99.0]).all()
 
 
 def test_accept_takes_an_empty_array_and_refuses_nan():
-    selector = CostBased(0.5).fit([0.0, 1.0], [0.0, 1.0])
+    selector = CostBased(0.5).fit(losses=[0.0, 1.0], uncertainty=[0.0, 1.0])
     assert selector.accept([]).shape == (0,)
     with pytest.raises(ValueError, match="uncertainty"):
         selector.accept([np.nan])
+
+
+@pytest.mark.parametrize("size", [1e306, 5e-324 * 2**20])
+def test_losses_at_the_ends_of_the_range(size, rng):
+    uncertainty = rng.integers(0, 50, 400)
+    losses = (uncertainty + rng.integers(0, 50, 400)).astype(float)
+    for small, big in [
+        (CostBased(60.0), CostBased(60 * size)),
+        (BoundedImprovement(40.0), BoundedImprovement(40 * size)),
+        (BoundedCoverage(0.4), BoundedCoverage(0.4)),
+    ]:
+        expected = small.fit(losses=losses, uncertainty=uncertainty)
+        found = big.fit(losses=size * losses, uncertainty=uncertainty)
+        assert found.threshold_ == expected.threshold_
+        assert found.acceptance_ == pytest.approx(expected.acceptance_)
+        assert found.selective_risk_ / size == pytest.approx(expected.selective_risk_)
+    cost = convert(BoundedCoverage(0.4), CostBased, losses=size * losses, uncertainty=uncertainty).cost
+    plain = convert(BoundedCoverage(0.4), CostBased, losses=losses, uncertainty=uncertainty).cost
+    assert cost / size == pytest.approx(plain)

@@ -35,8 +35,10 @@ from facereject.scores import (
 from facereject.selection import (
     BoundedCoverage,
     CostBased,
+    NoValidThresholdError,
     Selector,
     guaranteed_risk,
+    suggest_start,
 )
 from facereject.selective import SelectivePredictor
 
@@ -170,7 +172,7 @@ def test_out_of_fold_attributes_follow_from_the_parts():
     expected = cross_val_predict(KNeighborsClassifier(1), X, y, cv=folds)
     np.testing.assert_array_equal(model.oof_predictions_, expected)
     np.testing.assert_array_equal(model.oof_losses_, expected != y)
-    assert CostBased(0.3).fit(model.oof_uncertainty_, model.oof_losses_) == model.selector_
+    assert CostBased(0.3).fit(losses=model.oof_losses_, uncertainty=model.oof_uncertainty_) == model.selector_
     # fitted to all examples: the nearest neighbour of each is itself
     np.testing.assert_array_equal(model.predict(X), y)
     assert model.n_features_in_ == 4
@@ -291,11 +293,43 @@ def test_a_loss_and_a_rejection_of_the_user():
 
 def test_a_guarantee_from_examples_set_aside():
     model = quick(score=BoostedSELEScore(40)).fit(*classes(800))
+    before = model.selector_
     X_cal, y_cal = classes(2000, seed=1)
     X_new, y_new = classes(4000, seed=2)
-    losses = zero_one_loss(y_cal, model.predict(X_cal))
-    selector = guaranteed_risk(model.uncertainty(X_cal), losses, max_risk=0.15, delta=0.01)
-    accepted = selector.accept(model.uncertainty(X_new))
+    with pytest.raises(NoValidThresholdError):
+        model.calibrate(X_cal[:50], y_cal[:50], max_risk=0.01)
+    assert model.selector_ is before
+    selector = model.calibrate(X_cal, y_cal, max_risk=0.15, delta=0.01)
+    assert model.selector_ is selector
+    guarantee = selector.guarantee_
+    assert (guarantee.bound, guarantee.delta, guarantee.n) == (0.15, 0.01, 2000)
+    assert guarantee.start == suggest_start(
+        losses=model.oof_losses_,
+        uncertainty=model.oof_uncertainty_,
+        max_risk=0.15,
+        delta=0.01,
+        n=2000,
+        start_share=0.9,
+    )
+    accepted = model.accept(X_new)
     wrong = model.predict(X_new) != y_new
     assert wrong[accepted].mean() < 0.15 < wrong.mean()
     assert accepted.mean() > 0.2
+    # the same as by hand, up to where the search starts
+    by_hand = guaranteed_risk(
+        losses=zero_one_loss(y_cal, model.predict(X_cal)),
+        uncertainty=model.uncertainty(X_cal),
+        max_risk=0.15,
+        delta=0.01,
+    )
+    assert selector.coverage_ == pytest.approx(by_hand.coverage_, abs=0.1)
+
+
+def test_a_guarantee_for_groups_and_other_data():
+    model = quick().fit(*classes(800))
+    X_cal, y_cal = classes(3000, seed=1)
+    groups = np.where(X_cal[:, 0] > 0, "right", "left")
+    selector = model.calibrate(X_cal, y_cal, max_risk=0.2, groups=groups)
+    assert [row.name for row in selector.guarantee_.groups] == ["left", "right"]
+    weighted = model.calibrate(X_cal, y_cal, max_risk=0.2, weights=np.where(groups == "left", 2.0, 1.0))
+    assert weighted.guarantee_.weight_bound == 2

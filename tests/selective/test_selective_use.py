@@ -14,6 +14,7 @@ from sklearn.ensemble import BaggingRegressor, HistGradientBoostingClassifier, R
 from sklearn.exceptions import NotFittedError
 from sklearn.feature_extraction.text import CountVectorizer
 from sklearn.impute import SimpleImputer
+from sklearn.isotonic import IsotonicRegression
 from sklearn.linear_model import BayesianRidge, LogisticRegression, Ridge
 from sklearn.model_selection import GridSearchCV, train_test_split
 from sklearn.naive_bayes import GaussianNB
@@ -150,6 +151,7 @@ class ReturnsItself(BaseEstimator):
             r"uncertainty_score must be .* for instance BoostedSELEScore\(\); got 'sele'",
         ),
         ({"rejection": 0.9}, TypeError, r"rejection must be .* for instance BoundedCoverage\(0.9\); got 0.9"),
+        ({"rejection": IsotonicRegression()}, TypeError, "must take the keywords losses, uncertainty"),
         ({"rejection": ReturnsItself()}, TypeError, "must return a Selector, got ReturnsItself"),
         ({"loss": "zero_one"}, TypeError, "loss must be a function of .* one loss per example"),
         ({"loss": lambda y, predicted: 0.0}, ValueError, "loss must return one value per example"),

@@ -26,12 +26,12 @@ SMOOTH = {
 HINGES = {
     "binary hinge": LinearObjective(X, BinaryHinge(BINARY)),
     "multi-class hinge": LinearObjective(X, MulticlassHinge(LABELS, K)),
-    "ordinal hinge": LinearObjective(X, OrdinalHinge(LABELS, K)),
+    "ordinal hinge": LinearObjective(X, OrdinalHinge(LABELS, K), shared_weights=True),
 }
 EVERY = SMOOTH | HINGES
 
 
-def hinge_optimum(name, C):
+def hinge_optimum(name, alpha):
     """The same problem as an explicit QP with one slack per term of the risk, solved by an interior point."""
     objective = HINGES[name]
     n_weights = objective.n_weights
@@ -59,8 +59,8 @@ def hinge_optimum(name, C):
             weight_of_slack.append(1 / N)
             slack_of_row.append(len(weight_of_slack) - 1)
     n_slacks = len(weight_of_slack)
-    # minimise C/2 ‖w‖² + Σ weight ξ  subject to  row·w + margin ≤ ξ,  ξ ≥ 0
-    quadratic = sp.diags(np.r_[np.full(n_weights, C), np.zeros(n_slacks)]).tocsc()
+    # minimise alpha/2 ‖w‖² + Σ weight ξ  subject to  row·w + margin ≤ ξ,  ξ ≥ 0
+    quadratic = sp.diags(np.r_[np.full(n_weights, alpha), np.zeros(n_slacks)]).tocsc()
     linear = np.r_[np.zeros(n_weights), weight_of_slack]
     picks = sp.csc_matrix(
         (-np.ones(len(rows)), (range(len(rows)), slack_of_row)), shape=(len(rows), n_slacks)

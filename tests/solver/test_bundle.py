@@ -25,29 +25,29 @@ from facereject.solver import (
 
 
 @pytest.mark.parametrize("name", SMOOTH)
-@pytest.mark.parametrize("C", [1e-4, 1e-2, 1.0])
-def test_smooth_risks_reach_the_minimum_of_lbfgs(name, C):
+@pytest.mark.parametrize("alpha", [1e-4, 1e-2, 1.0])
+def test_smooth_risks_reach_the_minimum_of_lbfgs(name, alpha):
     objective = SMOOTH[name]
 
     def regularised(w):
         value, gradient = objective(w)
-        return value + 0.5 * C * w @ w, gradient + C * w
+        return value + 0.5 * alpha * w @ w, gradient + alpha * w
 
     options = {"maxiter": 5000, "maxfun": 20000, "ftol": 1e-15, "gtol": 1e-10}
     expected = minimize(
         regularised, np.zeros(objective.n_weights), jac=True, method="L-BFGS-B", options=options
     )
-    result = bundle_minimize(objective, C, tol=1e-6)
+    result = bundle_minimize(objective, alpha, tol=1e-6)
     assert result.success
     assert result.dual <= expected.fun * (1 + 1e-9)
     assert result.fun <= expected.fun * (1 + 1e-6)
 
 
 @pytest.mark.parametrize("name", HINGES)
-@pytest.mark.parametrize("C", [1e-3, 1e-1])
-def test_hinge_risks_reach_the_minimum_of_an_exact_qp(name, C):
-    expected = hinge_optimum(name, C)
-    result = bundle_minimize(HINGES[name], C, tol=1e-4)
+@pytest.mark.parametrize("alpha", [1e-3, 1e-1])
+def test_hinge_risks_reach_the_minimum_of_an_exact_qp(name, alpha):
+    expected = hinge_optimum(name, alpha)
+    result = bundle_minimize(HINGES[name], alpha, tol=1e-4)
     assert result.success
     assert result.dual <= expected * (1 + 1e-6)
     assert expected * (1 - 1e-6) <= result.fun <= expected * (1 + 1.1e-4)
@@ -57,21 +57,21 @@ def test_hinge_risks_reach_the_minimum_of_an_exact_qp(name, C):
 @settings(max_examples=25, deadline=None)
 @given(seed=st.integers(0, 10**6), spread=st.sampled_from([1e-3, 0.1, 1.0, 10.0]))
 def test_no_point_lies_below_the_bound(name, seed, spread):
-    objective, C = EVERY[name], 0.01
-    result = _solved(name, C)
+    objective, alpha = EVERY[name], 0.01
+    result = _solved(name, alpha)
     assert result.gap == pytest.approx((result.fun - result.dual) / result.fun, abs=1e-12)
     assert result.gap <= 0.01
     w = result.x + spread * np.random.default_rng(seed).normal(size=result.x.size)
-    assert objective(w)[0] + 0.5 * C * w @ w >= result.dual
+    assert objective(w)[0] + 0.5 * alpha * w @ w >= result.dual
 
 
 _solutions: dict = {}
 
 
-def _solved(name, C):
-    if (name, C) not in _solutions:
-        _solutions[name, C] = bundle_minimize(EVERY[name], C)
-    return _solutions[name, C]
+def _solved(name, alpha):
+    if (name, alpha) not in _solutions:
+        _solutions[name, alpha] = bundle_minimize(EVERY[name], alpha)
+    return _solutions[name, alpha]
 
 
 @pytest.mark.parametrize("name", EVERY)
@@ -90,17 +90,17 @@ def test_result_is_consistent(name):
 
 @pytest.mark.parametrize("name", EVERY)
 def test_path_equals_single_runs_and_shares_cuts(name):
-    Cs = [1e-3, 1.0, 1e-1, 1e-2]
-    path = bundle_path(EVERY[name], Cs, tol=1e-3)
-    for C, result in zip(Cs, path, strict=True):
-        alone = bundle_minimize(EVERY[name], C, tol=1e-3)
+    alphas = [1e-3, 1.0, 1e-1, 1e-2]
+    path = bundle_path(EVERY[name], alphas, tol=1e-3)
+    for alpha, result in zip(alphas, path, strict=True):
+        alone = bundle_minimize(EVERY[name], alpha, tol=1e-3)
         assert result.success
         assert result.fun == pytest.approx(alone.fun, rel=2e-3)
         assert result.dual <= alone.fun * (1 + 1e-9)
     assert len({id(result.bundle) for result in path}) == 1
 
 
-def test_cuts_of_another_C_are_valid_and_help():
+def test_cuts_of_another_alpha_are_valid_and_help():
     objective = SMOOTH["sele in blocks"]
     first = bundle_minimize(objective, 1e-2)
     cold = bundle_minimize(objective, 1e-3)
@@ -110,13 +110,13 @@ def test_cuts_of_another_C_are_valid_and_help():
 
 
 def test_memory_is_bounded_and_the_bound_survives_thinning():
-    objective, C = HINGES["multi-class hinge"], 1e-3
+    objective, alpha = HINGES["multi-class hinge"], 1e-3
     bundle = Bundle(objective.n_weights, max_cuts=8)
-    result = bundle_minimize(objective, C, tol=0.02, max_iter=3000, bundle=bundle)
+    result = bundle_minimize(objective, alpha, tol=0.02, max_iter=3000, bundle=bundle)
     assert max(entry.n_cuts for entry in result.history) <= 8
     assert result.success
     assert result.nfev > 16  # it was thinned more than once
-    assert result.dual <= hinge_optimum("multi-class hinge", C) * (1 + 1e-6)
+    assert result.dual <= hinge_optimum("multi-class hinge", alpha) * (1 + 1e-6)
 
 
 @pytest.mark.parametrize("name", EVERY)
@@ -219,7 +219,7 @@ def test_a_path_evaluates_no_point_twice():
 
 
 def test_arguments_are_checked():
-    with pytest.raises(ValueError, match="C must be finite and not negative"):
+    with pytest.raises(ValueError, match="alpha must be finite and not negative"):
         bundle_minimize(SMOOTH["sele"], -1.0)
     with pytest.raises(ValueError, match="tol must be positive"):
         bundle_minimize(SMOOTH["sele"], 1.0, tol=0.0)

@@ -1,4 +1,4 @@
-"""The bundle method where numbers get extreme: vanishing risks, far starts, tiny C, float32."""
+"""The bundle method where numbers get extreme: vanishing risks, far starts, tiny alpha, float32."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from facereject.risks import SELE, BinaryHinge, CrossEntropy, MulticlassHinge, O
 from facereject.solver import LinearObjective, bundle_minimize, bundle_path
 
 
-@pytest.mark.parametrize(("C", "start"), [(0.0, 0.0), (0.3, 0.0), (0.3, 2.0)])
-def test_zero_risk_gives_zero_weights(C, start):
-    result = bundle_minimize(LinearObjective(X, SELE(np.zeros(N))), C, x0=np.full(D + 1, start))
+@pytest.mark.parametrize(("alpha", "start"), [(0.0, 0.0), (0.3, 0.0), (0.3, 2.0)])
+def test_zero_risk_gives_zero_weights(alpha, start):
+    result = bundle_minimize(LinearObjective(X, SELE(np.zeros(N))), alpha, x0=np.full(D + 1, start))
     assert result.success
     np.testing.assert_allclose(result.x, 0.0, atol=1e-5)
     assert result.fun == pytest.approx(0.0, abs=1e-9)
@@ -64,20 +64,20 @@ def test_a_far_start_is_no_excuse(distance):
 
 
 @settings(max_examples=60, deadline=None)
-@given(seed=st.integers(0, 10**6), log_C=st.floats(-12, 3))
-def test_the_bound_holds_in_floating_point(seed, log_C):
-    """Slopes over eight decades and tiny C: the bound may be loose there, never above a known value."""
+@given(seed=st.integers(0, 10**6), log_alpha=st.floats(-12, 3))
+def test_the_bound_holds_in_floating_point(seed, log_alpha):
+    """Slopes over eight decades and tiny alpha: the bound may be loose there, never above a known value."""
     rng = np.random.default_rng(seed)
     slopes, target = 10.0 ** rng.uniform(-4, 4, 5), rng.normal(size=5)
 
     def risk(w):
         return float(slopes @ np.abs(w - target)), slopes * np.sign(w - target)
 
-    C = 10.0**log_C
+    alpha = 10.0**log_alpha
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
-        result = bundle_minimize(risk, C, x0=rng.normal(size=5), max_iter=40)
-    assert result.dual <= 0.5 * C * target @ target * (1 + 1e-9)
+        result = bundle_minimize(risk, alpha, x0=rng.normal(size=5), max_iter=40)
+    assert result.dual <= 0.5 * alpha * target @ target * (1 + 1e-9)
     assert result.dual <= result.fun
 
 

@@ -23,7 +23,7 @@ OBJECTIVES = {
     "score per class, no intercept": lambda X: LinearObjective(
         X, CrossEntropy(LABELS, K), fit_intercept=False
     ),
-    "thresholds": lambda X: LinearObjective(X, OrdinalHinge(LABELS, K)),
+    "thresholds": lambda X: LinearObjective(X, OrdinalHinge(LABELS, K), shared_weights=True),
     "blocks": lambda X: LinearObjective(X, SELE(LOSSES), blocks=BLOCKS),
     "an empty block": lambda X: LinearObjective(X, SELE(LOSSES), blocks=BLOCKS, n_blocks=K + 1),
     "blocks, no intercept": lambda X: LinearObjective(X, SELE(LOSSES), blocks=BLOCKS, fit_intercept=False),
@@ -73,7 +73,7 @@ def test_layout_of_the_weights():
     coefficients, intercepts = per_class.split(w)
     np.testing.assert_allclose(per_class.scores(w), X @ coefficients.T + intercepts)
 
-    thresholds = LinearObjective(X, OrdinalHinge(LABELS, K))
+    thresholds = LinearObjective(X, OrdinalHinge(LABELS, K), shared_weights=True)
     w = np.arange(thresholds.n_weights, dtype=float)
     np.testing.assert_allclose(thresholds.scores(w), (X @ w[:D])[:, None] - w[D:])
 
@@ -97,8 +97,16 @@ def test_blocks_equal_the_wide_matrix_they_avoid():
 def test_errors_say_what_is_wrong():
     with pytest.raises(ValueError, match="X has 39 rows, but the risk was built from 40"):
         LinearObjective(X[1:], SELE(LOSSES))
-    with pytest.raises(TypeError, match="is not a risk: it lacks score_shape"):
-        LinearObjective(X, lambda scores: (0.0, scores))
+    with pytest.raises(TypeError, match=r"risk must be callable: .* got list"):
+        LinearObjective(X, [1.0])
+    with pytest.raises(TypeError, match=r"risk must be callable: .* got the class SELE"):
+        LinearObjective(X, SELE)
+    with pytest.raises(ValueError, match="n_scores is 4, but the risk takes scores of shape"):
+        LinearObjective(X, CrossEntropy(LABELS, K), n_scores=4)
+    with pytest.raises(ValueError, match="n_scores must be >= 1"):
+        LinearObjective(X, lambda scores: (0.0, scores), n_scores=0)
+    with pytest.raises(ValueError, match="shared_weights needs several scores"):
+        LinearObjective(X, SELE(LOSSES), shared_weights=True)
     with pytest.raises(ValueError, match="blocks must hold one integer per row"):
         LinearObjective(X, SELE(LOSSES), blocks=BLOCKS[1:])
     with pytest.raises(ValueError, match="blocks must hold one integer per row"):
@@ -110,7 +118,7 @@ def test_errors_say_what_is_wrong():
     with pytest.raises(ValueError, match="n_blocks is given without blocks"):
         LinearObjective(X, SELE(LOSSES), n_blocks=3)
     with pytest.raises(ValueError, match="fit_intercept must be True"):
-        LinearObjective(X, OrdinalHinge(LABELS, K), fit_intercept=False)
+        LinearObjective(X, OrdinalHinge(LABELS, K), fit_intercept=False, shared_weights=True)
     with pytest.raises(ValueError, match="Input X contains NaN"):
         LinearObjective(np.where(X == 0, np.nan, X), SELE(LOSSES))
     with pytest.raises(ValueError, match="w must have shape"):

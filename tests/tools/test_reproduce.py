@@ -11,6 +11,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from engine_tasks import append_word, fail_with
 
 ROOT = Path(__file__).parents[2]
 SETTINGS = {"protocol": 1, "trees": 20}
@@ -77,9 +78,9 @@ def test_results_are_equal_for_equal_seeds(monkeypatch, table):
 def test_the_test_part_decides_nothing(monkeypatch, table, rng):
     X, y = table
     result, rows = run_on(monkeypatch, table, "classification")
-    spoiled = y.copy()
-    spoiled[rows[4]] = rng.permutation(spoiled[rows[4]])
-    other, _ = run_on(monkeypatch, (X, spoiled), "classification")
+    degraded = y.copy()
+    degraded[rows[4]] = rng.permutation(degraded[rows[4]])
+    other, _ = run_on(monkeypatch, (X, degraded), "classification")
     for name, one in result["predictors"].items():
         changed = other["predictors"][name]
         assert one["r100"] != changed["r100"]
@@ -159,21 +160,16 @@ def test_a_write_that_fails_leaves_the_old_file(tmp_path, monkeypatch):
 def test_jobs_run_longest_first_and_fail_alone(tmp_path, capfd):
     from reproduction.scheduler import Job, run_jobs
 
-    def touch(name):
-        (tmp_path / "order").open("a").write(f"{name} ")
-
-    def fail():
-        raise ValueError("no such luck")
-
+    order = tmp_path / "order"
     jobs = [
-        Job("short", 1, touch, ("short",)),
-        Job("fails", 5, fail),
+        Job("short", 1, append_word, (order, "short")),
+        Job("fails", 5, fail_with, ("no such luck",)),
         Job("dies", 4, os._exit, (7,)),
-        Job("long", 9, touch, ("long",)),
+        Job("long", 9, append_word, (order, "long")),
     ]
     lines = []
     assert run_jobs(jobs, 1, lines.append) == ["fails", "dies"]
-    assert (tmp_path / "order").read_text() == "long short "
+    assert order.read_text() == "long short "
     assert "no such luck" in capfd.readouterr().err
     assert [line.split()[1] for line in lines] == ["long", "fails", "dies", "short"]
     assert "exit code 7" in lines[2]
@@ -222,3 +218,32 @@ def test_unknown_data_set(tmp_path):
     assert "no such data set" in failed.stderr
     assert "ABALONE" in failed.stderr
     assert "Traceback" not in failed.stderr
+
+
+def test_another_solver_has_a_folder_and_settings_of_its_own():
+    import reproduce
+    from reproduction import tabular
+
+    default, own = reproduce.parse(["ordinal"]), reproduce.parse(["ordinal", "--solver", "bmrm"])
+    assert default.results == ROOT / "results"
+    assert own.results == ROOT / "cache" / "bmrm"
+    assert "solver" not in tabular.settings(False, default.solver)
+    assert tabular.settings(False, own.solver)["solver"] == "bmrm"
+    with pytest.raises(SystemExit):
+        reproduce.parse(["landmarks", "--solver", "bmrm"])
+
+
+def test_bmrm_trains_what_the_default_trains(monkeypatch, table):
+    from reproduction import tabular
+
+    from data_scripts import registry
+
+    name = next(name for name, entry in registry.DATASETS.items() if entry.task == "ordinal")
+    monkeypatch.setattr(registry, "load", lambda *_: table)
+    default, own = (
+        tabular.run(name, 0, None, settings)["predictors"]["SVOR"]
+        for settings in (SETTINGS, {**SETTINGS, "solver": "bmrm-line-search"})
+    )
+    assert own["validation_losses"] != default["validation_losses"] or own["scores"] != default["scores"]
+    assert own["r100"] == pytest.approx(default["r100"], rel=0.15)
+    assert own["scores"]["SELE"]["aurc"] == pytest.approx(default["scores"]["SELE"]["aurc"], rel=0.15)

@@ -1,4 +1,4 @@
-"""The bars of the tool on real faces: python tools/bench/media.py {photos,memory,uncertainty,video,all}
+"""The bars of the tool on real faces: python tools/bench/media.py {photos,memory,uncertainty,video,…,all}
 
 Every line gives what was measured, the bar, and whether it was met. Alternatives take turns, several times,
 and medians are compared; wall-clock figures mean something only on a machine with nothing else to do.
@@ -11,6 +11,9 @@ memory       peak of the resident memory of the command and its workers together
              take the same way as any other.
 uncertainty  features + score beside detection + landmarks; see faces.py.
 video        the clips with the detector when needed and on every frame: rate, and share of equal decisions.
+reading      the clips decoded to RGB by `open_video` and by OpenCV.
+long         one long video, made of the clips one after the other: `facereject score` with one and with two
+             workers, which judge parts of it side by side. The quickest of all rounds are compared.
 """
 
 from __future__ import annotations
@@ -28,7 +31,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
-    from facereject.media.task import Chunk
+    from facereject.tables.rows import Chunk
 
 DATA = Path(os.environ.get("FACEREJECT_DATA") or Path(__file__).parents[3] / "shared" / "data") / "faces"
 
@@ -159,12 +162,12 @@ def bare_loop(folder: Path, model: Path) -> None:
 
 def library(folder: Path, table: Path) -> None:
     """The library call; prints its seconds, models being loaded before."""
-    from facereject.engine import SerialEngine
+    from facereject.batch.inputs import expand_inputs
+    from facereject.batch.run import score_inputs
+    from facereject.batch.task import ScoreTask
     from facereject.faces import FaceRejector
-    from facereject.media.inputs import expand_inputs
-    from facereject.media.run import score_inputs
-    from facereject.media.sinks import TableSink
-    from facereject.media.task import ScoreTask
+    from facereject.parallel import SerialEngine
+    from facereject.tables.sinks import TableSink
 
     task = ScoreTask(FaceRejector.pretrained())
     list(task(next(expand_inputs([str(folder)]))))
@@ -220,9 +223,9 @@ def uncertainty(options: argparse.Namespace, scratch: Path) -> None:
 
 
 def video(options: argparse.Namespace, scratch: Path) -> None:
+    from facereject.batch.inputs import Input
+    from facereject.batch.task import ScoreTask
     from facereject.faces import FaceRejector
-    from facereject.media.inputs import Input
-    from facereject.media.task import ScoreTask
 
     rejector = FaceRejector.pretrained()
     modes = {"needed": ScoreTask(rejector), "every": ScoreTask(rejector, every_frame=True)}
@@ -261,15 +264,96 @@ def video(options: argparse.Namespace, scratch: Path) -> None:
     report("frames with the same decision", 100 * equal / frames, 97, at_least=True, unit=" %")
 
 
+def reading(options: argparse.Namespace, scratch: Path) -> None:
+    clips = sorted(file for file in (DATA / "video").iterdir() if file.suffix in (".mkv", ".avi"))
+    readers = {"open_video": _read_by_us, "OpenCV": _read_by_opencv}
+    wall: dict[str, list[float]] = {name: [] for name in readers}
+    processor: dict[str, list[float]] = {name: [] for name in readers}
+    frames: dict[str, int] = {}
+    for _ in range(options.repeats * 3):
+        for name, read in readers.items():
+            start, used = time.perf_counter(), time.process_time()
+            frames[name] = sum(read(clip) for clip in clips)
+            wall[name].append(time.perf_counter() - start)
+            processor[name].append(time.process_time() - used)
+    print(f"reading: {len(clips)} clips, quickest of {options.repeats * 3} rounds")
+    for name in readers:
+        print(f"  {name:12s} {frames[name]:6,} frames, {frames[name] / min(wall[name]):7.1f} per second")
+    report("seconds / those of OpenCV", min(wall["open_video"]) / min(wall["OpenCV"]), 1.1)
+    print(f"  the same in processor time: {min(processor['open_video']) / min(processor['OpenCV']):.2f}")
+
+
+def _read_by_us(clip: Path) -> int:
+    from facereject.video import open_video
+
+    with open_video(clip) as video:
+        return sum(1 for _ in video)
+
+
+def _read_by_opencv(clip: Path) -> int:
+    import cv2
+
+    video, count = cv2.VideoCapture(str(clip), cv2.CAP_FFMPEG), 0
+    while True:
+        done, image = video.read()
+        if not done:
+            return count
+        cv2.cvtColor(image, cv2.COLOR_BGR2RGB)
+        count += 1
+
+
+def long(options: argparse.Namespace, scratch: Path) -> None:
+    from facereject.video.parts import find_parts
+
+    file = scratch / "long.mp4"
+    frames = join_clips(file, options.long_frames)
+    short = scratch / "short.mp4"
+    join_clips(short, 10)
+    wall: dict[int, list[float]] = {1: [], 2: []}
+    start_up: dict[int, list[float]] = {1: [], 2: []}
+    for _ in range(options.repeats):
+        for workers in wall:
+            wall[workers].append(run(score_command(file, scratch / "long.csv", workers)).seconds)
+            start_up[workers].append(run(score_command(short, scratch / "short.csv", workers)).seconds)
+    parts = len(find_parts(str(file)))
+    print(f"long: {frames:,} frames in {parts} parts, quickest of {options.repeats} rounds")
+    for workers, seconds in wall.items():
+        print(f"  {workers} worker(s): {min(seconds):7.2f} s, start-up {min(start_up[workers]):.2f} s")
+    ratio = min(wall[1]) / min(wall[2])
+    report("2 workers faster, start-up included", ratio, 1.6, at_least=True)
+
+
+def join_clips(file: Path, n_frames: int) -> int:
+    """The clips one after the other, over and over, up to so many frames."""
+    from facereject.video import VideoWriter, open_video
+
+    clips = sorted((DATA / "video").glob("*.mkv"))
+    with VideoWriter(file, 30, (640, 480)) as writer:
+        for clip in itertools.cycle(clips):
+            with open_video(clip) as video:
+                for frame in video:
+                    writer.write(frame.image)
+                    if writer.frames == n_frames:
+                        return n_frames
+    raise AssertionError("there are clips")
+
+
 def _decisions(chunks: Iterable[Chunk]) -> Iterator[bool]:
-    from facereject.media.table import frame_accepted
+    from facereject.tables.rows import frame_accepted
 
     rows = (row for chunk in chunks for row in chunk.rows)
     for _, group in itertools.groupby(rows, key=lambda row: row.frame):
         yield frame_accepted(list(group))
 
 
-BENCHES = {"photos": photos, "memory": memory, "uncertainty": uncertainty, "video": video}
+BENCHES = {
+    "photos": photos,
+    "memory": memory,
+    "uncertainty": uncertainty,
+    "video": video,
+    "reading": reading,
+    "long": long,
+}
 
 
 def main() -> None:
@@ -286,6 +370,7 @@ def main() -> None:
     parser.add_argument("--photos", type=int, default=2000, help="photographs (default: 2000)")
     parser.add_argument("--few", type=int, default=1000, help="images for memory (default: 1000)")
     parser.add_argument("--many", type=int, default=50_000, help="and against them (default: 50000)")
+    parser.add_argument("--long-frames", type=int, default=7200, help="frames of long (default: 7200)")
     parser.add_argument("--workers", type=int, default=2, help="worker processes for memory (default: 2)")
     options = parser.parse_args()
     if not DATA.is_dir():

@@ -1,4 +1,4 @@
-"""Settings of the boosted scores in the published results: larger trees, from zero, outputs as mere columns."""
+"""Settings of the boosted scores in the published results: larger trees, from zero, outputs as columns."""
 
 from typing import Any
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -10,9 +9,6 @@ from numpy.typing import NDArray
 
 from facereject.risks import SELE
 from facereject.scores import SELEScoreCV
-from facereject.scores._linear import Solution
-from facereject.scores.sele import _first_step
-from facereject.solver import LinearObjective, bundle_path
 
 CHUNK_SIZE = 500
 
@@ -23,8 +19,6 @@ class ChunkedSELE:
     The library sums the pairs of a chunk one by one, 150 times slower; that would take up most of the time of
     a run and change no digit that is reported.
     """
-
-    shares_weights = False
 
     def __init__(self, losses: NDArray[np.float64], chunk_size: int = CHUNK_SIZE, random_state: int = 0):
         n = len(losses)
@@ -46,20 +40,8 @@ class ChunkedSELE:
 class ChunkedSELEScoreCV(SELEScoreCV):
     """``SELEScoreCV`` that sees only pairs of examples of the same chunk; it takes no sample weights."""
 
-    def _path(
-        self,
-        Z: NDArray[Any],
-        target: NDArray[np.float64],
-        blocks: NDArray[np.intp] | None,
-        n_blocks: int,
-        sample_weight: Any,
-        alphas: Sequence[float],
-    ) -> list[Solution]:
+    def _make_risk(self, target: NDArray[np.float64], sample_weight: Any) -> ChunkedSELE:
         if sample_weight is not None:
             raise ValueError("chunks take no sample_weight")
         mean = target.mean()
-        risk = ChunkedSELE(target / mean if mean > 0 else target, random_state=self.random_state)
-        objective = LinearObjective(Z, risk, blocks, None if blocks is None else n_blocks)
-        start = _first_step(objective, max(alphas))
-        results = bundle_path(objective, alphas, tol=self.tol, max_iter=self.max_iter, x0=start)
-        return [Solution(*objective.split(result.x), result.nit, float(result.gap)) for result in results]
+        return ChunkedSELE(target / mean if mean > 0 else target, random_state=self.random_state)

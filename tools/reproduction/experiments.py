@@ -20,7 +20,7 @@ QUICK = ("PENDIGIT", "SATTELITE", "ABALONE", "CCPP", "CPU")
 
 def main(options: Namespace) -> int:
     """Run what is missing, write the report; 1 if an experiment failed, else 0."""
-    store = Store(options.results, tabular.settings(options.quick))
+    store = Store(options.results, tabular.settings(options.quick, options.solver))
     failed: list[str] = []
     if not options.report_only:
         jobs = tabular_jobs(options, store)

@@ -13,7 +13,11 @@ matplotlib.use("Agg")
 
 import matplotlib.pyplot as plt
 
-from facereject.plotting import CriticalDifferenceDisplay, RelativeImprovementDisplay, RiskCoverageDisplay
+from facereject.plotting import (
+    CriticalDifferenceDisplay,
+    RelativeImprovementDisplay,
+    RiskCoverageDisplay,
+)
 from reproduction.store import write_atomically
 from reproduction.summary import EXTRA, OurTable
 from reproduction.tabular import COVERAGES

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from facereject.faces import FaceSample, train_landmark_predictor
-from facereject.faces.training import photo_folds
+from facereject.faces.training.train import photo_folds
 
 
 @dataclass(frozen=True)
@@ -63,4 +63,4 @@ def digest(samples: Sequence[FaceSample], text: str = "") -> str:
 
 def train(samples: Sequence[FaceSample], training: Training, path: Path) -> None:
     """Train in one thread: dlib's sums, and so the last bits of a model, depend on the number of threads."""
-    train_landmark_predictor(samples, path, n_threads=1, **training.options())
+    train_landmark_predictor(samples, path, workers=1, **training.options())

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from facereject.faces import FaceTable, LandmarkHOG
-from facereject.faces.training import photo_folds
+from facereject.faces.training.train import photo_folds
 from facereject.metrics import aurc, risk_at_coverage
 from facereject.scores import BoostedSELEScore, RegressionScoreCV, SELEScoreCV
 from reproduction.boosting import AS_PUBLISHED

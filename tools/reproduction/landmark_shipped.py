@@ -13,7 +13,7 @@ import numpy as np
 from train_default_model import set_aside
 
 from facereject.faces import FaceDataset, FaceRejector, FaceTable
-from facereject.faces.training import photo_folds
+from facereject.faces.training.train import photo_folds
 from reproduction.landmark_scores import SELE, Effort, fit, pack
 from reproduction.landmark_statistics import DETECTOR, TestPart, bootstrap_areas
 

@@ -64,7 +64,7 @@ def bootstrap_areas(parts: Sequence[TestPart], resamples: int, random_state: int
 
     Faces of one photograph are drawn together, and a photograph that is drawn k times counts k times in every
     split that tests it: the averages of different splits, whose test parts overlap, are then as dependent in
-    the resamples as they are in truth. Scores are not trained anew, so intervals tell what other photographs
+    the resamples as they are in truth. Scores are not trained again, so intervals tell what other photographs
     would change, not other training sets; the spread over splits shows some of that.
     """
     rng = np.random.default_rng(random_state)

@@ -133,7 +133,7 @@ def _read_clock(clock: Path) -> float:
 def _extract(samples: Sequence[FaceSample], predictor: LandmarkPredictor, work: Path) -> FaceTable:
     detector = FaceDetector(threshold=-1.0)
     extractor = Extractor(predictor, detector, LandmarkHOG(), LandmarkStability(), degradations=0)
-    return extract(samples, extractor, n_jobs=1, cache=work)
+    return extract(samples, extractor, workers=1, cache=work)
 
 
 def _join(tables: list[FaceTable]) -> FaceTable:

@@ -30,6 +30,7 @@ from facereject.scores import (
     SELEScoreCV,
     TrueClassProbabilityScoreCV,
 )
+from facereject.solver import METHODS
 from reproduction.boosting import AS_PUBLISHED
 from reproduction.chunked import ChunkedSELEScoreCV
 
@@ -70,9 +71,10 @@ class Stopwatch:
         return {"seconds": round(wall, 2), "cpu_seconds": round(cpu, 2)}
 
 
-def settings(quick: bool) -> dict[str, Any]:
+def settings(quick: bool, solver: str = METHODS[0]) -> dict[str, Any]:
     """What the numbers depend on besides data set and split."""
-    return {"protocol": PROTOCOL, "trees": 50 if quick else 500}
+    found = {"protocol": PROTOCOL, "trees": 50 if quick else 500}
+    return found if solver == METHODS[0] else {**found, "solver": solver}
 
 
 def run(dataset: str, split: int, data: Path | None, chosen: dict[str, Any]) -> dict[str, Any]:
@@ -83,7 +85,8 @@ def run(dataset: str, split: int, data: Path | None, chosen: dict[str, Any]) -> 
     rows = registry.split(dataset, len(y), split)
     parts = [(X[index], y[index]) for index in rows]
     del X
-    found = {name: evaluate(name, parts, chosen["trees"]) for name in PREDICTORS[task]}
+    solver = chosen.get("solver", METHODS[0])
+    found = {name: evaluate(name, parts, chosen["trees"], solver) for name in PREDICTORS[task]}
     return {
         "dataset": dataset,
         "task": task,
@@ -97,10 +100,12 @@ def run(dataset: str, split: int, data: Path | None, chosen: dict[str, Any]) -> 
     }
 
 
-def evaluate(kind: str, parts: list[tuple[np.ndarray, np.ndarray]], trees: int) -> dict[str, Any]:
+def evaluate(
+    kind: str, parts: list[tuple[np.ndarray, np.ndarray]], trees: int, solver: str
+) -> dict[str, Any]:
     """Train one predictor and all scores on top of it; numbers are of the last part."""
     watch = Stopwatch()
-    predictor = fit_predictor(kind, *parts[:2])
+    predictor = fit_predictor(kind, *parts[:2], solver=solver)
     train, validation, test = (judge(kind, predictor, X, y) for X, y in parts[2:])
     model = predictor[-1]
     result: dict[str, Any] = {
@@ -112,7 +117,7 @@ def evaluate(kind: str, parts: list[tuple[np.ndarray, np.ndarray]], trees: int) 
         **watch.read(),
         "scores": {},
     }
-    for name, fit in score_fits(kind, predictor, train, validation, trees).items():
+    for name, fit in score_fits(kind, predictor, train, validation, trees, solver).items():
         watch = Stopwatch()
         uncertainty, facts = fit(test)
         took = watch.read()
@@ -121,11 +126,16 @@ def evaluate(kind: str, parts: list[tuple[np.ndarray, np.ndarray]], trees: int) 
 
 
 def fit_predictor(
-    kind: str, train: tuple[Any, Any], validation: tuple[Any, Any], *, cs: tuple[float, ...] = CS
+    kind: str,
+    train: tuple[Any, Any],
+    validation: tuple[Any, Any],
+    *,
+    cs: tuple[float, ...] = CS,
+    solver: str = METHODS[0],
 ) -> Any:
     """A predictor tuned on the validation part, behind the standardisation of its training part."""
     scaler = StandardScaler().fit(train[0])
-    model = next(models[kind] for models in PREDICTORS.values() if kind in models)(cs)
+    model = next(models[kind] for models in PREDICTORS.values() if kind in models)(cs, solver=solver)
     X_val, y_val = validation
     if kind == "SVOR":
         # a class absent from training has no place on the line of classes; it happens in partial sets only
@@ -135,7 +145,9 @@ def fit_predictor(
     return make_pipeline(scaler, model)
 
 
-def score_fits(kind: str, predictor: Any, train: Part, validation: Part, trees: int) -> dict[str, Fit]:
+def score_fits(
+    kind: str, predictor: Any, train: Part, validation: Part, trees: int, solver: str = METHODS[0]
+) -> dict[str, Fit]:
     """Per score a function that trains it and returns the uncertainty of the test part, and facts."""
     held_out = (validation.X, validation.losses, validation.predictions)
 
@@ -163,11 +175,11 @@ def score_fits(kind: str, predictor: Any, train: Part, validation: Part, trees: 
         return score.predict(test.X), {}
 
     fits: dict[str, Fit] = {"MCP" if kind == "LR" else "Margin": baseline}
-    fits["SELE"] = linear(SELEScoreCV(), train.losses)
+    fits["SELE"] = linear(SELEScoreCV(solver=solver), train.losses)
     fits["REG"] = linear(RegressionScoreCV(), train.losses)
     if kind == "LR":
         fits["TCP"] = linear(TrueClassProbabilityScoreCV(), true_class_probability(predictor, train))
-    fits["SELE-500"] = linear(ChunkedSELEScoreCV(), train.losses)
+    fits["SELE-500"] = linear(ChunkedSELEScoreCV(solver=solver), train.losses)
     fits["BoostedSELE"] = boosted
     return fits
 

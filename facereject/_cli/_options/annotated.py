@@ -1,0 +1,112 @@
+"""What the commands on annotated faces share: reading the data set, where to write."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from rich.console import Console
+
+from facereject._cli._shared import console, printable, say, stop
+
+if TYPE_CHECKING:
+    from facereject.faces import FaceDataset, Problem
+
+#: results go to stdout, so that they can be kept; progress and warnings do not
+results = Console(highlight=False)
+
+DatasetArgument = Annotated[
+    Path,
+    typer.Argument(
+        metavar="DATASET",
+        help="Annotated faces: a folder of images with .pts files (as 300-W), a dlib .xml file, or a .csv "
+        "file with the columns image, x0, y0, x1, y1, … (and photo, where several faces share one).",
+        show_default=False,
+    ),
+]
+ModelArgument = Annotated[
+    str,
+    typer.Argument(metavar="MODEL", help="default, thorough, or a model file.", show_default=False),
+]
+JobsOption = Annotated[
+    int | None, typer.Option("--workers", "-j", metavar="N", min=1, help="Processes; all cores by default.")
+]
+CacheOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--cache",
+        metavar="DIR",
+        help="Folder that keeps what was computed from the photographs: the next run is much faster.",
+    ),
+]
+OverwriteOption = Annotated[bool, typer.Option("--overwrite", help="Replace what is there.")]
+
+# more bad entries than this are counted, not listed
+_LISTED = 10
+
+
+def read_dataset(path: Path, *, points: Sequence[int] | None = None, quiet: bool = False) -> FaceDataset:
+    """The data set, with those of its points that are asked for.
+
+    What is wrong with it as a whole ends the command; bad entries are listed.
+    """
+    from facereject.faces import DatasetError, FaceDataset
+
+    if not path.exists():
+        stop(f"DATASET {path}: no such file or folder")
+    try:
+        dataset = FaceDataset.load(path)
+        dataset = dataset if points is None else dataset.with_points(points)
+    except DatasetError as error:
+        stop(f"DATASET {error}")
+    except ValueError as error:
+        stop(f"--points: {error}")
+    except OSError as error:
+        stop(f"DATASET {path}: cannot be read ({error.strerror})")
+    if not len(dataset):
+        first = f"; first: {dataset.problems[0].entry}: {dataset.problems[0].reason}"
+        stop(f"DATASET {path}: no usable face in it{first if dataset.problems else ''}")
+    if not quiet:
+        say(f"{len(dataset):,} faces of {len(dataset.photos):,} photographs in {path}")
+    list_problems(dataset.problems)
+    return dataset
+
+
+def list_problems(problems: Sequence[Problem]) -> None:
+    """Name the entries that were left out, the first few of them in full."""
+    if not problems:
+        return
+    say(f"Warning: {len(problems):,} {'entry was' if len(problems) == 1 else 'entries were'} left out:")
+    for problem in problems[:_LISTED]:
+        say(f"  {problem.entry}: {problem.reason}")
+    if len(problems) > _LISTED:
+        say(f"  … and {len(problems) - _LISTED:,} more")
+
+
+def tell(sentence: str) -> None:
+    """A sentence for people: wrapped at words on a terminal, in one line elsewhere."""
+    console.print(printable(sentence), markup=False, soft_wrap=not console.is_terminal)
+
+
+def check_writable(option: str, path: Path, *, overwrite: bool) -> None:
+    """End the command before any work if the file cannot be written there."""
+    if path.is_dir():
+        stop(f"{option} {path}: is a folder; name a file in it")
+    if path.exists() and not overwrite:
+        stop(f"{option} {path}: exists already; pass --overwrite to replace it, or choose another name")
+    if not path.parent.is_dir():
+        stop(f"{option} {path}: there is no folder {path.parent}; create it first")
+    if not os.access(path.parent, os.W_OK):
+        stop(f"{option} {path}: the folder {path.parent} cannot be written")
+
+
+def check_folder(option: str, path: Path) -> None:
+    """End the command before any work if no such folder, which need not exist yet, can be written."""
+    there = next(folder for folder in (path, *path.absolute().parents) if folder.exists())
+    if not there.is_dir():
+        stop(f"{option} {path}: {there} is a file, not a folder; choose another name")
+    if not os.access(there, os.W_OK):
+        stop(f"{option} {path}: the folder {there} cannot be written; choose another place")

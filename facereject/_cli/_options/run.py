@@ -1,0 +1,123 @@
+"""Options of the commands that work on many inputs, and the engine they ask for."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from facereject._cli._shared import stop
+
+if TYPE_CHECKING:
+    from facereject.parallel import Engine
+
+#: the largest image takes a minute on a slow machine
+GENEROUS_SECONDS = 600.0
+
+_RUN_PANEL = "How to run"
+
+PathsArgument = Annotated[
+    list[str],
+    typer.Argument(
+        metavar="PATH",
+        help="Images, videos, folders (with all subfolders), patterns in quotes such as 'photos/*.jpg', or "
+        "@list.txt, a text file with one path per line.",
+        show_default=False,
+    ),
+]
+WorkersOption = Annotated[
+    int,
+    typer.Option(
+        "--workers",
+        "-j",
+        metavar="N",
+        help="Processes that share the work; as many as the machine has cores is a good choice.",
+        rich_help_panel=_RUN_PANEL,
+    ),
+]
+TimeoutOption = Annotated[
+    float | None,
+    typer.Option(
+        "--timeout",
+        metavar="SECONDS",
+        help="Give an input up if nothing comes of it for so long (of a video: its next frames); its row "
+        f"says so. With several workers the limit is {GENEROUS_SECONDS:.0f} seconds unless you set another.",
+        show_default=False,
+        rich_help_panel=_RUN_PANEL,
+    ),
+]
+EngineOption = Annotated[
+    str,
+    typer.Option(
+        "--engine",
+        metavar="local|dask",
+        help="Where the work is done: here, or on a Dask cluster that sees the files under the same paths.",
+        rich_help_panel=_RUN_PANEL,
+    ),
+]
+SchedulerOption = Annotated[
+    str | None,
+    typer.Option(
+        "--scheduler",
+        metavar="ADDRESS",
+        help="Address of the Dask scheduler, such as tcp://host:8786.",
+        rich_help_panel=_RUN_PANEL,
+    ),
+]
+ResumeOption = Annotated[
+    bool,
+    typer.Option(
+        "--resume",
+        help="Continue after Ctrl-C or a crash; a finished table is completed by the inputs it lacks.",
+        rich_help_panel=_RUN_PANEL,
+    ),
+]
+OverwriteOption = Annotated[
+    bool,
+    typer.Option(
+        "--overwrite",
+        help="Start again although an unfinished table is there; a finished one is always replaced, unless "
+        "--resume is given.",
+        rich_help_panel=_RUN_PANEL,
+    ),
+]
+MaxPixelsOption = Annotated[
+    int,
+    typer.Option(
+        "--max-pixels",
+        metavar="N",
+        min=1,
+        help="Refuse larger images before decoding them.",
+        rich_help_panel=_RUN_PANEL,
+    ),
+]
+
+
+def make_engine(name: str, workers: int, scheduler: str | None, timeout: float | None = None) -> Engine:
+    """The engine for --engine, --workers, --scheduler and --timeout."""
+    from facereject import parallel
+
+    if workers < 1:
+        stop(f"--workers must be at least 1; got {workers}")
+    if name == "local":
+        if scheduler is not None:
+            stop("--scheduler belongs to --engine dask")
+        if timeout is not None and not 0 < timeout < float("inf"):
+            stop(f"--timeout must be above 0 and finite; got {timeout:g}")
+        if workers == 1 and timeout is None:
+            return parallel.SerialEngine()
+        # only a process of its own can be stopped, whatever it does
+        preload = ["facereject._cli", "facereject.batch.task"]
+        return parallel.WorkerEngine(workers, preload=preload, timeout=timeout or GENEROUS_SECONDS)
+    if name != "dask":
+        stop(f"--engine must be local or dask; got {name}")
+    if timeout is not None:
+        stop("--timeout belongs to --engine local; a Dask cluster has its own limits")
+    if workers != 1:
+        stop("--workers belongs to --engine local; a Dask cluster has its own workers")
+    if scheduler is None:
+        stop("--engine dask needs the address of the cluster: --scheduler tcp://host:8786")
+    try:
+        return parallel.DaskEngine(scheduler)
+    except (parallel.EngineError, ImportError, ValueError) as error:
+        stop(f"--engine dask: {error}")

@@ -1,0 +1,1 @@
+"""What commands show to people: progress, rows, reports, strips of videos."""

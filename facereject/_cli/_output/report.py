@@ -1,0 +1,93 @@
+"""What is said at the end of a run: counts, where things are, and which inputs failed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+
+from facereject._cli._output.progress import duration, figure
+from facereject._cli._shared import say
+
+if TYPE_CHECKING:
+    from facereject.batch import ScoreJob
+    from facereject.tables.summary import Placed, Summary
+
+
+def report_run(job: ScoreJob, *, quiet: bool) -> None:
+    """Report a run that came to its end; if quiet, only what failed."""
+    summary, placed = job.summary, job.summary.placed
+    before = summary.earlier or type(summary)()
+    table = job.output if isinstance(job.output, str) else None
+    if not quiet:
+        new = summary.inputs - before.inputs
+        if before.inputs and not new:
+            say("Nothing left to do: the table is complete.")
+        for line in _counts(summary):
+            say(line)
+        if placed is not None:
+            say(_places(job, placed))
+        if table is not None:
+            say(f"Table: {table}")
+        if new:
+            say(_time(new, summary.frames - before.frames, before.inputs, summary.seconds))
+    _list_failures(f"{inputs(summary.failed)} failed", summary.failed, summary.failures)
+    if placed is not None:
+        _list_failures(f"{_files(placed.failed)} could not be placed", placed.failed, placed.failures)
+        if placed.failed and table is not None:
+            say("When that is fixed, run the same command with --resume to place them.")
+
+
+def inputs(number: int) -> str:
+    """A number of inputs in words."""
+    return f"{number:,} input{'' if number == 1 else 's'}"
+
+
+def _files(number: int) -> str:
+    return f"{number:,} file{'' if number == 1 else 's'}"
+
+
+def _counts(summary: Summary) -> Iterator[str]:
+    total = summary.total
+    parts = [inputs(summary.inputs)]
+    if total.frames > summary.inputs:
+        parts.append(f"{total.frames:,} frames{_accepted(total.accepted_frames, total.frames)}")
+    faces = f"{total.faces:,} face{'' if total.faces == 1 else 's'}"
+    parts.append(faces + _accepted(total.accepted_faces, total.faces))
+    if total.no_face:
+        parts.append(f"{total.no_face:,} without a face")
+    if summary.failed:
+        parts.append(f"{summary.failed:,} failed")
+    yield "; ".join(parts)
+    if total.undecodable:
+        yield f"{total.undecodable:,} frames of videos could not be decoded and have no row"
+
+
+def _accepted(number: int, total: int) -> str:
+    return f", {number:,} accepted ({number / total:.1%})" if total else ""
+
+
+def _places(job: ScoreJob, placed: Placed) -> str:
+    verb = {"copy": "copied", "link": "linked", "move": "moved"}[job.mode]
+    folders = ((placed.accepted, job.accepted), (placed.rejected, job.rejected))
+    parts = [f"{_files(n)} {verb} to {folder}" for n, folder in folders if folder is not None]
+    if placed.there:
+        parts.append(f"{_files(placed.there)} in place already")
+    if placed.taken_out:
+        parts.append(f"{_files(placed.taken_out)} taken out of the other folder")
+    return "; ".join(parts)
+
+
+def _time(new: int, frames: int, before: int, seconds: float) -> str:
+    number, unit = (frames, "frames") if frames > new else (new, "inputs")
+    earlier = f"; {inputs(before)} had been done before" if before else ""
+    return f"Time: {duration(seconds)}, {figure(number / max(seconds, 1e-9))} {unit} per second{earlier}"
+
+
+def _list_failures(title: str, number: int, first: Sequence[tuple[str, str]]) -> None:
+    if not number:
+        return
+    say(f"{title}:")
+    for name, reason in first:
+        say(f"  {name}: {reason}")
+    if number > len(first):
+        say(f"  ... and {number - len(first):,} more")

@@ -1,0 +1,96 @@
+"""The options that choose detector and landmark predictor, by registered name or file."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from facereject._cli._shared import stop
+
+if TYPE_CHECKING:
+    from facereject.faces import Detector, Landmarks
+
+DetectorOption = Annotated[
+    str | None,
+    typer.Option(
+        "--detector",
+        metavar="NAME",
+        help="Another face detector than the model's own, by its name; `facereject info` lists them.",
+        rich_help_panel="Face detector",
+    ),
+]
+LandmarksOption = Annotated[
+    str | None,
+    typer.Option(
+        "--landmarks",
+        metavar="NAME|FILE",
+        help="Another landmark predictor than the model's own: a name that `facereject info` lists, or a "
+        "dlib .dat file.",
+    ),
+]
+#: the former name of --landmarks, for files only; goes with 0.3
+PredictorOption = Annotated[Path | None, typer.Option("--predictor", metavar="FILE", hidden=True)]
+PointsOption = Annotated[
+    str | None,
+    typer.Option(
+        "--points",
+        metavar="I,J,...",
+        help="Use these of the annotated points, counted from 0, in the order of the landmark predictor: "
+        "45,42,36,39,33 of 300-W are the five of dlib-5.",
+    ),
+]
+
+
+def option_name(landmarks: str | None, predictor: Path | None) -> str:
+    """The option that named the landmark predictor; empty if none did."""
+    if landmarks is not None and predictor is not None:
+        stop("--landmarks and --predictor are the same: give one of them")
+    return "--landmarks" if landmarks is not None else "--predictor" if predictor is not None else ""
+
+
+def chosen_landmarks(landmarks: str | None, predictor: Path | None = None) -> Landmarks | None:
+    """The landmark predictor of --landmarks, or None if it was not given; what is wrong ends the command."""
+    option = option_name(landmarks, predictor)
+    if not option:
+        return None
+
+    from facereject.faces import LANDMARKS, LandmarkModelError, LandmarkPredictor, make_landmarks
+
+    try:
+        if predictor is not None:
+            return LandmarkPredictor(predictor)
+        assert landmarks is not None
+        if os.path.isfile(landmarks) or landmarks.endswith(".dat") or os.sep in landmarks:
+            return LandmarkPredictor(landmarks)
+        return make_landmarks(landmarks)
+    except LandmarkModelError as error:
+        stop(f"{option}: {error}")
+    except (TypeError, ValueError) as error:
+        known = "" if landmarks in LANDMARKS.origins() else "; a file would be a dlib .dat file"
+        stop(f"{option}: {error}{known}")
+
+
+def chosen_detector(name: str | None) -> Detector | None:
+    """The detector of --detector, or None if it was not given; what is wrong ends the command."""
+    if name is None:
+        return None
+
+    from facereject.faces import make_detector
+
+    try:
+        return make_detector(name)
+    except (TypeError, ValueError) as error:
+        stop(f"--detector: {error}")
+
+
+def chosen_points(points: str | None) -> list[int] | None:
+    """The numbers of --points."""
+    if points is None:
+        return None
+    try:
+        return [int(number) for number in points.split(",")]
+    except ValueError:
+        stop(f"--points must be whole numbers with commas between them, as 45,42,36,39,33; got {points}")

@@ -1,0 +1,126 @@
+"""A run over many inputs from the command line: progress, report, and the exit code that follows."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import signal
+import sys
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any, BinaryIO
+
+import typer
+
+from facereject._cli._output.progress import ProgressBar
+from facereject._cli._output.report import inputs, report_run
+from facereject._cli._output.rows import show_rows
+from facereject._cli._output.videos import report_videos
+from facereject._cli._shared import console, say, stop
+
+if TYPE_CHECKING:
+    from facereject.batch import ScoreJob
+    from facereject.faces import FaceRejector
+
+# options that are called otherwise in Python
+_OPTION_OF = {"smooth_s": "smooth", "audio": "no-audio"}
+
+
+def default_output() -> str | None:
+    """Where rows go by default: on a terminal lines for people (None), into a pipe or file CSV ("-")."""
+    return None if sys.stdout.isatty() else "-"
+
+
+def make_job(paths: list[str], output: str | None, **options: Any) -> ScoreJob:
+    """The job for the options of a command; what is wrong with them ends the command with code 2."""
+    from facereject.batch import ScoreJob
+
+    target: str | BinaryIO | None = sys.stdout.buffer if output == "-" else output
+    with wrong_usage():
+        return ScoreJob(paths, target, **options)
+
+
+def run_job(job: ScoreJob, rejector: FaceRejector, *, quiet: bool, show: bool = False) -> None:
+    """Do the work and report it; ends the command with 1 (failed inputs), 2 or 130 where that is due.
+
+    Parameters
+    ----------
+    job : ScoreJob
+    rejector : FaceRejector
+    quiet : bool
+        Say only what failed.
+    show : bool, default=False
+        Print a line per face.
+    """
+    from facereject.batch import TimelineError
+    from facereject.parallel import EngineError
+    from facereject.tables.sinks import TableError
+
+    # progress between the rows would make both unreadable
+    hidden = not isinstance(job.output, str) and console.is_terminal and sys.stdout.isatty()
+    problem = ""
+    try:
+        with _terminate_like_ctrl_c(), ProgressBar(quiet=quiet or hidden) as bar, wrong_usage():
+            job.run(rejector, progress=bar, observers=[show_rows] if show else [])
+    except KeyboardInterrupt:
+        say(f"Interrupted after {inputs(job.summary.inputs)}.{_how_to_continue(job)}")
+        raise typer.Exit(130) from None
+    except BrokenPipeError:
+        # the reader has closed the pipe, as `head` does; nothing must be left to be flushed at exit
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        raise typer.Exit(0) from None
+    except (TableError, EngineError) as error:
+        earlier = job.summary.earlier
+        if job.summary.inputs == (earlier.inputs if earlier else 0):
+            stop(with_options(str(error)))
+        say(str(error))
+        stop(f"Stopped after {inputs(job.summary.inputs)}.{_how_to_continue(job)}", 1)
+    except TimelineError as error:
+        problem = f"--timeline {error}"
+    report_run(job, quiet=quiet)
+    if job.keep_timeline and not quiet:
+        report_videos(job)
+    if problem:
+        stop(problem, 1)
+    if job.timeline_path is not None and not quiet:
+        say(f"Timeline: {job.timeline_path}")
+    if job.summary.failed or (job.summary.placed and job.summary.placed.failed):
+        raise typer.Exit(1)
+
+
+@contextlib.contextmanager
+def wrong_usage() -> Iterator[None]:
+    """End the command with one sentence and code 2 if the library refuses an option or an input."""
+    from facereject.batch import InputError, OptionError
+
+    try:
+        yield
+    except (InputError, OptionError) as error:
+        stop(with_options(str(error)))
+
+
+def with_options(text: str) -> str:
+    """A message of the library with its options, in backticks there, as the command line calls them."""
+    return re.sub(r"`(\w+)`", lambda found: "--" + _OPTION_OF.get(found[1], found[1]).replace("_", "-"), text)
+
+
+def _how_to_continue(job: ScoreJob) -> str:
+    return " To continue, run the same command with --resume." if job.can_be_resumed else ""
+
+
+@contextlib.contextmanager
+def _terminate_like_ctrl_c() -> Iterator[None]:
+    """A cluster or service manager stops jobs by SIGTERM: end as cleanly as on Ctrl-C."""
+
+    def interrupt(number: int, frame: object) -> None:
+        raise KeyboardInterrupt
+
+    try:
+        before = signal.signal(signal.SIGTERM, interrupt)
+    except ValueError:  # not the main thread
+        yield
+        return
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)

@@ -1,0 +1,235 @@
+"""Files: names for messages, kinds, and writing that never shows a part, follows a link or loses a file.
+
+Whatever the package writes is written beside its target under an unfinished name and renamed when it is
+whole. Unfinished names are random, ``.NAME.XXXXXXXX.facereject-partial``, opened exclusively and locked while
+they are written; what a killed run left behind is recognised by that name and the missing lock, and removed.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import io
+import os
+import re
+import secrets
+import stat
+import time
+from collections.abc import Iterator
+from typing import IO
+
+try:
+    import fcntl
+except ImportError:  # Windows, where a file that is open cannot be removed anyway
+    fcntl = None  # type: ignore[assignment]
+
+_MARK = ".facereject-partial"
+_UNFINISHED = re.compile(rf"\..*\.[0-9a-f]{{8}}{re.escape(_MARK)}(\.\w+){{0,2}}", re.DOTALL)
+
+# bytes of the target's own name that an unfinished name keeps: most disks allow 255 in all
+_KEPT_BYTES = 180
+
+# a file gets its lock, then its name; before that, and where there are no locks, only age tells
+_NEW, _NEW_SECONDS = ".new", 60.0
+_ABANDONED_SECONDS = 86_400.0
+
+# what makes a formula of a cell, behind any number of "./", so that adding and removing one is exact
+_FORMULA = re.compile(r"(\./)*[-=+@\t\r\n]")
+
+_SAFE = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
+
+
+def display_name(path: str | os.PathLike[str]) -> str:
+    r"""The path as valid UTF-8; bytes that are not become ``\xNN``, so that any tool reads the table."""
+    return os.fsencode(path).decode("utf-8", "backslashreplace")
+
+
+def cell_name(name: str) -> str:
+    """A name for a cell of a CSV file: one that a spreadsheet would run as a formula gets ``./`` in front.
+
+    The result is a path to the same file. ``name_of_cell`` gives the name back.
+    """
+    return f"./{name}" if _FORMULA.match(name) else name
+
+
+def name_of_cell(cell: str) -> str:
+    """The name that `cell_name` has made a cell of."""
+    return cell.removeprefix("./") if _FORMULA.match(cell) else cell
+
+
+def suffix_of(path: str) -> str:
+    """The suffix in lower case, with its dot."""
+    return os.path.splitext(path)[1].lower()
+
+
+def is_special(path: str | os.PathLike[str]) -> bool:
+    """Whether the path is a pipe, a device or the like, which opening may wait for."""
+    return os.path.exists(path) and not os.path.isfile(path) and not os.path.isdir(path)
+
+
+def is_regular(path: str | os.PathLike[str]) -> bool:
+    """Whether the path itself, not what a link leads to, is a regular file."""
+    try:
+        return stat.S_ISREG(os.lstat(path).st_mode)
+    except (OSError, ValueError):
+        return False
+
+
+@contextlib.contextmanager
+def replacing(path: str | os.PathLike[str], *, suffix: str = "") -> Iterator[IO[bytes]]:
+    """A new file that takes the place of ``path`` when the block ends without an exception.
+
+    Readers see the old file or the new one, never a part. The new file has the permissions of the one it
+    replaces, else those of any new file. If ``path`` is a link, the link is replaced, not what it leads to.
+
+    Parameters
+    ----------
+    path : path
+        In an existing folder.
+    suffix : str
+        Ends the unfinished name, for libraries that go by it.
+
+    Yields
+    ------
+    binary file
+        Open for writing and reading; ``name`` is its path, for libraries that open files themselves.
+    """
+    path = os.fspath(path)
+    with unfinished(path, suffix=suffix) as file:
+        with contextlib.suppress(OSError):
+            if is_regular(path) and hasattr(os, "fchmod"):
+                os.fchmod(file.fileno(), stat.S_IMODE(os.lstat(path).st_mode) & 0o777)
+        yield file
+        file.flush()
+        os.fsync(file.fileno())
+        if fcntl is None:
+            # Windows renames no open file
+            file.close()
+        os.replace(file.name, path)
+        sync_folder(os.path.dirname(path) or os.curdir)
+
+
+@contextlib.contextmanager
+def unfinished(path: str | os.PathLike[str], *, suffix: str = "", clean: bool = True) -> Iterator[IO[bytes]]:
+    """A new locked file beside ``path`` under an unfinished name, which is gone when the block ends.
+
+    Parameters
+    ----------
+    path : path
+        What the file is to become: whoever has filled it gives it another name.
+    suffix : str
+        Ends its name.
+    clean : bool
+        Remove what killed runs left in the folder first.
+    """
+    folder, name = os.path.split(os.fspath(path))
+    if clean:
+        remove_unfinished(folder or os.curdir)
+    # cut between characters, as some disks take no others
+    short = os.fsencode(name)[:_KEPT_BYTES].decode("utf-8", "ignore")
+    made = os.path.join(folder, f".{short}.{secrets.token_hex(4)}{_MARK}{suffix}")
+    with open(made, "x+b", opener=_open_locked) as file:
+        try:
+            yield file
+        finally:
+            with contextlib.suppress(OSError):
+                os.unlink(made)
+
+
+def write_whole(path: str | os.PathLike[str], content: str | bytes) -> None:
+    """Write bytes, or text as UTF-8, in one step: readers see the old file or the new one, never a part."""
+    with replacing(path) as file:
+        file.write(content.encode() if isinstance(content, str) else content)
+
+
+def open_new(path: str | os.PathLike[str]) -> io.FileIO:
+    """An empty unbuffered file of a fixed name; what stood there before is removed, not written to."""
+    with contextlib.suppress(FileNotFoundError):
+        os.unlink(path)
+    return io.FileIO(os.fspath(path), "x+", opener=_never_through_links)
+
+
+def open_own(path: str | os.PathLike[str], *, create: bool = False) -> io.FileIO:
+    """An unbuffered file of a fixed name that an earlier run has left, to write on; an OSError for links.
+
+    A hard link is refused, too: writing would change a file that has another name elsewhere.
+    """
+
+    def opener(path: str, flags: int) -> int:
+        # without O_NONBLOCK a pipe in place of the file would wait for its other end
+        flags = os.O_RDWR | (os.O_CREAT if create else 0) | getattr(os, "O_NONBLOCK", 0)
+        descriptor = _never_through_links(path, flags)
+        status = os.fstat(descriptor)
+        if not stat.S_ISREG(status.st_mode) or status.st_nlink > 1:
+            os.close(descriptor)
+            raise OSError(errno.EMLINK, "a link or no regular file; remove it")
+        return descriptor
+
+    return io.FileIO(os.fspath(path), "r+", opener=opener)
+
+
+def remove_unfinished(folder: str | os.PathLike[str]) -> None:
+    """Remove the unfinished files that killed runs have left in a folder; those in use stay."""
+    with contextlib.suppress(OSError), os.scandir(folder) as entries:
+        for entry in entries:
+            if _UNFINISHED.fullmatch(entry.name):
+                with contextlib.suppress(OSError):
+                    _remove_abandoned(entry.path)
+
+
+def sync_folder(folder: str) -> None:
+    """Make a new name in a folder outlast a power cut, where the system can do that."""
+    with contextlib.suppress(OSError):
+        descriptor = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
+
+
+def _never_through_links(path: str, flags: int) -> int:
+    try:
+        return os.open(path, flags | _SAFE, 0o666)
+    except OSError as error:
+        if error.errno == errno.ELOOP:
+            raise OSError(errno.ELOOP, "a link, which is not followed; remove it", path) from None
+        raise
+
+
+def _open_locked(path: str, flags: int) -> int:
+    """Open a new file that is locked before it gets its name, so that nobody takes it for a leftover."""
+    if fcntl is None:
+        return _never_through_links(path, flags)
+    descriptor = _never_through_links(path + _NEW, flags)
+    try:
+        _lock(descriptor)
+        os.rename(path + _NEW, path)
+    except BaseException:
+        os.close(descriptor)
+        os.unlink(path + _NEW)
+        raise
+    return descriptor
+
+
+def _lock(descriptor: int) -> bool | None:
+    """Lock a file that nobody else has locked: True, or False if somebody has; None where no locks are."""
+    if fcntl is None:
+        return None
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError as error:
+        return False if error.errno in (errno.EACCES, errno.EAGAIN) else None
+    return True
+
+
+def _remove_abandoned(path: str) -> None:
+    descriptor = _never_through_links(path, os.O_RDWR | getattr(os, "O_NONBLOCK", 0))
+    try:
+        status = os.fstat(descriptor)
+        locked = _lock(descriptor)
+        age = time.time() - status.st_mtime
+        least = _ABANDONED_SECONDS if locked is None else _NEW_SECONDS if path.endswith(_NEW) else 0.0
+        if stat.S_ISREG(status.st_mode) and locked is not False and age >= least:
+            os.unlink(path)
+    finally:
+        os.close(descriptor)

@@ -1,0 +1,137 @@
+"""The ranking by uncertainty, in parts: what the areas of ``metrics`` need when no place holds all examples.
+
+Each part is sorted by itself. Values that cut the range of uncertainties into *buckets* send every example to
+the bucket of its value, tied examples together; what lies in the buckets before is known by its number and
+its sum of losses. Every bucket then gives its own share of an area, exactly.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from facereject._validation import FloatArray
+
+IntArray = NDArray[np.int64]
+
+# first positions at which harmonic numbers are added up; beyond, their expansion is exact in double precision
+_TABLE = np.concatenate([[0.0], np.cumsum(1.0 / np.arange(1.0, 1001.0))])
+
+
+class Groups(NamedTuple):
+    """Examples by increasing uncertainty; those of a group have one place, which its mean loss fills."""
+
+    values: FloatArray  # (g,) uncertainty
+    counts: NDArray[np.integer]  # (g,)
+    sums: FloatArray  # (g,) sum of losses
+
+
+class Before(NamedTuple):
+    """What comes before a bucket."""
+
+    examples: int
+    loss: float
+
+
+def sort_part(losses: FloatArray, uncertainty: FloatArray, *, join: bool) -> Groups:
+    """The examples of a part; with ``join`` tied ones are one group, else they keep their order."""
+    order = np.argsort(uncertainty, kind="quicksort" if join else "stable")
+    # a part has fewer than 2³¹ examples, and most groups one: half the memory of larger counts
+    groups = Groups(uncertainty[order], np.ones(order.size, np.int32), losses[order])
+    return join_ties(groups) if join else groups
+
+
+def join_ties(groups: Groups) -> Groups:
+    """One group for each value; the groups are sorted."""
+    new = np.ones(groups.values.size, dtype=bool)
+    np.not_equal(groups.values[1:], groups.values[:-1], out=new[1:])
+    first = np.flatnonzero(new)
+    if first.size == groups.values.size:
+        return groups
+    counts = np.add.reduceat(groups.counts, first, dtype=np.int64)
+    return Groups(groups.values[first], counts, np.add.reduceat(groups.sums, first))
+
+
+def quantiles(groups: Groups, number: int) -> FloatArray:
+    """Values at evenly spaced ranks of a part."""
+    if groups.values.size == 0:
+        return np.empty(0)
+    ranks = np.cumsum(groups.counts)
+    wanted = (np.arange(number) + 0.5) / number * ranks[-1]
+    return np.asarray(groups.values[np.searchsorted(ranks, wanted)])
+
+
+def cut(groups: Groups, bounds: FloatArray) -> list[Groups]:
+    """The pieces of a part that belong to each bucket: up to the first bound, up to the second, …"""
+    at = np.searchsorted(groups.values, bounds, side="right")
+    return [Groups(*piece) for piece in zip(*(np.split(column, at) for column in groups), strict=True)]
+
+
+def gather(pieces: Sequence[Groups], *, join: bool) -> Groups:
+    """One bucket from its pieces of all parts, in the order of the parts where values are equal."""
+    columns = [np.concatenate(column) for column in zip(*pieces, strict=True)]
+    order = np.argsort(columns[0], kind="stable")
+    groups = Groups(*(column[order] for column in columns))
+    return join_ties(groups) if join else groups
+
+
+def sum_of_risks(groups: Groups, before: Before) -> float:
+    """Σ L(k)/k over the ranks k of the bucket.
+
+    A group of c examples with mean loss μ after k examples with sum L adds
+
+        Σ_{m=1..c} (L + m μ)/(k + m) = c μ + (L − k μ) (H_{k+c} − H_k),      H_k = 1 + 1/2 + … + 1/k
+    """
+    count, loss = _running(groups, before)
+    risk = (loss + groups.sums) / (count + 1.0)
+    tied = groups.counts > 1
+    k, c, L, s = count[tied], groups.counts[tied].astype(np.int64), loss[tied], groups.sums[tied]
+    risk[tied] = s + (L - k * (s / c)) * _harmonic(k, c)
+    return float(risk.sum())
+
+
+def sum_of_generalized_risks(groups: Groups, before: Before) -> float:
+    """Σ L(k) over the ranks k of the bucket."""
+    _, loss = _running(groups, before)
+    return float((groups.counts * loss + 0.5 * (groups.counts + 1) * groups.sums).sum())
+
+
+def sum_of_losses_times_rest(groups: Groups, before: Before) -> float:
+    """Σ losses × number of examples before their group: n Σ losses minus the pairs that SELE counts."""
+    count, _ = _running(groups, before)
+    return float(groups.sums @ count.astype(np.float64))
+
+
+def points(groups: Groups, before: Before, total: int) -> FloatArray:
+    """Coverage, risk and threshold at every rank of the bucket, shape (3, number of examples)."""
+    count, loss = _running(groups, before)
+    within = np.arange(1, int(groups.counts.sum()) + 1) - np.repeat(count - before.examples, groups.counts)
+    rank = np.repeat(count, groups.counts) + within
+    means = np.repeat(groups.sums / groups.counts, groups.counts)
+    risk = (np.repeat(loss, groups.counts) + within * means) / rank
+    return np.stack([rank / total, risk, np.repeat(groups.values, groups.counts)])
+
+
+def _running(groups: Groups, before: Before) -> tuple[IntArray, FloatArray]:
+    """Number of examples and sum of losses before each group."""
+    count = before.examples + np.cumsum(groups.counts, dtype=np.int64) - groups.counts
+    loss = np.empty(groups.sums.size)
+    loss[:1] = before.loss
+    np.cumsum(groups.sums[:-1], out=loss[1:])
+    loss[1:] += before.loss
+    return count, loss
+
+
+def _harmonic(k: IntArray, c: IntArray) -> FloatArray:
+    """H_{k+c} − H_k.
+
+    From a table up to its end, and beyond it by H_k ≈ γ + log x + 1/(24 x²) − 7/(960 x⁴), x = k + 1/2.
+    """
+    end = _TABLE.size - 1
+    near = _TABLE[np.minimum(k + c, end)] - _TABLE[np.minimum(k, end)]
+    x, y = np.maximum(k, end) + 0.5, np.maximum(k + c, end) + 0.5
+    far = np.log1p((y - x) / x) + (y**-2 - x**-2) / 24 - 7 * (y**-4 - x**-4) / 960
+    return np.asarray(near + far)

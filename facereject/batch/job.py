@@ -1,0 +1,258 @@
+"""A run over files, from its options to its summary: table, sorted files, saved videos, timeline."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import BinaryIO, TypeAlias
+
+from facereject import __version__
+from facereject._files import display_name
+from facereject.batch.inputs import Input, check_inputs
+from facereject.batch.options import (
+    OptionError,
+    check_frame_rule,
+    check_table,
+    check_timeline,
+    check_tracking,
+    folder_of_inputs,
+    make_placement,
+    make_video_output,
+)
+from facereject.batch.plan import Plan, plan_run
+from facereject.batch.run import Observer, RunProgress, row_check, score_inputs, settings_of
+from facereject.batch.saving import VideoOutput
+from facereject.batch.sorting import Placement
+from facereject.batch.task import ScoreTask
+from facereject.batch.timeline import Timeline
+from facereject.faces import FaceRejector
+from facereject.faces.image_files import MAX_PIXELS
+from facereject.parallel import Engine, SerialEngine
+from facereject.tables.rows import Chunk
+from facereject.tables.sinks import (
+    NullSink,
+    SettingsError,
+    Sink,
+    StreamSink,
+    TableSink,
+    UnfinishedTableError,
+)
+from facereject.tables.summary import Placed, Summary
+from facereject.video.tracker import DETECT_EVERY
+
+#: where the rows go: a table file, a binary stream that gets CSV, a sink, or nowhere
+Output: TypeAlias = "str | os.PathLike[str] | BinaryIO | Sink | None"
+
+
+@dataclass
+class ScoreJob:
+    """What `score_files` does, in two steps: options are checked when it is made, `run` does the work.
+
+    For programs that check what a user asked for before they load a model, and that report a run which was
+    interrupted. The parameters are those of `facereject.score_files`; ``paths`` are strings here, ``engine``
+    is an `Engine`. A job is run once.
+
+    Attributes
+    ----------
+    summary : Summary
+        Kept up to date while the job runs, so that it can be read after an exception.
+    timeline : Timeline
+        The stretches of the videos, if ``keep_timeline`` is true or ``timeline_path`` is given.
+    placement : Placement or None
+    video : VideoOutput or None
+    """
+
+    paths: Sequence[str]
+    output: Output = None
+    engine: Engine = field(default_factory=SerialEngine)
+    resume: bool = False
+    overwrite: bool = False
+    frame_rule: str = "all"
+    max_pixels: int = MAX_PIXELS
+    every_frame: bool = False
+    detect_every: int = DETECT_EVERY
+    smooth_s: float = 0.0
+    accepted: str | None = None
+    rejected: str | None = None
+    mode: str = "copy"
+    video_share: float = 0.5
+    save: str | None = None
+    annotate: bool = False
+    audio: bool = True
+    timeline_path: str | None = None
+    keep_timeline: bool = False
+
+    summary: Summary = field(default_factory=Summary, init=False)
+    timeline: Timeline = field(init=False)
+    placement: Placement | None = field(init=False)
+    video: VideoOutput | None = field(init=False)
+    _sink: Sink | None = field(default=None, init=False)
+
+    def __post_init__(self) -> None:
+        check_frame_rule(self.frame_rule)
+        check_tracking(self.detect_every, self.smooth_s)
+        check_timeline(self.timeline_path)
+        self._folder = folder_of_inputs(self.engine)
+        self.video = make_video_output(
+            self.save, self.annotate, self.audio, self.paths, self.frame_rule, self._folder
+        )
+        check_table(self.output, resume=self.resume, overwrite=self.overwrite)
+        if not self.resume:
+            # else it is known only with the table whether a path led to inputs that have been moved since
+            check_inputs(self.paths)
+        self.placement = make_placement(self.accepted, self.rejected, self.mode, self.video_share, self.paths)
+        if self.placement is not None and isinstance(self.output, Sink):
+            raise OptionError("`output` must be a file, a stream or None where files are sorted")
+        self.timeline = Timeline(self.frame_rule)
+        self.keep_timeline = self.keep_timeline or self.timeline_path is not None
+
+    @property
+    def can_be_resumed(self) -> bool:
+        """Whether an unfinished table is there to be continued."""
+        return isinstance(self._sink, TableSink) and os.path.exists(self._sink.partial)
+
+    def run(
+        self,
+        rejector: FaceRejector,
+        *,
+        progress: Callable[[RunProgress], None] | None = None,
+        observers: Sequence[Observer] = (),
+    ) -> Summary:
+        """Do the work; ``observers`` get every chunk after its rows were written, ``progress`` how far it is.
+
+        Raises
+        ------
+        OptionError, InputError, TableError, EngineError, TimelineError
+            As `facereject.score_files`.
+        """
+        start = time.monotonic()
+        task = self._task(rejector)
+        sink = self._sink = self._open_sink(task)
+        self.summary = sink.summary
+        if self.resume:
+            self.summary.earlier = dataclasses.replace(self.summary, failures=list(self.summary.failures))
+        try:
+            with sink:
+                plan = self._plan(sink)
+                everyone = [*observers]
+                if self.keep_timeline:
+                    everyone.insert(0, self.timeline)
+                if progress is not None:
+                    everyone.append(_Counter(plan, progress))
+                score_inputs(plan.inputs, task, sink, self.engine, observers=everyone, rule=self.frame_rule)
+        finally:
+            self.summary.seconds = time.monotonic() - start
+            if self.placement is not None:
+                placed = self.placement
+                self.summary.placed = Placed(
+                    placed.n_accepted,
+                    placed.n_rejected,
+                    placed.n_there,
+                    placed.n_left,
+                    placed.failed,
+                    placed.failures,
+                )
+        self._write_timeline()
+        return self.summary
+
+    def _task(self, rejector: FaceRejector) -> ScoreTask:
+        return ScoreTask(
+            rejector,
+            max_pixels=self.max_pixels,
+            every_frame=self.every_frame,
+            detect_every=self.detect_every,
+            smooth_s=self.smooth_s,
+            video=self.video,
+            folder=self._folder,
+        )
+
+    def _plan(self, sink: Sink) -> Plan:
+        single = None
+        if self.save is not None and self.video is not None and self.video.base is None:
+            single = _SingleVideo(self.save)
+        skipped = self.placement.holds if self.placement is not None else None
+        plan = plan_run(self.paths, sink, skipped=skipped, on_input=single, checked=not self.resume)
+        if single is not None and not self.resume:
+            single.check()
+        return plan
+
+    def _write_timeline(self) -> None:
+        if self.resume and isinstance(self.output, str | os.PathLike) and self.keep_timeline:
+            # the table knows the videos of earlier runs, too
+            self.timeline = Timeline.of_table(os.fspath(self.output), self.frame_rule)
+        if self.timeline_path is not None:
+            self.timeline.write(self.timeline_path)
+
+    def _open_sink(self, task: ScoreTask) -> Sink:
+        if self.output is None:
+            return NullSink(self.placement)
+        if isinstance(self.output, Sink):
+            return self.output
+        if not isinstance(self.output, str | os.PathLike):
+            return StreamSink(self.output, self.placement, n_points=task.rejector.n_points)
+        settings = {"facereject": __version__, **settings_of(task), "frame rule": self.frame_rule}
+        if self.placement is not None:
+            settings |= {
+                "folder of accepted files": str(self.accepted),
+                "folder of rejected files": str(self.rejected),
+                "files": f"{self.mode} from {self.placement.base}",
+                "video share": str(self.video_share),
+            }
+        try:
+            return TableSink(
+                self.output,
+                settings=settings,
+                resume=self.resume,
+                overwrite=self.overwrite,
+                rule=self.frame_rule,
+                check=row_check(task),
+                after_input=self.placement,
+                n_points=task.rejector.n_points,
+            )
+        except SettingsError as error:
+            advice = "use the same options, or pass `overwrite` to start again"
+            raise SettingsError(f"{error}; {advice}") from None
+        except UnfinishedTableError as error:
+            advice = "pass `resume` to continue it, or `overwrite` to start again"
+            raise UnfinishedTableError(f"{error}: {advice}") from None
+
+
+class _SingleVideo:
+    """Sees to it that what is to be saved as one video comes from one video."""
+
+    def __init__(self, save: str) -> None:
+        self._save = save
+        self._found = 0
+
+    def __call__(self, item: Input) -> None:
+        if item.kind != "video":
+            return
+        self._found += 1
+        name = display_name(self._save)
+        if self._found > 1:
+            raise OptionError(
+                f"`save` {name}: there are several videos to read; name a folder, such as `save` videos"
+            )
+        if os.path.exists(self._save) and os.path.samefile(self._save, item.path):
+            raise OptionError(f"`save` {name}: this is the video that is read; save it under another name")
+
+    def check(self) -> None:
+        """All inputs are known."""
+        if not self._found:
+            raise OptionError(f"`save` {display_name(self._save)}: there is no video to read")
+
+
+class _Counter:
+    """Counts what a run has done and tells it; an observer."""
+
+    def __init__(self, plan: Plan, tell: Callable[[RunProgress], None]) -> None:
+        self._state = RunProgress(0, plan.frames or plan.total, "inputs" if plan.frames is None else "frames")
+        self._tell = tell
+        tell(self._state)
+
+    def __call__(self, item: Input, chunk: Chunk, last: bool) -> None:
+        self._state = self._state.plus(chunk, last)
+        self._tell(self._state)

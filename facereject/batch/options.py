@@ -1,0 +1,162 @@
+"""The options of a run, checked before any work: what is wrong with them is said in one sentence."""
+
+from __future__ import annotations
+
+import io
+import math
+import os
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from facereject._files import display_name
+from facereject.batch.inputs import InputError
+from facereject.batch.saving import VideoOutput
+from facereject.batch.sorting import Placement, PlacementError, base_of
+from facereject.batch.timeline import TimelineError, check_timeline_path
+from facereject.parallel import DaskEngine, Engine, SerialEngine, WorkerEngine
+from facereject.tables.sinks import Sink, TableError
+from facereject.tables.table_path import check_table_path
+from facereject.video.writer import CODECS, VideoWriteError
+
+
+class OptionError(ValueError):
+    """An option cannot be used. In the message, names of options stand in backticks."""
+
+
+def path_list(paths: Any) -> list[str]:
+    """The inputs as strings: one path or several; a path object is always the file of that very name."""
+    if isinstance(paths, str | bytes | os.PathLike):
+        paths = [paths]
+    names = []
+    for path in paths if isinstance(paths, Iterable) else [paths]:
+        if not isinstance(path, str | bytes | os.PathLike):
+            raise OptionError(
+                f"`paths` must be a path or several, got {type(path).__name__}; a rejector takes images"
+            )
+        name = os.fsdecode(path)
+        if not isinstance(path, str | bytes) and name.startswith("@"):
+            name = os.path.join(os.curdir, name)
+        names.append(name)
+    return names
+
+
+def check_frame_rule(rule: str) -> None:
+    """Raise OptionError if there is no such rule for frames with several faces."""
+    if rule not in ("all", "any", "largest"):
+        raise OptionError(f"`frame_rule` must be all, any or largest; got {rule}")
+
+
+def check_tracking(detect_every: int, smooth_s: float) -> None:
+    """Raise OptionError if faces cannot be followed like this."""
+    if detect_every < 1:
+        raise OptionError(f"`detect_every` must be at least 1 frame; got {detect_every}")
+    if not (math.isfinite(smooth_s) and smooth_s >= 0):
+        raise OptionError(f"`smooth_s` must be seconds, 0 or more; got {smooth_s:g}")
+
+
+def check_table(output: object, *, resume: bool, overwrite: bool) -> None:
+    """Raise OptionError if no table can be written there."""
+    if resume and overwrite:
+        raise OptionError("`resume` and `overwrite` exclude each other")
+    if not isinstance(output, str | os.PathLike):
+        if resume:
+            raise OptionError("`resume` needs a table file: name one with `output`")
+        if isinstance(output, io.TextIOBase):
+            raise OptionError("`output` is a stream of text; open it in binary mode, or pass its .buffer")
+        if not (output is None or isinstance(output, Sink) or hasattr(output, "write")):
+            kind = type(output).__name__
+            raise OptionError(f"`output` must be a path, a binary stream, a sink or None; got {kind}")
+        return
+    try:
+        check_table_path(output)
+    except TableError as error:
+        raise OptionError(f"`output` {error}") from None
+
+
+def check_timeline(path: str | None) -> None:
+    """Raise OptionError if no timeline can be written there."""
+    if path is not None:
+        try:
+            check_timeline_path(path)
+        except TimelineError as error:
+            raise OptionError(f"`timeline` {error}") from None
+
+
+def make_engine(workers: int = 1, engine: Engine | str | None = None) -> Engine:
+    """The engine for a number of processes, or the one given; a string is the address of a Dask scheduler."""
+    if engine is not None and workers != 1:
+        raise OptionError("`workers` and `engine` exclude each other: an engine has its own workers")
+    if isinstance(engine, str):
+        return DaskEngine(engine)
+    if engine is not None:
+        return engine
+    if workers == 1:
+        return SerialEngine()
+    try:
+        return WorkerEngine(workers, preload=["facereject.batch.task"])
+    except ValueError as error:
+        raise OptionError(f"`workers`: {error}") from None
+
+
+def folder_of_inputs(engine: Engine) -> str:
+    """Where relative paths are taken from: workers elsewhere have current folders of their own."""
+    return "" if isinstance(engine, SerialEngine | WorkerEngine) else os.getcwd()
+
+
+def make_video_output(
+    save: str | None, annotate: bool, audio: bool, paths: Sequence[str], rule: str, folder: str
+) -> VideoOutput | None:
+    """The videos to be written; OptionError if that cannot work for these inputs."""
+    if save is None:
+        if annotate:
+            raise OptionError(
+                "`annotate` needs a video to write: name it with `save`, or a folder for several"
+            )
+        if not audio:
+            raise OptionError("`audio` needs a video to write: name it with `save`, or a folder for several")
+        return None
+    shown = display_name(save)
+    single = os.path.splitext(save)[1].lower() in CODECS and not os.path.isdir(save)
+    # any other suffix is a mistake rather than the name of a folder
+    if not single and not os.path.isdir(save) and 2 <= len(os.path.splitext(save)[1]) <= 5:
+        raise OptionError(f"`save` {shown}: videos are written as {', '.join(CODECS)}; or name a folder")
+    output = VideoOutput(
+        os.path.join(folder, save), None if single else base_of(paths), annotate, rule, audio
+    )
+    try:
+        output.check()
+    except VideoWriteError as error:
+        raise OptionError(f"`save` {error}") from None
+    if not single:
+        target = os.path.realpath(save) + os.sep
+        for path in paths:
+            if os.path.isdir(path) and target.startswith(os.path.realpath(path).rstrip(os.sep) + os.sep):
+                raise OptionError(
+                    f"`save` {shown}: lies in {display_name(path)}, which is read; "
+                    "choose a folder apart from the inputs"
+                )
+    return output
+
+
+def make_placement(
+    accepted: str | None, rejected: str | None, mode: str, video_share: float, paths: Sequence[str]
+) -> Placement | None:
+    """How files are sorted, None if they are not; OptionError or InputError if that cannot work."""
+    if accepted is None and rejected is None:
+        if mode != "copy":
+            raise OptionError(f"`mode` {mode} needs a folder: give `accepted`, `rejected` or both")
+        return None
+    try:
+        placement = Placement(accepted, rejected, base_of(paths), mode, video_share)
+    except PlacementError as error:
+        raise OptionError(f"`accepted`, `rejected`: {error}") from None
+    except ValueError as error:
+        name = "video_share" if "video_share" in str(error) else "mode"
+        raise OptionError(f"`{name}`: {error}") from None
+    for path in paths:
+        if placement.holds(path):
+            raise InputError(
+                f"{display_name(path)}: lies in the folder for sorted files; choose a folder apart from the "
+                "inputs"
+            )
+    return placement

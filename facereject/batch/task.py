@@ -1,0 +1,137 @@
+"""What is done with one input: decode it, find and judge its faces, give the rows of the table."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, closing
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from facereject._files import display_name
+from facereject.batch.inputs import Input
+from facereject.batch.saving import VideoOutput
+from facereject.faces import FaceRejector
+from facereject.faces.image_files import MAX_PIXELS, read_image
+from facereject.faces.images import ImageArray, ImageError
+from facereject.tables.rows import Chunk, Row, frame_accepted, rows_of_frame, unreadable_row
+from facereject.video.decoder import FrameRange
+from facereject.video.judged import FaceFrame, judged_frames
+from facereject.video.parts import PART_FRAMES
+from facereject.video.reader import VideoError, open_video, prefetch
+from facereject.video.tracker import DETECT_EVERY, FaceTracker
+
+_NO_IMAGE: ImageArray = np.empty((0, 0, 3), dtype=np.uint8)
+
+#: frames of a video in one chunk
+CHUNK_FRAMES = 64
+
+
+@dataclass(frozen=True)
+class ScoreTask:
+    """Turns an `Input` into rows, a chunk at a time. It pickles, so any engine can run it anywhere.
+
+    Parameters
+    ----------
+    rejector : FaceRejector
+    max_pixels : int
+        Images and videos with larger frames are refused before they are decoded.
+    detect_every, every_frame, smooth_s
+        For videos; see `FaceTracker`, where the first is called ``every``.
+    video : VideoOutput or None
+        Videos to be written while the rows are made.
+    part_frames : int
+        Videos of at least two times so many frames are cut into parts of about so many at most, which
+        workers judge side by side; see `facereject.video.parts`. 0 judges every video in one go, and so does
+        ``video``, as what is saved is made in one go.
+    folder : str
+        Relative paths of inputs are taken from here, which matters where the task runs on another machine;
+        empty for the current folder.
+    """
+
+    rejector: FaceRejector
+    max_pixels: int = MAX_PIXELS
+    detect_every: int = DETECT_EVERY
+    every_frame: bool = False
+    smooth_s: float = 0.0
+    video: VideoOutput | None = None
+    part_frames: int = PART_FRAMES
+    # the rows do not depend on it: they name inputs as these are given
+    folder: str = field(default="", compare=False)
+
+    def __call__(self, item: Input) -> Iterator[Chunk]:
+        source, path = display_name(item.path), os.path.join(self.folder, item.path)
+        if item.kind == "video":
+            yield from self._video(path, source, item.part.stretch if item.part else None)
+            return
+        try:
+            image = read_image(path, max_pixels=self.max_pixels)
+        except ImageError as error:
+            yield Chunk([_unreadable(source, path, error)])
+            return
+        yield Chunk(rows_of_frame(source, self.rejector(image)), frames=1)
+
+    def tracker(self, first_frame: int = 0) -> FaceTracker:
+        """A tracker for one video, from a frame on, with the options of this task."""
+        return FaceTracker(
+            self.rejector,
+            every=self.detect_every,
+            every_frame=self.every_frame,
+            smooth_s=self.smooth_s,
+            first_frame=first_frame,
+        )
+
+    def _video(self, path: str, source: str, stretch: FrameRange | None) -> Iterator[Chunk]:
+        try:
+            reader = open_video(path, max_pixels=self.max_pixels, stretch=stretch)
+        except VideoError as error:
+            if stretch is not None:
+                # it could be read when it was cut
+                raise
+            yield Chunk([_unreadable(source, path, error)])
+            return
+        tracker = self.tracker(stretch.number if stretch else 0)
+        rows: list[Row] = []
+        n_frames = reported = 0
+        run_up: list[FaceFrame] = []
+        with ExitStack() as stack:
+            stack.enter_context(reader)
+            # decoding goes on in a thread while faces are looked at here, encoding in another one
+            frames = stack.enter_context(closing(prefetch(reader)))
+            saved = None
+            if self.video is not None:
+                saved = stack.enter_context(self.video.open(reader))
+            for frame in judged_frames(frames, tracker):
+                if frame.time_s < reader.begin_s:
+                    run_up.append(frame._replace(image=_NO_IMAGE))
+                    continue
+                number = frame.index - len(run_up)
+                if number == 0 and run_up:
+                    yield Chunk(_rows_before(source, run_up))
+                shown = rows_of_frame(source, frame.faces, frame=number, time_s=frame.time_s)
+                if saved is not None and self.video is not None:
+                    saved.write(frame, frame_accepted(shown, self.video.frame_rule))
+                rows += shown
+                n_frames += 1
+                if n_frames == CHUNK_FRAMES:
+                    failed = reader.undecodable
+                    yield Chunk(rows, n_frames, failed - reported)
+                    rows, n_frames, reported = [], 0, failed
+        # what is missing at the end is known only now, and the saved video is whole
+        if rows or reader.undecodable > reported:
+            yield Chunk(rows, n_frames, reader.undecodable - reported)
+
+
+def _rows_before(source: str, run_up: Sequence[FaceFrame]) -> list[Row]:
+    """The rows of the frames before a part, with numbers below 0."""
+    return [
+        row
+        for number, frame in enumerate(run_up, start=-len(run_up))
+        for row in rows_of_frame(source, frame.faces, frame=number, time_s=frame.time_s)
+    ]
+
+
+def _unreadable(source: str, path: str, error: ImageError | VideoError) -> Row:
+    # the messages of readers begin with the name, which stands in the row already
+    return unreadable_row(source, str(error).removeprefix(f"{display_name(path)}: "))

@@ -1,0 +1,100 @@
+"""What the demonstration shows: scikit-image's astronaut, degraded versions of it, and a short video."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from typing import NamedTuple
+
+import cv2
+import numpy as np
+import skimage.data
+
+from facereject.faces import FaceDetector, LandmarkPredictor
+from facereject.faces.geometry import FloatArray, transform_points
+from facereject.faces.images import ImageArray
+from facereject.faces.training.degrade import degrade
+
+# kind, severity (0 just noticeable, 1 hopeless), seed
+_DEGRADED = [
+    ("blur", 0.3, 0),
+    ("noise", 0.5, 0),
+    ("low_resolution", 0.75, 1),
+    ("cut", 0.75, 1),
+    ("shadow", 0.75, 0),
+    ("rotation", 0.9, 1),
+    ("haze", 0.9, 2),
+]
+
+#: of the video: frames per second, width and height in pixels
+FPS = 15.0
+SIZE = (400, 300)
+
+# what happens in the video: first frame, last frame, kind, severity at its worst, seed
+_SCENES = [
+    (10, 29, "blur", 0.85, 0),
+    (36, 53, "haze", 0.8, 1),
+    (60, 75, "rotation", 0.95, 1),
+    (82, 99, "occlusion", 0.9, 27),
+]
+_FRAMES = 108
+
+
+class Picture(NamedTuple):
+    """A version of the photograph with the landmarks of the clean one, moved along."""
+
+    name: str
+    image: ImageArray
+    landmarks: FloatArray
+
+
+class Scene(NamedTuple):
+    """A part of the video, by its first and last frame, in which something is wrong with it."""
+
+    start: int
+    end: int
+    kind: str
+
+
+def clean_picture() -> Picture:
+    """The astronaut, with the landmarks that dlib's published predictor finds on it."""
+    astronaut: Callable[[], ImageArray] = skimage.data.astronaut
+    photo = astronaut()
+    (found,) = FaceDetector().detect(photo)
+    return Picture("clean", photo, LandmarkPredictor()(photo, found.box))
+
+
+def degraded_pictures(clean: Picture) -> list[Picture]:
+    """The clean picture first, then versions with something wrong; the name says what and how severe."""
+    pictures = [clean]
+    for kind, severity, seed in _DEGRADED:
+        image, landmarks, _ = degrade(clean.image, clean.landmarks, kind, severity, random_state=seed)
+        pictures.append(Picture(f"{kind.replace('_', ' ')} {severity:g}", image, landmarks))
+    return pictures
+
+
+def scenes() -> list[Scene]:
+    """What is wrong in the video, and when; between the scenes nothing is."""
+    return [Scene(start, end, kind) for start, end, kind, _, _ in _SCENES]
+
+
+def video_frames(clean: Picture) -> Iterator[ImageArray]:
+    """The video: a camera that moves over the photograph while the image is degraded and recovers."""
+    x, y = clean.landmarks.mean(axis=0)
+    for frame in range(_FRAMES):
+        turn = 2 * math.pi * frame / _FRAMES
+        zoom = 1.25 + 0.15 * math.sin(2 * turn)
+        # the camera looks past the face by some pixels of the photograph
+        look = (x + 22 * math.sin(turn), y + 12 * math.sin(3 * turn))
+        width, height = SIZE
+        matrix = np.array(
+            [[zoom, 0, width / 2 - zoom * look[0]], [0, zoom, height / 2 - zoom * look[1]]], dtype=np.float64
+        )
+        view = cv2.warpAffine(clean.image, matrix, SIZE, borderMode=cv2.BORDER_REPLICATE)
+        image: ImageArray = np.asarray(view, dtype=np.uint8)
+        for start, end, kind, worst, seed in _SCENES:
+            if start <= frame <= end:
+                severity = worst * math.sin(math.pi * (frame - start + 0.5) / (end - start + 1))
+                points = transform_points(matrix, clean.landmarks)
+                image = degrade(image, points, kind, severity, random_state=seed).image
+        yield image

@@ -1,0 +1,201 @@
+"""The page of the demonstration: images and video with points, expected errors and decisions."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import matplotlib.figure
+
+from facereject import __version__
+from facereject.demo.material import FPS, Picture, Scene, scenes
+from facereject.drawing.crops import face_crop
+from facereject.faces import FaceRejector
+from facereject.faces.images import ImageArray
+from facereject.faces.models.card import LICENCE, target_words
+from facereject.plotting._style import GREY, PALETTE, tidy
+from facereject.reports import pages
+from facereject.tables.rows import Row
+
+# margins of the chart of the video, in shares of its width; the strip above it has the same
+_LEFT, _RIGHT = 0.11, 0.97
+
+
+class Judged(NamedTuple):
+    """A picture, the row of its face (None if none was found), and how far the points moved, in percent."""
+
+    picture: Picture
+    row: Row | None
+    moved: float
+
+    @property
+    def accepted(self) -> bool:
+        """Whether its landmarks are to be trusted."""
+        return self.row is not None and self.row.accepted
+
+
+class JudgedFrame(NamedTuple):
+    """An annotated frame of the video; ``expected`` is in percent, NaN without a face."""
+
+    image: ImageArray
+    time_s: float
+    found: bool
+    accepted: bool
+    expected: float
+
+
+def demo_page(
+    judged: Sequence[Judged],
+    frames: Sequence[JudgedFrame],
+    animation: bytes,
+    rejector: FaceRejector,
+    model: str,
+) -> str:
+    """The page as HTML; ``animation`` is the annotated video as WebP."""
+    lead = (
+        "A photograph of an astronaut from scikit-image, clean and degraded on purpose. dlib places 68 "
+        "landmarks on each version; facereject says how wrong they probably are and which to trust."
+    )
+    return pages.page(
+        "Which landmarks can be trusted?",
+        lead,
+        _pictures(judged),
+        _video(frames, animation, rejector),
+        _meaning(rejector, model),
+        _next(),
+        footer=f"facereject {__version__}. {LICENCE}",
+    )
+
+
+def spans(frames: Sequence[JudgedFrame]) -> list[tuple[int, str]]:
+    """Runs of equal decisions: how many frames, and "good", "bad" or "none" (no face found)."""
+    kinds = ("good" if frame.accepted else "bad" if frame.found else "none" for frame in frames)
+    return [(len(list(run)), kind) for kind, run in itertools.groupby(kinds)]
+
+
+def _pictures(judged: Sequence[Judged]) -> str:
+    cards = []
+    for picture, row, moved in judged:
+        points = None if row is None else row.landmarks
+        accepted = row is not None and row.accepted
+        lines = ["no face found"]
+        if row is not None:
+            lines = [
+                f"expected error {row.expected_error:.1f} %",
+                f"points moved {moved:.1f} %",
+                f"uncertainty {row.uncertainty:.2f}",
+                f"detector score {row.detector_score:.2f}",
+            ]
+        crop = face_crop(picture.image, points, accepted, around=picture.landmarks)
+        cards.append(pages.face(crop, accepted, picture.name, lines))
+    text = (
+        "The points of accepted faces are green, those of rejected ones red. The number after the name is "
+        "the severity: 0 is just noticeable, 1 hopeless."
+    )
+    return pages.section("Images", pages.paragraph(text), pages.faces(cards, large=True))
+
+
+def _video(frames: Sequence[JudgedFrame], animation: bytes, rejector: FaceRejector) -> str:
+    accepted = sum(frame.accepted for frame in frames)
+    length = len(frames) / FPS
+    limit = float(rejector.calibration.expected_error(rejector.selector.threshold_))
+    figure = _draw_video(frames, scenes(), limit)
+    text = (
+        f"{len(frames)} frames, {length:.1f} seconds; {accepted} frames are accepted. The camera moves, "
+        "and the image is degraded and recovers: blur, haze, a tilted head, a covered face."
+    )
+    strip = pages.strip(spans(frames), left=_LEFT, right=1 - _RIGHT)
+    legend = "Green: accepted. Red: rejected. Grey: no face found."
+    shown = [(scene.kind, _telling(frames[scene.start : scene.end + 1])) for scene in scenes()]
+    cards = [
+        pages.face(frame.image, frame.accepted, name, [f"{frame.time_s:.1f} s, {_expected(frame)}"])
+        for name, frame in shown
+    ]
+    return pages.section(
+        "Video",
+        pages.columns(
+            pages.movie(animation, "image/webp", "The video with its decisions"),
+            "".join(
+                [
+                    pages.paragraph(text),
+                    strip,
+                    pages.paragraph(legend, soft=True),
+                    pages.chart(
+                        figure, "video", "Expected error through the video; accepted below the dashed line."
+                    ),
+                ]
+            ),
+        ),
+        pages.heading("Frames"),
+        pages.faces(cards, large=True),
+        pages.links("Files:", [("video.mp4", "video"), ("annotated.mp4", "the same with decisions drawn")]),
+    )
+
+
+def _expected(frame: JudgedFrame) -> str:
+    return "no face found" if math.isnan(frame.expected) else f"expected error {frame.expected:.1f} %"
+
+
+def _telling(frames: Sequence[JudgedFrame]) -> JudgedFrame:
+    """The frame that shows best what a scene does: the worst rejected face, else the middle."""
+    rejected = [frame for frame in frames if frame.found and not frame.accepted]
+    return max(rejected, key=lambda frame: frame.expected, default=frames[len(frames) // 2])
+
+
+def _draw_video(
+    frames: Sequence[JudgedFrame], shaded: Sequence[Scene], limit: float
+) -> matplotlib.figure.Figure:
+    figure = matplotlib.figure.Figure(figsize=(5.2, 2.6))
+    axes = figure.subplots()
+    figure.subplots_adjust(left=_LEFT, right=_RIGHT, bottom=0.19, top=0.95)
+    times = [frame.time_s for frame in frames]
+    errors = [frame.expected for frame in frames]
+    top = 1.15 * max((error for error in errors if not math.isnan(error)), default=1.0)
+    for scene in shaded:
+        axes.axvspan(scene.start / FPS, (scene.end + 1) / FPS, color=GREY, alpha=0.15, linewidth=0)
+        middle = (scene.start + scene.end + 1) / 2 / FPS
+        axes.text(middle, 0.04 * top, scene.kind, ha="center", fontsize=8, color=GREY)
+    axes.axhline(limit, color=GREY, linestyle="--", linewidth=1.0)
+    axes.plot(times, errors, color=PALETTE[0], linewidth=1.8)
+    axes.set(xlim=(0, len(frames) / FPS), ylim=(0, top))
+    axes.set_xlabel("seconds")
+    axes.set_ylabel("expected error (%)")
+    tidy(axes, grid="y")
+    return figure
+
+
+def _meaning(rejector: FaceRejector, model: str) -> str:
+    threshold = rejector.selector.threshold_
+    return pages.section(
+        "What the numbers mean",
+        pages.facts(
+            [
+                (
+                    "expected error",
+                    "mean error of the points, in percent of the distance of the outer eye corners",
+                ),
+                ("points moved", "distance to the landmarks of the clean photograph, same unit"),
+                ("uncertainty", "faces are ranked by it; only its order means something"),
+                ("detector score", "dlib's own: how face-like the region is, not how good the points are"),
+                ("model", model),
+                ("target", target_words(rejector.target)),
+                ("accepted", f"uncertainty at most {threshold:.4g}"),
+            ]
+        ),
+        pages.links("All rows, with all landmarks:", [("table.csv", "table.csv")]),
+    )
+
+
+def _next() -> str:
+    rows = [
+        ("facereject score photos -o faces.csv", "one row per face of all images and videos in a folder"),
+        (
+            "facereject filter photos --max-error 3 --accepted good",
+            "copy the images that can be trusted",
+        ),
+        ("facereject webcam", "live, from a camera"),
+        ("facereject train faces.xml -o mine.safetensors", "a model for your own data and predictor"),
+    ]
+    return pages.section("On your own images", pages.facts(rows, code=True))

@@ -1,0 +1,166 @@
+"""What a detector is: an object with ``detect(image) -> list of Detection``, and what else it may offer."""
+
+from __future__ import annotations
+
+import dataclasses
+import inspect
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any, Protocol, runtime_checkable
+
+import numpy as np
+
+from facereject.faces.face import Box, Detection
+from facereject.faces.geometry import check_box
+from facereject.faces.images import MIN_SIDE, ImageArray
+from facereject.faces.plugins import definition_of, name_of
+from facereject.faces.views import Views
+
+# side of the part of the image that is searched around a box, in sides of the box
+_REACH = 2.0
+
+
+@runtime_checkable
+class Detector(Protocol):
+    """Finds faces; see `facereject.faces.plugins` for what it may declare besides."""
+
+    def detect(self, image: ImageArray, /) -> Sequence[Detection]:
+        """The faces of an RGB image (H, W, 3) of uint8, or of a grey one if ``color`` is "gray"."""
+        ...
+
+
+@runtime_checkable
+class LocalDetector(Detector, Protocol):
+    """A detector with a cheap search of its own around a place."""
+
+    def near(self, image: ImageArray, box: Box, /) -> Sequence[Detection]:
+        """The faces around ``box``, in pixels of the whole image."""
+        ...
+
+
+@runtime_checkable
+class AdjustableDetector(Detector, Protocol):
+    """A detector with options that can be changed, such as ``threshold`` or ``min_face``."""
+
+    @property
+    def options(self) -> Mapping[str, Any]:
+        """Names and present values; an option ``threshold`` is the least score of a face."""
+        ...
+
+    def with_options(self, **changes: Any) -> Detector:
+        """Another detector with some options changed; ValueError for bad values."""
+        ...
+
+
+@runtime_checkable
+class TrainingDetector(Detector, Protocol):
+    """A detector that finds more faces in training than it should in a finished model."""
+
+    def for_judging(self) -> Detector:
+        """The detector of the finished model."""
+        ...
+
+
+@runtime_checkable
+class DescribedDetector(Detector, Protocol):
+    """A detector that describes itself in words."""
+
+    @property
+    def description(self) -> str: ...
+
+
+def check_detector(detector: Any, name: str = "detector") -> Detector:
+    """The detector itself; TypeError if it is none."""
+    needed = f"{name} must be an object with a method detect(image) that returns a list of Detection"
+    if inspect.isclass(detector):
+        raise TypeError(f"{needed}; got the class {detector.__name__}: pass {detector.__name__}()")
+    if inspect.isroutine(detector):
+        raise TypeError(f"{needed}; got the function {name_of(detector)}: make it the method of a class")
+    # a protocol would accept an attribute that cannot be called
+    if not isinstance(detector, Detector) or not callable(detector.detect):
+        raise TypeError(f"{needed}; got {type(detector).__name__}")
+    return detector
+
+
+def find_faces(detector: Detector, view: Views) -> list[Detection]:
+    """The faces of a picture, best score first; TypeError or ValueError if the answer is not understood."""
+    return _checked(detector, detector.detect(view.shown_to(detector)))
+
+
+def find_near(detector: Detector, view: Views, box: Box) -> list[Detection]:
+    """The faces around a place: by the detector's own ``near``, or on a part of the picture."""
+    image = view.shown_to(detector)
+    if isinstance(detector, LocalDetector):
+        return _checked(detector, detector.near(image, box))
+    width, height = view.size
+    (x, y), half = box.center, _REACH * max(box.width, box.height) / 2
+    x0, y0 = max(0, math.floor(x - half)), max(0, math.floor(y - half))
+    x1, y1 = min(width, math.ceil(x + half)), min(height, math.ceil(y + half))
+    if min(x1 - x0, y1 - y0) < MIN_SIDE:
+        return []
+    found = _checked(detector, detector.detect(np.ascontiguousarray(image[y0:y1, x0:x1])))
+    return [
+        dataclasses.replace(face, box=face.box._replace(x=face.box.x + x0, y=face.box.y + y0))
+        for face in found
+    ]
+
+
+def change_options(detector: Detector, **changes: Any) -> Detector:
+    """The detector with other options; ValueError if it has none of these names."""
+    if not changes:
+        return detector
+    known = detector.options if isinstance(detector, AdjustableDetector) else {}
+    missing = [name for name in changes if name not in known]
+    if missing or not isinstance(detector, AdjustableDetector):
+        has = f"it has {', '.join(known)}" if known else "it has none"
+        raise ValueError(f"the detector {name_of(detector)} has no option {', '.join(missing)}; {has}")
+    return check_detector(detector.with_options(**changes))
+
+
+def judging_detector(detector: Detector, threshold: float | None) -> tuple[Detector, float]:
+    """The detector of a finished model, and the least score of the faces it finds (-inf if any will do).
+
+    Parameters
+    ----------
+    detector : Detector
+        The one that found the faces to train on.
+    threshold : float or None
+        Least score; never lower than in training. None leaves it to the detector.
+    """
+    known = detector.options if isinstance(detector, AdjustableDetector) else {}
+    if threshold is not None:
+        detector = change_options(detector, threshold=max(threshold, known.get("threshold", threshold)))
+    elif isinstance(detector, TrainingDetector):
+        detector = check_detector(detector.for_judging())
+    known = detector.options if isinstance(detector, AdjustableDetector) else {}
+    return detector, float(known.get("threshold", -math.inf))
+
+
+def describe_detector(detector: Detector) -> str:
+    """A detector in words: its own, or its name and options."""
+    if isinstance(detector, DescribedDetector):
+        return detector.description
+    options = {name: value for name, value in (definition_of(detector) or {}).items() if name != "name"}
+    return ", ".join([name_of(detector), *(f"{name} {value}" for name, value in options.items())])
+
+
+def _checked(detector: Detector, answer: Any) -> list[Detection]:
+    """The answer of a detector, with boxes that can be used."""
+    who = f"the detector {name_of(detector)}"
+    try:
+        faces = list(answer)
+    except TypeError:
+        raise TypeError(f"{who} must return a list of Detection, got {type(answer).__name__}") from None
+    checked = []
+    for face in faces:
+        if not isinstance(face, Detection):
+            raise TypeError(
+                f"{who} must return facereject.faces.Detection(Box(x, y, width, height), score), got "
+                f"{type(face).__name__}"
+            )
+        box = check_box(face.box, f"box of {who}")
+        score = float(face.score)
+        if not math.isfinite(score):
+            raise ValueError(f"score of {who} must be finite, got {score}; give 1.0 if it has no scores")
+        checked.append(face if box == face.box and isinstance(face.box, Box) else Detection(box, score))
+    return sorted(checked, key=lambda face: -face.score)

@@ -1,0 +1,150 @@
+"""Finding faces: dlib's HOG detector, one instance per thread, grey inside."""
+
+from __future__ import annotations
+
+import dataclasses
+import threading
+from dataclasses import dataclass
+from typing import Any
+
+import cv2
+import dlib
+import numpy as np
+
+from facereject.faces.face import Box, Detection
+from facereject.faces.images import MIN_SIDE, ImageLike
+from facereject.faces.views import Views
+
+# dlib's detector keeps scratch memory between calls and must not be shared by threads; building one takes
+# 0.3 s, so every thread keeps the one it built. Being module state, it is never pickled with a FaceDetector.
+_per_thread = threading.local()
+
+# side of dlib's sliding window in pixels: faces smaller than this are not found without upsampling
+_WINDOW = 80
+
+# least score in a finished model, dlib's own, and while training, so that hard faces are learned from
+_JUDGING, _TRAINING = 0.0, -1.0
+
+# a face of this many pixels is larger than any photograph; scores lie between -3 and 5
+_MAX_FACE = 10_000
+_MAX_THRESHOLD = 10
+
+
+@dataclass(frozen=True)
+class DlibDetection(Detection):
+    """A detection that also says which of dlib's five templates found the face.
+
+    0 front, 1 left, 2 right, 3 front rotated left, 4 front rotated right.
+    """
+
+    sub_detector: int
+
+
+@dataclass(frozen=True)
+class FaceDetector:
+    """dlib's frontal face detector.
+
+    Parameters
+    ----------
+    upsample : int, default=0
+        How often the image is doubled before the search; each step finds faces half the size and takes four
+        times as long.
+    threshold : float, default=0.0
+        Candidates with a score below are dropped. dlib's own default is 0; at -1 nearly every face is found,
+        with false candidates among them.
+    min_face : float or None, default=None
+        Smallest face side of interest in pixels, at most 10,000. Above 80 the image is shrunk first, which is
+        faster by (min_face / 80)^2; smaller boxes are dropped. None: no lower bound but the detector's own
+        (80 pixels / 2^upsample).
+    """
+
+    upsample: int = 0
+    threshold: float = 0.0
+    min_face: float | None = None
+
+    #: grey levels are all it looks at
+    color = "gray"
+
+    def __post_init__(self) -> None:
+        if not (_is_number(self.upsample) and self.upsample in range(5)):
+            raise ValueError(f"upsample must be a whole number from 0 to 4, got {self.upsample!r}")
+        if not (_is_number(self.threshold) and abs(self.threshold) <= _MAX_THRESHOLD):
+            raise ValueError(f"threshold must lie between -10 and 10; got {self.threshold!r}")
+        if self.min_face is not None and not (_is_number(self.min_face) and 0 < self.min_face <= _MAX_FACE):
+            raise ValueError(
+                f"min_face must be None or positive, at most {_MAX_FACE:,}; got {self.min_face!r}"
+            )
+        # plain numbers, as a model file needs them
+        object.__setattr__(self, "upsample", int(self.upsample))
+        object.__setattr__(self, "threshold", float(self.threshold))
+        if self.min_face is not None:
+            object.__setattr__(self, "min_face", float(self.min_face))
+
+    @classmethod
+    def for_training(cls) -> FaceDetector:
+        """The detector that finds faces to train on, hard ones among them: threshold -1."""
+        return cls(threshold=_TRAINING)
+
+    def for_judging(self) -> FaceDetector:
+        """The detector of a model trained on the faces of this one: threshold 0 or more."""
+        return dataclasses.replace(self, threshold=max(self.threshold, _JUDGING))
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """The parameters by name."""
+        return {"upsample": self.upsample, "threshold": self.threshold, "min_face": self.min_face}
+
+    def with_options(self, **changes: Any) -> FaceDetector:
+        """A detector with some parameters changed."""
+        return dataclasses.replace(self, **changes)
+
+    @property
+    def definition(self) -> dict[str, Any]:
+        """What a model file keeps, as plain JSON."""
+        return {"name": "dlib", **self.options}
+
+    @property
+    def description(self) -> str:
+        """In words, for the card of a model."""
+        smallest = self.min_face or _WINDOW / 2**self.upsample
+        return f"dlib's HOG detector, threshold {self.threshold:g}, faces from {smallest:.0f} pixels"
+
+    def near(self, image: ImageLike, box: Box) -> list[Detection]:
+        """The faces around a box, by a search of a small part of the image (see `dlib_local`)."""
+        from facereject.faces.detectors.dlib_local import LocalSearch
+
+        return LocalSearch(self)(Views(image).gray, box)
+
+    def detect(self, image: ImageLike) -> list[Detection]:
+        """Find the faces of an image (see `images.load_rgb` for what is accepted), best score first."""
+        gray = Views(image).gray
+        zoom = 1.0
+        if self.min_face is not None and self.min_face > _WINDOW:
+            zoom = _WINDOW / self.min_face
+            if min(gray.shape) * zoom < MIN_SIDE:
+                return []
+            smaller = cv2.resize(gray, None, fx=zoom, fy=zoom, interpolation=cv2.INTER_AREA)
+            gray = np.asarray(smaller, dtype=np.uint8)
+        boxes, scores, kinds = _dlib_detector().run(np.ascontiguousarray(gray), self.upsample, self.threshold)
+        found = [
+            # dlib's right and bottom edges are inclusive
+            DlibDetection(
+                Box(box.left() / zoom, box.top() / zoom, box.width() / zoom, box.height() / zoom),
+                float(score),
+                int(kind),
+            )
+            for box, score, kind in zip(boxes, scores, kinds, strict=True)
+        ]
+        if self.min_face is not None:
+            found = [face for face in found if min(face.box.width, face.box.height) >= self.min_face]
+        return sorted(found, key=lambda face: -face.score)
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool)
+
+
+def _dlib_detector() -> Any:
+    if not hasattr(_per_thread, "detector"):
+        _per_thread.detector = dlib.get_frontal_face_detector()
+    return _per_thread.detector

@@ -1,0 +1,1 @@
+"""How good a rejector is, the evidence for it, and warnings about the data."""

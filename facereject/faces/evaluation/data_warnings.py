@@ -1,0 +1,58 @@
+"""What to know before figures are believed: small samples, and photographs that were seen in training."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from facereject.faces.datasets import FaceSample, photo_digests
+from facereject.faces.landmarks.dlib_trees import PUBLISHED_PREDICTOR
+from facereject.faces.plugins import fingerprint_of
+
+#: fewer photographs than this leave scores, targets and expected errors largely to chance
+FEW_PHOTOGRAPHS = 200
+
+# folders of iBUG 300-W
+_PARTS_OF_300W = {"300w", "300-w", "afw", "helen", "lfpw", "ibug"}
+
+
+def data_warnings(
+    samples: Sequence[FaceSample], predictor: Any, info: dict[str, Any] | None = None
+) -> list[str]:
+    """Sentences about a data set; empty if there is nothing to say.
+
+    Parameters
+    ----------
+    samples : sequence of FaceSample
+    predictor : callable
+        Known by its ``fingerprint``.
+    info : dict or None
+        ``FaceRejector.info`` of the model that is evaluated or calibrated; None while training.
+    """
+    found = []
+    photographs = len({sample.photo for sample in samples})
+    if photographs < FEW_PHOTOGRAPHS:
+        found.append(
+            f"only {photographs} photographs: another {photographs} could give quite different figures, "
+            f"as with any fewer than {FEW_PHOTOGRAPHS}"
+        )
+    if fingerprint_of(predictor) == PUBLISHED_PREDICTOR:
+        known = sum(_of_300w(sample) for sample in samples)
+        if known:
+            found.append(
+                f"{known} of {len(samples)} faces are from 300-W, on which dlib's published model was "
+                "trained: their errors are training errors, lower than on new photographs"
+            )
+    seen = set((info or {}).get("photo_digests") or ())
+    if seen:
+        again = len(seen.intersection(photo_digests(samples)))
+        if again:
+            found.append(
+                f"{again} of the photographs were used to train this model: what follows flatters it and "
+                "carries no guarantee"
+            )
+    return found
+
+
+def _of_300w(sample: FaceSample) -> bool:
+    return not _PARTS_OF_300W.isdisjoint(part.lower() for part in sample.image_path.parts)

@@ -1,0 +1,181 @@
+"""How good a rejector is on annotated photographs: AuRC between the detector score and the oracle."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from facereject._html import facts_html
+from facereject.faces.datasets import FaceSample, Problem
+from facereject.faces.models.ranking import gap_closed
+from facereject.faces.rejector import FaceRejector
+from facereject.faces.training.extract import Extractor, extract
+from facereject.faces.training.points import common_count
+from facereject.faces.training.table import FaceTable
+from facereject.metrics import aurc
+
+
+@dataclass(frozen=True, repr=False)
+class GroupResult:
+    """Results on one group of pictures; errors and AuRC in percent, by the rule of the point set.
+
+    Attributes
+    ----------
+    n, missed, failed : int
+        Faces found and assessed; faces the detector did not find; faces the predictor gave no usable
+        landmarks for. The last two are rejections too.
+    mean_error : float
+        Mean error without rejection.
+    aurc_detector, aurc_score, aurc_oracle : float
+        Area under the risk-coverage curve if faces are ranked by the detector's score, by the uncertainty and
+        by the error itself.
+    gap_closed : float
+        (aurc_detector - aurc_score) / (aurc_detector - aurc_oracle): 0 as good as the detector's score, 1 as
+        good as knowing the errors.
+    coverage, accepted_error : float
+        Accepted share of the found faces under the rejector's target, and their mean error.
+    expected_error : float
+        Mean of the faces' expected error: equals ``mean_error`` if the calibration carries over.
+    """
+
+    n: int
+    missed: int
+    failed: int
+    mean_error: float
+    aurc_detector: float
+    aurc_score: float
+    aurc_oracle: float
+    gap_closed: float
+    coverage: float
+    accepted_error: float
+    expected_error: float
+
+    def facts(self) -> dict[str, str]:
+        """The main numbers by name, in words."""
+        return {
+            "faces": f"{self.n:,} found, {self.missed:,} missed, {self.failed:,} without landmarks",
+            "mean error": f"{self.mean_error:.2f} %",
+            "AuRC": f"{self.aurc_score:.3f} % (detector score {self.aurc_detector:.3f} %, "
+            f"oracle {self.aurc_oracle:.3f} %)",
+            "gap closed": f"{self.gap_closed:.0%}",
+            "accepted": f"{self.coverage:.1%}, mean error {self.accepted_error:.2f} %",
+        }
+
+    def __repr__(self) -> str:
+        return (
+            f"GroupResult({self.n:,} faces, mean error {self.mean_error:.2f} %, "
+            f"gap closed {self.gap_closed:.0%}, "
+            f"accepted {self.coverage:.1%} with mean error {self.accepted_error:.2f} %)"
+        )
+
+    def _repr_html_(self) -> str:
+        return facts_html("GroupResult", self.facts())
+
+
+# arrays have no truth value, so a generated == would raise
+@dataclass(frozen=True, eq=False, repr=False)
+class FaceEvaluation:
+    """Results on clean and on degraded photographs, with the rows they came from.
+
+    ``problems`` lists the entries the data set left out, photographs that could not be read and faces the
+    predictor failed on.
+    """
+
+    clean: GroupResult
+    degraded: GroupResult | None
+    uncertainty: NDArray[np.float64]
+    table: FaceTable
+    problems: tuple[Problem, ...]
+
+    def summary(self) -> dict[str, Any]:
+        """The numbers as plain JSON."""
+        groups = {"clean": self.clean, "degraded": self.degraded}
+        return {name: asdict(group) for name, group in groups.items() if group is not None}
+
+    def __repr__(self) -> str:
+        degraded = "" if self.degraded is None else f", degraded={self.degraded!r}"
+        return f"FaceEvaluation(clean={self.clean!r}{degraded}, {len(self.problems):,} problems)"
+
+    def _repr_html_(self) -> str:
+        groups = {"clean": self.clean, "degraded": self.degraded}
+        return "".join(facts_html(name, group.facts()) for name, group in groups.items() if group is not None)
+
+
+def evaluate_face_rejector(
+    rejector: FaceRejector,
+    samples: Sequence[FaceSample],
+    *,
+    degradations: int = 8,
+    random_state: int = 1,
+    workers: int | None = None,
+    cache: str | os.PathLike[str] | None = None,
+    progress: Callable[[int, int], None] | None = None,
+) -> FaceEvaluation:
+    """Evaluate on annotated photographs, clean and degraded.
+
+    Use photographs the rejector was not trained on, annotated with the points of its predictor. Detector and
+    predictor are those of the rejector.
+
+    Parameters
+    ----------
+    rejector : FaceRejector
+    samples : sequence of FaceSample
+    degradations : int, default=8
+        Degraded versions of every photograph; 0 for clean ones only.
+    random_state : int, default=1
+    workers, cache, progress
+        As in `facereject.faces.training.extract.extract`.
+    """
+    n_points = common_count(samples)
+    if n_points != rejector.n_points:
+        raise ValueError(
+            f"samples: annotated with {n_points} points, but the model is for {rejector.n_points}; choose "
+            "the annotated points that are its own, in its order (FaceDataset.with_points, --points)"
+        )
+    extractor = Extractor(
+        rejector.predictor, rejector.detector, rejector.hog, rejector.stability, degradations, random_state
+    )
+    table = extract(samples, extractor, workers=workers, cache=cache, progress=progress)
+    uncertainty = rejector.score(table.features)
+    missed, failed = table.missed.tolist(), table.failed.tolist()
+    clean = evaluate_rows(rejector, table, uncertainty, table.clean, missed[0], failed[0])
+    degraded = None
+    if (~table.clean).any():
+        degraded = evaluate_rows(rejector, table, uncertainty, ~table.clean, missed[1], failed[1])
+    problems = (*getattr(samples, "problems", ()), *table.problems, *table.failures)
+    return FaceEvaluation(clean, degraded, uncertainty, table, problems)
+
+
+def evaluate_rows(
+    rejector: FaceRejector,
+    table: FaceTable,
+    uncertainty: NDArray[np.float64],
+    rows: NDArray[np.bool_],
+    missed: int = 0,
+    failed: int = 0,
+) -> GroupResult:
+    """Results on some rows of a table."""
+    if not rows.any():
+        raise ValueError(
+            f"no face to evaluate on: {missed} were missed by the detector, {failed} got no landmarks"
+        )
+    losses, scores, ranking = table.losses[rows], table.detector_scores[rows], uncertainty[rows]
+    accepted = rejector.decide(ranking)
+    return GroupResult(
+        n=int(rows.sum()),
+        missed=missed,
+        failed=failed,
+        mean_error=float(losses.mean()),
+        aurc_detector=aurc(losses, -scores),
+        aurc_score=aurc(losses, ranking),
+        aurc_oracle=aurc(losses, losses),
+        gap_closed=gap_closed(losses, scores, ranking),
+        coverage=float(accepted.mean()),
+        accepted_error=float(losses[accepted].mean()) if accepted.any() else float("nan"),
+        expected_error=float(rejector.calibration.expected_error(ranking).mean()),
+    )

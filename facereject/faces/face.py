@@ -1,0 +1,147 @@
+"""The nouns: a box, a detection, a face with its landmarks and whether to trust them."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+#: why a found face is not accepted, and what that means
+EXPLANATIONS = {
+    "uncertain": "the uncertainty is above the threshold",
+    "no_landmarks": "the landmark predictor gave no usable points",
+    "no_score": "the model gave no finite uncertainty",
+}
+
+
+class Box(NamedTuple):
+    """Axis-parallel box in pixels: left, top, width, height. It may reach beyond the image."""
+
+    x: float
+    y: float
+    width: float
+    height: float
+
+    @property
+    def center(self) -> tuple[float, float]:
+        """Centre (x, y) in pixels."""
+        return self.x + self.width / 2, self.y + self.height / 2
+
+
+@dataclass(frozen=True)
+class Detection:
+    """One face candidate of a detector.
+
+    Attributes
+    ----------
+    box : Box
+        In pixels.
+    score : float
+        Higher = more face-like; its scale is the detector's own.
+    """
+
+    box: Box
+    score: float
+
+
+# arrays have no truth value, so a generated == would raise
+@dataclass(frozen=True, eq=False, repr=False)
+class Face:
+    """One face and whether its landmarks can be trusted.
+
+    Attributes
+    ----------
+    box : Box
+        x, y, width, height in pixels.
+    detector_score : float
+        The detector's own score, for comparison; NaN if the face was not found by the detector.
+    landmarks : ndarray of shape (n, 2)
+        x, y in pixels; NaN if the predictor gave none.
+    uncertainty : float
+        Higher = less certain; only its order means something. +inf if the predictor gave no landmarks, or
+        none on a box moved for a stability feature.
+    expected_error : float
+        Expected mean landmark error in percent, for 68 points of the distance of the outer eye corners (for
+        others see ``FaceRejector.points``); NaN if unknown.
+    accepted : bool
+    reason : str
+        Why the face was rejected, as in the table: "uncertain", "no_landmarks" or "no_score"; empty if it was
+        accepted. What is left out follows from the other values.
+    thumbnail : bytes
+        A small JPEG of the face, shown in notebooks; only a rejector that was called on an image makes it,
+        else it is empty.
+    track : int or None
+        In a video, the number of the face, the same through all frames; None elsewhere.
+    """
+
+    box: Box
+    detector_score: float
+    landmarks: NDArray[np.float64]
+    uncertainty: float
+    expected_error: float
+    accepted: bool
+    reason: str = ""
+    thumbnail: bytes = b""
+    track: int | None = None
+
+    def __post_init__(self) -> None:
+        if self.accepted or self.reason:
+            return
+        if math.isfinite(self.uncertainty):
+            reason = "uncertain"
+        else:
+            reason = "no_score" if np.isfinite(self.landmarks).all() else "no_landmarks"
+        object.__setattr__(self, "reason", reason)
+
+    @property
+    def explanation(self) -> str:
+        """The reason as a sentence; empty for an accepted face."""
+        if self.reason == "uncertain":
+            return f"uncertain: expected error {self.expected_error:.1f} %"
+        return EXPLANATIONS.get(self.reason, self.reason)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The face as plain JSON values; what is unknown is None. The thumbnail is left out."""
+        known = bool(np.isfinite(self.landmarks).all())
+        return {
+            "box": {name: float(value) for name, value in self.box._asdict().items()},
+            "detector_score": _finite(self.detector_score),
+            "uncertainty": _finite(self.uncertainty),
+            "expected_error": _finite(self.expected_error),
+            "accepted": bool(self.accepted),
+            "reason": self.reason,
+            "landmarks": self.landmarks.tolist() if known else None,
+        }
+
+    def __repr__(self) -> str:
+        box = self.box
+        parts = ["accepted" if self.accepted else f"rejected: {self.reason}"]
+        if math.isfinite(self.expected_error):
+            parts.append(f"expected error {self.expected_error:.1f} %")
+        if math.isfinite(self.uncertainty):
+            parts.append(f"uncertainty {self.uncertainty:.3f}")
+        parts.append(f"box {box.width:.0f} x {box.height:.0f} at ({box.x:.0f}, {box.y:.0f})")
+        return f"Face({', '.join(parts)}, {len(self.landmarks)} landmarks)"
+
+    def _repr_html_(self) -> str:
+        from facereject.faces.thumbnail import face_html
+
+        return face_html(self)
+
+    @property
+    def expected_nme(self) -> float:
+        """The former name of ``expected_error``."""
+        warnings.warn(
+            "Face.expected_nme is now expected_error; the old name goes in 0.3",
+            DeprecationWarning,
+            stacklevel=2,
+        )
+        return self.expected_error
+
+
+def _finite(value: float) -> float | None:
+    return float(value) if math.isfinite(value) else None

@@ -1,0 +1,1 @@
+"""What a score sees of a face."""

@@ -1,0 +1,194 @@
+"""What the picture looks like around each landmark: 36 histogram-of-gradient values, 2,448 for 68 points.
+
+Definition
+----------
+1. The similarity (scale, rotation, shift) that best takes the predicted landmarks to the mean shape, scaled
+   so that it is ``face_size`` pixels wide and centred in a square chip of 1.5 ``face_size``, warps the grey
+   image: bilinear, after area averaging where the photograph is more than twice as large as the chip, and
+   with the border pixel repeated outside the image. The warped landmarks are rounded to chip pixels.
+2. Around each landmark, a window of 2 x 2 cells of ``cell_size`` pixels: gradients by central differences,
+   unsigned orientation in 9 bins of 20 degrees, magnitudes shared linearly between neighbouring bins and
+   cells and weighted by a Gaussian over the window. This is OpenCV's HOGDescriptor with its default
+   parameters.
+3. The 36 values of a window are normalised together (L2, clipped at 0.2, L2 again) and multiplied by
+   e / (e + ``contrast_floor``), with e the mean gradient magnitude of the window in grey levels per two
+   pixels: where there is next to no contrast, as in blur, darkness or haze, the values fade to zero instead
+   of showing amplified noise.
+
+The order is landmark, cell column, cell row, orientation. Where a point set names the points to use, only
+these count, for the similarity and for the windows.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import cv2
+import numpy as np
+from numpy.typing import NDArray
+
+from facereject.faces.geometry import FloatArray, fit_similarity, transform_points
+from facereject.faces.images import ImageArray
+from facereject.faces.landmarks.point_set import POINTS_300W, PointSet
+
+_VALUES = 36
+
+# chip side over face width: the outermost landmarks keep a quarter of the face around them
+_CHIP = 1.5
+
+
+@dataclass(frozen=True)
+class LandmarkHOG:
+    """Histograms of gradients around the landmarks, on a chip of normal size and rotation.
+
+    Parameters
+    ----------
+    face_size : int, default=100
+        Width of the mean shape in chip pixels; the chip is 1.5 times as wide.
+    cell_size : int, default=4
+        Side of a cell in chip pixels; a window is 2 x 2 cells.
+    contrast_floor : float, default=1.0
+        Mean gradient magnitude at which the values are halved; 0 turns the fading off.
+    points : PointSet, default=the 68 points of 300-W
+        The landmarks, with their mean shape.
+
+    The defaults were chosen by cross-validated AuRC on photographs of 300-W, clean and degraded;
+    ``tools/select_hog.py`` compares them with other candidates by the same protocol.
+    """
+
+    face_size: int = 100
+    cell_size: int = 4
+    contrast_floor: float = 1.0
+    points: PointSet = POINTS_300W
+
+    def __post_init__(self) -> None:
+        # upper bounds: these come from model files as well, and time and memory grow with their squares
+        if not (type(self.face_size) is int and 16 <= self.face_size <= 512):
+            raise ValueError(f"face_size must be a whole number from 16 to 512, got {self.face_size!r}")
+        largest = min(64, self.face_size)
+        if not (type(self.cell_size) is int and 2 <= self.cell_size <= largest):
+            raise ValueError(f"cell_size must be a whole number from 2 to {largest}, got {self.cell_size!r}")
+        if not (type(self.contrast_floor) in (int, float) and 0 <= self.contrast_floor < 1e6):
+            raise ValueError(f"contrast_floor must be a number >= 0, got {self.contrast_floor!r}")
+
+    @property
+    def n_features(self) -> int:
+        """Length of the vector."""
+        return self.points.n_used * _VALUES
+
+    @property
+    def chip_size(self) -> int:
+        """Side of the square chip in pixels."""
+        return round(_CHIP * self.face_size)
+
+    @property
+    def definition(self) -> dict[str, Any]:
+        """What the values mean besides the points, as plain JSON, for the model file."""
+        return {
+            "name": "LandmarkHOG",
+            "version": 1,
+            "face_size": self.face_size,
+            "cell_size": self.cell_size,
+            "contrast_floor": self.contrast_floor,
+        }
+
+    @classmethod
+    def from_definition(cls, definition: dict[str, Any], points: PointSet = POINTS_300W) -> LandmarkHOG:
+        """The inverse of `definition`; raises ValueError for features this version does not know."""
+        hog = cls(definition["face_size"], definition["cell_size"], definition["contrast_floor"], points)
+        if definition != hog.definition:
+            raise ValueError(f"unknown features {definition!r}")
+        return hog
+
+    def chip(self, image: ImageArray, landmarks: FloatArray) -> tuple[ImageArray, FloatArray]:
+        """The normalised chip of a grey image and the landmarks that are used in it."""
+        side = self.chip_size
+        used = self.points.chosen(landmarks)
+        # the middle of the chip is between its pixels: pixel centres are whole numbers
+        matrix = fit_similarity(used, self.points.used_shape * self.face_size + (side - 1) / 2)
+        points = transform_points(matrix, used)
+        scale = float(np.hypot(matrix[0, 0], matrix[1, 0]))
+        if scale < 0.5:
+            image, matrix = _reduce(image, used, matrix, scale, side)
+        flags = cv2.INTER_LINEAR
+        chip = cv2.warpAffine(image, matrix, (side, side), flags=flags, borderMode=cv2.BORDER_REPLICATE)
+        return np.asarray(chip, dtype=np.uint8), points
+
+    def __call__(self, image: ImageArray, landmarks: FloatArray) -> NDArray[np.float32]:
+        """The values of one face: ``image`` grey (H, W) uint8, ``landmarks`` (n, 2) in its pixels."""
+        chip, points = self.chip(image, landmarks)
+        margin = 2 * self.cell_size
+        # a window that leaves the image would silently come back as zeros
+        padded = np.asarray(
+            cv2.copyMakeBorder(chip, margin, margin, margin, margin, cv2.BORDER_REPLICATE), dtype=np.uint8
+        )
+        corners = np.rint(points) + (margin - self.cell_size)
+        corners = np.clip(corners, 0, padded.shape[0] - 2 * self.cell_size).astype(int)
+        windows = [(x, y) for x, y in corners.tolist()]
+        values = _descriptor(self.cell_size).compute(padded, (8, 8), (0, 0), windows)
+        if self.contrast_floor > 0:
+            values = values.reshape(-1, _VALUES)
+            contrast = _mean_gradient(padded, corners, 2 * self.cell_size)
+            values *= (contrast / (contrast + np.float32(self.contrast_floor)))[:, None]
+        return np.asarray(values, dtype=np.float32).ravel()
+
+    def batch(self, image: ImageArray, landmarks: Sequence[FloatArray]) -> NDArray[np.float32]:
+        """The values of several faces of one grey image, each on a chip of its own: one row per face."""
+        values = np.empty((len(landmarks), self.n_features), dtype=np.float32)
+        for row, points in zip(values, landmarks, strict=True):
+            row[:] = self(image, points)
+        return values
+
+
+@functools.lru_cache(maxsize=16)
+def _descriptor(cell: int) -> Any:
+    window = (2 * cell, 2 * cell)
+    return cv2.HOGDescriptor(window, window, (cell, cell), (cell, cell), 9)
+
+
+def _mean_gradient(image: ImageArray, corners: NDArray[np.int_], side: int) -> NDArray[np.float32]:
+    """Mean gradient magnitude of square windows, given their upper left corners."""
+    dx = cv2.Sobel(image, cv2.CV_32F, 1, 0, ksize=1, borderType=cv2.BORDER_REPLICATE)
+    dy = cv2.Sobel(image, cv2.CV_32F, 0, 1, ksize=1, borderType=cv2.BORDER_REPLICATE)
+    # not cv2.magnitude: its square root is rounded differently from one memory address to another
+    magnitude = np.sqrt(dx * dx + dy * dy)
+    # not cv2.boxFilter: its running sums depend on the number of threads
+    width = magnitude.shape[1]
+    inside = (np.arange(side)[:, None] * width + np.arange(side)).ravel()
+    starts = corners[:, 1] * width + corners[:, 0]
+    means = magnitude.ravel()[starts[:, None] + inside].mean(axis=1)
+    return np.asarray(means, dtype=np.float32)
+
+
+def _reduce(
+    image: ImageArray, landmarks: FloatArray, matrix: FloatArray, scale: float, side: int
+) -> tuple[ImageArray, FloatArray]:
+    """Cut the face out and average blocks of pixels, so that bilinear sampling does not skip over any.
+
+    Returns the reduced image and the matrix that takes its pixels to the chip.
+    """
+    factor = int(1 / scale)
+    low, high = landmarks.min(axis=0), landmarks.max(axis=0)
+    # Landmarks that outline the face have all of the chip within their own extent around them. Others may
+    # sit in the middle of it: then the chip, turned by 45 degrees, says how far to reach. A margin keeps
+    # border repetition at the true border of the image.
+    middle = np.linalg.solve(matrix[:, :2], (side - 1) / 2 - matrix[:, 2])
+    radius = side / scale / np.sqrt(2)
+    beyond = max(float((low - middle).max()), float((middle - high).max())) + radius
+    reach = max(float((high - low).max()), beyond) + 2 * factor
+    height, width = image.shape[:2]
+    x0, y0 = (max(0, int(value)) for value in low - reach)
+    x1, y1 = min(width, int(high[0] + reach)), min(height, int(high[1] + reach))
+    if x1 - x0 < 2 * factor or y1 - y0 < 2 * factor:
+        return image, matrix
+    part = image[y0:y1, x0:x1]
+    size = ((x1 - x0) // factor, (y1 - y0) // factor)
+    part = part[: size[1] * factor, : size[0] * factor]
+    reduced = np.asarray(cv2.resize(part, size, interpolation=cv2.INTER_AREA), dtype=np.uint8)
+    # pixel u of the reduced image has its centre at factor * u + (factor - 1) / 2 + corner of the cut
+    shift = np.array([x0, y0]) + (factor - 1) / 2
+    linear = matrix[:, :2]
+    return reduced, np.column_stack([linear * factor, linear @ shift + matrix[:, 2]])

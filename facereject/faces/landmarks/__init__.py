@@ -1,0 +1,63 @@
+"""Placing landmarks: what a predictor is, and the predictors known by name."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from facereject.faces.landmarks.base import (
+    LandmarkFailureWarning,
+    LandmarkModelError,
+    Landmarks,
+    NoLandmarksError,
+    check_predictor,
+)
+from facereject.faces.plugins import Registry
+
+__all__ = [
+    "LANDMARKS",
+    "LandmarkFailureWarning",
+    "LandmarkModelError",
+    "Landmarks",
+    "NoLandmarksError",
+    "check_predictor",
+    "make_landmarks",
+    "register_landmarks",
+]
+
+
+def _dlib(**options: Any) -> Landmarks:
+    from facereject.faces.landmarks.dlib_trees import LandmarkPredictor
+
+    return LandmarkPredictor.restored(**options)
+
+
+def _dlib_5() -> Landmarks:
+    from facereject.faces.landmarks.dlib_trees import LandmarkPredictor
+
+    return LandmarkPredictor.published(5)
+
+
+#: all landmark predictors known by name
+LANDMARKS: Registry[Landmarks] = Registry(
+    "landmark predictor",
+    "facereject.landmarks",
+    "facereject.faces.register_landmarks",
+    {"dlib": _dlib, "dlib-5": _dlib_5},
+)
+
+
+def register_landmarks(name: str, factory: Any) -> None:
+    """Make a landmark predictor known by name in this process; packages announce theirs as entry points.
+
+    Parameters
+    ----------
+    name : str
+    factory : callable
+        Its class, or a function that makes one: ``factory(**options) -> predictor``.
+    """
+    LANDMARKS.register(name, factory)
+
+
+def make_landmarks(name: str, **options: Any) -> Landmarks:
+    """The landmark predictor of a name, with its options; ValueError if there is none."""
+    return check_predictor(LANDMARKS.make(name, **options))

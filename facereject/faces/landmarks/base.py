@@ -1,0 +1,152 @@
+"""What a landmark predictor is: (image, box) -> (n, 2) points in pixels, and what it may declare.
+
+A plain function will do. What it may declare as attributes, besides those of `facereject.faces.plugins`:
+
+``n_points``
+    How many points it places; else the annotation tells in training, and the model file afterwards.
+``normalizer``
+    The rule by which its errors are normalised (see `facereject.losses.landmark_scale`).
+``feature_points``
+    Numbers of the points that features are computed at, for dense meshes; all if it says nothing.
+"""
+
+from __future__ import annotations
+
+import inspect
+import warnings
+from collections.abc import Sequence
+from typing import Any, Protocol, runtime_checkable
+
+from facereject.faces.face import Box
+from facereject.faces.geometry import FloatArray, check_landmarks
+from facereject.faces.images import ImageArray
+from facereject.faces.plugins import name_of
+from facereject.faces.views import Views
+
+
+class LandmarkModelError(ValueError):
+    """A landmark model is missing, damaged, or not the one that is needed."""
+
+
+class NoLandmarksError(ValueError):
+    """A predictor failed on a face, or answered with something that is no set of finite points."""
+
+
+class LandmarkFailureWarning(UserWarning):
+    """The landmark predictor raised an error on a face, which is rejected for it."""
+
+
+@runtime_checkable
+class Landmarks(Protocol):
+    """Places landmarks: image (H, W, 3) RGB uint8 (or grey, as it declares) and a box in, pixels out."""
+
+    def __call__(self, image: ImageArray, box: Box, /) -> FloatArray: ...
+
+
+@runtime_checkable
+class HasPointCount(Protocol):
+    """Says how many points it places."""
+
+    @property
+    def n_points(self) -> int | None: ...
+
+
+@runtime_checkable
+class HasNormalizer(Protocol):
+    """Says how its errors are normalised."""
+
+    @property
+    def normalizer(self) -> str | None: ...
+
+
+@runtime_checkable
+class HasFeaturePoints(Protocol):
+    """Says at which of its points features are computed."""
+
+    @property
+    def feature_points(self) -> Sequence[int] | None: ...
+
+
+def check_predictor(predictor: Any, n_points: int | None = None) -> Landmarks:
+    """The predictor itself; TypeError if it is none, LandmarkModelError if it places other points.
+
+    Parameters
+    ----------
+    predictor : callable
+    n_points : int or None
+        How many points are needed; None is any number.
+    """
+    needed = "predictor must be a function or object that takes (image, box) and returns points (n, 2)"
+    if inspect.isclass(predictor):
+        raise TypeError(f"{needed}; got the class {predictor.__name__}: pass {predictor.__name__}()")
+    if not callable(predictor):
+        raise TypeError(f"{needed}; got {type(predictor).__name__}")
+    declared = point_count_of(predictor)
+    if n_points is not None and declared is not None and declared != n_points:
+        raise LandmarkModelError(
+            f"the predictor {name_of(predictor)} places {declared} landmarks, {n_points} are needed: use the "
+            "predictor the model was trained for, or train a model for this one"
+        )
+    checked: Landmarks = predictor
+    return checked
+
+
+def point_count_of(predictor: object) -> int | None:
+    """How many points a predictor says it places, or None."""
+    return predictor.n_points if isinstance(predictor, HasPointCount) else None
+
+
+def normalizer_of(predictor: object) -> str | None:
+    """The rule by which a predictor says its errors are normalised, or None."""
+    return predictor.normalizer if isinstance(predictor, HasNormalizer) else None
+
+
+def feature_points_of(predictor: object) -> Sequence[int] | None:
+    """The points that a predictor names for features, or None for all."""
+    return predictor.feature_points if isinstance(predictor, HasFeaturePoints) else None
+
+
+def predict_landmarks(
+    predictor: Landmarks, image: ImageArray, box: Box, n_points: int | None = None
+) -> FloatArray:
+    """The points of one face, checked.
+
+    An error of the predictor on one face must not cost the other faces, frames and files: whatever it raises
+    becomes a NoLandmarksError, as an unusable answer does.
+
+    Parameters
+    ----------
+    predictor : callable
+    image : ndarray of uint8
+        In the colours that the predictor asks for.
+    box : Box
+    n_points : int or None
+        How many points are needed; None is any number.
+    """
+    try:
+        answer = predictor(image, box)
+    except Exception as error:
+        raise NoLandmarksError(f"the predictor failed: {type(error).__name__}: {error}") from error
+    try:
+        return check_landmarks(answer, n_points=n_points)
+    except ValueError as error:
+        raise NoLandmarksError(f"the predictor gave no usable landmarks: {error}") from None
+
+
+def landmarks_or_none(
+    predictor: Landmarks, view: Views, box: Box, n_points: int | None = None
+) -> FloatArray | None:
+    """As `predict_landmarks`, for judging: None where there are none, with a warning if it was an error."""
+    try:
+        return predict_landmarks(predictor, view.shown_to(predictor), box, n_points)
+    except NoLandmarksError as error:
+        warn_of_failure(error)
+        return None
+
+
+def warn_of_failure(error: NoLandmarksError) -> None:
+    """Warn if a predictor raised an error; without a word, its faces would look merely hard."""
+    if error.__cause__ is not None:
+        warnings.warn(
+            f"{error}; faces it fails on are rejected (no_landmarks)", LandmarkFailureWarning, stacklevel=3
+        )

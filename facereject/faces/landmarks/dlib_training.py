@@ -1,0 +1,90 @@
+"""Training dlib's landmark predictor: for cross-fitting, and for faces the published model does not suit."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import dlib
+
+from facereject._files import replacing
+from facereject.faces.datasets import FaceSample, match_face
+from facereject.faces.detectors.base import Detector, check_detector, find_faces
+from facereject.faces.detectors.dlib_hog import FaceDetector
+from facereject.faces.images import ImageError
+from facereject.faces.landmarks.dlib_trees import LandmarkPredictor
+from facereject.faces.views import Views
+
+
+def train_landmark_predictor(
+    samples: Sequence[FaceSample],
+    path: str | os.PathLike[str],
+    *,
+    detector: Detector | None = None,
+    oversampling: int = 5,
+    jitter: float = 0.1,
+    depth: int = 4,
+    cascades: int = 10,
+    trees: int = 500,
+    workers: int | None = None,
+    random_state: int = 0,
+    progress: Callable[[int, int], None] | None = None,
+) -> LandmarkPredictor:
+    """Train dlib's cascade of regression trees and write it to a .dat file.
+
+    Boxes come from the detector that will be used later, as the predictor learns where they sit; faces it
+    misses are left out.
+
+    Parameters
+    ----------
+    samples : sequence of FaceSample
+        Annotated faces, such as a FaceDataset, with any number of points.
+    path : path
+        Where the model file is written; missing folders are made.
+    detector : Detector or None
+        None is dlib's with threshold -1, which finds nearly all faces.
+    oversampling, jitter, depth, cascades, trees : numbers
+        dlib's training options: random starts per face, shift of the box at each start (share of its size),
+        depth of a tree, stages, and trees per stage.
+    workers : int or None
+        Threads; None uses all cores.
+    random_state : int
+        Seed; equal seeds give equal predictors.
+    progress : callable or None
+        Called with (photographs read, of how many) before dlib's own training starts.
+    """
+    detector = FaceDetector.for_training() if detector is None else check_detector(detector)
+    images, shapes = [], []
+    for number, sample in enumerate(samples):
+        if progress is not None:
+            progress(number, len(samples))
+        try:
+            view = Views(sample.load())
+        except ImageError:
+            continue
+        found = match_face(find_faces(detector, view), sample.landmarks)
+        if found is None:
+            continue
+        x, y, width, height = (round(value) for value in found.box)
+        points = [dlib.point(round(px), round(py)) for px, py in sample.landmarks]
+        images.append(view.gray)
+        box = dlib.rectangle(x, y, x + width - 1, y + height - 1)
+        shapes.append([dlib.full_object_detection(box, points)])
+    if len(images) < 2:
+        raise ValueError(f"samples must hold at least two detectable faces, found {len(images)}")
+    options = dlib.shape_predictor_training_options()
+    options.oversampling_amount = oversampling
+    options.oversampling_translation_jitter = jitter
+    options.tree_depth = depth
+    options.cascade_depth = cascades
+    options.num_trees_per_cascade_level = trees
+    options.num_threads = workers or os.cpu_count() or 1
+    options.random_seed = str(random_state)
+    options.be_verbose = False
+    model = dlib.train_shape_predictor(images, shapes, options)
+    path = Path(path)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with replacing(path) as file:
+        model.save(file.name)
+    return LandmarkPredictor(path)

@@ -1,0 +1,1 @@
+"""Score models, calibration, the model card and what comes with the package."""

@@ -1,0 +1,102 @@
+"""From a score to a unit: expected error in percent by isotonic regression, and thresholds for a target."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from sklearn.isotonic import IsotonicRegression
+
+from facereject._validation import FloatArray, check_losses_and_uncertainty
+from facereject.selection import (
+    BoundedCoverage,
+    BoundedImprovement,
+    CostBased,
+    RejectionModel,
+    Selector,
+)
+
+# more knots than this follow the noise of the sample; the curve is averaged over blocks of equal size first
+_MAX_KNOTS = 200
+
+
+@dataclass(frozen=True)
+class Target:
+    """What acceptance is tuned for: one kind and its value.
+
+    ``max_error``: mean error of the accepted faces at most this, in percent; ``coverage``: at least this
+    share of faces accepted; ``cost``: a rejection is as bad as an error of this many percent;
+    ``threshold``: accept up to this uncertainty.
+    """
+
+    kind: str
+    value: float
+
+    def __post_init__(self) -> None:
+        if self.kind not in _MODELS and self.kind != "threshold":
+            raise ValueError(f"target must be one of {', '.join(_MODELS)}, threshold; got {self.kind!r}")
+        if not np.isfinite(self.value):
+            raise ValueError(
+                f"target {self.kind} must be finite, got {self.value}; coverage=1 accepts every face"
+            )
+
+
+def checked_target(kind: str, value: float) -> Target:
+    """A target whose value makes sense, whatever the faces; ValueError otherwise."""
+    target = Target(kind, value)
+    # without any loss every sensible target is within reach, so only the value itself can be refused
+    Calibration(losses=[0.0, 0.0], uncertainty=[0.0, 1.0]).select(target)
+    return target
+
+
+_MODELS: dict[str, type[Any]] = {
+    "max_error": BoundedImprovement,
+    "coverage": BoundedCoverage,
+    "cost": CostBased,
+}
+
+
+class Calibration:
+    """Losses and uncertainties of faces the score was not trained on.
+
+    Parameters
+    ----------
+    losses, uncertainty : array-like of shape (n,)
+        Losses in percent.
+
+    Attributes
+    ----------
+    knots : ndarray of shape (k,)
+        Uncertainties, ascending.
+    values : ndarray of shape (k,)
+        Expected loss there, never descending.
+    """
+
+    def __init__(self, losses: Any, uncertainty: Any) -> None:
+        self.losses, self.uncertainty = check_losses_and_uncertainty(losses, uncertainty)
+        order = np.argsort(self.uncertainty, kind="stable")
+        blocks = np.array_split(order, min(_MAX_KNOTS, len(order)))
+        centers = np.array([self.uncertainty[block].mean() for block in blocks])
+        means = np.array([self.losses[block].mean() for block in blocks])
+        weights = np.array([len(block) for block in blocks], dtype=float)
+        fitted = IsotonicRegression().fit(centers, means, sample_weight=weights)
+        self.knots: FloatArray = np.asarray(fitted.X_thresholds_, dtype=np.float64)
+        self.values: FloatArray = np.asarray(fitted.y_thresholds_, dtype=np.float64)
+
+    def expected_error(self, uncertainty: Any) -> FloatArray:
+        """Expected loss in percent: linear between the knots, constant beyond the first and the last."""
+        return np.interp(np.asarray(uncertainty, dtype=np.float64), self.knots, self.values)
+
+    def select(self, target: Target) -> Selector:
+        """The selection rule that meets the target on this sample.
+
+        A rule that accepts the whole sample has nothing to tell apart: its threshold is +inf. A fixed
+        ``threshold`` stays as it is.
+        """
+        if target.kind == "threshold":
+            accepted = self.uncertainty <= target.value
+            risk = float(self.losses[accepted].mean()) if accepted.any() else float("nan")
+            return Selector(float(target.value), 1.0, float(accepted.mean()), risk)
+        model: RejectionModel = _MODELS[target.kind](target.value)
+        return model.fit(losses=self.losses, uncertainty=self.uncertainty)

@@ -1,0 +1,114 @@
+"""What a model is, in words: data, results, target, threshold, promise, predictor, licence."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from facereject.faces.detectors.base import describe_detector
+from facereject.faces.landmarks.dlib_trees import PUBLISHED_PREDICTOR
+from facereject.faces.models.calibration import Target
+from facereject.faces.models.guarantee import guarantee_of, statement
+from facereject.faces.models.scores import SCORES
+from facereject.faces.rejector import FaceRejector
+
+LICENCE = (
+    "The photographs of iBUG 300-W, and so dlib's published 68-point model trained on them, exclude "
+    "commercial use; so do the models that come with facereject. The code is BSD-3-Clause: with a predictor "
+    "and photographs of your own, `facereject train` makes a model that is yours."
+)
+
+
+def error_unit(rejector: FaceRejector) -> str:
+    """The unit of every error of a model."""
+    return f"percent of {rejector.points.unit} (true landmarks)"
+
+
+def target_words(target: Target) -> str:
+    """What acceptance is tuned for, in words."""
+    value = f"{target.value:.3g}"
+    return {
+        "max_error": f"mean error of the accepted faces at most {value} %",
+        "coverage": f"at least {target.value:.3g} of the faces accepted",
+        "cost": f"a rejection is as bad as an error of {value} %",
+        "threshold": f"uncertainty at most {value}",
+    }[target.kind]
+
+
+def model_facts(rejector: FaceRejector) -> list[tuple[str, str]]:
+    """Names and sentences about a model, from its own file; what it does not know is left out."""
+    info, selector = rejector.info, rejector.selector
+    points = rejector.points
+    features = f"{rejector.hog.n_features:,} HOG values"
+    if not points.is_300w or points.used is not None:
+        features += f" at {points.n_used} of {points.n} points"
+    if rejector.stability is not None:
+        features += f" and {rejector.stability.n_features} stability values (six more predictions per face)"
+    trained = SCORES.get(str(info.get("score")))
+    found = [("score", f"{trained.card if trained else rejector.score.kind}, on {features}")]
+    found += _data(info) + _results(info)
+    losses = rejector.calibration.losses
+    found.append(("calibrated on", f"{len(losses):,} faces, mean error {losses.mean():.2f} %"))
+    found.append(("target", target_words(rejector.target)))
+    everything = math.isinf(selector.threshold_)
+    threshold = "none: EVERY FACE IS ACCEPTED, nothing is ever rejected"
+    if not everything:
+        threshold = f"uncertainty {selector.threshold_:.5g}"
+    sample = f"of the calibration faces it accepts {selector.coverage_:.1%}"
+    if math.isfinite(selector.selective_risk_):
+        sample += f", mean error {selector.selective_risk_:.2f} %"
+    found.append(("threshold", f"{threshold}; {sample}"))
+    found.append(("promise", promise_of(rejector) or "none; `facereject calibrate` makes one"))
+    found.append(("detector", describe_detector(rejector.detector)))
+    return found
+
+
+def promise_of(rejector: FaceRejector) -> str | None:
+    """The guarantee of the model in one sentence, if it has one that holds for it as it is."""
+    found = guarantee_of(rejector)
+    return statement(found, rejector.points.unit) if found is not None else None
+
+
+def predictor_name(fingerprint: str | None, name: str = "") -> str:
+    """A landmark predictor by the SHA-256 of its file, and its registered name where that says more."""
+    if fingerprint == PUBLISHED_PREDICTOR:
+        return f"dlib's published 68-point model (SHA-256 {fingerprint[:12]}…)"
+    known = f"SHA-256 {fingerprint[:12]}…" if fingerprint else "no fingerprint"
+    if name:
+        return f"{name} ({known})"
+    return f"a predictor of {known}" if fingerprint else "a predictor without a fingerprint"
+
+
+def _data(info: dict[str, Any]) -> list[tuple[str, str]]:
+    try:
+        missed = info["missed"]
+        text = (
+            f"{info['faces']:,} faces of {info['photographs']:,} photographs, each as it is and in "
+            f"{info['degradations']} degraded versions: {info['rows']:,} rows; the detector missed "
+            f"{missed['clean']:,} clean and {missed['degraded']:,} degraded ones"
+        )
+    except (KeyError, TypeError, ValueError):
+        return []
+    return [("trained on", text)]
+
+
+def _results(info: dict[str, Any]) -> list[tuple[str, str]]:
+    """Results of the regularisation that was chosen, by cross-validation over photographs."""
+    found = []
+    try:
+        (best,) = (fit for fit in info["cross_validation"] if fit["alpha"] == info["alpha"])
+        for group in ("clean", "degraded"):
+            share = best[f"gap_closed_{group}"]
+            if share is None:
+                continue
+            text = f"closes {share:.0%} of the gap between detector score and oracle"
+            areas = info.get("aurc", {}).get(group)
+            if areas:
+                text += (
+                    f" (AuRC {areas['detector']:.2f} by detector score, {areas['score']:.2f} by this score, "
+                    f"{areas['oracle']:.2f} by the error itself)"
+                )
+            found.append((f"{group} photographs", f"{text}; {info['folds']}-fold cross-validation"))
+    except (KeyError, TypeError, ValueError, AttributeError):
+        return []
+    return found

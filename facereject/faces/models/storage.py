@@ -1,0 +1,124 @@
+"""The model file of a rejector: what is stored, and what is made of it again."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from facereject.faces.detectors import DETECTORS, Detector, check_detector
+from facereject.faces.features.hog import LandmarkHOG
+from facereject.faces.features.stability import LandmarkStability
+from facereject.faces.landmarks import LANDMARKS, LandmarkModelError, Landmarks, check_predictor
+from facereject.faces.landmarks.point_set import POINTS_300W, PointSet
+from facereject.faces.models.calibration import Calibration, Target
+from facereject.faces.models.scores import array_specs, score_model
+from facereject.faces.plugins import Registry, RegistryError, fingerprint_of
+from facereject.modelfile import ArraySpec, ModelFileContentError, read_model, write_model
+
+if TYPE_CHECKING:
+    from facereject.faces.rejector import FaceRejector
+
+#: what a model file of a FaceRejector says it is
+MODEL_KIND = "face-rejector"
+
+_CALIBRATION: dict[str, ArraySpec] = {
+    "calibration_uncertainty": ("float64", (None,)),
+    "calibration_losses": ("float64", (None,)),
+}
+_MEAN_SHAPE: dict[str, ArraySpec] = {"mean_shape": ("float64", (None, 2))}
+
+
+class Stored(NamedTuple):
+    """What a model file holds.
+
+    Attributes
+    ----------
+    parts : dict
+        The arguments of `FaceRejector`, by name.
+    trained_for : str or None
+        Fingerprint of the landmark predictor it was trained for.
+    """
+
+    parts: dict[str, Any]
+    trained_for: str | None
+
+
+def read_stored(
+    path: str | os.PathLike[str], detector: Detector | None, predictor: Landmarks | None
+) -> Stored:
+    """Read a model file; detector and predictor are restored by their names unless they are given."""
+    header, arrays = read_model(path, MODEL_KIND, _specs)
+    # outside the try: what these cannot find is no fault of this file
+    if detector is None:
+        detector = _restored(path, DETECTORS, header.get("detector"))
+    if predictor is None:
+        # files of earlier versions name none, and were mostly made for dlib's published model
+        predictor = _restored(path, LANDMARKS, header.get("landmarks") or {"name": "dlib"})
+    parts: dict[str, Any] = {
+        "detector": check_detector(detector),
+        "predictor": check_predictor(predictor),
+    }
+    try:
+        points = POINTS_300W
+        if header.get("points") is not None:
+            points = PointSet.from_definition(header["points"], arrays["mean_shape"])
+        hog = LandmarkHOG.from_definition(header["hog"], points)
+        given = header["stability"]
+        stability = LandmarkStability.from_definition(given, points) if given is not None else None
+        n_features = hog.n_features + (stability.n_features if stability else 0)
+        parts |= {
+            "score": score_model(header["score"]).from_arrays(arrays, n_features),
+            "calibration": Calibration(
+                losses=arrays["calibration_losses"], uncertainty=arrays["calibration_uncertainty"]
+            ),
+            "target": Target(str(header["target"]["kind"]), float(header["target"]["value"])),
+            "hog": hog,
+            "stability": stability,
+            "info": header["info"],
+        }
+    except (KeyError, TypeError, ValueError, OverflowError) as error:
+        raise ModelFileContentError(f"{path}: {type(error).__name__}: {error}") from None
+    return Stored(parts, header.get("predictor"))
+
+
+def write_stored(path: str | os.PathLike[str], rejector: FaceRejector) -> None:
+    """Write a model file; ValueError if detector or predictor could not be restored from it."""
+    header = {
+        "score": rejector.score.kind,
+        "hog": rejector.hog.definition,
+        "stability": rejector.stability.definition if rejector.stability else None,
+        "target": {"kind": rejector.target.kind, "value": rejector.target.value},
+        "detector": DETECTORS.checked_definition(rejector.detector),
+        "landmarks": LANDMARKS.checked_definition(rejector.predictor),
+        "predictor": fingerprint_of(rejector.predictor),
+        "info": rejector.info,
+    }
+    arrays = {
+        **rejector.score.arrays(),
+        # in full: a rounded threshold could decide otherwise on the calibration faces themselves
+        "calibration_uncertainty": rejector.calibration.uncertainty,
+        "calibration_losses": rejector.calibration.losses,
+    }
+    if rejector.points != POINTS_300W:
+        header["points"] = rejector.points.definition
+        arrays["mean_shape"] = rejector.points.mean_shape
+    write_model(path, MODEL_KIND, header, arrays)
+
+
+def _specs(header: dict[str, Any]) -> dict[str, ArraySpec]:
+    """The arrays that a model file with this header must hold."""
+    points = _MEAN_SHAPE if header.get("points") is not None else {}
+    return array_specs(header.get("score")) | _CALIBRATION | points
+
+
+def _restored(path: str | os.PathLike[str], registry: Registry[Any], definition: Any) -> Any:
+    """What a definition of a model file stands for."""
+    try:
+        if not isinstance(definition, dict):
+            raise RegistryError(f"{definition!r} defines no {registry.noun}")
+        # files of earlier versions know one detector only, and keep its options without a name
+        return registry.restore({"name": "dlib", **definition})
+    except LandmarkModelError:
+        raise
+    except (TypeError, ValueError, OverflowError) as error:
+        raise ModelFileContentError(f"{path}: {error}") from None

@@ -1,0 +1,1 @@
+"""From annotated photographs to a calibrated rejector."""

@@ -1,0 +1,178 @@
+"""A guaranteed threshold for faces: the promise, the rejector that keeps it, and what else could be promised.
+
+Landmark errors have no upper limit, and no mean of such a quantity can be bounded from a finite sample. So
+the promise is about min(error, loss_bound): a lost face counts as an error of ``loss_bound`` percent, however
+far off its landmarks are.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from facereject.faces.models.calibration import Calibration, Target
+from facereject.faces.models.guarantee import guarantee_record
+from facereject.faces.rejector import FaceRejector
+from facereject.selection import NoValidThresholdError, guaranteed_risk
+from facereject.selection.selector import Selector
+from facereject.selection.start import guaranteed_risk_from
+
+#: errors above, in percent, count as this much: a face with such an error is lost
+LOSS_BOUND = 20.0
+
+# landmark errors are real numbers: the test for two-valued losses must never be chosen by accident
+_METHOD = "betting"
+
+# how many times larger a sample is imagined when asking what more faces could promise
+_GROWTH = (2, 4, 8, 16, 32, 64)
+
+
+def independent_rows(photos: Sequence[str], random_state: int = 0) -> NDArray[np.int64]:
+    """One row per photograph, chosen at random: faces of one photograph are no independent draws."""
+    order = np.random.default_rng(random_state).permutation(len(photos))
+    shuffled = np.asarray(photos, dtype=np.str_)[order]
+    return np.sort(order[np.unique(shuffled, return_index=True)[1]])
+
+
+def certified(
+    rejector: FaceRejector,
+    losses: Any,
+    uncertainty: Any,
+    max_error: float,
+    *,
+    delta: float = 0.05,
+    loss_bound: float = LOSS_BOUND,
+) -> FaceRejector:
+    """A rejector whose threshold is guaranteed, calibrated on faces neither predictor nor score has seen.
+
+    With probability at least 1 - delta over the calibration faces, the mean of min(error, loss_bound) over
+    accepted faces is at most ``max_error``, for faces drawn like them; `facereject.guaranteed_risk` says
+    what is not promised. The expected errors are fitted again (isotonic regression) on the same faces: they
+    are no part of the promise. The promise is kept in ``info["certificate"]``.
+
+    Parameters
+    ----------
+    rejector : FaceRejector
+    losses, uncertainty : array-like of shape (n,)
+        Of independent faces; losses in percent.
+    max_error : float
+        In percent, below ``loss_bound``.
+    delta : float
+        Probability that the promise fails, between 0 and 1.
+    loss_bound : float
+        In percent. Choose it before looking at the errors.
+
+    Raises
+    ------
+    NoValidThresholdError
+        If these faces certify no threshold; the message says what they could promise.
+    """
+    check_promise(max_error, delta, loss_bound)
+    calibration = Calibration(losses=losses, uncertainty=uncertainty)
+    try:
+        selector = guaranteed_risk_from(
+            # what the model was calibrated on before; these faces say where to start
+            rejector.calibration.losses,
+            rejector.calibration.uncertainty,
+            calibration.losses,
+            calibration.uncertainty,
+            max_risk=max_error,
+            delta=delta,
+            loss_bound=loss_bound,
+            method=_METHOD,
+        )
+    except NoValidThresholdError:
+        raise NoValidThresholdError(_what_could_be(calibration, max_error, delta, loss_bound)) from None
+    everything = math.isinf(selector.threshold_)
+    promised = FaceRejector(
+        rejector.score,
+        calibration,
+        # a model file holds finite numbers; full coverage is the rule that accepts every face
+        Target("coverage", 1.0) if everything else Target("threshold", selector.threshold_),
+        hog=rejector.hog,
+        stability=rejector.stability,
+        detector=rejector.detector,
+        predictor=rejector.predictor,
+        info=rejector.info,
+    )
+    promised.info["certificate"] = guarantee_record(promised, selector)
+    return promised
+
+
+def check_promise(max_error: float, delta: float, loss_bound: float) -> None:
+    """Refuse, before any work, what cannot be promised whatever the faces; ValueError."""
+    if not 0 < delta < 1:
+        raise ValueError(f"delta must lie between 0 and 1, got {delta:g}")
+    if not 0 < max_error < loss_bound < math.inf:
+        raise ValueError(
+            f"max_error must be above 0 and below loss_bound = {loss_bound:g} percent, got {max_error:g}"
+        )
+
+
+def smallest_promise(
+    calibration: Calibration, delta: float = 0.05, loss_bound: float = LOSS_BOUND
+) -> tuple[float, float] | None:
+    """Smallest max_error, to 0.05 percent, that the sample certifies, and the accepted share there.
+
+    None if there is none. It is a hint for the next sample: a bound chosen by looking at a sample carries no
+    guarantee from the same sample.
+    """
+    for max_error in np.arange(0.05, loss_bound, 0.05):
+        try:
+            selector = _select(calibration, float(max_error), delta, loss_bound)
+        except NoValidThresholdError:
+            continue
+        return round(float(max_error), 2), selector.coverage_
+    return None
+
+
+def faces_needed(
+    calibration: Calibration, max_error: float, delta: float = 0.05, loss_bound: float = LOSS_BOUND
+) -> int | None:
+    """How many faces like these might certify ``max_error``; None if 64 times as many would not.
+
+    The sample stands for the larger one as it is, chance included: with new faces it may take more.
+    """
+    for times in _GROWTH:
+        larger = Calibration(
+            losses=np.repeat(calibration.losses, times), uncertainty=np.repeat(calibration.uncertainty, times)
+        )
+        try:
+            _select(larger, max_error, delta, loss_bound)
+        except NoValidThresholdError:
+            continue
+        return times * len(calibration.losses)
+    return None
+
+
+def _select(calibration: Calibration, max_error: float, delta: float, loss_bound: float) -> Selector:
+    return guaranteed_risk(
+        losses=calibration.losses,
+        uncertainty=calibration.uncertainty,
+        max_risk=max_error,
+        delta=delta,
+        loss_bound=loss_bound,
+        method=_METHOD,
+    )
+
+
+def _what_could_be(calibration: Calibration, max_error: float, delta: float, loss_bound: float) -> str:
+    n = len(calibration.losses)
+    text = (
+        f"no threshold can promise a mean error of at most {max_error:g} % with confidence {1 - delta:g} "
+        f"from these {n} faces"
+    )
+    smallest = smallest_promise(calibration, delta, loss_bound)
+    # from the ranks of these faces alone; where that is less than was asked for, it is no advice
+    if smallest is not None and smallest[0] > max_error:
+        text += f"; faces like these can promise {smallest[0]:g} %, accepting {smallest[1]:.0%} of them"
+    needed = faces_needed(calibration, max_error, delta, loss_bound)
+    if needed is None:
+        text += f"; more faces of this kind would not help: a lower error than {max_error:g} % is not in them"
+    else:
+        text += f"; at best {needed:,} faces of this kind could promise {max_error:g} %"
+    return text + ". Choose a bound, then certify it on faces not used for choosing it"

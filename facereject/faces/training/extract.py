@@ -1,0 +1,326 @@
+"""From annotated photographs, clean and degraded, to a table of features and losses, with a cache."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import multiprocessing
+import os
+import sys
+import warnings
+from collections.abc import Callable, Generator, Iterator, Sequence
+from contextlib import closing
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import cv2
+import numpy as np
+from numpy.typing import NDArray
+
+from facereject.faces.datasets import FaceSample, Problem, match_face
+from facereject.faces.detectors.base import Detector, check_detector, find_faces
+from facereject.faces.features.hog import LandmarkHOG
+from facereject.faces.features.stability import LandmarkStability
+from facereject.faces.images import ImageError
+from facereject.faces.landmarks.base import (
+    Landmarks,
+    NoLandmarksError,
+    check_predictor,
+    predict_landmarks,
+)
+from facereject.faces.landmarks.point_set import PointSet
+from facereject.faces.plugins import color_of, definition_of, fingerprint_of
+from facereject.faces.training.degrade import jitter_box, random_degradation
+from facereject.faces.training.table import FaceTable, read_table, write_table
+from facereject.faces.views import Views
+from facereject.losses import landmark_nme
+from facereject.parallel import EngineError, Outcome, SerialEngine, WorkerEngine
+
+#: part of the cache key; raised whenever a change here, in degrade or in matching changes the numbers
+_PROTOCOL = 2
+
+# faces in one piece of work: enough to be worth sending, few enough to show progress
+_CHUNK = 16
+
+# share of the degraded pictures whose box is jittered as well
+_JITTERED = 0.15
+
+
+@dataclass(frozen=True)
+class Extractor:
+    """How a picture becomes a row: detector, predictor, features, degradations.
+
+    Parameters
+    ----------
+    predictor : callable
+        (image, box) -> (n, 2), the predictor whose errors are to be predicted.
+    detector : Detector
+    hog : LandmarkHOG
+        With the point set of the predictor.
+    stability : LandmarkStability or None
+        None leaves the stability features out.
+    degradations : int
+        Degraded versions of every photograph, besides the photograph itself, by `random_degradation`. If
+        there are at least four, the last one only moves the box.
+    random_state : int
+        Seed. Row by row, the numbers depend on it, on the position of the face in the data set and on the
+        variant, and not on the number of processes (but for the last bit of a feature, as OpenCV's sums
+        follow the alignment of memory).
+    """
+
+    predictor: Landmarks
+    detector: Detector
+    hog: LandmarkHOG
+    stability: LandmarkStability | None = None
+    degradations: int = 8
+    random_state: int = 0
+
+    def __post_init__(self) -> None:
+        if self.degradations < 0:
+            raise ValueError(f"degradations must be 0 or more, got {self.degradations}")
+        check_detector(self.detector)
+        check_predictor(self.predictor, self.points.n)
+        if self.stability is not None and self.stability.points != self.points:
+            raise ValueError(f"stability is for {self.stability.points}, hog for {self.points}")
+
+    @property
+    def points(self) -> PointSet:
+        """The points of the predictor."""
+        return self.hog.points
+
+    def rows(self, index: int, sample: FaceSample) -> list[dict[str, Any] | str | None]:
+        """Rows of one face; None where it was missed, and a reason where it got no landmarks.
+
+        Raises ImageError for an unreadable file, and ValueError for an annotation of other points or without
+        the length that errors are normalised by.
+        """
+        if len(sample.landmarks) != self.points.n:
+            raise ValueError(f"annotated with {len(sample.landmarks)} points, {self.points.n} are needed")
+        if not self.points.scale(sample.landmarks) > 0:
+            raise ValueError(f"errors cannot be normalised: {self.points.unit} is 0")
+        view = Views(sample.load())
+        # then nothing downstream looks at colour, and degrading one channel is three times as fast
+        without_color = color_of(self.predictor) == color_of(self.detector) == "gray"
+        image = view.gray if without_color else view.rgb
+        return [self._row(image, sample, index, variant) for variant in range(self.degradations + 1)]
+
+    def _row(self, image: Any, sample: FaceSample, index: int, variant: int) -> dict[str, Any] | str | None:
+        rng = np.random.default_rng([self.random_state, index, variant])
+        truth, kind, jitter = sample.landmarks, "clean", 0.0
+        if variant == self.degradations >= 4:
+            kind, jitter = "box", rng.uniform(0, 1)
+        elif variant > 0:
+            image, truth, steps = random_degradation(image, truth, random_state=rng)
+            kind = "+".join(name for name, _ in steps)
+            if rng.random() < _JITTERED:
+                kind, jitter = kind + "+box", rng.uniform(0, 1)
+        view = Views(image)
+        found = match_face(find_faces(self.detector, view), truth, points=self.points)
+        if found is None:
+            return None
+        box = jitter_box(found.box, jitter, random_state=rng) if jitter else found.box
+        more = []
+        try:
+            shown = view.shown_to(self.predictor)
+            landmarks = predict_landmarks(self.predictor, shown, box, self.points.n)
+            if self.stability is not None:
+                more.append(self.stability(shown, box, landmarks, self.predictor))
+        except NoLandmarksError as error:
+            # anybody's predictor, on a degraded picture: one failure must not cost hours of extraction
+            return str(error)
+        features = np.concatenate([self.hog(view.gray, landmarks), *more])
+        return {
+            "features": features,
+            "losses": float(landmark_nme(truth, landmarks, self.points.normalizer)),
+            "detector_scores": found.score,
+            "sample": index,
+            "variant": variant,
+            "kinds": kind,
+        }
+
+
+def extract(
+    samples: Sequence[FaceSample],
+    extractor: Extractor,
+    *,
+    workers: int | None = None,
+    cache: str | os.PathLike[str] | None = None,
+    progress: Callable[[int, int], None] | None = None,
+) -> FaceTable:
+    """Compute the table of a data set.
+
+    Parameters
+    ----------
+    samples : sequence of FaceSample
+    extractor : Extractor
+    workers : int or None
+        Processes; 1 stays in this one. None uses all cores, or this process alone (with a warning) if
+        detector or predictor cannot be sent to others, or a script lacks the ``if __name__ == "__main__":``
+        guard that more than one process need.
+    cache : folder or None
+        Where finished tables are kept (``.npz``, read without pickle). The name of a file is a digest of
+        everything that determines the numbers. A predictor without a ``fingerprint``, or a detector without a
+        ``definition``, is not cached.
+    progress : callable or None
+        Called with (faces done, of how many).
+    """
+    key = _cache_key(samples, extractor)
+    file = Path(cache, f"faces-{key}.npz") if cache is not None and key is not None else None
+    if file is not None and (table := read_table(file)) is not None:
+        return table
+    starts = range(0, len(samples), _CHUNK)
+    chunks = [range(start, min(start + _CHUNK, len(samples))) for start in starts]
+    items = [[(i, samples[i]) for i in chunk] for chunk in chunks]
+    task = _ChunkTask(extractor)
+    rows: list[dict[str, Any]] = []
+    lost = _Losses()
+    with closing(_outcomes(task, items, workers)) as outcomes:
+        for outcome in outcomes:
+            if outcome.error:
+                # a worker that died costs what it was working on
+                paths = [str(sample.image_path) for _, sample in outcome.item]
+                lost.add(_Losses(problems=[Problem(path, outcome.error) for path in paths], by_chance=True))
+            elif outcome.chunk is not None:
+                found, more = outcome.chunk
+                rows.extend(found)
+                lost.add(more)
+            if progress is not None:
+                progress(chunks[outcome.index].stop, len(samples))
+    if not rows:
+        raise ValueError(f"samples: no usable face among {len(samples)}: {lost}")
+    table = FaceTable(
+        features=np.array([row["features"] for row in rows], dtype=np.float32),
+        losses=np.array([row["losses"] for row in rows]),
+        detector_scores=np.array([row["detector_scores"] for row in rows]),
+        sample=np.array([row["sample"] for row in rows], dtype=np.int64),
+        variant=np.array([row["variant"] for row in rows], dtype=np.int64),
+        kinds=tuple(row["kinds"] for row in rows),
+        missed=lost.missed,
+        failed=lost.failed,
+        problems=tuple(lost.problems),
+        failures=tuple(lost.failures),
+    )
+    if file is not None and not lost.by_chance:
+        write_table(file, table)
+    return table
+
+
+@dataclass
+class _Losses:
+    """What did not become a row: counts for clean and degraded pictures, and reasons."""
+
+    missed: NDArray[np.int64] = field(default_factory=lambda: np.zeros(2, dtype=np.int64))
+    failed: NDArray[np.int64] = field(default_factory=lambda: np.zeros(2, dtype=np.int64))
+    problems: list[Problem] = field(default_factory=list)
+    failures: list[Problem] = field(default_factory=list)
+    #: whether the next run might lose less, so that this one must not be cached
+    by_chance: bool = False
+
+    def add(self, other: _Losses) -> None:
+        self.by_chance |= other.by_chance
+        self.missed += other.missed
+        self.failed += other.failed
+        self.problems += other.problems
+        self.failures += other.failures
+
+    def __str__(self) -> str:
+        parts = [
+            f"no face was found in {self.missed.sum()} pictures",
+            f"{self.failed.sum()} got no landmarks",
+            f"{len(self.problems)} photographs could not be used",
+        ]
+        for which in (self.failures, self.problems):
+            if which:
+                parts.append(f"first: {which[0].entry}: {which[0].reason}")
+        return "; ".join(parts)
+
+
+@dataclass(frozen=True)
+class _ChunkTask:
+    """What a worker does with some faces: one chunk of rows and losses."""
+
+    extractor: Extractor
+
+    def __call__(
+        self, samples: list[tuple[int, FaceSample]]
+    ) -> Iterator[tuple[list[dict[str, Any]], _Losses]]:
+        rows: list[dict[str, Any]] = []
+        lost = _Losses()
+        for index, sample in samples:
+            try:
+                found = self.extractor.rows(index, sample)
+            except ImageError as error:
+                lost.problems.append(Problem(str(sample.image_path), str(error)))
+                continue
+            except Exception as error:
+                # anybody's detector: one photograph it fails on must not cost the others
+                lost.problems.append(Problem(str(sample.image_path), f"{type(error).__name__}: {error}"))
+                lost.by_chance = True
+                continue
+            lost.missed += [found[0] is None, sum(row is None for row in found[1:])]
+            lost.failed += [isinstance(found[0], str), sum(isinstance(row, str) for row in found[1:])]
+            reasons = [row for row in found if isinstance(row, str)]
+            if reasons:
+                where = f"no landmarks on {len(reasons)} of {len(found)} versions"
+                lost.failures.append(Problem(str(sample.image_path), f"{where}: {reasons[0]}"))
+            rows.extend(row for row in found if isinstance(row, dict))
+        yield rows, lost
+
+
+def _outcomes(
+    task: _ChunkTask, items: Sequence[list[tuple[int, FaceSample]]], workers: int | None
+) -> Generator[Outcome, None, None]:
+    """Run the task; in this process alone where nothing else was asked for and nothing else works."""
+    if workers is not None and workers < 1:
+        raise ValueError(f"workers must be at least 1, or None for all cores; got {workers}")
+    wanted = min(_cores() if workers is None else workers, len(items))
+    done = 0
+    if wanted > 1:
+        try:
+            for outcome in WorkerEngine(wanted, preload=[__name__]).run(task, items):
+                yield outcome
+                done += 1
+            return
+        except EngineError as error:
+            # a process that multiprocessing started for another one must not do the work of that one
+            if workers is not None or done or multiprocessing.parent_process() is not None:
+                raise ValueError(f"workers: {error}; workers=1 uses this process alone") from error
+            warnings.warn(f"one process does all the work: {error}", stacklevel=4)
+    yield from SerialEngine().run(task, items)
+
+
+def _cores() -> int:
+    """Cores this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+def _cache_key(samples: Sequence[FaceSample], extractor: Extractor) -> str | None:
+    fingerprint, detector = fingerprint_of(extractor.predictor), definition_of(extractor.detector)
+    if fingerprint is None or detector is None:
+        return None
+    # not imported for those who use neither its detector nor its predictor
+    dlib = getattr(sys.modules.get("dlib"), "__version__", None)
+    settings = {
+        "protocol": _PROTOCOL,
+        "libraries": {"dlib": dlib, "cv2": cv2.__version__, "numpy": np.__version__},
+        "predictor": fingerprint,
+        "detector": detector,
+        "points": [extractor.points.definition, extractor.points.mean_shape.tolist()],
+        "hog": extractor.hog.definition,
+        "stability": extractor.stability.definition if extractor.stability else None,
+        "degradations": extractor.degradations,
+        "random_state": int(extractor.random_state),
+    }
+    digest = hashlib.sha256(json.dumps(settings, sort_keys=True, default=str).encode())
+    for sample in samples:
+        # reading all files takes a second per thousand, computing their rows minutes
+        try:
+            content = hashlib.sha256(sample.image_path.read_bytes()).hexdigest()
+        except OSError:
+            content = "unreadable"
+        digest.update(f"{content} {sample.photo}\n".encode())
+        digest.update(np.ascontiguousarray(sample.landmarks).tobytes())
+    return digest.hexdigest()[:32]

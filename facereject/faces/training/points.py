@@ -1,0 +1,99 @@
+"""What training learns about the points of a predictor: mean shape, and where the detector's box lies."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from facereject.faces.datasets import FaceSample, match_face
+from facereject.faces.detectors.base import Detector, find_faces
+from facereject.faces.face import Box
+from facereject.faces.images import ImageError
+from facereject.faces.landmarks.base import (
+    Landmarks,
+    feature_points_of,
+    normalizer_of,
+    point_count_of,
+)
+from facereject.faces.landmarks.mean_shape import MEAN_SHAPE
+from facereject.faces.landmarks.point_set import POINTS_300W, PointSet
+from facereject.faces.views import Views
+
+# faces whose boxes are looked at: their median place and size need no more
+_LOOKED_AT = 60
+
+# rules that only make sense for the 68 points of 300-W
+_RULES_OF_300W = ("outer_eyes", "pupils")
+
+
+def learn_points(
+    samples: Sequence[FaceSample],
+    predictor: Landmarks,
+    detector: Detector,
+    *,
+    normalizer: str | None = None,
+    feature_points: Sequence[int] | None = None,
+) -> PointSet:
+    """What a model is to know about the points of a predictor.
+
+    68 points are those of 300-W, unless a rule of another mark-up is given; their mean shape is known. That
+    of others is learned from the annotation (`PointSet.learned`).
+
+    Parameters
+    ----------
+    samples : sequence of FaceSample
+        All annotated with the points of the predictor.
+    predictor : callable
+        May declare ``n_points``, ``normalizer`` and ``feature_points``.
+    detector : Detector
+    normalizer : str or None
+        None is what the predictor declares, else "outer_eyes" for 68 points and "box" for others.
+    feature_points : sequence of int or None
+        None is what the predictor declares, else all points.
+    """
+    n_points = common_count(samples)
+    declared = point_count_of(predictor)
+    if declared not in (None, n_points):
+        raise ValueError(
+            f"samples: annotated with {n_points} points, but the predictor places {declared}; choose the "
+            "annotated points that are its own, in its order (FaceDataset.with_points, --points)"
+        )
+    used = feature_points_of(predictor) if feature_points is None else feature_points
+    rule = normalizer_of(predictor) if normalizer is None else normalizer
+    if n_points == POINTS_300W.n and (rule is None or rule in _RULES_OF_300W):
+        if rule is None and used is None:
+            return POINTS_300W
+        return PointSet(MEAN_SHAPE, rule or POINTS_300W.normalizer, None if used is None else tuple(used))
+    shapes = np.array([sample.landmarks for sample in samples])
+    boxes = _boxes(samples, detector)
+    return PointSet.learned(shapes, boxes, normalizer=rule or "box", used=used)
+
+
+def common_count(samples: Sequence[FaceSample]) -> int:
+    """How many points the samples are annotated with; ValueError if they differ."""
+    counts = sorted({len(sample.landmarks) for sample in samples})
+    if len(counts) != 1:
+        found = "none" if not counts else " and ".join(map(str, counts))
+        raise ValueError(f"samples must all be annotated with the same number of points, found {found}")
+    return counts[0]
+
+
+def _boxes(samples: Sequence[FaceSample], detector: Detector) -> list[Box | None]:
+    """The detector's boxes of some faces, evenly spread; None for the others and where it found none."""
+    boxes: list[Box | None] = [None] * len(samples)
+    chosen = np.unique(np.linspace(0, len(samples) - 1, min(_LOOKED_AT, len(samples))).astype(int))
+    for i in chosen.tolist():
+        try:
+            faces = find_faces(detector, Views(samples[i].load()))
+        except ImageError:
+            continue
+        except (TypeError, ValueError):
+            # no detector, or one whose answers are not understood, whatever the photograph
+            raise
+        except Exception:
+            # as in extraction, where it is counted
+            continue
+        found = match_face(faces, samples[i].landmarks)
+        boxes[i] = None if found is None else found.box
+    return boxes

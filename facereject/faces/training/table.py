@@ -1,0 +1,94 @@
+"""Features and losses of detected faces, and how they are kept from one run to the next."""
+
+from __future__ import annotations
+
+import itertools
+import zipfile
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from facereject._files import replacing
+from facereject.faces.datasets import Problem
+
+_ARRAYS = ("features", "losses", "detector_scores", "sample", "variant", "missed", "failed")
+_PROBLEMS = ("problems", "failures")
+
+
+# arrays have no truth value, so a generated == would raise
+@dataclass(frozen=True, eq=False)
+class FaceTable:
+    """Features and losses of detected faces, one row per picture.
+
+    Attributes
+    ----------
+    features : ndarray of shape (n, d), float32
+        `LandmarkHOG`, then `LandmarkStability` if asked for.
+    losses : ndarray of shape (n,)
+        Normalised mean error in percent, by the rule of the point set.
+    detector_scores : ndarray of shape (n,)
+        Higher = more face-like.
+    sample : ndarray of shape (n,), int
+        Index of the face in the data set.
+    variant : ndarray of shape (n,), int
+        0 for the photograph as it is, 1, 2, ... for its degraded versions.
+    kinds : tuple of str
+        What was done to the picture, "clean" or such as "blur+noise".
+    missed : ndarray of shape (2,), int
+        Faces the detector did not find: clean, degraded.
+    failed : ndarray of shape (2,), int
+        Faces that were found, but the predictor gave no usable landmarks for: clean, degraded.
+    problems : tuple of Problem
+        Photographs that could not be read.
+    failures : tuple of Problem
+        Faces among ``failed``: the photograph, on how many of its versions, and why on the first of them.
+    """
+
+    features: NDArray[np.float32]
+    losses: NDArray[np.float64]
+    detector_scores: NDArray[np.float64]
+    sample: NDArray[np.int64]
+    variant: NDArray[np.int64]
+    kinds: tuple[str, ...]
+    missed: NDArray[np.int64]
+    failed: NDArray[np.int64]
+    problems: tuple[Problem, ...]
+    failures: tuple[Problem, ...] = ()
+
+    def __len__(self) -> int:
+        return len(self.losses)
+
+    @property
+    def clean(self) -> NDArray[np.bool_]:
+        """Rows that are photographs as they are."""
+        return np.asarray(self.variant == 0)
+
+
+def write_table(file: Path, table: FaceTable) -> None:
+    """Keep a table as .npz, in one step."""
+    file.parent.mkdir(parents=True, exist_ok=True)
+    arrays: dict[str, Any] = {name: getattr(table, name) for name in _ARRAYS}
+    arrays["kinds"] = np.array(table.kinds, dtype=np.str_)
+    for name in _PROBLEMS:
+        texts = itertools.chain.from_iterable(getattr(table, name))
+        arrays[name] = np.array(list(texts), dtype=np.str_)
+    with replacing(file) as made:
+        np.savez(made, **arrays)
+
+
+def read_table(file: Path) -> FaceTable | None:
+    """The table, or None if there is none or it is damaged: it will be computed and written again."""
+    try:
+        with np.load(file, allow_pickle=False) as stored:
+            arrays = {name: stored[name] for name in _ARRAYS}
+            kinds = tuple(str(kind) for kind in stored["kinds"])
+            texts = [[str(text) for text in stored[name]] for name in _PROBLEMS]
+    except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile):
+        return None
+    problems, failures = (
+        tuple(Problem(*pair) for pair in zip(pairs[::2], pairs[1::2], strict=True)) for pairs in texts
+    )
+    return FaceTable(**arrays, kinds=kinds, problems=problems, failures=failures)

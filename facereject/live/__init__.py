@@ -1,0 +1,1 @@
+"""The camera filter: camera, loop, window, overlay."""

@@ -1,6 +1,0 @@
-"""The report of an evaluation: a page with figures, tables and faces, and the numbers behind it."""
-
-from .files import FILES, write_report
-from .numbers import GroupEvidence, group_evidence
-
-__all__ = ["FILES", "GroupEvidence", "group_evidence", "write_report"]

@@ -1,0 +1,248 @@
+"""The engine for more than one machine: a Dask cluster that is already running."""
+
+from __future__ import annotations
+
+import logging
+import time
+import uuid
+from asyncio import CancelledError
+from collections import deque
+from collections.abc import Generator, Iterable
+from contextlib import suppress
+from dataclasses import dataclass
+from itertools import islice
+from typing import Any
+
+from facereject.parallel._worker import pack, pack_task, unpack
+from facereject.parallel.base import EngineError, Feed, Outcome, Step, Task, check_count, describe, steps
+
+# items that are sent, and results that are fetched, in one go
+_BATCH = 64
+
+
+class DaskEngine:
+    """Runs the task on the workers of a Dask cluster.
+
+    Items are sent as they are: where they name files, the workers must see them under the same names. The
+    package must be installed on the workers in the same version. All chunks of an item are collected on the
+    worker before they are sent. An item whose worker is lost runs again elsewhere; one that Dask gives up
+    (its workers died more often than the scheduler's ``allowed-failures``) gets a second chance when its turn
+    comes, since Dask also blames what merely waited at the same worker, and then ends with an error.
+    Closing the run cancels what has not begun; an item a worker is on is finished there and forgotten.
+
+    Parameters
+    ----------
+    address : str
+        Of the scheduler, such as ``tcp://127.0.0.1:8786``.
+    max_pending : int, default=500
+        Items taken and not yet handed out, at most.
+    timeout : float, default=5.0
+        Seconds the scheduler has to answer.
+    patience : float, default=60.0
+        Seconds to wait while the cluster has no worker at all, before the run is given up.
+    """
+
+    def __init__(
+        self, address: str, *, max_pending: int = 500, timeout: float = 5.0, patience: float = 60.0
+    ) -> None:
+        if not isinstance(address, str) or not address:
+            raise ValueError(f"address must name a scheduler, such as tcp://127.0.0.1:8786; got {address!r}")
+        for name, value in (("timeout", timeout), ("patience", patience)):
+            if not value > 0:
+                raise ValueError(f"{name} must be a positive number of seconds, got {value!r}")
+        self.address = address
+        self.max_pending = check_count("max_pending", max_pending)
+        self.timeout = float(timeout)
+        self.patience = float(patience)
+
+    def run(self, task: Task, items: Iterable[Any]) -> Generator[Outcome, None, None]:
+        """Apply the task to every item; see `Engine`."""
+        packed = pack_task(task)
+        try:
+            import distributed
+        except ImportError as error:
+            raise EngineError(
+                f"the dask engine needs Dask: pip install 'facereject[dask]' ({describe(error)})"
+            ) from error
+        return self._run(distributed, packed, Feed(items))
+
+    def _run(self, distributed: Any, task: bytes, feed: Feed) -> Generator[Outcome, None, None]:
+        try:
+            client = distributed.Client(
+                self.address, timeout=self.timeout, set_as_default=False, name="facereject"
+            )
+        except Exception as error:
+            raise EngineError(
+                f"no Dask scheduler answers at {self.address} ({describe(error)}); "
+                "check the address, or start one with: dask scheduler"
+            ) from error
+        pending: deque[_Submission] = deque()
+        # they would list the keys of all results that are made again, and trace connections that are gone;
+        # what cannot be mended is raised here
+        levels = {logging.getLogger(f"distributed.{name}"): 0 for name in ("client", "batched")}
+        for logger in levels:
+            levels[logger] = logger.level
+            logger.setLevel(logging.CRITICAL)
+        try:
+            job = _ClusterRun(self, distributed, client)
+            job.load(task)
+            taken = 0
+            while True:
+                # a batch at a time: results do not wait until a slow source has filled the cluster
+                for item in islice(feed, min(_BATCH, self.max_pending - len(pending))):
+                    entry = _Submission(taken, item)
+                    taken += 1
+                    pending.append(entry)
+                    job.submit(entry)
+                if not pending:
+                    break
+                for entry, results in zip(list(pending), job.collect(pending), strict=False):
+                    pending.popleft()
+                    for step in results:
+                        yield Outcome(entry.index, entry.item, *step)
+        finally:
+            futures = [entry.future for entry in pending if entry.future is not None]
+            _leave(client, futures)
+            for logger, level in levels.items():
+                logger.setLevel(level)
+        if feed.error is not None:
+            raise feed.error
+
+
+@dataclass(eq=False)
+class _Submission:
+    """An item that was taken and not yet handed out."""
+
+    index: int
+    item: Any
+    future: Any = None
+    error: str = ""
+    attempts: int = 0
+
+
+class _ClusterRun:
+    """What one run asks of the cluster: send the task and the items, collect the results."""
+
+    def __init__(self, engine: DaskEngine, distributed: Any, client: Any) -> None:
+        self.engine = engine
+        self.distributed = distributed
+        self.client = client
+        # tuples with a common name: Dask then keeps waiting items at the scheduler, not in piles at workers
+        self.name = f"facereject-{uuid.uuid4().hex}"
+        self.task: Any = None
+
+    def load(self, packed: bytes) -> None:
+        """Send the task once. As the result of a call it is made again if the worker that has it is lost."""
+        self.task = self.client.submit(unpack, packed, key=f"{self.name}-task", pure=False)
+        self.wait_for(self.task)
+        if self.task.status == "error":
+            raise EngineError(
+                f"a Dask worker cannot load the task: {describe(self.task.exception())}; "
+                "install this version of facereject on every worker"
+            )
+
+    def submit(self, entry: _Submission) -> None:
+        try:
+            packed = pack(entry.item)
+        except Exception as error:
+            entry.error = f"the item cannot be sent to a worker: {describe(error)}"
+            return
+        entry.attempts += 1
+        key = (self.name, entry.index, entry.attempts)
+        entry.future = self.client.submit(_work_on, self.task, packed, key=key, pure=False)
+
+    def wait_for(self, future: Any) -> None:
+        """Wait for one future as long as there is a scheduler and a worker."""
+        alone_since = None
+        while not future.done():
+            try:
+                # fetches no result; the function `wait` would need a client for the whole program
+                future.exception(timeout=1.0)
+                continue
+            except CancelledError:
+                break
+            except (TimeoutError, self.distributed.TimeoutError):
+                pass
+            if self._has_workers():
+                alone_since = None
+            elif alone_since is None:
+                alone_since = time.monotonic()
+            elif time.monotonic() - alone_since > self.engine.patience:
+                raise EngineError(
+                    f"the Dask cluster at {self.engine.address} had no worker for "
+                    f"{self.engine.patience:g} s; start one with: dask worker {self.engine.address}"
+                )
+        if future.cancelled():
+            raise EngineError(f"the Dask scheduler at {self.engine.address} dropped the work or is gone")
+
+    def _has_workers(self) -> bool:
+        gone = f"the Dask scheduler at {self.engine.address} is gone"
+        if self.client.status != "running":
+            raise EngineError(gone)
+        try:
+            return bool(self.client.nthreads())
+        except OSError as error:
+            # it went between the two questions
+            raise EngineError(gone) from error
+
+    def collect(self, pending: deque[_Submission]) -> list[list[Step]]:
+        """The steps of the first entry, and of those behind it that are done as well."""
+        head = pending[0]
+        if head.future is None:
+            return [[Step(None, True, head.error)]]
+        self.wait_for(head.future)
+        if head.future.status == "error":
+            return [self._failed(head)]
+        batch: list[Any] = []
+        for entry in pending:
+            if len(batch) == _BATCH or entry.future is None or entry.future.status != "finished":
+                break
+            batch.append(entry.future)
+        try:
+            results = self.client.gather(batch)
+        except Exception:
+            # a worker was lost with results and they could not be made again: find out whose, one by one
+            if len(batch) == 1:
+                return [self._failed(head)]
+            return self.collect(deque([head]))
+        return [_steps(packed) for packed in results]
+
+    def _failed(self, entry: _Submission) -> list[Step]:
+        error = entry.future.exception()
+        if error is None:
+            # done, but nobody hands its result out: the scheduler is gone, or the worker that had it
+            self._has_workers()
+        elif not isinstance(error, self.distributed.KilledWorker):
+            return [Step(None, True, describe(error))]
+        if entry.attempts > 1:
+            return [Step(None, True, "its worker processes died, each time it was tried")]
+        self.submit(entry)
+        return self.collect(deque([entry]))[0]
+
+
+def _work_on(task: Task, packed: bytes) -> bytes:
+    """On the worker: all steps of one item, packed here, since Dask does not survive what cannot be."""
+    try:
+        item = unpack(packed)
+    except Exception as error:
+        return pack([(None, True, f"the item cannot be unpickled: {describe(error)}")])
+    results = [tuple(step) for step in steps(task, item)]
+    try:
+        return pack(results)
+    except Exception as error:
+        return pack([(None, True, f"the chunks cannot be pickled: {describe(error)}")])
+
+
+def _steps(packed: bytes) -> list[Step]:
+    try:
+        return [Step(*step) for step in unpack(packed)]
+    except Exception as error:
+        return [Step(None, True, f"the chunks cannot be unpickled: {describe(error)}")]
+
+
+def _leave(client: Any, futures: list[Any]) -> None:
+    """Cancel what is left and hang up; a scheduler that is gone already is no further trouble."""
+    with suppress(Exception):
+        if futures and client.status == "running":
+            client.cancel(futures, force=True)
+    client.close(timeout=5)

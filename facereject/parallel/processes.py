@@ -1,0 +1,114 @@
+"""The engine with worker processes on this machine."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Generator, Iterable, Sequence
+from typing import Any
+
+from facereject.parallel._launch import start_server
+from facereject.parallel._pool import PendingItem, WorkerPool
+from facereject.parallel._worker import LAST, pack_task, unpack
+from facereject.parallel.base import Feed, Outcome, Step, Task, check_count, describe
+
+
+class WorkerEngine:
+    """Runs the task in processes of its own.
+
+    Every worker is sent the task once, so what the task builds on first use is built once per worker. A
+    worker that dies costs the item it was on, which ends with an error, and is replaced. Workers end with
+    this process, however it ends. Scripts need the usual ``if __name__ == "__main__":`` guard, since workers
+    are no copies of this process.
+
+    Parameters
+    ----------
+    workers : int
+        Processes that share the work.
+    ordered : bool, default=True
+        Hand out items in their order. If False, each one as soon as it is finished; the chunks of an item
+        then may come between those of others.
+    max_pending : int, default=1000
+        Items taken and not yet handed out, at most: while one item takes long, the others work ahead by this.
+    max_buffer : int, default=64 MiB
+        Bytes of pickled chunks that wait for their turn. Above it, only the item whose turn it is goes on;
+        the other workers are held back.
+    preload : sequence of str, default=()
+        Modules the task needs. On Linux they are imported once for all workers, in the background, from the
+        moment the engine is made: make it early. They must not start threads.
+    timeout : float or None, default=None
+        Seconds a worker may take for the next chunk of its item. After that it is killed and replaced, and
+        the item ends with an error. None: no limit.
+    """
+
+    def __init__(
+        self,
+        workers: int,
+        *,
+        ordered: bool = True,
+        max_pending: int = 1000,
+        max_buffer: int = 64 << 20,
+        preload: Sequence[str] = (),
+        timeout: float | None = None,
+    ) -> None:
+        self.workers = check_count("workers", workers)
+        self.ordered = bool(ordered)
+        self.max_pending = check_count("max_pending", max_pending)
+        self.max_buffer = check_count("max_buffer", max_buffer)
+        if timeout is not None and not 0 < timeout < float("inf"):
+            raise ValueError(f"timeout must be above 0 and finite, or None for no limit; got {timeout!r}")
+        self.timeout = timeout
+        if preload:
+            start_server(preload)
+
+    def run(self, task: Task, items: Iterable[Any]) -> Generator[Outcome, None, None]:
+        """Apply the task to every item; see `Engine`."""
+        return self._run(pack_task(task), Feed(items))
+
+    def _run(self, task: bytes, feed: Feed) -> Generator[Outcome, None, None]:
+        pending: deque[PendingItem] = deque()
+        taken = buffered = 0
+        with WorkerPool(self.workers, task, self.timeout) as pool:
+            while True:
+                pool.share()
+                while len(pending) < self.max_pending and not pool.returned and pool.has_room():
+                    entry = next((PendingItem(taken, item) for item in feed), None)
+                    if entry is None:
+                        break
+                    taken += 1
+                    pending.append(entry)
+                    buffered += pool.give(entry)
+                if not pending:
+                    break
+                pool.recall()
+                head = pending[0]
+                if not self.ordered:
+                    head = next((entry for entry in pending if entry.answers), head)
+                if buffered < self.max_buffer:
+                    buffered += pool.receive(wait=not head.answers)
+                elif not head.answers:
+                    buffered += pool.receive(only=head)
+                if head.answers:
+                    answer = head.answers.popleft()
+                    buffered -= len(answer)
+                    step = _step(head, answer)
+                    if step is None:
+                        continue
+                    if step.last:
+                        pending.remove(head)
+                    yield Outcome(head.index, head.item, *step)
+            pool.shut_down()
+        if feed.error is not None:
+            raise feed.error
+
+
+def _step(entry: PendingItem, answer: bytes) -> Step | None:
+    """Unpack an answer. An item with a chunk that cannot be unpacked ends with that error, at its end."""
+    step = Step(None, answer[:1] == LAST)
+    if not entry.error:
+        try:
+            step = Step(*unpack(memoryview(answer)[1:]))
+        except Exception as error:
+            entry.error = f"the chunk cannot be unpickled: {describe(error)}"
+    if not entry.error:
+        return step
+    return Step(None, True, entry.error) if step.last else None

@@ -1,0 +1,75 @@
+"""Writing an evaluation report: a page, its figures as PNG, the tables behind it as CSV and JSON."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Sequence
+from contextlib import ExitStack
+from pathlib import Path
+
+from facereject._files import display_name, replacing
+from facereject.faces import FaceEvaluation, FaceRejector, FaceSample
+from facereject.reports.evaluation.figures import draw_reliability, draw_risk_coverage
+from facereject.reports.evaluation.numbers import faces_csv, group_evidence, summary, thresholds_csv
+from facereject.reports.evaluation.page import report_page
+
+#: the files of a report
+FILES = ("index.html", "risk_coverage.png", "calibration.png", "thresholds.csv", "faces.csv", "summary.json")
+
+
+def write_report(
+    folder: str | os.PathLike[str],
+    rejector: FaceRejector,
+    samples: Sequence[FaceSample],
+    evaluation: FaceEvaluation,
+    *,
+    model: str,
+    data: str,
+    notes: Sequence[str] = (),
+) -> Path:
+    """Write the files of `FILES` into a folder, all or none, and return the path of the page.
+
+    Parameters
+    ----------
+    folder : path
+        Made if missing; files of an earlier report are replaced.
+    rejector, samples, evaluation
+        What was evaluated, on what, and the result.
+    model, data : str
+        Their names, for the heading.
+    notes : sequence of str
+        Warnings, shown above everything else.
+    """
+    groups = group_evidence(rejector, samples, evaluation)
+    folder = Path(folder)
+    folder.mkdir(parents=True, exist_ok=True)
+    with ExitStack() as stack:
+        # everything is on the disk before the first file gets its name, so that a report is never half new
+        made = {name: stack.enter_context(replacing(folder / name)) for name in FILES}
+        curves = [
+            draw_risk_coverage(
+                group.losses,
+                group.uncertainty,
+                group.detector_scores,
+                (group.result.coverage, group.result.accepted_error),
+            )
+            for group in groups
+        ]
+        calibration = [draw_reliability(group.groups) for group in groups]
+        curves[0].savefig(made["risk_coverage.png"], format="png", dpi=160, facecolor="white")
+        calibration[0].savefig(made["calibration.png"], format="png", dpi=160, facecolor="white")
+        numbers = summary(groups, rejector, evaluation, model, data, notes)
+        options = (model, data, notes, curves, calibration, FILES[1:])
+        texts = {
+            "thresholds.csv": thresholds_csv(groups),
+            "faces.csv": faces_csv(rejector, samples, evaluation),
+            "summary.json": json.dumps(numbers, indent=2) + "\n",
+            "index.html": report_page(groups, rejector, samples, evaluation, *options),
+        }
+        for name, text in texts.items():
+            # names of files need not be valid UTF-8
+            made[name].write(display_name(text).encode())
+        for file in made.values():
+            file.flush()
+    return folder / "index.html"

@@ -1,0 +1,1 @@
+"""The one table: rows and reasons, formats, sinks, journal."""

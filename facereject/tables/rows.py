@@ -1,0 +1,191 @@
+"""The one table: its columns, its rows and the closed set of reasons, the same for images and videos."""
+
+from __future__ import annotations
+
+import functools
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from facereject.faces.face import EXPLANATIONS, Box, Face
+from facereject.faces.geometry import FloatArray
+from facereject.faces.landmarks.mean_shape import N_LANDMARKS
+
+#: why a row is not accepted; an accepted row has an empty reason. ``unreadable`` and ``failed`` are followed
+#: by a colon and what went wrong, the others stand alone.
+REASONS = {
+    **EXPLANATIONS,
+    "no_face": "no face was found",
+    "unreadable": "the file could not be decoded",
+    "failed": "the file was read, but working on it failed",
+}
+
+_BOX = ("x", "y", "width", "height")
+_JUDGEMENT = ("detector_score", "uncertainty", "expected_error", "accepted", "reason")
+
+_HEAD = ("source", "frame", "time_s", "face", "track", *_BOX, *_JUDGEMENT)
+
+
+@functools.lru_cache(maxsize=8)
+def columns(n_points: int = N_LANDMARKS) -> tuple[str, ...]:
+    """Column names, in order, for faces with so many landmarks."""
+    return (*_HEAD, *(f"x_{i}" for i in range(n_points)), *(f"y_{i}" for i in range(n_points)))
+
+
+def count_points(names: Sequence[str]) -> int | None:
+    """How many landmarks a table with these columns has; None if it is no table of this package."""
+    n_points, odd = divmod(len(names) - len(_HEAD), 2)
+    return n_points if not odd and n_points > 0 and tuple(names) == columns(n_points) else None
+
+
+#: column names of the models that come with the package
+COLUMNS = columns()
+
+
+@dataclass(frozen=True, eq=False)
+class Row:
+    """One face of one frame, or one input without any. What does not apply is None, never zero.
+
+    Attributes
+    ----------
+    source : str
+        The input as it was named, in valid UTF-8 (see `display_name`).
+    frame : int or None
+        Counted from 0; 0 for a still image.
+    time_s : float or None
+        Seconds since the start of the video; None for still images.
+    face : int or None
+        Number of the face within its frame, from 0: in images the best detector score first, in videos the
+        oldest track.
+    track : int or None
+        The same face keeps its track through a video; None for still images.
+    box : Box or None
+    detector_score : float or None
+        None also where the box came from tracking, not from the detector.
+    uncertainty, expected_error : float or None
+        Higher = less certain; expected error in percent, for 68 points of the distance of the outer eye
+        corners.
+    accepted : bool
+    reason : str
+        Empty, or a key of `REASONS`, for some followed by a colon and details.
+    landmarks : ndarray of shape (n, 2) or None
+    """
+
+    source: str
+    frame: int | None = None
+    time_s: float | None = None
+    face: int | None = None
+    track: int | None = None
+    box: Box | None = None
+    detector_score: float | None = None
+    uncertainty: float | None = None
+    expected_error: float | None = None
+    accepted: bool = False
+    reason: str = ""
+    landmarks: FloatArray | None = None
+
+    def values(self, n_points: int = N_LANDMARKS) -> list[Any]:
+        """The row as plain Python values in the order of `columns`."""
+        box = [None] * 4 if self.box is None else [float(side) for side in self.box]
+        head: list[Any] = [self.source, self.frame, self.time_s, self.face, self.track, *box]
+        head += [self.detector_score, self.uncertainty, self.expected_error, self.accepted, self.reason]
+        if self.landmarks is None:
+            return head + [None] * (2 * n_points)
+        self.check_points(n_points)
+        return [*head, *self.landmarks[:, 0].tolist(), *self.landmarks[:, 1].tolist()]
+
+    def check_points(self, n_points: int) -> None:
+        """ValueError if the row has landmarks, but another number of them."""
+        if self.landmarks is not None and len(self.landmarks) != n_points:
+            raise ValueError(f"a face with {len(self.landmarks)} landmarks in a table of {n_points}")
+
+
+class Chunk(NamedTuple):
+    """Some rows of one input, in order.
+
+    Attributes
+    ----------
+    rows : list of Row
+    frames : int
+        Decoded frames these rows cover; 0 for the row of an unreadable input.
+    undecodable : int
+        Frames that could not be decoded and have no row.
+    """
+
+    rows: list[Row]
+    frames: int = 0
+    undecodable: int = 0
+
+
+def rows_of_frame(
+    source: str,
+    faces: Sequence[Face],
+    *,
+    frame: int = 0,
+    time_s: float | None = None,
+    tracks: Sequence[int] | None = None,
+) -> list[Row]:
+    """The rows of one decoded frame: one per face, or a single one that says that there is none."""
+    if not faces:
+        return [Row(source, frame, time_s, reason="no_face")]
+    return [
+        Row(
+            source,
+            frame,
+            time_s,
+            i,
+            face.track if tracks is None else tracks[i],
+            face.box,
+            _finite(face.detector_score),
+            _finite(face.uncertainty),
+            _finite(face.expected_error),
+            face.accepted,
+            face.reason,
+            face.landmarks if math.isfinite(face.landmarks[0, 0]) else None,
+        )
+        for i, face in enumerate(faces)
+    ]
+
+
+def frame_accepted(rows: Sequence[Row], rule: str = "all") -> bool:
+    """Whether a frame, given by all its rows, is accepted.
+
+    Parameters
+    ----------
+    rows : sequence of Row
+        The rows of one frame.
+    rule : {"all", "any", "largest"}
+        Every face, at least one face, or the face with the largest box must be accepted; a frame without a
+        face never is.
+    """
+    faces = [row for row in rows if row.box is not None]
+    if not faces:
+        return False
+    if rule == "largest":
+        return max(faces, key=_area).accepted
+    if rule not in ("all", "any"):
+        raise ValueError(f"rule must be all, any or largest; got {rule!r}")
+    return (all if rule == "all" else any)(row.accepted for row in faces)
+
+
+def unreadable_row(source: str, detail: str) -> Row:
+    """The row of an input that could not be decoded."""
+    return Row(source, reason=f"unreadable: {_one_line(detail)}")
+
+
+def failed_row(source: str, detail: str) -> Row:
+    """The row of an input on which the work itself failed."""
+    return Row(source, reason=f"failed: {_one_line(detail)}")
+
+
+def _area(row: Row) -> float:
+    return row.box.width * row.box.height if row.box else 0.0
+
+
+def _finite(value: float) -> float | None:
+    return value if math.isfinite(value) else None
+
+
+def _one_line(text: str) -> str:
+    return " ".join(text.split())

@@ -1,0 +1,33 @@
+"""Where a table may be written."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import stat
+
+from facereject._files import suffix_of
+from facereject.tables.formats import TEXT_FORMATS
+from facereject.tables.journal import TableError
+
+#: suffixes of tables
+SUFFIXES = (*TEXT_FORMATS, ".parquet")
+
+
+def check_table_path(path: str | os.PathLike[str]) -> str:
+    """The path a table can be written to, links resolved, or a TableError that says why it cannot."""
+    name = os.fspath(path)
+    suffix = suffix_of(name)
+    if suffix not in SUFFIXES:
+        raise TableError(f"{name}: a table ends in {', '.join(SUFFIXES[:-1])} or {SUFFIXES[-1]}")
+    if suffix == ".parquet" and importlib.util.find_spec("pyarrow") is None:
+        raise TableError(f"{name}: Parquet needs pyarrow; install it with: pip install 'facereject[parquet]'")
+    # a link is kept and the file it leads to replaced
+    real = os.path.realpath(name) if os.path.islink(name) else name
+    folder = os.path.dirname(real) or os.curdir
+    if not os.path.isdir(folder):
+        raise TableError(f"{name}: there is no folder {folder}; make it first")
+    if os.path.exists(real) and not stat.S_ISREG(os.stat(real).st_mode):
+        what = "a folder" if os.path.isdir(real) else "not a plain file"
+        raise TableError(f"{name}: this is {what}; name a file")
+    return real

@@ -1,0 +1,416 @@
+"""Videos through FFmpeg: every frame that can be decoded, upright, with its own time; the others counted."""
+
+from __future__ import annotations
+
+import math
+import sys
+import threading
+from collections.abc import Iterable, Iterator
+from fractions import Fraction
+from typing import Any, NamedTuple, cast
+
+import av
+import numpy as np
+from av.packet import Packet
+from av.video.frame import VideoFrame
+from av.video.reformatter import VideoReformatter
+from av.video.stream import VideoStream
+
+from facereject._files import display_name
+from facereject.faces.images import ImageArray
+from facereject.video.frames import DEFAULT_STEP, VideoError
+from facereject.video.source import MediaFile, decoder_options
+
+# a header that counts more frames than the file has room for is damaged
+_LEAST_BYTES = 8
+# the length of a file may be that of its sound; pictures that end earlier by less than this are not missed
+_SILENT_TAIL_S = 1.0
+# pictures whose memory is kept for the next ones; more of them wait for nobody
+_KEPT = 8
+# codecs with packets that show nothing, so that packets cannot tell how many frames there should be
+_HIDDEN_PACKETS = ("vp8",)
+
+
+class FrameRange(NamedTuple):
+    """Frames of a video from one time stamp up to another, in ticks of the stream.
+
+    Attributes
+    ----------
+    seek : int or None
+        Decoding starts at the key frame at this time stamp of decoding; None is the start of the file.
+    first : int
+        The first frame that is given.
+    start, stop : int or None
+        Frames from ``start`` on belong to the stretch, those before are only a run-up; the frame at ``stop``
+        is the first that does not. None is the end of the video.
+    origin : int
+        The time stamp that counts as 0 seconds.
+    missing : int
+        Frames that the file announces behind its last one; only known for the last stretch.
+    number : int
+        Number of the first frame in the whole video, if none before it is damaged.
+    """
+
+    seek: int | None
+    first: int
+    start: int
+    stop: int | None
+    origin: int = 0
+    missing: int = 0
+    number: int = 0
+
+
+class DecodedVideo:
+    """A video file, decoded from start to end, or a stretch of it.
+
+    Attributes are those of `VideoReader`; ``failed`` counts the frames that could not be decoded, ``origin``
+    is the time stamp of the start.
+    """
+
+    def __init__(self, path: str, max_pixels: int, stretch: FrameRange | None = None):
+        name = display_name(path)
+        self.failed = 0
+        self._stretch = stretch
+        self._max_pixels = max_pixels
+        # a video may be closed while a thread reads ahead
+        self._lock = threading.Lock()
+        self._closed = False
+        self._media = MediaFile(path, max_pixels)
+        try:
+            streams = self._media.container.streams.video
+            if not streams:
+                raise VideoError(f"{name}: there are no frames in this file, only sound or data")
+            self._stream: VideoStream = streams[0]
+            if self._stream.codec_context is None:
+                raise VideoError(f"{name}: no decoder is there for its pictures; convert it to H.264 first")
+            width, height = self._stream.width, self._stream.height
+            if not width:
+                # a decoder that has refused a size does not tell which
+                width, height = _size_in_header(path)
+            if width * height > max_pixels:
+                raise VideoError(
+                    f"{name}: frames of {width} x {height} pixels are more than the limit of "
+                    f"{max_pixels:,}; make the video smaller or raise the limit"
+                )
+            self._stream.codec_context.options = decoder_options(max_pixels)
+            self._stream.codec_context.thread_type = "AUTO" if stretch is None else "SLICE"
+            self._tick = Fraction(self._stream.time_base or 0) or Fraction(1, 1000)
+            self.rate = _rate(self._stream)
+            self.fps = float(self.rate)
+            self.frame_count_hint = _announced(self._media, self._stream, self.rate)
+            self._reformatter = VideoReformatter()
+            self._images = _Images()
+            self._decoded = self._decode()
+            self._first = self._next()
+            # a stretch may be damaged as a whole; the video is readable all the same
+            if self._first is None and stretch is None:
+                raise VideoError(f"{name}: no frame of the video can be decoded")
+        except BaseException:
+            self.close()
+            raise
+        self.size = (width, height)
+        if self._first is not None:
+            self.size = (int(self._first[1].shape[1]), int(self._first[1].shape[0]))
+        self.origin = stretch.origin if stretch else self._start()
+        self.start_s = float(self.origin * self._tick)
+        #: time of the first frame that belongs to the stretch
+        self.begin_s = round(self.seconds(stretch.start), 6) if stretch else 0.0
+
+    def frames(self) -> Iterator[tuple[float, ImageArray]]:
+        """Times in seconds and RGB images, which differ in size where the video does."""
+        clock = SteadyClock(1 / self.fps if self.fps else DEFAULT_STEP)
+        shown, self._first = self._first, None
+        while shown is not None:
+            stamp, image = shown
+            yield clock.time(self.seconds(stamp)), image
+            del shown, image
+            shown = self._next()
+
+    def seconds(self, stamp: int | None) -> float:
+        """Seconds since the start of the video; NaN for a frame without a time stamp."""
+        return math.nan if stamp is None else float((stamp - self.origin) * self._tick)
+
+    def close(self) -> None:
+        """Free the file; a thread that reads ahead comes to its end."""
+        with self._lock:
+            self._closed = True
+            self._media.close()
+
+    def _start(self) -> int:
+        """The time stamp that counts as 0: that of the first frame, also if that one is damaged."""
+        first = self._first[0] if self._first else None
+        announced = self._stream.start_time
+        if first is None or (self.failed and announced is not None and announced < first):
+            return announced or 0
+        return first
+
+    def _next(self) -> tuple[int | None, ImageArray] | None:
+        with self._lock:
+            if self._closed:
+                return None
+            frame = next(self._decoded, None)
+            if frame is None:
+                return None
+            return _stamp(frame), self._upright(frame)
+
+    def _decode(self) -> Iterator[VideoFrame]:
+        """The frames in order; what is lost on the way is counted in ``failed``."""
+        stretch = self._stretch
+        if stretch is None:
+            counts = _Counts(self._stream)
+            last = None
+            for frame in self._decode_packets(counts):
+                last = _stamp(frame)
+                yield frame
+            if counts.lost and last is not None:
+                # threads that meet damage at the very end give up what they were still working on
+                yield from self._decode_tail(last, counts)
+            missing = 0 if last is None else self.missing_behind(last, counts.packets, counts.after(last))
+            self.failed = counts.undecodable + missing
+            return
+        counts = _Counts(self._stream, stretch.start, stretch.stop)
+        if stretch.seek is not None:
+            self._seek(stretch.seek)
+        for frame in self._decode_packets(counts):
+            stamp = _stamp(frame)
+            if stamp is None or stamp < stretch.first:
+                # pictures that lean on what lies before the key frame
+                continue
+            if stretch.stop is not None and stamp >= stretch.stop:
+                break
+            yield frame
+        self.failed = counts.undecodable + stretch.missing
+
+    def _decode_packets(self, counts: _Counts) -> Iterator[VideoFrame]:
+        """Feed the decoder up to the end of the file."""
+        for packet in self._packets():
+            counts.sent(packet)
+            try:
+                frames = self._stream.decode(packet)
+            except (av.FFmpegError, ValueError):
+                counts.failed(packet.pts if packet.pts is not None else packet.dts)
+                self.failed = counts.errors
+                continue
+            yield from self._received(frames, counts)
+        try:
+            frames = self._stream.decode(None)
+        except (av.FFmpegError, ValueError, EOFError):
+            return
+        yield from self._received(frames, counts)
+
+    def _received(self, frames: Iterable[VideoFrame], counts: _Counts) -> Iterator[VideoFrame]:
+        for frame in frames:
+            if frame.width * frame.height > self._max_pixels:
+                # the resolution may change at any frame
+                counts.failed(_stamp(frame))
+                continue
+            counts.received(frame)
+            yield frame
+
+    def _packets(self) -> Iterator[Packet[VideoStream]]:
+        try:
+            for packet in self._media.container.demux(self._stream):
+                # an empty packet repeats the last picture, and would end the decoding
+                if packet.size:
+                    yield packet
+        except (av.FFmpegError, OSError):
+            # the file ends in the middle of something
+            return
+
+    def _decode_tail(self, last: int, counts: _Counts) -> Iterator[VideoFrame]:
+        """The frames behind a time stamp, by one thread; nothing is sent that was not sent before."""
+        context = self._stream.codec_context
+        try:
+            tail = av.CodecContext.create(context.codec.name, "r")
+            tail.extradata = context.extradata
+            tail.thread_type = "SLICE"
+            self._seek(last)
+        except (av.FFmpegError, ValueError, OSError):
+            return
+        for packet in [*self._packets(), None]:
+            try:
+                frames = tail.decode(packet)  # type: ignore[attr-defined]
+            except (av.FFmpegError, ValueError, EOFError):
+                continue
+            for frame in frames:
+                stamp = _stamp(frame)
+                if stamp is not None and stamp > last:
+                    counts.received(frame)
+                    yield frame
+
+    def _seek(self, stamp: int) -> None:
+        self._media.container.seek(stamp, stream=self._stream, backward=True)
+
+    def missing_behind(self, last: int, packets: int, late: int = 0) -> int:
+        """Frames that the container announces behind its last packet.
+
+        Parameters
+        ----------
+        last : int
+            Time stamp of the last frame.
+        packets, late : int
+            Packets in the file, and those of them that are later than the last frame.
+        """
+        announced = self.frame_count_hint or 0
+        name = self._media.container.format.name
+        if name == "avi" or (name.startswith("mov") and self._stream.frames):
+            entries = len(getattr(self._stream, "index_entries", ())) if name != "avi" else 0
+            # an edit list leaves frames out of the index; these are hidden, not missing
+            return max(0, (min(entries, announced) if entries else announced) - packets)
+        length = _length(self._stream, self._media)
+        if not (self.fps and length):
+            return 0
+        seconds, sure = length
+        missing = round((seconds - self.seconds(last)) * self.fps) - 1 - late
+        return max(0, missing) if sure or missing > _SILENT_TAIL_S * self.fps else 0
+
+    def _upright(self, frame: VideoFrame) -> ImageArray:
+        turn = _turn(frame)
+        plane = self._reformatter.reformat(frame, format="rgb24").planes[0]
+        lines = np.frombuffer(memoryview(plane), dtype=np.uint8).reshape(-1, plane.line_size)
+        shown = lines[: plane.height, : 3 * plane.width].reshape(plane.height, plane.width, 3)
+        if turn is not None:
+            swapped, left, up = turn
+            shown = (shown.transpose(1, 0, 2) if swapped else shown)[:: -1 if up else 1, :: -1 if left else 1]
+        image = self._images.take(shown.shape)
+        np.copyto(image, shown)
+        return image
+
+
+class _Images:
+    """Arrays for pictures, used again when nobody else has them any more.
+
+    New memory for every frame would cost more than what is written to it: the system hands it out page by
+    page, and takes it back with every frame that is dropped.
+    """
+
+    def __init__(self) -> None:
+        self._arrays: list[ImageArray] = []
+
+    def take(self, shape: tuple[int, ...]) -> ImageArray:
+        for index in range(len(self._arrays)):
+            # the list has one reference, the question itself another; whoever has a part of it has one, too
+            if self._arrays[index].shape == shape and sys.getrefcount(self._arrays[index]) <= 2:
+                return self._arrays[index]
+        image: ImageArray = np.empty(shape, dtype=np.uint8)
+        self._arrays = [*self._arrays[1 - _KEPT :], image]
+        return image
+
+
+class _Counts:
+    """How many packets went into a decoder and how many frames came out, from one time stamp to another."""
+
+    def __init__(self, stream: VideoStream, start: int | None = None, stop: int | None = None) -> None:
+        self._start, self._stop = start, stop
+        self._countable = stream.codec_context.name not in _HIDDEN_PACKETS
+        self.packets = self.hidden = self.frames = self.errors = 0
+        self._late: list[int] = []
+
+    def sent(self, packet: Packet[VideoStream]) -> None:
+        stamp = packet.pts if packet.pts is not None else packet.dts
+        if self._inside(stamp):
+            self.packets += 1
+            self.hidden += bool(packet.is_discard)
+            if stamp is not None:
+                self._late = [*self._late[-32:], stamp]
+
+    def received(self, frame: VideoFrame) -> None:
+        self.frames += self._inside(_stamp(frame))
+        # two packets may hold the two fields of one frame
+        self._countable = self._countable and not frame.interlaced_frame
+
+    def failed(self, stamp: int | None) -> None:
+        self.errors += self._inside(stamp)
+
+    def after(self, stamp: int) -> int:
+        """Packets at the end of the file that came after the last frame."""
+        return sum(late > stamp for late in self._late)
+
+    @property
+    def lost(self) -> int:
+        """Packets that neither gave a frame nor an error."""
+        return max(0, self.packets - self.hidden - self.frames - self.errors)
+
+    @property
+    def undecodable(self) -> int:
+        return max(self.errors, self.packets - self.hidden - self.frames) if self._countable else self.errors
+
+    def _inside(self, stamp: int | None) -> bool:
+        if self._start is None or stamp is None:
+            return True
+        return self._start <= stamp and (self._stop is None or stamp < self._stop)
+
+
+class SteadyClock:
+    """Times of the container that never go back: where they do, or stand still, the frame rate goes on."""
+
+    def __init__(self, step: float):
+        self._step = step
+        self._last = -math.inf
+        self._offset = 0.0
+
+    def time(self, stamp: float) -> float:
+        if not math.isfinite(stamp) or stamp + self._offset <= self._last:
+            before = -self._step if math.isinf(self._last) else self._last
+            self._offset = before + self._step - (stamp if math.isfinite(stamp) else 0.0)
+        self._last = (stamp if math.isfinite(stamp) else 0.0) + self._offset
+        # stamps are multiples of a time base; the noise of their conversion is not
+        return round(self._last, 6)
+
+
+def _size_in_header(path: str) -> tuple[int, int]:
+    with MediaFile(path, decode=False) as media:
+        streams = media.container.streams.video
+        return (streams[0].width, streams[0].height) if streams else (0, 0)
+
+
+def _stamp(frame: VideoFrame) -> int | None:
+    return frame.pts if frame.pts is not None else frame.dts
+
+
+def _rate(stream: VideoStream) -> Fraction:
+    """Frames per second; 0 if the container does not tell."""
+    for rate in (stream.average_rate, stream.guessed_rate):
+        if rate and 0 < rate <= 1000:
+            return Fraction(rate)
+    return Fraction(0)
+
+
+def _announced(media: MediaFile, stream: VideoStream, rate: Fraction) -> int | None:
+    """The number of frames by the container: counted, or length times rate."""
+    number: float = stream.frames
+    if number <= 0:
+        length = _length(stream, media)
+        number = length[0] * float(rate) if length else 0
+    plausible = 0 < number <= media.size_bytes / _LEAST_BYTES
+    return max(1, round(number)) if plausible else None
+
+
+def _length(stream: VideoStream, media: MediaFile) -> tuple[float, bool] | None:
+    """Seconds of the video, and whether that is known of the pictures themselves, not of the whole file."""
+    if stream.duration and stream.time_base:
+        return float(stream.duration * stream.time_base), True
+    with_start = 0.0
+    if stream.start_time and stream.time_base:
+        with_start = float(stream.start_time * stream.time_base)
+    try:
+        hours, minutes, seconds = stream.metadata["DURATION"].split(":")
+        # Matroska counts from the start of the file
+        return 3600 * int(hours) + 60 * int(minutes) + float(seconds) - with_start, True
+    except (KeyError, ValueError):
+        pass
+    duration = media.container.duration
+    return (duration / av.time_base, False) if duration else None
+
+
+def _turn(frame: VideoFrame) -> tuple[bool, bool, bool] | None:
+    """How the picture is to be turned: axes swapped, then flipped left to right, then upside down."""
+    try:
+        matrix = np.frombuffer(bytes(cast(Any, frame.side_data)["DISPLAYMATRIX"]), dtype=np.int32)
+    except KeyError:
+        return None
+    a, b, c, d = (int(matrix[i]) for i in (0, 1, 3, 4))
+    if not (a or b or c or d) or (a > abs(b) and d > abs(c)):
+        return None
+    # any other angle counts as the nearest quarter turn
+    return (True, c < 0, b < 0) if abs(b) > abs(a) else (False, a < 0, d < 0)

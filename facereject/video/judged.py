@@ -1,0 +1,80 @@
+"""The frame loop: frames in, the same frames with their judged faces out, for files and cameras alike."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+from collections.abc import Iterable, Iterator
+from contextlib import closing
+from typing import NamedTuple
+
+from facereject.faces import Face, FaceRejector
+from facereject.faces.image_files import MAX_PIXELS
+from facereject.faces.images import ImageArray
+from facereject.parallel.prefetch import prefetch
+from facereject.video.frames import Frame
+from facereject.video.reader import open_video
+from facereject.video.tracker import DETECT_EVERY, FaceTracker
+
+
+class FaceFrame(NamedTuple):
+    """One frame of a video or a camera with its faces.
+
+    Attributes
+    ----------
+    index, time_s, image
+        As in `Frame`.
+    faces : list of Face
+        The oldest track first. ``Face.track`` is the same for the same face through the video.
+    """
+
+    index: int  # type: ignore[assignment]  # hides tuple.index, which nobody needs here
+    time_s: float
+    image: ImageArray
+    faces: list[Face]
+
+
+def judge_frame(frame: Frame, tracker: FaceTracker) -> FaceFrame:
+    """The next frame of the tracker's video with its faces."""
+    tracked = tracker.update(frame.image, frame.time_s)
+    return FaceFrame(*frame, [dataclasses.replace(each.face, track=each.track) for each in tracked])
+
+
+def judged_frames(frames: Iterable[Frame], tracker: FaceTracker) -> Iterator[FaceFrame]:
+    """All frames of a video with their faces, in order."""
+    return (judge_frame(frame, tracker) for frame in frames)
+
+
+def judged_video(
+    rejector: FaceRejector,
+    path: str | os.PathLike[str],
+    *,
+    every: int = DETECT_EVERY,
+    every_frame: bool = False,
+    smooth_s: float = 0.0,
+    max_pixels: int = MAX_PIXELS,
+) -> Iterator[FaceFrame]:
+    """The frames of a video file with their faces, decoded ahead while faces are looked at.
+
+    Parameters
+    ----------
+    rejector : FaceRejector
+    path : path
+        A video or an animation.
+    every, every_frame, smooth_s
+        As in `FaceTracker`.
+    max_pixels : int
+        Videos with larger frames are refused.
+
+    Yields
+    ------
+    FaceFrame
+
+    Raises
+    ------
+    VideoError
+        With the first frame: the video cannot be read.
+    """
+    tracker = FaceTracker(rejector, every=every, every_frame=every_frame, smooth_s=smooth_s)
+    with open_video(path, max_pixels=max_pixels) as reader, closing(prefetch(reader)) as frames:
+        yield from judged_frames(frames, tracker)

@@ -1,0 +1,280 @@
+"""Following faces through a video: the uncertainty of the landmarks decides when the detector runs.
+
+While a face is certain, its box in the next frame comes from its landmarks in the last one. When it becomes
+doubtful, the detector looks around the face only (`find_near`). The whole frame is searched every ``every``
+frames, when the picture changes at once, and when a face is gone at once; so a new face waits for at most
+``every`` frames, half of that while no face is in view.
+
+Doubtful means: so close to the threshold that another box could change the decision, or less certain than
+three quarters of the calibration faces. A doubtful face that the detector does not confirm is lost; it keeps
+its number if it is found again at the same place within ``MEMORY`` frames.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from facereject.faces import Face, FaceRejector
+from facereject.faces.detectors.base import find_faces, find_near
+from facereject.faces.face import Box, Detection
+from facereject.faces.geometry import overlap
+from facereject.faces.images import ImageArray, ImageLike
+from facereject.faces.views import Views
+from facereject.video.tracks import SAME, Track, anchor_of, inside, match
+
+#: the whole frame is searched at least every so many frames: two seconds of most videos
+DETECT_EVERY = 60
+
+#: frames for which the place of a lost face is remembered, and looked at
+MEMORY = 60
+
+# one face found twice in a frame, by overlap of the boxes
+_TWICE = 0.5
+
+# how far another box of the same face moves its uncertainty, in quartile distances of the calibration sample
+_NOISE = 0.15
+
+# a face that was lost is looked for in so many frames, then in every third only
+_KEEN = 3
+_SELDOM = 3
+
+# least number of frames between two searches of the whole frame because a face is gone
+_PAUSE = 4
+
+# mean change of the grey levels of a small copy from one frame to the next that tells a cut from motion
+_CUT = 20
+_SMALL = 24
+
+
+class TrackedFace(NamedTuple):
+    """A face in a video.
+
+    Attributes
+    ----------
+    face : Face
+        Its ``detector_score`` is NaN where the box came from the landmarks of the frame before.
+    track : int
+        The same number through the video, from 0; never used again for another face.
+    detected : bool
+        Whether the detector found it in this very frame.
+    """
+
+    face: Face
+    track: int
+    detected: bool
+
+
+class FaceTracker:
+    """Faces of the frames of one video, with stable numbers, detecting only when needed.
+
+    Parameters
+    ----------
+    rejector : FaceRejector
+    every : int, default=60
+        The whole frame is searched at least every so many frames, twice as often while no face is in view.
+    every_frame : bool, default=False
+        Search the whole of every frame: the faces are those of ``rejector(image)``.
+    smooth_s : float, default=0
+        Time constant in seconds of an exponential mean over the uncertainty of each track. Expected error and
+        decision follow the mean; when to detect does not. 0 is off.
+    first_frame : int, default=0
+        Number in its video of the first frame that comes. Frames whose number is a multiple of ``every`` are
+        searched as a whole, so that trackers that start at different frames of a video soon agree.
+
+    Attributes
+    ----------
+    frames, searches, local_searches : int
+        Frames so far, how many of them were searched as a whole, how often only a part of one was.
+    """
+
+    def __init__(
+        self,
+        rejector: FaceRejector,
+        *,
+        every: int = DETECT_EVERY,
+        every_frame: bool = False,
+        smooth_s: float = 0.0,
+        first_frame: int = 0,
+    ) -> None:
+        if every < 1:
+            raise ValueError(f"every must be at least 1 frame, got {every}")
+        if not (smooth_s >= 0 and math.isfinite(smooth_s)):
+            raise ValueError(f"smooth_s must be seconds, 0 or more; got {smooth_s}")
+        self.every = every
+        self.every_frame = every_frame or every == 1
+        self.smooth_s = smooth_s
+        self.frames = self.searches = self.local_searches = 0
+        self._tracks: list[Track] = []
+        self._n_tracks = 0
+        self._first_frame = first_frame
+        self._since = 0
+        self._wait = self._rest = 0
+        self._small: NDArray[np.int16] | None = None
+        self.use(rejector)
+
+    def use(self, rejector: FaceRejector) -> None:
+        """Go on with another rejector, for example one with another target."""
+        self.rejector = rejector
+        low, high, gone = np.quantile(rejector.calibration.uncertainty, [0.25, 0.75, 0.95])
+        self._noise = _NOISE * float(high - low)
+        self._weak, self._gone = float(high), float(gone)
+
+    def update(self, image: ImageLike, time_s: float | None = None) -> list[TrackedFace]:
+        """The faces of the next frame, by track number.
+
+        Parameters
+        ----------
+        image : array (or what `facereject.faces.load_rgb` takes)
+        time_s : float or None
+            Time of the frame in seconds, for smoothing; None counts 30 frames per second.
+        """
+        # converted once, not again for every face
+        view = Views(image)
+        time = self.frames / 30 if time_s is None else time_s
+        search = self.every_frame or self._since >= self._wait or self._changed(view.gray)
+        if not search:
+            before = self._in_view()
+            self._follow(view)
+            vanished = any(track.lost and track.last > self._gone for track in before)
+            search = vanished and self._since >= _PAUSE
+        if search:
+            self._search(view)
+        self._since += 1
+        self.frames += 1
+        self._merge()
+        self._tracks = [track for track in self._tracks if track.lost <= MEMORY]
+        seen = self._in_view()
+        return [TrackedFace(self._smoothed(track, time), track.number, track.detected) for track in seen]
+
+    def _in_view(self) -> list[Track]:
+        return sorted((track for track in self._tracks if not track.lost), key=lambda track: track.number)
+
+    def _follow(self, view: Views) -> None:
+        """Every face from its last place; the detector only around those in doubt."""
+        # those in view first: a lost one must not be found on the face of another
+        for track in sorted(self._tracks, key=lambda track: track.lost):
+            box = track.box
+            if not inside(box, view.size):
+                # it has left the picture: who comes in there is somebody new
+                track.lost = MEMORY + 1
+            elif track.lost:
+                if track.lost > _KEEN and track.lost % _SELDOM:
+                    track.lost += 1
+                    continue
+                taken = [other.face.box for other in self._tracks if not other.lost]
+                if not self._look(track, box, view, taken):
+                    track.lost += 1
+            elif self._doubtful(track.face):
+                if not self._look(track, box, view):
+                    self._carry(track, box, view)
+            else:
+                face = self.rejector.assess_box(view, box)
+                if not self._doubtful(face) or not self._look(track, box, view):
+                    self._carry(track, box, view, face)
+
+    def _look(self, track: Track, box: Box, view: Views, taken: list[Box] | None = None) -> bool:
+        self.local_searches += 1
+        found = [
+            (overlap(face.box, box), face)
+            for face in find_near(self.rejector.detector, view, box)
+            if not any(overlap(face.box, other) > SAME for other in taken or ())
+        ]
+        shared, best = max(found, key=lambda pair: pair[0], default=(0.0, None))
+        if best is None or shared < SAME:
+            return False
+        self._found(track, best, view)
+        return True
+
+    def _search(self, view: Views) -> None:
+        """The whole frame; faces take the numbers of the tracks they overlap most."""
+        self.searches += 1
+        faces = find_faces(self.rejector.detector, view)
+        boxes = [track.box for track in self._tracks]
+        pairs = match(boxes, [face.box for face in faces])
+        for i, track in enumerate(self._tracks):
+            if i in pairs:
+                self._found(track, faces[pairs[i]], view)
+            elif track.lost:
+                track.lost += 1
+            elif not inside(boxes[i], view.size):
+                track.lost = MEMORY + 1
+            elif self.every_frame:
+                self._lose(track)
+            else:
+                self._carry(track, boxes[i], view)
+        for j, face in enumerate(faces):
+            if j not in pairs.values():
+                track = Track(self._n_tracks, self.rejector.points.mean_shape)
+                self._n_tracks += 1
+                self._found(track, face, view)
+                self._tracks.append(track)
+        missing = any(track.lost for track in self._tracks)
+        # a face that has just gone is looked for soon, then less and less often
+        self._rest = min(2 * max(self._since, self._rest, _PAUSE), self.every) if missing else 0
+        wait = self._rest or self.every
+        # with nobody in view a new face matters most, so the whole frame is searched twice as often
+        period = self.every if self._in_view() else (self.every + 1) // 2
+        self._wait = min(wait, period - (self._first_frame + self.frames) % period)
+        self._since = 0
+
+    def _found(self, track: Track, detection: Detection, view: Views) -> None:
+        """The detector confirms the track: its box counts from now on."""
+        face = self.rejector.assess_box(view, detection.box)
+        track.face = dataclasses.replace(face, detector_score=detection.score)
+        track.anchor = anchor_of(face, track.mean_shape)
+        track.detected, track.lost = True, 0
+
+    def _carry(self, track: Track, box: Box, view: Views, face: Face | None = None) -> None:
+        """The landmarks alone lead on, if they are certain; the detector was not asked or found nothing."""
+        face = self.rejector.assess_box(view, box) if face is None else face
+        if self._doubtful(face):
+            self._lose(track, face.uncertainty)
+        else:
+            track.face, track.detected = face, False
+
+    def _lose(self, track: Track, uncertainty: float = math.inf) -> None:
+        # the last good face stays: it is where the search goes on
+        track.lost, track.last = 1, uncertainty
+        track.smooth = math.nan
+
+    def _doubtful(self, face: Face) -> bool:
+        distance = abs(face.uncertainty - self.rejector.selector.threshold_)
+        return face.uncertainty > self._weak or distance < self._noise
+
+    def _changed(self, gray: ImageArray) -> bool:
+        """Whether this is the first frame of another scene."""
+        # single pixels are enough, and averages over the frame would cost as much as a face
+        step = max(1, min(gray.shape) // _SMALL)
+        small = gray[step // 2 :: step, step // 2 :: step].astype(np.int16)
+        before, self._small = self._small, small
+        if before is None or before.shape != small.shape:
+            return before is not None
+        return float(np.abs(small - before).mean()) > _CUT
+
+    def _merge(self) -> None:
+        """Two tracks on one face become one, with the older number."""
+        seen = self._in_view()
+        for i, younger in enumerate(seen):
+            for older in seen[:i]:
+                if not older.lost and overlap(older.box, younger.box) > _TWICE:
+                    if younger.detected and not older.detected:
+                        older.face, older.anchor, older.detected = younger.face, younger.anchor, True
+                    self._lose(younger)
+                    break
+
+    def _smoothed(self, track: Track, time: float) -> Face:
+        face = track.face
+        if self.smooth_s == 0 or not math.isfinite(face.uncertainty):
+            return face
+        if math.isnan(track.smooth):
+            track.smooth = face.uncertainty
+        else:
+            kept = math.exp(-max(time - track.smooth_time, 0.0) / self.smooth_s)
+            track.smooth = kept * track.smooth + (1 - kept) * face.uncertainty
+        track.smooth_time = time
+        return self.rejector.judge(face, track.smooth)

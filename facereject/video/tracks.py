@@ -1,0 +1,76 @@
+"""One face through the frames of a video: where its box would be next, and which boxes are the same face."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+
+import numpy as np
+
+from facereject.faces import Face
+from facereject.faces.face import Box
+from facereject.faces.geometry import FloatArray, fit_similarity, overlap, transform_points
+
+# the same face in two frames, by overlap of the boxes
+SAME = 0.3
+
+# pixels; a narrower box is no face
+_SMALLEST = 16
+
+
+@dataclasses.dataclass(eq=False)
+class Track:
+    """A face that is followed, or was until lately."""
+
+    number: int
+    #: of the landmarks
+    mean_shape: FloatArray
+    face: Face = dataclasses.field(init=False)
+    #: the detector's box in the frame of the mean shape; None if there were no landmarks
+    anchor: Box | None = None
+    detected: bool = True
+    #: the uncertainty with which it was lost
+    last: float = math.nan
+    #: frames since it was seen, 0 if it is
+    lost: int = 0
+    smooth: float = math.nan
+    smooth_time: float = math.nan
+
+    @property
+    def box(self) -> Box:
+        """Where the detector would put its box."""
+        if self.anchor is None:
+            return self.face.box
+        return _moved(self.anchor, self.mean_shape, self.face.landmarks)
+
+
+def anchor_of(face: Face, mean_shape: FloatArray) -> Box | None:
+    """The box of a face in the frame of the mean shape; None without landmarks."""
+    if not np.isfinite(face.landmarks).all():
+        return None
+    return _moved(face.box, face.landmarks, mean_shape)
+
+
+def _moved(box: Box, source: FloatArray, target: FloatArray) -> Box:
+    """Where a box goes when landmarks go from one place to another; it stays upright."""
+    matrix = fit_similarity(source, target)
+    scale = float(np.hypot(matrix[0, 0], matrix[1, 0]))
+    x, y = transform_points(matrix, np.array([box.center]))[0]
+    width, height = scale * box.width, scale * box.height
+    return Box(float(x) - width / 2, float(y) - height / 2, width, height)
+
+
+def inside(box: Box, size: tuple[int, int]) -> bool:
+    """Whether the middle of the box is in a picture of this width and height."""
+    (x, y), (width, height) = box.center, size
+    return 0 <= x < width and 0 <= y < height and box.width >= _SMALLEST
+
+
+def match(before: list[Box], now: list[Box]) -> dict[int, int]:
+    """Pairs of boxes (index before -> index now) that are the same face, the largest overlap first."""
+    shared = [(overlap(a, b), i, j) for i, a in enumerate(before) for j, b in enumerate(now)]
+    pairs: dict[int, int] = {}
+    for value, i, j in sorted(shared, reverse=True):
+        if value >= SAME and i not in pairs and j not in pairs.values():
+            pairs[i] = j
+    return pairs

@@ -1,0 +1,135 @@
+"""facereject filter on videos: saved videos, timelines, and what is said about them."""
+
+from __future__ import annotations
+
+import csv
+import json
+
+import av
+import numpy as np
+import pytest
+import skimage.data
+from video_files import encode
+
+from facereject.video.reader import open_video
+from facereject.video.writer import VideoWriter
+
+
+@pytest.fixture
+def clip(work):
+    """A face for half a second, then none."""
+    photo = skimage.data.astronaut()[:240, 80:400]
+    (work / "videos").mkdir()
+    with VideoWriter(work / "videos" / "clip.mkv", 30, (320, 240)) as video:
+        for step in range(30):
+            video.write(np.roll(photo, step, axis=1) if step < 15 else np.full_like(photo, 90))
+    return work / "videos" / "clip.mkv"
+
+
+def n_frames(path):
+    with open_video(path) as video:
+        return sum(1 for _ in video)
+
+
+def test_accepted_frames_timeline_and_strip(run, clip, work):
+    result = run("filter", clip, "--save", "good.mp4", "--timeline", "spans.csv", "-o", "t.csv")
+    assert result.exit_code == 0
+    assert n_frames("good.mp4") == 15
+    with open("spans.csv", newline="") as file:
+        spans = list(csv.DictReader(file))
+    assert [(span["first_frame"], span["last_frame"], span["reason"]) for span in spans] == [
+        ("0", "14", ""),
+        ("15", "29", "no_face"),
+    ]
+    assert "50% of 1.0 s accepted" in result.stderr
+    with open("t.csv", newline="") as file:
+        assert len(list(csv.DictReader(file))) == 30
+    assert {file.name for file in work.iterdir()} == {"videos", "good.mp4", "spans.csv", "t.csv"}
+
+
+def test_annotated_video_of_a_folder(run, clip):
+    result = run("filter", clip.parent, "--save", "shown", "--annotate", "--timeline", "spans.json", "-q")
+    assert (result.exit_code, result.stderr) == (0, "")
+    assert n_frames("shown/clip.mkv") == 30
+    with open("spans.json") as file:
+        assert [span["accepted"] for span in json.load(file)] == [True, False]
+
+
+@pytest.mark.parametrize(
+    ("options", "seconds"), [(["--annotate"], 1.0), ([], 0.5), (["--annotate", "--no-audio"], None)]
+)
+def test_the_sound_of_what_is_kept_is_kept(run, work, options, seconds):
+    photo = skimage.data.astronaut()[:240, 80:400]
+    images = [np.roll(photo, step, axis=1) if step < 15 else np.full_like(photo, 90) for step in range(30)]
+    tone = 0.5 * np.sin(np.arange(44_100) / 7)
+    encode(work / "clip.mp4", images, rate=30, sound=("aac", 44_100, tone))
+    assert run("filter", "clip.mp4", "--save", "saved.mp4", *options).exit_code == 0
+    with av.open("saved.mp4") as container:
+        sound = container.streams.audio
+        assert bool(sound) == (seconds is not None)
+        if sound:
+            assert float(sound[0].duration * sound[0].time_base) == pytest.approx(seconds, abs=0.06)
+
+
+def test_a_complete_table_makes_no_video(run, clip, work):
+    assert run("filter", clip, "-o", "t.csv").exit_code == 0
+    result = run("filter", clip, "-o", "t.csv", "--resume", "--save", "good.mp4")
+    assert result.exit_code == 0
+    assert "good.mp4 was not written, as the table was complete; run it without --resume" in result.stderr
+    assert not (work / "good.mp4").exists()
+
+
+def test_a_resumed_run_has_the_timeline_of_all_videos(run, clip):
+    arguments = ("filter", clip.parent, "-o", "t.csv", "--timeline", "spans.csv")
+    assert run(*arguments).exit_code == 0
+    with open("spans.csv") as file:
+        whole = file.read()
+    result = run(*arguments, "--resume")
+    assert result.exit_code == 0
+    with open("spans.csv") as file:
+        assert file.read() == whole
+
+
+def test_without_an_accepted_frame_there_is_no_video(run, clip, work):
+    result = run("filter", clip, "--threshold", -9, "--save", "good.mp4")
+    assert result.exit_code == 0
+    assert "No frame was accepted" in result.stderr
+    assert not (work / "good.mp4").exists()
+
+
+def test_every_frame_and_smoothing_are_passed_on(run, clip):
+    tables = []
+    for options in ((), ("--every-frame",), ("--smooth", 1)):
+        assert run("score", clip, "-o", "t.csv", "-q", *options).exit_code == 0
+        with open("t.csv", newline="") as file:
+            tables.append(list(csv.DictReader(file)))
+    scores = [[row["detector_score"] != "" for row in table[:15]] for table in tables]
+    assert all(scores[1])
+    assert not all(scores[0])
+    assert tables[0][0]["uncertainty"] == tables[2][0]["uncertainty"]
+    assert tables[0][9]["uncertainty"] != tables[2][9]["uncertainty"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--annotate", "-o", "t.csv"], "--annotate needs"),
+        (["--save", "video.ogv"], "--save video.ogv"),
+        (["--no-audio"], "--no-audio needs a video to write"),
+        (["--save", "none/video.mp4"], "does not exist"),
+        (["--save", "videos/clip.mkv"], "the video that is read"),
+        (["--timeline", "spans.txt"], "--timeline"),
+        (["--detect-every", "0", "-o", "t.csv"], "--detect-every"),
+    ],
+)
+def test_what_cannot_work_is_said_first(run, clip, work, arguments, message):
+    result = run("filter", clip, *arguments)
+    assert result.exit_code == 2
+    assert message in result.stderr
+    assert [file.name for file in work.iterdir()] == ["videos"]
+
+
+def test_several_videos_need_a_folder_apart(run, clip):
+    (clip.parent / "other.mkv").write_bytes(clip.read_bytes())
+    assert "name a folder" in run("filter", clip.parent, "--save", "good.mp4").stderr
+    assert "apart from the inputs" in run("filter", clip.parent, "--save", clip.parent / "out").stderr

@@ -1,0 +1,54 @@
+"""The Python examples of the documentation run as they stand, one after the other."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+import skimage.data
+import skimage.io
+
+from facereject.video.writer import VideoWriter
+
+DOCS = Path(__file__).parents[1] / "docs"
+
+
+def examples(page: str) -> list[str]:
+    return re.findall(r"```python\n(.*?)```", (DOCS / page).read_text(encoding="utf-8"), flags=re.S)
+
+
+@pytest.fixture
+def folder_with_photo_and_clip(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    photo = skimage.data.astronaut()
+    skimage.io.imsave("photo.jpg", photo, check_contrast=False)
+    with VideoWriter("clip.mp4", 10, (320, 240)) as video:
+        for shift in range(6):
+            video.write(np.roll(photo[:240, 80:400], shift, axis=1))
+
+
+@pytest.mark.usefixtures("folder_with_photo_and_clip")
+def test_python_page(capsys):
+    names: dict = {"__name__": "docs"}
+    for number, example in enumerate(examples("python.md")):
+        exec(compile(example, f"docs/python.md, example {number}", "exec"), names)
+    printed = capsys.readouterr().out
+    assert "Face(accepted, expected error" in printed
+    assert "phtos: no such file or folder" in printed
+    assert "1 of 1 inputs, 1 of 1 faces accepted" in printed
+    assert printed.count("1 of 1 faces accepted, image (240, 320, 3)") == 6
+    assert names["table"].accepted.tolist() == [True] * 7
+    assert (names["summary"].inputs, names["summary"].failed) == (2, 0)
+    assert names["summary"].placed.accepted + names["summary"].placed.rejected == 2
+    for name in ("faces.csv", "faces.jsonl", "stretches.csv"):
+        assert Path(name).stat().st_size > 0
+
+
+def test_the_line_of_a_face_is_what_is_printed():
+    (line,) = re.findall(r"`(Face\(.*?landmarks\))`", (DOCS / "python.md").read_text(encoding="utf-8"))
+    from facereject import FaceRejector
+
+    (face,) = FaceRejector.pretrained()(skimage.data.astronaut())
+    assert repr(face) == line

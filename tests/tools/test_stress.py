@@ -1,0 +1,75 @@
+"""The destructive trials run, find nothing, and would find something."""
+
+from __future__ import annotations
+
+import random
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tools.stress.models import damaged_models
+from tools.stress.mutations import mutated
+from tools.stress.samples import write_samples
+from tools.stress.sorted_files import complaint
+from tools.stress.trial import Trial
+
+ROOT = Path(__file__).parents[2]
+
+
+def test_the_short_form_finds_nothing():
+    command = [sys.executable, "-W", "ignore", "-m", "tools.stress", "--quick"]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout + done.stderr
+    lines = dict(line.split(": ", 1) for line in done.stdout.splitlines())
+    assert set(lines) == {"kills", "disk", "models", "fuzz", "all"}
+    assert all(", 0 failed" in counts and not counts.startswith("0 tried") for counts in lines.values())
+
+
+def test_a_believed_model_would_be_found(tmp_path, monkeypatch):
+    monkeypatch.setattr("tools.stress.models._is_refused", lambda path: False)
+    trial = Trial("models", 60)
+    damaged_models(trial, tmp_path, 10, random.Random(0))
+    assert len(trial.failures) == trial.tried > 10
+
+
+def test_mutations_change_bytes_and_repeat_by_seed():
+    data = bytes(range(256)) * 20
+    made = [mutated(data, random.Random(seed)) for seed in range(200)]
+    assert sum(one != data for one in made) > 190
+    assert made == [mutated(data, random.Random(seed)) for seed in range(200)]
+    for seed in range(50):
+        mutated(b"", random.Random(seed))
+
+
+def test_all_formats_are_tried(tmp_path):
+    assert len(write_samples(tmp_path)) >= 17
+
+
+@pytest.fixture
+def sorted_folder(tmp_path):
+    for name in ("photos", "good", "bad"):
+        (tmp_path / name).mkdir()
+    (tmp_path / "photos/1.png").write_bytes(b"one")
+    (tmp_path / "good/1.png").write_bytes(b"one")
+    from facereject.tables.rows import Row
+    from facereject.tables.sinks import TableSink
+    from facereject.tables.summary import Tally
+
+    with TableSink(tmp_path / "t.csv") as sink:
+        sink.write([Row("photos/1.png", 0, reason="no_face")])
+        sink.end_input("photos/1.png", Tally(1))
+    return tmp_path
+
+
+def test_what_is_wrong_with_sorted_files_is_seen(sorted_folder):
+    photos = {"1.png": b"one"}
+    assert complaint(sorted_folder, photos, "copy", "csv") == ""
+    assert "should be" in complaint(sorted_folder, photos, "link", "csv")
+    assert "where it was" in complaint(sorted_folder, photos, "move", "csv")
+    assert "missing" in complaint(sorted_folder, photos, "copy", "jsonl")
+    assert "2 inputs" not in complaint(sorted_folder, photos | {"2.png": b"two"}, "copy", "csv")
+    assert "not 2" in complaint(sorted_folder, photos | {"2.png": b"two"}, "copy", "csv")
+    (sorted_folder / "bad/1.png").write_bytes(b"one")
+    assert "in 2 folders" in complaint(sorted_folder, photos, "copy", "csv")

@@ -1,0 +1,9 @@
+"""Destructive trials: hostile files, damaged models, kills at any moment, a full disk, a dying cluster.
+
+    python -m tools.stress            all of it, some ten minutes
+    python -m tools.stress --quick    a sample of everything that needs no cluster, within a minute
+    python -m tools.stress --only kills --seed 7
+
+Every trial works in a temporary folder of its own and prints how much it tried and what failed; the exit code
+is 1 if anything did. A seed gives the same trials again, but for the moments of the kills.
+"""

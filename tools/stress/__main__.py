@@ -1,0 +1,73 @@
+"""Run the trials and print tried / failed."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import random
+import sys
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import NamedTuple
+
+import tools.stress
+from tools.stress.cluster import dying_cluster
+from tools.stress.fuzz import fuzz
+from tools.stress.kills import full_disk, kills
+from tools.stress.models import damaged_models
+from tools.stress.trial import Trial
+
+
+class Kind(NamedTuple):
+    """One kind of trials: how many of them, and for how many seconds at most, in full and in short."""
+
+    run: Callable[[Trial, Path, int, random.Random], None]
+    count: int
+    seconds: float
+    quick_count: int
+    quick_seconds: float
+
+
+_MEMORY = "/dev/shm"
+
+#: kills come first, as they fork this process before others have started threads
+KINDS = {
+    "kills": Kind(kills, 30, 900, 2, 25),
+    "disk": Kind(full_disk, 36, 300, 3, 10),
+    "models": Kind(damaged_models, 3000, 300, 300, 15),
+    "fuzz": Kind(fuzz, 3400, 900, 200, 25),
+    "cluster": Kind(dying_cluster, 3, 400, 0, 0),
+}
+
+
+def main() -> int:
+    """Parse the command line; the exit code is 1 if a trial failed."""
+    parser = argparse.ArgumentParser(
+        prog="python -m tools.stress",
+        description=tools.stress.__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("--quick", action="store_true", help="a sample, within a minute")
+    parser.add_argument("--only", choices=KINDS, action="append", help="this kind; may be repeated")
+    parser.add_argument("--seed", type=int, default=0)
+    options = parser.parse_args()
+    failed = tried = 0
+    for name, kind in KINDS.items():
+        count, seconds = kind[3:] if options.quick else kind[1:3]
+        if (options.only and name not in options.only) or not count:
+            continue
+        trial = Trial(name, seconds)
+        # in memory where possible: a kill does not care, and syncing to a disk takes most of the time
+        place = _MEMORY if os.access(_MEMORY, os.W_OK) else None
+        with tempfile.TemporaryDirectory(prefix="facereject-stress-", dir=place) as folder:
+            kind.run(trial, Path(folder), count, random.Random(options.seed))
+        print(trial.report(), flush=True)
+        tried += trial.tried
+        failed += len(trial.failures)
+    print(f"all: {tried:,} tried, {failed:,} failed", flush=True)
+    return int(failed > 0)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,113 @@
+"""Kills at random moments, and a full disk: a resumed run ends as one that was never disturbed."""
+
+from __future__ import annotations
+
+import os
+import random
+import resource
+import shutil
+import signal
+import time
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+
+from tools.stress.sorted_files import MODES, SUFFIXES, complaint, contents
+from tools.stress.stub import start_run, write_photos
+from tools.stress.trial import Trial
+
+_PHOTOS = 40
+# kills of one run before it may finish
+_MAX_KILLS = 3
+
+
+def kills(trial: Trial, folder: Path, each: int, rng: random.Random) -> None:
+    """``each`` kills for every kind of table and way of placing."""
+    write_photos(folder / "made", _PHOTOS)
+    lasting = _seconds_of_a_run(folder)
+    for suffix in SUFFIXES:
+        for mode in MODES:
+            killed = 0
+            while killed < each and trial.goes_on():
+                run = _Run(folder, mode, suffix)
+                for _ in range(min(_MAX_KILLS, each - killed)):
+                    run.start()
+                    time.sleep(rng.uniform(0, 1.1 * lasting))
+                    killed += 1
+                    run.kill()
+                    trial.check(run.photos_held(), f"{mode} to {suffix}, killed: a photograph is lost")
+                trial.check(not (why := run.finish()), f"{mode} to {suffix}, resumed: {why}")
+                run.remove()
+
+
+def full_disk(trial: Trial, folder: Path, count: int, rng: random.Random) -> None:
+    """Runs that may not make files of more than some size: what a full disk is to a program."""
+    write_photos(folder / "made", _PHOTOS)
+    for number in range(count):
+        if not trial.goes_on():
+            return
+        mode, suffix = MODES[number % 3], SUFFIXES[number // 3 % 3]
+        run = _Run(folder, mode, suffix)
+        run.start(partial(_limit_files, rng.randint(0, 60_000)))
+        run.wait()
+        why = "" if run.photos_held() else "a photograph is lost"
+        why = why or run.finish()
+        trial.check(not why, f"{mode} to {suffix}, disk full: {why}")
+        run.remove()
+
+
+def _limit_files(size: int) -> None:
+    signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, size))
+
+
+def _seconds_of_a_run(folder: Path) -> float:
+    run, start = _Run(folder, "copy", "csv"), time.monotonic()
+    run.finish()
+    run.remove()
+    return time.monotonic() - start
+
+
+class _Run:
+    """One run of the tool in a folder of its own, begun and resumed as often as needed."""
+
+    def __init__(self, folder: Path, mode: str, suffix: str) -> None:
+        self.folder = folder / "run"
+        shutil.copytree(folder / "made", self.folder / "photos")
+        self.mode, self.suffix = mode, suffix
+        self.photos = {
+            str(path.relative_to(self.folder / "photos")): path.read_bytes()
+            for path in (self.folder / "photos").rglob("*.png")
+        }
+        self._process = 0
+
+    def start(self, before: Callable[[], None] | None = None) -> None:
+        here = os.getcwd()
+        os.chdir(self.folder)
+        try:
+            self._process = start_run(self.mode, f"t.{self.suffix}", before)
+        finally:
+            os.chdir(here)
+
+    def kill(self) -> None:
+        """Kill the process, if it still runs."""
+        os.kill(self._process, signal.SIGKILL)
+        self.wait()
+
+    def wait(self) -> int:
+        return os.waitstatus_to_exitcode(os.waitpid(self._process, 0)[1])
+
+    def photos_held(self) -> bool:
+        """Whether no photograph is lost."""
+        return set(self.photos.values()) <= contents(self.folder)
+
+    def finish(self) -> str:
+        """Resume the run until its end; returns what is wrong then."""
+        self.start()
+        code = self.wait()
+        if code:
+            return f"exit code {code}"
+        return complaint(self.folder, self.photos, self.mode, self.suffix)
+
+    def remove(self) -> None:
+        shutil.rmtree(self.folder)
