@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 from facereject._settings import check_integer, check_number
 from facereject._validation import FloatArray, check_same_length, check_vector
 from facereject.scores._base import BaseScore
-from facereject.scores._growth import Growth, BoostingRows
+from facereject.scores._growth import BoostingRows, Growth
 from facereject.scores.confidence import (
     START_ALPHA,
     START_TOL,
@@ -71,7 +71,7 @@ class BoostedScore(BaseScore):
         patience: int = 50,
         validation_fraction: float | None = 0.2,
         use_offset: bool = True,
-        n_threads: int = 1,
+        workers: int = 1,
         random_state: Any = 0,
     ):
         self.n_trees = n_trees
@@ -82,7 +82,7 @@ class BoostedScore(BaseScore):
         self.patience = patience
         self.validation_fraction = validation_fraction
         self.use_offset = use_offset
-        self.n_threads = n_threads
+        self.workers = workers
         self.random_state = random_state
 
     def fit(
@@ -200,7 +200,7 @@ class BoostedScore(BaseScore):
         if self.booster_ is not None:
             table = self._table(X, position, outputs, confidence)
             scores = scores + self.booster_.predict(
-                table, num_iteration=self.n_trees_, num_threads=self.n_threads
+                table, num_iteration=self.n_trees_, num_threads=self.workers
             )
         elif self.start_ is None:
             return np.full(len(X), self.mean_loss_)
