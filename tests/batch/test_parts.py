@@ -21,6 +21,7 @@ from facereject.batch.task import ScoreTask
 from facereject.batch.timeline import Timeline
 from facereject.faces import FaceRejector
 from facereject.faces.face import Box
+from facereject.faces.views import Views
 from facereject.parallel import SerialEngine, WorkerEngine
 from facereject.tables.formats import read_csv
 from facereject.tables.rows import Chunk, Row
@@ -47,6 +48,7 @@ def numbered(index):
 
 
 def number_in(image):
+    image = image.gray if isinstance(image, Views) else image
     fields = [np.asarray(image)[208:224, 32 * bit + 8 : 32 * bit + 24].mean() > 128 for bit in range(10)]
     return sum(int(field) << bit for bit, field in enumerate(fields))
 

@@ -78,7 +78,8 @@ class Cluster:
         self.address = json.loads(file.read_text())["address"]
 
     def start(self, role: str, *options: str) -> subprocess.Popen[bytes]:
-        paths = os.pathsep.join([str(Path(__file__).parent), os.environ.get("PYTHONPATH", "")])
+        here = Path(__file__).parent
+        paths = os.pathsep.join([str(here), str(here.parent), os.environ.get("PYTHONPATH", "")])
         environment = {**os.environ, "PYTHONPATH": paths, "OMP_NUM_THREADS": "1"}
         command = [sys.executable, "-m", "dask", role, "--host", "127.0.0.1", "--no-dashboard", *options]
         with open(self.folder / "log", "ab") as log:
