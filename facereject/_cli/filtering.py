@@ -51,7 +51,8 @@ facereject filter photos --cost 6 --accepted good --link -o faces.csv
 facereject filter clip.mp4 --save good.mp4 --timeline spans.csv  [dim]good frames[/dim]
 facereject filter clip.mp4 --save shown.mp4 --annotate           [dim]with faces drawn[/dim]
 
-[bold]Exit codes[/bold]: 0 done, 1 some inputs failed (they are listed), 2 wrong usage, 130 interrupted"""
+[bold]Exit codes[/bold]: 0 done, 1 some inputs failed (they are listed), 2 wrong usage, 130 interrupted,
+143 by SIGTERM"""
 
 _SORT_PANEL = "Where files go (subfolders are kept, nothing is overwritten)"
 
