@@ -40,7 +40,9 @@ def make_job(paths: list[str], output: str | None, **options: Any) -> ScoreJob:
         return ScoreJob(paths, target, **options)
 
 
-def run_job(job: ScoreJob, rejector: FaceRejector, *, quiet: bool, show: bool = False) -> None:
+def run_job(
+    job: ScoreJob, rejector: FaceRejector, *, quiet: bool, show: bool = False, remark: str = ""
+) -> None:
     """Do the work and report it; ends the command with 1 (failed inputs), 2, 130 or 143 where that is due.
 
     Parameters
@@ -51,6 +53,8 @@ def run_job(job: ScoreJob, rejector: FaceRejector, *, quiet: bool, show: bool = 
         Say only what failed.
     show : bool, default=False
         Print a line per face.
+    remark : str
+        What else there is to know about the counts.
     """
     from facereject.batch import TimelineError
     from facereject.parallel import EngineError
@@ -77,7 +81,7 @@ def run_job(job: ScoreJob, rejector: FaceRejector, *, quiet: bool, show: bool = 
         stop(f"Stopped after {inputs(job.summary.inputs)}.{_how_to_continue(job)}", 1)
     except TimelineError as error:
         problem = f"--timeline {error}"
-    report_run(job, quiet=quiet)
+    report_run(job, quiet=quiet, remark=remark)
     if job.keep_timeline and not quiet:
         report_videos(job)
     if problem:

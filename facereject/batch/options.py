@@ -73,6 +73,25 @@ def check_table(output: object, *, resume: bool, overwrite: bool) -> None:
         raise OptionError(f"`output` {error}") from None
 
 
+def check_keep_best(amount: float | None, *, output: object, save: str | None) -> None:
+    """Raise OptionError if this is no share or number of faces, or does not go with the other options."""
+    if amount is None:
+        return
+    number = isinstance(amount, int) and not isinstance(amount, bool) and amount >= 1
+    if not number and not (isinstance(amount, float) and 0 < amount <= 1):
+        raise OptionError(
+            "`keep_best` must be a share of the faces, above 0.0 and up to 1.0, or a whole number of faces; "
+            f"got {amount}"
+        )
+    if save is not None:
+        raise OptionError(
+            "`keep_best` and `save` exclude each other: videos are written while the faces are judged, and "
+            "which are the best is known only afterwards"
+        )
+    if isinstance(output, Sink):
+        raise OptionError("`keep_best` needs a file, a stream or None as `output`")
+
+
 def check_timeline(path: str | None) -> None:
     """Raise OptionError if no timeline can be written there."""
     if path is not None:

@@ -142,16 +142,20 @@ def settings_of(task: ScoreTask) -> dict[str, str]:
     return settings
 
 
-def row_check(task: ScoreTask) -> Callable[[Row], bool]:
-    """A test whether the model and target of a task would give a row the same expected error and decision."""
+def row_check(task: ScoreTask, *, decisions: bool = True) -> Callable[[Row], bool]:
+    """A test whether the model and target of a task would give a row the same expected error and decision.
+
+    Without ``decisions`` the target does not matter.
+    """
     rejector = task.rejector
 
     def fits(row: Row) -> bool:
         if row.uncertainty is None:
             return True
         expected = float(rejector.calibration.expected_error(row.uncertainty))
-        accepted = rejector.decide(row.uncertainty)
-        return row.accepted == accepted and math.isclose(row.expected_error or 0.0, expected, rel_tol=1e-6)
+        if decisions and row.accepted != rejector.decide(row.uncertainty):
+            return False
+        return math.isclose(row.expected_error or 0.0, expected, rel_tol=1e-6)
 
     return fits
 

@@ -47,6 +47,7 @@ def score_files(
     annotate: bool = False,
     audio: bool = True,
     timeline: PathName | None = None,
+    keep_best: float | None = None,
 ) -> Summary:
     """Find and judge the faces of any number of images and videos.
 
@@ -101,6 +102,12 @@ def score_files(
         Saved videos keep the sound of the frames they keep.
     timeline : path or None
         Write the accepted and rejected stretches of the videos: ``.csv`` or ``.json``.
+    keep_best : int, float or None
+        Accept the best faces of this batch, whatever the target of the rejector: a float up to 1.0 is the
+        share of the faces that have an uncertainty, at least; an int is their number. Faces exactly as
+        certain as the last one of them are accepted, too. All faces are judged first; then the table gets its
+        decisions, ``on_rows`` gets all rows, and files are sorted. With ``resume`` a finished table gets the
+        decisions for another amount without being made again.
 
     Returns
     -------
@@ -140,6 +147,7 @@ def score_files(
         annotate=annotate,
         audio=audio,
         timeline_path=_text(timeline),
+        keep_best=keep_best,
     )
     observers = [] if on_rows is None else [_RowsOf(on_rows)]
     return job.run(
