@@ -25,10 +25,10 @@ from facereject.batch.options import (
     make_video_output,
 )
 from facereject.batch.plan import Plan, plan_run
-from facereject.batch.run import Observer, RunProgress, row_check, score_inputs, settings_of
+from facereject.batch.run import Observer, RunProgress, row_check, score_inputs
 from facereject.batch.saving import VideoOutput
 from facereject.batch.sorting import Placement
-from facereject.batch.task import ScoreTask
+from facereject.batch.task import ScoreTask, settings_of
 from facereject.batch.timeline import Timeline
 from facereject.faces import FaceRejector
 from facereject.faces.image_files import MAX_PIXELS
