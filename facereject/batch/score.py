@@ -30,6 +30,7 @@ def score_files(
     rejector: FaceRejector | None = None,
     workers: int = 1,
     engine: Engine | str | None = None,
+    timeout: float | None = None,
     resume: bool = False,
     overwrite: bool = False,
     progress: Callable[[RunProgress], None] | None = None,
@@ -70,6 +71,10 @@ def score_files(
     engine : Engine, str or None
         Where the work is done instead: an engine of `facereject.parallel` or one of your own, or the address
         of a Dask scheduler.
+    timeout : float or None
+        Give an input up if nothing comes of it for so many seconds (of a video: its next frames); its row
+        says so. Needs a process of its own, also for one worker. None is 600 for several workers, and no
+        limit for one, which works in this process.
     resume : bool, default=False
         Continue after an interruption; a finished table is completed by the inputs it lacks.
     overwrite : bool, default=False
@@ -131,7 +136,7 @@ def score_files(
     job = ScoreJob(
         path_list(paths),
         output,
-        make_engine(workers, engine),
+        make_engine(workers, engine, timeout),
         resume=resume,
         overwrite=overwrite,
         frame_rule=frame_rule,
