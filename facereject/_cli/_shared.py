@@ -106,8 +106,8 @@ KeepBestOption = Annotated[
     typer.Option(
         "--keep-best",
         metavar="SHARE|N",
-        help="The most certain faces of this batch: a share (0.5 or 50%) or a number (100). Every frame of "
-        "a video counts.",
+        help="The most certain faces of this batch: a share (0.5 or 50%) or a number (100), with those "
+        "exactly as certain as the last one. Every frame of a video counts.",
         rich_help_panel=_TARGET_PANEL,
     ),
 ]
