@@ -37,7 +37,8 @@ facereject score clip.mp4 'more/*.png' @list.txt -o faces.jsonl
 facereject score photos -o faces.csv --resume     [dim]after an interruption[/dim]
 facereject score photo.jpg | cut -d, -f1-14       [dim]all but the landmarks[/dim]
 
-[bold]Exit codes[/bold]: 0 done, 1 some inputs failed (they are listed), 2 wrong usage, 130 interrupted"""
+[bold]Exit codes[/bold]: 0 done, 1 some inputs failed (they are listed), 2 wrong usage, 130 interrupted,
+143 by SIGTERM"""
 
 
 def score(

@@ -7,14 +7,16 @@ import os
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import BinaryIO, TypeAlias
+from typing import Any, BinaryIO, TypeAlias, cast
 
 from facereject import __version__
 from facereject._files import display_name
 from facereject.batch.inputs import Input, check_inputs
+from facereject.batch.keep_best import KeepBestSink
 from facereject.batch.options import (
     OptionError,
     check_frame_rule,
+    check_keep_best,
     check_table,
     check_timeline,
     check_tracking,
@@ -23,10 +25,10 @@ from facereject.batch.options import (
     make_video_output,
 )
 from facereject.batch.plan import Plan, plan_run
-from facereject.batch.run import Observer, RunProgress, row_check, score_inputs, settings_of
+from facereject.batch.run import Observer, RunProgress, row_check, score_inputs
 from facereject.batch.saving import VideoOutput
 from facereject.batch.sorting import Placement
-from facereject.batch.task import ScoreTask
+from facereject.batch.task import ScoreTask, settings_of
 from facereject.batch.timeline import Timeline
 from facereject.faces import FaceRejector
 from facereject.faces.image_files import MAX_PIXELS
@@ -84,6 +86,7 @@ class ScoreJob:
     audio: bool = True
     timeline_path: str | None = None
     keep_timeline: bool = False
+    keep_best: float | None = None
 
     summary: Summary = field(default_factory=Summary, init=False)
     timeline: Timeline = field(init=False)
@@ -100,6 +103,7 @@ class ScoreJob:
             self.save, self.annotate, self.audio, self.paths, self.frame_rule, self._folder
         )
         check_table(self.output, resume=self.resume, overwrite=self.overwrite)
+        check_keep_best(self.keep_best, output=self.output, save=self.save)
         if not self.resume:
             # else it is known only with the table whether a path led to inputs that have been moved since
             check_inputs(self.paths)
@@ -130,16 +134,19 @@ class ScoreJob:
         """
         start = time.monotonic()
         task = self._task(rejector)
-        sink = self._sink = self._open_sink(task)
+        everyone = [*observers]
+        if self.keep_timeline:
+            everyone.insert(0, self.timeline)
+        sink = self._sink = self._open_sink(task, everyone)
         self.summary = sink.summary
         if self.resume:
             self.summary.earlier = dataclasses.replace(self.summary, failures=list(self.summary.failures))
         try:
             with sink:
                 plan = self._plan(sink)
-                everyone = [*observers]
-                if self.keep_timeline:
-                    everyone.insert(0, self.timeline)
+                if self.keep_best is not None:
+                    # they see the rows when these are decided upon
+                    everyone = []
                 if progress is not None:
                     everyone.append(_Counter(plan, progress))
                 score_inputs(plan.inputs, task, sink, self.engine, observers=everyone, rule=self.frame_rule)
@@ -180,18 +187,19 @@ class ScoreJob:
         return plan
 
     def _write_timeline(self) -> None:
-        if self.resume and isinstance(self.output, str | os.PathLike) and self.keep_timeline:
+        known = self.keep_best is not None or not self.keep_timeline
+        if self.resume and isinstance(self.output, str | os.PathLike) and not known:
             # the table knows the videos of earlier runs, too
             self.timeline = Timeline.of_table(os.fspath(self.output), self.frame_rule)
         if self.timeline_path is not None:
             self.timeline.write(self.timeline_path)
 
-    def _open_sink(self, task: ScoreTask) -> Sink:
-        if self.output is None:
-            return NullSink(self.placement)
+    def _open_sink(self, task: ScoreTask, observers: Sequence[Observer]) -> Sink:
         if isinstance(self.output, Sink):
             return self.output
-        if not isinstance(self.output, str | os.PathLike):
+        if self.keep_best is None and not isinstance(self.output, str | os.PathLike):
+            if self.output is None:
+                return NullSink(self.placement)
             return StreamSink(self.output, self.placement, n_points=task.rejector.n_points)
         settings = {"facereject": __version__, **settings_of(task), "frame rule": self.frame_rule}
         if self.placement is not None:
@@ -201,17 +209,22 @@ class ScoreJob:
                 "files": f"{self.mode} from {self.placement.base}",
                 "video share": str(self.video_share),
             }
+        options: dict[str, Any] = {
+            "settings": settings,
+            "resume": self.resume,
+            "overwrite": self.overwrite,
+            "rule": self.frame_rule,
+            "check": row_check(task, decisions=self.keep_best is None),
+            "n_points": task.rejector.n_points,
+        }
         try:
-            return TableSink(
-                self.output,
-                settings=settings,
-                resume=self.resume,
-                overwrite=self.overwrite,
-                rule=self.frame_rule,
-                check=row_check(task),
-                after_input=self.placement,
-                n_points=task.rejector.n_points,
-            )
+            if self.keep_best is not None:
+                settings["keep best"] = str(self.keep_best)
+                return KeepBestSink(
+                    self.output, self.keep_best, observers=observers, place=self.placement, **options
+                )
+            path = cast("str | os.PathLike[str]", self.output)
+            return TableSink(path, after_input=self.placement, **options)
         except SettingsError as error:
             advice = "use the same options, or pass `overwrite` to start again"
             raise SettingsError(f"{error}; {advice}") from None

@@ -14,7 +14,7 @@ import errno
 import io
 import json
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Generator, Iterator, Mapping
 from typing import Any, NamedTuple
 
 from facereject._files import open_own
@@ -112,7 +112,7 @@ class Journal:
         self._file.truncate(self._end)
         return kept
 
-    def entries(self) -> Iterator[Entry]:
+    def entries(self) -> Generator[Entry, None, None]:
         """The finished inputs and parts, in the order of the table."""
         for value, _ in self._values(self._start):
             entry = _entry(value)

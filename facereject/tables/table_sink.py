@@ -36,8 +36,8 @@ from facereject.tables.table_path import check_table_path
 # a crash costs the inputs finished since the last commit, a commit some milliseconds of waiting for the disk
 _COMMIT_SECONDS = 2.0
 
-# inputs of a finished table are known by the name shown there, not by their path; no path holds a NUL
-_BY_NAME = "\0"
+#: inputs of a finished table are known by the name shown there, not by their path; no path holds a NUL
+BY_NAME = "\0"
 
 
 class TableSink:
@@ -117,11 +117,11 @@ class TableSink:
 
     def has(self, path: str) -> bool:
         """Whether the rows of this input stand in the table already, from an earlier run."""
-        return bool(self._done) and (path in self._done or _BY_NAME + display_name(path) in self._done)
+        return bool(self._done) and (path in self._done or BY_NAME + display_name(path) in self._done)
 
     def earlier(self) -> Iterator[str]:
         """The inputs that stand in the table from earlier runs."""
-        return (path.removeprefix(_BY_NAME) for path in self._done)
+        return (path.removeprefix(BY_NAME) for path in self._done)
 
     def write(self, rows: Sequence[Row]) -> None:
         """Append rows of the current input; they are in the file at once."""
@@ -171,7 +171,7 @@ class TableSink:
             for entry in self._journal.entries():
                 if entry.part:
                     continue
-                path = entry.path.removeprefix(_BY_NAME)
+                path = entry.path.removeprefix(BY_NAME)
                 # names in a finished table may lead nowhere: moved files, and bytes that are no UTF-8
                 if path == entry.path or os.path.lexists(path):
                     self._after_input(path, entry.counts)
@@ -240,7 +240,7 @@ class TableSink:
                 continue
             self._whole = entry.offset
             self._done.add(entry.path)
-            self.summary.add(display_name(entry.path.removeprefix(_BY_NAME)), entry.counts)
+            self.summary.add(display_name(entry.path.removeprefix(BY_NAME)), entry.counts)
         file = open_own(self.partial)
         file.truncate(self._size)
         file.seek(self._size)
@@ -263,9 +263,9 @@ class TableSink:
             self._size = self._copied = os.path.getsize(self.partial)
             for source, rows in groupby(self._checked(read_table(self.path)), key=lambda row: row.source):
                 counts = tally_rows(rows, self._rule)
-                self._done.add(_BY_NAME + source)
+                self._done.add(BY_NAME + source)
                 self.summary.add(source, counts)
-                self._journal.add(Entry(_BY_NAME + source, self._size, counts))
+                self._journal.add(Entry(BY_NAME + source, self._size, counts))
         except (TableFormatError, SettingsError) as error:
             with contextlib.suppress(FileNotFoundError):
                 os.unlink(self.partial)
@@ -291,24 +291,28 @@ class TableSink:
         with self._errors(self.path):
             os.fsync(self._file.fileno())
             self._file.close()
-            if self._size == self._copied:
-                # nothing was missing: the finished table stays as it is
-                os.unlink(self.partial)
-            elif self._suffix == ".parquet":
-                self._convert()
-            else:
-                os.replace(self.partial, self.path)
+            self._deliver()
             sync_folder(os.path.dirname(self.path) or os.curdir)
         self._journal.remove()
 
-    def _convert(self) -> None:
-        with replacing(self.path) as made:
-            csv_to_parquet(self.partial, made.name)
-        os.unlink(self.partial)
+    def _deliver(self) -> None:
+        """All rows are safe: the table gets its name, and what was unfinished goes."""
+        if self._size == self._copied:
+            # nothing was missing: the finished table stays as it is
+            os.unlink(self.partial)
+        elif self._suffix == ".parquet":
+            with replacing(self.path) as made:
+                csv_to_parquet(self.partial, made.name)
+            os.unlink(self.partial)
+        else:
+            os.replace(self.partial, self.path)
 
     @contextlib.contextmanager
     def _errors(self, path: str) -> Iterator[None]:
         try:
             yield
+        except BrokenPipeError:
+            # of a stream that an observer writes to
+            raise
         except OSError as error:
             raise TableError(f"{path}: cannot be written ({error.strerror or error})") from error

@@ -1,0 +1,149 @@
+"""The best of a batch: the amount that was asked for, in every format, and after an interruption anywhere."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import math
+import os
+from pathlib import Path
+
+import numpy as np
+import pyarrow.parquet
+import pytest
+from bright_faces import BrightFaces, gray_photo
+
+from facereject.batch import OptionError, score_files
+from facereject.batch.keep_best import KeepBestSink, threshold_of_best
+from facereject.batch.sorting import Placement
+
+# brighter is more certain; all of them are accepted by the target of the stub
+LEVELS = [130, 240, 150, 200, 170, 180]
+
+
+@pytest.fixture
+def photos(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    os.mkdir("photos")
+    for level in LEVELS:
+        gray_photo(f"photos/{level}.png", level)
+    gray_photo("photos/none.png", 0)
+    Path("photos/broken.png").write_bytes(b"")
+    return "photos"
+
+
+def _best(number):
+    return {f"photos/{level}.png" for level in sorted(LEVELS)[-number:]}
+
+
+def _accepted(path):
+    if path.endswith(".csv"):
+        with open(path, newline="") as file:
+            rows = [row | {"accepted": row["accepted"] == "true"} for row in csv.DictReader(file)]
+    elif path.endswith(".jsonl"):
+        rows = [json.loads(line) for line in Path(path).read_text().splitlines()]
+    else:
+        rows = pyarrow.parquet.read_table(path).to_pylist()
+    assert len(rows) == len(LEVELS) + 2
+    assert all((row["reason"] == "") == row["accepted"] for row in rows)
+    assert {row["source"]: row["reason"].split(":")[0] for row in rows}["photos/none.png"] == "no_face"
+    return {row["source"] for row in rows if row["accepted"]}
+
+
+@pytest.mark.parametrize("suffix", ["csv", "jsonl", "parquet"])
+@pytest.mark.parametrize(("amount", "number"), [(2, 2), (0.5, 3), (0.2, 2), (1.0, 6), (99, 6)])
+def test_the_amount_that_was_asked_for(photos, suffix, amount, number):
+    summary = score_files(photos, f"t.{suffix}", rejector=BrightFaces(), keep_best=amount)
+    assert _accepted(f"t.{suffix}") == _best(number)
+    assert (summary.accepted_faces, summary.total.accepted_frames, summary.faces) == (number, number, 6)
+    assert (summary.inputs, summary.failed, summary.total.no_face) == (8, 1, 1)
+    assert sorted(os.listdir()) == ["photos", f"t.{suffix}"]
+
+
+@pytest.mark.parametrize("suffix", ["csv", "jsonl", "parquet"])
+def test_all_other_columns_stay_as_they_are(photos, suffix):
+    score_files(photos, f"plain.{suffix}", rejector=BrightFaces())
+    score_files(photos, f"best.{suffix}", rejector=BrightFaces(), keep_best=1.0)
+    # everything is accepted by the target as well
+    if suffix == "parquet":
+        assert pyarrow.parquet.read_table("best.parquet").equals(pyarrow.parquet.read_table("plain.parquet"))
+    else:
+        assert Path(f"best.{suffix}").read_bytes() == Path(f"plain.{suffix}").read_bytes()
+
+
+def test_files_rows_and_streams_follow_the_decisions(photos):
+    seen, stream = [], io.BytesIO()
+    options = {"accepted": "good", "rejected": "bad", "on_rows": seen.extend, "keep_best": 2}
+    score_files(photos, stream, rejector=BrightFaces(), **options)
+    assert {f"photos/{name}" for name in os.listdir("good")} == _best(2)
+    assert len(os.listdir("bad")) == 5
+    assert {row.source for row in seen if row.accepted} == _best(2)
+    assert all(row.landmarks.shape == (68, 2) for row in seen if row.box is not None)
+    Path("t.csv").write_bytes(stream.getvalue())
+    assert _accepted("t.csv") == _best(2)
+
+
+@pytest.mark.parametrize("moment", ["judging", "rewriting", "placing"])
+@pytest.mark.parametrize("suffix", ["csv", "parquet"])
+def test_an_interruption_anywhere_loses_nothing(photos, monkeypatch, moment, suffix):
+    calls = []
+
+    def dies(*arguments, **named):
+        calls.append(arguments)
+        if len(calls) == 3:
+            raise KeyboardInterrupt
+        return real(*arguments, **named)
+
+    place, name = {
+        "judging": (BrightFaces, "__call__"),
+        "rewriting": (KeepBestSink, "_decided"),
+        "placing": (Placement, "__call__"),
+    }[moment]
+    real = getattr(place, name)
+    if moment == "rewriting":
+        calls += [None, None]
+    options = {"rejector": BrightFaces(), "accepted": "good", "rejected": "bad", "mode": "move"}
+    with monkeypatch.context() as patch:
+        patch.setattr(place, name, dies)
+        with pytest.raises(KeyboardInterrupt):
+            score_files(photos, f"t.{suffix}", **options, keep_best=0.5)
+    assert f"t.{suffix}.partial" in os.listdir()
+    n_files = sum(len(files) for _, _, files in os.walk("."))
+    assert n_files - sum(name.startswith("t.") for name in os.listdir()) == 8
+    score_files(photos, f"t.{suffix}", **options, keep_best=0.5, resume=True)
+    assert _accepted(f"t.{suffix}") == _best(3)
+    assert {f"photos/{name}" for name in os.listdir("good")} == _best(3)
+    assert len(os.listdir("bad")) == 4
+    assert os.listdir("photos") == ["broken.png"]
+    assert sorted(os.listdir()) == ["bad", "good", "photos", f"t.{suffix}"]
+
+
+def test_another_amount_for_a_finished_table(photos):
+    def never(image):
+        raise AssertionError("the faces have been judged before")
+
+    score_files(photos, "t.csv", rejector=BrightFaces(), keep_best=2)
+    judged = type("Judged", (BrightFaces,), {"__call__": never})()
+    summary = score_files(photos, "t.csv", rejector=judged, keep_best=4, resume=True)
+    assert _accepted("t.csv") == _best(4)
+    assert summary.accepted_faces == 4
+
+
+@pytest.mark.parametrize("amount", [0, -1, 0.0, 1.5, math.nan, True])
+def test_wrong_amounts(photos, amount):
+    with pytest.raises(OptionError, match="keep_best"):
+        score_files(photos, rejector=BrightFaces(), keep_best=amount)
+
+
+def test_the_threshold_against_sorting():
+    rng = np.random.default_rng(0)
+    values = np.round(rng.normal(size=200), 1)
+    for amount in (1, 7, 200, 0.07, 0.5, 1.0):
+        accepted = values <= threshold_of_best(values, amount)
+        wanted = amount if isinstance(amount, int) else round(amount * 200)
+        # ties with the last one, and nothing else, come on top
+        assert accepted.sum() >= wanted
+        assert (values < np.sort(values)[wanted - 1]).sum() < wanted
+        assert values[accepted].max() == np.sort(values)[wanted - 1]
+    assert threshold_of_best([], 3) == -math.inf
