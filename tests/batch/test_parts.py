@@ -169,7 +169,9 @@ def test_damaged_frames_shift_the_numbers_behind_them(make_task, video, tmp_path
     whole, before = judge(make_task(part_frames=0), path)
     cut, after = judge(make_task(), path)
     assert before.total.undecodable == after.total.undecodable >= 4
-    assert [(row.frame, row.time_s) for row in cut] == [(row.frame, row.time_s) for row in whole]
+    # faces may differ near a cut, frames and their times must not
+    numbers = [dict.fromkeys((row.frame, row.time_s) for row in rows) for rows in (cut, whole)]
+    assert list(numbers[0]) == list(numbers[1])
 
 
 def test_a_run_that_ends_between_parts_goes_on_there(make_task, video, tmp_path):
