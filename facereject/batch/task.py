@@ -17,12 +17,13 @@ from facereject._files import display_name
 from facereject.batch.inputs import Input
 from facereject.batch.saving import VideoOutput
 from facereject.faces import FaceRejector
+from facereject.faces.face import FaceFrame
 from facereject.faces.image_files import MAX_PIXELS, read_image
 from facereject.faces.images import ImageArray, ImageError
 from facereject.faces.plugins import definition_of, fingerprint_of, name_of
 from facereject.tables.rows import Chunk, Row, frame_accepted, rows_of_frame, unreadable_row
 from facereject.video.decoder import FrameRange
-from facereject.video.judged import FaceFrame, judged_frames
+from facereject.video.judged import judged_frames
 from facereject.video.parts import PART_FRAMES
 from facereject.video.reader import VideoError, open_video, prefetch
 from facereject.video.tracker import DETECT_EVERY, FaceTracker

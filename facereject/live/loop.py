@@ -13,12 +13,13 @@ import numpy as np
 
 from facereject._files import display_name
 from facereject.batch.saving import annotated
+from facereject.faces.face import FaceFrame
 from facereject.faces.images import ImageArray
 from facereject.live.overlay import Status, draw_view, scale_of
 from facereject.live.window import Window
 from facereject.tables.rows import Row, frame_accepted, rows_of_frame
 from facereject.video.frames import Frame
-from facereject.video.judged import FaceFrame, judge_frame
+from facereject.video.judged import judge_frame
 from facereject.video.tracker import FaceTracker
 from facereject.video.writer import VideoWriter
 
