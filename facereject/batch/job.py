@@ -31,7 +31,7 @@ from facereject.batch.sorting import Placement
 from facereject.batch.task import ScoreTask, settings_of
 from facereject.batch.timeline import Timeline
 from facereject.faces import FaceRejector
-from facereject.faces.image_files import MAX_PIXELS
+from facereject.faces.images.files import MAX_PIXELS
 from facereject.parallel import Engine, SerialEngine
 from facereject.tables.rows import Chunk
 from facereject.tables.sinks import (

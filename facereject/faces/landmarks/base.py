@@ -19,7 +19,7 @@ from typing import Any, Protocol, runtime_checkable
 
 from facereject.faces.face import Box
 from facereject.faces.geometry import FloatArray, check_landmarks
-from facereject.faces.images import ImageArray
+from facereject.faces.images.load import ImageArray
 from facereject.faces.plugins import name_of
 from facereject.faces.views import Views
 
