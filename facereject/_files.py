@@ -23,6 +23,11 @@ try:
 except ImportError:  # Windows, where a file that is open cannot be removed anyway
     fcntl = None  # type: ignore[assignment]
 
+#: why a file is not replaced; the name of the option stands in backticks
+NOT_MADE_HERE = (
+    "this file was not made by facereject and would be lost; choose another name, or pass `overwrite`"
+)
+
 _MARK = ".facereject-partial"
 _UNFINISHED = re.compile(rf"\..*\.[0-9a-f]{{8}}{re.escape(_MARK)}(\.\w+){{0,2}}", re.DOTALL)
 

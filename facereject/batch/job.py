@@ -12,6 +12,7 @@ from typing import BinaryIO, TypeAlias
 from facereject import __version__
 from facereject._files import display_name
 from facereject.batch.inputs import Input, check_inputs
+from facereject.batch.kept_inputs import KeptInputs
 from facereject.batch.options import (
     OptionError,
     check_frame_rule,
@@ -94,10 +95,17 @@ class ScoreJob:
     def __post_init__(self) -> None:
         check_frame_rule(self.frame_rule)
         check_tracking(self.detect_every, self.smooth_s)
-        check_timeline(self.timeline_path)
+        KeptInputs(self._outputs()).check_arguments(self.paths)
+        check_timeline(self.timeline_path, overwrite=self.overwrite)
         self._folder = folder_of_inputs(self.engine)
         self.video = make_video_output(
-            self.save, self.annotate, self.audio, self.paths, self.frame_rule, self._folder
+            self.save,
+            self.annotate,
+            self.audio,
+            self.paths,
+            self.frame_rule,
+            self._folder,
+            overwrite=self.overwrite,
         )
         check_table(self.output, resume=self.resume, overwrite=self.overwrite)
         if not self.resume:
@@ -169,12 +177,28 @@ class ScoreJob:
             folder=self._folder,
         )
 
+    def _outputs(self) -> dict[str, str]:
+        """The files that this run writes, by the option that names them."""
+        named = {"output": self.output, "timeline": self.timeline_path}
+        if self.save is not None and not os.path.isdir(self.save):
+            named["save"] = self.save
+        return {name: os.fspath(path) for name, path in named.items() if isinstance(path, str | os.PathLike)}
+
     def _plan(self, sink: Sink) -> Plan:
         single = None
         if self.save is not None and self.video is not None and self.video.base is None:
             single = _SingleVideo(self.save)
         skipped = self.placement.holds if self.placement is not None else None
-        plan = plan_run(self.paths, sink, skipped=skipped, on_input=single, checked=not self.resume)
+
+        kept = KeptInputs(self._outputs(), self.video)
+
+        def look_at(item: Input) -> None:
+            kept(item)
+            if single is not None:
+                single(item)
+
+        plan = plan_run(self.paths, sink, skipped=skipped, on_input=look_at, checked=not self.resume)
+        kept.check()
         if single is not None and not self.resume:
             single.check()
         return plan
@@ -184,7 +208,7 @@ class ScoreJob:
             # the table knows the videos of earlier runs, too
             self.timeline = Timeline.of_table(os.fspath(self.output), self.frame_rule)
         if self.timeline_path is not None:
-            self.timeline.write(self.timeline_path)
+            self.timeline.write(self.timeline_path, overwrite=self.overwrite)
 
     def _open_sink(self, task: ScoreTask) -> Sink:
         if self.output is None:
@@ -231,13 +255,11 @@ class _SingleVideo:
         if item.kind != "video":
             return
         self._found += 1
-        name = display_name(self._save)
         if self._found > 1:
+            name = display_name(self._save)
             raise OptionError(
                 f"`save` {name}: there are several videos to read; name a folder, such as `save` videos"
             )
-        if os.path.exists(self._save) and os.path.samefile(self._save, item.path):
-            raise OptionError(f"`save` {name}: this is the video that is read; save it under another name")
 
     def check(self) -> None:
         """All inputs are known."""

@@ -68,16 +68,16 @@ def check_table(output: object, *, resume: bool, overwrite: bool) -> None:
             raise OptionError(f"`output` must be a path, a binary stream, a sink or None; got {kind}")
         return
     try:
-        check_table_path(output)
+        check_table_path(output, overwrite=overwrite)
     except TableError as error:
         raise OptionError(f"`output` {error}") from None
 
 
-def check_timeline(path: str | None) -> None:
+def check_timeline(path: str | None, *, overwrite: bool = False) -> None:
     """Raise OptionError if no timeline can be written there."""
     if path is not None:
         try:
-            check_timeline_path(path)
+            check_timeline_path(path, overwrite=overwrite)
         except TimelineError as error:
             raise OptionError(f"`timeline` {error}") from None
 
@@ -104,7 +104,14 @@ def folder_of_inputs(engine: Engine) -> str:
 
 
 def make_video_output(
-    save: str | None, annotate: bool, audio: bool, paths: Sequence[str], rule: str, folder: str
+    save: str | None,
+    annotate: bool,
+    audio: bool,
+    paths: Sequence[str],
+    rule: str,
+    folder: str,
+    *,
+    overwrite: bool = False,
 ) -> VideoOutput | None:
     """The videos to be written; OptionError if that cannot work for these inputs."""
     if save is None:
@@ -121,7 +128,7 @@ def make_video_output(
     if not single and not os.path.isdir(save) and 2 <= len(os.path.splitext(save)[1]) <= 5:
         raise OptionError(f"`save` {shown}: videos are written as {', '.join(CODECS)}; or name a folder")
     output = VideoOutput(
-        os.path.join(folder, save), None if single else base_of(paths), annotate, rule, audio
+        os.path.join(folder, save), None if single else base_of(paths), annotate, rule, audio, overwrite
     )
     try:
         output.check()

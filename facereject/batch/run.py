@@ -136,7 +136,8 @@ def settings_of(task: ScoreTask) -> dict[str, str]:
         if isinstance(value, FaceRejector):
             settings |= _rejector_settings(value)
         elif dataclasses.is_dataclass(value) and not isinstance(value, type):
-            settings |= {name: str(part) for name, part in dataclasses.asdict(value).items()}
+            parts = [part.name for part in dataclasses.fields(value) if part.compare]
+            settings |= {name: str(getattr(value, name)) for name in parts}
         else:
             settings[field.name] = str(value)
     return settings

@@ -72,7 +72,9 @@ def score_files(
     resume : bool, default=False
         Continue after an interruption; a finished table is completed by the inputs it lacks.
     overwrite : bool, default=False
-        Start again although an unfinished table is there.
+        Start again although an unfinished table is there, and replace files that facereject has not made.
+        Without it, a table, timeline or video takes the place of one of its own kind only. A file that is
+        read is never replaced.
     progress : callable or None
         Gets a `RunProgress` when the inputs are counted and after every chunk of rows.
     on_rows : callable or None

@@ -71,6 +71,8 @@ class Live:
         Gets the rows of every frame.
     record : path or None
         A video of the whole session with the faces drawn, in real time (`RECORDING_FPS`).
+    overwrite : bool, default=False
+        It may replace a file that was not made here.
     folder : path
         For snapshots, and recordings started by a key.
     frame_rule : {"all", "any", "largest"}
@@ -95,6 +97,7 @@ class Live:
         window: Window | None = None,
         on_rows: Callable[[list[Row]], None] | None = None,
         record: str | os.PathLike[str] | None = None,
+        overwrite: bool = False,
         folder: str | os.PathLike[str] = os.curdir,
         frame_rule: str = "all",
         max_frames: int | None = None,
@@ -105,6 +108,7 @@ class Live:
         self.summary = LiveSummary()
         self._source, self._window, self._on_rows = source, window, on_rows
         self._record, self._folder = record, os.fspath(folder)
+        self._overwrite = overwrite
         self._frame_rule = frame_rule
         self._max_frames, self._max_seconds = max_frames, max_seconds
         self._clock = clock
@@ -224,7 +228,8 @@ class Live:
 
     def _start_recording(self, path: str, image: ImageArray) -> None:
         height, width = image.shape[:2]
-        self._recording = Recording(VideoWriter(path, RECORDING_FPS, (width, height), fragmented=True))
+        writer = VideoWriter(path, RECORDING_FPS, (width, height), fragmented=True, overwrite=self._overwrite)
+        self._recording = Recording(writer)
 
     def _stop_recording(self) -> None:
         if self._recording is None:

@@ -31,7 +31,7 @@ from facereject.tables.journal import (
 )
 from facereject.tables.rows import Row
 from facereject.tables.summary import Summary, Tally, tally_rows
-from facereject.tables.table_path import check_table_path
+from facereject.tables.table_path import check_own_table, check_table_path
 
 # a crash costs the inputs finished since the last commit, a commit some milliseconds of waiting for the disk
 _COMMIT_SECONDS = 2.0
@@ -55,7 +55,7 @@ class TableSink:
     resume : bool, default=False
         Continue an unfinished table, or add to a finished one; if there is neither, start.
     overwrite : bool, default=False
-        Start again even if that loses an unfinished table.
+        Start again even if that loses an unfinished table, or a file that is no table of this package.
     rule : str, default="all"
         As in `frame_accepted`, for counting what stands in a finished table.
     check : callable or None
@@ -89,7 +89,8 @@ class TableSink:
         after_input: Callable[[str, Tally], None] | None = None,
         n_points: int = N_LANDMARKS,
     ) -> None:
-        self.path = check_table_path(path)
+        self.path = check_table_path(path, overwrite=overwrite)
+        self._overwrite = overwrite
         self._n_points = n_points
         self.partial = f"{self.path}.partial"
         self.summary = Summary()
@@ -288,6 +289,9 @@ class TableSink:
             yield row
 
     def _finish(self) -> None:
+        if not self._overwrite:
+            # somebody may have saved a file under this name while the run lasted
+            check_own_table(self.path)
         with self._errors(self.path):
             os.fsync(self._file.fileno())
             self._file.close()

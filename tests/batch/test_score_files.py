@@ -271,7 +271,7 @@ def test_saved_video_and_timeline(clips):
         score_files(clips, save="all.mp4")
     score_files(clips, save="all", annotate=True)
     assert sorted(os.listdir("all")) == ["a.mkv", "b.mkv"]
-    with pytest.raises(OptionError, match="this is the video that is read"):
+    with pytest.raises(OptionError, match="this is a file that is read"):
         score_files(clips / "b.mkv", save=clips / "b.mkv")
 
 

@@ -117,7 +117,7 @@ def test_every_frame_and_smoothing_are_passed_on(run, clip):
         (["--save", "video.ogv"], "--save video.ogv"),
         (["--no-audio"], "--no-audio needs a video to write"),
         (["--save", "none/video.mp4"], "does not exist"),
-        (["--save", "videos/clip.mkv"], "the video that is read"),
+        (["--save", "videos/clip.mkv"], "a file that is read"),
         (["--timeline", "spans.txt"], "--timeline"),
         (["--detect-every", "0", "-o", "t.csv"], "--detect-every"),
     ],

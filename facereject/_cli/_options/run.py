@@ -76,8 +76,8 @@ OverwriteOption = Annotated[
     bool,
     typer.Option(
         "--overwrite",
-        help="Start again although an unfinished table is there; a finished one is always replaced, unless "
-        "--resume is given.",
+        help="Start again although an unfinished table is there, and replace files that facereject has not "
+        "made; what it has made is always replaced, unless --resume is given, and an input never.",
         rich_help_panel=_RUN_PANEL,
     ),
 ]
