@@ -62,6 +62,32 @@ def name_of_cell(cell: str) -> str:
     return cell.removeprefix("./") if _FORMULA.match(cell) else cell
 
 
+class Identities:
+    """Which input a path leads to, however it is written: its folder with links resolved, and its name.
+
+    Two links to one photograph are two inputs. An instance remembers a folder, as neighbours share theirs.
+    """
+
+    def __init__(self) -> None:
+        self._resolved = ("", "")
+
+    def __call__(self, path: str) -> str:
+        """The absolute path that identifies the input."""
+        folder, name = os.path.split(path)
+        if folder != self._resolved[0] or not os.path.isabs(folder):
+            self._resolved = (folder, os.path.normcase(os.path.realpath(folder or os.curdir)))
+        return os.path.join(self._resolved[1], os.path.normcase(name))
+
+
+def stamp_of(path: str) -> str:
+    """Size and time of change of a file, which tell whether it is still the same; empty if there is none."""
+    try:
+        status = os.stat(path)
+    except (OSError, ValueError):
+        return ""
+    return f"{status.st_size} {status.st_mtime_ns}"
+
+
 def suffix_of(path: str) -> str:
     """The suffix in lower case, with its dot."""
     return os.path.splitext(path)[1].lower()
@@ -145,6 +171,13 @@ def write_whole(path: str | os.PathLike[str], content: str | bytes) -> None:
     """Write bytes, or text as UTF-8, in one step: readers see the old file or the new one, never a part."""
     with replacing(path) as file:
         file.write(content.encode() if isinstance(content, str) else content)
+
+
+def copy_bytes(source: IO[bytes], target: IO[bytes], n_bytes: int) -> None:
+    """Copy so many bytes from where one file stands to where the other one does."""
+    while n_bytes and (data := source.read(min(n_bytes, 1 << 20))):
+        target.write(data)
+        n_bytes -= len(data)
 
 
 def open_new(path: str | os.PathLike[str]) -> io.FileIO:

@@ -165,6 +165,18 @@ def points_in_table(path: str) -> int | None:
         return None
 
 
+def record_ends(path: str, suffix: str) -> Iterator[int]:
+    """Where the records of a text table end, in bytes; the first one of a CSV table is its header."""
+    position = quotes = 0
+    with open(path, "rb") as file:
+        for line in file:
+            position += len(line)
+            # a line end between quotes belongs to a name
+            quotes += line.count(b'"') if suffix != ".jsonl" else 0
+            if quotes % 2 == 0:
+                yield position
+
+
 def csv_to_parquet(source: str, target: str) -> None:
     """Rewrite a CSV table as Parquet with typed columns, a batch of rows at a time."""
     import pyarrow
@@ -207,9 +219,13 @@ def parquet_to_csv(source: str, target: str) -> None:
         with pyarrow.parquet.ParquetFile(source) as file:
             if count_points(file.schema_arrow.names) is None:
                 raise TableFormatError(f"{source}: not a table of facereject, its columns are others")
-            with pyarrow.csv.CSVWriter(target, file.schema_arrow) as writer:
-                for batch in file.iter_batches():
-                    writer.write_batch(batch)
+            # the header as in any other table, without quotes
+            options = pyarrow.csv.WriteOptions(include_header=False)
+            with open(target, "wb") as made:
+                made.write((",".join(file.schema_arrow.names) + "\n").encode())
+                with pyarrow.csv.CSVWriter(made, file.schema_arrow, write_options=options) as writer:
+                    for batch in file.iter_batches():
+                        writer.write_batch(batch)
     except pyarrow.ArrowException as error:
         raise TableFormatError(f"{source}: not a Parquet table of facereject ({error})") from None
 

@@ -1,10 +1,10 @@
 """The journal beside an unfinished table: which inputs stand in it, up to which byte, under which settings.
 
-JSON lines: first ``{"journal": 1, "settings": {…}}``, then ``{"pid": …}`` for every run that wrote on, and
-for every finished input a list of its path, the length of the table behind its last row, and its counts. The
-finished parts of a long video have such lines, too, with a note at the end that says how to go on. A line is
-written after the rows it speaks of, so whatever moment a run dies at, the last whole line is true. While a
-run lasts it holds a lock on the journal.
+Lines of a checksum (CRC-32) and JSON: first ``{"journal": 2, "settings": {…}}``, then ``{"pid": …}`` for
+every run that wrote on, and for every finished input the fields of an `Entry`. The finished parts of a long
+video have such lines, too, with a note that says how to go on. A line is written after the rows it speaks of,
+so whatever moment a run dies at, the last whole line is true; from a line on that is damaged, nothing is
+believed. While a run lasts it holds a lock on the journal.
 """
 
 from __future__ import annotations
@@ -14,10 +14,11 @@ import errno
 import io
 import json
 import os
-from collections.abc import Iterator, Mapping
+import zlib
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
-from facereject._files import open_own
+from facereject._files import is_regular, open_own, replacing
 from facereject.tables.summary import Tally
 
 try:
@@ -25,7 +26,10 @@ try:
 except ImportError:  # Windows: two runs on one table are not told apart there
     fcntl = None  # type: ignore[assignment]
 
-_VERSION = 1
+_VERSION = 2
+
+# bytes at the end of a table that its record knows
+_TAIL = 1 << 16
 
 
 class TableError(RuntimeError):
@@ -52,12 +56,32 @@ class Entry(NamedTuple):
     counts : Tally
     part : str
         For a video of which some parts are finished and others are not, what is needed to go on; else empty.
+    rows : int
+        Rows of the table up to and with its last one.
+    key : str
+        Which input it is, see `facereject._files.Identities`; empty is the path.
+    stamp : str
+        Size and time of change of the file that was read, see `facereject._files.stamp_of`.
+    again : bool
+        Its rows take the place of those of earlier entries with the same key.
+    tries : int
+        How often this file was worked on in a row, as far as it failed before.
     """
 
     path: str
     offset: int
     counts: Tally
     part: str = ""
+    rows: int = 0
+    key: str = ""
+    stamp: str = ""
+    again: bool = False
+    tries: int = 1
+
+    @property
+    def identity(self) -> str:
+        """Which input it is."""
+        return self.key or self.path
 
 
 class Journal:
@@ -121,8 +145,7 @@ class Journal:
 
     def add(self, entry: Entry) -> None:
         """Note an input; `commit` writes it."""
-        value = [entry.path, entry.offset, *entry.counts, *([entry.part] if entry.part else [])]
-        self._pending.append(json.dumps(value) + "\n")
+        self._pending.append(_line(list(entry)).decode())
 
     def commit(self, sync: bool = False) -> None:
         """Write what was noted. May be repeated after it was interrupted: nothing then stands twice."""
@@ -149,18 +172,12 @@ class Journal:
         self._file.seek(position)
         reader = io.BufferedReader(self._file)
         try:
-            for line in reader:
-                if not line.endswith(b"\n"):
-                    return
-                try:
-                    yield json.loads(line), len(line)
-                except ValueError:
-                    return
+            yield from _values(reader)
         finally:
             reader.detach()
 
     def _append(self, value: Any) -> None:
-        data = (json.dumps(value) + "\n").encode()
+        data = _line(value)
         self._write(data)
         self._end += len(data)
 
@@ -176,12 +193,123 @@ def write_all(file: io.FileIO, data: bytes) -> None:
         view = view[file.write(view) :]
 
 
+def current(entries: Callable[[], Iterator[Entry]]) -> Iterator[tuple[Entry, Entry | None]]:
+    """The finished inputs whose rows count, each with the entry that stands before it in the table.
+
+    Parameters
+    ----------
+    entries : callable
+        Gives the entries from the first one on, whenever it is called.
+    """
+    last = {entry.identity: number for number, entry in enumerate(entries()) if entry.again}
+    before = None
+    for number, entry in enumerate(entries()):
+        if entry.part:
+            continue
+        if number >= last.get(entry.identity, 0):
+            yield entry, before
+        before = entry
+
+
+def write_record(path: str, settings: Mapping[str, str], entries: Iterator[Entry], table: str) -> None:
+    """Keep beside a finished table how it was made; a file of another kind under that name stays.
+
+    Parameters
+    ----------
+    path : str
+        The record.
+    settings, entries
+        As in the journal.
+    table : str
+        The finished table.
+    """
+    if os.path.lexists(path) and not _is_record(path):
+        return
+    with replacing(path) as file:
+        file.write(_line({"journal": _VERSION, "settings": dict(settings)}))
+        for entry in entries:
+            file.write(_line(list(entry)))
+        file.write(_line({"table": _signature(table)}))
+
+
+class Record:
+    """What is known of a finished table beside its rows.
+
+    Parameters
+    ----------
+    path : str
+    table : str
+
+    Attributes
+    ----------
+    settings : dict of str to str, or None
+        None if there is no record, it is damaged, or the table is not the one it was made for.
+    """
+
+    def __init__(self, path: str, table: str) -> None:
+        self._path = path
+        self.settings: dict[str, str] | None = None
+        if not is_regular(path):
+            return
+        header: Any = None
+        value: Any = None
+        length = 0
+        with open(path, "rb") as file:
+            for value, n_bytes in _values(file):
+                header = value if header is None else header
+                length += n_bytes
+        with contextlib.suppress(TypeError, KeyError, AttributeError):
+            whole = length == os.path.getsize(path) and value["table"] == _signature(table)
+            if header["journal"] == _VERSION and whole:
+                self.settings = {str(name): str(text) for name, text in header["settings"].items()}
+
+    def entries(self) -> Iterator[Entry]:
+        """The inputs of the table, in its order."""
+        with open(self._path, "rb") as file:
+            for value, _ in _values(file):
+                entry = _entry(value)
+                if entry is not None:
+                    yield entry
+
+
+def _signature(table: str) -> list[int]:
+    """Length and checksum of the end of a table: enough to tell that another one took its place."""
+    size = os.path.getsize(table)
+    with open(table, "rb") as file:
+        file.seek(max(0, size - _TAIL))
+        return [size, zlib.crc32(file.read())]
+
+
+def _is_record(path: str) -> bool:
+    if not is_regular(path):
+        return False
+    with open(path, "rb") as file:
+        start = file.read(100)
+    return not start or start[9:].startswith(b'{"journal": ')
+
+
+def _line(value: Any) -> bytes:
+    text = json.dumps(value).encode()
+    return b"%08x %s\n" % (zlib.crc32(text), text)
+
+
+def _values(lines: Iterable[bytes]) -> Iterator[tuple[Any, int]]:
+    """The values of the lines and the lengths of these, up to the first one that is cut off or damaged."""
+    for line in lines:
+        checksum, _, text = line.partition(b" ")
+        if not text.endswith(b"\n") or checksum != b"%08x" % zlib.crc32(text[:-1]):
+            return
+        try:
+            yield json.loads(text), len(line)
+        except ValueError:
+            return
+
+
 def _entry(value: Any) -> Entry | None:
     if not isinstance(value, list):
         return None
-    path, offset, *counts = value
-    n_counts = len(Tally._fields)
-    return Entry(path, offset, Tally(*counts[:n_counts]), *counts[n_counts:])
+    path, offset, counts, *more = value
+    return Entry(path, offset, Tally(*counts), *more)
 
 
 def _open_locked(path: str) -> io.FileIO:
@@ -218,7 +346,7 @@ def _lock(file: io.FileIO, path: str) -> None:
 def _last_pid(file: io.FileIO) -> str:
     holder = ""
     for line in file:
-        if line.startswith(b'{"pid": '):
+        if line[9:].startswith(b'{"pid": '):
             with contextlib.suppress(ValueError):
-                holder = f" (process {json.loads(line)['pid']})"
+                holder = f" (process {json.loads(line[9:])['pid']})"
     return holder

@@ -79,7 +79,9 @@ def test_every_format_says_the_same(photos):
     assert [line["accepted"] for line in lines] == [False, False, True, True]
     with open("t.csv", newline="") as file:
         assert [row["reason"] for row in csv.DictReader(file)] == ["no_face", "uncertain", "", ""]
-    assert sorted(os.listdir()) == ["photos", "t.csv", "t.jsonl", "t.parquet"]
+    assert sorted(os.listdir()) == sorted(
+        ["photos", *(n + e for n in ("t.csv", "t.jsonl", "t.parquet") for e in ("", ".journal"))]
+    )
 
 
 @pytest.mark.parametrize(

@@ -44,7 +44,13 @@ def test_accepted_frames_timeline_and_strip(run, clip, work):
     assert "50% of 1.0 s accepted" in result.stderr
     with open("t.csv", newline="") as file:
         assert len(list(csv.DictReader(file))) == 30
-    assert {file.name for file in work.iterdir()} == {"videos", "good.mp4", "spans.csv", "t.csv"}
+    assert {file.name for file in work.iterdir()} == {
+        "videos",
+        "good.mp4",
+        "spans.csv",
+        "t.csv",
+        "t.csv.journal",
+    }
 
 
 def test_annotated_video_of_a_folder(run, clip):

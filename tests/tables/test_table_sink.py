@@ -41,7 +41,7 @@ def test_left_by_an_error_then_continued(tmp_path, suffix):
         sink.end_input("1", Tally(1))
     whole = tmp_path / f"whole.{suffix}"
     write_table(whole, rows[:3])
-    assert sorted(os.listdir(tmp_path)) == sorted([path.name, whole.name])
+    assert sorted(os.listdir(tmp_path)) == sorted([path.name, f"{path.name}.journal", whole.name])
     if suffix == "parquet":
         assert pyarrow.parquet.read_table(path).equals(pyarrow.parquet.read_table(whole))
     else:
@@ -250,7 +250,7 @@ def test_a_second_run_is_refused(tmp_path):
         "import fcntl, os, sys\n"
         "file = open(sys.argv[1], 'w')\n"
         "fcntl.lockf(file, fcntl.LOCK_EX)\n"
-        "print(f'{{\"pid\": {os.getpid()}}}', file=file, flush=True)\n"
+        "print(f'00000000 {{\"pid\": {os.getpid()}}}', file=file, flush=True)\n"
         "print('locked', flush=True)\n"
         "sys.stdin.read()"
     )
