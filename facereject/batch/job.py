@@ -71,6 +71,7 @@ class ScoreJob:
     engine: Engine = field(default_factory=SerialEngine)
     resume: bool = False
     overwrite: bool = False
+    retry_failed: bool = False
     frame_rule: str = "all"
     max_pixels: int = MAX_PIXELS
     every_frame: bool = False
@@ -107,7 +108,7 @@ class ScoreJob:
             self._folder,
             overwrite=self.overwrite,
         )
-        check_table(self.output, resume=self.resume, overwrite=self.overwrite)
+        check_table(self.output, resume=self.resume, overwrite=self.overwrite, retry_failed=self.retry_failed)
         if not self.resume:
             # else it is known only with the table whether a path led to inputs that have been moved since
             check_inputs(self.paths)
@@ -231,6 +232,7 @@ class ScoreJob:
                 settings=settings,
                 resume=self.resume,
                 overwrite=self.overwrite,
+                retry_failed=self.retry_failed,
                 rule=self.frame_rule,
                 check=row_check(task),
                 after_input=self.placement,

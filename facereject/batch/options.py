@@ -54,8 +54,10 @@ def check_tracking(detect_every: int, smooth_s: float) -> None:
         raise OptionError(f"`smooth_s` must be seconds, 0 or more; got {smooth_s:g}")
 
 
-def check_table(output: object, *, resume: bool, overwrite: bool) -> None:
+def check_table(output: object, *, resume: bool, overwrite: bool, retry_failed: bool = False) -> None:
     """Raise OptionError if no table can be written there."""
+    if retry_failed and not resume:
+        raise OptionError("`retry_failed` belongs to `resume`: it works again on what failed before")
     if resume and overwrite:
         raise OptionError("`resume` and `overwrite` exclude each other")
     if not isinstance(output, str | os.PathLike):

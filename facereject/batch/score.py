@@ -32,6 +32,7 @@ def score_files(
     engine: Engine | str | None = None,
     resume: bool = False,
     overwrite: bool = False,
+    retry_failed: bool = False,
     progress: Callable[[RunProgress], None] | None = None,
     on_rows: Callable[[list[Row]], None] | None = None,
     frame_rule: str = "all",
@@ -70,11 +71,15 @@ def score_files(
         Where the work is done instead: an engine of `facereject.parallel` or one of your own, or the address
         of a Dask scheduler.
     resume : bool, default=False
-        Continue after an interruption; a finished table is completed by the inputs it lacks.
+        Continue after an interruption; a finished table is completed by the inputs it lacks. A file that has
+        changed since, by its size or time of change, is worked on again, and its rows are replaced; so is,
+        once, an input whose worker was killed or out of memory.
     overwrite : bool, default=False
         Start again although an unfinished table is there, and replace files that facereject has not made.
         Without it, a table, timeline or video takes the place of one of its own kind only. A file that is
         read is never replaced.
+    retry_failed : bool, default=False
+        With ``resume``, work again on all inputs that are unreadable or failed.
     progress : callable or None
         Gets a `RunProgress` when the inputs are counted and after every chunk of rows.
     on_rows : callable or None
@@ -129,6 +134,7 @@ def score_files(
         make_engine(workers, engine),
         resume=resume,
         overwrite=overwrite,
+        retry_failed=retry_failed,
         frame_rule=frame_rule,
         max_pixels=max_pixels,
         every_frame=every_frame,

@@ -179,6 +179,11 @@ def failed_row(source: str, detail: str) -> Row:
     return Row(source, reason=f"failed: {_one_line(detail)}")
 
 
+def is_lost(reason: str) -> bool:
+    """Whether an input failed because its worker was killed or out of memory, which need not happen again."""
+    return reason.startswith(("failed: its worker process", "failed: MemoryError"))
+
+
 def _area(row: Row) -> float:
     return row.box.width * row.box.height if row.box else 0.0
 

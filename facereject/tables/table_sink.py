@@ -44,7 +44,7 @@ from facereject.tables.journal import (
     write_all,
     write_record,
 )
-from facereject.tables.rows import Row
+from facereject.tables.rows import Row, is_lost
 from facereject.tables.summary import Summary, Tally, tally_rows
 from facereject.tables.table_path import check_own_table, check_table_path
 
@@ -56,6 +56,9 @@ _BY_NAME = "\0"
 
 # the stamp of a file of which nobody knows which state was read; no file has it
 _CHANGED = "changed"
+
+# how often an input that has cost its worker is tried again without being asked to
+_RETRIES = 1
 
 
 class TableSink:
@@ -76,6 +79,9 @@ class TableSink:
         Continue an unfinished table, or add to a finished one; if there is neither, start.
     overwrite : bool, default=False
         Start again even if that loses an unfinished table, or a file that is no table of this package.
+    retry_failed : bool, default=False
+        On resuming, work again on every input that is unreadable or failed. Without it that is done once for
+        those whose worker was killed or out of memory.
     rule : str, default="all"
         As in `frame_accepted`, for counting what stands in a finished table.
     check : callable or None
@@ -104,6 +110,7 @@ class TableSink:
         settings: Mapping[str, str] | None = None,
         resume: bool = False,
         overwrite: bool = False,
+        retry_failed: bool = False,
         rule: str = "all",
         check: Callable[[Row], bool] | None = None,
         after_input: Callable[[str, Tally], None] | None = None,
@@ -111,6 +118,7 @@ class TableSink:
     ) -> None:
         self.path = check_table_path(path, overwrite=overwrite)
         self._overwrite = overwrite
+        self._retry_failed = retry_failed
         self._n_points = n_points
         self.partial = f"{self.path}.partial"
         self.summary = Summary()
@@ -357,15 +365,19 @@ class TableSink:
         return Entry(path, self._size, counts, rows=self._n_rows, key="" if key == path else key, stamp=stamp)
 
     def _know(self, entry: Entry) -> None:
-        """An input that stands in the table: it is done, unless its file is another one now."""
+        """An input that stands in the table: it is done, unless it changed or is to be tried again."""
         self.summary.add(display_name(entry.path), entry.counts)
-        if self._is_outdated(entry):
+        if self._is_outdated(entry) or self._is_tried_again(entry):
             self._outdated[entry.identity] = entry
         else:
             self._done.add(entry.identity)
 
     def _is_outdated(self, entry: Entry) -> bool:
         return bool(entry.stamp) and stamp_of(entry.identity) not in ("", entry.stamp)
+
+    def _is_tried_again(self, entry: Entry) -> bool:
+        failure = entry.counts.failure
+        return bool(failure) and (self._retry_failed or (is_lost(failure) and entry.tries <= _RETRIES))
 
     def _checked(self, rows: Iterator[Row]) -> Iterator[Row]:
         for row in rows:

@@ -191,3 +191,35 @@ def test_parquet_rows_keep_their_numbers_when_others_are_replaced():
     write_file("p/a", "other")
     run("t.parquet", ["p/a", "p/b"], resume=True)
     assert pyarrow.parquet.read_table("t.parquet").to_pylist()[:2] == before[2:]
+
+
+def failing_run(table, failures, **options):
+    """A run in which inputs fail as told; returns those that were worked on."""
+    done = []
+    with TableSink(table, settings=SETTINGS, **options) as sink:
+        for path, reason in failures.items():
+            if not sink.has(path):
+                sink.write([Row(path, reason=reason)])
+                sink.end_input(path, Tally(failure=reason))
+                done.append(path)
+    return done
+
+
+@pytest.mark.parametrize("suffix", SUFFIXES)
+def test_what_has_cost_a_worker_is_tried_once_more(suffix):
+    table = f"t.{suffix}"
+    died = "failed: its worker process died (signal 9)"
+    failures = {"p/a": died, "p/b": "failed: KeyError", "p/c": "unreadable: no image"}
+    failing_run(table, failures)
+    assert failing_run(table, failures, resume=True) == ["p/a"]
+    assert failing_run(table, failures, resume=True) == []
+    assert sorted(row.source for row in read_table(table)) == ["p/a", "p/b", "p/c"]
+    # another file under that name has a chance of its own
+    write_file("p/a", "smaller")
+    assert failing_run(table, failures, resume=True) == ["p/a"]
+    assert failing_run(table, failures, resume=True) == ["p/a"]
+    assert failing_run(table, failures, resume=True) == []
+    assert failing_run(table, failures, resume=True, retry_failed=True) == ["p/a", "p/b", "p/c"]
+    assert failing_run(table, dict.fromkeys(failures, ""), resume=True, retry_failed=True) == [*failures]
+    assert failing_run(table, failures, resume=True, retry_failed=True) == []
+    assert [row.reason for row in read_table(table)] == ["", "", ""]
