@@ -106,6 +106,20 @@ def is_regular(path: str | os.PathLike[str]) -> bool:
         return False
 
 
+def folder_problem(path: str | os.PathLike[str]) -> str:
+    """Why no file can be written under this name because of its folder; empty if nothing is wrong.
+
+    The folder of a file must exist, as a name with a slip in it would make another one; folders that are
+    outputs themselves are made.
+    """
+    folder = os.path.dirname(path) or os.curdir
+    if not os.path.isdir(folder):
+        return f"there is no folder {display_name(folder)}; make it first"
+    if not os.access(folder, os.W_OK):
+        return f"nothing may be written to the folder {display_name(folder)}; choose another one"
+    return ""
+
+
 @contextlib.contextmanager
 def replacing(path: str | os.PathLike[str], *, suffix: str = "") -> Iterator[IO[bytes]]:
     """A new file that takes the place of ``path`` when the block ends without an exception.

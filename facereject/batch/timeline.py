@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, field, fields
 from itertools import groupby
 
-from facereject._files import NOT_MADE_HERE, cell_name, display_name, write_whole
+from facereject._files import NOT_MADE_HERE, cell_name, display_name, folder_problem, write_whole
 from facereject.batch.inputs import Input
 from facereject.tables.formats import read_table
 from facereject.tables.rows import Chunk, Row, frame_accepted
@@ -156,8 +156,9 @@ def check_timeline_path(path: str, *, overwrite: bool = False) -> None:
     """
     if os.path.splitext(path)[1].lower() not in (".csv", ".json"):
         raise TimelineError(f"{display_name(path)}: a timeline is written as .csv or .json")
-    if os.path.isdir(path) or not os.path.isdir(os.path.dirname(path) or os.curdir):
-        raise TimelineError(f"{display_name(path)}: no file in an existing folder")
+    problem = "this is a folder; name a file" if os.path.isdir(path) else folder_problem(path)
+    if problem:
+        raise TimelineError(f"{display_name(path)}: {problem}")
     try:
         foreign = os.path.lexists(path) and not overwrite and not is_timeline(path)
     except OSError:

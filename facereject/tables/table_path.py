@@ -6,7 +6,7 @@ import importlib.util
 import os
 import stat
 
-from facereject._files import NOT_MADE_HERE, suffix_of
+from facereject._files import NOT_MADE_HERE, folder_problem, suffix_of
 from facereject.tables.formats import TEXT_FORMATS, points_in_table
 from facereject.tables.journal import TableError
 
@@ -31,9 +31,9 @@ def check_table_path(path: str | os.PathLike[str], *, overwrite: bool = False) -
         raise TableError(f"{name}: Parquet needs pyarrow; install it with: pip install 'facereject[parquet]'")
     # a link is kept and the file it leads to replaced
     real = os.path.realpath(name) if os.path.islink(name) else name
-    folder = os.path.dirname(real) or os.curdir
-    if not os.path.isdir(folder):
-        raise TableError(f"{name}: there is no folder {folder}; make it first")
+    problem = folder_problem(real)
+    if problem:
+        raise TableError(f"{name}: {problem}")
     if os.path.exists(real) and not stat.S_ISREG(os.stat(real).st_mode):
         what = "a folder" if os.path.isdir(real) else "not a plain file"
         raise TableError(f"{name}: this is {what}; name a file")

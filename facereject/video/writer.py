@@ -19,7 +19,7 @@ from av.video.frame import VideoFrame
 from av.video.reformatter import Colorspace, VideoReformatter
 from av.video.stream import VideoStream
 
-from facereject._files import NOT_MADE_HERE, display_name, suffix_of, sync_folder, unfinished
+from facereject._files import NOT_MADE_HERE, display_name, folder_problem, suffix_of, sync_folder, unfinished
 from facereject.faces.images import ImageArray
 from facereject.video.encoding import (
     CONTAINERS,
@@ -340,11 +340,9 @@ def check_video_path(path: str, *, overwrite: bool = False) -> None:
         )
     if os.path.isdir(path):
         raise VideoWriteError(f"{name}: this is a folder")
-    folder = os.path.dirname(path) or os.curdir
-    if not os.path.isdir(folder):
-        raise VideoWriteError(f"{name}: the folder {display_name(folder)} does not exist; make it first")
-    if not os.access(folder, os.W_OK):
-        raise VideoWriteError(f"{name}: nothing may be written to the folder {display_name(folder)}")
+    problem = folder_problem(path)
+    if problem:
+        raise VideoWriteError(f"{name}: {problem}")
     if os.path.lexists(path) and not overwrite and not made_here(path):
         raise VideoWriteError(f"{name}: {NOT_MADE_HERE}")
 

@@ -122,7 +122,7 @@ def test_every_frame_and_smoothing_are_passed_on(run, clip):
         (["--annotate", "-o", "t.csv"], "--annotate needs"),
         (["--save", "video.ogv"], "--save video.ogv"),
         (["--no-audio"], "--no-audio needs a video to write"),
-        (["--save", "none/video.mp4"], "does not exist"),
+        (["--save", "none/video.mp4"], "--save none/video.mp4: there is no folder none; make it first"),
         (["--save", "videos/clip.mkv"], "a file that is read"),
         (["--timeline", "spans.txt"], "--timeline"),
         (["--detect-every", "0", "-o", "t.csv"], "--detect-every"),

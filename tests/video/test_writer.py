@@ -136,7 +136,7 @@ def test_a_frame_that_cannot_be_encoded_is_an_error(tmp_path):
     [
         ("video.ogv", "choose one of these suffixes"),
         ("video", "choose one of these suffixes"),
-        ("none/video.mp4", "does not exist"),
+        ("none/video.mp4", "there is no folder"),
         ("folder.mp4", "is a folder"),
     ],
 )
