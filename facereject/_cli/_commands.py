@@ -1,4 +1,4 @@
-"""The commands as typer has them, with plainer help pages, and an exit code of 130 for Ctrl-C.
+"""The commands as typer has them, with plainer help pages, and exit codes for Ctrl-C and SIGTERM.
 
 Help pages do without the types of Python: a flag takes no value, and ``list[str]`` says nothing to users.
 """
@@ -11,6 +11,7 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 
 from facereject._cli._shared import say
+from facereject._cli._signals import exit_code, terminate_like_ctrl_c
 
 #: options that were renamed; the former names work until 0.3
 FORMER_NAMES = {"--film-share": "--video-share", "--jobs": "--workers"}
@@ -22,10 +23,11 @@ class PlainCommand(TyperCommand):
     def invoke(self, ctx: Any) -> Any:
         """Run the command; what it leaves behind when interrupted is its own matter."""
         try:
-            return super().invoke(ctx)
-        except KeyboardInterrupt:
+            with terminate_like_ctrl_c():
+                return super().invoke(ctx)
+        except KeyboardInterrupt as interrupt:
             say("Interrupted.")
-            raise typer.Exit(130) from None
+            raise typer.Exit(exit_code(interrupt)) from None
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Read the command line; options under a former name are read under the present one."""

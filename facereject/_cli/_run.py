@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import os
 import re
-import signal
 import sys
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, BinaryIO
@@ -17,6 +16,7 @@ from facereject._cli._output.report import inputs, report_run
 from facereject._cli._output.rows import show_rows
 from facereject._cli._output.videos import report_videos
 from facereject._cli._shared import console, say, stop
+from facereject._cli._signals import exit_code
 
 if TYPE_CHECKING:
     from facereject.batch import ScoreJob
@@ -40,8 +40,10 @@ def make_job(paths: list[str], output: str | None, **options: Any) -> ScoreJob:
         return ScoreJob(paths, target, **options)
 
 
-def run_job(job: ScoreJob, rejector: FaceRejector, *, quiet: bool, show: bool = False) -> None:
-    """Do the work and report it; ends the command with 1 (failed inputs), 2 or 130 where that is due.
+def run_job(
+    job: ScoreJob, rejector: FaceRejector, *, quiet: bool, show: bool = False, remark: str = ""
+) -> None:
+    """Do the work and report it; ends the command with 1 (failed inputs), 2, 130 or 143 where that is due.
 
     Parameters
     ----------
@@ -51,6 +53,8 @@ def run_job(job: ScoreJob, rejector: FaceRejector, *, quiet: bool, show: bool = 
         Say only what failed.
     show : bool, default=False
         Print a line per face.
+    remark : str
+        What else there is to know about the counts.
     """
     from facereject.batch import TimelineError
     from facereject.parallel import EngineError
@@ -60,11 +64,11 @@ def run_job(job: ScoreJob, rejector: FaceRejector, *, quiet: bool, show: bool = 
     hidden = not isinstance(job.output, str) and console.is_terminal and sys.stdout.isatty()
     problem = ""
     try:
-        with _terminate_like_ctrl_c(), ProgressBar(quiet=quiet or hidden) as bar, wrong_usage():
+        with ProgressBar(quiet=quiet or hidden) as bar, wrong_usage():
             job.run(rejector, progress=bar, observers=[show_rows] if show else [])
-    except KeyboardInterrupt:
+    except KeyboardInterrupt as interrupt:
         say(f"Interrupted after {inputs(job.summary.inputs)}.{_how_to_continue(job)}")
-        raise typer.Exit(130) from None
+        raise typer.Exit(exit_code(interrupt)) from None
     except BrokenPipeError:
         # the reader has closed the pipe, as `head` does; nothing must be left to be flushed at exit
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -77,7 +81,7 @@ def run_job(job: ScoreJob, rejector: FaceRejector, *, quiet: bool, show: bool = 
         stop(f"Stopped after {inputs(job.summary.inputs)}.{_how_to_continue(job)}", 1)
     except TimelineError as error:
         problem = f"--timeline {error}"
-    report_run(job, quiet=quiet)
+    report_run(job, quiet=quiet, remark=remark)
     if job.keep_timeline and not quiet:
         report_videos(job)
     if problem:
@@ -106,21 +110,3 @@ def with_options(text: str) -> str:
 
 def _how_to_continue(job: ScoreJob) -> str:
     return " To continue, run the same command with --resume." if job.can_be_resumed else ""
-
-
-@contextlib.contextmanager
-def _terminate_like_ctrl_c() -> Iterator[None]:
-    """A cluster or service manager stops jobs by SIGTERM: end as cleanly as on Ctrl-C."""
-
-    def interrupt(number: int, frame: object) -> None:
-        raise KeyboardInterrupt
-
-    try:
-        before = signal.signal(signal.SIGTERM, interrupt)
-    except ValueError:  # not the main thread
-        yield
-        return
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGTERM, before)

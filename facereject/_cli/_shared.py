@@ -78,7 +78,8 @@ CoverageOption = Annotated[
     typer.Option(
         "--coverage",
         metavar="SHARE",
-        help="At least this share of the faces (0 to 1), the most certain ones.",
+        help="At least this share of the faces (0 to 1), the most certain ones, for faces like those the "
+        "model was calibrated on.",
         rich_help_panel=_TARGET_PANEL,
     ),
 ]
@@ -97,6 +98,16 @@ ThresholdOption = Annotated[
         "--threshold",
         metavar="VALUE",
         help="Faces up to this uncertainty, as in the column of that name.",
+        rich_help_panel=_TARGET_PANEL,
+    ),
+]
+KeepBestOption = Annotated[
+    str | None,
+    typer.Option(
+        "--keep-best",
+        metavar="SHARE|N",
+        help="The most certain faces of this batch: a share (0.5 or 50%) or a number (100), with those "
+        "exactly as certain as the last one. Every frame of a video counts.",
         rich_help_panel=_TARGET_PANEL,
     ),
 ]

@@ -33,6 +33,7 @@ from facereject._cli._shared import (
     CostOption,
     CoverageOption,
     DetectorThresholdOption,
+    KeepBestOption,
     MaxErrorOption,
     MinFaceOption,
     ModelOption,
@@ -48,11 +49,13 @@ FILTER_EXAMPLES = """[bold]Examples[/bold]
 facereject filter photos --max-error 3                           [dim]lists faces[/dim]
 facereject filter photos --max-error 3 --accepted good --rejected bad
 facereject filter photos --coverage 0.9 -o faces.csv --workers 4
+facereject filter photos --keep-best 100 --accepted good         [dim]of this batch[/dim]
 facereject filter photos --cost 6 --accepted good --link -o faces.csv
 facereject filter clip.mp4 --save good.mp4 --timeline spans.csv  [dim]good frames[/dim]
 facereject filter clip.mp4 --save shown.mp4 --annotate           [dim]with faces drawn[/dim]
 
-[bold]Exit codes[/bold]: 0 done, 1 some inputs failed (they are listed), 2 wrong usage, 130 interrupted"""
+[bold]Exit codes[/bold]: 0 done, 1 some inputs failed (they are listed), 2 wrong usage, 130 interrupted,
+143 by SIGTERM"""
 
 _SORT_PANEL = "Where files go (subfolders are kept, nothing is overwritten)"
 
@@ -63,6 +66,7 @@ def filter_(
     coverage: CoverageOption = None,
     cost: CostOption = None,
     threshold: ThresholdOption = None,
+    keep_best: KeepBestOption = None,
     frame_rule: Annotated[
         str,
         typer.Option(
@@ -123,7 +127,7 @@ def filter_(
     no_audio: NoAudioOption = False,
     timeline: TimelineOption = None,
     every_frame: EveryFrameOption = False,
-    detect_every: DetectEveryOption = 60,
+    detect_every: DetectEveryOption = 15,
     smooth: SmoothOption = 0.0,
     model: ModelOption = "default",
     landmarks: LandmarksOption = None,
@@ -146,11 +150,24 @@ def filter_(
 
     State at most one target; without any, the one the model was made for holds. The threshold is tuned on
     annotated faces that are stored in the model; if your images are of another kind, [bold]facereject
-    calibrate[/bold] tunes it on yours.
+    calibrate[/bold] tunes it on yours. With --keep-best it is chosen when all inputs have been judged, and
+    only then are files sorted.
 
     The table is that of [bold]facereject score[/bold]; accepted and reason follow your target.
     """
-    target = chosen_target(max_error=max_error, coverage=coverage, cost=cost, threshold=threshold)
+    best = _amount(keep_best)
+    target = chosen_target(
+        max_error=max_error, coverage=coverage, cost=cost, threshold=threshold, keep_best=best
+    )
+    target.pop("keep_best", None)
+    remark = ""
+    if coverage is not None:
+        remark = (
+            f"--coverage {coverage:g} holds for faces like those the model was calibrated on, not for every "
+            f"batch; --keep-best {float(coverage)} accepts that share of this one."
+        )
+    elif best is not None:
+        remark = "Accepted are the best faces of this batch."
     if link and move:
         stop("--link and --move exclude each other")
     if (link or move) and accepted is None and rejected is None:
@@ -182,6 +199,7 @@ def filter_(
         audio=not no_audio,
         timeline_path=timeline,
         keep_timeline=True,
+        keep_best=best,
     )
     rejector = load_rejector(
         model,
@@ -193,4 +211,18 @@ def filter_(
         detector_threshold=detector_threshold,
         target=target,
     )
-    run_job(job, rejector, quiet=quiet, show=show)
+    run_job(job, rejector, quiet=quiet, show=show, remark=remark)
+
+
+def _amount(text: str | None) -> float | None:
+    """The number of faces or the share that --keep-best asks for."""
+    if text is None:
+        return None
+    try:
+        return int(text)
+    except ValueError:
+        pass
+    try:
+        return float(text.removesuffix("%")) / 100 if text.endswith("%") else float(text)
+    except ValueError:
+        stop(f"--keep-best must be a share such as 0.5 or 50%, or a number of faces such as 100; got {text}")

@@ -38,7 +38,8 @@ facereject score clip.mp4 'more/*.png' @list.txt -o faces.jsonl
 facereject score photos -o faces.csv --resume     [dim]after an interruption[/dim]
 facereject score photo.jpg | cut -d, -f1-14       [dim]all but the landmarks[/dim]
 
-[bold]Exit codes[/bold]: 0 done, 1 some inputs failed (they are listed), 2 wrong usage, 130 interrupted"""
+[bold]Exit codes[/bold]: 0 done, 1 some inputs failed (they are listed), 2 wrong usage, 130 interrupted,
+143 by SIGTERM"""
 
 
 def score(
@@ -62,7 +63,7 @@ def score(
     min_face: MinFaceOption = None,
     detector_threshold: DetectorThresholdOption = None,
     every_frame: EveryFrameOption = False,
-    detect_every: DetectEveryOption = 60,
+    detect_every: DetectEveryOption = 15,
     smooth: SmoothOption = 0.0,
     workers: WorkersOption = 1,
     timeout: TimeoutOption = None,

@@ -28,6 +28,7 @@ from facereject._cli._shared import (
     say,
     stop,
 )
+from facereject._cli._signals import exit_code
 
 if TYPE_CHECKING:
     from facereject.faces import FaceRejector
@@ -42,7 +43,8 @@ facereject webcam --camera clip.mp4                    [dim]a video in real time
 facereject webcam --headless --seconds 60 -o faces.csv > faces.jsonl
 facereject webcam --headless | jq -c '{frame, accepted, expected_error}'
 
-[bold]Exit codes[/bold]: 0 done, 1 the camera failed, 2 wrong usage, 130 interrupted (files are complete)"""
+[bold]Exit codes[/bold]: 0 done, 1 the camera failed, 2 wrong usage, 130 interrupted, 143 by SIGTERM
+(files are complete)"""
 
 
 def webcam(
@@ -110,7 +112,7 @@ def webcam(
     min_face: MinFaceOption = None,
     detector_threshold: DetectorThresholdOption = None,
     every_frame: EveryFrameOption = False,
-    detect_every: DetectEveryOption = 60,
+    detect_every: DetectEveryOption = 15,
     smooth: SmoothOption = 0.0,
     quiet: QuietOption = False,
 ) -> None:
@@ -156,7 +158,7 @@ def webcam(
 
     tracker = FaceTracker(rejector, every=detect_every, every_frame=every_frame, smooth_s=smooth)
     source: int | str = int(camera) if camera.isdigit() else camera
-    failed, interrupted, live = "", False, None
+    failed, code, live = "", 0, None
     try:
         with ExitStack() as stack:
             if window is not None:
@@ -180,9 +182,9 @@ def webcam(
             )
             try:
                 live.run()
-            except KeyboardInterrupt:
+            except KeyboardInterrupt as interrupt:
                 # caught here: the table and the recording end as they should
-                interrupted = True
+                code = exit_code(interrupt)
             except BrokenPipeError:
                 # the reader has closed the pipe; nothing must be left to be flushed at exit
                 os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -195,8 +197,8 @@ def webcam(
         _report(live.summary, output)
     if failed:
         stop(failed, 1)
-    if interrupted:
-        raise typer.Exit(130)
+    if code:
+        raise typer.Exit(code)
 
 
 def _warm_up(rejector: FaceRejector) -> None:

@@ -7,7 +7,7 @@ import os
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import BinaryIO, TypeAlias
+from typing import Any, BinaryIO, TypeAlias, cast
 
 from facereject import __version__
 from facereject._files import display_name
@@ -16,6 +16,7 @@ from facereject.batch.kept_inputs import KeptInputs
 from facereject.batch.options import (
     OptionError,
     check_frame_rule,
+    check_keep_best,
     check_table,
     check_timeline,
     check_tracking,
@@ -23,12 +24,13 @@ from facereject.batch.options import (
     make_placement,
     make_video_output,
 )
+from facereject.batch.outputs.keep_best import KeepBestSink
+from facereject.batch.outputs.saving import VideoOutput
+from facereject.batch.outputs.sorting import Placement
+from facereject.batch.outputs.timeline import Timeline
 from facereject.batch.plan import Plan, plan_run
-from facereject.batch.run import Observer, RunProgress, row_check, score_inputs, settings_of
-from facereject.batch.saving import VideoOutput
-from facereject.batch.sorting import Placement
-from facereject.batch.task import ScoreTask
-from facereject.batch.timeline import Timeline
+from facereject.batch.run import Observer, RunProgress, row_check, score_inputs
+from facereject.batch.task import ScoreTask, settings_of
 from facereject.faces import FaceRejector
 from facereject.faces.image_files import MAX_PIXELS
 from facereject.parallel import Engine, SerialEngine
@@ -46,6 +48,9 @@ from facereject.video.tracker import DETECT_EVERY
 
 #: where the rows go: a table file, a binary stream that gets CSV, a sink, or nowhere
 Output: TypeAlias = "str | os.PathLike[str] | BinaryIO | Sink | None"
+
+# settings on which the rows do not depend
+_SORTING = ("folder of accepted files", "folder of rejected files", "files", "video share")
 
 
 @dataclass
@@ -86,6 +91,7 @@ class ScoreJob:
     audio: bool = True
     timeline_path: str | None = None
     keep_timeline: bool = False
+    keep_best: float | None = None
 
     summary: Summary = field(default_factory=Summary, init=False)
     timeline: Timeline = field(init=False)
@@ -109,6 +115,7 @@ class ScoreJob:
             overwrite=self.overwrite,
         )
         check_table(self.output, resume=self.resume, overwrite=self.overwrite, retry_failed=self.retry_failed)
+        check_keep_best(self.keep_best, output=self.output, save=self.save)
         if not self.resume:
             # else it is known only with the table whether a path led to inputs that have been moved since
             check_inputs(self.paths)
@@ -139,16 +146,19 @@ class ScoreJob:
         """
         start = time.monotonic()
         task = self._task(rejector)
-        sink = self._sink = self._open_sink(task)
+        everyone = [*observers]
+        if self.keep_timeline:
+            everyone.insert(0, self.timeline)
+        sink = self._sink = self._open_sink(task, everyone)
         self.summary = sink.summary
         if self.resume:
             self.summary.earlier = dataclasses.replace(self.summary, failures=list(self.summary.failures))
         try:
             with sink:
                 plan = self._plan(sink)
-                everyone = [*observers]
-                if self.keep_timeline:
-                    everyone.insert(0, self.timeline)
+                if self.keep_best is not None:
+                    # they see the rows when these are decided upon
+                    everyone = []
                 if progress is not None:
                     everyone.append(_Counter(plan, progress))
                 score_inputs(plan.inputs, task, sink, self.engine, observers=everyone, rule=self.frame_rule)
@@ -205,39 +215,46 @@ class ScoreJob:
         return plan
 
     def _write_timeline(self) -> None:
-        if self.resume and isinstance(self.output, str | os.PathLike) and self.keep_timeline:
+        known = self.keep_best is not None or not self.keep_timeline
+        if self.resume and isinstance(self.output, str | os.PathLike) and not known:
             # the table knows the videos of earlier runs, too
             self.timeline = Timeline.of_table(os.fspath(self.output), self.frame_rule)
         if self.timeline_path is not None:
             self.timeline.write(self.timeline_path, overwrite=self.overwrite)
 
-    def _open_sink(self, task: ScoreTask) -> Sink:
-        if self.output is None:
-            return NullSink(self.placement)
+    def _open_sink(self, task: ScoreTask, observers: Sequence[Observer]) -> Sink:
         if isinstance(self.output, Sink):
             return self.output
-        if not isinstance(self.output, str | os.PathLike):
+        if self.keep_best is None and not isinstance(self.output, str | os.PathLike):
+            if self.output is None:
+                return NullSink(self.placement)
             return StreamSink(self.output, self.placement, n_points=task.rejector.n_points)
         settings = {"facereject": __version__, **settings_of(task), "frame rule": self.frame_rule}
+        # a rejector of another kind has none that is known
+        settings.setdefault("target", "that of the rejector")
         if self.placement is not None:
-            settings |= {
-                "folder of accepted files": str(self.accepted),
-                "folder of rejected files": str(self.rejected),
-                "files": f"{self.mode} from {self.placement.base}",
-                "video share": str(self.video_share),
-            }
+            files = f"{self.mode} from {self.placement.base}"
+            values = (str(self.accepted), str(self.rejected), files, str(self.video_share))
+            settings |= dict(zip(_SORTING, values, strict=True))
+        if self.keep_best is not None:
+            settings["target"] = f"the best {self.keep_best} of the batch"
+        options: dict[str, Any] = {
+            "settings": settings,
+            "free": _SORTING if self.keep_best is None else (*_SORTING, "target"),
+            "resume": self.resume,
+            "overwrite": self.overwrite,
+            "retry_failed": self.retry_failed,
+            "rule": self.frame_rule,
+            "check": row_check(task, decisions=self.keep_best is None),
+            "n_points": task.rejector.n_points,
+        }
         try:
-            return TableSink(
-                self.output,
-                settings=settings,
-                resume=self.resume,
-                overwrite=self.overwrite,
-                retry_failed=self.retry_failed,
-                rule=self.frame_rule,
-                check=row_check(task),
-                after_input=self.placement,
-                n_points=task.rejector.n_points,
-            )
+            if self.keep_best is not None:
+                return KeepBestSink(
+                    self.output, self.keep_best, observers=observers, place=self.placement, **options
+                )
+            path = cast("str | os.PathLike[str]", self.output)
+            return TableSink(path, after_input=self.placement, **options)
         except SettingsError as error:
             advice = "use the same options, or pass `overwrite` to start again"
             raise SettingsError(f"{error}; {advice}") from None

@@ -9,7 +9,7 @@ from typing import TypeAlias
 from facereject._files import display_name
 from facereject.batch.inputs import Input
 from facereject.batch.options import OptionError
-from facereject.batch.saving import VideoOutput
+from facereject.batch.outputs.saving import VideoOutput
 
 _FileId: TypeAlias = "tuple[int, int]"
 

@@ -10,13 +10,16 @@ from typing import Any
 
 from facereject._files import display_name
 from facereject.batch.inputs import InputError
-from facereject.batch.saving import VideoOutput
-from facereject.batch.sorting import Placement, PlacementError, base_of
-from facereject.batch.timeline import TimelineError, check_timeline_path
+from facereject.batch.outputs.saving import VideoOutput
+from facereject.batch.outputs.sorting import Placement, PlacementError, base_of
+from facereject.batch.outputs.timeline import TimelineError, check_timeline_path
 from facereject.parallel import DaskEngine, Engine, SerialEngine, WorkerEngine
 from facereject.tables.sinks import Sink, TableError
 from facereject.tables.table_path import check_table_path
 from facereject.video.writer import CODECS, VideoWriteError
+
+#: time limit of several workers unless another one is set; the largest image takes a minute on a slow machine
+GENEROUS_SECONDS = 600.0
 
 
 class OptionError(ValueError):
@@ -75,6 +78,25 @@ def check_table(output: object, *, resume: bool, overwrite: bool, retry_failed: 
         raise OptionError(f"`output` {error}") from None
 
 
+def check_keep_best(amount: float | None, *, output: object, save: str | None) -> None:
+    """Raise OptionError if this is no share or number of faces, or does not go with the other options."""
+    if amount is None:
+        return
+    number = isinstance(amount, int) and not isinstance(amount, bool) and amount >= 1
+    if not number and not (isinstance(amount, float) and 0 < amount <= 1):
+        raise OptionError(
+            "`keep_best` must be a share of the faces, above 0.0 and up to 1.0, or a whole number of faces; "
+            f"got {amount}"
+        )
+    if save is not None:
+        raise OptionError(
+            "`keep_best` and `save` exclude each other: videos are written while the faces are judged, and "
+            "which are the best is known only afterwards"
+        )
+    if isinstance(output, Sink):
+        raise OptionError("`keep_best` needs a file, a stream or None as `output`")
+
+
 def check_timeline(path: str | None, *, overwrite: bool = False) -> None:
     """Raise OptionError if no timeline can be written there."""
     if path is not None:
@@ -84,20 +106,25 @@ def check_timeline(path: str | None, *, overwrite: bool = False) -> None:
             raise OptionError(f"`timeline` {error}") from None
 
 
-def make_engine(workers: int = 1, engine: Engine | str | None = None) -> Engine:
+def make_engine(workers: int = 1, engine: Engine | str | None = None, timeout: float | None = None) -> Engine:
     """The engine for a number of processes, or the one given; a string is the address of a Dask scheduler."""
+    if engine is not None and timeout is not None:
+        raise OptionError("`timeout` and `engine` exclude each other: an engine has its own limits")
     if engine is not None and workers != 1:
         raise OptionError("`workers` and `engine` exclude each other: an engine has its own workers")
     if isinstance(engine, str):
         return DaskEngine(engine)
     if engine is not None:
         return engine
-    if workers == 1:
+    if workers == 1 and timeout is None:
         return SerialEngine()
     try:
-        return WorkerEngine(workers, preload=["facereject.batch.task"])
+        # only a process of its own can be stopped, whatever it does
+        limit = GENEROUS_SECONDS if timeout is None else timeout
+        return WorkerEngine(workers, preload=["facereject.batch.task"], timeout=limit)
     except ValueError as error:
-        raise OptionError(f"`workers`: {error}") from None
+        name = "timeout" if str(error).startswith("timeout") else "workers"
+        raise OptionError(f"`{name}`: {error}") from None
 
 
 def folder_of_inputs(engine: Engine) -> str:

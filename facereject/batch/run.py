@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
-import dataclasses
-import hashlib
-import json
 import math
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import closing
-from typing import Any, NamedTuple, TypeAlias
+from typing import NamedTuple, TypeAlias
 
 from facereject._files import display_name
 from facereject.batch.inputs import Input
 from facereject.batch.parts import JoinedParts, cut_long_videos
 from facereject.batch.task import ScoreTask
-from facereject.faces import FaceRejector
-from facereject.faces.plugins import definition_of, fingerprint_of, name_of
 from facereject.parallel import Engine
 from facereject.tables.journal import Entry
 from facereject.tables.rows import Chunk, Row, failed_row, unreadable_row
@@ -126,33 +121,20 @@ def score_inputs(
     return sink.summary
 
 
-def settings_of(task: ScoreTask) -> dict[str, str]:
-    """What the rows of a task depend on, each in a readable form: model, target, detector, options."""
-    settings: dict[str, str] = {}
-    for field in dataclasses.fields(task):
-        if not field.compare:
-            continue
-        value = getattr(task, field.name)
-        if isinstance(value, FaceRejector):
-            settings |= _rejector_settings(value)
-        elif dataclasses.is_dataclass(value) and not isinstance(value, type):
-            parts = [part.name for part in dataclasses.fields(value) if part.compare]
-            settings |= {name: str(getattr(value, name)) for name in parts}
-        else:
-            settings[field.name] = str(value)
-    return settings
+def row_check(task: ScoreTask, *, decisions: bool = True) -> Callable[[Row], bool]:
+    """A test whether the model and target of a task would give a row the same expected error and decision.
 
-
-def row_check(task: ScoreTask) -> Callable[[Row], bool]:
-    """A test whether the model and target of a task would give a row the same expected error and decision."""
+    Without ``decisions`` the target does not matter.
+    """
     rejector = task.rejector
 
     def fits(row: Row) -> bool:
         if row.uncertainty is None:
             return True
         expected = float(rejector.calibration.expected_error(row.uncertainty))
-        accepted = rejector.decide(row.uncertainty)
-        return row.accepted == accepted and math.isclose(row.expected_error or 0.0, expected, rel_tol=1e-6)
+        if decisions and row.accepted != rejector.decide(row.uncertainty):
+            return False
+        return math.isclose(row.expected_error or 0.0, expected, rel_tol=1e-6)
 
     return fits
 
@@ -176,21 +158,3 @@ def _complete(item: Input, chunk: Chunk | None, error: str, bare: bool) -> Chunk
     if bare and not chunk.rows:
         return chunk._replace(rows=[unreadable_row(source, "no frame could be decoded")])
     return chunk
-
-
-def _rejector_settings(rejector: FaceRejector) -> dict[str, str]:
-    digest = hashlib.sha256()
-    definition: list[Any] = [rejector.score.kind, rejector.hog.definition]
-    definition.append(rejector.stability.definition if rejector.stability else None)
-    digest.update(json.dumps(definition, sort_keys=True, default=str).encode())
-    for name, array in sorted(rejector.score.arrays().items()):
-        digest.update(name.encode() + array.tobytes())
-    digest.update(rejector.calibration.uncertainty.tobytes() + rejector.calibration.losses.tobytes())
-    predictor = fingerprint_of(rejector.predictor)
-    detector = definition_of(rejector.detector) or {"name": name_of(rejector.detector)}
-    return {
-        "model": digest.hexdigest()[:12],
-        "target": f"{rejector.target.kind} {rejector.target.value:g}",
-        "landmark predictor": predictor[:12] if predictor else name_of(rejector.predictor),
-        "detector": ", ".join(f"{name} {value}" for name, value in detector.items()),
-    }

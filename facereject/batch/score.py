@@ -30,6 +30,7 @@ def score_files(
     rejector: FaceRejector | None = None,
     workers: int = 1,
     engine: Engine | str | None = None,
+    timeout: float | None = None,
     resume: bool = False,
     overwrite: bool = False,
     retry_failed: bool = False,
@@ -48,6 +49,7 @@ def score_files(
     annotate: bool = False,
     audio: bool = True,
     timeline: PathName | None = None,
+    keep_best: float | None = None,
 ) -> Summary:
     """Find and judge the faces of any number of images and videos.
 
@@ -70,6 +72,10 @@ def score_files(
     engine : Engine, str or None
         Where the work is done instead: an engine of `facereject.parallel` or one of your own, or the address
         of a Dask scheduler.
+    timeout : float or None
+        Give an input up if nothing comes of it for so many seconds (of a video: its next frames); its row
+        says so. Needs a process of its own, also for one worker. None is 600 for several workers, and no
+        limit for one, which works in this process.
     resume : bool, default=False
         Continue after an interruption; a finished table is completed by the inputs it lacks. A file that has
         changed since, by its size or time of change, is worked on again, and its rows are replaced; so is,
@@ -90,7 +96,7 @@ def score_files(
         Larger images are refused before they are decoded.
     every_frame : bool, default=False
         Look for faces in the whole of every frame of a video.
-    detect_every : int, default=60
+    detect_every : int, default=15
         Look for new faces at least every so many frames.
     smooth_s : float, default=0.0
         Average the uncertainty of a face over about so many seconds.
@@ -108,6 +114,12 @@ def score_files(
         Saved videos keep the sound of the frames they keep.
     timeline : path or None
         Write the accepted and rejected stretches of the videos: ``.csv`` or ``.json``.
+    keep_best : int, float or None
+        Accept the best faces of this batch, whatever the target of the rejector: a float up to 1.0 is the
+        share of the faces that have an uncertainty, at least; an int is their number. Faces exactly as
+        certain as the last one of them are accepted, too. All faces are judged first; then the table gets its
+        decisions, ``on_rows`` gets all rows, and files are sorted. With ``resume`` a finished table gets the
+        decisions for another amount without being made again.
 
     Returns
     -------
@@ -131,7 +143,7 @@ def score_files(
     job = ScoreJob(
         path_list(paths),
         output,
-        make_engine(workers, engine),
+        make_engine(workers, engine, timeout),
         resume=resume,
         overwrite=overwrite,
         retry_failed=retry_failed,
@@ -148,6 +160,7 @@ def score_files(
         annotate=annotate,
         audio=audio,
         timeline_path=_text(timeline),
+        keep_best=keep_best,
     )
     observers = [] if on_rows is None else [_RowsOf(on_rows)]
     return job.run(

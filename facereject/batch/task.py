@@ -2,22 +2,28 @@
 
 from __future__ import annotations
 
+import dataclasses
+import hashlib
+import json
 import os
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, closing
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
 from facereject._files import display_name
 from facereject.batch.inputs import Input
-from facereject.batch.saving import VideoOutput
+from facereject.batch.outputs.saving import VideoOutput
 from facereject.faces import FaceRejector
+from facereject.faces.face import FaceFrame
 from facereject.faces.image_files import MAX_PIXELS, read_image
 from facereject.faces.images import ImageArray, ImageError
+from facereject.faces.plugins import definition_of, fingerprint_of, name_of
 from facereject.tables.rows import Chunk, Row, frame_accepted, rows_of_frame, unreadable_row
 from facereject.video.decoder import FrameRange
-from facereject.video.judged import FaceFrame, judged_frames
+from facereject.video.judged import judged_frames
 from facereject.video.parts import PART_FRAMES
 from facereject.video.reader import VideoError, open_video, prefetch
 from facereject.video.tracker import DETECT_EVERY, FaceTracker
@@ -72,6 +78,19 @@ class ScoreTask:
             return
         yield Chunk(rows_of_frame(source, self.rejector(image)), frames=1)
 
+    def missing(self, item: Input) -> bool:
+        """Whether this machine does not see the file: another one of a cluster may."""
+        return not os.path.lexists(os.path.join(self.folder, item.path))
+
+    def fingerprint(self) -> str:
+        """A digest of model, landmark predictor and detector, for comparison with another machine.
+
+        Empty for a rejector of another kind, of which nothing is known.
+        """
+        if not isinstance(self.rejector, FaceRejector):
+            return ""
+        return hashlib.sha256(repr(sorted(settings_of(self).items())).encode()).hexdigest()
+
     def tracker(self, first_frame: int = 0) -> FaceTracker:
         """A tracker for one video, from a frame on, with the options of this task."""
         return FaceTracker(
@@ -123,6 +142,23 @@ class ScoreTask:
             yield Chunk(rows, n_frames, reader.undecodable - reported)
 
 
+def settings_of(task: ScoreTask) -> dict[str, str]:
+    """What the rows of a task depend on, each in a readable form: model, target, detector, options."""
+    settings: dict[str, str] = {}
+    for part in dataclasses.fields(task):
+        if not part.compare:
+            continue
+        value = getattr(task, part.name)
+        if isinstance(value, FaceRejector):
+            settings |= _rejector_settings(value)
+        elif dataclasses.is_dataclass(value) and not isinstance(value, type):
+            names = [each.name for each in dataclasses.fields(value) if each.compare]
+            settings |= {name: str(getattr(value, name)) for name in names}
+        else:
+            settings[part.name] = str(value)
+    return settings
+
+
 def _rows_before(source: str, run_up: Sequence[FaceFrame]) -> list[Row]:
     """The rows of the frames before a part, with numbers below 0."""
     return [
@@ -135,3 +171,21 @@ def _rows_before(source: str, run_up: Sequence[FaceFrame]) -> list[Row]:
 def _unreadable(source: str, path: str, error: ImageError | VideoError) -> Row:
     # the messages of readers begin with the name, which stands in the row already
     return unreadable_row(source, str(error).removeprefix(f"{display_name(path)}: "))
+
+
+def _rejector_settings(rejector: FaceRejector) -> dict[str, str]:
+    digest = hashlib.sha256()
+    definition: list[Any] = [rejector.score.kind, rejector.hog.definition]
+    definition.append(rejector.stability.definition if rejector.stability else None)
+    digest.update(json.dumps(definition, sort_keys=True, default=str).encode())
+    for name, array in sorted(rejector.score.arrays().items()):
+        digest.update(name.encode() + array.tobytes())
+    digest.update(rejector.calibration.uncertainty.tobytes() + rejector.calibration.losses.tobytes())
+    predictor = fingerprint_of(rejector.predictor)
+    detector = definition_of(rejector.detector) or {"name": name_of(rejector.detector)}
+    return {
+        "model": digest.hexdigest()[:12],
+        "target": f"{rejector.target.kind} {rejector.target.value:g}",
+        "landmark predictor": predictor[:12] if predictor else name_of(rejector.predictor),
+        "detector": ", ".join(f"{name} {value}" for name, value in detector.items()),
+    }

@@ -145,3 +145,23 @@ class Face:
 
 def _finite(value: float) -> float | None:
     return float(value) if math.isfinite(value) else None
+
+
+class FaceFrame(NamedTuple):
+    """One frame of a video or a camera with its faces.
+
+    Attributes
+    ----------
+    index : int
+        Counted from 0.
+    time_s : float
+        Seconds since the start.
+    image : ndarray of shape (H, W, 3), uint8, RGB
+    faces : list of Face
+        The oldest track first. ``Face.track`` is the same for the same face through the video.
+    """
+
+    index: int  # type: ignore[assignment]  # hides tuple.index, which nobody needs here
+    time_s: float
+    image: NDArray[np.uint8]
+    faces: list[Face]

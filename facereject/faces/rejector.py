@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from facereject.faces.detectors import Detector, check_detector, make_detector
 from facereject.faces.detectors.base import find_faces
-from facereject.faces.face import Box, Face
+from facereject.faces.face import Box, Face, FaceFrame
 from facereject.faces.features.hog import LandmarkHOG
 from facereject.faces.features.stability import LandmarkStability
 from facereject.faces.geometry import FloatArray, check_box, check_landmarks
@@ -40,8 +40,6 @@ from facereject.selection import Selector
 
 if TYPE_CHECKING:
     import pandas
-
-    from facereject.video.judged import FaceFrame
 
 
 class PredictorMismatchWarning(UserWarning):
@@ -259,7 +257,7 @@ class FaceRejector:
     def video(self, path: str | os.PathLike[str], **options: Any) -> Iterator[FaceFrame]:
         """The frames of a video with ``index``, ``time_s``, ``image`` and judged ``faces``.
 
-        Options are those of `facereject.video.judged_video`.
+        Options are those of `facereject.judged_video`.
         """
         # faces know nothing of videos, so the way leads over the whole package
         import facereject

@@ -12,13 +12,14 @@ import cv2
 import numpy as np
 
 from facereject._files import display_name
-from facereject.batch.saving import annotated
+from facereject.batch.outputs.saving import annotated
+from facereject.faces.face import FaceFrame
 from facereject.faces.images import ImageArray
 from facereject.live.overlay import Status, draw_view, scale_of
 from facereject.live.window import Window
 from facereject.tables.rows import Row, frame_accepted, rows_of_frame
 from facereject.video.frames import Frame
-from facereject.video.judged import FaceFrame, judge_frame
+from facereject.video.judged import judge_frame
 from facereject.video.tracker import FaceTracker
 from facereject.video.writer import VideoWriter
 
@@ -114,6 +115,7 @@ class Live:
         self._clock = clock
         self._status = Status()
         self._message_until = 0.0
+        self._searches, self._searched_at = 0, 0.0
         self._recording: Recording | None = None
         self._last: tuple[FaceFrame, bool] | None = None
         self._before: float | None = None
@@ -143,6 +145,9 @@ class Live:
     def _work(self, frame: Frame) -> None:
         began = self._clock()
         judged = judge_frame(frame, self.tracker)
+        if self.tracker.searches != self._searches:
+            self._searches, self._searched_at = self.tracker.searches, frame.time_s
+        self._status.searched_s = frame.time_s - self._searched_at
         rows = rows_of_frame(self._source, judged.faces, frame=frame.index, time_s=frame.time_s)
         accepted = frame_accepted(rows, self._frame_rule)
         self.summary.frames += 1

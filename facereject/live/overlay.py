@@ -39,6 +39,8 @@ class Status:
         From taking a frame to showing it, in seconds.
     dropped : int
         Frames of the camera that were skipped.
+    searched_s : float
+        Seconds since the whole frame was last searched: a new face may be unseen for that long.
     message : str
         What has just happened, such as a snapshot.
     """
@@ -46,6 +48,7 @@ class Status:
     fps: float = 0.0
     latency_s: float = 0.0
     dropped: int = 0
+    searched_s: float = 0.0
     paused: bool = False
     recording: bool = False
     show_help: bool = False
@@ -94,7 +97,7 @@ def _draw_decision(strip: ImageArray, faces: Sequence[Face], accepted: bool, siz
 def _draw_threshold(strip: ImageArray, faces: Sequence[Face], rejector: FaceRejector, size: int) -> None:
     """A scale of uncertainty: accepted on the left of the mark, every face a dot on it."""
     left = size + text_mask("ACCEPTED", round(1.35 * size)).shape[1] + 2 * size
-    right = strip.shape[1] - text_mask("00.0 fps  000 ms", size).shape[1] - 3 * size
+    right = strip.shape[1] - text_mask("00.0 fps  000 ms  h: help", size).shape[1] - 3 * size
     if right - left < 6 * size:
         return
     low, high = scale_of(rejector)
@@ -124,9 +127,10 @@ def _draw_threshold(strip: ImageArray, faces: Sequence[Face], rejector: FaceReje
 
 
 def _draw_rate(strip: ImageArray, status: Status, size: int) -> None:
-    lines = [f"{status.fps:.1f} fps  {1000 * status.latency_s:.0f} ms", "h: help"]
+    lines = [f"{status.fps:.1f} fps  {1000 * status.latency_s:.0f} ms  h: help"]
+    lines.append(f"searched {status.searched_s:.1f} s ago")
     if status.dropped:
-        lines[1] = f"{status.dropped} skipped  h: help"
+        lines[1] = f"{status.dropped} skipped  searched {status.searched_s:.1f} s"
     for i, text in enumerate(lines):
         x = strip.shape[1] - text_mask(text, size).shape[1] - size
         put_text(strip, text, x, round((0.35 + 1.45 * i) * size), size, SILVER if i == 0 else _GRAY)

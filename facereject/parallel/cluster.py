@@ -10,25 +10,32 @@ from collections import deque
 from collections.abc import Generator, Iterable
 from contextlib import suppress
 from dataclasses import dataclass
-from itertools import islice
+from itertools import islice, takewhile
 from typing import Any
 
+from facereject.parallel._handshake import check_answers, introduce_with, question
 from facereject.parallel._worker import pack, pack_task, unpack
 from facereject.parallel.base import EngineError, Feed, Outcome, Step, Task, check_count, describe, steps
 
 # items that are sent, and results that are fetched, in one go
 _BATCH = 64
 
+# begins the answer of a worker that does not have the item; no pickle begins like this
+_MISSING = b"missing at "
+
 
 class DaskEngine:
     """Runs the task on the workers of a Dask cluster.
 
-    Items are sent as they are: where they name files, the workers must see them under the same names. The
-    package must be installed on the workers in the same version. All chunks of an item are collected on the
-    worker before they are sent. An item whose worker is lost runs again elsewhere; one that Dask gives up
-    (its workers died more often than the scheduler's ``allowed-failures``) gets a second chance when its turn
-    comes, since Dask also blames what merely waited at the same worker, and then ends with an error.
-    Closing the run cancels what has not begun; an item a worker is on is finished there and forgotten.
+    Items are sent as they are: where they name files, the workers must see them under the same names; an item
+    of which a worker says that it is ``missing`` there (a method of the task, if it has one) is tried once
+    more elsewhere. The package must be installed on the workers in the same version: each of them is asked
+    before it gets work, and another version, other code or other packages to read images end the run. All
+    chunks of an item are collected on the worker before they are sent. An item whose worker is lost runs
+    again elsewhere; one that Dask gives up (its workers died more often than the scheduler's
+    ``allowed-failures``) gets a second chance when its turn comes, since Dask also blames what merely waited
+    at the same worker, and then ends with an error. Closing the run cancels what has not begun; an item a
+    worker is on is finished there and forgotten.
 
     Parameters
     ----------
@@ -85,9 +92,11 @@ class DaskEngine:
             logger.setLevel(logging.CRITICAL)
         try:
             job = _ClusterRun(self, distributed, client)
+            job.greet(task)
             job.load(task)
             taken = 0
             while True:
+                job.greet(task)
                 # a batch at a time: results do not wait until a slow source has filled the cluster
                 for item in islice(feed, min(_BATCH, self.max_pending - len(pending))):
                     entry = _Submission(taken, item)
@@ -118,6 +127,7 @@ class _Submission:
     future: Any = None
     error: str = ""
     attempts: int = 0
+    missing_at: str = ""
 
 
 class _ClusterRun:
@@ -130,6 +140,19 @@ class _ClusterRun:
         # tuples with a common name: Dask then keeps waiting items at the scheduler, not in piles at workers
         self.name = f"facereject-{uuid.uuid4().hex}"
         self.task: Any = None
+        self._greeted: set[str] = set()
+
+    def greet(self, packed: bytes) -> None:
+        """Ask the workers that were not asked yet what they have; EngineError if one does not fit."""
+        new = [address for address in self._workers() if address not in self._greeted]
+        if not new:
+            return
+        try:
+            answers = self.client.run(question(packed), workers=new, on_error="return")
+        except OSError as error:
+            raise EngineError(f"the Dask scheduler at {self.engine.address} is gone") from error
+        check_answers(answers, introduce_with(packed))
+        self._greeted.update(address for address, answer in answers.items() if isinstance(answer, dict))
 
     def load(self, packed: bytes) -> None:
         """Send the task once. As the result of a call it is made again if the worker that has it is lost."""
@@ -149,7 +172,13 @@ class _ClusterRun:
             return
         entry.attempts += 1
         key = (self.name, entry.index, entry.attempts)
-        entry.future = self.client.submit(_work_on, self.task, packed, key=key, pure=False)
+        options: dict[str, Any] = {}
+        if entry.missing_at:
+            others = [address for address in self._workers() if address != entry.missing_at]
+            options = {"workers": others, "allow_other_workers": True} if others else {}
+        entry.future = self.client.submit(
+            _work_on, self.task, packed, not entry.missing_at, key=key, pure=False, **options
+        )
 
     def wait_for(self, future: Any) -> None:
         """Wait for one future as long as there is a scheduler and a worker."""
@@ -163,7 +192,7 @@ class _ClusterRun:
                 break
             except (TimeoutError, self.distributed.TimeoutError):
                 pass
-            if self._has_workers():
+            if self._workers():
                 alone_since = None
             elif alone_since is None:
                 alone_since = time.monotonic()
@@ -175,12 +204,13 @@ class _ClusterRun:
         if future.cancelled():
             raise EngineError(f"the Dask scheduler at {self.engine.address} dropped the work or is gone")
 
-    def _has_workers(self) -> bool:
+    def _workers(self) -> list[str]:
+        """The addresses of the workers there are; EngineError if the scheduler is gone."""
         gone = f"the Dask scheduler at {self.engine.address} is gone"
         if self.client.status != "running":
             raise EngineError(gone)
         try:
-            return bool(self.client.nthreads())
+            return list(self.client.nthreads())
         except OSError as error:
             # it went between the two questions
             raise EngineError(gone) from error
@@ -205,13 +235,21 @@ class _ClusterRun:
             if len(batch) == 1:
                 return [self._failed(head)]
             return self.collect(deque([head]))
-        return [_steps(packed) for packed in results]
+        for entry, packed in zip(pending, results, strict=False):
+            if packed.startswith(_MISSING):
+                entry.missing_at = packed.removeprefix(_MISSING).decode()
+                self.submit(entry)
+        if head.future is not batch[0]:
+            return self.collect(pending)
+        return [
+            _steps(packed) for packed in takewhile(lambda packed: not packed.startswith(_MISSING), results)
+        ]
 
     def _failed(self, entry: _Submission) -> list[Step]:
         error = entry.future.exception()
         if error is None:
             # done, but nobody hands its result out: the scheduler is gone, or the worker that had it
-            self._has_workers()
+            self._workers()
         elif not isinstance(error, self.distributed.KilledWorker):
             return [Step(None, True, describe(error))]
         if entry.attempts > 1:
@@ -220,12 +258,20 @@ class _ClusterRun:
         return self.collect(deque([entry]))[0]
 
 
-def _work_on(task: Task, packed: bytes) -> bytes:
-    """On the worker: all steps of one item, packed here, since Dask does not survive what cannot be."""
+def _work_on(task: Task, packed: bytes, may_miss: bool = False) -> bytes:
+    """On the worker: all steps of one item, packed here, since Dask does not survive what cannot be.
+
+    With ``may_miss`` an item that is missing here is sent back, with the address of the worker.
+    """
     try:
         item = unpack(packed)
     except Exception as error:
         return pack([(None, True, f"the item cannot be unpickled: {describe(error)}")])
+    missing = getattr(task, "missing", None) if may_miss else None
+    if missing is not None and missing(item):
+        from distributed import get_worker
+
+        return _MISSING + str(get_worker().address).encode()
     results = [tuple(step) for step in steps(task, item)]
     try:
         return pack(results)

@@ -91,8 +91,18 @@ def encode_frame(rows: Sequence[Row], rule: str = "all", n_points: int = N_LANDM
     return (json.dumps(frame, ensure_ascii=False) + "\n").encode()
 
 
-def read_csv(path: str) -> Iterator[Row]:
-    """The rows of a CSV table, without their numbers: source, frame and time, box, decision."""
+def read_csv(path: str, *, whole: bool = False, plain: bool = False) -> Iterator[Row]:
+    """The rows of a CSV table.
+
+    Parameters
+    ----------
+    path : str
+    whole : bool, default=False
+        Everything that stands there; else source, frame and time, box, uncertainty and decision.
+    plain : bool, default=False
+        The table is one of `encode_plain_csv`.
+    """
+    make = _whole if whole else _outline
     with open(path, encoding="utf-8", newline="") as file:
         reader = csv.DictReader(file)
         try:
@@ -102,23 +112,25 @@ def read_csv(path: str) -> Iterator[Row]:
             for values in reader:
                 if values[names[-1]] is None:
                     raise TableFormatError(f"{path}: line {reader.line_num} is cut off")
-                values["source"] = name_of_cell(values["source"])
-                yield _outline({name: value if value != "" else None for name, value in values.items()})
+                if not plain:
+                    values["source"] = name_of_cell(values["source"])
+                yield make({name: value if value != "" else None for name, value in values.items()})
         except (csv.Error, ValueError) as error:
             if isinstance(error, TableFormatError):
                 raise
             raise TableFormatError(f"{path}: damaged near line {reader.line_num} ({error})") from None
 
 
-def read_jsonl(path: str) -> Iterator[Row]:
+def read_jsonl(path: str, *, whole: bool = False) -> Iterator[Row]:
     """As `read_csv`, of a JSON-lines table."""
+    make = _whole if whole else _outline
     with open(path, "rb") as file:
         for number, line in enumerate(file, 1):
             try:
                 values = json.loads(line)
                 if not isinstance(values, dict) or count_points(tuple(values)) is None:
                     raise ValueError("its keys are not the columns")
-                row = _outline({**values, "accepted": "true" if values["accepted"] is True else "false"})
+                row = make({**values, "accepted": "true" if values["accepted"] is True else "false"})
             except (ValueError, TypeError) as error:
                 raise TableFormatError(f"{path}: line {number} is no row of facereject ({error})") from None
             yield row
@@ -298,6 +310,26 @@ def _outline(values: dict[str, Any]) -> Row:
         accepted=values["accepted"] == "true",
         reason=values["reason"] or "",
     )
+
+
+def _whole(values: dict[str, Any]) -> Row:
+    """A row with everything that stands in the table."""
+    numbers = [value for name, value in values.items() if name.startswith(("x_", "y_"))]
+    points = None
+    if any(value is not None for value in numbers):
+        points = np.array([np.nan if value is None else float(value) for value in numbers])
+        points = np.stack(np.split(points, 2), axis=1)
+    return replace(
+        _outline(values),
+        face=_int(values["face"]),
+        track=_int(values["track"]),
+        detector_score=_float(values["detector_score"]),
+        landmarks=points,
+    )
+
+
+def _int(value: Any) -> int | None:
+    return None if value is None else int(value)
 
 
 def _float(value: Any) -> float | None:

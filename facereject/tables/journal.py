@@ -15,10 +15,10 @@ import io
 import json
 import os
 import zlib
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Generator, Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
-from facereject._files import is_regular, open_own, replacing
+from facereject._files import open_own
 from facereject.tables.summary import Tally
 
 try:
@@ -26,10 +26,8 @@ try:
 except ImportError:  # Windows: two runs on one table are not told apart there
     fcntl = None  # type: ignore[assignment]
 
-_VERSION = 2
-
-# bytes at the end of a table that its record knows
-_TAIL = 1 << 16
+#: of the form of journals and records
+VERSION = 2
 
 
 class TableError(RuntimeError):
@@ -105,7 +103,7 @@ class Journal:
         self._end = self._start = 0
         with contextlib.suppress(StopIteration, TypeError, KeyError, AttributeError):
             header, length = next(self._values(0))
-            if header["journal"] == _VERSION:
+            if header["journal"] == VERSION:
                 self.settings = {str(name): str(value) for name, value in header["settings"].items()}
                 self._end = self._start = length
 
@@ -114,7 +112,7 @@ class Journal:
         self.settings = dict(settings)
         self._file.truncate(0)
         self._end = 0
-        self._append({"journal": _VERSION, "settings": self.settings})
+        self._append({"journal": VERSION, "settings": self.settings})
         self._start = self._end
         self.sign()
 
@@ -126,7 +124,7 @@ class Journal:
         """Go on behind the last entry the table still covers; returns the length the table is to have."""
         kept = 0
         for value, length in self._values(self._start):
-            entry = _entry(value)
+            entry = entry_of(value)
             if entry is not None:
                 # a table on a disk that lost power may be shorter than what was written
                 if entry.offset > table_size:
@@ -136,16 +134,16 @@ class Journal:
         self._file.truncate(self._end)
         return kept
 
-    def entries(self) -> Iterator[Entry]:
+    def entries(self) -> Generator[Entry, None, None]:
         """The finished inputs and parts, in the order of the table."""
         for value, _ in self._values(self._start):
-            entry = _entry(value)
+            entry = entry_of(value)
             if entry is not None:
                 yield entry
 
     def add(self, entry: Entry) -> None:
         """Note an input; `commit` writes it."""
-        self._pending.append(_line(list(entry)).decode())
+        self._pending.append(line_of(list(entry)).decode())
 
     def commit(self, sync: bool = False) -> None:
         """Write what was noted. May be repeated after it was interrupted: nothing then stands twice."""
@@ -172,12 +170,12 @@ class Journal:
         self._file.seek(position)
         reader = io.BufferedReader(self._file)
         try:
-            yield from _values(reader)
+            yield from values_in(reader)
         finally:
             reader.detach()
 
     def _append(self, value: Any) -> None:
-        data = _line(value)
+        data = line_of(value)
         self._write(data)
         self._end += len(data)
 
@@ -193,107 +191,13 @@ def write_all(file: io.FileIO, data: bytes) -> None:
         view = view[file.write(view) :]
 
 
-def current(entries: Callable[[], Iterator[Entry]]) -> Iterator[tuple[Entry, Entry | None]]:
-    """The finished inputs whose rows count, each with the entry that stands before it in the table.
-
-    Parameters
-    ----------
-    entries : callable
-        Gives the entries from the first one on, whenever it is called.
-    """
-    last = {entry.identity: number for number, entry in enumerate(entries()) if entry.again}
-    before = None
-    for number, entry in enumerate(entries()):
-        if entry.part:
-            continue
-        if number >= last.get(entry.identity, 0):
-            yield entry, before
-        before = entry
-
-
-def write_record(path: str, settings: Mapping[str, str], entries: Iterator[Entry], table: str) -> None:
-    """Keep beside a finished table how it was made; a file of another kind under that name stays.
-
-    Parameters
-    ----------
-    path : str
-        The record.
-    settings, entries
-        As in the journal.
-    table : str
-        The finished table.
-    """
-    if os.path.lexists(path) and not _is_record(path):
-        return
-    with replacing(path) as file:
-        file.write(_line({"journal": _VERSION, "settings": dict(settings)}))
-        for entry in entries:
-            file.write(_line(list(entry)))
-        file.write(_line({"table": _signature(table)}))
-
-
-class Record:
-    """What is known of a finished table beside its rows.
-
-    Parameters
-    ----------
-    path : str
-    table : str
-
-    Attributes
-    ----------
-    settings : dict of str to str, or None
-        None if there is no record, it is damaged, or the table is not the one it was made for.
-    """
-
-    def __init__(self, path: str, table: str) -> None:
-        self._path = path
-        self.settings: dict[str, str] | None = None
-        if not is_regular(path):
-            return
-        header: Any = None
-        value: Any = None
-        length = 0
-        with open(path, "rb") as file:
-            for value, n_bytes in _values(file):
-                header = value if header is None else header
-                length += n_bytes
-        with contextlib.suppress(TypeError, KeyError, AttributeError):
-            whole = length == os.path.getsize(path) and value["table"] == _signature(table)
-            if header["journal"] == _VERSION and whole:
-                self.settings = {str(name): str(text) for name, text in header["settings"].items()}
-
-    def entries(self) -> Iterator[Entry]:
-        """The inputs of the table, in its order."""
-        with open(self._path, "rb") as file:
-            for value, _ in _values(file):
-                entry = _entry(value)
-                if entry is not None:
-                    yield entry
-
-
-def _signature(table: str) -> list[int]:
-    """Length and checksum of the end of a table: enough to tell that another one took its place."""
-    size = os.path.getsize(table)
-    with open(table, "rb") as file:
-        file.seek(max(0, size - _TAIL))
-        return [size, zlib.crc32(file.read())]
-
-
-def _is_record(path: str) -> bool:
-    if not is_regular(path):
-        return False
-    with open(path, "rb") as file:
-        start = file.read(100)
-    return not start or start[9:].startswith(b'{"journal": ')
-
-
-def _line(value: Any) -> bytes:
+def line_of(value: Any) -> bytes:
+    """A line of a journal."""
     text = json.dumps(value).encode()
     return b"%08x %s\n" % (zlib.crc32(text), text)
 
 
-def _values(lines: Iterable[bytes]) -> Iterator[tuple[Any, int]]:
+def values_in(lines: Iterable[bytes]) -> Iterator[tuple[Any, int]]:
     """The values of the lines and the lengths of these, up to the first one that is cut off or damaged."""
     for line in lines:
         checksum, _, text = line.partition(b" ")
@@ -305,7 +209,8 @@ def _values(lines: Iterable[bytes]) -> Iterator[tuple[Any, int]]:
             return
 
 
-def _entry(value: Any) -> Entry | None:
+def entry_of(value: Any) -> Entry | None:
+    """The entry that a line holds; None if it holds something else."""
     if not isinstance(value, list):
         return None
     path, offset, counts, *more = value

@@ -7,58 +7,30 @@ import io
 import os
 import shutil
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from itertools import groupby, islice
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from types import TracebackType
 
-from facereject._files import (
-    Identities,
-    copy_bytes,
-    display_name,
-    open_new,
-    open_own,
-    replacing,
-    stamp_of,
-    suffix_of,
-    sync_folder,
-    unfinished,
-)
+from facereject._files import display_name, open_new, open_own, replacing, suffix_of, sync_folder
 from facereject.faces.landmarks.mean_shape import N_LANDMARKS
-from facereject.tables.formats import (
-    TableFormatError,
-    csv_to_parquet,
-    parquet_to_csv,
-    points_in_table,
-    read_table,
-    record_ends,
-    text_format,
-)
+from facereject.tables.finished import FinishedTable
+from facereject.tables.formats import TableFormatError, csv_to_parquet, parquet_to_csv, text_format
 from facereject.tables.journal import (
     Entry,
     Journal,
-    Record,
     SettingsError,
     TableError,
     UnfinishedTableError,
-    current,
     write_all,
-    write_record,
 )
-from facereject.tables.rows import Row, is_lost
-from facereject.tables.summary import Summary, Tally, tally_rows
+from facereject.tables.known_inputs import KnownInputs, is_by_name
+from facereject.tables.record import write_record
+from facereject.tables.replaced_rows import current, entries_in_order, without_old_rows
+from facereject.tables.rows import Row
+from facereject.tables.summary import Summary, Tally
 from facereject.tables.table_path import check_own_table, check_table_path
 
 # a crash costs the inputs finished since the last commit, a commit some milliseconds of waiting for the disk
 _COMMIT_SECONDS = 2.0
-
-# inputs of a finished table are known by the name shown there, not by their path; no path holds a NUL
-_BY_NAME = "\0"
-
-# the stamp of a file of which nobody knows which state was read; no file has it
-_CHANGED = "changed"
-
-# how often an input that has cost its worker is tried again without being asked to
-_RETRIES = 1
 
 
 class TableSink:
@@ -75,6 +47,8 @@ class TableSink:
     path : path
     settings : mapping of str to str, optional
         What the rows depend on; a table is not continued under other settings.
+    free : collection of str
+        Names of settings that may be others where a finished table is completed.
     resume : bool, default=False
         Continue an unfinished table, or add to a finished one; if there is neither, start.
     overwrite : bool, default=False
@@ -108,6 +82,7 @@ class TableSink:
         path: str | os.PathLike[str],
         *,
         settings: Mapping[str, str] | None = None,
+        free: Collection[str] = (),
         resume: bool = False,
         overwrite: bool = False,
         retry_failed: bool = False,
@@ -118,7 +93,6 @@ class TableSink:
     ) -> None:
         self.path = check_table_path(path, overwrite=overwrite)
         self._overwrite = overwrite
-        self._retry_failed = retry_failed
         self._n_points = n_points
         self.partial = f"{self.path}.partial"
         self.summary = Summary()
@@ -130,14 +104,11 @@ class TableSink:
         self._committed: list[tuple[str, Tally]] = []
         self._last_commit = time.monotonic()
         self._settings = dict(settings or {})
-        self._identity = Identities()
-        self._opened_ns = time.time_ns()
+        self._free = free
+        self._known = KnownInputs(retry_failed=retry_failed)
         self._n_rows = 0
-        self._done: set[str] = set()
-        self._outdated: dict[str, Entry] = {}
-        self._redone = False
         self._begun: Entry | None = None
-        self._whole = 0
+        self._whole = self._whole_rows = 0
         self._copied = -1
         with self._errors(f"{self.partial}.journal"):
             journal = Journal(f"{self.partial}.journal")
@@ -152,13 +123,11 @@ class TableSink:
 
     def has(self, path: str) -> bool:
         """Whether the rows of this input stand in the table already, from an earlier run."""
-        return bool(self._done) and (
-            self._identity(path) in self._done or _BY_NAME + display_name(path) in self._done
-        )
+        return self._known.has(path)
 
     def earlier(self) -> Iterator[str]:
         """The inputs that stand in the table from earlier runs."""
-        return (entry.path for entry in self._journal.entries())
+        return (self._known.path_of(entry) for entry in self._journal.entries())
 
     def write(self, rows: Sequence[Row]) -> None:
         """Append rows of the current input; they are in the file at once."""
@@ -170,11 +139,10 @@ class TableSink:
 
     def end_input(self, path: str, counts: Tally) -> None:
         """All rows of the input have been written; now and then this commits."""
-        entry = self._entry(path, counts)
-        old = self._outdated.pop(entry.identity, None)
+        entry = self._known.entry(path, self._size, counts, self._n_rows)
+        old = self._known.take_outdated(entry)
         if old is not None:
             entry = entry._replace(again=True, tries=old.tries + 1 if old.stamp == entry.stamp else 1)
-            self._redone = True
             self.summary.remove(display_name(old.path), old.counts)
         self._journal.add(entry)
         self._committed.append((path, counts))
@@ -197,7 +165,8 @@ class TableSink:
 
     def end_part(self, path: str, counts: Tally, note: str) -> None:
         """The rows of the current input up to here are complete; they are safe from now on."""
-        self._journal.add(self._entry(path, counts)._replace(part=note))
+        entry = self._known.entry(path, self._size, counts, self._n_rows)
+        self._journal.add(entry._replace(part=note))
         self.commit()
 
     def commit(self) -> None:
@@ -214,11 +183,16 @@ class TableSink:
     def __enter__(self) -> TableSink:
         if self._after_input is not None:
             for entry, _ in current(self._journal.entries):
-                # names in a finished table may lead nowhere: moved files, and bytes that are no UTF-8
-                known = not entry.key.startswith(_BY_NAME) and self._copied < 0
-                if entry.identity not in self._outdated and (known or os.path.lexists(entry.path)):
-                    self._after_input(entry.path, entry.counts)
+                self._place(self._after_input, entry)
         return self
+
+    def _place(self, place: Callable[[str, Tally], None], entry: Entry) -> None:
+        """Hand over an input of the table if its file is the one that was judged, as far as is known."""
+        path = self._known.path_of(entry)
+        # names in a finished table may lead nowhere: moved files, and bytes that are no UTF-8
+        known = not is_by_name(entry) and self._copied < 0
+        if not self._known.is_outdated(entry) and (known or os.path.lexists(path)):
+            place(path, entry.counts)
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
@@ -282,33 +256,28 @@ class TableSink:
             self._n_rows = entry.rows
             if not entry.part:
                 self._whole, self._whole_rows = entry.offset, entry.rows
-            self._redone = self._redone or entry.again
         for entry, _ in current(self._journal.entries):
             self._know(entry)
         file = open_own(self.partial)
         file.truncate(self._size)
         file.seek(self._size)
-        if self._begun is not None and self._is_outdated(self._begun):
+        if self._begun is not None and self._known.has_changed(self._begun):
             self._file = file
             self.forget_begun()
         return file
 
     def _extend(self) -> io.FileIO:
         """Start from a finished table: its inputs are done, what is missing will be added."""
+        table = FinishedTable(self.path, self.partial, len(self._format.header), self._rule, self._check)
         try:
-            found = points_in_table(self.path)
-            if found not in (None, self._n_points):
-                raise SettingsError(
-                    f"{self.path}: cannot be completed, as its faces have {found} landmarks and not "
-                    f"{self._n_points}"
-                )
-            with open_new(self.partial) as copy, open(self.path, "rb") as table:
+            table.check_points(self._n_points)
+            with open_new(self.partial) as copy, open(self.path, "rb") as finished:
                 if self._suffix == ".parquet":
                     parquet_to_csv(self.path, self.partial)
                 else:
-                    shutil.copyfileobj(table, copy)
+                    shutil.copyfileobj(finished, copy)
             self._size = self._copied = os.path.getsize(self.partial)
-            for entry in self._entries_of_table():
+            for entry in table.entries(self._known, self._settings, self._free):
                 self._journal.add(entry)
                 self._know(entry)
                 self._n_rows = entry.rows
@@ -324,69 +293,10 @@ class TableSink:
         file.seek(self._size)
         return file
 
-    def _entries_of_table(self) -> Iterator[Entry]:
-        """The inputs of the finished table, as its record has them, or else as its rows show them."""
-        ends = record_ends(self.partial, self._suffix)
-        if self._format.header:
-            next(ends, 0)
-        record = Record(f"{self.path}.journal", self.path)
-        if record.settings is None:
-            yield from self._entries_of_rows(ends)
-            return
-        before, now = record.settings, self._settings
-        names = [name for name in before if name in now and before[name] != now[name]]
-        if names:
-            changes = (f"{name}: {before[name]} then, {now[name]} now" for name in names)
-            raise SettingsError(
-                f"{self.path}: cannot be completed, as it was made with other settings ({'; '.join(changes)})"
-            )
-        n_rows, offset = 0, len(self._format.header)
-        for entry in record.entries():
-            # Parquet has become CSV of other lengths
-            offset = _last(ends, entry.rows - n_rows, offset)
-            n_rows = entry.rows
-            yield entry._replace(offset=offset)
-
-    def _entries_of_rows(self, ends: Iterator[int]) -> Iterator[Entry]:
-        n_rows, offset = 0, len(self._format.header)
-        for source, group in groupby(self._checked(read_table(self.path)), key=lambda row: row.source):
-            rows = list(group)
-            offset = _last(ends, len(rows), offset)
-            n_rows += len(rows)
-            key = self._identity(source) if os.path.lexists(source) else _BY_NAME + source
-            yield Entry(source, offset, tally_rows(rows, self._rule), rows=n_rows, key=key)
-
-    def _entry(self, path: str, counts: Tally) -> Entry:
-        key = self._identity(path)
-        stamp = stamp_of(key)
-        # a file that was changed during the run may have been read before
-        if stamp and self._opened_ns <= int(stamp.split()[1]) <= time.time_ns():
-            stamp = _CHANGED
-        return Entry(path, self._size, counts, rows=self._n_rows, key="" if key == path else key, stamp=stamp)
-
     def _know(self, entry: Entry) -> None:
         """An input that stands in the table: it is done, unless it changed or is to be tried again."""
         self.summary.add(display_name(entry.path), entry.counts)
-        if self._is_outdated(entry) or self._is_tried_again(entry):
-            self._outdated[entry.identity] = entry
-        else:
-            self._done.add(entry.identity)
-
-    def _is_outdated(self, entry: Entry) -> bool:
-        return bool(entry.stamp) and stamp_of(entry.identity) not in ("", entry.stamp)
-
-    def _is_tried_again(self, entry: Entry) -> bool:
-        failure = entry.counts.failure
-        return bool(failure) and (self._retry_failed or (is_lost(failure) and entry.tries <= _RETRIES))
-
-    def _checked(self, rows: Iterator[Row]) -> Iterator[Row]:
-        for row in rows:
-            if self._check is not None and not self._check(row):
-                raise SettingsError(
-                    f"{self.path}: cannot be completed, as it was made with another model or target (see "
-                    f"{row.source})"
-                )
-            yield row
+        self._known.add(entry)
 
     def _finish(self) -> None:
         if not self._overwrite:
@@ -395,61 +305,44 @@ class TableSink:
         with self._errors(self.path):
             os.fsync(self._file.fileno())
             self._file.close()
-            if self._size == self._copied:
-                # nothing was missing: the finished table stays as it is
-                os.unlink(self.partial)
-            else:
-                with self._without_old_rows() as made:
-                    self._give_name(made)
-                if self._settings:
-                    entries = self._entries_in_order()
-                    write_record(f"{self.path}.journal", self._settings, entries, self.path)
+            self._deliver()
             sync_folder(os.path.dirname(self.path) or os.curdir)
         self._journal.remove()
 
-    def _give_name(self, made: str) -> None:
-        if self._suffix != ".parquet":
-            os.replace(made, self.path)
-        else:
-            with replacing(self.path) as table:
-                csv_to_parquet(made, table.name)
+    def _deliver(self) -> None:
+        """All rows are safe: the table gets its name, and what was unfinished goes."""
+        if self._size != self._copied:
+            with self._rows_that_count() as made:
+                if self._suffix == ".parquet":
+                    with replacing(self.path) as table:
+                        csv_to_parquet(made, table.name)
+                        self._write_record(table.name)
+                else:
+                    # first, so that there is a record whenever the unfinished table is gone
+                    self._write_record(made)
+                    os.replace(made, self.path)
+        # else nothing was missing: the finished table stays as it is
         with contextlib.suppress(FileNotFoundError):
             os.unlink(self.partial)
 
-    @contextlib.contextmanager
-    def _without_old_rows(self) -> Iterator[str]:
-        """The table without the rows of inputs that were worked on again; a new file if there are any."""
-        if not self._redone:
-            yield self.partial
-            return
-        with unfinished(self.partial) as made, open(self.partial, "rb") as table:
-            made.write(table.read(len(self._format.header)))
-            for entry, before in current(self._journal.entries):
-                start = before.offset if before is not None else len(self._format.header)
-                table.seek(start)
-                copy_bytes(table, made, entry.offset - start)
-            made.flush()
-            os.fsync(made.fileno())
-            yield made.name
+    def _rows_that_count(self) -> contextlib.AbstractContextManager[str]:
+        """The name of a file with the header and the rows of all inputs, without those that were replaced."""
+        return without_old_rows(self.partial, self._journal.entries, len(self._format.header))
 
-    def _entries_in_order(self) -> Iterator[Entry]:
+    def _write_record(self, content: str) -> None:
+        if self._settings:
+            write_record(self.path, self._settings, self._final_entries(), content)
+
+    def _final_entries(self) -> Iterator[Entry]:
         """The entries as they are in the finished table."""
-        offset, n_rows = len(self._format.header), 0
-        for entry, before in current(self._journal.entries):
-            offset += entry.offset - (before.offset if before else len(self._format.header))
-            n_rows += entry.rows - (before.rows if before else 0)
-            yield entry._replace(offset=offset, rows=n_rows, again=False)
+        return entries_in_order(self._journal.entries, len(self._format.header))
 
     @contextlib.contextmanager
     def _errors(self, path: str) -> Iterator[None]:
         try:
             yield
+        except BrokenPipeError:
+            # of a stream that an observer writes to
+            raise
         except OSError as error:
             raise TableError(f"{path}: cannot be written ({error.strerror or error})") from error
-
-
-def _last(numbers: Iterator[int], count: int, default: int) -> int:
-    """The last one of the next ``count`` numbers."""
-    for number in islice(numbers, count):
-        default = number
-    return default

@@ -266,7 +266,7 @@ class DecodedVideo:
 
     def _upright(self, frame: VideoFrame) -> ImageArray:
         turn = _turn(frame)
-        plane = self._reformatter.reformat(frame, format="rgb24").planes[0]
+        plane = self._reformatter.reformat(frame, format="rgb24", threads=1).planes[0]
         lines = np.frombuffer(memoryview(plane), dtype=np.uint8).reshape(-1, plane.line_size)
         shown = lines[: plane.height, : 3 * plane.width].reshape(plane.height, plane.width, 3)
         if turn is not None:

@@ -6,32 +6,14 @@ import dataclasses
 import os
 from collections.abc import Iterable, Iterator
 from contextlib import closing
-from typing import NamedTuple
 
-from facereject.faces import Face, FaceRejector
+from facereject.faces import FaceRejector
+from facereject.faces.face import FaceFrame
 from facereject.faces.image_files import MAX_PIXELS
-from facereject.faces.images import ImageArray
 from facereject.parallel.prefetch import prefetch
 from facereject.video.frames import Frame
 from facereject.video.reader import open_video
 from facereject.video.tracker import DETECT_EVERY, FaceTracker
-
-
-class FaceFrame(NamedTuple):
-    """One frame of a video or a camera with its faces.
-
-    Attributes
-    ----------
-    index, time_s, image
-        As in `Frame`.
-    faces : list of Face
-        The oldest track first. ``Face.track`` is the same for the same face through the video.
-    """
-
-    index: int  # type: ignore[assignment]  # hides tuple.index, which nobody needs here
-    time_s: float
-    image: ImageArray
-    faces: list[Face]
 
 
 def judge_frame(frame: Frame, tracker: FaceTracker) -> FaceFrame:

@@ -27,8 +27,9 @@ from facereject.faces.images import ImageArray, ImageLike
 from facereject.faces.views import Views
 from facereject.video.tracks import SAME, Track, anchor_of, inside, match
 
-#: the whole frame is searched at least every so many frames: two seconds of most videos
-DETECT_EVERY = 60
+#: the whole frame is searched at least every so many frames, half a second of most videos: a new face must
+#: not go unseen for longer
+DETECT_EVERY = 15
 
 #: frames for which the place of a lost face is remembered, and looked at
 MEMORY = 60
@@ -75,7 +76,7 @@ class FaceTracker:
     Parameters
     ----------
     rejector : FaceRejector
-    every : int, default=60
+    every : int, default=15
         The whole frame is searched at least every so many frames, twice as often while no face is in view.
     every_frame : bool, default=False
         Search the whole of every frame: the faces are those of ``rejector(image)``.

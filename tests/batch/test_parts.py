@@ -14,19 +14,20 @@ from fake_world import DOUBTFUL, GOOD, SIZE, Someone, World
 from video_files import damage_packets, encode
 
 from facereject.batch.inputs import Input
+from facereject.batch.outputs.saving import VideoOutput
+from facereject.batch.outputs.timeline import Timeline
 from facereject.batch.parts import JoinedParts, PartFinder, cut_long_videos
 from facereject.batch.run import score_inputs
-from facereject.batch.saving import VideoOutput
 from facereject.batch.task import ScoreTask
-from facereject.batch.timeline import Timeline
 from facereject.faces import FaceRejector
 from facereject.faces.face import Box
+from facereject.faces.views import Views
 from facereject.parallel import SerialEngine, WorkerEngine
 from facereject.tables.formats import read_csv
 from facereject.tables.rows import Chunk, Row
 from facereject.tables.sinks import NullSink, TableSink
-from facereject.video import tracker as tracking
 from facereject.video.parts import WARM_UP
+from facereject.video.tracker import DETECT_EVERY
 
 N_FRAMES = 600
 PART = 150
@@ -47,6 +48,7 @@ def numbered(index):
 
 
 def number_in(image):
+    image = image.gray if isinstance(image, Views) else image
     fields = [np.asarray(image)[208:224, 32 * bit + 8 : 32 * bit + 24].mean() > 128 for bit in range(10)]
     return sum(int(field) << bit for bit, field in enumerate(fields))
 
@@ -80,8 +82,7 @@ def video(tmp_path_factory):
 
 
 @pytest.fixture
-def make_task(monkeypatch):
-    monkeypatch.setattr(tracking, "LocalSearch", lambda detector: detector.near)
+def make_task():
     return lambda **options: ScoreTask(Seen(), **{"part_frames": PART, **options})
 
 
@@ -123,7 +124,7 @@ def test_the_table_of_parts_is_that_of_the_whole_video(make_task, video, options
     assert list(frames_of(cut)) == list(range(N_FRAMES))
     assert after.inputs == before.inputs == 1
     assert after.total.frames == before.total.frames == N_FRAMES
-    every = options.get("detect_every", 60)
+    every = options.get("detect_every", DETECT_EVERY)
     one, other = frames_of(whole), frames_of(cut)
     different = [number for number in one if one[number] != other[number]]
     # near a cut: until the next search of the whole frame; most often nowhere
@@ -168,7 +169,9 @@ def test_damaged_frames_shift_the_numbers_behind_them(make_task, video, tmp_path
     whole, before = judge(make_task(part_frames=0), path)
     cut, after = judge(make_task(), path)
     assert before.total.undecodable == after.total.undecodable >= 4
-    assert [(row.frame, row.time_s) for row in cut] == [(row.frame, row.time_s) for row in whole]
+    # faces may differ near a cut, frames and their times must not
+    numbers = [dict.fromkeys((row.frame, row.time_s) for row in rows) for rows in (cut, whole)]
+    assert list(numbers[0]) == list(numbers[1])
 
 
 def test_a_run_that_ends_between_parts_goes_on_there(make_task, video, tmp_path):

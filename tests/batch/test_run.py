@@ -9,8 +9,8 @@ import pytest
 
 from facereject._files import display_name
 from facereject.batch.inputs import Input
-from facereject.batch.run import row_check, score_inputs, settings_of
-from facereject.batch.task import ScoreTask
+from facereject.batch.run import row_check, score_inputs
+from facereject.batch.task import ScoreTask, settings_of
 from facereject.faces import FaceRejector
 from facereject.faces.face import Box
 from facereject.parallel import SerialEngine

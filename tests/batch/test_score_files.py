@@ -16,7 +16,9 @@ from bright_faces import NO_FACE, POISON, BrightFaces, gray_photo
 
 import facereject
 from facereject import score_files, score_table
+from facereject._cli._options.run import GENEROUS_SECONDS
 from facereject.batch import InputError, OptionError, RunProgress, ScoreJob
+from facereject.batch.options import make_engine
 from facereject.parallel import EngineError, SerialEngine, WorkerEngine
 from facereject.tables.rows import COLUMNS
 from facereject.tables.sinks import NullSink, SettingsError, TableError, UnfinishedTableError
@@ -326,3 +328,24 @@ def test_data_frame_without_pandas(photos, monkeypatch):
 def test_it_is_what_the_package_offers():
     assert facereject.score_files is score_files
     assert {"score_files", "score_table"} <= set(dir(facereject))
+
+
+def test_the_default_time_limit_is_that_of_the_command_line():
+    engine = make_engine(2)
+    assert isinstance(engine, WorkerEngine)
+    assert engine.timeout == GENEROUS_SECONDS
+
+
+def test_an_input_that_takes_too_long_is_given_up(photos, monkeypatch):
+    monkeypatch.setenv("STUB_DELAY", "60")
+    summary = score_files("photos", rejector=BrightFaces(), timeout=0.5)
+    assert summary.failed == summary.inputs > 0
+    assert all("nothing came of it for 0.5 seconds" in reason for _, reason in summary.failures)
+
+
+@pytest.mark.parametrize("timeout", [0.0, -1.0, float("inf"), float("nan")])
+def test_wrong_time_limits(photos, timeout):
+    with pytest.raises(OptionError, match="`timeout`"):
+        score_files("photos", rejector=BrightFaces(), timeout=timeout)
+    with pytest.raises(OptionError, match="`timeout` and `engine`"):
+        score_files("photos", rejector=BrightFaces(), timeout=1.0, engine=SerialEngine())

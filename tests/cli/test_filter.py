@@ -12,7 +12,7 @@ from PIL import Image
 from stub_tool import start_tool
 
 from facereject._cli import filtering
-from facereject.batch.sorting import Placement
+from facereject.batch.outputs.sorting import Placement
 from facereject.faces import FaceRejector
 
 
@@ -253,3 +253,37 @@ def test_help_has_examples(run):
     result = run("filter", "--help")
     for words in ("Examples", "--max-error", "--coverage", "--cost", "--threshold", "--link", "--move"):
         assert words in result.stdout
+
+
+def test_the_best_of_this_batch(stub, photos, run):
+    arguments = ["filter", "photos", "-o", "t.csv", "--accepted", "good"]
+    assert run(*arguments, "--keep-best", "1").exit_code == 0
+    assert _files("good") == ["sub/2.png"]
+    result = run(*arguments, "--keep-best", "60%", "--resume")
+    assert _files("good") == ["2.png", "sub/2.png"]
+    assert "3 faces, 2 accepted (66.7%)" in result.stderr
+    assert "the best faces of this batch" in result.stderr
+    shown = run("filter", "photos", "--keep-best", "0.3", "-o", "-").stdout
+    assert [line.split(",")[0] for line in shown.splitlines() if ",true," in line] == ["photos/sub/2.png"]
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--keep-best", "most"], "--keep-best must be a share such as 0.5"),
+        (["--keep-best", "0"], "--keep-best must be a share"),
+        (["--keep-best", "1.5"], "--keep-best must be a share"),
+        (["--keep-best", "1", "--cost", "3"], "--cost and --keep-best exclude each other"),
+        (["--keep-best", "1", "--save", "v.mp4"], "--keep-best and --save exclude each other"),
+    ],
+)
+def test_what_does_not_go_with_the_best(stub, photos, run, options, message):
+    result = run("filter", "photos", *options)
+    assert result.exit_code == 2
+    assert message in result.stderr
+
+
+def test_coverage_is_said_to_hold_for_other_faces(stub, photos, run):
+    result = run("filter", "photos", "-o", "t.csv", "--coverage", "0.5")
+    assert "faces like those the model was calibrated on" in result.stderr
+    assert "--keep-best 0.5 accepts that share of this one" in result.stderr

@@ -11,6 +11,7 @@ import subprocess
 from pathlib import Path
 
 import pyarrow.parquet
+import pytest
 from bright_faces import POISON, gray_photo
 from stub_tool import TOOL, start_tool
 
@@ -169,16 +170,17 @@ def test_resuming_with_a_wrong_path(stub, photos, run):
     assert sorted(os.listdir()) == ["photos", "t.csv", "t.csv.journal"]
 
 
-def test_ctrl_c_then_resume(stub, many, work, run):
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_an_interruption_then_resume(stub, many, work, run, number, code):
     run("score", "many", "-o", "whole.csv")
     with start_tool(["score", "many", "-o", "t.csv"], work) as process:
         # a second run meanwhile
         refused = run("score", "many", "-o", "t.csv", "--resume")
         assert refused.exit_code == 2
         assert f"another run (process {process.pid}) is writing" in refused.stderr
-        process.send_signal(signal.SIGINT)
+        process.send_signal(number)
         _, said = process.communicate()
-    assert process.returncode == 130
+    assert process.returncode == code
     assert "To continue, run the same command with --resume" in said
     assert "Traceback" not in said
     assert not Path("t.csv").exists()

@@ -8,6 +8,7 @@ import os
 import signal
 import subprocess
 import sys
+import time
 
 import numpy as np
 import pytest
@@ -106,16 +107,20 @@ def test_what_cannot_work_is_said_and_leaves_nothing(run, work, arguments, code,
     assert list(work.iterdir()) == []
 
 
-def test_ctrl_c_ends_with_130_and_whole_files(work):
+# as service managers do, and as timeout(1) does, which also signals the group it started
+@pytest.mark.parametrize(("numbers", "code"), [([signal.SIGINT], 130), ([signal.SIGTERM] * 2, 143)])
+def test_interruptions_leave_whole_files(work, numbers, code):
     clip = write_clip(work / "clip.mp4", 400)
     command = [*TOOL, "webcam", "--camera", str(clip), "--headless", "-o", "t.csv", "--record", "r.mp4"]
     with subprocess.Popen(command, cwd=work, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
         # the first lines tell that it is under way
         for _ in range(3):
             assert process.stdout.readline()
-        process.send_signal(signal.SIGINT)
+        for number in numbers:
+            process.send_signal(number)
+            time.sleep(0.05)
         rest, messages = process.communicate(timeout=60)
-    assert process.returncode == 130
+    assert process.returncode == code
     assert b"Traceback" not in messages
     lines = 3 + len(rest.splitlines())
     with open(work / "t.csv", newline="") as file:

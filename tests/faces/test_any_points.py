@@ -310,7 +310,7 @@ def test_a_model_file_opens_nothing_but_the_file_it_was_trained_for(tmp_path):
 def test_files_with_other_points_or_plug_ins_are_content_errors(five, tmp_path, change):
     path = tmp_path / "model"
     five.save(path)
-    header, arrays = read_model(path, "face-rejector", {})
+    header, arrays = read_model(path, "face-rejector", None)
     header = {key: value for key, value in header.items() if key not in ("format", "kind")}
     write_model(path, "face-rejector", header | change, arrays)
     with pytest.raises(ModelFileContentError, match=str(path)):
@@ -320,7 +320,7 @@ def test_files_with_other_points_or_plug_ins_are_content_errors(five, tmp_path, 
 def test_mean_shapes_of_another_form_are_content_errors(five, tmp_path):
     path = tmp_path / "model"
     five.save(path)
-    header, arrays = read_model(path, "face-rejector", {})
+    header, arrays = read_model(path, "face-rejector", None)
     header = {key: value for key, value in header.items() if key not in ("format", "kind")}
     for shape in (np.zeros((5, 2)), np.eye(4, 2), np.eye(5, 3), np.zeros((0, 2)), np.eye(1, 2)):
         write_model(path, "face-rejector", header, {**arrays, "mean_shape": shape})

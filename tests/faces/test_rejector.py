@@ -207,7 +207,7 @@ def test_a_predictor_that_cannot_be_restored_is_not_saved(tmp_path, astronaut_la
 def test_files_of_earlier_versions_may_name_no_predictor(rejector, tmp_path, astronaut_landmarks):
     path = tmp_path / "model"
     rejector.save(path)
-    header, arrays = read_model(path, "face-rejector", {})
+    header, arrays = read_model(path, "face-rejector", None)
     options = {key: value for key, value in header["detector"].items() if key != "name"}
     former = {**header, "predictor": None, "detector": options}
     former = {key: value for key, value in former.items() if key not in ("format", "kind", "landmarks")}

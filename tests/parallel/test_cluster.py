@@ -27,6 +27,8 @@ from facereject.batch.run import score_inputs
 from facereject.batch.task import ScoreTask
 from facereject.faces import FaceRejector
 from facereject.parallel import DaskEngine, EngineError, SerialEngine
+from facereject.parallel._handshake import check_answers, introduce_with
+from facereject.parallel._worker import pack_task
 from facereject.parallel.cluster import _ClusterRun, _Submission
 from facereject.tables.sinks import TableSink
 
@@ -78,7 +80,7 @@ class Cluster:
         self.address = json.loads(file.read_text())["address"]
 
     def start(self, role: str, *options: str) -> subprocess.Popen[bytes]:
-        paths = os.pathsep.join([str(Path(__file__).parent), os.environ.get("PYTHONPATH", "")])
+        paths = os.pathsep.join([*map(str, Path(__file__).parents[:2]), os.environ.get("PYTHONPATH", "")])
         environment = {**os.environ, "PYTHONPATH": paths, "OMP_NUM_THREADS": "1"}
         command = [sys.executable, "-m", "dask", role, "--host", "127.0.0.1", "--no-dashboard", *options]
         with open(self.folder / "log", "ab") as log:
@@ -124,6 +126,33 @@ def test_outcomes_are_those_of_a_plain_loop(cluster: Cluster) -> None:
         for i, chunk in enumerate(list(count_down(item)) or [None])
     ]
     assert [each[:4] for each in outcomes] == expected
+
+
+class FindsFiles:
+    """Tells which process has read a file; one process does not see any."""
+
+    def __init__(self, blind: int) -> None:
+        self.blind = blind
+
+    def missing(self, path: str) -> bool:
+        return os.getpid() == self.blind or not os.path.exists(path)
+
+    def __call__(self, path: str) -> list[tuple[str, int]]:
+        return [("found" if os.path.exists(path) else "unreadable", os.getpid())]
+
+
+def test_what_one_worker_does_not_see_is_tried_elsewhere(cluster: Cluster, tmp_path: Path) -> None:
+    engine, client = DaskEngine(cluster.address), distributed.Client(cluster.address, set_as_default=False)
+    with client:
+        client.wait_for_workers(2, timeout=PATIENCE)
+        blind = next(iter(client.run(os.getpid).values()))
+    (tmp_path / "here").touch()
+    names = ["here", "nowhere", "here"] * 30
+    outcomes = list(engine.run(FindsFiles(blind), [str(tmp_path / name) for name in names]))
+    assert [each.index for each in outcomes] == list(range(90))
+    found = ["found" if name == "here" else "unreadable" for name in names]
+    assert [each.chunk[0] for each in outcomes] == found
+    assert blind not in {each.chunk[1] for each in outcomes if each.chunk[0] == "found"}
 
 
 def test_errors_cost_their_item_only(cluster: Cluster) -> None:
@@ -312,3 +341,58 @@ def test_a_result_that_cannot_be_fetched_is_no_error_of_the_item(status):
     job.submit(entry)
     with pytest.raises(EngineError, match=r"scheduler at .* is gone"):
         job.collect(deque([entry]))
+
+
+OTHER = {
+    "none": ("sys.modules['facereject'] = None", "has no facereject"),
+    "version": ("import facereject; facereject.__version__ = '0.0.9'", "has facereject 0.0.9 and not "),
+    "code": (
+        "import facereject.parallel._handshake as h; h._digest_of = lambda folder: 'x'",
+        "has other code",
+    ),
+    "package": (
+        "import facereject.parallel._handshake as h; h._PACKAGES['pillow-heif'] = ('no such thing',)",
+        "lacks pillow-heif",
+    ),
+    "old": ("import facereject; sys.modules['facereject.parallel._handshake'] = None", "has other code"),
+}
+
+
+@pytest.mark.parametrize("kind", OTHER)
+def test_a_worker_that_would_answer_otherwise(cluster: Cluster, tmp_path: Path, kind: str) -> None:
+    code, message = OTHER[kind]
+    (tmp_path / "other.py").write_text(f"import sys\n{code}\n")
+    worker = cluster.start(
+        "worker", "--no-nanny", "--nthreads", "1", "--nworkers", "1",
+        "--preload", str(tmp_path / "other.py"), "--name", "other", cluster.address,
+    )  # fmt: skip
+    try:
+        with distributed.Client(cluster.address, set_as_default=False) as client:
+            end = time.monotonic() + PATIENCE
+            while "other" not in (names := _names(client)):
+                assert time.monotonic() < end, cluster.log()
+                time.sleep(0.05)
+        with pytest.raises(EngineError, match=message) as raised:
+            list(DaskEngine(cluster.address).run(slow_square, range(500)))
+        assert names["other"] in str(raised.value)
+    finally:
+        worker.kill()
+        worker.wait()
+
+
+def test_answers_of_workers_are_compared_with_those_of_this_process() -> None:
+    packed = pack_task(ScoreTask(FaceRejector.pretrained()))
+    here = introduce_with(packed)
+    assert len(here["task"]) == 64
+    # a worker that died while it was asked is no reason to stop
+    check_answers({"a": dict(here), "b": OSError("gone")}, here)
+    with pytest.raises(EngineError, match=r"worker b has Pillow 1\.0 and not "):
+        check_answers({"a": dict(here), "b": here | {"Pillow": "1.0"}}, here)
+    with pytest.raises(EngineError, match="worker b has another landmark predictor or model"):
+        check_answers({"a": dict(here), "b": here | {"task": "0" * 64}}, here)
+    other = introduce_with(pack_task(ScoreTask(FaceRejector.pretrained().with_target(cost=9.0))))
+    assert other["task"] != here["task"]
+
+
+def _names(client: Any) -> dict[str, str]:
+    return {info["name"]: address for address, info in client.scheduler_info()["workers"].items()}

@@ -72,7 +72,7 @@ def test_sees_what_no_linear_score_can(kind):
 def test_stops_where_the_validation_aurc_is_lowest(kind):
     X, losses = ring(1000, 0)
     held = ring(500, 1)
-    score = kind(200, patience=10).fit(X, losses, validation=held)
+    score = kind(200, learning_rate=0.1, max_leaves=31, patience=10).fit(X, losses, validation=held)
     assert 1 <= score.n_trees_ < 190
     best = aurc(held[1], score.predict(held[0]))
     for n_trees in (1, score.n_trees_ - 1, score.n_trees_ + 5):

@@ -10,12 +10,10 @@ from video_files import encode
 import facereject
 from facereject.faces import FaceRejector
 from facereject.video import FaceTracker, Frame, VideoError, judged_frames, judged_video, open_video
-from facereject.video import tracker as tracking
 
 
 @pytest.fixture
-def world(monkeypatch):
-    monkeypatch.setattr(tracking, "LocalSearch", lambda detector: detector.near)
+def world():
     return World(Someone(40, 40), Someone(200, 100))
 
 

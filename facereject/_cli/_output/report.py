@@ -13,8 +13,8 @@ if TYPE_CHECKING:
     from facereject.tables.summary import Placed, Summary
 
 
-def report_run(job: ScoreJob, *, quiet: bool) -> None:
-    """Report a run that came to its end; if quiet, only what failed."""
+def report_run(job: ScoreJob, *, quiet: bool, remark: str = "") -> None:
+    """Report a run that came to its end, with a remark on the counts; if quiet, only what failed."""
     summary, placed = job.summary, job.summary.placed
     before = summary.earlier or type(summary)()
     table = job.output if isinstance(job.output, str) else None
@@ -24,6 +24,8 @@ def report_run(job: ScoreJob, *, quiet: bool) -> None:
             say("Nothing left to do: the table is complete.")
         for line in _counts(summary):
             say(line)
+        if remark:
+            say(remark)
         if placed is not None:
             say(_places(job, placed))
         if table is not None:
