@@ -7,7 +7,7 @@ import os
 
 import pytest
 
-from facereject.batch import sorting as placement
+from facereject.batch.outputs import sorting as placement
 from facereject.batch.outputs.sorting import Placement, PlacementError, base_of, place
 from facereject.tables.summary import Tally
 
