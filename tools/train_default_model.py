@@ -33,7 +33,7 @@ from facereject.faces import (
 )
 from facereject.faces.evaluation.results import gap_closed
 from facereject.faces.geometry import bounding_box, overlap
-from facereject.faces.images import to_gray
+from facereject.faces.images.load import to_gray
 from facereject.faces.training.train import fit_score, train_on_table
 
 PRETRAINED = Path(facereject.__file__).parent / "pretrained"

@@ -17,6 +17,7 @@ from facereject._cli.demo import DEMO_EXAMPLES, demo
 from facereject._cli.evaluate import EVALUATE_EXAMPLES, evaluate
 from facereject._cli.filtering import FILTER_EXAMPLES, filter_
 from facereject._cli.info import INFO_EXAMPLES, info
+from facereject._cli.models import models_app
 from facereject._cli.score import SCORE_EXAMPLES, score
 from facereject._cli.train import TRAIN_EXAMPLES, train
 from facereject._cli.webcam import WEBCAM_EXAMPLES, webcam
@@ -57,6 +58,7 @@ app.command(cls=PlainCommand, help=paragraphs(train.__doc__), epilog=TRAIN_EXAMP
 app.command(cls=PlainCommand, help=paragraphs(evaluate.__doc__), epilog=EVALUATE_EXAMPLES)(evaluate)
 app.command(cls=PlainCommand, help=paragraphs(calibrate.__doc__), epilog=CALIBRATE_EXAMPLES)(calibrate)
 app.command(cls=PlainCommand, help=paragraphs(info.__doc__), epilog=INFO_EXAMPLES)(info)
+app.add_typer(models_app)
 
 
 def _open_closed_streams() -> None:

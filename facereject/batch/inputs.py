@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 from facereject._files import Identities, display_name
 from facereject.batch.folders import holds_media, is_media, list_folder, matches
-from facereject.faces.file_kinds import kind_of_file
+from facereject.faces.images.kinds import kind_of_file
 from facereject.video.decoder import FrameRange
 
 

@@ -32,7 +32,7 @@ from facereject.batch.plan import Plan, plan_run
 from facereject.batch.run import Observer, RunProgress, row_check, score_inputs
 from facereject.batch.task import ScoreTask, settings_of
 from facereject.faces import FaceRejector
-from facereject.faces.image_files import MAX_PIXELS
+from facereject.faces.images.files import MAX_PIXELS
 from facereject.parallel import Engine, SerialEngine
 from facereject.tables.rows import Chunk
 from facereject.tables.sinks import (

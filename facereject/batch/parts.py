@@ -21,7 +21,7 @@ from facereject._files import Identities
 from facereject.batch.inputs import Input, VideoPart
 from facereject.batch.task import ScoreTask
 from facereject.faces.face import Box
-from facereject.faces.image_files import MAX_PIXELS
+from facereject.faces.images.files import MAX_PIXELS
 from facereject.parallel import Engine
 from facereject.tables.rows import Chunk, Row
 from facereject.tables.sinks import Sink

@@ -11,7 +11,7 @@ from facereject.batch.job import Output, ScoreJob
 from facereject.batch.options import make_engine, path_list
 from facereject.batch.run import RunProgress
 from facereject.faces import FaceRejector
-from facereject.faces.image_files import MAX_PIXELS
+from facereject.faces.images.files import MAX_PIXELS
 from facereject.parallel import Engine
 from facereject.tables.rows import Chunk, Row, columns
 from facereject.tables.summary import Summary

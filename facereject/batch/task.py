@@ -18,8 +18,8 @@ from facereject.batch.inputs import Input
 from facereject.batch.outputs.saving import VideoOutput
 from facereject.faces import FaceRejector
 from facereject.faces.face import FaceFrame
-from facereject.faces.image_files import MAX_PIXELS, read_image
-from facereject.faces.images import ImageArray, ImageError
+from facereject.faces.images.files import MAX_PIXELS, read_image
+from facereject.faces.images.load import ImageArray, ImageError
 from facereject.faces.plugins import definition_of, fingerprint_of, name_of
 from facereject.tables.rows import Chunk, Row, frame_accepted, rows_of_frame, unreadable_row
 from facereject.video.decoder import FrameRange

@@ -21,7 +21,7 @@ from facereject.demo.material import FPS, SIZE, Picture, clean_picture, degraded
 from facereject.demo.page import Judged, JudgedFrame, demo_page
 from facereject.demo.picture import draw_picture
 from facereject.faces import FaceRejector
-from facereject.faces.images import ImageArray
+from facereject.faces.images.load import ImageArray
 from facereject.losses import landmark_nme
 from facereject.parallel import SerialEngine
 from facereject.tables.rows import Chunk, Row, frame_accepted

@@ -13,7 +13,7 @@ from facereject import __version__
 from facereject.demo.material import FPS, Picture, Scene, scenes
 from facereject.drawing.crops import face_crop
 from facereject.faces import FaceRejector
-from facereject.faces.images import ImageArray
+from facereject.faces.images.load import ImageArray
 from facereject.faces.models.card import LICENCE, target_words
 from facereject.plotting._style import GREY, PALETTE, tidy
 from facereject.reports import pages

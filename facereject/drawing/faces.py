@@ -12,7 +12,7 @@ from facereject.drawing.text import DARK, WHITE, Color, put_panel, put_text, tex
 from facereject.faces import Face
 from facereject.faces.face import Box
 from facereject.faces.geometry import FloatArray
-from facereject.faces.images import ImageArray, ImageLike, load_rgb
+from facereject.faces.images.load import ImageArray, ImageLike, load_rgb
 from facereject.faces.landmarks.mean_shape import N_LANDMARKS
 
 #: colours of accepted and rejected faces; a word and a sign always stand beside them

@@ -24,10 +24,10 @@ if TYPE_CHECKING:
         GroupResult,
         evaluate_face_rejector,
     )
-    from facereject.faces.face import Box, Detection, Face
+    from facereject.faces.face import CAUSES, Box, Detection, Face, Pose
     from facereject.faces.features.hog import LandmarkHOG
     from facereject.faces.features.stability import LandmarkStability
-    from facereject.faces.images import ImageError, load_rgb
+    from facereject.faces.images.load import ImageError, load_rgb
     from facereject.faces.landmarks import (
         LANDMARKS,
         LandmarkFailureWarning,
@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from facereject.faces.landmarks.dlib_trees import LandmarkPredictor, default_model_path
     from facereject.faces.landmarks.point_set import PointSet
     from facereject.faces.models.calibration import Calibration, Target
+    from facereject.faces.regions import REGIONS, region_points
     from facereject.faces.rejector import FaceRejector, PredictorMismatchWarning
     from facereject.faces.training.certify import certified
     from facereject.faces.training.degrade import (
@@ -54,6 +55,7 @@ if TYPE_CHECKING:
     from facereject.faces.training.train import train_face_rejector
 
 _HOME = {
+    "CAUSES": "face",
     "DEGRADATIONS": "training.degrade",
     "DETECTORS": "detectors",
     "LANDMARKS": "landmarks",
@@ -72,7 +74,7 @@ _HOME = {
     "FaceSample": "datasets",
     "FaceTable": "training.table",
     "GroupResult": "evaluation.results",
-    "ImageError": "images",
+    "ImageError": "images.load",
     "LandmarkFailureWarning": "landmarks",
     "LandmarkHOG": "features.hog",
     "LandmarkModelError": "landmarks",
@@ -80,8 +82,10 @@ _HOME = {
     "LandmarkStability": "features.stability",
     "Landmarks": "landmarks",
     "PointSet": "landmarks.point_set",
+    "Pose": "face",
     "PredictorMismatchWarning": "rejector",
     "Problem": "datasets",
+    "REGIONS": "regions",
     "Target": "models.calibration",
     "certified": "training.certify",
     "data_warnings": "evaluation.data_warnings",
@@ -90,11 +94,12 @@ _HOME = {
     "evaluate_face_rejector": "evaluation.results",
     "extract": "training.extract",
     "jitter_box": "training.degrade",
-    "load_rgb": "images",
+    "load_rgb": "images.load",
     "make_detector": "detectors",
     "make_landmarks": "landmarks",
     "match_face": "datasets",
     "random_degradation": "training.degrade",
+    "region_points": "regions",
     "register_detector": "detectors",
     "register_landmarks": "landmarks",
     "train_face_rejector": "training.train",
@@ -102,9 +107,11 @@ _HOME = {
 }
 
 __all__ = [
+    "CAUSES",
     "DEGRADATIONS",
     "DETECTORS",
     "LANDMARKS",
+    "REGIONS",
     "Box",
     "Calibration",
     "DatasetError",
@@ -128,6 +135,7 @@ __all__ = [
     "LandmarkStability",
     "Landmarks",
     "PointSet",
+    "Pose",
     "PredictorMismatchWarning",
     "Problem",
     "Target",
@@ -143,6 +151,7 @@ __all__ = [
     "make_landmarks",
     "match_face",
     "random_degradation",
+    "region_points",
     "register_detector",
     "register_landmarks",
     "train_face_rejector",

@@ -22,7 +22,7 @@ import numpy as np
 
 from facereject.faces.face import Box, Detection
 from facereject.faces.geometry import FloatArray, bounding_box, check_landmarks, overlap
-from facereject.faces.images import ImageArray, load_rgb
+from facereject.faces.images.load import ImageArray, load_rgb
 from facereject.faces.landmarks.mean_shape import N_LANDMARKS
 from facereject.faces.landmarks.point_set import PointSet
 

@@ -10,11 +10,28 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from facereject.faces.regions import region_means
+
 #: why a found face is not accepted, and what that means
 EXPLANATIONS = {
     "uncertain": "the uncertainty is above the threshold",
     "no_landmarks": "the landmark predictor gave no usable points",
     "no_score": "the model gave no finite uncertainty",
+}
+
+#: the most likely cause of a large error, and what to do about it
+CAUSES = {
+    "blur": "out of focus: focus, or clean the lens",
+    "motion": "moving too fast: hold still, or use a shorter exposure",
+    "dark": "too dark: add light",
+    "bright": "too bright: take light away, or expose less",
+    "low_resolution": "too small: come closer, or use a higher resolution",
+    "occluded": "covered: take away what covers the face",
+    "turned": "turned away or tilted: look at the camera",
+    "cut_off": "cut off by the frame: bring the whole face into view",
+    "noise": "noisy: add light, or use a lower ISO",
+    "no_face_in_box": "probably not a face",
+    "unclear": "no single cause found",
 }
 
 
@@ -48,6 +65,24 @@ class Detection:
     score: float
 
 
+class Pose(NamedTuple):
+    """How the head is turned, in degrees; 0, 0, 0 looks straight into the camera.
+
+    Attributes
+    ----------
+    yaw : float
+        Positive: turned to the right of the picture.
+    pitch : float
+        Positive: looking up.
+    roll : float
+        Positive: tilted clockwise in the picture.
+    """
+
+    yaw: float
+    pitch: float
+    roll: float
+
+
 # arrays have no truth value, so a generated == would raise
 @dataclass(frozen=True, eq=False, repr=False)
 class Face:
@@ -76,6 +111,14 @@ class Face:
         else it is empty.
     track : int or None
         In a video, the number of the face, the same through all frames; None elsewhere.
+    landmark_errors : ndarray of shape (n,) or None
+        Expected error of each point, in the unit of ``expected_error``; None if the model does not give it.
+    visible : ndarray of shape (n,), bool, or None
+        False where a point is probably covered or outside the picture; None if the model does not say.
+    cause : str
+        The most likely reason why the face is uncertain, one of `CAUSES`; empty if none is given.
+    pose : Pose or None
+        How the head is turned; None if the points do not tell.
     """
 
     box: Box
@@ -87,6 +130,10 @@ class Face:
     reason: str = ""
     thumbnail: bytes = b""
     track: int | None = None
+    landmark_errors: NDArray[np.float64] | None = None
+    visible: NDArray[np.bool_] | None = None
+    cause: str = ""
+    pose: Pose | None = None
 
     def __post_init__(self) -> None:
         if self.accepted or self.reason:
@@ -104,6 +151,16 @@ class Face:
             return f"uncertain: expected error {self.expected_error:.1f} %"
         return EXPLANATIONS.get(self.reason, self.reason)
 
+    @property
+    def hint(self) -> str:
+        """The cause and what to do about it, as a phrase; empty if no cause is given."""
+        return CAUSES.get(self.cause, self.cause)
+
+    @property
+    def region_errors(self) -> dict[str, float]:
+        """Expected error of each region of the face, see `REGIONS`; empty if the model does not give it."""
+        return {} if self.landmark_errors is None else region_means(self.landmark_errors)
+
     def to_dict(self) -> dict[str, Any]:
         """The face as plain JSON values; what is unknown is None. The thumbnail is left out."""
         known = bool(np.isfinite(self.landmarks).all())
@@ -115,6 +172,13 @@ class Face:
             "accepted": bool(self.accepted),
             "reason": self.reason,
             "landmarks": self.landmarks.tolist() if known else None,
+            "landmark_errors": None
+            if self.landmark_errors is None
+            else [_finite(error) for error in self.landmark_errors],
+            "region_errors": {name: _finite(error) for name, error in self.region_errors.items()},
+            "visible": None if self.visible is None else [bool(seen) for seen in self.visible],
+            "cause": self.cause,
+            "pose": None if self.pose is None else {k: _finite(v) for k, v in self.pose._asdict().items()},
         }
 
     def __repr__(self) -> str:

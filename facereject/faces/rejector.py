@@ -20,7 +20,7 @@ from facereject.faces.face import Box, Face, FaceFrame
 from facereject.faces.features.hog import LandmarkHOG
 from facereject.faces.features.stability import LandmarkStability
 from facereject.faces.geometry import FloatArray, check_box, check_landmarks
-from facereject.faces.images import ImageLike
+from facereject.faces.images.load import ImageLike
 from facereject.faces.landmarks import LandmarkModelError, Landmarks, make_landmarks
 from facereject.faces.landmarks.base import (
     NoLandmarksError,

@@ -9,7 +9,7 @@ import cv2
 import numpy as np
 
 from facereject._html import facts_html
-from facereject.faces.images import ImageArray
+from facereject.faces.images.load import ImageArray
 
 if TYPE_CHECKING:
     from facereject.faces.face import Box, Face

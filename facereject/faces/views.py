@@ -6,7 +6,7 @@ import functools
 
 import numpy as np
 
-from facereject.faces.images import MIN_SIDE, ImageArray, ImageLike, load_rgb, to_gray
+from facereject.faces.images.load import MIN_SIDE, ImageArray, ImageLike, load_rgb, to_gray
 from facereject.faces.plugins import color_of
 
 

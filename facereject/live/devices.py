@@ -13,7 +13,7 @@ import cv2
 import numpy as np
 
 from facereject._files import display_name
-from facereject.faces.images import ImageArray
+from facereject.faces.images.load import ImageArray
 from facereject.video.frames import Frame, VideoError, quiet_opencv
 from facereject.video.reader import open_video
 

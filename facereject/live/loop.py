@@ -14,7 +14,7 @@ import numpy as np
 from facereject._files import display_name
 from facereject.batch.outputs.saving import annotated
 from facereject.faces.face import FaceFrame
-from facereject.faces.images import ImageArray
+from facereject.faces.images.load import ImageArray
 from facereject.live.overlay import Status, draw_view, scale_of
 from facereject.live.window import Window
 from facereject.tables.rows import Row, frame_accepted, rows_of_frame

@@ -11,7 +11,7 @@ import numpy as np
 from facereject.drawing.faces import GREEN, RED, SILVER, draw_faces, font_size
 from facereject.drawing.text import WHITE, Color, put_panel, put_text, text_mask
 from facereject.faces import Face, FaceRejector
-from facereject.faces.images import ImageArray
+from facereject.faces.images.load import ImageArray
 
 KEYS = (
     ("+  -  or arrows", "accept more, or less"),

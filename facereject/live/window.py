@@ -9,7 +9,7 @@ from typing import Protocol
 
 import cv2
 
-from facereject.faces.images import ImageArray
+from facereject.faces.images.load import ImageArray
 
 # what waitKeyEx gives for the arrow keys with Qt or GTK, on Windows, and on macOS
 _ARROWS = {65362: "+", 65364: "-", 2490368: "+", 2621440: "-", 63232: "+", 63233: "-"}

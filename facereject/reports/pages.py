@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import PIL.Image
 
-from facereject.faces.images import ImageArray
+from facereject.faces.images.load import ImageArray
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

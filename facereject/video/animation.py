@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from fractions import Fraction
 
-from facereject.faces.image_source import BoundedFile, open_picture
-from facereject.faces.images import ImageArray, ImageError, load_rgb
+from facereject.faces.images.load import ImageArray, ImageError, load_rgb
+from facereject.faces.images.source import BoundedFile, open_picture
 from facereject.video.frames import VideoError
 
 # what web browsers show a frame for that asks for no time

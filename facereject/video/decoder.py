@@ -17,7 +17,7 @@ from av.video.reformatter import VideoReformatter
 from av.video.stream import VideoStream
 
 from facereject._files import display_name
-from facereject.faces.images import ImageArray
+from facereject.faces.images.load import ImageArray
 from facereject.video.frames import DEFAULT_STEP, VideoError
 from facereject.video.source import MediaFile, decoder_options
 

@@ -9,7 +9,7 @@ from contextlib import closing
 
 from facereject.faces import FaceRejector
 from facereject.faces.face import FaceFrame
-from facereject.faces.image_files import MAX_PIXELS
+from facereject.faces.images.files import MAX_PIXELS
 from facereject.parallel.prefetch import prefetch
 from facereject.video.frames import Frame
 from facereject.video.reader import open_video

@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 import av
 
-from facereject.faces.image_files import MAX_PIXELS
+from facereject.faces.images.files import MAX_PIXELS
 from facereject.video.decoder import DecodedVideo, FrameRange
 from facereject.video.source import MediaFile
 

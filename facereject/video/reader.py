@@ -6,8 +6,8 @@ import os
 from collections.abc import Iterator
 
 from facereject._files import display_name, is_special, suffix_of
-from facereject.faces.file_kinds import MEDIA_SUFFIXES, is_animation, starts_like_video
-from facereject.faces.image_files import MAX_PIXELS
+from facereject.faces.images.files import MAX_PIXELS
+from facereject.faces.images.kinds import MEDIA_SUFFIXES, is_animation, starts_like_video
 from facereject.parallel.prefetch import prefetch
 from facereject.video.animation import Animation
 from facereject.video.decoder import DecodedVideo, FrameRange

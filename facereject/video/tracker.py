@@ -23,7 +23,7 @@ from facereject.faces import Face, FaceRejector
 from facereject.faces.detectors.base import find_faces, find_near
 from facereject.faces.face import Box, Detection
 from facereject.faces.geometry import overlap
-from facereject.faces.images import ImageArray, ImageLike
+from facereject.faces.images.load import ImageArray, ImageLike
 from facereject.faces.views import Views
 from facereject.video.tracks import SAME, Track, anchor_of, inside, match
 

@@ -20,7 +20,7 @@ from av.video.reformatter import Colorspace, VideoReformatter
 from av.video.stream import VideoStream
 
 from facereject._files import NOT_MADE_HERE, display_name, folder_problem, suffix_of, sync_folder, unfinished
-from facereject.faces.images import ImageArray
+from facereject.faces.images.load import ImageArray
 from facereject.video.encoding import (
     CONTAINERS,
     MADE_BY,

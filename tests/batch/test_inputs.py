@@ -12,7 +12,7 @@ import pytest
 
 from facereject.batch import inputs
 from facereject.batch.inputs import Input, expand_inputs
-from facereject.faces.image_files import ImageError, read_image
+from facereject.faces.images.files import ImageError, read_image
 
 posix_only = pytest.mark.skipif(os.name != "posix", reason="names of bytes, pipes and links as on POSIX")
 

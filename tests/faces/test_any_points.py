@@ -169,7 +169,7 @@ def test_evaluation(rejector, n, photographs):
 def test_losses_are_those_of_the_rule(photographs, mouth):
     from facereject.faces import Extractor, extract
     from facereject.faces.datasets import match_face
-    from facereject.faces.images import to_gray
+    from facereject.faces.images.load import to_gray
 
     some = photographs.with_points(MOUTH)[:3]
     table = extract(some, Extractor(mouth.predictor, mouth.detector, mouth.hog, degradations=0), workers=1)

@@ -11,7 +11,7 @@ from facereject.faces.detectors.dlib_hog import FaceDetector
 from facereject.faces.detectors.dlib_local import LocalSearch
 from facereject.faces.face import Box
 from facereject.faces.geometry import overlap
-from facereject.faces.images import to_gray
+from facereject.faces.images.load import to_gray
 
 
 @pytest.fixture(scope="module")

@@ -15,7 +15,7 @@ import pytest
 import skimage.data
 import skimage.io
 
-from facereject.faces import Face, FaceRejector
+from facereject.faces import REGIONS, Face, FaceRejector, Pose, region_points
 from facereject.faces.evaluation.results import FaceEvaluation, GroupResult
 from facereject.faces.face import Box
 from facereject.faces.thumbnail import thumbnail
@@ -68,6 +68,11 @@ def test_plain_json():
         "accepted": True,
         "reason": "",
         "landmarks": POINTS.tolist(),
+        "landmark_errors": None,
+        "region_errors": {},
+        "visible": None,
+        "cause": "",
+        "pose": None,
     }
     unknown = Face(BOX, NAN, POINTS * NAN, INF, NAN, False).to_dict()
     assert json.loads(json.dumps(unknown, allow_nan=False)) == {
@@ -150,3 +155,39 @@ def test_results_of_evaluation_are_short():
     both = FaceEvaluation(group, group, np.zeros(554), None, ())
     assert repr(both) == f"FaceEvaluation(clean={line}, degraded={line}, 0 problems)"
     assert both._repr_html_().count("554 found") == 2
+
+
+def make_face(**values):
+    return Face(BOX, 1.0, POINTS, 0.5, 2.0, True, **values)
+
+
+def test_region_errors_are_the_means_over_the_points_of_each_region():
+    errors = np.arange(68.0)
+    face = make_face(landmark_errors=errors)
+    assert face.region_errors["mouth"] == pytest.approx(np.arange(48, 68).mean())
+    assert list(face.region_errors) == list(REGIONS)
+    assert sorted(point for points in REGIONS.values() for point in points) == list(range(68))
+    assert make_face(landmark_errors=np.ones(5)).region_errors == {}
+
+
+def test_a_region_nobody_knows_is_named():
+    with pytest.raises(ValueError, match="'chin'"):
+        region_points("eyes,chin")
+    assert (
+        region_points(["mouth", "eyes"]) == region_points("eyes, mouth") == (*range(36, 48), *range(48, 68))
+    )
+
+
+def test_the_new_values_are_plain_json():
+    face = make_face(
+        landmark_errors=np.full(68, np.nan),
+        visible=np.zeros(68, bool),
+        cause="dark",
+        pose=Pose(1, -2, np.nan),
+    )
+    values = json.loads(json.dumps(face.to_dict(), allow_nan=False))
+    assert values["landmark_errors"] == [None] * 68
+    assert values["visible"] == [False] * 68
+    assert values["pose"] == {"yaw": 1.0, "pitch": -2.0, "roll": None}
+    assert values["cause"] == "dark"
+    assert face.hint.startswith("too dark")

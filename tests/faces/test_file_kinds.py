@@ -9,8 +9,8 @@ import PIL.Image
 import pytest
 
 from facereject.batch.inputs import Input, expand_inputs
-from facereject.faces.file_kinds import ANIMATION_SUFFIXES, IMAGE_SUFFIXES, VIDEO_SUFFIXES
-from facereject.faces.image_files import ImageError, read_image
+from facereject.faces.images.files import ImageError, read_image
+from facereject.faces.images.kinds import ANIMATION_SUFFIXES, IMAGE_SUFFIXES, VIDEO_SUFFIXES
 
 
 def animation(path, n_frames, **options):

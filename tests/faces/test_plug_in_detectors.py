@@ -27,7 +27,7 @@ from facereject.faces.detectors.base import (
     judging_detector,
 )
 from facereject.faces.detectors.dlib_local import LocalSearch
-from facereject.faces.images import to_gray
+from facereject.faces.images.load import to_gray
 from facereject.faces.models.card import model_facts
 from facereject.faces.training.degrade import random_degradation
 from facereject.faces.views import Views

@@ -9,7 +9,7 @@ from plugins_of_others import FIVE
 
 from facereject.faces import Box, Detection, FaceDetector, LandmarkHOG, match_face
 from facereject.faces.geometry import fit_similarity, transform_points
-from facereject.faces.images import to_gray
+from facereject.faces.images.load import to_gray
 from facereject.faces.landmarks.mean_shape import MEAN_SHAPE
 from facereject.faces.landmarks.point_set import POINTS_300W, PointSet, procrustes_mean
 from facereject.faces.training.points import learn_points

@@ -24,7 +24,7 @@ from facereject.faces import (
     PredictorMismatchWarning,
     Target,
 )
-from facereject.faces.images import to_gray
+from facereject.faces.images.load import to_gray
 from facereject.faces.models.score_models import LinearScoreModel
 from facereject.modelfile import ModelFileContentError, ModelFileDamagedError, read_model, write_model
 

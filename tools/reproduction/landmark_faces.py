@@ -18,7 +18,7 @@ import matplotlib.pyplot as plt
 
 from facereject.faces import FaceDetector, LandmarkPredictor, match_face
 from facereject.faces.geometry import bounding_box
-from facereject.faces.images import to_gray
+from facereject.faces.images.load import to_gray
 from reproduction.landmark_scores import SELE, split_rows, unpack
 from reproduction.landmark_tables import CROSS_FITTED, Faces
 

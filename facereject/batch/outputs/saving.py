@@ -10,7 +10,7 @@ from types import TracebackType
 from facereject._files import display_name
 from facereject.drawing.faces import draw_frame
 from facereject.faces.face import FaceFrame
-from facereject.faces.images import ImageArray
+from facereject.faces.images.load import ImageArray
 from facereject.video.encoding import exact_time
 from facereject.video.reader import VideoReader
 from facereject.video.writer import CODECS, VideoWriteError, VideoWriter, check_video_path

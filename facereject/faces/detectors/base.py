@@ -12,7 +12,7 @@ import numpy as np
 
 from facereject.faces.face import Box, Detection
 from facereject.faces.geometry import check_box
-from facereject.faces.images import MIN_SIDE, ImageArray
+from facereject.faces.images.load import MIN_SIDE, ImageArray
 from facereject.faces.plugins import definition_of, name_of
 from facereject.faces.views import Views
 

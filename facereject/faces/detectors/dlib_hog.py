@@ -12,7 +12,7 @@ import dlib
 import numpy as np
 
 from facereject.faces.face import Box, Detection
-from facereject.faces.images import MIN_SIDE, ImageLike
+from facereject.faces.images.load import MIN_SIDE, ImageLike
 from facereject.faces.views import Views
 
 # dlib's detector keeps scratch memory between calls and must not be shared by threads; building one takes

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from facereject.faces.detectors.dlib_hog import FaceDetector
 from facereject.faces.face import Box, Detection
-from facereject.faces.images import ImageArray
+from facereject.faces.images.load import ImageArray
 
 # side in pixels of the boxes that the detector gives at the largest level, for its windows of 80
 _BOX = 73.3

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from facereject.faces.face import Box
 from facereject.faces.geometry import FloatArray
-from facereject.faces.images import ImageArray
+from facereject.faces.images.load import ImageArray
 from facereject.faces.landmarks.base import Landmarks, predict_landmarks
 from facereject.faces.landmarks.point_set import POINTS_300W, PointSet
 

@@ -12,7 +12,7 @@ from facereject._files import replacing
 from facereject.faces.datasets import FaceSample, match_face
 from facereject.faces.detectors.base import Detector, check_detector, find_faces
 from facereject.faces.detectors.dlib_hog import FaceDetector
-from facereject.faces.images import ImageError
+from facereject.faces.images.load import ImageError
 from facereject.faces.landmarks.dlib_trees import LandmarkPredictor
 from facereject.faces.views import Views
 

@@ -22,7 +22,7 @@ from facereject.faces.datasets import FaceSample, Problem, match_face
 from facereject.faces.detectors.base import Detector, check_detector, find_faces
 from facereject.faces.features.hog import LandmarkHOG
 from facereject.faces.features.stability import LandmarkStability
-from facereject.faces.images import ImageError
+from facereject.faces.images.load import ImageError
 from facereject.faces.landmarks.base import (
     Landmarks,
     NoLandmarksError,

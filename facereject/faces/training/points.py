@@ -9,7 +9,7 @@ import numpy as np
 from facereject.faces.datasets import FaceSample, match_face
 from facereject.faces.detectors.base import Detector, find_faces
 from facereject.faces.face import Box
-from facereject.faces.images import ImageError
+from facereject.faces.images.load import ImageError
 from facereject.faces.landmarks.base import (
     Landmarks,
     feature_points_of,

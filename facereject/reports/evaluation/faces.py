@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from facereject.drawing.crops import face_crop
 from facereject.faces import FaceEvaluation, FaceRejector, FaceSample, ImageError, match_face
 from facereject.faces.detectors.base import find_faces
-from facereject.faces.images import ImageArray
+from facereject.faces.images.load import ImageArray
 from facereject.faces.landmarks.base import NoLandmarksError, predict_landmarks
 from facereject.faces.views import Views
 

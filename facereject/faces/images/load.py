@@ -12,7 +12,7 @@ import PIL.Image
 from numpy.typing import NDArray
 
 from facereject._files import display_name
-from facereject.faces.image_source import BoundedFile, open_picture
+from facereject.faces.images.source import BoundedFile, open_picture
 
 ImageArray: TypeAlias = NDArray[np.uint8]
 ImageLike: TypeAlias = "str | os.PathLike[str] | PIL.Image.Image | NDArray[Any]"
@@ -56,7 +56,7 @@ def load_rgb(image: ImageLike, *, max_pixels: int | None = None) -> ImageArray:
         composited on black; dtype uint8, uint16 (divided by 257), bool, and float with values in [0, 1].
         16-bit values that all lie below 256 are refused, as they are most likely 8-bit levels.
         Files and PIL images are turned upright by their EXIF orientation.
-        Files may have the formats in `facereject.faces.image_source.FORMATS`, whatever their names. No side
+        Files may have the formats in `facereject.faces.images.source.FORMATS`, whatever their names. No side
         may be longer than `MAX_SIDE`.
     max_pixels : int, optional
         Files with more pixels are refused before they are decoded; decoding takes up to 7 bytes of memory for

@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 
 from facereject._files import suffix_of
-from facereject.faces.animated import has_frames
-from facereject.faces.image_source import BoundedFile
+from facereject.faces.images.animated import has_frames
+from facereject.faces.images.source import BoundedFile
 
 
 def _suffixes(text: str) -> frozenset[str]:

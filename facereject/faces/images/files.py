@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 
 from facereject._files import display_name, is_special, suffix_of
-from facereject.faces.file_kinds import MEDIA_SUFFIXES, is_heif
-from facereject.faces.images import ImageArray, ImageError, load_rgb
+from facereject.faces.images.kinds import MEDIA_SUFFIXES, is_heif
+from facereject.faces.images.load import ImageArray, ImageError, load_rgb
 
 __all__ = ["MAX_PIXELS", "ImageError", "read_image"]
 

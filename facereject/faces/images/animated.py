@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 from typing import IO
 
-from facereject.faces.image_source import BoundedFile
+from facereject.faces.images.source import BoundedFile
 
 File = BoundedFile | IO[bytes]
 
