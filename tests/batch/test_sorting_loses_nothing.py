@@ -9,8 +9,8 @@ from collections import Counter
 
 import pytest
 
-from facereject.batch.outputs import sorting
 from facereject.batch.inputs import expand_inputs
+from facereject.batch.outputs import sorting
 from facereject.batch.outputs.sorting import Placement, base_of
 from facereject.tables.summary import Tally
 
