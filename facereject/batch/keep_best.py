@@ -115,7 +115,14 @@ class KeepBestSink(TableSink):
                 _copy(self.path, self._stream)
 
     def _deliver(self) -> None:
-        found = array("d", (row.uncertainty for row in self._read() if row.uncertainty is not None))
+        found = array(
+            "d",
+            (
+                row.uncertainty
+                for row in self._read()
+                if row.uncertainty is not None and row.reason != "turned"
+            ),
+        )
         self.threshold = threshold_of_best(found, self._amount)
         with replacing(self.path) as made:
             if self._suffix == ".parquet":
@@ -159,7 +166,8 @@ class KeepBestSink(TableSink):
 
     def _decided(self) -> Iterator[Row]:
         for row in self._read():
-            if row.uncertainty is None:
+            # no share of the faces is large enough for one beyond the limits of its pose
+            if row.uncertainty is None or row.reason == "turned":
                 yield row
             else:
                 accepted = row.uncertainty <= self.threshold
