@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import dataclasses
 import io
 import json
 import math
@@ -246,3 +247,20 @@ def test_a_table_of_others_is_not_replaced_by_the_best(photos):
         score_files(photos, "t.csv", rejector=BrightFaces(), keep_best=2)
     score_files(photos, "t.csv", rejector=BrightFaces(), keep_best=2, overwrite=True)
     assert _accepted("t.csv") == _best(2)
+
+
+class TurnedFaces(BrightFaces):
+    """The brightest pictures show a head that is turned too far."""
+
+    def __call__(self, image):
+        faces = super().__call__(image)
+        far = float(image.mean()) > 190
+        return [dataclasses.replace(face, accepted=False, reason="turned") if far else face for face in faces]
+
+
+@pytest.mark.parametrize(("amount", "number"), [(2, 2), (0.5, 2), (1.0, 4)])
+def test_a_head_beyond_the_limits_is_never_among_the_best(photos, amount, number):
+    summary = score_files(photos, "t.csv", rejector=TurnedFaces(), keep_best=amount)
+    within = sorted(level for level in LEVELS if level <= 190)
+    assert _accepted("t.csv") == {f"photos/{level}.png" for level in within[-number:]}
+    assert (summary.accepted_faces, summary.faces) == (number, 6)
