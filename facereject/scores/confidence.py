@@ -12,8 +12,8 @@ from facereject._settings import check_number
 from facereject._validation import FloatArray, check_same_length, check_vector
 from facereject.risks import SELE
 from facereject.scores._base import BaseScore, Standardizer, check_sample_weight
-from facereject.scores._predictor import check_outputs
-from facereject.scores._shifted import ShiftedRisk
+from facereject.scores._linear.shifted import ShiftedRisk
+from facereject.scores._reading.predictor import check_outputs
 from facereject.scores.margin import top_and_gap
 from facereject.solver import LinearObjective, bundle_minimize
 

@@ -229,7 +229,9 @@ def _nearest_of(squared: FloatArray) -> FloatArray:
     k = min(_CLASS_NEIGHBOURS, squared.shape[1])
     if not k:
         return np.full((2, len(squared)), np.inf)
-    few = np.sqrt(np.partition(squared, k - 1, axis=1)[:, :k])
+    few = np.partition(squared, k - 1, axis=1)[:, :k]
+    # of an example itself, what the difference of large squares leaves is rounding
+    few = np.sqrt(np.where(few < _ROUNDING**2, 0.0, few))
     # a class may have fewer examples than that
     known = np.isfinite(few)
     mean = np.where(known, few, 0.0).sum(axis=1) / np.maximum(known.sum(axis=1), 1)

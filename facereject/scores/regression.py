@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from facereject._validation import FloatArray
 from facereject.risks import SquaredError
 from facereject.scores._base import Standardizer
-from facereject.scores._linear import LinearScore, LinearScoreCV, Solution
+from facereject.scores._linear.model import LinearScore, LinearScoreCV, Solution
 from facereject.scores.confidence import START_ALPHA, ColumnRange, Confidence, LinearStart
 from facereject.solver import LinearObjective, ridge_path
 from facereject.solver.standardized import Standardized

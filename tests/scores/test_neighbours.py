@@ -43,7 +43,9 @@ def test_a_copy_is_no_extreme():
     X, y = examples(200)
     queries, _ = examples(100, seed=1)
     # an example that another one repeats up to rounding
-    ratio = NeighbourIndex(X, y).class_columns(np.vstack([queries, X[:1] + 1e-12]), np.repeat(y[:1], 101))[:, 0]
+    ratio = NeighbourIndex(X, y).class_columns(np.vstack([queries, X[:1] + 1e-12]), np.repeat(y[:1], 101))[
+        :, 0
+    ]
     assert ratio[-1] > ratio[:-1].min() - np.ptp(ratio[:-1])
 
 
