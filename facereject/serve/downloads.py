@@ -11,7 +11,7 @@ import json
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from facereject.batch.sorting import Placement
+from facereject.batch.outputs.sorting import Placement
 from facereject.faces import FaceRejector
 from facereject.faces.face import Box
 from facereject.serve.answers import face_of
