@@ -75,7 +75,7 @@ export class Files {
     if (!known.length) return;
     const mine = ++this.#deciding;
     const inputs = known.map((item) => ({
-      frames: item.frames.map((frame) => frame.faces.map((face) => face.uncertainty)),
+      frames: item.frames.map(uncertainties),
     }));
     let decided;
     try {
@@ -141,8 +141,7 @@ export class Files {
       const faces = [frame.faces.map((face) => face.accepted)];
       return { accepted: frame.accepted, frames: [frame.accepted], faces };
     }
-    const frames = item.frames.map((frame) => frame.faces.map((face) => face.uncertainty));
-    const body = JSON.stringify({ inputs: [{ frames }] });
+    const body = JSON.stringify({ inputs: [{ frames: item.frames.map(uncertainties) }] });
     return (await ask(`/api/decide?${this.target.query}`, { method: "POST", body, signal })).inputs[0];
   }
 
@@ -329,6 +328,9 @@ export class Files {
     return row;
   }
 }
+
+// a head that is turned too far is rejected under every target
+const uncertainties = (frame) => frame.faces.map((face) => (face.reason === "turned" ? null : face.uncertainty));
 
 // what the server needs of a frame; thumbnails stay here
 const plain = (frame) => ({

@@ -72,7 +72,9 @@ export class Target {
   // equal steps are equal ratios: most faces lie at the low end, and a few far above
   #slide() {
     const [low, high] = this.#range();
-    this.set(low * (high / low) ** (Number(element("target").value) / 1000));
+    const place = Number(element("target").value) / 1000;
+    // at its end every face is accepted, whatever is lost by rounding
+    this.set(place === 1 ? Math.ceil(100 * high) / 100 : low * (high / low) ** place);
   }
 
   #range() {
