@@ -177,7 +177,7 @@ def filter_(
         output = default_output()
         show = output is None
     # first: workers import what they need while this process still does
-    runner = make_engine(engine, workers, scheduler, timeout)
+    runner = make_engine(engine, workers, scheduler, timeout, paths)
     job = make_job(
         paths,
         output,

@@ -92,7 +92,7 @@ def score(
     """
     output = output or default_output()
     # first: workers import what they need while this process still does
-    runner = make_engine(engine, workers, scheduler, timeout)
+    runner = make_engine(engine, workers, scheduler, timeout, paths)
     job = make_job(
         paths,
         output,
