@@ -19,6 +19,7 @@ from facereject._cli.filtering import FILTER_EXAMPLES, filter_
 from facereject._cli.info import INFO_EXAMPLES, info
 from facereject._cli.models import models_app
 from facereject._cli.score import SCORE_EXAMPLES, score
+from facereject._cli.serve import SERVE_EXAMPLES, serve
 from facereject._cli.train import TRAIN_EXAMPLES, train
 from facereject._cli.webcam import WEBCAM_EXAMPLES, webcam
 
@@ -54,6 +55,7 @@ app.command(cls=PlainCommand, help=paragraphs(demo.__doc__), epilog=DEMO_EXAMPLE
 app.command(cls=PlainCommand, help=paragraphs(score.__doc__), epilog=SCORE_EXAMPLES)(score)
 app.command("filter", cls=PlainCommand, help=paragraphs(filter_.__doc__), epilog=FILTER_EXAMPLES)(filter_)
 app.command(cls=PlainCommand, help=paragraphs(webcam.__doc__), epilog=WEBCAM_EXAMPLES)(webcam)
+app.command(cls=PlainCommand, help=paragraphs(serve.__doc__), epilog=SERVE_EXAMPLES)(serve)
 app.command(cls=PlainCommand, help=paragraphs(train.__doc__), epilog=TRAIN_EXAMPLES)(train)
 app.command(cls=PlainCommand, help=paragraphs(evaluate.__doc__), epilog=EVALUATE_EXAMPLES)(evaluate)
 app.command(cls=PlainCommand, help=paragraphs(calibrate.__doc__), epilog=CALIBRATE_EXAMPLES)(calibrate)

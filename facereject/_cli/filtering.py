@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from facereject._cli._options.pose import MaxPitchOption, MaxRollOption, MaxYawOption, with_limits
 from facereject._cli._options.run import (
     EngineOption,
     MaxPixelsOption,
@@ -136,6 +137,9 @@ def filter_(
     upsample: UpsampleOption = None,
     min_face: MinFaceOption = None,
     detector_threshold: DetectorThresholdOption = None,
+    max_yaw: MaxYawOption = None,
+    max_pitch: MaxPitchOption = None,
+    max_roll: MaxRollOption = None,
     workers: WorkersOption = 1,
     timeout: TimeoutOption = None,
     engine: EngineOption = "local",
@@ -211,6 +215,7 @@ def filter_(
         detector_threshold=detector_threshold,
         target=target,
     )
+    rejector = with_limits(rejector, max_yaw, max_pitch, max_roll)
     run_job(job, rejector, quiet=quiet, show=show, remark=remark)
 
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from facereject._cli._options.pose import MaxPitchOption, MaxRollOption, MaxYawOption, with_limits
 from facereject._cli._options.video import DetectEveryOption, EveryFrameOption, SmoothOption
 from facereject._cli._plugins import DetectorOption, LandmarksOption, PredictorOption
 from facereject._cli._run import with_options, wrong_usage
@@ -111,6 +112,9 @@ def webcam(
     upsample: UpsampleOption = None,
     min_face: MinFaceOption = None,
     detector_threshold: DetectorThresholdOption = None,
+    max_yaw: MaxYawOption = None,
+    max_pitch: MaxPitchOption = None,
+    max_roll: MaxRollOption = None,
     every_frame: EveryFrameOption = False,
     detect_every: DetectEveryOption = 15,
     smooth: SmoothOption = 0.0,
@@ -148,6 +152,7 @@ def webcam(
         detector_threshold=detector_threshold,
         target=target,
     )
+    rejector = with_limits(rejector, max_yaw, max_pitch, max_roll)
     _warm_up(rejector)
     from facereject.live.camera import Camera, CameraError
     from facereject.live.devices import camera_name

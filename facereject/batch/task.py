@@ -186,6 +186,7 @@ def _rejector_settings(rejector: FaceRejector) -> dict[str, str]:
     return {
         "model": digest.hexdigest()[:12],
         "target": f"{rejector.target.kind} {rejector.target.value:g}",
+        "pose limits": ", ".join("any" if limit is None else f"{limit:g}" for limit in rejector.pose_limits),
         "landmark predictor": predictor[:12] if predictor else name_of(rejector.predictor),
         "detector": ", ".join(f"{name} {value}" for name, value in detector.items()),
     }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import dataclasses
 import io
 import json
 import math
@@ -253,3 +254,20 @@ def test_progress_claims_no_decisions(photos):
     score_files(photos, rejector=BrightFaces(), keep_best=2, progress=seen.append)
     assert (seen[-1].done, seen[-1].faces) == (8, 6)
     assert {state.accepted for state in seen} == {None}
+
+
+class TurnedFaces(BrightFaces):
+    """The brightest pictures show a head that is turned too far."""
+
+    def __call__(self, image):
+        faces = super().__call__(image)
+        far = float(image.mean()) > 190
+        return [dataclasses.replace(face, accepted=False, reason="turned") if far else face for face in faces]
+
+
+@pytest.mark.parametrize(("amount", "number"), [(2, 2), (0.5, 2), (1.0, 4)])
+def test_a_head_beyond_the_limits_is_never_among_the_best(photos, amount, number):
+    summary = score_files(photos, "t.csv", rejector=TurnedFaces(), keep_best=amount)
+    within = sorted(level for level in LEVELS if level <= 190)
+    assert _accepted("t.csv") == {f"photos/{level}.png" for level in within[-number:]}
+    assert (summary.accepted_faces, summary.faces) == (number, 6)

@@ -287,3 +287,19 @@ def test_coverage_is_said_to_hold_for_other_faces(stub, photos, run):
     result = run("filter", "photos", "-o", "t.csv", "--coverage", "0.5")
     assert "faces like those the model was calibrated on" in result.stderr
     assert "--keep-best 0.5 accepts that share of this one" in result.stderr
+
+
+def test_heads_turned_beyond_a_limit_are_rejected(work, run):
+    Image.fromarray(skimage.data.astronaut()[:300, 60:400]).save("a.png")
+    reasons = []
+    for options in ([], ["--max-roll", "20", "--max-yaw", "20"], ["--max-roll", "0.5"]):
+        result = run("filter", "a.png", *options, "-o", "t.csv", "--overwrite")
+        assert result.exit_code == 0, result.stderr
+        with open("t.csv", newline="") as file:
+            (row,) = csv.DictReader(file)
+        assert abs(float(row["roll"])) > 0.5
+        reasons.append((row["accepted"], row["reason"]))
+    assert reasons == [("true", ""), ("true", ""), ("false", "turned")]
+    result = run("filter", "a.png", "--max-pitch", "200")
+    assert result.exit_code == 2
+    assert "--max-pitch must be an angle from 0 to 180 degrees, got 200" in result.stderr

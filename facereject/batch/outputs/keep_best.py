@@ -118,7 +118,8 @@ class KeepBestSink(TableSink):
 
     def _deliver(self) -> None:
         with self._rows_that_count() as judged:
-            found = array("d", (row.uncertainty for row in self._read(judged) if row.uncertainty is not None))
+            each = map(_competing, self._read(judged))
+            found = array("d", (uncertainty for uncertainty in each if uncertainty is not None))
             self.threshold = threshold_of_best(found, self._amount)
             with replacing(self.path) as made:
                 if self._suffix == ".parquet":
@@ -161,10 +162,11 @@ class KeepBestSink(TableSink):
 
     def _decided(self, judged: str) -> Iterator[Row]:
         for row in self._read(judged):
-            if row.uncertainty is None:
+            uncertainty = _competing(row)
+            if uncertainty is None:
                 yield row
             else:
-                accepted = row.uncertainty <= self.threshold
+                accepted = uncertainty <= self.threshold
                 yield replace(row, accepted=accepted, reason="" if accepted else "uncertain")
 
     def _read(self, judged: str) -> Iterator[Row]:
@@ -175,6 +177,11 @@ class KeepBestSink(TableSink):
 
 def _with_accepted(entry: Entry, faces: int, frames: int) -> Entry:
     return entry._replace(counts=entry.counts._replace(accepted_faces=faces, accepted_frames=frames))
+
+
+def _competing(row: Row) -> float | None:
+    """The uncertainty by which a row competes; no share is large enough for a face that is turned too far."""
+    return None if row.reason == "turned" else row.uncertainty
 
 
 def _chunks(rows: Iterator[Row]) -> Iterator[tuple[Chunk, bool]]:
