@@ -61,6 +61,11 @@ class ScoreJob:
     interrupted. The parameters are those of `facereject.score_files`; ``paths`` are strings here, ``engine``
     is an `Engine`. A job is run once.
 
+    Parameters
+    ----------
+    stream_suffix : {".csv", ".jsonl"}
+        What is written where ``output`` is a stream.
+
     Attributes
     ----------
     summary : Summary
@@ -92,6 +97,7 @@ class ScoreJob:
     timeline_path: str | None = None
     keep_timeline: bool = False
     keep_best: float | None = None
+    stream_suffix: str = ".csv"
 
     summary: Summary = field(default_factory=Summary, init=False)
     timeline: Timeline = field(init=False)
@@ -231,7 +237,9 @@ class ScoreJob:
         if self.keep_best is None and not isinstance(self.output, str | os.PathLike):
             if self.output is None:
                 return NullSink(self.placement)
-            return StreamSink(self.output, self.placement, n_points=task.rejector.n_points)
+            return StreamSink(
+                self.output, self.placement, n_points=task.rejector.n_points, suffix=self.stream_suffix
+            )
         settings = {"facereject": __version__, **settings_of(task), "frame rule": self.frame_rule}
         # a rejector of another kind has none that is known
         settings.setdefault("target", "that of the rejector")

@@ -260,7 +260,8 @@ def summarise(results: list[dict[str, Any]]) -> list[str]:
         worst = Case(**results[int(np.flatnonzero(slow)[ratio.argmax()])]["case"])
         lines.append(
             f"  where a fit takes {SLOW:g} s: median {np.median(ratio):.2f}, worst {ratio.max():.2f} "
-            f"({worst.table} {worst.predictor} seed {worst.seed}), above 3 in {(ratio > 3).sum()} of {len(ratio)}"
+            f"({worst.table} {worst.predictor} seed {worst.seed}), "
+            f"above 3 in {(ratio > 3).sum()} of {len(ratio)}"
         )
     return lines
 

@@ -26,8 +26,8 @@ PathsArgument = Annotated[
     list[str],
     typer.Argument(
         metavar="PATH",
-        help="Images, videos, folders (with all subfolders), patterns in quotes such as 'photos/*.jpg', or "
-        "@list.txt, a text file with one path per line.",
+        help="Images, videos, folders (with all subfolders), patterns in quotes such as 'photos/*.jpg', "
+        "@list.txt, a text file with one path per line, or - for such a list on stdin.",
         show_default=False,
     ),
 ]
