@@ -88,7 +88,7 @@ def test_state_figures_and_best_frame(page):
     assert "No face is seen" in page.text("state-why")
     page.wait(lambda: page.text("rate").isdigit() and page.text("delay").endswith("ms"))
     page.wait(lambda: 0 < int(page.text("share").split()[0]) < 100)
-    assert "#0 · 2." in page.text("best")
+    assert "#0 · " in page.text("best")
     page.driver.find_element("css selector", "#best button").click()
     picture = cv2.imdecode(np.frombuffer(page.downloaded("person-0-*.jpg"), np.uint8), cv2.IMREAD_COLOR)
     assert picture.shape == (480, 640, 3)
