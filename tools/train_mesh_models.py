@@ -39,8 +39,8 @@ def main() -> None:
     parser.add_argument("data", help="folder with annotated photographs (300-W layout)")
     parser.add_argument("london", type=Path, help="folder of the Face Research Lab London Set")
     parser.add_argument("--cache", help="folder for features that were already computed")
-    parser.add_argument("--degradations", type=int, default=8, help="degraded versions, 300-W")
-    parser.add_argument("--london-degradations", type=int, default=40, help="the same, London Set")
+    parser.add_argument("--degradations", type=int, default=5, help="degraded versions, 300-W")
+    parser.add_argument("--london-degradations", type=int, default=16, help="the same, London Set")
     parser.add_argument("--output", type=Path, default=PRETRAINED)
     parser.add_argument("--jobs", type=int, help="processes; all cores if not given")
     options = parser.parse_args()
@@ -75,7 +75,9 @@ def train_free(folder, extractor, degradations, run):
     extractor = dataclasses.replace(extractor, degradations=degradations)
     samples = FaceDataset([own_landmarks(path, extractor) for path in sorted(folder.glob("*.jpg"))])
     by_hand = FaceDataset(hand_placed(folder, extractor))
-    table, checked = extract(samples, extractor, **run), extract(by_hand, extractor, **run)
+    table = extract(samples, extractor, **run)
+    # one degraded version of each is used, and the last one only moves the box
+    checked = extract(by_hand, dataclasses.replace(extractor, degradations=5), **run)
     # the two photographs of a person are one
     person, person_by_hand = ([Path(s.image_path).stem[:3] for s in each] for each in (samples, by_hand))
     rejector = train_on_table(table, person, extractor, folds=FOLDS)

@@ -1,4 +1,4 @@
-"""What the stacks cost: whole pipeline per VGA photograph and per frame of a video, dlib's against the mesh's.
+"""What the stacks cost per VGA photograph and per frame of a video: dlib against YuNet and the mesh.
 
     facereject models get mesh
     python tools/bench/stacks.py ../shared/data/faces [--photos 40] [--frames 150] [--models default mesh]

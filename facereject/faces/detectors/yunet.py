@@ -28,8 +28,11 @@ _SAME = 0.3
 # side in pixels of the faces that `near` looks for, and sides of the part of the image in sides of the box
 _NEAR_FACE, _REACH = 96, 2.2
 
+# images are searched at half their size, but with a longer side of at least this many pixels
+_LEAST_SEARCHED = 320
+
 # the second look: how many times smaller the image is, which percentiles of it become black and white
-_SMALLER, _BLACK, _WHITE = 3, 1, 99
+_SMALLER, _BLACK, _WHITE = 1.5, 1, 99
 
 # least and largest side of a face in sizes of the network's own box (root of its area), where 0.92 is usual
 _LEAST, _MOST = 0.75, 1.07
@@ -55,20 +58,20 @@ class YuNetDetection(Detection):
 class YuNetDetector:
     """YuNet by `cv2.FaceDetectorYN`.
 
-    Its weights are obtained with ``facereject models get yunet``. Where it finds no face it looks once more
-    at the image a third as large and with stretched contrast, which brings back half of the degraded faces
-    that it missed at a ninth of the cost. Boxes are those that dlib's detector would give, made from the five
-    points of the network, so that any landmark predictor and tracker may start from them.
+    Its weights are obtained with ``facereject models get yunet``. Images are searched at half their size.
+    Where it finds no face it looks once more, at a smaller image with stretched contrast, which brings back
+    half of the degraded faces that it missed. Boxes are those that dlib's detector would give, made from the
+    five points of the network, so that any landmark predictor and tracker may start from them.
 
     Parameters
     ----------
     threshold : float in [0, 1], default=0.3
         Candidates with a score below are dropped.
     max_side : int, default=640
-        Larger images are shrunk to this for the search, whose cost follows the number of pixels.
+        Longer side, at most, of the image that is searched; cost follows its number of pixels. Faces below
+        about 12 pixels of it are not found.
     min_face : float or None, default=None
-        Smallest face side of interest in pixels; smaller boxes are dropped. Faces below about 12 pixels of
-        the searched image are not found.
+        Smallest face side of interest in pixels; smaller boxes are dropped.
     """
 
     threshold: float = 0.3
@@ -120,7 +123,8 @@ class YuNetDetector:
     def detect(self, image: ImageLike) -> list[Detection]:
         """Find the faces of an image (see `images.load_rgb` for what is accepted), best score first."""
         rgb = Views(image).rgb
-        zoom = min(1.0, self.max_side / max(rgb.shape[:2]))
+        longer = max(rgb.shape[:2])
+        zoom = min(1.0, min(max(longer / 2, _LEAST_SEARCHED), self.max_side) / longer)
         found = self._search(_zoomed(rgb, zoom), zoom)
         if not found:
             zoom /= _SMALLER
