@@ -136,18 +136,19 @@ def read_jsonl(path: str, *, whole: bool = False) -> Iterator[Row]:
             yield row
 
 
-def read_parquet(path: str) -> Iterator[Row]:
+def read_parquet(path: str, *, whole: bool = False) -> Iterator[Row]:
     """As `read_csv`, of a Parquet table."""
     import pyarrow  # type: ignore[import-untyped]
     import pyarrow.parquet  # type: ignore[import-untyped]
 
     wanted = ["source", "frame", "time_s", "x", "y", "width", "height", "uncertainty", "expected_error"]
     wanted += ["accepted", "reason"]
+    make = _whole if whole else _outline
     try:
         with pyarrow.parquet.ParquetFile(path) as file:
-            for batch in file.iter_batches(columns=wanted):
+            for batch in file.iter_batches(columns=None if whole else wanted):
                 for values in batch.to_pylist():
-                    yield _outline({**values, "accepted": "true" if values["accepted"] else "false"})
+                    yield make({**values, "accepted": "true" if values["accepted"] else "false"})
     except (pyarrow.ArrowException, KeyError, TypeError, ValueError) as error:
         raise TableFormatError(f"{path}: not a Parquet table of facereject ({error})") from None
 
