@@ -12,7 +12,7 @@ from typing import Any, BinaryIO, TypeAlias, cast
 from facereject import __version__
 from facereject._files import display_name
 from facereject.batch.inputs import Input, check_inputs
-from facereject.batch.keep_best import KeepBestSink
+from facereject.batch.kept_inputs import KeptInputs
 from facereject.batch.options import (
     OptionError,
     check_frame_rule,
@@ -24,12 +24,13 @@ from facereject.batch.options import (
     make_placement,
     make_video_output,
 )
+from facereject.batch.outputs.keep_best import KeepBestSink
+from facereject.batch.outputs.saving import VideoOutput
+from facereject.batch.outputs.sorting import Placement
+from facereject.batch.outputs.timeline import Timeline
 from facereject.batch.plan import Plan, plan_run
 from facereject.batch.run import Observer, RunProgress, row_check, score_inputs
-from facereject.batch.saving import VideoOutput
-from facereject.batch.sorting import Placement
 from facereject.batch.task import ScoreTask, settings_of
-from facereject.batch.timeline import Timeline
 from facereject.faces import FaceRejector
 from facereject.faces.images.files import MAX_PIXELS
 from facereject.parallel import Engine, SerialEngine
@@ -47,6 +48,9 @@ from facereject.video.tracker import DETECT_EVERY
 
 #: where the rows go: a table file, a binary stream that gets CSV, a sink, or nowhere
 Output: TypeAlias = "str | os.PathLike[str] | BinaryIO | Sink | None"
+
+# settings on which the rows do not depend
+_SORTING = ("folder of accepted files", "folder of rejected files", "files", "video share")
 
 
 @dataclass
@@ -72,6 +76,7 @@ class ScoreJob:
     engine: Engine = field(default_factory=SerialEngine)
     resume: bool = False
     overwrite: bool = False
+    retry_failed: bool = False
     frame_rule: str = "all"
     max_pixels: int = MAX_PIXELS
     every_frame: bool = False
@@ -97,12 +102,19 @@ class ScoreJob:
     def __post_init__(self) -> None:
         check_frame_rule(self.frame_rule)
         check_tracking(self.detect_every, self.smooth_s)
-        check_timeline(self.timeline_path)
+        KeptInputs(self._outputs()).check_arguments(self.paths)
+        check_timeline(self.timeline_path, overwrite=self.overwrite)
         self._folder = folder_of_inputs(self.engine)
         self.video = make_video_output(
-            self.save, self.annotate, self.audio, self.paths, self.frame_rule, self._folder
+            self.save,
+            self.annotate,
+            self.audio,
+            self.paths,
+            self.frame_rule,
+            self._folder,
+            overwrite=self.overwrite,
         )
-        check_table(self.output, resume=self.resume, overwrite=self.overwrite)
+        check_table(self.output, resume=self.resume, overwrite=self.overwrite, retry_failed=self.retry_failed)
         check_keep_best(self.keep_best, output=self.output, save=self.save)
         if not self.resume:
             # else it is known only with the table whether a path led to inputs that have been moved since
@@ -176,12 +188,28 @@ class ScoreJob:
             folder=self._folder,
         )
 
+    def _outputs(self) -> dict[str, str]:
+        """The files that this run writes, by the option that names them."""
+        named = {"output": self.output, "timeline": self.timeline_path}
+        if self.save is not None and not os.path.isdir(self.save):
+            named["save"] = self.save
+        return {name: os.fspath(path) for name, path in named.items() if isinstance(path, str | os.PathLike)}
+
     def _plan(self, sink: Sink) -> Plan:
         single = None
         if self.save is not None and self.video is not None and self.video.base is None:
             single = _SingleVideo(self.save)
         skipped = self.placement.holds if self.placement is not None else None
-        plan = plan_run(self.paths, sink, skipped=skipped, on_input=single, checked=not self.resume)
+
+        kept = KeptInputs(self._outputs(), self.video)
+
+        def look_at(item: Input) -> None:
+            kept(item)
+            if single is not None:
+                single(item)
+
+        plan = plan_run(self.paths, sink, skipped=skipped, on_input=look_at, checked=not self.resume)
+        kept.check()
         if single is not None and not self.resume:
             single.check()
         return plan
@@ -192,7 +220,7 @@ class ScoreJob:
             # the table knows the videos of earlier runs, too
             self.timeline = Timeline.of_table(os.fspath(self.output), self.frame_rule)
         if self.timeline_path is not None:
-            self.timeline.write(self.timeline_path)
+            self.timeline.write(self.timeline_path, overwrite=self.overwrite)
 
     def _open_sink(self, task: ScoreTask, observers: Sequence[Observer]) -> Sink:
         if isinstance(self.output, Sink):
@@ -202,24 +230,26 @@ class ScoreJob:
                 return NullSink(self.placement)
             return StreamSink(self.output, self.placement, n_points=task.rejector.n_points)
         settings = {"facereject": __version__, **settings_of(task), "frame rule": self.frame_rule}
+        # a rejector of another kind has none that is known
+        settings.setdefault("target", "that of the rejector")
         if self.placement is not None:
-            settings |= {
-                "folder of accepted files": str(self.accepted),
-                "folder of rejected files": str(self.rejected),
-                "files": f"{self.mode} from {self.placement.base}",
-                "video share": str(self.video_share),
-            }
+            files = f"{self.mode} from {self.placement.base}"
+            values = (str(self.accepted), str(self.rejected), files, str(self.video_share))
+            settings |= dict(zip(_SORTING, values, strict=True))
+        if self.keep_best is not None:
+            settings["target"] = f"the best {self.keep_best} of the batch"
         options: dict[str, Any] = {
             "settings": settings,
+            "free": _SORTING if self.keep_best is None else (*_SORTING, "target"),
             "resume": self.resume,
             "overwrite": self.overwrite,
+            "retry_failed": self.retry_failed,
             "rule": self.frame_rule,
             "check": row_check(task, decisions=self.keep_best is None),
             "n_points": task.rejector.n_points,
         }
         try:
             if self.keep_best is not None:
-                settings["keep best"] = str(self.keep_best)
                 return KeepBestSink(
                     self.output, self.keep_best, observers=observers, place=self.placement, **options
                 )
@@ -244,13 +274,11 @@ class _SingleVideo:
         if item.kind != "video":
             return
         self._found += 1
-        name = display_name(self._save)
         if self._found > 1:
+            name = display_name(self._save)
             raise OptionError(
                 f"`save` {name}: there are several videos to read; name a folder, such as `save` videos"
             )
-        if os.path.exists(self._save) and os.path.samefile(self._save, item.path):
-            raise OptionError(f"`save` {name}: this is the video that is read; save it under another name")
 
     def check(self) -> None:
         """All inputs are known."""

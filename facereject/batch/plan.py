@@ -8,6 +8,7 @@ import tempfile
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import IO, NamedTuple
 
+from facereject._files import Identities
 from facereject.batch.inputs import Input, InputError, check_inputs, read_list, walk_inputs
 from facereject.tables.sinks import Sink
 from facereject.video.reader import VideoError, open_video
@@ -136,12 +137,15 @@ def _remaining(paths: Sequence[str], sink: Sink) -> list[str]:
 
 def _led_to(argument: str, names: Iterable[str]) -> bool:
     """Whether an argument stands for some of the inputs of an earlier run."""
+    identity = Identities()
+    known = map(identity, names)
     if argument.startswith("@"):
-        known = set(names)
-        return any(entry in known for entry in read_list(argument[1:]))
+        listed = set(map(identity, read_list(argument[1:])))
+        return any(name in listed for name in known)
+    argument = identity(argument)
     below = argument.rstrip(os.sep) + os.sep
     return any(
-        name == argument or name.startswith(below) or fnmatch.fnmatch(name, argument) for name in names
+        name == argument or name.startswith(below) or fnmatch.fnmatch(name, argument) for name in known
     )
 
 

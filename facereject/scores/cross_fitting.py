@@ -17,17 +17,17 @@ from sklearn.utils.validation import has_fit_parameter
 from facereject._labels import locate_labels
 from facereject._validation import FloatArray, check_vector
 from facereject.scores._base import check_sample_weight, make_folds
-from facereject.scores._boosting import BoostedScore
-from facereject.scores._linear import LinearScoreCV
-from facereject.scores._predictor import (
+from facereject.scores._boosting.score import BoostedScore
+from facereject.scores._linear.model import LinearScoreCV
+from facereject.scores._reading.predictor import (
     PredictorScore,
     check_predictor,
     find_kind,
     find_response,
     fit_predictor,
 )
-from facereject.scores._reading import Material, TrainingPart, Wanted, outputs_of_all_classes
-from facereject.scores._tables import FeatureView
+from facereject.scores._reading.tables import FeatureView
+from facereject.scores._reading.training_part import Material, TrainingPart, Wanted, outputs_of_all_classes
 from facereject.scores.tcp import TrueClassProbabilityScoreCV
 
 

@@ -10,7 +10,9 @@ from typer.testing import CliRunner
 from facereject._cli import app
 from facereject.tables.rows import REASONS
 
-COMMANDS = ("demo", "score", "filter", "webcam", "train", "evaluate", "calibrate", "info", "models")
+COMMANDS = (
+    "demo", "score", "filter", "webcam", "serve", "train", "evaluate", "calibrate", "info", "models",
+)  # fmt: skip
 
 
 def help_of(*command: str) -> str:

@@ -66,7 +66,7 @@ from facereject.scores import (  # noqa: E402
     SELEScoreCV,
     cross_fit,
 )
-from facereject.scores._reading import loss_matrix  # noqa: E402
+from facereject.scores._reading.training_part import loss_matrix  # noqa: E402
 from facereject.selective import SelectivePredictor  # noqa: E402
 
 CLASSES = ("LETTER", "PENDIGIT", "CODRNA", "IJCNN", "SATTELITE", "PHISHING", "AVILA", "digits")

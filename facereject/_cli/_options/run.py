@@ -68,7 +68,16 @@ ResumeOption = Annotated[
     bool,
     typer.Option(
         "--resume",
-        help="Continue after Ctrl-C or a crash; a finished table is completed by the inputs it lacks.",
+        help="Continue after Ctrl-C or a crash; a finished table is completed by the inputs it lacks. Files "
+        "that have changed are worked on again, and so is, once, what has cost a worker its life.",
+        rich_help_panel=_RUN_PANEL,
+    ),
+]
+RetryFailedOption = Annotated[
+    bool,
+    typer.Option(
+        "--retry-failed",
+        help="With --resume: work again on all inputs that are unreadable or failed.",
         rich_help_panel=_RUN_PANEL,
     ),
 ]
@@ -76,8 +85,8 @@ OverwriteOption = Annotated[
     bool,
     typer.Option(
         "--overwrite",
-        help="Start again although an unfinished table is there; a finished one is always replaced, unless "
-        "--resume is given.",
+        help="Start again although an unfinished table is there, and replace files that facereject has not "
+        "made; what it has made is always replaced, unless --resume is given, and an input never.",
         rich_help_panel=_RUN_PANEL,
     ),
 ]

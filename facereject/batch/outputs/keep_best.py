@@ -17,7 +17,7 @@ import shutil
 import tempfile
 from array import array
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, closing
+from contextlib import ExitStack
 from dataclasses import replace
 from itertools import groupby, islice
 from types import TracebackType
@@ -25,13 +25,14 @@ from typing import IO, Any, BinaryIO, TypeAlias
 
 import numpy as np
 
-from facereject._files import display_name, replacing, unfinished
+from facereject._files import replacing, unfinished
 from facereject.batch.inputs import Input
 from facereject.tables.formats import csv_to_parquet, read_csv, read_jsonl
 from facereject.tables.journal import Entry, TableError
+from facereject.tables.replaced_rows import current, n_rows
 from facereject.tables.rows import Chunk, Row
 from facereject.tables.summary import Tally, tally
-from facereject.tables.table_sink import BY_NAME, TableSink
+from facereject.tables.table_sink import TableSink
 
 # frames whose rows are in memory at the same time
 _FRAMES = 64
@@ -95,7 +96,8 @@ class KeepBestSink(TableSink):
         place: Callable[[str, Tally], None] | None = None,
         **options: Any,
     ) -> None:
-        self._amount, self._observers, self._place = amount, observers, place
+        self._amount, self._observers, self._place_file = amount, observers, place
+        self._accepted: list[tuple[int, int]] = []
         self.threshold = math.nan
         self._stream = None
         with ExitStack() as stack:
@@ -115,60 +117,71 @@ class KeepBestSink(TableSink):
                 _copy(self.path, self._stream)
 
     def _deliver(self) -> None:
-        found = array("d", (row.uncertainty for row in self._read() if row.uncertainty is not None))
-        self.threshold = threshold_of_best(found, self._amount)
-        with replacing(self.path) as made:
-            if self._suffix == ".parquet":
-                with unfinished(self.path, clean=False) as text:
-                    self._write_decided(text)
-                    csv_to_parquet(text.name, made.name)
-            else:
-                self._write_decided(made)
-        self._hand_out()
+        with self._rows_that_count() as judged:
+            each = map(_competing, self._read(judged))
+            found = array("d", (uncertainty for uncertainty in each if uncertainty is not None))
+            self.threshold = threshold_of_best(found, self._amount)
+            with replacing(self.path) as made:
+                if self._suffix == ".parquet":
+                    with unfinished(self.path, clean=False) as text:
+                        self._write_decided(judged, text)
+                        csv_to_parquet(text.name, made.name)
+                else:
+                    self._write_decided(judged, made)
+            self._hand_out(judged)
+        self._write_record(self.path)
         os.unlink(self.partial)
 
-    def _write_decided(self, file: IO[bytes]) -> None:
+    def _write_decided(self, judged: str, file: IO[bytes]) -> None:
         file.write(self._format.header)
-        for row in self._decided():
+        for row in self._decided(judged):
             file.write(self._format.encode([row]))
         file.flush()
 
-    def _hand_out(self) -> None:
+    def _hand_out(self, judged: str) -> None:
         """Count the inputs anew, tell the observers, place the files."""
         self.summary.total = Tally()
-        with closing(self._journal.entries()) as entries:
-            self._hand_out_inputs(entry for entry in entries if not entry.part)
-
-    def _hand_out_inputs(self, entries: Iterator[Entry]) -> None:
-        for source, rows in groupby(self._decided(), key=lambda row: row.source):
-            # two names that look the same in the table are one source there
-            entry = next(it for it in entries if display_name(it.path.removeprefix(BY_NAME)) == source)
-            path, counts = entry.path.removeprefix(BY_NAME), Tally()
-            for chunk, last in _chunks(rows):
+        self._accepted = []
+        rows = self._decided(judged)
+        for entry, before in current(self._journal.entries):
+            path, counts = self._known.path_of(entry), Tally()
+            for chunk, last in _chunks(islice(rows, n_rows(entry, before))):
                 counts = counts.plus(tally(chunk, self._rule))
                 item = Input(path, "image" if chunk.rows[0].time_s is None else "video")
                 for observe in self._observers:
                     observe(item, chunk, last)
-            counts = entry.counts._replace(
-                accepted_faces=counts.accepted_faces, accepted_frames=counts.accepted_frames
-            )
-            self.summary.total = self.summary.total.plus(counts)
-            # names in a table that was finished before may lead nowhere
-            if self._place is not None and (path == entry.path or os.path.lexists(path)):
-                self._place(path, counts)
+            self._accepted.append((counts.accepted_faces, counts.accepted_frames))
+            entry = _with_accepted(entry, *self._accepted[-1])
+            self.summary.total = self.summary.total.plus(entry.counts)
+            if self._place_file is not None:
+                self._place(self._place_file, entry)
 
-    def _decided(self) -> Iterator[Row]:
-        for row in self._read():
-            if row.uncertainty is None:
+    def _final_entries(self) -> Iterator[Entry]:
+        pairs = zip(super()._final_entries(), self._accepted, strict=True)
+        return (_with_accepted(entry, *accepted) for entry, accepted in pairs)
+
+    def _decided(self, judged: str) -> Iterator[Row]:
+        for row in self._read(judged):
+            uncertainty = _competing(row)
+            if uncertainty is None:
                 yield row
             else:
-                accepted = row.uncertainty <= self.threshold
+                accepted = uncertainty <= self.threshold
                 yield replace(row, accepted=accepted, reason="" if accepted else "uncertain")
 
-    def _read(self) -> Iterator[Row]:
+    def _read(self, judged: str) -> Iterator[Row]:
         if self._suffix == ".jsonl":
-            return read_jsonl(self.partial, whole=True)
-        return read_csv(self.partial, whole=True, plain=self._suffix == ".parquet")
+            return read_jsonl(judged, whole=True)
+        return read_csv(judged, whole=True, plain=self._suffix == ".parquet")
+
+
+def _with_accepted(entry: Entry, faces: int, frames: int) -> Entry:
+    return entry._replace(counts=entry.counts._replace(accepted_faces=faces, accepted_frames=frames))
+
+
+def _competing(row: Row) -> float | None:
+    """The uncertainty by which a row competes; no share is large enough for a face that is turned too far."""
+    return None if row.reason == "turned" else row.uncertainty
 
 
 def _chunks(rows: Iterator[Row]) -> Iterator[tuple[Chunk, bool]]:

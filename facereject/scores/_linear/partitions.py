@@ -18,7 +18,7 @@ from facereject._labels import locate_labels
 from facereject._validation import FloatArray, check_same_length
 from facereject.risks._cells import Cells, CellSummary, Field, Occupied, Part, evaluate, locate, summarise
 from facereject.scores._base import Standardizer, check_predictions
-from facereject.scores._linear import LinearModel
+from facereject.scores._linear.model import LinearModel
 from facereject.solver.features import Features, make_features
 from facereject.solver.standardized import ColumnMoments
 

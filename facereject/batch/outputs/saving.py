@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from types import TracebackType
 
@@ -33,6 +33,8 @@ class VideoOutput:
         When a frame with several faces is accepted; see `facereject.tables.rows.frame_accepted`.
     audio : bool
         Keep the sound: all of it with ``annotate``, else that of the accepted frames.
+    overwrite : bool
+        Replace files that were not made here, too.
     """
 
     save: str
@@ -40,6 +42,7 @@ class VideoOutput:
     annotate: bool = False
     frame_rule: str = "all"
     audio: bool = True
+    overwrite: bool = field(default=False, compare=False)
 
     def target(self, path: str) -> str:
         """The video that is made of the video at ``path``."""
@@ -57,7 +60,7 @@ class VideoOutput:
     def check(self) -> None:
         """Raise VideoWriteError if nothing can be written there."""
         if self.base is None:
-            check_video_path(self.save)
+            check_video_path(self.save, overwrite=self.overwrite)
         elif os.path.lexists(self.save) and not os.path.isdir(self.save):
             raise VideoWriteError(
                 f"{display_name(self.save)}: this is a file; name a folder, or a video for one input"
@@ -75,7 +78,8 @@ class VideoOutput:
                 os.makedirs(os.path.dirname(target), exist_ok=True)
         except OSError as error:
             raise VideoWriteError(f"{display_name(target)}: cannot be written ({error.strerror})") from None
-        return SavedVideo(VideoWriter(target, reader.rate, reader.size), self, reader)
+        writer = VideoWriter(target, reader.rate, reader.size, overwrite=self.overwrite)
+        return SavedVideo(writer, self, reader)
 
 
 class SavedVideo:

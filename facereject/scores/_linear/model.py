@@ -286,4 +286,4 @@ def _areas(models: list[LinearModel], held: TrainingSet) -> FloatArray:
 
 def _on_partitions() -> ModuleType:
     """The counterparts for Dask collections; importing them imports Dask."""
-    return importlib.import_module("facereject.scores._dask")
+    return importlib.import_module("facereject.scores._linear.dask_training")

@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 from facereject._settings import check_integer, check_number
 from facereject._validation import FloatArray, check_same_length, check_vector
 from facereject.scores._base import BaseScore
-from facereject.scores._growth import BoostingRows, Growth
+from facereject.scores._boosting.growth import BoostingRows, Growth
 from facereject.scores.confidence import (
     START_ALPHA,
     START_TOL,

@@ -11,10 +11,13 @@ from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, field, fields
 from itertools import groupby
 
-from facereject._files import cell_name, display_name, write_whole
+from facereject._files import NOT_MADE_HERE, cell_name, display_name, folder_problem, write_whole
 from facereject.batch.inputs import Input
 from facereject.tables.formats import read_table
 from facereject.tables.rows import Chunk, Row, frame_accepted
+
+# characters that hold the first span of a timeline, however long the name of its video
+_FIRST_SPAN = 1 << 16
 
 
 class TimelineError(ValueError):
@@ -117,22 +120,52 @@ class Timeline:
         """The videos with their spans."""
         return [(name, list(group)) for name, group in groupby(self.spans, key=lambda span: span.source)]
 
-    def write(self, path: str | os.PathLike[str]) -> None:
-        """Write all spans as ``.csv`` or ``.json``, under a temporary name first."""
+    def write(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
+        """Write all spans as ``.csv`` or ``.json``, under a temporary name first.
+
+        A file that is no timeline is replaced only with ``overwrite``.
+        """
         path = os.fspath(path)
-        check_timeline_path(path)
+        check_timeline_path(path, overwrite=overwrite)
         try:
             write_whole(path, _json(self.spans) if path.lower().endswith(".json") else _csv(self.spans))
         except OSError as error:
             raise TimelineError(f"{display_name(path)}: cannot be written ({error.strerror})") from None
 
 
-def check_timeline_path(path: str) -> None:
-    """Raise TimelineError if no timeline can be written under this name."""
+def is_timeline(path: str) -> bool:
+    """Whether a file is a timeline, or empty."""
+    with open(path, encoding="utf-8", errors="replace", newline="") as file:
+        start = file.read(_FIRST_SPAN)
+    names = [item.name for item in fields(Span)]
+    if not path.lower().endswith(".json"):
+        return not start or start.splitlines()[0].split(",") == names
+    if not start.replace("\n", "").removeprefix("[").removesuffix("]"):
+        return True
+    try:
+        bracket, span = start.splitlines()[:2]
+        return bracket == "[" and list(json.loads(span.removesuffix(","))) == names
+    except ValueError:
+        return False
+
+
+def check_timeline_path(path: str, *, overwrite: bool = False) -> None:
+    """Raise TimelineError if no timeline can be written under this name.
+
+    With ``overwrite`` a file that is no timeline may be replaced.
+    """
     if os.path.splitext(path)[1].lower() not in (".csv", ".json"):
         raise TimelineError(f"{display_name(path)}: a timeline is written as .csv or .json")
-    if os.path.isdir(path) or not os.path.isdir(os.path.dirname(path) or os.curdir):
-        raise TimelineError(f"{display_name(path)}: no file in an existing folder")
+    problem = "this is a folder; name a file" if os.path.isdir(path) else folder_problem(path)
+    if problem:
+        raise TimelineError(f"{display_name(path)}: {problem}")
+    try:
+        foreign = os.path.lexists(path) and not overwrite and not is_timeline(path)
+    except OSError:
+        # what cannot be read is not known to be a timeline
+        foreign = True
+    if foreign:
+        raise TimelineError(f"{display_name(path)}: {NOT_MADE_HERE}")
 
 
 def strip(spans: Sequence[Span], width: int) -> list[float]:

@@ -9,7 +9,7 @@ import scipy.sparse as sp
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import OneHotEncoder
 
-from facereject.scores._predictor import PredictorScore
+from facereject.scores._reading.predictor import PredictorScore
 
 # categories of a column beyond this number share one indicator
 _MAX_CATEGORIES = 20

@@ -2,44 +2,25 @@
 
 from __future__ import annotations
 
-import inspect
-import warnings
 from collections.abc import Callable
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-from sklearn.base import BaseEstimator, MetaEstimatorMixin, TransformerMixin, clone
+from sklearn.base import clone
 from sklearn.frozen import FrozenEstimator
 from sklearn.isotonic import IsotonicRegression
-from sklearn.utils import ClassifierTags, RegressorTags, get_tags, indexable
-from sklearn.utils.metaestimators import available_if
+from sklearn.utils import indexable
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
+from sklearn.utils.validation import check_is_fitted, validate_data
 
-from facereject._validation import FloatArray
-from facereject.losses import absolute_error, zero_one_loss
-from facereject.metrics import RiskCoverageCurve, aurc, risk_coverage_curve
 from facereject.scores import ConfidenceScore, cross_fit
-from facereject.scores._predictor import FittedFunction, PredictorScore, find_kind
-from facereject.scores.cross_fitting import compute_losses
+from facereject.scores._reading.predictor import FittedFunction, find_kind
 from facereject.selection import BoundedCoverage, Selector
 from facereject.selection.start import guaranteed_risk_from
-
-__all__ = ["SelectivePredictor"]
-
-
-def _predictor_has(method: str) -> Callable[[Any], bool]:
-    """Whether a SelectivePredictor has the method: as its predictor does."""
-
-    def check(model: Any) -> bool:
-        getattr(getattr(model, "predictor_", model.predictor), method)
-        return True
-
-    return check
+from facereject.selective._checks import adapt_tags, check_parts, check_target, fit_rejection, resolve_loss
+from facereject.selective._use import FittedSelection
 
 
-class SelectivePredictor(MetaEstimatorMixin, TransformerMixin, BaseEstimator):
+class SelectivePredictor(FittedSelection):
     """A predictor that says which of its predictions to trust.
 
     By default the uncertainty is that of ``ConfidenceScore``: it weighs what the predictor says of itself
@@ -194,14 +175,14 @@ class SelectivePredictor(MetaEstimatorMixin, TransformerMixin, BaseEstimator):
         InfeasibleTargetError
             If no threshold meets the target of ``rejection``.
         """
-        self._check_parameters()
+        check_parts(self)
         validate_data(self, X, y, skip_check_array=True)
         # frames and sparse matrices stay what they are
-        X, y = indexable(X, _check_target(y))
+        X, y = indexable(X, check_target(y))
         kind = find_kind(self.predictor, y, self.loss)
         if kind == "classifier":
             check_classification_targets(y)
-        loss = self._resolve_loss(kind)
+        loss = resolve_loss(self, kind)
         score = ConfidenceScore() if self.uncertainty_score is None else self.uncertainty_score
         cv = self.cv
         if cv is None:
@@ -221,7 +202,7 @@ class SelectivePredictor(MetaEstimatorMixin, TransformerMixin, BaseEstimator):
         # a rejection model of the user need not take weights
         weight = {} if fitted.sample_weight is None else {"sample_weight": fitted.sample_weight}
         rejection = BoundedCoverage(0.9) if self.rejection is None else clone(self.rejection, safe=False)
-        selector = _fit_rejection(rejection, fitted.losses, uncertainty, weight)
+        selector = fit_rejection(rejection, fitted.losses, uncertainty, weight)
         calibrator = IsotonicRegression(increasing=True, out_of_bounds="clip")
         self.calibrator_ = calibrator.fit(uncertainty, fitted.losses, **weight)
         self.predictor_, self.uncertainty_score_ = fitted.predictor, fitted.score
@@ -279,138 +260,13 @@ class SelectivePredictor(MetaEstimatorMixin, TransformerMixin, BaseEstimator):
         selector: Selector = self.selector_
         return selector
 
-    def predict(self, X: Any) -> NDArray[Any]:
-        """Predictions for all examples, also for those that ``accept`` rejects."""
-        check_is_fitted(self, "predictor_")
-        return np.asarray(self.predictor_.predict(X))
-
-    @available_if(_predictor_has("predict_proba"))
-    def predict_proba(self, X: Any) -> FloatArray:
-        """Class probabilities of the predictor."""
-        check_is_fitted(self, "predictor_")
-        return np.asarray(self.predictor_.predict_proba(X))
-
-    @available_if(_predictor_has("decision_function"))
-    def decision_function(self, X: Any) -> FloatArray:
-        """Decision values of the predictor."""
-        check_is_fitted(self, "predictor_")
-        return np.asarray(self.predictor_.decision_function(X))
-
-    def transform(self, X: Any) -> FloatArray:
-        """Uncertainty, expected error and acceptance (1 or 0) of each prediction, shape (n, 3)."""
-        uncertainty = self.uncertainty(X)
-        accepted = self.selector_.accept(uncertainty, self.random_state)
-        return np.column_stack([uncertainty, self._expected_error(uncertainty), accepted])
-
-    def get_feature_names_out(self, input_features: Any = None) -> NDArray[Any]:
-        """Names of the columns of ``transform``."""
-        return np.array(["uncertainty", "expected_error", "accepted"], dtype=object)
-
-    def uncertainty(self, X: Any) -> FloatArray:
-        """Uncertainty of the prediction at each row of X, shape (n,); higher = less certain."""
-        check_is_fitted(self, "predictor_")
-        return self._cross_fit.uncertainty(X)
-
-    def accept(self, X: Any, random_state: Any = None) -> NDArray[np.bool_]:
-        """Which predictions to trust (True), and which to reject (False).
-
-        Parameters
-        ----------
-        X : array-like of shape (n, d)
-        random_state : int or RandomState, optional
-            Decides examples exactly at the threshold, where the selection rule is randomised
-            (``selector_.acceptance_`` strictly between 0 and 1). By default that of the estimator: the same X
-            gets the same answers each time. Examples that come one by one need a RandomState of their own, or
-            an int would decide all of them alike.
-
-        Returns
-        -------
-        ndarray of bool, shape (n,)
-        """
-        uncertainty = self.uncertainty(X)
-        chance = self.random_state if random_state is None else random_state
-        return np.asarray(self.selector_.accept(uncertainty, chance))
-
-    def expected_error(self, X: Any) -> FloatArray:
-        """Expected loss of the prediction at each row of X, shape (n,), in the unit of the loss.
-
-        Isotonic regression of the out-of-fold losses on the out-of-fold uncertainties: never decreasing in
-        the uncertainty, and constant beyond the smallest and the largest one seen.
-        """
-        return self._expected_error(self.uncertainty(X))
-
-    def expected_loss(self, X: Any) -> FloatArray:
-        """Deprecated name of ``expected_error``."""
-        warnings.warn("expected_loss is now expected_error", DeprecationWarning, stacklevel=2)
-        return self.expected_error(X)
-
-    def _expected_error(self, uncertainty: FloatArray) -> FloatArray:
-        return np.asarray(self.calibrator_.predict(uncertainty), dtype=np.float64)
-
-    def risk_coverage(self, X: Any, y: Any) -> RiskCoverageCurve:
-        """Selective risk at every coverage on the examples X, y; see ``risk_coverage_curve``."""
-        return risk_coverage_curve(*self._losses_and_uncertainty(X, y))
-
-    def score(self, X: Any, y: Any) -> float:
-        """−AuRC on the examples X, y: higher is better, in the unit of the loss.
-
-        It judges predictor and score together and does not depend on ``rejection``: a target is stated, not
-        searched for.
-        """
-        return -aurc(*self._losses_and_uncertainty(X, y))
-
     def __sklearn_clone__(self) -> SelectivePredictor:
         keep = ("predictor",) if self.prefit else ()
         parameters = self.get_params(deep=False).items()
         return type(self)(**{k: v if k in keep else clone(v, safe=False) for k, v in parameters})
 
     def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.target_tags.required = True
-        score = self.uncertainty_score
-        if not hasattr(self.predictor, "__sklearn_tags__"):
-            tags.estimator_type = find_kind(self.predictor, loss=self.loss)
-            tags.classifier_tags = ClassifierTags() if tags.estimator_type == "classifier" else None
-            tags.regressor_tags = RegressorTags() if tags.estimator_type == "regressor" else None
-            return tags
-        inner = get_tags(self.predictor)
-        tags.estimator_type = inner.estimator_type
-        tags.classifier_tags, tags.regressor_tags = inner.classifier_tags, inner.regressor_tags
-        if tags.regressor_tags is not None:
-            # scikit-learn's checks read ``score`` of a regressor as R²
-            tags.regressor_tags.poor_score = True
-        tags.target_tags = inner.target_tags
-        tags.target_tags.required = True
-        # the losses taken by default are of one number or label per example
-        tags.target_tags.multi_output = inner.target_tags.multi_output and self.loss is not None
-        # a score that looks at features takes numbers, some with NaN; the others what the predictor takes
-        if score is None or isinstance(score, PredictorScore):
-            tags.input_tags = inner.input_tags
-        elif isinstance(score, BaseEstimator):
-            tags.input_tags.allow_nan = inner.input_tags.allow_nan and get_tags(score).input_tags.allow_nan
-        return tags
-
-    def _check_parameters(self) -> None:
-        function = self.prefit and callable(self.predictor) and not isinstance(self.predictor, type)
-        methods = ("predict",) if self.prefit else ("fit", "predict")
-        for name, part, needed, example in (
-            ("predictor", self.predictor, methods, "a classifier or regressor of scikit-learn"),
-            ("uncertainty_score", self.uncertainty_score, ("fit", "predict"), "BoostedSELEScore()"),
-            ("rejection", self.rejection, ("fit",), "BoundedCoverage(0.9)"),
-        ):
-            if (part is None and name != "predictor") or (name == "predictor" and function):
-                continue
-            if isinstance(part, type) or not all(hasattr(part, method) for method in needed):
-                hint = "; a function of X that predicts needs prefit=True" if callable(part) else ""
-                raise TypeError(
-                    f"{name} must be an object with {' and '.join(needed)}, for instance {example}; "
-                    f"got {part!r}{hint if name == 'predictor' and not isinstance(part, type) else ''}"
-                )
-        if self.loss is not None and not callable(self.loss):
-            raise TypeError(
-                "loss must be a function of (y, predictions) that returns one loss per example, for instance "
-                f"facereject.losses.absolute_error; got {self.loss!r}"
-            )
+        return adapt_tags(self, super().__sklearn_tags__())
 
     def _predictor_to_fit(self) -> Any:
         """The predictor as ``cross_fit`` takes it: frozen where it is already fitted."""
@@ -419,41 +275,3 @@ class SelectivePredictor(MetaEstimatorMixin, TransformerMixin, BaseEstimator):
         return FrozenEstimator(
             self.predictor if hasattr(self.predictor, "predict") else FittedFunction(self.predictor)
         )
-
-    def _resolve_loss(self, kind: str | None) -> Callable[[Any, Any], Any]:
-        if self.loss is not None:
-            return self.loss
-        if kind is None:
-            raise ValueError(
-                f"{type(self.predictor).__name__} is neither a classifier nor a regressor: "
-                "pass loss, a function of (y, predictions) that returns one loss per example"
-            )
-        return zero_one_loss if kind == "classifier" else absolute_error
-
-    def _losses_and_uncertainty(self, X: Any, y: Any) -> tuple[FloatArray, FloatArray]:
-        predictions = self.predict(X)
-        losses = compute_losses(self.loss_, _check_target(y), predictions)
-        return losses, self._cross_fit.uncertainty_of(X, predictions)
-
-
-def _fit_rejection(
-    rejection: Any, losses: FloatArray, uncertainty: FloatArray, weight: dict[str, FloatArray]
-) -> Any:
-    """The selector of a rejection model, called by keywords: an order of arguments could be mistaken."""
-    given = {"losses": losses, "uncertainty": uncertainty, **weight}
-    try:
-        inspect.signature(rejection.fit).bind(**given)
-    except TypeError as error:
-        raise TypeError(
-            f"rejection.fit must take the keywords {', '.join(given)} ({error}); got {rejection!r}"
-        ) from None
-    selector = rejection.fit(**given)
-    if not hasattr(selector, "accept"):
-        raise TypeError(f"rejection.fit must return a Selector, got {selector!r}")
-    return selector
-
-
-def _check_target(y: Any) -> NDArray[Any]:
-    """Targets as an array; a single column becomes a vector, with scikit-learn's warning."""
-    array = np.asarray(y)
-    return column_or_1d(array, warn=True) if array.ndim == 2 and array.shape[1] == 1 else array

@@ -20,9 +20,9 @@ from facereject._dask import align, is_dask
 from facereject._validation import FloatArray
 from facereject.risks._cells import merge
 from facereject.risks._pairs import pair_potentials
-from facereject.scores import _partitions as parts
 from facereject.scores._base import BaseScore, Standardizer
-from facereject.scores._linear import LinearModel, Solution
+from facereject.scores._linear import partitions as parts
+from facereject.scores._linear.model import LinearModel, Solution
 from facereject.solver.preconditioner import MAX_FEATURES, gram_preconditioner, spectrum
 from facereject.solver.protocols import Preconditioner
 from facereject.solver.standardized import ColumnMoments

@@ -11,7 +11,7 @@ from facereject._validation import FloatArray
 from facereject.metrics import aurc
 
 if TYPE_CHECKING:
-    from facereject.scores._boosting import BoostedScore
+    from facereject.scores._boosting.score import BoostedScore
 
 # share of the examples a leaf may at most be asked to hold, so that small samples still split
 _LEAF_SHARE = 0.05

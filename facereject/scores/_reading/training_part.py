@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from facereject._validation import FloatArray
-from facereject.scores._predictor import find_response, read_outputs
-from facereject.scores._tables import TableEncoder, features_of, last_step
+from facereject.scores._reading.predictor import find_response, read_outputs
+from facereject.scores._reading.tables import TableEncoder, features_of, last_step
 from facereject.scores.margin import check_one_value_per_class
 from facereject.scores.neighbours import NeighbourIndex
 from facereject.scores.plugin import PlugInRisk, check_probabilities

@@ -1,0 +1,40 @@
+"""Closed standard streams, and outputs in folders that do not exist."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+
+import pytest
+from bright_faces import gray_photo
+
+
+def start(folder, arguments, redirection):
+    command = f'exec "$0" -m facereject {arguments} {redirection}'
+    return subprocess.run(["sh", "-c", command, sys.executable], cwd=folder, capture_output=True)
+
+
+@pytest.mark.parametrize("arguments", ["score a.png", "score a.png -o t.csv", "info"])
+def test_closed_stdout(work, arguments):
+    gray_photo("a.png", 90)
+    result = start(work, arguments, ">&-")
+    assert result.returncode == 2
+    assert result.stderr == b"stdout is closed; to drop what is printed there, write >/dev/null\n"
+    assert os.listdir() == ["a.png"]
+
+
+def test_closed_stderr(work):
+    gray_photo("a.png", 90)
+    result = start(work, "score a.png", "2>&-")
+    assert result.returncode == 0
+    assert result.stdout.startswith(b"source,")
+    assert len(result.stdout.splitlines()) == 2
+
+
+@pytest.mark.parametrize("option", ["--output none/t.csv", "--timeline none/t.csv", "--save none/v.mp4"])
+def test_the_folder_of_a_file_must_exist(stub, photos, run, option):
+    result = run("filter", "photos", *option.split())
+    assert result.exit_code == 2
+    assert result.stderr == f"{option}: there is no folder none; make it first\n"
+    assert os.listdir() == ["photos"]
