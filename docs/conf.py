@@ -31,8 +31,7 @@ extensions = [
     "sphinx_design",
     "sphinx_gallery.gen_gallery",
 ]
-exclude_patterns = ["_ext", "_templates", "examples", "gallery/**/*.ipynb", "gallery/**/*.json"]
-templates_path = ["_templates"]
+exclude_patterns = ["_ext", "examples", "gallery/**/*.ipynb", "gallery/**/*.json"]
 source_suffix = {".md": "markdown", ".rst": "restructuredtext"}
 
 myst_enable_extensions = ["colon_fence", "deflist", "dollarmath", "amsmath"]
@@ -41,7 +40,7 @@ html_math_renderer = "mathml"
 
 # names in single backticks become links where they name something, and stay words where they do not
 default_role = "autolink"
-autosummary_generate = True
+autosummary_generate = False
 autodoc_typehints = "none"
 autodoc_member_order = "bysource"
 numpydoc_show_class_members = False

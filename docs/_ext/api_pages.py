@@ -1,8 +1,8 @@
 """The reference: one page per public module, written from the modules themselves before Sphinx reads.
 
 A package with ``__all__`` offers these names, wherever they are defined; the files behind them have no page
-of their own. A package without it (``facereject.tables``, say) offers its modules, and each of these what it
-defines without a leading underscore. A name has one page, that of the first module that offers it.
+of their own. Of packages that keep their names in modules, the modules of `OPEN` are offered. A name has one
+page, that of the first module that offers it.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ import importlib
 import inspect
 import pkgutil
 import re
+from collections.abc import Iterable
 from pathlib import Path
 from types import ModuleType
 from typing import Any, NamedTuple
@@ -30,8 +31,23 @@ GROUPS = {
     "Running": ["batch", "live", "serve", "parallel", "reports", "demo"],
 }  # fmt: skip
 
-# written for the pages of this package; nobody else is meant to call them
-HELPERS = {"facereject.reports.pages"}
+#: modules that users call by their own names, in packages without ``__all__``
+OPEN = (
+    "facereject.drawing.crops",
+    "facereject.drawing.faces",
+    "facereject.drawing.text",
+    "facereject.live.camera",
+    "facereject.live.devices",
+    "facereject.live.loop",
+    "facereject.live.window",
+    "facereject.serve.app",
+    "facereject.serve.server",
+    "facereject.tables.formats",
+    "facereject.tables.journal",
+    "facereject.tables.rows",
+    "facereject.tables.sinks",
+    "facereject.tables.summary",
+)
 
 
 class Page(NamedTuple):
@@ -43,16 +59,15 @@ class Page(NamedTuple):
 
 def public_modules(package: ModuleType = facereject) -> list[str]:
     """Names of the modules that offer something, parents first."""
-    closed = hasattr(package, "__all__") and package is not facereject
     found = []
     for info in pkgutil.iter_modules(package.__path__, f"{package.__name__}."):
-        if info.name.rpartition(".")[2].startswith("_") or info.name in HELPERS:
+        if info.name.rpartition(".")[2].startswith("_"):
             continue
         module = importlib.import_module(info.name)
-        says = hasattr(module, "__all__") and (info.ispkg or not closed)
-        if says or not (closed or info.ispkg):
+        says = hasattr(module, "__all__") and (info.ispkg or package is facereject)
+        if says or info.name in OPEN:
             found.append(info.name)
-        if info.ispkg and (says or not closed):
+        if info.ispkg:
             found += public_modules(module)
     return found
 
@@ -100,9 +115,25 @@ def homes() -> dict[int, str]:
     }
 
 
-def _autosummary(names: tuple[str, ...]) -> str:
+def _autosummary(names: Iterable[str]) -> str:
     listed = "\n".join(f"   {name}" for name in names)
-    return f".. autosummary::\n   :toctree: generated\n   :nosignatures:\n\n{listed}\n"
+    return f".. autosummary::\n   :nosignatures:\n\n{listed}\n"
+
+
+def _toctree(entries: Iterable[str]) -> str:
+    listed = "\n".join(f"   {entry}" for entry in entries)
+    return f".. toctree::\n   :hidden:\n\n{listed}\n"
+
+
+def name_text(module: str, name: str) -> str:
+    """The page of one class or function."""
+    value = getattr(importlib.import_module(module), name)
+    directive = "autofunction"
+    if inspect.isclass(value):
+        directive = "autoexception" if issubclass(value, Exception) else "autoclass"
+    # a method that comes from a private parent is a method of the class
+    options = "   :members:\n   :inherited-members:\n" if directive == "autoclass" else ""
+    return f"{_title(name)}\n.. currentmodule:: {module}\n\n.. {directive}:: {name}\n{options}"
 
 
 def _constants(page: Page) -> str:
@@ -125,7 +156,8 @@ def page_text(page: Page) -> str:
     """The page of one module: its own words, then its names."""
     return (
         f"{_title(page.module)}\n.. automodule:: {page.module}\n   :no-members:\n\n"
-        f".. currentmodule:: {page.module}\n\n{_autosummary(page.names)}\n{_constants(page)}"
+        f".. currentmodule:: {page.module}\n\n{_autosummary(page.names)}\n{_constants(page)}\n"
+        f"{_toctree(f'generated/{page.module}.{name}' for name in page.names)}"
     )
 
 
@@ -138,18 +170,17 @@ def index_text(made: list[Page]) -> str:
         "Estimators are those of scikit-learn: they also have ``get_params``, ``set_params`` and, where they",
         "take sample weights, the methods for metadata routing, which are not repeated here.\n",
         "The most used names can be imported from ``facereject`` itself:\n",
-        ".. autosummary::\n   :nosignatures:\n\n" + "\n".join(f"   {name}" for name in top) + "\n",
+        _autosummary(top),
     ]
     for title, roots in GROUPS.items():
         members = [page for page in made if page.module.split(".")[1] in roots]
         members.sort(key=lambda page: (roots.index(page.module.split(".")[1]), page.module))
         if members:
-            listed = "\n".join(f"   {page.module}" for page in members)
             rows = "\n".join(f"   * - :doc:`{page.module}`\n     - {page.summary}" for page in members)
             parts += [
                 _title(title, "-"),
                 f".. list-table::\n   :widths: 35 65\n\n{rows}\n",
-                f".. toctree::\n   :hidden:\n\n{listed}\n",
+                _toctree(page.module for page in members),
             ]
     missing = {page.module.split(".")[1] for page in made} - {
         name for names in GROUPS.values() for name in names
@@ -161,12 +192,17 @@ def index_text(made: list[Page]) -> str:
 
 def write(app: Any, config: Any) -> None:
     folder = Path(app.srcdir) / "reference"
-    folder.mkdir(exist_ok=True)
+    (folder / "generated").mkdir(parents=True, exist_ok=True)
     made = pages()
     texts = {f"{page.module}.rst": page_text(page) for page in made}
+    texts |= {
+        f"generated/{page.module}.{name}.rst": name_text(page.module, name)
+        for page in made
+        for name in page.names
+    }
     texts["index.rst"] = index_text(made)
-    for path in folder.glob("*.rst"):
-        if path.name not in texts:
+    for path in folder.rglob("*.rst"):
+        if path.relative_to(folder).as_posix() not in texts:
             path.unlink()
     for name, text in texts.items():
         path = folder / name
@@ -220,7 +256,7 @@ def _documented(name: str) -> str:
 
 def setup(app: Any) -> dict[str, bool]:
     app.setup_extension("sphinx.ext.autodoc")
-    # before Sphinx looks for its pages, among which autosummary finds what it has to write
+    # before Sphinx looks for its pages
     app.connect("config-inited", write)
     app.connect("autodoc-skip-member", skip)
     app.connect("missing-reference", resolve)
