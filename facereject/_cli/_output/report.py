@@ -22,8 +22,8 @@ def report_run(job: ScoreJob, *, quiet: bool, remark: str = "") -> None:
         new = summary.inputs - before.inputs + summary.again
         if before.inputs and not new:
             # which faces are the best may have changed all the same
-            known = "the table is complete" if job.keep_best is None else "all faces had been judged before"
-            say(f"Nothing left to do: {known}.")
+            state = "the table is complete" if job.keep_best is None else "all faces had been judged before"
+            say(f"Nothing left to do: {state}.")
         for line in _counts(summary):
             say(line)
         if remark:
