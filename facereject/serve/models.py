@@ -94,7 +94,8 @@ class ModelShelf:
         return {
             "name": wish.model or self._first,
             "models": self.names,
-            "facts": [list(fact) for fact in model_facts(rejector)],
+            # the target is told apart, as the client asked for it
+            "facts": [list(fact) for fact in model_facts(rejector) if fact[0] not in ("target", "threshold")],
             "n_points": rejector.n_points,
             "unit": error_unit(rejector),
             "target": describe_target(rejector, wish),
