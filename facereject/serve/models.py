@@ -118,7 +118,9 @@ class ModelShelf:
             raise unusable(str(error)) from None
 
     def _model(self, name: str) -> FaceRejector:
-        if name not in self._loaded and name not in self._load:
+        if name in self._loaded:
+            return self._loaded[name]
+        if name not in self._load:
             raise unusable(f"model must be one of {', '.join(self.names)}")
         with self._lock:
             if name not in self._loaded:
