@@ -97,7 +97,7 @@ def run_job(
         raise typer.Exit(0) from None
     except (TableError, EngineError) as error:
         earlier = job.summary.earlier
-        if job.summary.inputs == (earlier.inputs if earlier else 0):
+        if job.summary.inputs + job.summary.again == (earlier.inputs if earlier else 0):
             stop(with_options(str(error)))
         say(str(error))
         stop(f"Stopped after {inputs(job.summary.inputs)}.{_how_to_continue(job)}", 1)
