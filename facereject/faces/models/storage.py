@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+from importlib import resources
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from facereject.faces.detectors import DETECTORS, Detector, check_detector
@@ -27,6 +29,18 @@ _CALIBRATION: dict[str, ArraySpec] = {
     "calibration_losses": ("float64", (None,)),
 }
 _MEAN_SHAPE: dict[str, ArraySpec] = {"mean_shape": ("float64", (None, 2))}
+
+
+# those that need nothing else first
+_SHIPPED = ("default", "thorough", "mesh", "mesh-free")
+
+
+def pretrained_models() -> list[str]:
+    """Names of the models that come with the package."""
+    folder = resources.files("facereject") / "pretrained"
+    files = [Path(item.name) for item in folder.iterdir()]
+    names = {file.stem for file in files if file.suffix == ".safetensors"}
+    return [*(name for name in _SHIPPED if name in names), *sorted(names.difference(_SHIPPED))]
 
 
 class Stored(NamedTuple):
