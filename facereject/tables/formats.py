@@ -161,21 +161,29 @@ def read_table(path: str) -> Iterator[Row]:
 
 def points_in_table(path: str) -> int | None:
     """How many landmarks the rows of a table have; None if it has no rows to tell, or is no table."""
+    return count_points(column_names(path))
+
+
+def column_names(path: str) -> tuple[str, ...]:
+    """The columns of a table; empty if it has no rows to tell, or is no table."""
     suffix = suffix_of(path)
     if suffix == ".parquet":
         import pyarrow
         import pyarrow.parquet
 
         try:
-            return count_points(pyarrow.parquet.read_schema(path).names)
+            return tuple(pyarrow.parquet.read_schema(path).names)
         except pyarrow.ArrowException:
-            return None
+            return ()
     with open(path, encoding="utf-8", errors="replace", newline="") as file:
         line = file.readline(_LONGEST_LINE)
+    if suffix != ".jsonl":
+        return tuple(line.rstrip("\r\n").split(","))
     try:
-        return count_points(tuple(json.loads(line)) if suffix == ".jsonl" else line.rstrip("\r\n").split(","))
-    except (ValueError, TypeError):
-        return None
+        values = json.loads(line)
+    except ValueError:
+        return ()
+    return tuple(values) if isinstance(values, dict) else ()
 
 
 def record_ends(path: str, suffix: str) -> Iterator[int]:
