@@ -63,8 +63,8 @@ def read_stored(
 ) -> Stored:
     """Read a model file; detector and predictor are restored by their names unless they are given."""
     header, arrays = read_model(path, MODEL_KIND, _specs)
-    # outside the try: what these cannot find is no fault of this file; the predictor first, as the command that
-    # gets its weights gets those of the detector, too
+    # outside the try: what these cannot find is no fault of this file; the predictor first, as the command
+    # that gets its weights gets those of the detector, too
     if predictor is None:
         # files of earlier versions name none, and were mostly made for dlib's published model
         predictor = _restored(path, LANDMARKS, header.get("landmarks") or {"name": "dlib"})
