@@ -17,7 +17,7 @@ import skimage.data
 from browsing import Browser, find_browser, write_camera
 from selenium.webdriver.common.action_chains import ActionChains
 from selenium.webdriver.common.keys import Keys
-from serving import jpeg, running
+from serving import jpeg, pixels, running
 
 from facereject import FaceRejector, score_files
 from facereject.faces.face import Box
@@ -111,9 +111,20 @@ def test_the_slider_changes_decisions_at_once(page, rejector):
     assert page.errors() == []
 
 
-def test_another_model(page):
+def test_another_model_judges_again(page, tmp_path, photo_jpeg):
+    (tmp_path / "a.jpg").write_bytes(photo_jpeg)
+    page.click("tab-files")
+    page.driver.find_element("id", "file-input").send_keys(str(tmp_path / "a.jpg"))
+    page.wait(lambda: page.text("summary") == "1 of 1 accepted")
+    before = page.run("return facereject.files.items[0].frames[0].faces[0].uncertainty")
     page.driver.find_element("css selector", "#model option[value=thorough]").click()
     page.wait(lambda: page.run("return facereject.target.model.name") == "thorough")
+    page.wait(lambda: page.run("return facereject.files.items[0].state") == "done")
+    (face,) = FaceRejector.pretrained("thorough")(pixels(photo_jpeg))
+    after = page.run("return facereject.files.items[0].frames[0].faces[0].uncertainty")
+    assert after == pytest.approx(face.uncertainty)
+    assert after != before
+    page.click("tab-camera")
     watch(page)
 
 

@@ -36,6 +36,9 @@ async function walk(entry, folder, found, inside) {
 
 const looksRight = (file) => IMAGE.test(file.name) || VIDEO.test(file.name);
 
+// uncertainties can be compared within one model and region
+const scaleOf = ({ model, region }) => `${model ?? ""}/${region ?? ""}`;
+
 export class Files {
   #items = [];
   #queue = [];
@@ -46,6 +49,7 @@ export class Files {
   #shown = PAGE;
   #frame = 0;
   #deciding = 0;
+  #judgedBy = scaleOf({});
 
   constructor({ target, detail, onTrouble }) {
     Object.assign(this, { target, detail, onTrouble });
@@ -69,8 +73,25 @@ export class Files {
     this.#show();
   }
 
-  /** Decide again on everything that is known, by another target. */
-  async redecide() {
+  /** Another target decides again on everything that is known; another model or region judges it again. */
+  changed() {
+    const by = scaleOf(this.target.wish);
+    if (by === this.#judgedBy) {
+      this.#redecide();
+      return;
+    }
+    this.#judgedBy = by;
+    this.#stop();
+    const again = this.#items.filter((item) => item.state !== "cancelled");
+    for (const item of again) {
+      Object.assign(item, { state: "waiting", frames: [], error: null, done: 0, share: undefined });
+    }
+    this.#queue = again;
+    this.#go();
+    this.#show();
+  }
+
+  async #redecide() {
     const known = this.#items.filter((item) => item.state === "done");
     if (!known.length) return;
     const mine = ++this.#deciding;
@@ -122,10 +143,14 @@ export class Files {
     try {
       if (item.kind === "image") await this.#picture(item, signal);
       if (item.kind === "video") await this.#video(item, signal);
+      const decision = await this.#decisionOn(item, before, signal);
+      signal.throwIfAborted();
       item.state = "done";
-      this.#apply(item, await this.#decisionOn(item, before, signal));
+      this.#apply(item, decision);
       this.onTrouble("");
     } catch (error) {
+      // given up to be judged again
+      if (signal.aborted && signal.reason === "again") return;
       item.state = error.name === "AbortError" ? "cancelled" : "failed";
       item.error = error.name === "AbortError" ? "cancelled" : error.message;
       item.frames = [];
@@ -149,6 +174,7 @@ export class Files {
     try {
       const query = `thumbnails=1&${this.target.query}`;
       const answer = await ask(`/api/score?${query}`, { method: "POST", body: item.file, signal });
+      signal.throwIfAborted();
       item.head = { width: answer.width, height: answer.height };
       item.frames = [{ frame: 0, time_s: null, accepted: answer.accepted, faces: answer.faces }];
     } catch (error) {
@@ -159,6 +185,7 @@ export class Files {
 
   async #video(item, signal) {
     for await (const line of lines(`/api/video?${this.target.query}`, { method: "POST", body: item.file, signal })) {
+      signal.throwIfAborted();
       if (line.error) throw Object.assign(new Error(line.error), { status: 422 });
       if (line.done) item.undecodable = line.undecodable;
       else if (line.fps !== undefined) item.head = line;
@@ -220,9 +247,13 @@ export class Files {
   #cancel() {
     for (const item of this.#queue) Object.assign(item, { state: "cancelled", error: "cancelled" });
     this.#queue = [];
-    this.#abort.abort();
-    this.#abort = new AbortController();
+    this.#stop(new DOMException("cancelled", "AbortError"));
     this.#show();
+  }
+
+  #stop(reason = "again") {
+    this.#abort.abort(reason);
+    this.#abort = new AbortController();
   }
 
   async #download(format) {
