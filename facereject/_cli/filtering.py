@@ -29,7 +29,7 @@ from facereject._cli._options.video import (
     TimelineOption,
 )
 from facereject._cli._plugins import DetectorOption, LandmarksOption, PredictorOption
-from facereject._cli._run import default_output, make_job, run_job
+from facereject._cli._run import default_output, make_job, run_job, with_listed
 from facereject._cli._shared import (
     CostOption,
     CoverageOption,
@@ -180,8 +180,9 @@ def filter_(
     if all(place is None for place in (output, accepted, rejected, save, timeline)):
         output = default_output()
         show = output is None
+    paths = with_listed(paths)
     # first: workers import what they need while this process still does
-    runner = make_engine(engine, workers, scheduler, timeout)
+    runner = make_engine(engine, workers, scheduler, timeout, paths)
     job = make_job(
         paths,
         output,

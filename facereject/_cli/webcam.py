@@ -82,6 +82,15 @@ def webcam(
         str,
         typer.Option("--snapshots", metavar="DIR", help="Folder for snapshots and recordings by key."),
     ] = ".",
+    virtual_camera: Annotated[
+        bool,
+        typer.Option(
+            "--virtual-camera",
+            metavar="",
+            help="Show accepted frames, and between them the last accepted one, on a virtual camera that "
+            "other programs can use.",
+        ),
+    ] = False,
     max_frames: Annotated[
         int | None, typer.Option("--max-frames", metavar="N", help="End after so many frames.")
     ] = None,
@@ -157,6 +166,7 @@ def webcam(
     from facereject.live.camera import Camera, CameraError
     from facereject.live.devices import camera_name
     from facereject.live.loop import Live
+    from facereject.live.virtual_camera import VirtualCamera, VirtualCameraError
     from facereject.tables.sinks import TableError
     from facereject.video.tracker import FaceTracker
     from facereject.video.writer import VideoWriteError
@@ -177,6 +187,7 @@ def webcam(
                 tracker,
                 source=camera_name(source),
                 window=window,
+                on_frame=stack.enter_context(VirtualCamera()) if virtual_camera else None,
                 on_rows=_receivers(headless, table, frame_rule, rejector.n_points),
                 record=record,
                 overwrite=overwrite,
@@ -196,7 +207,7 @@ def webcam(
                 quiet = True
             except CameraError as error:
                 failed = str(error)
-    except (CameraError, VideoWriteError, TableError) as error:
+    except (CameraError, VideoWriteError, TableError, VirtualCameraError) as error:
         stop(str(error), 1)
     if not quiet and live is not None:
         _report(live.summary, output)

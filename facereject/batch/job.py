@@ -61,6 +61,11 @@ class ScoreJob:
     interrupted. The parameters are those of `facereject.score_files`; ``paths`` are strings here, ``engine``
     is an `Engine`. A job is run once.
 
+    Parameters
+    ----------
+    stream_suffix : {".csv", ".jsonl"}
+        What is written where ``output`` is a stream.
+
     Attributes
     ----------
     summary : Summary
@@ -92,6 +97,7 @@ class ScoreJob:
     timeline_path: str | None = None
     keep_timeline: bool = False
     keep_best: float | None = None
+    stream_suffix: str = ".csv"
 
     summary: Summary = field(default_factory=Summary, init=False)
     timeline: Timeline = field(init=False)
@@ -155,12 +161,12 @@ class ScoreJob:
             self.summary.earlier = dataclasses.replace(self.summary, failures=list(self.summary.failures))
         try:
             with sink:
-                plan = self._plan(sink)
+                plan = self._plan(sink, with_frames=progress is not None)
                 if self.keep_best is not None:
                     # they see the rows when these are decided upon
                     everyone = []
                 if progress is not None:
-                    everyone.append(_Counter(plan, progress))
+                    everyone.append(_Counter(plan, progress, decided=self.keep_best is None))
                 score_inputs(plan.inputs, task, sink, self.engine, observers=everyone, rule=self.frame_rule)
         finally:
             self.summary.seconds = time.monotonic() - start
@@ -195,7 +201,7 @@ class ScoreJob:
             named["save"] = self.save
         return {name: os.fspath(path) for name, path in named.items() if isinstance(path, str | os.PathLike)}
 
-    def _plan(self, sink: Sink) -> Plan:
+    def _plan(self, sink: Sink, *, with_frames: bool) -> Plan:
         single = None
         if self.save is not None and self.video is not None and self.video.base is None:
             single = _SingleVideo(self.save)
@@ -208,7 +214,10 @@ class ScoreJob:
             if single is not None:
                 single(item)
 
-        plan = plan_run(self.paths, sink, skipped=skipped, on_input=look_at, checked=not self.resume)
+        engine = self.engine if with_frames else None
+        plan = plan_run(
+            self.paths, sink, skipped=skipped, on_input=look_at, checked=not self.resume, engine=engine
+        )
         kept.check()
         if single is not None and not self.resume:
             single.check()
@@ -228,7 +237,9 @@ class ScoreJob:
         if self.keep_best is None and not isinstance(self.output, str | os.PathLike):
             if self.output is None:
                 return NullSink(self.placement)
-            return StreamSink(self.output, self.placement, n_points=task.rejector.n_points)
+            return StreamSink(
+                self.output, self.placement, n_points=task.rejector.n_points, suffix=self.stream_suffix
+            )
         settings = {"facereject": __version__, **settings_of(task), "frame rule": self.frame_rule}
         # a rejector of another kind has none that is known
         settings.setdefault("target", "that of the rejector")
@@ -289,8 +300,9 @@ class _SingleVideo:
 class _Counter:
     """Counts what a run has done and tells it; an observer."""
 
-    def __init__(self, plan: Plan, tell: Callable[[RunProgress], None]) -> None:
-        self._state = RunProgress(0, plan.frames or plan.total, "inputs" if plan.frames is None else "frames")
+    def __init__(self, plan: Plan, tell: Callable[[RunProgress], None], *, decided: bool) -> None:
+        unit, total = ("inputs", plan.total) if plan.frames is None else ("frames", plan.frames)
+        self._state = RunProgress(0, total, unit, accepted=0 if decided else None)
         self._tell = tell
         tell(self._state)
 

@@ -136,18 +136,19 @@ def read_jsonl(path: str, *, whole: bool = False) -> Iterator[Row]:
             yield row
 
 
-def read_parquet(path: str) -> Iterator[Row]:
+def read_parquet(path: str, *, whole: bool = False) -> Iterator[Row]:
     """As `read_csv`, of a Parquet table."""
     import pyarrow  # type: ignore[import-untyped]
     import pyarrow.parquet  # type: ignore[import-untyped]
 
     wanted = ["source", "frame", "time_s", "x", "y", "width", "height", "uncertainty", "expected_error"]
     wanted += ["accepted", "reason"]
+    make = _whole if whole else _outline
     try:
         with pyarrow.parquet.ParquetFile(path) as file:
-            for batch in file.iter_batches(columns=wanted):
+            for batch in file.iter_batches(columns=None if whole else wanted):
                 for values in batch.to_pylist():
-                    yield _outline({**values, "accepted": "true" if values["accepted"] else "false"})
+                    yield make({**values, "accepted": "true" if values["accepted"] else "false"})
     except (pyarrow.ArrowException, KeyError, TypeError, ValueError) as error:
         raise TableFormatError(f"{path}: not a Parquet table of facereject ({error})") from None
 
@@ -160,21 +161,29 @@ def read_table(path: str) -> Iterator[Row]:
 
 def points_in_table(path: str) -> int | None:
     """How many landmarks the rows of a table have; None if it has no rows to tell, or is no table."""
+    return count_points(column_names(path))
+
+
+def column_names(path: str) -> tuple[str, ...]:
+    """The columns of a table; empty if it has no rows to tell, or is no table."""
     suffix = suffix_of(path)
     if suffix == ".parquet":
         import pyarrow
         import pyarrow.parquet
 
         try:
-            return count_points(pyarrow.parquet.read_schema(path).names)
+            return tuple(pyarrow.parquet.read_schema(path).names)
         except pyarrow.ArrowException:
-            return None
+            return ()
     with open(path, encoding="utf-8", errors="replace", newline="") as file:
         line = file.readline(_LONGEST_LINE)
+    if suffix != ".jsonl":
+        return tuple(line.rstrip("\r\n").split(","))
     try:
-        return count_points(tuple(json.loads(line)) if suffix == ".jsonl" else line.rstrip("\r\n").split(","))
-    except (ValueError, TypeError):
-        return None
+        values = json.loads(line)
+    except ValueError:
+        return ()
+    return tuple(values) if isinstance(values, dict) else ()
 
 
 def record_ends(path: str, suffix: str) -> Iterator[int]:

@@ -7,8 +7,9 @@ import os
 import stat
 
 from facereject._files import NOT_MADE_HERE, folder_problem, suffix_of
-from facereject.tables.formats import TEXT_FORMATS, points_in_table
+from facereject.tables.formats import TEXT_FORMATS, column_names
 from facereject.tables.journal import TableError
+from facereject.tables.rows import is_own
 
 #: suffixes of tables
 SUFFIXES = (*TEXT_FORMATS, ".parquet")
@@ -45,7 +46,7 @@ def check_table_path(path: str | os.PathLike[str], *, overwrite: bool = False) -
 def check_own_table(path: str) -> None:
     """Raise TableError if there is a file under this name that is no table of this package."""
     try:
-        own = not os.path.lexists(path) or os.path.getsize(path) == 0 or points_in_table(path) is not None
+        own = not os.path.lexists(path) or os.path.getsize(path) == 0 or is_own(column_names(path))
     except OSError:
         # what cannot be read is not known to be a table
         own = False

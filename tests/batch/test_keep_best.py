@@ -249,6 +249,13 @@ def test_a_table_of_others_is_not_replaced_by_the_best(photos):
     assert _accepted("t.csv") == _best(2)
 
 
+def test_progress_claims_no_decisions(photos):
+    seen = []
+    score_files(photos, rejector=BrightFaces(), keep_best=2, progress=seen.append)
+    assert (seen[-1].done, seen[-1].faces) == (8, 6)
+    assert {state.accepted for state in seen} == {None}
+
+
 class TurnedFaces(BrightFaces):
     """The brightest pictures show a head that is turned too far."""
 

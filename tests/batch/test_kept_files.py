@@ -6,11 +6,14 @@ import os
 from pathlib import Path
 
 import numpy as np
+import pandas
 import pytest
 from bright_faces import BrightFaces, gray_photo
 
 from facereject import score_files
 from facereject.batch import OptionError
+from facereject.tables.formats import points_in_table
+from facereject.tables.journal import TableError
 from facereject.video.writer import VideoWriter
 
 REJECTOR = BrightFaces()
@@ -51,6 +54,27 @@ def test_a_foreign_file_stays(option, name):
         # once it is replaced it may be so again
         score_files("v.mkv", overwrite=overwrite, **options)
         assert Path(name).read_bytes() != content.encode()
+
+
+@pytest.mark.parametrize(
+    ("name", "read", "write"),
+    [
+        ("t.csv", pandas.read_csv, lambda table: table.to_csv("t.csv", index=False)),
+        (
+            "t.jsonl",
+            lambda name: pandas.read_json(name, lines=True),
+            lambda table: table.to_json("t.jsonl", lines=True, orient="records"),
+        ),
+        ("t.parquet", pandas.read_parquet, lambda table: table.to_parquet("t.parquet")),
+    ],
+)
+def test_a_table_of_a_version_with_other_columns_may_be_replaced(name, read, write):
+    score_files("a.png", name, rejector=REJECTOR)
+    write(read(name).drop(columns=["detector_score", "reason"]))
+    with pytest.raises(TableError, match="columns"):
+        score_files("a.png", name, rejector=REJECTOR, resume=True)
+    score_files("a.png", name, rejector=REJECTOR)
+    assert points_in_table(name) == 68
 
 
 def test_an_empty_timeline_is_one():

@@ -170,6 +170,16 @@ def test_resuming_with_a_wrong_path(stub, photos, run):
     assert sorted(os.listdir()) == ["photos", "t.csv", "t.csv.journal"]
 
 
+def test_what_is_said_of_changed_files(stub, photos, run):
+    run("score", "photos", "-o", "t.csv")
+    gray_photo(photos / "1.png", 60)
+    result = run("score", "photos/../photos", "-o", "t.csv", "--resume")
+    assert result.exit_code == 0
+    assert "Nothing left" not in result.stderr
+    assert "1 input that had changed or failed judged again" in result.stderr
+    assert "3 inputs had been done before" in result.stderr
+
+
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
 def test_an_interruption_then_resume(stub, many, work, run, number, code):
     run("score", "many", "-o", "whole.csv")

@@ -33,10 +33,17 @@ class BoostingRows(NamedTuple):
 class Growth:
     """Trees that grow one by one on some examples, and their scores of the examples held out."""
 
-    def __init__(self, score: BoostedScore, lightgbm: Any, part: BoostingRows, held_out: BoostingRows | None):
+    def __init__(
+        self,
+        score: BoostedScore,
+        lightgbm: Any,
+        part: BoostingRows,
+        held_out: BoostingRows | None,
+        n_leaves: int,
+    ):
         parameters = {
             "learning_rate": score.learning_rate,
-            "num_leaves": score.max_leaves,
+            "num_leaves": n_leaves,
             "lambda_l2": score.l2,
             "min_data_in_leaf": max(1, min(score.min_leaf, int(_LEAF_SHARE * len(part.table)))),
             # a bin holds 3 values by default: too many for a handful of examples

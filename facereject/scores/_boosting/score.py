@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from facereject._settings import check_integer, check_number
 from facereject._validation import FloatArray, check_same_length, check_vector
-from facereject.scores._base import BaseScore
+from facereject.scores._base import BaseScore, check_groups_of_rows
 from facereject.scores._boosting.growth import BoostingRows, Growth
 from facereject.scores.confidence import (
     START_ALPHA,
@@ -51,6 +51,15 @@ def import_lightgbm() -> Any:
     return lightgbm
 
 
+class FoundTrees(NamedTuple):
+    """Trees of one size: how many, their AuRC on the parts held out, the first of the searches."""
+
+    n_leaves: int
+    n_trees: int
+    area: float
+    growth: Growth
+
+
 class BoostedScore(BaseScore):
     """Trees on the features, the predicted class, the outputs of the predictor and evidence about it."""
 
@@ -62,10 +71,10 @@ class BoostedScore(BaseScore):
 
     def __init__(
         self,
-        n_trees: int = 500,
+        n_trees: int = 1000,
         *,
         learning_rate: float = 0.05,
-        max_leaves: int = 8,
+        max_leaves: int | Sequence[int] = (8, 31),
         l2: float = 20.0,
         min_leaf: int = 20,
         patience: int = 50,
@@ -147,25 +156,21 @@ class BoostedScore(BaseScore):
             self.start_ = self._fit_start(confidence, target, data.sample_weight)
         table = self._table(data.X, position, outputs, confidence)
         part = BoostingRows(table, target, weight, self._start(confidence))
-        held = None
+        sizes = self._check_leaves()
         if validation is not None:
-            held = self._check_validation(validation)
-            growth = [Growth(self, lightgbm, part, held)]
-        elif self.validation_fraction is None:
-            growth = []
-        else:
-            growth = [
-                Growth(self, lightgbm, part.rows(rest), part.rows(out))
-                for rest, out in self._parts_held_out(n, groups)
-            ]
-        self.n_trees_ = self._count_trees(growth) if growth else self.n_trees
-        if held is not None:
-            self.booster_ = growth[0].booster if self.n_trees_ else None
+            found = self._search(lightgbm, sizes, [(part, self._check_validation(validation))])
+            self.booster_ = found.growth.booster if found.n_trees else None
             if self.booster_ is not None:
                 # trees grown while the search waited for a better one are no part of the score
-                self.booster_.best_iteration = self.n_trees_
+                self.booster_.best_iteration = found.n_trees
+            self.n_trees_, self.n_leaves_ = found.n_trees, found.n_leaves
         else:
-            final = Growth(self, lightgbm, part, None)
+            self.n_trees_, self.n_leaves_ = self.n_trees, sizes[0]
+            if self.validation_fraction is not None:
+                folds = [(part.rows(rest), part.rows(out)) for rest, out in self._parts_held_out(n, groups)]
+                found = self._search(lightgbm, sizes, folds)
+                self.n_trees_, self.n_leaves_ = found.n_trees, found.n_leaves
+            final = Growth(self, lightgbm, part, None, self.n_leaves_)
             self.booster_ = final.grow(self.n_trees_) if self.n_trees_ else None
         if self.booster_ is None:
             self.n_trees_ = 0
@@ -207,7 +212,7 @@ class BoostedScore(BaseScore):
         return np.asarray(scores, dtype=np.float64) * self._score_unit()
 
     def _check_settings(self) -> None:
-        for name, least in (("n_trees", 1), ("max_leaves", 2), ("min_leaf", 1), ("patience", 1)):
+        for name, least in (("n_trees", 1), ("min_leaf", 1), ("patience", 1)):
             # a search that ended with zero trees may be repeated without searching
             allowed = 0 if name == "n_trees" and self.validation_fraction is None else least
             check_integer(getattr(self, name), name, minimum=allowed)
@@ -215,6 +220,14 @@ class BoostedScore(BaseScore):
         check_number(self.l2, "l2", minimum=0)
         if self.validation_fraction is not None:
             check_number(self.validation_fraction, "validation_fraction", above=0, below=1)
+
+    def _check_leaves(self) -> list[int]:
+        """Numbers of leaves to try, in the order given."""
+        several = np.ndim(self.max_leaves) == 1 and not isinstance(self.max_leaves, str)
+        sizes: Any = self.max_leaves if several else [self.max_leaves]
+        if not len(sizes):
+            raise ValueError("max_leaves must hold at least one number of leaves")
+        return [check_integer(size, "max_leaves", minimum=2) for size in sizes]
 
     def _score_unit(self) -> float:
         return 1.0
@@ -243,13 +256,8 @@ class BoostedScore(BaseScore):
             raise ValueError("X must hold at least 2 examples: one of them is held out")
         assert self.validation_fraction is not None
         if groups is not None:
-            groups = np.asarray(groups)
-            if groups.shape != (n,):
-                raise ValueError(f"groups must hold one group per row of X ({n}), got {groups.shape}")
-            n_groups = len(np.unique(groups))
-            if n_groups < 2:
-                raise ValueError("groups must hold at least 2 groups: one of them is held out")
-            parts = min(n_groups, max(2, round(1.0 / self.validation_fraction)))
+            groups = check_groups_of_rows(groups, n)
+            parts = min(len(np.unique(groups)), max(2, round(1.0 / self.validation_fraction)))
             folds: Any = GroupKFold(parts).split(np.empty(n), groups=groups)
         else:
             order = check_random_state(self.random_state).permutation(n)
@@ -260,11 +268,24 @@ class BoostedScore(BaseScore):
             if k == 0 or self.start_ is not None or groups is not None:
                 yield fold
 
-    def _count_trees(self, growth: list[Growth]) -> int:
-        """Number of trees of the lowest mean AuRC of the parts held out; zero if none beats the start."""
+    def _search(
+        self, lightgbm: Any, sizes: list[int], folds: list[tuple[BoostingRows, BoostingRows]]
+    ) -> FoundTrees:
+        """Number of leaves and trees of the lowest mean AuRC of the parts held out; on a par the earlier."""
+        best: FoundTrees | None = None
+        for size in sizes:
+            growth = [Growth(self, lightgbm, *fold, size) for fold in folds]
+            n_trees, area = self._count_trees(growth)
+            if best is None or area < (1.0 - _WORTHWHILE) * best.area:
+                best = FoundTrees(size, n_trees, area, growth[0])
+        assert best is not None
+        return best
+
+    def _count_trees(self, growth: list[Growth]) -> tuple[int, float]:
+        """Number of trees of the lowest mean AuRC held out, and that AuRC; 0 if no tree beats the start."""
         areas = [float(np.mean([part.area() for part in growth]))]
         if any(part.booster is None for part in growth):
-            return 0
+            return 0, areas[0]
         first = 0 if self.start_ is not None else 1
         best = first
         while len(areas) <= self.n_trees:
@@ -276,7 +297,7 @@ class BoostedScore(BaseScore):
             if len(areas) - 1 - best >= self.patience:
                 break
         worthwhile = self.start_ is None or areas[best] < (1.0 - _WORTHWHILE) * areas[0]
-        return best if worthwhile else 0
+        return (best, areas[best]) if worthwhile else (0, areas[0])
 
     def _table(
         self, X: NDArray[Any], position: NDArray[np.intp] | None, outputs: Any, confidence: Confidence

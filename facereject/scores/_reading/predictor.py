@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 from sklearn.pipeline import Pipeline
 from sklearn.utils import get_tags
@@ -118,6 +119,24 @@ def read_outputs(predictor: Any, X: Any, response: str) -> FloatArray:
         wanted = "predict_proba or decision_function" if response == "auto" else response
         raise TypeError(f"{type(predictor).__name__} has no {wanted}, which this score reads")
     return np.asarray(getattr(predictor, name)(X), dtype=np.float64)
+
+
+# methods ``predict`` that compute predict_proba and take the class of its largest value
+_MOST_PROBABLE = {
+    ("sklearn", "ForestClassifier.predict"),
+    ("sklearn", "HistGradientBoostingClassifier.predict"),
+    ("lightgbm", "LGBMClassifier.predict"),
+}
+
+
+def predict_from(predictor: Any, X: Any, outputs: FloatArray | None, classes: NDArray[Any] | None) -> Any:
+    """Predictions at X, without a second pass where the probabilities of ``classes`` imply them."""
+    last = predictor[-1] if isinstance(predictor, Pipeline) else predictor
+    method = getattr(type(last), "predict", None)
+    name = getattr(method, "__module__", "").split(".")[0], getattr(method, "__qualname__", "")
+    if outputs is None or classes is None or name not in _MOST_PROBABLE:
+        return np.asarray(predictor.predict(X))
+    return np.asarray(classes)[outputs.argmax(axis=1)]
 
 
 def find_response(predictor: Any, response: str) -> str | None:
