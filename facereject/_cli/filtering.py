@@ -13,6 +13,7 @@ from facereject._cli._options.run import (
     OverwriteOption,
     PathsArgument,
     ResumeOption,
+    RetryFailedOption,
     SchedulerOption,
     TimeoutOption,
     WorkersOption,
@@ -28,7 +29,7 @@ from facereject._cli._options.video import (
     TimelineOption,
 )
 from facereject._cli._plugins import DetectorOption, LandmarksOption, PredictorOption
-from facereject._cli._run import default_output, make_job, run_job
+from facereject._cli._run import default_output, make_job, run_job, with_listed
 from facereject._cli._shared import (
     CostOption,
     CoverageOption,
@@ -144,6 +145,7 @@ def filter_(
     engine: EngineOption = "local",
     scheduler: SchedulerOption = None,
     resume: ResumeOption = False,
+    retry_failed: RetryFailedOption = False,
     overwrite: OverwriteOption = False,
     max_pixels: MaxPixelsOption = 200_000_000,
     quiet: QuietOption = False,
@@ -178,13 +180,15 @@ def filter_(
     if all(place is None for place in (output, accepted, rejected, save, timeline)):
         output = default_output()
         show = output is None
+    paths = with_listed(paths)
     # first: workers import what they need while this process still does
-    runner = make_engine(engine, workers, scheduler, timeout)
+    runner = make_engine(engine, workers, scheduler, timeout, paths)
     job = make_job(
         paths,
         output,
         engine=runner,
         resume=resume,
+        retry_failed=retry_failed,
         overwrite=overwrite,
         frame_rule=frame_rule,
         every_frame=every_frame,

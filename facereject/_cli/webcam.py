@@ -13,7 +13,7 @@ import typer
 from facereject._cli._options.pose import MaxPitchOption, MaxRollOption, MaxYawOption, with_limits
 from facereject._cli._options.video import DetectEveryOption, EveryFrameOption, SmoothOption
 from facereject._cli._plugins import DetectorOption, LandmarksOption, PredictorOption
-from facereject._cli._run import wrong_usage
+from facereject._cli._run import with_options, wrong_usage
 from facereject._cli._shared import (
     CostOption,
     CoverageOption,
@@ -82,6 +82,15 @@ def webcam(
         str,
         typer.Option("--snapshots", metavar="DIR", help="Folder for snapshots and recordings by key."),
     ] = ".",
+    virtual_camera: Annotated[
+        bool,
+        typer.Option(
+            "--virtual-camera",
+            metavar="",
+            help="Show accepted frames, and between them the last accepted one, on a virtual camera that "
+            "other programs can use.",
+        ),
+    ] = False,
     max_frames: Annotated[
         int | None, typer.Option("--max-frames", metavar="N", help="End after so many frames.")
     ] = None,
@@ -98,7 +107,12 @@ def webcam(
     ] = "all",
     overwrite: Annotated[
         bool,
-        typer.Option("--overwrite", metavar="", help="Start again although an unfinished table is there."),
+        typer.Option(
+            "--overwrite",
+            metavar="",
+            help="Start again although an unfinished table is there, and "
+            "replace files that facereject has not made.",
+        ),
     ] = False,
     model: ModelOption = "default",
     landmarks: LandmarksOption = None,
@@ -135,7 +149,7 @@ def webcam(
         check_frame_rule(frame_rule)
         check_tracking(detect_every, smooth)
         check_table(output, resume=False, overwrite=overwrite)
-    _check_record(record, snapshots)
+    _check_record(record, snapshots, camera, overwrite)
     window = None if headless else _open_window()
     rejector = load_rejector(
         model,
@@ -152,6 +166,7 @@ def webcam(
     from facereject.live.camera import Camera, CameraError
     from facereject.live.devices import camera_name
     from facereject.live.loop import Live
+    from facereject.live.virtual_camera import VirtualCamera, VirtualCameraError
     from facereject.tables.sinks import TableError
     from facereject.video.tracker import FaceTracker
     from facereject.video.writer import VideoWriteError
@@ -172,8 +187,10 @@ def webcam(
                 tracker,
                 source=camera_name(source),
                 window=window,
+                on_frame=stack.enter_context(VirtualCamera()) if virtual_camera else None,
                 on_rows=_receivers(headless, table, frame_rule, rejector.n_points),
                 record=record,
+                overwrite=overwrite,
                 folder=snapshots,
                 frame_rule=frame_rule,
                 max_frames=max_frames,
@@ -190,7 +207,7 @@ def webcam(
                 quiet = True
             except CameraError as error:
                 failed = str(error)
-    except (CameraError, VideoWriteError, TableError) as error:
+    except (CameraError, VideoWriteError, TableError, VirtualCameraError) as error:
         stop(str(error), 1)
     if not quiet and live is not None:
         _report(live.summary, output)
@@ -221,7 +238,7 @@ class _Table:
         except UnfinishedTableError as error:
             stop(f"{error}: pass --overwrite to start again")
         except TableError as error:
-            stop(f"--output {error}")
+            stop(with_options(f"--output {error}"))
         self._name, self._rule = name, rule
         self._counts = Tally()
 
@@ -255,16 +272,18 @@ def _receivers(headless: bool, table: _Table | None, rule: str, n_points: int) -
     return take
 
 
-def _check_record(record: str | None, snapshots: str) -> None:
+def _check_record(record: str | None, snapshots: str, camera: str, overwrite: bool) -> None:
     from facereject.video.writer import VideoWriteError, check_video_path
 
     if not os.path.isdir(snapshots):
         stop(f"--snapshots {snapshots}: no such folder; make it first")
     if record is not None:
+        if os.path.exists(record) and os.path.exists(camera) and os.path.samefile(record, camera):
+            stop(f"--record {record}: this is the video that is read; choose another name")
         try:
-            check_video_path(record)
+            check_video_path(record, overwrite=overwrite)
         except VideoWriteError as error:
-            stop(f"--record {error}")
+            stop(with_options(f"--record {error}"))
 
 
 def _open_window() -> Window:

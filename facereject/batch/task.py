@@ -15,7 +15,7 @@ import numpy as np
 
 from facereject._files import display_name
 from facereject.batch.inputs import Input
-from facereject.batch.saving import VideoOutput
+from facereject.batch.outputs.saving import VideoOutput
 from facereject.faces import FaceRejector
 from facereject.faces.face import FaceFrame
 from facereject.faces.images.files import MAX_PIXELS, read_image
@@ -152,7 +152,8 @@ def settings_of(task: ScoreTask) -> dict[str, str]:
         if isinstance(value, FaceRejector):
             settings |= _rejector_settings(value)
         elif dataclasses.is_dataclass(value) and not isinstance(value, type):
-            settings |= {name: str(each) for name, each in dataclasses.asdict(value).items()}
+            names = [each.name for each in dataclasses.fields(value) if each.compare]
+            settings |= {name: str(getattr(value, name)) for name in names}
         else:
             settings[part.name] = str(value)
     return settings

@@ -12,7 +12,7 @@ import cv2
 import numpy as np
 
 from facereject._files import display_name
-from facereject.batch.saving import annotated
+from facereject.batch.outputs.saving import annotated
 from facereject.faces.face import FaceFrame
 from facereject.faces.images.load import ImageArray
 from facereject.live.overlay import Status, draw_view, scale_of
@@ -70,8 +70,12 @@ class Live:
         Where the frames are shown; None works without a screen.
     on_rows : callable or None
         Gets the rows of every frame.
+    on_frame : callable or None
+        Gets every judged frame and whether it is accepted.
     record : path or None
         A video of the whole session with the faces drawn, in real time (`RECORDING_FPS`).
+    overwrite : bool, default=False
+        It may replace a file that was not made here.
     folder : path
         For snapshots, and recordings started by a key.
     frame_rule : {"all", "any", "largest"}
@@ -95,7 +99,9 @@ class Live:
         source: str,
         window: Window | None = None,
         on_rows: Callable[[list[Row]], None] | None = None,
+        on_frame: Callable[[FaceFrame, bool], None] | None = None,
         record: str | os.PathLike[str] | None = None,
+        overwrite: bool = False,
         folder: str | os.PathLike[str] = os.curdir,
         frame_rule: str = "all",
         max_frames: int | None = None,
@@ -104,8 +110,10 @@ class Live:
     ) -> None:
         self.camera, self.tracker = camera, tracker
         self.summary = LiveSummary()
-        self._source, self._window, self._on_rows = source, window, on_rows
+        self._source, self._window = source, window
+        self._on_rows, self._on_frame = on_rows, on_frame
         self._record, self._folder = record, os.fspath(folder)
+        self._overwrite = overwrite
         self._frame_rule = frame_rule
         self._max_frames, self._max_seconds = max_frames, max_seconds
         self._clock = clock
@@ -150,6 +158,8 @@ class Live:
         self.summary.accepted += accepted
         if self._on_rows is not None:
             self._on_rows(rows)
+        if self._on_frame is not None:
+            self._on_frame(judged, accepted)
         if self._record is not None and self._recording is None:
             self._start_recording(os.fspath(self._record), frame.image)
             self._record = None
@@ -229,7 +239,8 @@ class Live:
 
     def _start_recording(self, path: str, image: ImageArray) -> None:
         height, width = image.shape[:2]
-        self._recording = Recording(VideoWriter(path, RECORDING_FPS, (width, height), fragmented=True))
+        writer = VideoWriter(path, RECORDING_FPS, (width, height), fragmented=True, overwrite=self._overwrite)
+        self._recording = Recording(writer)
 
     def _stop_recording(self) -> None:
         if self._recording is None:

@@ -14,8 +14,8 @@ from facereject.metrics import aurc
 from facereject.risks import Risk, RiskFactory, ShapedRisk
 from facereject.risks._base import check_weights
 from facereject.scores._base import ALPHAS
-from facereject.scores._linear import LinearScore, LinearScoreCV, Solution
-from facereject.scores._shifted import ShiftedRisk
+from facereject.scores._linear.model import LinearScore, LinearScoreCV, Solution
+from facereject.scores._linear.shifted import ShiftedRisk
 from facereject.solver import METHODS, LinearObjective, bundle_path
 from facereject.solver.protocols import Objective
 from facereject.solver.standardized import Standardized
@@ -231,9 +231,10 @@ class LinearRiskScoreCV(_OwnRiskPath, LinearScoreCV):
         predictions: Any = None,
         sample_weight: Any = None,
         *,
+        groups: Any = None,
         validation: Any = None,
     ) -> LinearRiskScoreCV:
         """Learn the score and its regularisation; parameters as in ``SELEScoreCV.fit``."""
         data = self._with_start(self._check_fit(X, losses, predictions, sample_weight))
-        self._select(data, data.target, validation)
+        self._select(data, data.target, validation, groups)
         return self

@@ -24,7 +24,10 @@ REASONS = {
 _BOX = ("x", "y", "width", "height")
 _JUDGEMENT = ("detector_score", "uncertainty", "expected_error", "accepted", "reason")
 
-_HEAD = ("source", "frame", "time_s", "face", "track", *_BOX, *_JUDGEMENT, *Pose._fields)
+# what a table of any version begins with
+_FIRST = ("source", "frame", "time_s", "face", "track", *_BOX)
+
+_HEAD = (*_FIRST, *_JUDGEMENT, *Pose._fields)
 
 
 @functools.lru_cache(maxsize=8)
@@ -37,6 +40,11 @@ def count_points(names: Sequence[str]) -> int | None:
     """How many landmarks a table with these columns has; None if it is no table of this package."""
     n_points, odd = divmod(len(names) - len(_HEAD), 2)
     return n_points if not odd and n_points > 0 and tuple(names) == columns(n_points) else None
+
+
+def is_own(names: Sequence[str]) -> bool:
+    """Whether a table with these columns was made by this package, by a version with other columns maybe."""
+    return tuple(names[: len(_FIRST)]) == _FIRST
 
 
 #: column names of the models that come with the package
@@ -181,6 +189,11 @@ def unreadable_row(source: str, detail: str) -> Row:
 def failed_row(source: str, detail: str) -> Row:
     """The row of an input on which the work itself failed."""
     return Row(source, reason=f"failed: {_one_line(detail)}")
+
+
+def is_lost(reason: str) -> bool:
+    """Whether an input failed because its worker was killed or out of memory, which need not happen again."""
+    return reason.startswith(("failed: its worker process", "failed: MemoryError"))
 
 
 def _area(row: Row) -> float:

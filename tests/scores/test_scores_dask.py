@@ -18,9 +18,9 @@ from facereject.metrics import aurc
 from facereject.predictors import LogisticClassifier
 from facereject.risks import SELE
 from facereject.scores import RegressionScore, SELEScore, SELEScoreCV, TrueClassProbabilityScore
-from facereject.scores import _dask as on_partitions
-from facereject.scores._linear import Solution
-from facereject.scores._partitions import Columns, draw_folds
+from facereject.scores._linear import dask_training as on_partitions
+from facereject.scores._linear.model import Solution
+from facereject.scores._linear.partitions import Columns, draw_folds
 from facereject.solver import LinearObjective
 
 CHUNKS = (0, 700, 1, 1299, 1000)
@@ -303,3 +303,9 @@ def test_a_cluster_that_loses_a_worker_in_the_middle(client, monkeypatch):
     found = SELEScore(1e-4, tol=1e-7).fit(*(parted(a) for a in (X, losses, predictions)))
     assert len(calls) > 3
     np.testing.assert_allclose(found.coef_, expected.coef_, rtol=1e-6, atol=1e-9)
+
+
+def test_groups_are_refused():
+    X, losses = da.ones((20, 2), chunks=10), da.ones(20, chunks=10)
+    with pytest.raises(TypeError, match="groups are not taken with Dask collections"):
+        SELEScoreCV([1.0], cv=2).fit(X, losses, groups=np.arange(20))
