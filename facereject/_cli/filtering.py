@@ -25,6 +25,7 @@ from facereject._cli._options.video import (
     EveryFrameOption,
     NoAudioOption,
     SaveOption,
+    SmoothLandmarksOption,
     SmoothOption,
     TimelineOption,
 )
@@ -130,6 +131,7 @@ def filter_(
     every_frame: EveryFrameOption = False,
     detect_every: DetectEveryOption = 15,
     smooth: SmoothOption = 0.0,
+    smooth_landmarks: SmoothLandmarksOption = False,
     model: ModelOption = "default",
     landmarks: LandmarksOption = None,
     predictor: PredictorOption = None,
@@ -194,6 +196,7 @@ def filter_(
         every_frame=every_frame,
         detect_every=detect_every,
         smooth_s=smooth,
+        smooth_landmarks=smooth_landmarks,
         max_pixels=max_pixels,
         accepted=accepted,
         rejected=rejected,

@@ -87,6 +87,7 @@ class ScoreJob:
     every_frame: bool = False
     detect_every: int = DETECT_EVERY
     smooth_s: float = 0.0
+    smooth_landmarks: bool = False
     accepted: str | None = None
     rejected: str | None = None
     mode: str = "copy"
@@ -190,6 +191,7 @@ class ScoreJob:
             every_frame=self.every_frame,
             detect_every=self.detect_every,
             smooth_s=self.smooth_s,
+            smooth_landmarks=self.smooth_landmarks,
             video=self.video,
             folder=self._folder,
         )

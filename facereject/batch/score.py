@@ -41,6 +41,7 @@ def score_files(
     every_frame: bool = False,
     detect_every: int = DETECT_EVERY,
     smooth_s: float = 0.0,
+    smooth_landmarks: bool = False,
     accepted: PathName | None = None,
     rejected: PathName | None = None,
     mode: str = "copy",
@@ -100,6 +101,9 @@ def score_files(
         Look for new faces at least every so many frames.
     smooth_s : float, default=0.0
         Average the uncertainty of a face over about so many seconds.
+    smooth_landmarks : bool, default=False
+        Steady the landmarks of videos: certain points follow at once, uncertain ones lean on the past and on
+        their neighbours. Uncertainty and decision are those of the frame itself.
     accepted, rejected : path or None
         Folders for the files by decision; subfolders are kept, nothing is overwritten.
     mode : {"copy", "link", "move"}
@@ -152,6 +156,7 @@ def score_files(
         every_frame=every_frame,
         detect_every=detect_every,
         smooth_s=smooth_s,
+        smooth_landmarks=smooth_landmarks,
         accepted=_text(accepted),
         rejected=_text(rejected),
         mode=mode,

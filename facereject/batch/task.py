@@ -43,7 +43,7 @@ class ScoreTask:
     rejector : FaceRejector
     max_pixels : int
         Images and videos with larger frames are refused before they are decoded.
-    detect_every, every_frame, smooth_s
+    detect_every, every_frame, smooth_s, smooth_landmarks
         For videos; see `FaceTracker`, where the first is called ``every``.
     video : VideoOutput or None
         Videos to be written while the rows are made.
@@ -61,6 +61,7 @@ class ScoreTask:
     detect_every: int = DETECT_EVERY
     every_frame: bool = False
     smooth_s: float = 0.0
+    smooth_landmarks: bool = False
     video: VideoOutput | None = None
     part_frames: int = PART_FRAMES
     # the rows do not depend on it: they name inputs as these are given
@@ -98,6 +99,7 @@ class ScoreTask:
             every=self.detect_every,
             every_frame=self.every_frame,
             smooth_s=self.smooth_s,
+            smooth_landmarks=self.smooth_landmarks,
             first_frame=first_frame,
         )
 

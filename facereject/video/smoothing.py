@@ -101,13 +101,14 @@ class LandmarkSmoother:
         change = shape - self._shape
         # the neighbours' motion, each as far as it is certain
         weights = self._near * certainty
-        shared = (weights @ change) / weights.sum(axis=1, keepdims=True)
+        total = weights.sum(axis=1)
+        shared = (weights @ change) / total[:, None]
         # the speed of all of them together: noise has none
         self._shape_speed += _gain(_SPEED_CUT, step) * (shared / step - self._shape_speed)
-        pace = np.linalg.norm(self._shape_speed, axis=1)
-        follow = _gain((_SHAPE_REST + _SHAPE_SPEED * pace) * certainty, step)
-        change = shared + certainty[:, None] * (change - shared)
-        self._shape = self._shape + follow[:, None] * change
+        cutoff = _SHAPE_REST + _SHAPE_SPEED * np.linalg.norm(self._shape_speed, axis=1)
+        together = _gain(cutoff * total / self._near.sum(axis=1), step)
+        alone = certainty * _gain(cutoff * certainty, step)
+        self._shape = self._shape + together[:, None] * shared + alone[:, None] * (change - shared)
 
 
 def certainty_of(face: Face) -> FloatArray:

@@ -55,8 +55,12 @@ _CUT = 20
 
 # searches around a place that may be done per frame beside the landmarks of the faces, and how many may be
 # saved up: those for doubtful and lost faces come first, what is left goes where the picture moves
-_WORK = 1.1
+_WORK = 1.5
 _SAVED = 5.0
+
+# after so many looks in vain at what moves there is one frame more between two of them, up to so many
+_PATIENCE = 4
+_RARELY = 6
 
 
 class TrackedFace(NamedTuple):
@@ -129,6 +133,7 @@ class FaceTracker:
         self._wait = self._rest = 0
         self._motion = Motion()
         self._credit = 0.0
+        self._in_vain = self._rested = 0
         self._gray: ImageArray | None = None
         self.use(rejector)
 
@@ -201,12 +206,15 @@ class FaceTracker:
 
     def _look_around(self, view: Views) -> None:
         """Spend what work is left on what moves, where somebody new may be."""
-        if self._credit < 1:
+        self._rested += 1
+        if self._credit < 1 or self._rested <= min(self._in_vain // _PATIENCE, _RARELY):
             return
         place = self._motion.busiest(track.box for track in self._tracks)
         if place is None:
             return
         self._count_local()
+        self._rested = 0
+        self._in_vain += 1
         for found in find_near(self.rejector.detector, view, place):
             if not any(overlap(found.box, track.box) > SAME for track in self._in_view()):
                 self._begin(found, view)
@@ -216,7 +224,8 @@ class FaceTracker:
         self._credit = max(self._credit - 1, -_SAVED)
 
     def _begin(self, detection: Detection, view: Views) -> None:
-        """Somebody new."""
+        """Somebody new: there may be more."""
+        self._in_vain = 0
         track = Track(self._n_tracks, self.rejector.points.mean_shape)
         self._n_tracks += 1
         self._found(track, detection, view)
