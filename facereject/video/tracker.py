@@ -55,7 +55,7 @@ _CUT = 20
 
 # searches around a place that may be done per frame beside the landmarks of the faces, and how many may be
 # saved up: those for doubtful and lost faces come first, what is left goes where the picture moves
-_WORK = 1.5
+_WORK = 1.1
 _SAVED = 5.0
 
 # after so many looks in vain at what moves there is one frame more between two of them, up to so many
