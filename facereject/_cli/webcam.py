@@ -127,6 +127,16 @@ def webcam(
     every_frame: EveryFrameOption = False,
     detect_every: DetectEveryOption = 15,
     smooth: SmoothOption = 0.0,
+    smooth_landmarks: Annotated[
+        bool | None,
+        typer.Option(
+            "--smooth-landmarks/--raw-landmarks",
+            help="Steady the landmarks: certain points follow at once, uncertain ones lean on the past. By "
+            "default in the window, not with --headless.",
+            rich_help_panel="Videos",
+            show_default=False,
+        ),
+    ] = None,
     quiet: QuietOption = False,
 ) -> None:
     """Watch a camera: landmarks, expected error and decision, live.
@@ -171,7 +181,13 @@ def webcam(
     from facereject.video.tracker import FaceTracker
     from facereject.video.writer import VideoWriteError
 
-    tracker = FaceTracker(rejector, every=detect_every, every_frame=every_frame, smooth_s=smooth)
+    tracker = FaceTracker(
+        rejector,
+        every=detect_every,
+        every_frame=every_frame,
+        smooth_s=smooth,
+        smooth_landmarks=not headless if smooth_landmarks is None else smooth_landmarks,
+    )
     source: int | str = int(camera) if camera.isdigit() else camera
     failed, code, live = "", 0, None
     try:

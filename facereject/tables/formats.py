@@ -141,8 +141,8 @@ def read_parquet(path: str, *, whole: bool = False) -> Iterator[Row]:
     import pyarrow  # type: ignore[import-untyped]
     import pyarrow.parquet  # type: ignore[import-untyped]
 
-    wanted = ["source", "frame", "time_s", "x", "y", "width", "height", "uncertainty", "expected_error"]
-    wanted += ["accepted", "reason"]
+    wanted = ["source", "frame", "time_s", "track", "x", "y", "width", "height"]
+    wanted += ["uncertainty", "expected_error", "accepted", "reason"]
     make = _whole if whole else _outline
     try:
         with pyarrow.parquet.ParquetFile(path) as file:
@@ -314,6 +314,7 @@ def _outline(values: dict[str, Any]) -> Row:
         values["source"] or "",
         None if frame is None else int(frame),
         None if values["time_s"] is None else float(values["time_s"]),
+        track=_int(values["track"]),
         box=box,
         uncertainty=_float(values["uncertainty"]),
         expected_error=_float(values["expected_error"]),
@@ -334,7 +335,6 @@ def _whole(values: dict[str, Any]) -> Row:
         _outline(values),
         pose=None if None in angles else Pose(*(angle or 0.0 for angle in angles)),
         face=_int(values["face"]),
-        track=_int(values["track"]),
         detector_score=_float(values["detector_score"]),
         landmarks=points,
     )

@@ -35,6 +35,15 @@ SmoothOption = Annotated[
         rich_help_panel=_PANEL,
     ),
 ]
+SmoothLandmarksOption = Annotated[
+    bool,
+    typer.Option(
+        "--smooth-landmarks",
+        help="Steady the landmarks of videos: certain points follow at once, uncertain ones lean on the past "
+        "and on their neighbours. Decisions stay those of the frame itself.",
+        rich_help_panel=_PANEL,
+    ),
+]
 SaveOption = Annotated[
     str | None,
     typer.Option(
