@@ -25,7 +25,7 @@ from facereject.serve.server import address_of, bind, make_server
 
 listener, ready = bind(port=0), threading.Event()
 server = make_server(make_app(ModelShelf("default", FaceRejector.pretrained())), on_ready=ready.set)
-thread = threading.Thread(target=server.run, args=([listener],))
+thread = threading.Thread(target=server.run, args=([listener],), daemon=True)
 thread.start()
 ready.wait()
 address = address_of(listener).rstrip("/")
@@ -37,7 +37,7 @@ address = address_of(listener).rstrip("/")
 
 def judge(image, query="expected_error=5"):
     body = io.BytesIO()
-    PIL.Image.fromarray(image).save(body, "JPEG", quality=92)
+    PIL.Image.fromarray(image).save(body, "PNG")
     request = urllib.request.Request(f"{address}/api/score?{query}", data=body.getvalue())
     with urllib.request.urlopen(request) as answer:
         return json.load(answer)["faces"]
@@ -51,7 +51,8 @@ print({name: face[name] for name in ("box", "expected_error", "accepted", "reaso
 
 figure, axes = plt.subplots(2, 4, layout="constrained", figsize=(10, 5.6))
 for ax, picture in zip(axes.flat, degraded_pictures(clean_picture()), strict=True):
-    ax.imshow(picture.image[30:250, 110:330], extent=(110, 330, 250, 30))
+    ax.imshow(picture.image)
+    ax.set(xlim=(90, 350), ylim=(270, 30))
     ax.set_title(f"{picture.name}: no face", fontsize=9)
     for face in judge(picture.image)[:1]:
         color = "tab:green" if face["accepted"] else "tab:red"
