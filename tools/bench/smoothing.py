@@ -123,7 +123,8 @@ def main() -> None:
     for name in methods:
         print(
             f"  {name:20s} jitter {np.mean(jitter[name]):.3f}, "
-            f"error {np.mean(errors[name, 'still']):.2f} still and {np.mean(errors[name, 'moving']):.2f} moving, "
+            f"error {np.mean(errors[name, 'still']):.2f} still and "
+            f"{np.mean(errors[name, 'moving']):.2f} moving, "
             f"lag {np.mean(lags[name]):.2f} frames"
         )
     ours = "LandmarkSmoother"
