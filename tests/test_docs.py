@@ -82,3 +82,14 @@ def test_the_line_of_a_face_is_what_is_printed():
 
     (face,) = FaceRejector.pretrained()(skimage.data.astronaut())
     assert repr(face) == line
+
+
+@pytest.mark.usefixtures("folder_with_photo_and_clip", "mesh_weights")
+def test_stacks_page():
+    names: dict = {"__name__": "docs"}
+    for number, example in enumerate(examples("stacks.md")):
+        exec(compile(example, f"docs/stacks.md, example {number}", "exec"), names)
+    assert [len(face.landmarks) for face in names["faces"]] == [68]
+    assert [len(face.landmarks) for face in names["more"]] == [68]
+    assert names["points"].shape == (468, 2)
+    assert names["judged"].landmarks.shape == (68, 2)

@@ -64,8 +64,8 @@ def public_modules(package: ModuleType = facereject) -> list[str]:
         if info.name.rpartition(".")[2].startswith("_"):
             continue
         module = importlib.import_module(info.name)
-        says = hasattr(module, "__all__") and (info.ispkg or package is facereject)
-        if says or info.name in OPEN:
+        offers = hasattr(module, "__all__") if info.ispkg else package is facereject
+        if offers or info.name in OPEN:
             found.append(info.name)
         if info.ispkg:
             found += public_modules(module)

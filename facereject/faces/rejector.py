@@ -8,7 +8,6 @@ import os
 import warnings
 from collections.abc import Iterator, Sequence
 from importlib import resources
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
@@ -32,7 +31,7 @@ from facereject.faces.landmarks.conversion import converted
 from facereject.faces.landmarks.point_set import PointSet
 from facereject.faces.models.calibration import Calibration, Target
 from facereject.faces.models.score_models import ScoreModel
-from facereject.faces.models.storage import read_stored, write_stored
+from facereject.faces.models.storage import pretrained_models, read_stored, write_stored
 from facereject.faces.plugins import fingerprint_of
 from facereject.faces.pose import PoseLimits, check_limits, pose_of
 from facereject.faces.thumbnail import thumbnail
@@ -117,16 +116,17 @@ class FaceRejector:
         detector: Detector | None = None,
         predictor: Landmarks | None = None,
     ) -> FaceRejector:
-        """The models that come with the package, for dlib's published 68-point predictor.
+        """The models that come with the package.
 
-        ``"default"`` costs a fraction of the landmark predictor's time; ``"thorough"`` ranks better and runs
-        the predictor six more times per face. Their cards lie beside them in ``facereject/pretrained``.
+        For dlib's published 68-point predictor, ``"default"`` costs a fraction of the landmark predictor's
+        time; ``"thorough"`` ranks better and runs the predictor six more times per face. For MediaPipe's face
+        mesh on faces that YuNet found, ``"mesh"`` and, without any part that excludes commercial use,
+        ``"mesh-free"``; they need ``facereject models get mesh``. Cards lie beside them in
+        ``facereject/pretrained``.
         """
-        folder = resources.files("facereject") / "pretrained"
-        files = [Path(item.name) for item in folder.iterdir()]
-        names = sorted(file.stem for file in files if file.suffix == ".safetensors")
-        if name not in names:
+        if name not in (names := pretrained_models()):
             raise ValueError(f"name must be one of {', '.join(names)}; got {name!r}")
+        folder = resources.files("facereject") / "pretrained"
         with resources.as_file(folder / f"{name}.safetensors") as path:
             return cls.load(path, detector=detector, predictor=predictor)
 

@@ -48,7 +48,7 @@ def test_a_missing_landmark_model_is_no_crash(monkeypatch, tmp_path):
 
 
 def test_models(tmp_path):
-    assert pretrained_models() == ["default", "thorough"]
+    assert pretrained_models()[:2] == ["default", "thorough"]
     result = run("thorough")
     assert result.exit_code == 0
     for words in ("stability", "1,377 photographs", "gap", "target", "threshold", "dlib's published"):

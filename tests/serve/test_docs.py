@@ -52,8 +52,7 @@ def test_limits_and_requests_are_those_of_the_server(server):
     limits = server.client.get("/api/model").json()["limits"]
     said = (
         f"{limits['picture_bytes'] >> 20} MB and {limits['picture_pixels'] // 10**6} megapixels for a "
-        f"picture, {limits['video_bytes'] >> 30} GB for a video, "
-        f"{limits['frame_bytes'] >> 20} MB for a live frame, "
-        f"{limits['frame_pixels'] // 10**6} megapixels for a frame"
+        f"picture, {limits['video_bytes'] >> 30} GB for a video, {limits['frame_bytes'] >> 20} MB for a live "
+        f"frame, {limits['frame_pixels'] // 10**6} megapixels for a frame"
     )
     assert said in " ".join(PAGE.split())

@@ -43,7 +43,7 @@ for name, values in uncertainty.items():
 print(f"{'no rejection':26} risk {100 * losses.mean():.2f} %")
 
 # %%
-# The dotted line is the best that any score could do with these losses (the oracle), the dashed one a score
+# The dashed line is the best that any score could do with these losses (the oracle), the dotted one a score
 # that knows nothing.
 
 RiskCoverageDisplay.from_predictions(losses, uncertainty, risk_label="share of wrong digits")

@@ -29,9 +29,9 @@ class HaarDetector:
 
 
 # %%
-# Its boxes sit differently on the face, and dlib's predictor follows the box: the same face, another
-# expected error. A model trained with the detector in use has truer errors
-# (``train_face_rejector(detector=…)``).
+# Its boxes sit differently on the face, and dlib's predictor follows the box. On this clean face that
+# changes little; on hard ones it may. A model trained with the detector in use
+# (``train_face_rejector(detector=…)``) knows its habits.
 
 photo = astronaut()
 figure, axes = plt.subplots(1, 2, layout="constrained", figsize=(8, 4.4))

@@ -51,8 +51,8 @@ ax.legend(loc="upper right")
 # %%
 # Four frames as ``facereject filter --annotate`` draws them.
 
-figure, axes = plt.subplots(1, 4, layout="constrained", figsize=(10, 2.3))
-for ax, index in zip(axes, (4, 20, 67, 90), strict=True):
+figure, axes = plt.subplots(2, 2, layout="constrained", figsize=(8, 6.4))
+for ax, index in zip(axes.flat, (4, 42, 66, 91), strict=True):
     ax.imshow(draw_faces(frames[index].image, frames[index].faces))
     ax.set_title(f"{frames[index].time_s:.1f} s")
     ax.axis("off")

@@ -21,7 +21,9 @@ def report_run(job: ScoreJob, *, quiet: bool, remark: str = "") -> None:
     if not quiet:
         new = summary.inputs - before.inputs + summary.again
         if before.inputs and not new:
-            say("Nothing left to do: the table is complete.")
+            # which faces are the best may have changed all the same
+            state = "the table is complete" if job.keep_best is None else "all faces had been judged before"
+            say(f"Nothing left to do: {state}.")
         for line in _counts(summary):
             say(line)
         if remark:

@@ -156,11 +156,11 @@ class YuNetDetector:
         found = []
         for row in () if rows is None else rows:
             values = np.asarray(row[:14], dtype=np.float64).reshape(7, 2) / zoom
-            points, size = values[2:] + (x, y), math.sqrt(abs(values[1].prod()))
             # OpenCV clips nothing, and a network may say anything
             if not np.isfinite(values).all() or np.abs(values).max() > 10 * max(rgb.shape) / zoom:
                 continue
-            box = _box_of(points, size)
+            points = values[2:] + (x, y)
+            box = _box_of(points, math.sqrt(abs(values[1].prod())))
             if box is not None and box.width >= (self.min_face or 0.0):
                 # float32: a score of 1 may be a little more
                 score = min(float(row[14]), 1.0)

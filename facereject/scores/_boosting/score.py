@@ -71,7 +71,7 @@ class BoostedScore(BaseScore):
 
     def __init__(
         self,
-        n_trees: int = 500,
+        n_trees: int = 1000,
         *,
         learning_rate: float = 0.05,
         max_leaves: int | Sequence[int] = (8, 31),

@@ -26,13 +26,13 @@ export async function request(path, options = {}) {
     try {
       answer = await fetch(path, options);
     } catch (error) {
-      if (error.name === "AbortError") throw error;
+      if (options.signal?.aborted) throw error;
       throw new Unreachable();
     }
     if (answer.ok) return answer;
     if (answer.status === 503 && !options.signal?.aborted) {
       await sleep(Number(answer.headers.get("Retry-After")) || 1);
-      if (options.signal?.aborted) throw new DOMException("cancelled", "AbortError");
+      options.signal?.throwIfAborted();
       continue;
     }
     let said = {};
@@ -57,7 +57,7 @@ export async function* lines(path, options) {
     try {
       part = await reader.read();
     } catch (error) {
-      if (error.name === "AbortError") throw error;
+      if (options.signal?.aborted) throw error;
       throw new Unreachable();
     }
     if (part.done) break;

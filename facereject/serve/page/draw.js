@@ -106,10 +106,10 @@ function drawLabel(context, face, x, y, color, scale) {
 export function sharp(canvas) {
   const ratio = window.devicePixelRatio || 1;
   const width = canvas.clientWidth;
-  const height = canvas.clientHeight || Number(canvas.getAttribute("height"));
+  const height = canvas.clientHeight;
+  // the style sheet gives the height; without one it would follow from the pixels
   const wanted = [Math.round(width * ratio), Math.round(height * ratio)];
   if (canvas.width !== wanted[0] || canvas.height !== wanted[1]) {
-    if (!canvas.style.height) canvas.style.height = `${height}px`;
     [canvas.width, canvas.height] = wanted;
   }
   const context = canvas.getContext("2d");

@@ -29,7 +29,7 @@ function tell(kind, text) {
 const target = new Target({
   onChange: () => {
     camera.changed();
-    files.redecide();
+    files.changed();
     moments.draw(target.limit);
   },
   onTrouble: (text) => {
