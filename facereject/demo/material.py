@@ -68,7 +68,7 @@ def degraded_pictures(clean: Picture) -> list[Picture]:
     """The clean picture first, then versions with something wrong; the name says what and how severe."""
     pictures = [clean]
     for kind, severity, seed in _DEGRADED:
-        image, landmarks, _ = degrade(clean.image, clean.landmarks, kind, severity, random_state=seed)
+        image, landmarks, *_ = degrade(clean.image, clean.landmarks, kind, severity, random_state=seed)
         pictures.append(Picture(f"{kind.replace('_', ' ')} {severity:g}", image, landmarks))
     return pictures
 

@@ -6,7 +6,7 @@ import copy
 import dataclasses
 import os
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from importlib import resources
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, overload
@@ -16,9 +16,10 @@ from numpy.typing import ArrayLike, NDArray
 
 from facereject.faces.detectors import Detector, check_detector, make_detector
 from facereject.faces.detectors.base import find_faces
-from facereject.faces.face import Box, Face, FaceFrame
+from facereject.faces.face import CAUSES, Box, Face, FaceFrame
+from facereject.faces.features.context import FaceContext
 from facereject.faces.features.hog import LandmarkHOG
-from facereject.faces.features.stability import LandmarkStability
+from facereject.faces.features.recipe import FaceFeatures, Stability
 from facereject.faces.geometry import FloatArray, check_box, check_landmarks
 from facereject.faces.images.load import ImageLike
 from facereject.faces.landmarks import LandmarkModelError, Landmarks, make_landmarks
@@ -29,10 +30,17 @@ from facereject.faces.landmarks.base import (
     warn_of_failure,
 )
 from facereject.faces.landmarks.point_set import PointSet
-from facereject.faces.models.calibration import Calibration, Target
-from facereject.faces.models.score_models import ScoreModel
+from facereject.faces.models.calibration import Calibration, RegionSample, Target
+from facereject.faces.models.score_models import (
+    CompactScoreModel,
+    DetailedScore,
+    Details,
+    RegionScore,
+    ScoreModel,
+)
 from facereject.faces.models.storage import read_stored, write_stored
 from facereject.faces.plugins import fingerprint_of
+from facereject.faces.regions import region_names
 from facereject.faces.thumbnail import thumbnail
 from facereject.faces.views import Views
 from facereject.modelfile import ModelFileContentError
@@ -40,6 +48,9 @@ from facereject.selection import Selector
 
 if TYPE_CHECKING:
     import pandas
+
+
+_CAUSES = tuple(CAUSES)
 
 
 class PredictorMismatchWarning(UserWarning):
@@ -62,7 +73,9 @@ class FaceRejector:
         What acceptance is tuned for, on the calibration sample.
     hog : LandmarkHOG
         With the point set of the predictor.
-    stability : LandmarkStability or None
+    stability : LandmarkStability, MirroredRuns or None
+        More runs of the predictor. With `MirroredRuns` the landmarks of a face are the mean of all runs.
+    context : FaceContext or None
     detector : Detector or None
         Any object with ``detect(image)``, see `facereject.faces.detectors`; None is dlib's, `FaceDetector()`.
     predictor : callable or None
@@ -79,22 +92,22 @@ class FaceRejector:
         target: Target,
         *,
         hog: LandmarkHOG,
-        stability: LandmarkStability | None = None,
+        stability: Stability | None = None,
+        context: FaceContext | None = None,
         detector: Detector | None = None,
         predictor: Landmarks | None = None,
         info: dict[str, Any] | None = None,
     ) -> None:
-        n_features = hog.n_features + (stability.n_features if stability else 0)
+        self.features = FaceFeatures(hog, stability, context)
+        n_features = self.features.n_features
         if score.n_features != n_features:
-            raise ValueError(f"score takes {score.n_features} features, hog and stability give {n_features}")
-        if stability is not None and stability.points != hog.points:
-            raise ValueError(f"stability is for {stability.points}, hog for {hog.points}")
+            raise ValueError(
+                f"score takes {score.n_features} features, hog, stability and context give {n_features}"
+            )
         self.score = score
         self.calibration = calibration
         self.target = target
         self.selector: Selector = calibration.select(target)
-        self.hog = hog
-        self.stability = stability
         self.detector: Detector = make_detector("dlib") if detector is None else check_detector(detector)
         given = make_landmarks("dlib") if predictor is None else predictor
         self.predictor: Landmarks = check_predictor(given, hog.points.n)
@@ -110,8 +123,10 @@ class FaceRejector:
     ) -> FaceRejector:
         """The models that come with the package, for dlib's published 68-point predictor.
 
-        ``"default"`` costs a fraction of the landmark predictor's time; ``"thorough"`` ranks better and runs
-        the predictor six more times per face. Their cards lie beside them in ``facereject/pretrained``.
+        ``"default"`` costs a fraction of the landmark predictor's time. ``"thorough"`` ranks better: it runs
+        the predictor twice more per face, on mirrored and turned pictures, and returns the mean of the three
+        as the landmarks, which are more accurate. ``"linear"`` is the linear score on HOG values alone. The
+        card lies beside them in ``facereject/pretrained``.
         """
         folder = resources.files("facereject") / "pretrained"
         files = [Path(item.name) for item in folder.iterdir()]
@@ -172,6 +187,26 @@ class FaceRejector:
         the file: both need a ``definition`` and a registered name (docs/plugins.md).
         """
         write_stored(path, self)
+
+    @property
+    def hog(self) -> LandmarkHOG:
+        """The features of the picture around each point."""
+        return self.features.hog
+
+    @property
+    def stability(self) -> Stability | None:
+        """The features that take more runs of the predictor."""
+        return self.features.stability
+
+    @property
+    def context(self) -> FaceContext | None:
+        """The features of shape, place and image quality."""
+        return self.features.context
+
+    @property
+    def region(self) -> tuple[str, ...]:
+        """The regions that decide, see `for_region`; empty for the whole face."""
+        return self.score.names if isinstance(self.score, RegionScore) else ()
 
     @property
     def points(self) -> PointSet:
@@ -293,6 +328,8 @@ class FaceRejector:
             expected_error=float(self.calibration.expected_error(uncertainty)),
             accepted=accepted,
             reason="",
+            # an accepted face needs no excuse
+            cause="" if accepted else face.cause,
         )
 
     def with_target(
@@ -329,12 +366,52 @@ class FaceRejector:
         ((kind, value),) = given.items()
         return self._changed(self.calibration, Target(kind, value))
 
-    def with_calibration(self, losses: ArrayLike, uncertainty: ArrayLike) -> FaceRejector:
-        """A rejector whose expected errors and threshold come from your own annotated faces."""
-        return self._changed(Calibration(losses=losses, uncertainty=uncertainty), self.target)
+    def with_calibration(
+        self, losses: ArrayLike, uncertainty: ArrayLike, regions: RegionSample | None = None
+    ) -> FaceRejector:
+        """A rejector whose expected errors and threshold come from your own annotated faces.
 
-    def _changed(self, calibration: Calibration, target: Target) -> FaceRejector:
+        Parameters
+        ----------
+        losses, uncertainty : array-like of shape (n,)
+            Losses in percent.
+        regions : RegionSample or None
+            Of the same faces; without it there is nothing to calibrate `for_region` with.
+        """
+        return self._changed(Calibration(losses, uncertainty, regions), self.target)
+
+    def for_region(self, names: str | Iterable[str]) -> FaceRejector:
+        """A rejector for the points that matter: uncertainty, expected error and threshold are theirs.
+
+        A face with a covered mouth is then accepted for its eyes and rejected for its mouth. Until
+        `with_target` says otherwise it accepts the same share of the calibration faces as this one.
+
+        Parameters
+        ----------
+        names : str or iterable of str
+            Of `facereject.faces.REGIONS`, such as "eyes,mouth".
+
+        Raises
+        ------
+        ValueError
+            For an unknown region, or if the model does not tell the error of each point.
+        """
+        chosen = region_names(names)
+        score = self.score.score if isinstance(self.score, RegionScore) else self.score
+        regions = self.calibration.regions
+        if not isinstance(score, CompactScoreModel) or score.point_errors is None or regions is None:
+            raise ValueError(
+                "this model does not tell the error of each point: use `default` or `thorough`, or train "
+                "one with the score 'compact' for 68 points"
+            )
+        target = Target("coverage", max(self.selector.coverage_, 1e-6))
+        return self._changed(regions.calibration(chosen), target, RegionScore(score, chosen))
+
+    def _changed(
+        self, calibration: Calibration, target: Target, score: ScoreModel | None = None
+    ) -> FaceRejector:
         other = copy.copy(self)
+        other.score = self.score if score is None else score
         other.calibration, other.target = calibration, target
         other.selector = calibration.select(target)
         # a promise holds for the threshold it was made for
@@ -354,30 +431,41 @@ class FaceRejector:
             Face(box, score, nothing.copy(), float("inf"), nan, False, "no_landmarks")
             for box, score in zip(boxes, scores, strict=True)
         ]
-        usable: dict[int, FloatArray] = {}
-        more: list[NDArray[np.float32]] = []
         for i, points in enumerate(predictions):
             if points is None:
                 continue
-            if self.stability is not None:
-                try:
-                    shown = view.shown_to(self.predictor)
-                    more.append(self.stability(shown, boxes[i], points, self.predictor))
-                except NoLandmarksError as error:
-                    # without a stable neighbourhood the landmarks themselves are not to be trusted
-                    warn_of_failure(error)
-                    continue
-            usable[i] = points
-        features = self.hog.batch(view.gray, list(usable.values()))
-        if more:
-            features = np.concatenate([features, np.array(more)], axis=1)
-        for (i, points), row in zip(usable.items(), features, strict=True):
+            try:
+                points, values = self.features(view, boxes[i], points, self.predictor)
+            except NoLandmarksError as error:
+                # without a stable neighbourhood the landmarks themselves are not to be trusted
+                warn_of_failure(error)
+                continue
             # one row at a time: sums over several rows may differ in the last bit, and decisions with them
             with np.errstate(over="ignore", invalid="ignore"):
-                uncertainty = float(self.score(row[None])[0])
-            faces[i] = self.judge(dataclasses.replace(faces[i], landmarks=points), uncertainty)
+                found = self._details(values[None])
+            faces[i] = self.judge(self._detailed(faces[i], points, found, view.size), found.uncertainty)
         return faces
 
+    def _details(self, row: NDArray[np.float32]) -> Details:
+        if isinstance(self.score, DetailedScore):
+            return self.score.details(row)
+        return Details(float(self.score(row)[0]), None, None, None)
+
+    def _detailed(self, face: Face, points: FloatArray, found: Details, size: tuple[int, int]) -> Face:
+        """The face with its landmarks and what is known of each of them."""
+        errors, visible, cause = None, None, ""
+        if found.point_errors is not None and found.hidden is not None:
+            nearest = self.points.nearest_used
+            errors = found.point_errors[nearest]
+            outside = ((points < -0.5) | (points > np.array(size) - 0.5)).any(axis=1)
+            visible = ~(found.hidden[nearest] | outside)
+        if found.causes is not None:
+            cause = _CAUSES[int(found.causes.argmax())]
+        return dataclasses.replace(
+            face, landmarks=points, landmark_errors=errors, visible=visible, cause=cause
+        )
+
     def __repr__(self) -> str:
+        region = f", for {','.join(self.region)}" if self.region else ""
         rule = f"{self.target.kind}={self.target.value:g}"
-        return f"FaceRejector({self.score.kind}, {rule}, threshold={self.selector.threshold_:.4g})"
+        return f"FaceRejector({self.score.kind}{region}, {rule}, threshold={self.selector.threshold_:.4g})"

@@ -138,7 +138,13 @@ def evaluate_face_rejector(
             "the annotated points that are its own, in its order (FaceDataset.with_points, --points)"
         )
     extractor = Extractor(
-        rejector.predictor, rejector.detector, rejector.hog, rejector.stability, degradations, random_state
+        rejector.predictor,
+        rejector.detector,
+        rejector.hog,
+        rejector.stability,
+        degradations,
+        random_state,
+        rejector.context,
     )
     table = extract(samples, extractor, workers=workers, cache=cache, progress=progress)
     uncertainty = rejector.score(table.features)

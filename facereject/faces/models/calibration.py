@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 from sklearn.isotonic import IsotonicRegression
 
 from facereject._validation import FloatArray, check_losses_and_uncertainty
+from facereject.faces.regions import REGIONS
 from facereject.selection import (
     BoundedCoverage,
     BoundedImprovement,
@@ -57,6 +60,44 @@ _MODELS: dict[str, type[Any]] = {
 }
 
 
+# arrays have no truth value, so a generated == would raise
+@dataclass(frozen=True, eq=False)
+class RegionSample:
+    """Expected and true errors of the regions of calibration faces, in percent.
+
+    Parameters
+    ----------
+    expected, losses : array-like of shape (n, r)
+        One column for every region of `facereject.faces.REGIONS`, means over its points.
+    """
+
+    expected: NDArray[np.float32]
+    losses: NDArray[np.float32]
+
+    def __post_init__(self) -> None:
+        for name in ("expected", "losses"):
+            values = np.asarray(getattr(self, name), dtype=np.float32)
+            if values.ndim != 2 or values.shape[1] != len(REGIONS) or not np.isfinite(values).all():
+                raise ValueError(f"{name} must be finite, one column for each of {', '.join(REGIONS)}")
+            object.__setattr__(self, name, values)
+        if self.expected.shape != self.losses.shape:
+            raise ValueError(f"expected has {len(self.expected)} faces, losses {len(self.losses)}")
+
+    @classmethod
+    def of_points(cls, expected: ArrayLike, losses: ArrayLike) -> RegionSample:
+        """From expected and true errors of all points, shape (n, 68)."""
+        members = [list(points) for points in REGIONS.values()]
+        parts = (np.asarray(values, dtype=np.float64) for values in (expected, losses))
+        return cls(*(np.column_stack([part[:, group].mean(axis=1) for group in members]) for part in parts))
+
+    def calibration(self, names: Sequence[str]) -> Calibration:
+        """Calibration for the points of some regions: their mean error, ranked by the expected one."""
+        sizes = np.array([len(points) if name in names else 0 for name, points in REGIONS.items()])
+        share = sizes / sizes.sum()
+        losses, expected = (part.astype(np.float64) @ share for part in (self.losses, self.expected))
+        return Calibration(losses=losses, uncertainty=expected, regions=self)
+
+
 class Calibration:
     """Losses and uncertainties of faces the score was not trained on.
 
@@ -64,6 +105,8 @@ class Calibration:
     ----------
     losses, uncertainty : array-like of shape (n,)
         Losses in percent.
+    regions : RegionSample or None
+        Of the same faces: what it takes to be calibrated for some regions only.
 
     Attributes
     ----------
@@ -73,8 +116,11 @@ class Calibration:
         Expected loss there, never descending.
     """
 
-    def __init__(self, losses: Any, uncertainty: Any) -> None:
+    def __init__(self, losses: Any, uncertainty: Any, regions: RegionSample | None = None) -> None:
         self.losses, self.uncertainty = check_losses_and_uncertainty(losses, uncertainty)
+        if regions is not None and len(regions.losses) != len(self.losses):
+            raise ValueError(f"regions has {len(regions.losses)} faces, losses {len(self.losses)}")
+        self.regions = regions
         order = np.argsort(self.uncertainty, kind="stable")
         blocks = np.array_split(order, min(_MAX_KNOTS, len(order)))
         centers = np.array([self.uncertainty[block].mean() for block in blocks])

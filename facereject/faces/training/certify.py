@@ -95,6 +95,7 @@ def certified(
         Target("coverage", 1.0) if everything else Target("threshold", selector.threshold_),
         hog=rejector.hog,
         stability=rejector.stability,
+        context=rejector.context,
         detector=rejector.detector,
         predictor=rejector.predictor,
         info=rejector.info,
