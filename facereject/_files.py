@@ -23,6 +23,11 @@ try:
 except ImportError:  # Windows, where a file that is open cannot be removed anyway
     fcntl = None  # type: ignore[assignment]
 
+#: why a file is not replaced; the name of the option stands in backticks
+NOT_MADE_HERE = (
+    "this file was not made by facereject and would be lost; choose another name, or pass `overwrite`"
+)
+
 _MARK = ".facereject-partial"
 _UNFINISHED = re.compile(rf"\..*\.[0-9a-f]{{8}}{re.escape(_MARK)}(\.\w+){{0,2}}", re.DOTALL)
 
@@ -57,6 +62,32 @@ def name_of_cell(cell: str) -> str:
     return cell.removeprefix("./") if _FORMULA.match(cell) else cell
 
 
+class Identities:
+    """Which input a path leads to, however it is written: its folder with links resolved, and its name.
+
+    Two links to one photograph are two inputs. An instance remembers a folder, as neighbours share theirs.
+    """
+
+    def __init__(self) -> None:
+        self._resolved = ("", "")
+
+    def __call__(self, path: str) -> str:
+        """The absolute path that identifies the input."""
+        folder, name = os.path.split(path)
+        if folder != self._resolved[0] or not os.path.isabs(folder):
+            self._resolved = (folder, os.path.normcase(os.path.realpath(folder or os.curdir)))
+        return os.path.join(self._resolved[1], os.path.normcase(name))
+
+
+def stamp_of(path: str) -> str:
+    """Size and time of change of a file, which tell whether it is still the same; empty if there is none."""
+    try:
+        status = os.stat(path)
+    except (OSError, ValueError):
+        return ""
+    return f"{status.st_size} {status.st_mtime_ns}"
+
+
 def suffix_of(path: str) -> str:
     """The suffix in lower case, with its dot."""
     return os.path.splitext(path)[1].lower()
@@ -73,6 +104,20 @@ def is_regular(path: str | os.PathLike[str]) -> bool:
         return stat.S_ISREG(os.lstat(path).st_mode)
     except (OSError, ValueError):
         return False
+
+
+def folder_problem(path: str | os.PathLike[str]) -> str:
+    """Why no file can be written under this name because of its folder; empty if nothing is wrong.
+
+    The folder of a file must exist, as a name with a slip in it would make another one; folders that are
+    outputs themselves are made.
+    """
+    folder = os.path.dirname(path) or os.curdir
+    if not os.path.isdir(folder):
+        return f"there is no folder {display_name(folder)}; make it first"
+    if not os.access(folder, os.W_OK):
+        return f"nothing may be written to the folder {display_name(folder)}; choose another one"
+    return ""
 
 
 @contextlib.contextmanager
@@ -140,6 +185,13 @@ def write_whole(path: str | os.PathLike[str], content: str | bytes) -> None:
     """Write bytes, or text as UTF-8, in one step: readers see the old file or the new one, never a part."""
     with replacing(path) as file:
         file.write(content.encode() if isinstance(content, str) else content)
+
+
+def copy_bytes(source: IO[bytes], target: IO[bytes], n_bytes: int) -> None:
+    """Copy so many bytes from where one file stands to where the other one does."""
+    while n_bytes and (data := source.read(min(n_bytes, 1 << 20))):
+        target.write(data)
+        n_bytes -= len(data)
 
 
 def open_new(path: str | os.PathLike[str]) -> io.FileIO:

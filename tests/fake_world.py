@@ -11,6 +11,7 @@ from facereject.faces.face import Box, Detection
 from facereject.faces.geometry import overlap
 from facereject.faces.landmarks.mean_shape import MEAN_SHAPE
 from facereject.faces.landmarks.point_set import POINTS_300W
+from facereject.faces.pose import PoseLimits
 
 SIZE = (320, 240)
 
@@ -39,6 +40,7 @@ class World:
     # the rule is the real one
     decide, judge = FaceRejector.decide, FaceRejector.judge
     points, n_points = POINTS_300W, POINTS_300W.n
+    pose_limits = PoseLimits()
 
     def __init__(self, *faces):
         self.faces = list(faces)

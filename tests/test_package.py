@@ -34,6 +34,18 @@ def test_import_is_light():
     assert done.stdout.strip() == "[]"
 
 
+def test_judging_a_face_loads_no_estimators():
+    code = (
+        "import sys, facereject, skimage.data; image = skimage.data.astronaut()\n"
+        "before = set(sys.modules); faces = facereject.FaceRejector.pretrained()(image)\n"
+        "added = set(sys.modules) - before\n"
+        "heavy = ('sklearn', 'scipy.stats', 'scipy.optimize', 'pandas', 'lightgbm')\n"
+        "print(len(faces), [m for m in heavy if m in added])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "1 []"
+
+
 def imported_modules(path: Path) -> set[str]:
     """Absolute names of the modules a file imports."""
     package = ["facereject", *path.relative_to(PACKAGE).parent.parts]

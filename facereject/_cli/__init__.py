@@ -17,7 +17,9 @@ from facereject._cli.demo import DEMO_EXAMPLES, demo
 from facereject._cli.evaluate import EVALUATE_EXAMPLES, evaluate
 from facereject._cli.filtering import FILTER_EXAMPLES, filter_
 from facereject._cli.info import INFO_EXAMPLES, info
+from facereject._cli.models import models_app
 from facereject._cli.score import SCORE_EXAMPLES, score
+from facereject._cli.serve import SERVE_EXAMPLES, serve
 from facereject._cli.train import TRAIN_EXAMPLES, train
 from facereject._cli.webcam import WEBCAM_EXAMPLES, webcam
 
@@ -53,14 +55,32 @@ app.command(cls=PlainCommand, help=paragraphs(demo.__doc__), epilog=DEMO_EXAMPLE
 app.command(cls=PlainCommand, help=paragraphs(score.__doc__), epilog=SCORE_EXAMPLES)(score)
 app.command("filter", cls=PlainCommand, help=paragraphs(filter_.__doc__), epilog=FILTER_EXAMPLES)(filter_)
 app.command(cls=PlainCommand, help=paragraphs(webcam.__doc__), epilog=WEBCAM_EXAMPLES)(webcam)
+app.command(cls=PlainCommand, help=paragraphs(serve.__doc__), epilog=SERVE_EXAMPLES)(serve)
 app.command(cls=PlainCommand, help=paragraphs(train.__doc__), epilog=TRAIN_EXAMPLES)(train)
 app.command(cls=PlainCommand, help=paragraphs(evaluate.__doc__), epilog=EVALUATE_EXAMPLES)(evaluate)
 app.command(cls=PlainCommand, help=paragraphs(calibrate.__doc__), epilog=CALIBRATE_EXAMPLES)(calibrate)
 app.command(cls=PlainCommand, help=paragraphs(info.__doc__), epilog=INFO_EXAMPLES)(info)
+app.add_typer(models_app)
+
+
+def _open_closed_streams() -> None:
+    """Keep files from getting the numbers of standard streams that are closed, and say if stdout is."""
+    while (descriptor := os.open(os.devnull, os.O_RDWR)) <= 2:
+        pass
+    os.close(descriptor)
+    # Python has None for streams that were closed when it started
+    closed = sys.stdout is None
+    for name, mode, number in (("stdout", "w", 1), ("stderr", "w", 2)):
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(number, mode, closefd=False))  # noqa: SIM115
+    if closed:
+        print("stdout is closed; to drop what is printed there, write >/dev/null", file=sys.stderr)
+        sys.exit(2)
 
 
 def main() -> None:
     """Entry point of the ``facereject`` console script."""
+    _open_closed_streams()
     if not sys.warnoptions:
         # what libraries say about damaged files is in the table; workers inherit the environment
         warnings.simplefilter("ignore")

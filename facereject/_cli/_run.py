@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import atexit
 import contextlib
 import os
 import re
+import shutil
 import sys
+import tempfile
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, BinaryIO
 
@@ -29,6 +32,25 @@ _OPTION_OF = {"smooth_s": "smooth", "audio": "no-audio"}
 def default_output() -> str | None:
     """Where rows go by default: on a terminal lines for people (None), into a pipe or file CSV ("-")."""
     return None if sys.stdout.isatty() else "-"
+
+
+def with_listed(paths: list[str]) -> list[str]:
+    """The arguments with ``-`` replaced by a list file that holds what stands on stdin.
+
+    A run goes through its inputs more than once. The file is removed when the program ends.
+    """
+    if "-" not in paths:
+        return paths
+    if paths.count("-") > 1:
+        stop("- stands for the names on stdin and can be given once")
+    if sys.stdin is None or sys.stdin.isatty():
+        stop("- reads names from stdin, one per line: pipe them in, as in find . | facereject score -")
+    folder = tempfile.TemporaryDirectory(prefix="facereject-")
+    atexit.register(folder.cleanup)
+    name = os.path.join(folder.name, "stdin")
+    with open(name, "xb") as file:
+        shutil.copyfileobj(sys.stdin.buffer, file)
+    return [f"@{name}" if path == "-" else path for path in paths]
 
 
 def make_job(paths: list[str], output: str | None, **options: Any) -> ScoreJob:

@@ -185,9 +185,10 @@ def load_rejector(
         What the user calls the model, for messages.
     """
     from facereject._cli._plugins import chosen_detector, chosen_landmarks, option_name
-    from facereject.faces import FaceRejector, LandmarkModelError
+    from facereject.faces import FaceRejector
     from facereject.faces.detectors.base import change_options
     from facereject.faces.models.installation import pretrained_models
+    from facereject.faces.weights import WeightsError
     from facereject.modelfile import ModelFileError
 
     shipped = pretrained_models()
@@ -205,7 +206,7 @@ def load_rejector(
                 detector=chosen_detector(detector),
                 predictor=chosen_landmarks(landmarks, predictor),
             )
-        except LandmarkModelError as error:
+        except WeightsError as error:
             option = option_name(landmarks, predictor)
             stop(f"{option}: {error}" if option else str(error))
         except ModelFileError as error:

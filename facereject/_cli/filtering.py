@@ -6,12 +6,14 @@ from typing import Annotated
 
 import typer
 
+from facereject._cli._options.pose import MaxPitchOption, MaxRollOption, MaxYawOption, with_limits
 from facereject._cli._options.run import (
     EngineOption,
     MaxPixelsOption,
     OverwriteOption,
     PathsArgument,
     ResumeOption,
+    RetryFailedOption,
     SchedulerOption,
     TimeoutOption,
     WorkersOption,
@@ -27,7 +29,7 @@ from facereject._cli._options.video import (
     TimelineOption,
 )
 from facereject._cli._plugins import DetectorOption, LandmarksOption, PredictorOption
-from facereject._cli._run import default_output, make_job, run_job
+from facereject._cli._run import default_output, make_job, run_job, with_listed
 from facereject._cli._shared import (
     CostOption,
     CoverageOption,
@@ -135,11 +137,15 @@ def filter_(
     upsample: UpsampleOption = None,
     min_face: MinFaceOption = None,
     detector_threshold: DetectorThresholdOption = None,
+    max_yaw: MaxYawOption = None,
+    max_pitch: MaxPitchOption = None,
+    max_roll: MaxRollOption = None,
     workers: WorkersOption = 1,
     timeout: TimeoutOption = None,
     engine: EngineOption = "local",
     scheduler: SchedulerOption = None,
     resume: ResumeOption = False,
+    retry_failed: RetryFailedOption = False,
     overwrite: OverwriteOption = False,
     max_pixels: MaxPixelsOption = 200_000_000,
     quiet: QuietOption = False,
@@ -174,13 +180,15 @@ def filter_(
     if all(place is None for place in (output, accepted, rejected, save, timeline)):
         output = default_output()
         show = output is None
+    paths = with_listed(paths)
     # first: workers import what they need while this process still does
-    runner = make_engine(engine, workers, scheduler, timeout)
+    runner = make_engine(engine, workers, scheduler, timeout, paths)
     job = make_job(
         paths,
         output,
         engine=runner,
         resume=resume,
+        retry_failed=retry_failed,
         overwrite=overwrite,
         frame_rule=frame_rule,
         every_frame=every_frame,
@@ -208,6 +216,7 @@ def filter_(
         detector_threshold=detector_threshold,
         target=target,
     )
+    rejector = with_limits(rejector, max_yaw, max_pitch, max_roll)
     run_job(job, rejector, quiet=quiet, show=show, remark=remark)
 
 

@@ -6,12 +6,14 @@ from typing import Annotated
 
 import typer
 
+from facereject._cli._options.pose import MaxPitchOption, MaxRollOption, MaxYawOption, with_limits
 from facereject._cli._options.run import (
     EngineOption,
     MaxPixelsOption,
     OverwriteOption,
     PathsArgument,
     ResumeOption,
+    RetryFailedOption,
     SchedulerOption,
     TimeoutOption,
     WorkersOption,
@@ -19,7 +21,7 @@ from facereject._cli._options.run import (
 )
 from facereject._cli._options.video import DetectEveryOption, EveryFrameOption, SmoothOption
 from facereject._cli._plugins import DetectorOption, LandmarksOption, PredictorOption
-from facereject._cli._run import default_output, make_job, run_job
+from facereject._cli._run import default_output, make_job, run_job, with_listed
 from facereject._cli._shared import (
     DetectorThresholdOption,
     MinFaceOption,
@@ -27,6 +29,7 @@ from facereject._cli._shared import (
     QuietOption,
     UpsampleOption,
     load_rejector,
+    stop,
 )
 
 SCORE_EXAMPLES = """[bold]Examples[/bold]
@@ -35,7 +38,8 @@ facereject score photo.jpg -o faces.csv
 facereject score photos -o faces.parquet --workers 4
 facereject score clip.mp4 'more/*.png' @list.txt -o faces.jsonl
 facereject score photos -o faces.csv --resume     [dim]after an interruption[/dim]
-facereject score photo.jpg | cut -d, -f1-14       [dim]all but the landmarks[/dim]
+facereject score photo.jpg | cut -d, -f1-17       [dim]all but the landmarks[/dim]
+find . -name '*.jpg' | facereject score - --json  [dim]names from stdin, a JSON object per face[/dim]
 
 [bold]Exit codes[/bold]: 0 done, 1 some inputs failed (they are listed), 2 wrong usage, 130 interrupted,
 143 by SIGTERM"""
@@ -54,6 +58,10 @@ def score(
             show_default=False,
         ),
     ] = None,
+    json: Annotated[
+        bool,
+        typer.Option("--json", help="Write JSON lines to stdout: an object per face, with the same names."),
+    ] = False,
     model: ModelOption = "default",
     landmarks: LandmarksOption = None,
     predictor: PredictorOption = None,
@@ -61,6 +69,9 @@ def score(
     upsample: UpsampleOption = None,
     min_face: MinFaceOption = None,
     detector_threshold: DetectorThresholdOption = None,
+    max_yaw: MaxYawOption = None,
+    max_pitch: MaxPitchOption = None,
+    max_roll: MaxRollOption = None,
     every_frame: EveryFrameOption = False,
     detect_every: DetectEveryOption = 15,
     smooth: SmoothOption = 0.0,
@@ -69,6 +80,7 @@ def score(
     engine: EngineOption = "local",
     scheduler: SchedulerOption = None,
     resume: ResumeOption = False,
+    retry_failed: RetryFailedOption = False,
     overwrite: OverwriteOption = False,
     max_pixels: MaxPixelsOption = 200_000_000,
     quiet: QuietOption = False,
@@ -77,10 +89,11 @@ def score(
 
     Columns: source, frame, time_s, face, track; the box x, y, width, height; detector_score; uncertainty
     (higher = less certain); expected_error (landmark error in percent of the distance of the outer eye
-    corners); accepted and reason; the landmarks x_0 ... x_67, y_0 ... y_67 in pixels.
+    corners); accepted and reason; yaw, pitch and roll of the head in degrees; the landmarks x_0 ... x_67,
+    y_0 ... y_67 in pixels.
 
     An input without a face, or one that cannot be read, has a row that says so. The reason is empty for what
-    is accepted, else uncertain, no_face, no_landmarks, no_score, "unreadable: ..." or "failed: ...".
+    is accepted, else uncertain, turned, no_face, no_landmarks, no_score, "unreadable: ..." or "failed: ...".
 
     [bold]accepted[/bold] follows the target the model was made for; to choose one yourself use
     [bold]facereject filter[/bold].
@@ -88,19 +101,24 @@ def score(
     While it runs, the table is called TABLE.partial; it gets its name when it is complete. After an
     interruption the same command with --resume continues.
     """
-    output = output or default_output()
+    if json and output not in (None, "-"):
+        stop("--json writes to stdout; for a file of that kind use --output TABLE.jsonl alone")
+    output = "-" if json else output or default_output()
+    paths = with_listed(paths)
     # first: workers import what they need while this process still does
-    runner = make_engine(engine, workers, scheduler, timeout)
+    runner = make_engine(engine, workers, scheduler, timeout, paths)
     job = make_job(
         paths,
         output,
         engine=runner,
         resume=resume,
+        retry_failed=retry_failed,
         overwrite=overwrite,
         every_frame=every_frame,
         detect_every=detect_every,
         smooth_s=smooth,
         max_pixels=max_pixels,
+        stream_suffix=".jsonl" if json else ".csv",
     )
     rejector = load_rejector(
         model,
@@ -111,4 +129,5 @@ def score(
         min_face=min_face,
         detector_threshold=detector_threshold,
     )
+    rejector = with_limits(rejector, max_yaw, max_pitch, max_roll)
     run_job(job, rejector, quiet=quiet, show=output is None)

@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from facereject._cli._options.pose import MaxPitchOption, MaxRollOption, MaxYawOption, with_limits
 from facereject._cli._options.video import DetectEveryOption, EveryFrameOption, SmoothOption
 from facereject._cli._plugins import DetectorOption, LandmarksOption, PredictorOption
-from facereject._cli._run import wrong_usage
+from facereject._cli._run import with_options, wrong_usage
 from facereject._cli._shared import (
     CostOption,
     CoverageOption,
@@ -97,7 +98,12 @@ def webcam(
     ] = "all",
     overwrite: Annotated[
         bool,
-        typer.Option("--overwrite", metavar="", help="Start again although an unfinished table is there."),
+        typer.Option(
+            "--overwrite",
+            metavar="",
+            help="Start again although an unfinished table is there, and "
+            "replace files that facereject has not made.",
+        ),
     ] = False,
     model: ModelOption = "default",
     landmarks: LandmarksOption = None,
@@ -106,6 +112,9 @@ def webcam(
     upsample: UpsampleOption = None,
     min_face: MinFaceOption = None,
     detector_threshold: DetectorThresholdOption = None,
+    max_yaw: MaxYawOption = None,
+    max_pitch: MaxPitchOption = None,
+    max_roll: MaxRollOption = None,
     every_frame: EveryFrameOption = False,
     detect_every: DetectEveryOption = 15,
     smooth: SmoothOption = 0.0,
@@ -131,7 +140,7 @@ def webcam(
         check_frame_rule(frame_rule)
         check_tracking(detect_every, smooth)
         check_table(output, resume=False, overwrite=overwrite)
-    _check_record(record, snapshots)
+    _check_record(record, snapshots, camera, overwrite)
     window = None if headless else _open_window()
     rejector = load_rejector(
         model,
@@ -143,6 +152,7 @@ def webcam(
         detector_threshold=detector_threshold,
         target=target,
     )
+    rejector = with_limits(rejector, max_yaw, max_pitch, max_roll)
     _warm_up(rejector)
     from facereject.live.camera import Camera, CameraError
     from facereject.live.devices import camera_name
@@ -169,6 +179,7 @@ def webcam(
                 window=window,
                 on_rows=_receivers(headless, table, frame_rule, rejector.n_points),
                 record=record,
+                overwrite=overwrite,
                 folder=snapshots,
                 frame_rule=frame_rule,
                 max_frames=max_frames,
@@ -216,7 +227,7 @@ class _Table:
         except UnfinishedTableError as error:
             stop(f"{error}: pass --overwrite to start again")
         except TableError as error:
-            stop(f"--output {error}")
+            stop(with_options(f"--output {error}"))
         self._name, self._rule = name, rule
         self._counts = Tally()
 
@@ -250,16 +261,18 @@ def _receivers(headless: bool, table: _Table | None, rule: str, n_points: int) -
     return take
 
 
-def _check_record(record: str | None, snapshots: str) -> None:
+def _check_record(record: str | None, snapshots: str, camera: str, overwrite: bool) -> None:
     from facereject.video.writer import VideoWriteError, check_video_path
 
     if not os.path.isdir(snapshots):
         stop(f"--snapshots {snapshots}: no such folder; make it first")
     if record is not None:
+        if os.path.exists(record) and os.path.exists(camera) and os.path.samefile(record, camera):
+            stop(f"--record {record}: this is the video that is read; choose another name")
         try:
-            check_video_path(record)
+            check_video_path(record, overwrite=overwrite)
         except VideoWriteError as error:
-            stop(f"--record {error}")
+            stop(with_options(f"--record {error}"))
 
 
 def _open_window() -> Window:

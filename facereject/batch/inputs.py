@@ -15,7 +15,7 @@ import stat
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from facereject._files import display_name
+from facereject._files import Identities, display_name
 from facereject.batch.folders import holds_media, is_media, list_folder, matches
 from facereject.faces.images.kinds import kind_of_file
 from facereject.video.decoder import FrameRange
@@ -180,7 +180,7 @@ class _Expansion:
     def __init__(self) -> None:
         self._walked: set[tuple[int, int]] = set()
         self._single: set[bytes] = set()
-        self._resolved = ("", "")
+        self._identity = Identities()
 
     def expand(self, paths: Sequence[str]) -> Iterator[Input]:
         for path in paths:
@@ -233,13 +233,7 @@ class _Expansion:
         return self._key(path) in self._single
 
     def _key(self, path: str) -> bytes:
-        # the folder with its links resolved, the name as it is: two links to one photo are two inputs
-        folder, name = os.path.split(path)
-        if folder != self._resolved[0] or not folder:
-            # remembered, as neighbours mostly share their folder
-            self._resolved = (folder, os.path.normcase(os.path.realpath(folder or os.curdir)))
-        whole = os.path.join(self._resolved[1], os.path.normcase(name))
-        return hashlib.blake2b(os.fsencode(whole), digest_size=16).digest()
+        return hashlib.blake2b(os.fsencode(self._identity(path)), digest_size=16).digest()
 
 
 def _why(error: OSError) -> str:

@@ -12,7 +12,7 @@ from typing import Any, BinaryIO, TypeAlias, cast
 from facereject import __version__
 from facereject._files import display_name
 from facereject.batch.inputs import Input, check_inputs
-from facereject.batch.keep_best import KeepBestSink
+from facereject.batch.kept_inputs import KeptInputs
 from facereject.batch.options import (
     OptionError,
     check_frame_rule,
@@ -24,12 +24,13 @@ from facereject.batch.options import (
     make_placement,
     make_video_output,
 )
+from facereject.batch.outputs.keep_best import KeepBestSink
+from facereject.batch.outputs.saving import VideoOutput
+from facereject.batch.outputs.sorting import Placement
+from facereject.batch.outputs.timeline import Timeline
 from facereject.batch.plan import Plan, plan_run
 from facereject.batch.run import Observer, RunProgress, row_check, score_inputs
-from facereject.batch.saving import VideoOutput
-from facereject.batch.sorting import Placement
 from facereject.batch.task import ScoreTask, settings_of
-from facereject.batch.timeline import Timeline
 from facereject.faces import FaceRejector
 from facereject.faces.images.files import MAX_PIXELS
 from facereject.parallel import Engine, SerialEngine
@@ -48,6 +49,9 @@ from facereject.video.tracker import DETECT_EVERY
 #: where the rows go: a table file, a binary stream that gets CSV, a sink, or nowhere
 Output: TypeAlias = "str | os.PathLike[str] | BinaryIO | Sink | None"
 
+# settings on which the rows do not depend
+_SORTING = ("folder of accepted files", "folder of rejected files", "files", "video share")
+
 
 @dataclass
 class ScoreJob:
@@ -56,6 +60,11 @@ class ScoreJob:
     For programs that check what a user asked for before they load a model, and that report a run which was
     interrupted. The parameters are those of `facereject.score_files`; ``paths`` are strings here, ``engine``
     is an `Engine`. A job is run once.
+
+    Parameters
+    ----------
+    stream_suffix : {".csv", ".jsonl"}
+        What is written where ``output`` is a stream.
 
     Attributes
     ----------
@@ -72,6 +81,7 @@ class ScoreJob:
     engine: Engine = field(default_factory=SerialEngine)
     resume: bool = False
     overwrite: bool = False
+    retry_failed: bool = False
     frame_rule: str = "all"
     max_pixels: int = MAX_PIXELS
     every_frame: bool = False
@@ -87,6 +97,7 @@ class ScoreJob:
     timeline_path: str | None = None
     keep_timeline: bool = False
     keep_best: float | None = None
+    stream_suffix: str = ".csv"
 
     summary: Summary = field(default_factory=Summary, init=False)
     timeline: Timeline = field(init=False)
@@ -97,12 +108,19 @@ class ScoreJob:
     def __post_init__(self) -> None:
         check_frame_rule(self.frame_rule)
         check_tracking(self.detect_every, self.smooth_s)
-        check_timeline(self.timeline_path)
+        KeptInputs(self._outputs()).check_arguments(self.paths)
+        check_timeline(self.timeline_path, overwrite=self.overwrite)
         self._folder = folder_of_inputs(self.engine)
         self.video = make_video_output(
-            self.save, self.annotate, self.audio, self.paths, self.frame_rule, self._folder
+            self.save,
+            self.annotate,
+            self.audio,
+            self.paths,
+            self.frame_rule,
+            self._folder,
+            overwrite=self.overwrite,
         )
-        check_table(self.output, resume=self.resume, overwrite=self.overwrite)
+        check_table(self.output, resume=self.resume, overwrite=self.overwrite, retry_failed=self.retry_failed)
         check_keep_best(self.keep_best, output=self.output, save=self.save)
         if not self.resume:
             # else it is known only with the table whether a path led to inputs that have been moved since
@@ -143,12 +161,12 @@ class ScoreJob:
             self.summary.earlier = dataclasses.replace(self.summary, failures=list(self.summary.failures))
         try:
             with sink:
-                plan = self._plan(sink)
+                plan = self._plan(sink, with_frames=progress is not None)
                 if self.keep_best is not None:
                     # they see the rows when these are decided upon
                     everyone = []
                 if progress is not None:
-                    everyone.append(_Counter(plan, progress))
+                    everyone.append(_Counter(plan, progress, decided=self.keep_best is None))
                 score_inputs(plan.inputs, task, sink, self.engine, observers=everyone, rule=self.frame_rule)
         finally:
             self.summary.seconds = time.monotonic() - start
@@ -176,12 +194,31 @@ class ScoreJob:
             folder=self._folder,
         )
 
-    def _plan(self, sink: Sink) -> Plan:
+    def _outputs(self) -> dict[str, str]:
+        """The files that this run writes, by the option that names them."""
+        named = {"output": self.output, "timeline": self.timeline_path}
+        if self.save is not None and not os.path.isdir(self.save):
+            named["save"] = self.save
+        return {name: os.fspath(path) for name, path in named.items() if isinstance(path, str | os.PathLike)}
+
+    def _plan(self, sink: Sink, *, with_frames: bool) -> Plan:
         single = None
         if self.save is not None and self.video is not None and self.video.base is None:
             single = _SingleVideo(self.save)
         skipped = self.placement.holds if self.placement is not None else None
-        plan = plan_run(self.paths, sink, skipped=skipped, on_input=single, checked=not self.resume)
+
+        kept = KeptInputs(self._outputs(), self.video)
+
+        def look_at(item: Input) -> None:
+            kept(item)
+            if single is not None:
+                single(item)
+
+        engine = self.engine if with_frames else None
+        plan = plan_run(
+            self.paths, sink, skipped=skipped, on_input=look_at, checked=not self.resume, engine=engine
+        )
+        kept.check()
         if single is not None and not self.resume:
             single.check()
         return plan
@@ -192,7 +229,7 @@ class ScoreJob:
             # the table knows the videos of earlier runs, too
             self.timeline = Timeline.of_table(os.fspath(self.output), self.frame_rule)
         if self.timeline_path is not None:
-            self.timeline.write(self.timeline_path)
+            self.timeline.write(self.timeline_path, overwrite=self.overwrite)
 
     def _open_sink(self, task: ScoreTask, observers: Sequence[Observer]) -> Sink:
         if isinstance(self.output, Sink):
@@ -200,26 +237,30 @@ class ScoreJob:
         if self.keep_best is None and not isinstance(self.output, str | os.PathLike):
             if self.output is None:
                 return NullSink(self.placement)
-            return StreamSink(self.output, self.placement, n_points=task.rejector.n_points)
+            return StreamSink(
+                self.output, self.placement, n_points=task.rejector.n_points, suffix=self.stream_suffix
+            )
         settings = {"facereject": __version__, **settings_of(task), "frame rule": self.frame_rule}
+        # a rejector of another kind has none that is known
+        settings.setdefault("target", "that of the rejector")
         if self.placement is not None:
-            settings |= {
-                "folder of accepted files": str(self.accepted),
-                "folder of rejected files": str(self.rejected),
-                "files": f"{self.mode} from {self.placement.base}",
-                "video share": str(self.video_share),
-            }
+            files = f"{self.mode} from {self.placement.base}"
+            values = (str(self.accepted), str(self.rejected), files, str(self.video_share))
+            settings |= dict(zip(_SORTING, values, strict=True))
+        if self.keep_best is not None:
+            settings["target"] = f"the best {self.keep_best} of the batch"
         options: dict[str, Any] = {
             "settings": settings,
+            "free": _SORTING if self.keep_best is None else (*_SORTING, "target"),
             "resume": self.resume,
             "overwrite": self.overwrite,
+            "retry_failed": self.retry_failed,
             "rule": self.frame_rule,
             "check": row_check(task, decisions=self.keep_best is None),
             "n_points": task.rejector.n_points,
         }
         try:
             if self.keep_best is not None:
-                settings["keep best"] = str(self.keep_best)
                 return KeepBestSink(
                     self.output, self.keep_best, observers=observers, place=self.placement, **options
                 )
@@ -244,13 +285,11 @@ class _SingleVideo:
         if item.kind != "video":
             return
         self._found += 1
-        name = display_name(self._save)
         if self._found > 1:
+            name = display_name(self._save)
             raise OptionError(
                 f"`save` {name}: there are several videos to read; name a folder, such as `save` videos"
             )
-        if os.path.exists(self._save) and os.path.samefile(self._save, item.path):
-            raise OptionError(f"`save` {name}: this is the video that is read; save it under another name")
 
     def check(self) -> None:
         """All inputs are known."""
@@ -261,8 +300,9 @@ class _SingleVideo:
 class _Counter:
     """Counts what a run has done and tells it; an observer."""
 
-    def __init__(self, plan: Plan, tell: Callable[[RunProgress], None]) -> None:
-        self._state = RunProgress(0, plan.frames or plan.total, "inputs" if plan.frames is None else "frames")
+    def __init__(self, plan: Plan, tell: Callable[[RunProgress], None], *, decided: bool) -> None:
+        unit, total = ("inputs", plan.total) if plan.frames is None else ("frames", plan.frames)
+        self._state = RunProgress(0, total, unit, accepted=0 if decided else None)
         self._tell = tell
         tell(self._state)
 

@@ -10,9 +10,9 @@ from typing import Any
 
 from facereject._files import display_name
 from facereject.batch.inputs import InputError
-from facereject.batch.saving import VideoOutput
-from facereject.batch.sorting import Placement, PlacementError, base_of
-from facereject.batch.timeline import TimelineError, check_timeline_path
+from facereject.batch.outputs.saving import VideoOutput
+from facereject.batch.outputs.sorting import Placement, PlacementError, base_of
+from facereject.batch.outputs.timeline import TimelineError, check_timeline_path
 from facereject.parallel import DaskEngine, Engine, SerialEngine, WorkerEngine
 from facereject.tables.sinks import Sink, TableError
 from facereject.tables.table_path import check_table_path
@@ -57,8 +57,10 @@ def check_tracking(detect_every: int, smooth_s: float) -> None:
         raise OptionError(f"`smooth_s` must be seconds, 0 or more; got {smooth_s:g}")
 
 
-def check_table(output: object, *, resume: bool, overwrite: bool) -> None:
+def check_table(output: object, *, resume: bool, overwrite: bool, retry_failed: bool = False) -> None:
     """Raise OptionError if no table can be written there."""
+    if retry_failed and not resume:
+        raise OptionError("`retry_failed` belongs to `resume`: it works again on what failed before")
     if resume and overwrite:
         raise OptionError("`resume` and `overwrite` exclude each other")
     if not isinstance(output, str | os.PathLike):
@@ -71,7 +73,7 @@ def check_table(output: object, *, resume: bool, overwrite: bool) -> None:
             raise OptionError(f"`output` must be a path, a binary stream, a sink or None; got {kind}")
         return
     try:
-        check_table_path(output)
+        check_table_path(output, overwrite=overwrite)
     except TableError as error:
         raise OptionError(f"`output` {error}") from None
 
@@ -95,11 +97,11 @@ def check_keep_best(amount: float | None, *, output: object, save: str | None) -
         raise OptionError("`keep_best` needs a file, a stream or None as `output`")
 
 
-def check_timeline(path: str | None) -> None:
+def check_timeline(path: str | None, *, overwrite: bool = False) -> None:
     """Raise OptionError if no timeline can be written there."""
     if path is not None:
         try:
-            check_timeline_path(path)
+            check_timeline_path(path, overwrite=overwrite)
         except TimelineError as error:
             raise OptionError(f"`timeline` {error}") from None
 
@@ -131,7 +133,14 @@ def folder_of_inputs(engine: Engine) -> str:
 
 
 def make_video_output(
-    save: str | None, annotate: bool, audio: bool, paths: Sequence[str], rule: str, folder: str
+    save: str | None,
+    annotate: bool,
+    audio: bool,
+    paths: Sequence[str],
+    rule: str,
+    folder: str,
+    *,
+    overwrite: bool = False,
 ) -> VideoOutput | None:
     """The videos to be written; OptionError if that cannot work for these inputs."""
     if save is None:
@@ -148,7 +157,7 @@ def make_video_output(
     if not single and not os.path.isdir(save) and 2 <= len(os.path.splitext(save)[1]) <= 5:
         raise OptionError(f"`save` {shown}: videos are written as {', '.join(CODECS)}; or name a folder")
     output = VideoOutput(
-        os.path.join(folder, save), None if single else base_of(paths), annotate, rule, audio
+        os.path.join(folder, save), None if single else base_of(paths), annotate, rule, audio, overwrite
     )
     try:
         output.check()

@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from itertools import groupby, islice
 from typing import Any
 
+from facereject._files import Identities
 from facereject.batch.inputs import Input, VideoPart
 from facereject.batch.task import ScoreTask
 from facereject.faces.face import Box
@@ -83,17 +84,17 @@ def cut_long_videos(
     # the whole frame is searched at least once before a part begins
     warm_up = max(WARM_UP, task.detect_every)
     finder = PartFinder(task.folder, task.part_frames, warm_up, task.max_pixels)
-    first = None
+    first, identity = None, Identities()
     if begun is not None:
         item = Input(begun.path, "video")
         parts = _parts_of([item], finder, engine).get(item.path, [])
         joined = JoinedParts.from_note(begun.part)
         if joined is not None and joined.cuts == fingerprint(parts):
-            first = item.path
+            first = identity(item.path)
             yield from _in_parts(item, parts, joined.done)
         else:
             sink.forget_begun()
-    rest = (item for item in inputs if item.path != first)
+    rest = (item for item in inputs if first is None or identity(item.path) != first)
     while batch := list(islice(rest, _BATCH)):
         long = [item for item in batch if item.kind == "video" and _is_large(item, finder)]
         found = _parts_of(long, finder, engine) if long else {}

@@ -6,17 +6,21 @@ import fnmatch
 import os
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import closing
 from typing import IO, NamedTuple
 
+from facereject._files import Identities
 from facereject.batch.inputs import Input, InputError, check_inputs, read_list, walk_inputs
+from facereject.parallel import Engine, SerialEngine, WorkerEngine
 from facereject.tables.sinks import Sink
 from facereject.video.reader import VideoError, open_video
 
 # so many inputs are kept in memory, the names of the others in a temporary file
 _MAX_LISTED = 10_000
 
-# videos among so few inputs are opened to learn how many frames there will be
+# videos among so few inputs are opened to learn how many frames there will be, each for so long at most
 _MAX_OPENED = 20
+_MAX_SECONDS = 10.0
 
 
 class Plan(NamedTuple):
@@ -44,6 +48,7 @@ def plan_run(
     skipped: Callable[[str], bool] | None = None,
     on_input: Callable[[Input], None] | None = None,
     checked: bool = False,
+    engine: Engine | None = None,
 ) -> Plan:
     """What is to be done for ``paths``; folders and lists are read here, once.
 
@@ -60,6 +65,9 @@ def plan_run(
         Called with every input that was found, those that are done too; it may raise.
     checked : bool, default=False
         The paths have passed `check_inputs`.
+    engine : Engine or None
+        Looks into a few videos to learn how many frames they have, in a worker process if it has any, for
+        some seconds each; None leaves that open.
 
     Raises
     ------
@@ -75,7 +83,9 @@ def plan_run(
             on_input(item)
         if not sink.has(item.path):
             listing.add(item)
-    frames = _frames_of(listing.first) if listing.total <= _MAX_OPENED else None
+    frames = None
+    if engine is not None and listing.total <= _MAX_OPENED:
+        frames = _frames_of(listing.first, engine)
     return Plan(listing, listing.total, frames)
 
 
@@ -136,29 +146,44 @@ def _remaining(paths: Sequence[str], sink: Sink) -> list[str]:
 
 def _led_to(argument: str, names: Iterable[str]) -> bool:
     """Whether an argument stands for some of the inputs of an earlier run."""
+    identity = Identities()
+    known = map(identity, names)
     if argument.startswith("@"):
-        known = set(names)
-        return any(entry in known for entry in read_list(argument[1:]))
+        listed = set(map(identity, read_list(argument[1:])))
+        return any(name in listed for name in known)
+    argument = identity(argument)
     below = argument.rstrip(os.sep) + os.sep
     return any(
-        name == argument or name.startswith(below) or fnmatch.fnmatch(name, argument) for name in names
+        name == argument or name.startswith(below) or fnmatch.fnmatch(name, argument) for name in known
     )
 
 
-def _frames_of(items: Sequence[Input]) -> int | None:
+def frames_said(item: Input) -> Iterator[int | None]:
+    """How many frames an input says it has, None if it does not; a task."""
+    if item.kind == "image":
+        yield 1
+        return
+    try:
+        with open_video(item.path) as video:
+            yield video.frame_count_hint or None
+    except VideoError:
+        yield 0
+
+
+def _frames_of(items: Sequence[Input], engine: Engine) -> int | None:
     """Frames of a few inputs with videos among them, if the videos say how many they have."""
     if all(item.kind == "image" for item in items):
         return None
+    if isinstance(engine, WorkerEngine):
+        # a file that holds its reader up must not do so before the work begins
+        engine = WorkerEngine(1, timeout=_MAX_SECONDS)
+    elif not isinstance(engine, SerialEngine):
+        # for the bar alone a cluster is not asked
+        return None
     total = 0
-    for item in items:
-        if item.kind == "image":
-            total += 1
-            continue
-        try:
-            with open_video(item.path) as video:
-                if not video.frame_count_hint:
-                    return None
-                total += video.frame_count_hint
-        except VideoError:
-            continue
+    with closing(engine.run(frames_said, items)) as outcomes:
+        for outcome in outcomes:
+            if outcome.chunk is None:
+                return None
+            total += outcome.chunk
     return total or None

@@ -33,6 +33,7 @@ def score_files(
     timeout: float | None = None,
     resume: bool = False,
     overwrite: bool = False,
+    retry_failed: bool = False,
     progress: Callable[[RunProgress], None] | None = None,
     on_rows: Callable[[list[Row]], None] | None = None,
     frame_rule: str = "all",
@@ -76,9 +77,15 @@ def score_files(
         says so. Needs a process of its own, also for one worker. None is 600 for several workers, and no
         limit for one, which works in this process.
     resume : bool, default=False
-        Continue after an interruption; a finished table is completed by the inputs it lacks.
+        Continue after an interruption; a finished table is completed by the inputs it lacks. A file that has
+        changed since, by its size or time of change, is worked on again, and its rows are replaced; so is,
+        once, an input whose worker was killed or out of memory.
     overwrite : bool, default=False
-        Start again although an unfinished table is there.
+        Start again although an unfinished table is there, and replace files that facereject has not made.
+        Without it, a table, timeline or video takes the place of one of its own kind only. A file that is
+        read is never replaced.
+    retry_failed : bool, default=False
+        With ``resume``, work again on all inputs that are unreadable or failed.
     progress : callable or None
         Gets a `RunProgress` when the inputs are counted and after every chunk of rows.
     on_rows : callable or None
@@ -139,6 +146,7 @@ def score_files(
         make_engine(workers, engine, timeout),
         resume=resume,
         overwrite=overwrite,
+        retry_failed=retry_failed,
         frame_rule=frame_rule,
         max_pixels=max_pixels,
         every_frame=every_frame,

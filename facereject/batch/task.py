@@ -15,7 +15,7 @@ import numpy as np
 
 from facereject._files import display_name
 from facereject.batch.inputs import Input
-from facereject.batch.saving import VideoOutput
+from facereject.batch.outputs.saving import VideoOutput
 from facereject.faces import FaceRejector
 from facereject.faces.face import FaceFrame
 from facereject.faces.images.files import MAX_PIXELS, read_image
@@ -152,7 +152,8 @@ def settings_of(task: ScoreTask) -> dict[str, str]:
         if isinstance(value, FaceRejector):
             settings |= _rejector_settings(value)
         elif dataclasses.is_dataclass(value) and not isinstance(value, type):
-            settings |= {name: str(each) for name, each in dataclasses.asdict(value).items()}
+            names = [each.name for each in dataclasses.fields(value) if each.compare]
+            settings |= {name: str(getattr(value, name)) for name in names}
         else:
             settings[part.name] = str(value)
     return settings
@@ -184,6 +185,7 @@ def _rejector_settings(rejector: FaceRejector) -> dict[str, str]:
     return {
         "model": digest.hexdigest()[:12],
         "target": f"{rejector.target.kind} {rejector.target.value:g}",
+        "pose limits": ", ".join("any" if limit is None else f"{limit:g}" for limit in rejector.pose_limits),
         "landmark predictor": predictor[:12] if predictor else name_of(rejector.predictor),
         "detector": ", ".join(f"{name} {value}" for name, value in detector.items()),
     }

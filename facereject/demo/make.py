@@ -14,8 +14,8 @@ import PIL.Image
 
 from facereject._files import write_whole
 from facereject.batch.inputs import Input
+from facereject.batch.outputs.saving import VideoOutput
 from facereject.batch.run import score_inputs
-from facereject.batch.saving import VideoOutput
 from facereject.batch.task import ScoreTask
 from facereject.demo.material import FPS, SIZE, Picture, clean_picture, degraded_pictures, video_frames
 from facereject.demo.page import Judged, JudgedFrame, demo_page

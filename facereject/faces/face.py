@@ -17,6 +17,7 @@ EXPLANATIONS = {
     "uncertain": "the uncertainty is above the threshold",
     "no_landmarks": "the landmark predictor gave no usable points",
     "no_score": "the model gave no finite uncertainty",
+    "turned": "the head is turned further than the limits allow",
 }
 
 #: the most likely cause of a large error, and what to do about it
@@ -104,8 +105,8 @@ class Face:
         others see ``FaceRejector.points``); NaN if unknown.
     accepted : bool
     reason : str
-        Why the face was rejected, as in the table: "uncertain", "no_landmarks" or "no_score"; empty if it was
-        accepted. What is left out follows from the other values.
+        Why the face was rejected, as in the table: "uncertain", "no_landmarks", "no_score" or "turned"; empty
+        if it was accepted. What is left out follows from the other values.
     thumbnail : bytes
         A small JPEG of the face, shown in notebooks; only a rejector that was called on an image makes it,
         else it is empty.

@@ -40,6 +40,7 @@ from facereject.faces.models.score_models import (
 )
 from facereject.faces.models.storage import read_stored, write_stored
 from facereject.faces.plugins import fingerprint_of
+from facereject.faces.pose import PoseLimits, check_limits, pose_of
 from facereject.faces.regions import region_names
 from facereject.faces.thumbnail import thumbnail
 from facereject.faces.views import Views
@@ -83,7 +84,14 @@ class FaceRejector:
         which it raises an error is rejected with the reason ``no_landmarks`` and a `LandmarkFailureWarning`.
     info : dict or None
         Plain JSON kept with the model: data, protocol, results.
+
+    Attributes
+    ----------
+    pose_limits : PoseLimits
+        How far heads may be turned, see `with_pose_limits`; no limits at first.
     """
+
+    pose_limits = PoseLimits()
 
     def __init__(
         self,
@@ -186,6 +194,10 @@ class FaceRejector:
         Raises ValueError, and writes nothing, if the detector or the predictor could not be restored from
         the file: both need a ``definition`` and a registered name (docs/plugins.md).
         """
+        if self.pose_limits != PoseLimits():
+            raise ValueError(
+                "a model file holds no limits of the pose: save it without, set them after loading"
+            )
         write_stored(path, self)
 
     @property
@@ -321,15 +333,16 @@ class FaceRejector:
         if not np.isfinite(uncertainty):
             inf, nan = float("inf"), float("nan")
             return dataclasses.replace(face, uncertainty=inf, expected_error=nan, accepted=False, reason="")
-        accepted = self.decide(uncertainty)
+        pose = face.pose or pose_of(face.landmarks)
+        turned, certain = not self.pose_limits.allow(pose), self.decide(uncertainty)
         return dataclasses.replace(
             face,
             uncertainty=uncertainty,
             expected_error=float(self.calibration.expected_error(uncertainty)),
-            accepted=accepted,
-            reason="",
-            # an accepted face needs no excuse
-            cause="" if accepted else face.cause,
+            accepted=certain and not turned,
+            reason="turned" if turned else "",
+            pose=pose,
+            cause="" if certain else face.cause,
         )
 
     def with_target(
@@ -365,6 +378,26 @@ class FaceRejector:
             raise ValueError(f"give exactly one of {', '.join(options)}; got {', '.join(given) or 'none'}")
         ((kind, value),) = given.items()
         return self._changed(self.calibration, Target(kind, value))
+
+    def with_pose_limits(
+        self, *, max_yaw: float | None = None, max_pitch: float | None = None, max_roll: float | None = None
+    ) -> FaceRejector:
+        """A rejector that also rejects heads turned by more than so many degrees, as "turned".
+
+        A target is tuned without these limits: what is left of the faces is accepted as before, fewer in all.
+        They are not part of a model file.
+
+        Parameters
+        ----------
+        max_yaw, max_pitch, max_roll : float or None
+            To either side, see `Pose`; None is no limit.
+        """
+        limits = check_limits(PoseLimits(max_yaw, max_pitch, max_roll))
+        if any(limit is not None for limit in limits) and pose_of(self.points.mean_shape) is None:
+            raise ValueError("max_yaw, max_pitch and max_roll need the 68 points of 300-W to tell the pose")
+        other = copy.copy(self)
+        other.pose_limits = limits
+        return other
 
     def with_calibration(
         self, losses: ArrayLike, uncertainty: ArrayLike, regions: RegionSample | None = None

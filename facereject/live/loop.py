@@ -12,7 +12,7 @@ import cv2
 import numpy as np
 
 from facereject._files import display_name
-from facereject.batch.saving import annotated
+from facereject.batch.outputs.saving import annotated
 from facereject.faces.face import FaceFrame
 from facereject.faces.images.load import ImageArray
 from facereject.live.overlay import Status, draw_view, scale_of
@@ -72,6 +72,8 @@ class Live:
         Gets the rows of every frame.
     record : path or None
         A video of the whole session with the faces drawn, in real time (`RECORDING_FPS`).
+    overwrite : bool, default=False
+        It may replace a file that was not made here.
     folder : path
         For snapshots, and recordings started by a key.
     frame_rule : {"all", "any", "largest"}
@@ -96,6 +98,7 @@ class Live:
         window: Window | None = None,
         on_rows: Callable[[list[Row]], None] | None = None,
         record: str | os.PathLike[str] | None = None,
+        overwrite: bool = False,
         folder: str | os.PathLike[str] = os.curdir,
         frame_rule: str = "all",
         max_frames: int | None = None,
@@ -106,6 +109,7 @@ class Live:
         self.summary = LiveSummary()
         self._source, self._window, self._on_rows = source, window, on_rows
         self._record, self._folder = record, os.fspath(folder)
+        self._overwrite = overwrite
         self._frame_rule = frame_rule
         self._max_frames, self._max_seconds = max_frames, max_seconds
         self._clock = clock
@@ -229,7 +233,8 @@ class Live:
 
     def _start_recording(self, path: str, image: ImageArray) -> None:
         height, width = image.shape[:2]
-        self._recording = Recording(VideoWriter(path, RECORDING_FPS, (width, height), fragmented=True))
+        writer = VideoWriter(path, RECORDING_FPS, (width, height), fragmented=True, overwrite=self._overwrite)
+        self._recording = Recording(writer)
 
     def _stop_recording(self) -> None:
         if self._recording is None:

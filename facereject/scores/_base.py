@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
-from sklearn.model_selection import KFold, StratifiedKFold, check_cv
+from sklearn.model_selection import GroupKFold, KFold, StratifiedGroupKFold, StratifiedKFold, check_cv
 from sklearn.utils.validation import validate_data
 
 from facereject._labels import kind_of_labels, locate_labels
@@ -118,6 +118,28 @@ def make_folds(cv: Any, random_state: Any, *, stratified: bool = False) -> Any:
         kind = StratifiedKFold if stratified else KFold
         return kind(cv, shuffle=True, random_state=random_state)
     return check_cv(cv)
+
+
+def assign_folds(
+    stratified: bool, X: Any, y: NDArray[Any], cv: Any, groups: Any, random_state: Any
+) -> NDArray[np.intp]:
+    """Fold in which each example is held out."""
+    folds = make_folds(cv, random_state, stratified=stratified)
+    if groups is not None:
+        groups = np.asarray(groups)
+        if groups.shape != (len(y),):
+            raise ValueError(f"groups must hold one group per example ({len(y)}), got shape {groups.shape}")
+        if isinstance(cv, Integral):
+            kind = StratifiedGroupKFold if stratified else GroupKFold
+            folds = kind(cv, shuffle=True, random_state=random_state)
+    fold = np.full(len(y), -1, dtype=np.intp)
+    times = np.zeros(len(y), dtype=np.intp)
+    for k, (_, held_out) in enumerate(folds.split(X, y, groups)):
+        fold[held_out] = k
+        times[held_out] += 1
+    if not (times == 1).all():
+        raise ValueError("cv must hold out every example exactly once")
+    return fold
 
 
 def check_sample_weight(sample_weight: Any, X: Any) -> FloatArray:

@@ -9,7 +9,7 @@ import numpy as np
 
 from facereject._validation import FloatArray
 from facereject.risks import SELE
-from facereject.scores._boosting import BoostedScore
+from facereject.scores._boosting.score import BoostedScore
 from facereject.scores.confidence import Confidence, LinearStart
 from facereject.scores.regression import ridge_start
 
@@ -34,8 +34,11 @@ class BoostedSELEScore(BoostedScore):
         At most this many trees; early stopping decides.
     learning_rate : float
         Share of its Newton step that each tree takes, in (0, 1].
-    max_leaves : int
-        Leaves per tree.
+    max_leaves : int or sequence of int
+        Leaves per tree. Of several numbers the one with the lowest AuRC of the examples held out is taken,
+        an earlier one if they are on a par: small trees suit a strong predictor, whose score is a good start;
+        where features tell much that the predictor does not know, large ones do. Without a search
+        (``validation_fraction`` None) it is the first.
     l2 : float
         Added to the curvature of a leaf, which is about 1/2 per example at the start: small leaves step less.
     min_leaf : int
@@ -57,7 +60,7 @@ class BoostedSELEScore(BoostedScore):
     ----------
     booster_ : lightgbm.Booster or None
         None with zero trees: the start was not to be improved on, or no column can be split.
-    n_trees_ : int
+    n_trees_, n_leaves_ : int
     start_ : LinearStart or None
         The linear score that the trees correct; None without outputs, evidence and offset.
     classes_ : ndarray or None
@@ -97,7 +100,7 @@ random_state
 
     Attributes
     ----------
-    booster_, n_trees_, start_, classes_, mean_loss_
+    booster_, n_trees_, n_leaves_, start_, classes_, mean_loss_
         As in ``BoostedSELEScore``; the start is fitted by least squares too.
     """
 

@@ -12,8 +12,8 @@ from facereject._settings import check_number
 from facereject._validation import FloatArray, check_same_length, check_vector
 from facereject.risks import SELE
 from facereject.scores._base import BaseScore, Standardizer, check_sample_weight
-from facereject.scores._predictor import check_outputs
-from facereject.scores._shifted import ShiftedRisk
+from facereject.scores._linear.shifted import ShiftedRisk
+from facereject.scores._reading.predictor import check_outputs
 from facereject.scores.margin import top_and_gap
 from facereject.solver import LinearObjective, bundle_minimize
 
@@ -21,13 +21,19 @@ from facereject.solver import LinearObjective, bundle_minimize
 START_ALPHA, START_TOL = 1e-3, 1e-3
 # largest weight of the standardised offset that is looked at
 _MAX_BETA = 50.0
+# share of the examples at either end of a column of evidence that count as at the end of the others
+_TAIL = 0.02
 
 
 class Confidence(NamedTuple):
-    """Columns about each prediction, (n, m), and the uncertainty the predictor itself states, (n,)."""
+    """Columns about each prediction, (n, m), and the uncertainty the predictor itself states, (n,).
+
+    The last ``n_evidence`` columns are evidence, those before them are what the predictor says of itself.
+    """
 
     columns: FloatArray
     offset: FloatArray | None
+    n_evidence: int = 0
 
 
 class OutputReader:
@@ -99,41 +105,47 @@ class ConfidenceReader:
                 raise ValueError(
                     f"evidence must have {self._n_evidence} columns as in fit, got {columns[-1].shape[1]}"
                 )
-        return Confidence(np.hstack(columns), start)
+        return Confidence(np.hstack(columns), start, self._n_evidence or 0)
+
+
+class ColumnRange(NamedTuple):
+    """What columns may say at most: beyond, they count as at the end of their range in training.
+
+    For evidence the range is that of all but the most extreme 2 % on either side. A linear score multiplies
+    whatever a column says: an example that is almost a copy of another one, and yet predicted wrongly, would
+    otherwise become the most certain of all, and a single such error makes up a large part of a small AuRC.
+    """
+
+    lowest: FloatArray
+    highest: FloatArray
+
+    @classmethod
+    def of(cls, confidence: Confidence) -> ColumnRange:
+        """The range of the training columns."""
+        columns, m = confidence.columns, confidence.n_evidence
+        if not columns.size:
+            return cls(*np.empty((2, columns.shape[1])))
+        lowest, highest = columns.min(axis=0), columns.max(axis=0)
+        if m:
+            lowest[-m:], highest[-m:] = np.quantile(columns[:, -m:], (_TAIL, 1.0 - _TAIL), axis=0)
+        return cls(lowest, highest)
+
+    def __call__(self, columns: FloatArray) -> FloatArray:
+        return np.clip(columns, self.lowest, self.highest)
 
 
 class LinearStart(NamedTuple):
-    """s = β (o − ō) + ⟨w, c⟩ + b on standardised columns c; the offset o may be absent.
+    """s = β (o − ō) + ⟨w, c⟩ + b on standardised columns c within their range; o may be absent."""
 
-    Columns count as at the end of their range in training where they leave it: distances that hardly differed
-    there, as among copies, would otherwise outweigh everything.
-    """
-
-    centre: float
-    slope: float
+    range: ColumnRange
     standardizer: Standardizer
     weights: FloatArray
-    lowest: FloatArray
-    highest: FloatArray
+    centre: float = 0.0
+    slope: float = 0.0
     intercept: float = 0.0
 
-    @classmethod
-    def of(
-        cls,
-        columns: FloatArray,
-        standardizer: Standardizer,
-        weights: FloatArray,
-        *,
-        centre: float = 0.0,
-        slope: float = 0.0,
-        intercept: float = 0.0,
-    ) -> LinearStart:
-        """With the range of the training columns."""
-        lowest, highest = (columns.min(axis=0), columns.max(axis=0)) if columns.size else (weights, weights)
-        return cls(centre, slope, standardizer, weights, lowest, highest, intercept)
-
     def __call__(self, confidence: Confidence) -> FloatArray:
-        inside = np.clip(confidence.columns, self.lowest, self.highest)
+        inside = self.range(confidence.columns)
         scores = self.standardizer(inside)[:] @ self.weights + self.intercept
         if confidence.offset is not None:
             scores = scores + self.slope * (confidence.offset - self.centre)
@@ -144,7 +156,8 @@ def fit_start(
     confidence: Confidence, losses: FloatArray, sample_weight: FloatArray | None, alpha: float, tol: float
 ) -> LinearStart:
     """Minimise SELE first over β ≥ 0 and then over w, both with alpha/2 times their squares."""
-    columns, offset = confidence
+    bounds, offset = ColumnRange.of(confidence), confidence.offset
+    columns = bounds(confidence.columns)
     mean = float(np.average(losses, weights=sample_weight))
     standardizer = (
         Standardizer.of(columns, sample_weight) if columns.size else Standardizer(*np.empty((2, 0)))
@@ -152,7 +165,7 @@ def fit_start(
     weights = np.zeros(columns.shape[1])
     if mean <= 0:
         # no error to learn from: the predictor's own order stands
-        return LinearStart.of(columns, standardizer, weights, slope=0.0 if offset is None else 1.0)
+        return LinearStart(bounds, standardizer, weights, slope=0.0 if offset is None else 1.0)
     risk: Any = SELE(losses / mean, sample_weight)
     centre = slope = 0.0
     if offset is not None:
@@ -164,7 +177,7 @@ def fit_start(
     if weights.size:
         objective = LinearObjective(standardizer(columns), risk, fit_intercept=False)
         weights = bundle_minimize(objective, alpha, tol=tol).x
-    return LinearStart.of(columns, standardizer, weights, centre=centre, slope=slope)
+    return LinearStart(bounds, standardizer, weights, centre, slope)
 
 
 def _fit_slope(risk: Any, unit: FloatArray, alpha: float) -> float:

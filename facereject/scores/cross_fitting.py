@@ -3,31 +3,30 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from numbers import Integral
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.frozen import FrozenEstimator
-from sklearn.model_selection import GroupKFold, StratifiedGroupKFold
 from sklearn.utils import _safe_indexing, indexable
 from sklearn.utils.validation import has_fit_parameter
 
 from facereject._labels import locate_labels
 from facereject._validation import FloatArray, check_vector
-from facereject.scores._base import check_sample_weight, make_folds
-from facereject.scores._boosting import BoostedScore
-from facereject.scores._linear import LinearScoreCV
-from facereject.scores._predictor import (
+from facereject.scores._base import assign_folds, check_sample_weight
+from facereject.scores._boosting.score import BoostedScore
+from facereject.scores._linear.model import LinearScoreCV
+from facereject.scores._reading.predictor import (
     PredictorScore,
     check_predictor,
     find_kind,
     find_response,
     fit_predictor,
+    predict_from,
 )
-from facereject.scores._reading import Material, TrainingPart, Wanted, outputs_of_all_classes
-from facereject.scores._tables import FeatureView
+from facereject.scores._reading.tables import FeatureView
+from facereject.scores._reading.training_part import Material, TrainingPart, Wanted, outputs_of_all_classes
 from facereject.scores.tcp import TrueClassProbabilityScoreCV
 
 
@@ -236,7 +235,7 @@ def cross_fit(
     X, y = indexable(X, np.asarray(y))
     weight = None if sample_weight is None else check_sample_weight(sample_weight, y)
     is_class = find_kind(predictor, y, loss) == "classifier"
-    fold = _assign_folds(is_class, X, y, cv, groups, random_state)
+    fold = assign_folds(is_class, X, y, cv, groups, random_state)
 
     def train(rows: NDArray[np.intp]) -> Any:
         if frozen:
@@ -258,9 +257,11 @@ def cross_fit(
     for k in folds:
         fold_predictors.append(train(np.flatnonzero(fold != k)))
         held_out = _safe_indexing(X, np.flatnonzero(fold == k))
-        predictions.append(np.asarray(fold_predictors[-1].predict(held_out)))
+        given = None
         if is_class and response is not None and find_response(fold_predictors[-1], response):
-            outputs.append(outputs_of_all_classes(fold_predictors[-1], held_out, response, classes))
+            given = outputs_of_all_classes(fold_predictors[-1], held_out, response, classes)
+            outputs.append(given)
+        predictions.append(predict_from(fold_predictors[-1], held_out, given, classes))
     order = np.argsort(np.argsort(fold, kind="stable"), kind="stable")
     all_predictions = np.concatenate(predictions)[order]
     all_outputs = np.concatenate(outputs)[order] if outputs else None
@@ -333,28 +334,6 @@ def _true_class_probability(
     return np.where(column >= 0, outputs[np.arange(len(y)), column], 0.0)
 
 
-def _assign_folds(
-    stratified: bool, X: Any, y: NDArray[Any], cv: Any, groups: Any, random_state: Any
-) -> NDArray[np.intp]:
-    """Fold in which each example is held out."""
-    folds = make_folds(cv, random_state, stratified=stratified)
-    if groups is not None:
-        groups = np.asarray(groups)
-        if groups.shape != (len(y),):
-            raise ValueError(f"groups must hold one group per example ({len(y)}), got shape {groups.shape}")
-        if isinstance(cv, Integral):
-            kind = StratifiedGroupKFold if stratified else GroupKFold
-            folds = kind(cv, shuffle=True, random_state=random_state)
-    fold = np.full(len(y), -1, dtype=np.intp)
-    times = np.zeros(len(y), dtype=np.intp)
-    for k, (_, held_out) in enumerate(folds.split(X, y, groups)):
-        fold[held_out] = k
-        times[held_out] += 1
-    if not (times == 1).all():
-        raise ValueError("cv must hold out every example exactly once")
-    return fold
-
-
 def _with_choices_of(score: Any) -> Any:
     """An unfitted copy that repeats what the fitted score has chosen instead of choosing again.
 
@@ -363,6 +342,6 @@ def _with_choices_of(score: Any) -> Any:
     # a score that is no scikit-learn estimator is copied as it is; its fit starts anew
     copy = clone(score, safe=False)
     if isinstance(score, BoostedScore):
-        return copy.set_params(n_trees=score.n_trees_, validation_fraction=None)
+        return copy.set_params(n_trees=score.n_trees_, max_leaves=score.n_leaves_, validation_fraction=None)
     # with one value to try the folds decide nothing: as few as possible
     return copy.set_params(alphas=[score.alpha_], cv=2) if isinstance(score, LinearScoreCV) else copy

@@ -14,8 +14,8 @@ from facereject.metrics import aurc
 from facereject.risks import Risk, RiskFactory, ShapedRisk
 from facereject.risks._base import check_weights
 from facereject.scores._base import ALPHAS
-from facereject.scores._linear import LinearScore, LinearScoreCV, Solution
-from facereject.scores._shifted import ShiftedRisk
+from facereject.scores._linear.model import LinearScore, LinearScoreCV, Solution
+from facereject.scores._linear.shifted import ShiftedRisk
 from facereject.solver import METHODS, LinearObjective, bundle_path
 from facereject.solver.protocols import Objective
 from facereject.solver.standardized import Standardized

@@ -8,7 +8,7 @@ import numpy as np
 from sklearn.pipeline import Pipeline
 
 from facereject._validation import FloatArray
-from facereject.scores._predictor import PredictorScore, check_outputs, read_outputs
+from facereject.scores._reading.predictor import PredictorScore, check_outputs, read_outputs
 
 
 class MarginScore(PredictorScore):

@@ -21,6 +21,10 @@ _TREE_DIMENSIONS = 8
 _BLOCK = 4_000_000
 # share of the typical distance that is added to every distance, so that copies have a logarithm
 _TINY = 1e-3
+# the same where classes are compared: a copy tells little more than an example at a third of that distance
+_SMOOTHING = 0.3
+# examples of each side whose mean distance is taken besides that of the nearest
+_CLASS_NEIGHBOURS = 5
 _ROUNDING = 1e-5
 # neighbours among which a large index looks for the nearest of each class
 _TREE_NEIGHBOURS = 32
@@ -101,31 +105,35 @@ class NeighbourIndex:
         self._tree = None if self._exact else cKDTree(points, leafsize=32, balanced_tree=False)
         sample = np.random.default_rng(0).choice(n, min(n, 256), replace=False)
         nearest = self._search(points[sample], min(2, n))[0][:, -1]
+        typical, rounding = float(np.median(nearest)), _ROUNDING * np.sqrt(points.shape[1])
         # never so small that copies differ by rounding
-        self._tiny = max(_TINY * float(np.median(nearest)), _ROUNDING * np.sqrt(points.shape[1]))
+        self._tiny = max(_TINY * typical, rounding)
+        self._smoothing = max(_SMOOTHING * typical, rounding)
 
     def class_columns(self, features: Any, predictions: Any) -> FloatArray:
-        """How near the training examples are, shape (n, 2).
+        """How near the training examples are, shape (n, 4).
 
         The first column is log(distance to the nearest example of the predicted class / to the nearest of
         another class): above 0 the neighbour contradicts the prediction. The second is log(distance to the
-        nearest example).
+        nearest example). Two more are the same with the mean distance to the five nearest of each side, which
+        a single example cannot change much. A share of the typical distance between neighbours is added to
+        all distances.
         """
         if self.classes_ is None:
             raise ValueError("labels were not given: class_columns needs the classes of the examples")
         queries, predictions = self._space(features), np.asarray(predictions)
         codes = np.searchsorted(self.classes_, predictions).clip(max=len(self.classes_) - 1)
         codes = np.where(self.classes_[codes] == predictions, codes, -1)
-        same, other = (
-            self._class_distances_exact(queries, codes)
-            if self._exact
-            else self._class_distances_near(queries, codes)
-        )
-        nearest = np.minimum(same, other)
-        # a class without examples is as far as can be told: no evidence either way
-        same, other = (np.where(np.isfinite(part), part, nearest) for part in (same, other))
-        logs = [np.log(part + self._tiny) for part in (same, other, nearest)]
-        return np.column_stack([logs[0] - logs[1], logs[2]])
+        find = self._class_distances_exact if self._exact else self._class_distances_near
+        columns = []
+        # first the nearest of each side, then the mean of several
+        for same, other in zip(*find(queries, codes), strict=True):
+            nearest = np.minimum(same, other)
+            # a class without examples is as far as can be told: no evidence either way
+            sides = [np.where(np.isfinite(part), part, nearest) for part in (same, other)]
+            logs = [np.log(part + self._smoothing) for part in (*sides, nearest)]
+            columns.extend([logs[0] - logs[1], logs[2]])
+        return np.column_stack(columns)
 
     def loss_columns(self, features: Any, predictions: Any = None) -> FloatArray:
         """How well the nearest examples were predicted, shape (n, 2), or (n, 3) with targets.
@@ -170,17 +178,25 @@ class NeighbourIndex:
     def _class_distances_exact(
         self, queries: FloatArray, codes: NDArray[np.intp]
     ) -> tuple[FloatArray, FloatArray]:
-        """Distance to the nearest example of the class at ``codes`` and of any other; inf for none."""
+        """Distances to examples of the class at ``codes`` and of any other, each (2, n); inf for none.
+
+        The first row is that of the nearest, the second the mean of the five nearest.
+        """
         assert self.classes_ is not None
-        starts = np.searchsorted(self._codes, np.arange(len(self.classes_)))
-        nearest = np.concatenate(
-            [np.minimum.reduceat(squared, starts, axis=1) for squared in self._blocks(queries)]
-        )
-        rows = np.flatnonzero(codes >= 0)
-        same = np.full(len(queries), np.inf)
-        same[rows] = nearest[rows, codes[rows]]
-        nearest[rows, codes[rows]] = np.inf
-        return np.sqrt(same), np.sqrt(nearest.min(axis=1))
+        bounds = np.searchsorted(self._codes, np.arange(len(self.classes_) + 1))
+        same, other = np.full((2, 2, len(queries)), np.inf)
+        for code in np.unique(codes):
+            rows = np.flatnonzero(codes == code)
+            start, end = (0, 0) if code < 0 else bounds[code : code + 2]
+            done = 0
+            for squared in self._blocks(queries[rows]):
+                part = rows[done : done + len(squared)]
+                done += len(squared)
+                same[:, part] = _nearest_of(squared[:, start:end])
+                # out of the way, what follows has the others alone
+                squared[:, start:end] = np.inf
+                other[:, part] = _nearest_of(squared)
+        return same, other
 
     def _class_distances_near(
         self, queries: FloatArray, codes: NDArray[np.intp]
@@ -188,11 +204,13 @@ class NeighbourIndex:
         """The same among the neighbours found; a class not among them is at least as far as the farthest."""
         distances, neighbours = self._search(queries, min(_TREE_NEIGHBOURS, len(self._points)))
         agrees = self._codes[neighbours] == codes[:, None]
-        farthest = distances[:, -1]
-        same, other = (
-            np.minimum(np.where(mask, distances, np.inf).min(axis=1), farthest) for mask in (agrees, ~agrees)
-        )
-        return same, other
+        k = min(_CLASS_NEIGHBOURS, distances.shape[1])
+
+        def nearest(mask: NDArray[np.bool_]) -> FloatArray:
+            few = np.sort(np.where(mask, distances, distances[:, -1:]), axis=1)[:, :k]
+            return np.stack([few[:, 0], few.mean(axis=1)])
+
+        return nearest(agrees), nearest(~agrees)
 
     def _blocks(self, queries: FloatArray) -> Any:
         """Squared distances to all examples, some queries at a time."""
@@ -204,6 +222,20 @@ class NeighbourIndex:
             squared += lengths
             squared += np.einsum("ij,ij->i", part, part)[:, None]
             yield np.maximum(squared, 0.0, out=squared)
+
+
+def _nearest_of(squared: FloatArray) -> FloatArray:
+    """Smallest distance of each row and mean of the five smallest, shape (2, rows); inf without columns."""
+    k = min(_CLASS_NEIGHBOURS, squared.shape[1])
+    if not k:
+        return np.full((2, len(squared)), np.inf)
+    few = np.partition(squared, k - 1, axis=1)[:, :k]
+    # of an example itself, what the difference of large squares leaves is rounding
+    few = np.sqrt(np.where(few < _ROUNDING**2, 0.0, few))
+    # a class may have fewer examples than that
+    known = np.isfinite(few)
+    mean = np.where(known, few, 0.0).sum(axis=1) / np.maximum(known.sum(axis=1), 1)
+    return np.stack([few.min(axis=1), np.where(known.any(axis=1), mean, np.inf)])
 
 
 class _Space:

@@ -9,7 +9,7 @@ import numpy as np
 from facereject._labels import locate_labels
 from facereject._validation import FloatArray
 from facereject.scores._base import check_predictions
-from facereject.scores._predictor import PredictorScore, check_outputs
+from facereject.scores._reading.predictor import PredictorScore, check_outputs
 
 
 class PlugInRisk(PredictorScore):

@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 from facereject._validation import FloatArray
 from facereject.risks import SquaredError
 from facereject.scores._base import Standardizer
-from facereject.scores._linear import LinearScore, LinearScoreCV, Solution
-from facereject.scores.confidence import START_ALPHA, Confidence, LinearStart
+from facereject.scores._linear.model import LinearScore, LinearScoreCV, Solution
+from facereject.scores.confidence import START_ALPHA, ColumnRange, Confidence, LinearStart
 from facereject.solver import LinearObjective, ridge_path
 from facereject.solver.standardized import Standardized
 
@@ -42,10 +42,12 @@ class RidgePath(LinearScore):
 
 def ridge_start(confidence: Confidence, target: FloatArray, sample_weight: FloatArray | None) -> LinearStart:
     """Least squares on the columns about the predictor."""
-    standardizer = Standardizer.of(confidence.columns, sample_weight)
+    bounds = ColumnRange.of(confidence)
+    columns = bounds(confidence.columns)
+    standardizer = Standardizer.of(columns, sample_weight)
     risk = SquaredError(target, sample_weight)
-    (theta,) = ridge_path(LinearObjective(standardizer(confidence.columns), risk), [START_ALPHA])
-    return LinearStart.of(confidence.columns, standardizer, theta[:-1], intercept=float(theta[-1]))
+    (theta,) = ridge_path(LinearObjective(standardizer(columns), risk), [START_ALPHA])
+    return LinearStart(bounds, standardizer, theta[:-1], intercept=float(theta[-1]))
 
 
 class RegressionScore(RidgePath):

@@ -10,7 +10,7 @@ import numpy as np
 from facereject._validation import FloatArray
 from facereject.risks import SELE, Risk
 from facereject.scores._base import ALPHAS
-from facereject.scores._linear import LinearScoreCV
+from facereject.scores._linear.model import LinearScoreCV
 from facereject.scores.confidence import START_ALPHA, START_TOL, Confidence, LinearStart, fit_start
 from facereject.scores.linear_risk import LinearFunction, RiskPath
 from facereject.solver import METHODS

@@ -6,7 +6,7 @@ from typing import Any
 
 from facereject._validation import check_same_length, check_vector
 from facereject.scores._base import TrainingSet
-from facereject.scores._linear import LinearScoreCV
+from facereject.scores._linear.model import LinearScoreCV
 from facereject.scores.regression import RidgePath
 
 

@@ -1,15 +1,48 @@
-"""Selection functions c: the three rejection models, their exact solutions, thresholds with a guarantee."""
+"""Selection functions c: the three rejection models, their exact solutions, thresholds with a guarantee.
 
-from facereject.selection.curves import evidence_curve, weighted_risk_curve
-from facereject.selection.errors import InfeasibleTargetError, NoValidThresholdError
-from facereject.selection.exact import convert, optimal_selection
-from facereject.selection.groups import GroupSelector, guaranteed_risk_per_group
-from facereject.selection.guarantees import guaranteed_coverage, guaranteed_risk
-from facereject.selection.models import BoundedCoverage, BoundedImprovement, CostBased, RejectionModel
-from facereject.selection.monitor import CoverageMonitor, RiskMonitor
-from facereject.selection.selector import GroupSelection, Guarantee, Selector
-from facereject.selection.shift import density_ratio
-from facereject.selection.start import suggest_start
+Names are imported on first use: a threshold is applied without scikit-learn.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from facereject.selection.curves import evidence_curve, weighted_risk_curve
+    from facereject.selection.errors import InfeasibleTargetError, NoValidThresholdError
+    from facereject.selection.exact import convert, optimal_selection
+    from facereject.selection.groups import GroupSelector, guaranteed_risk_per_group
+    from facereject.selection.guarantees import guaranteed_coverage, guaranteed_risk
+    from facereject.selection.models import BoundedCoverage, BoundedImprovement, CostBased, RejectionModel
+    from facereject.selection.monitor import CoverageMonitor, RiskMonitor
+    from facereject.selection.selector import GroupSelection, Guarantee, Selector
+    from facereject.selection.shift import density_ratio
+    from facereject.selection.start import suggest_start
+
+_HOME = {
+    "BoundedCoverage": "models",
+    "BoundedImprovement": "models",
+    "CostBased": "models",
+    "CoverageMonitor": "monitor",
+    "GroupSelection": "selector",
+    "GroupSelector": "groups",
+    "Guarantee": "selector",
+    "InfeasibleTargetError": "errors",
+    "NoValidThresholdError": "errors",
+    "RejectionModel": "models",
+    "RiskMonitor": "monitor",
+    "Selector": "selector",
+    "convert": "exact",
+    "density_ratio": "shift",
+    "evidence_curve": "curves",
+    "guaranteed_coverage": "guarantees",
+    "guaranteed_risk": "guarantees",
+    "guaranteed_risk_per_group": "groups",
+    "optimal_selection": "exact",
+    "suggest_start": "start",
+    "weighted_risk_curve": "curves",
+}
 
 __all__ = [
     "BoundedCoverage",
@@ -34,3 +67,13 @@ __all__ = [
     "suggest_start",
     "weighted_risk_curve",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    if name in _HOME:
+        return getattr(importlib.import_module(f"{__name__}.{_HOME[name]}"), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

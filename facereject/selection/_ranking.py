@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from sklearn.isotonic import isotonic_regression
 
 from facereject._validation import (
     FloatArray,
@@ -126,6 +125,9 @@ class Ranking:
         This is the isotonic regression of the loss on the uncertainty, i.e. the conditional risk r(x) as far
         as a monotone function of the uncertainty can express it. If the uncertainty is r(x), it is r(x).
         """
+        # imported here: only an exchange of targets needs it, and it takes longer than to judge a photograph
+        from sklearn.isotonic import isotonic_regression
+
         mass = np.diff(self.weight)
         return np.asarray(
             isotonic_regression(np.diff(self.loss) / mass, sample_weight=mass), dtype=np.float64

@@ -15,12 +15,10 @@ from __future__ import annotations
 from abc import ABCMeta, abstractmethod
 from typing import Any
 
-import numpy as np
 from sklearn.base import BaseEstimator
 
-from facereject._settings import check_number
-from facereject.selection._ranking import TOLERANCE, Ranking
-from facereject.selection.errors import InfeasibleTargetError
+from facereject.selection._ranking import Ranking
+from facereject.selection._thresholds import largest_coverage, lowest_cost, lowest_risk
 from facereject.selection.selector import Selector
 
 
@@ -75,12 +73,7 @@ class CostBased(RejectionModel):
         self.cost = cost
 
     def _solve(self, ranking: Ranking) -> Selector:
-        cost = ranking.scaled(check_number(self.cost, "cost", minimum=0))
-        total = ranking.weight[-1]
-        criterion = ranking.loss + cost * (total - ranking.weight)
-        tie = TOLERANCE * (ranking.loss[-1] + cost * total)
-        best = np.flatnonzero(criterion <= criterion.min() + tie)[-1]
-        return ranking.selector(int(best))
+        return lowest_cost(ranking, self.cost)
 
 
 class BoundedImprovement(RejectionModel):
@@ -100,22 +93,7 @@ class BoundedImprovement(RejectionModel):
         self.risk = risk
 
     def _solve(self, ranking: Ranking) -> Selector:
-        target = check_number(self.risk, "risk", minimum=0)
-        risk, risks = ranking.scaled(target), ranking.selective_risks
-        # Risks are compared as quotients: 29 errors in 100 are at most 0.29, but 0.29 * 100 < 29.
-        feasible = np.flatnonzero(risks <= risk * (1 + TOLERANCE))
-        if not len(feasible):
-            raise InfeasibleTargetError(
-                f"no threshold has a selective risk of at most {target:g}: the smallest reachable risk is "
-                f"{ranking.in_unit(risks.min()):g}"
-            )
-        k = int(feasible[-1]) + 1
-        if k == len(ranking.values):
-            return ranking.selector(k)
-        # L(phi) - risk * phi is <= 0 after k groups and > 0 after the next: accept up to its zero in between.
-        excess = ranking.loss[k : k + 2] - risk * ranking.weight[k : k + 2]
-        acceptance = -min(excess[0], 0.0) / (excess[1] - min(excess[0], 0.0))
-        return ranking.selector(k, acceptance if acceptance > TOLERANCE else 0.0)
+        return largest_coverage(ranking, self.risk)
 
 
 class BoundedCoverage(RejectionModel):
@@ -137,17 +115,4 @@ class BoundedCoverage(RejectionModel):
         self.coverage = coverage
 
     def _solve(self, ranking: Ranking) -> Selector:
-        coverage = check_number(self.coverage, "coverage", above=0, maximum=1)
-        if coverage == 1:
-            return ranking.selector(len(ranking.values))
-        total = ranking.weight[-1]
-        # k groups fit below the target; a share of the next one makes up the rest.
-        k = int(np.searchsorted(ranking.weight[:-1], coverage * total * (1 + TOLERANCE), side="right")) - 1
-        missing = coverage * total - ranking.weight[k]
-        acceptance = missing / (ranking.weight[k + 1] - ranking.weight[k])
-        acceptance = acceptance if k == 0 or missing > TOLERANCE * total else 0.0
-        risks = ranking.selective_risks[k:]
-        if risks.min() < ranking.risk(k, acceptance) * (1 - TOLERANCE):
-            beyond = np.flatnonzero(risks <= risks.min() * (1 + TOLERANCE))[0]
-            return ranking.selector(k + 1 + int(beyond))
-        return ranking.selector(k, acceptance)
+        return lowest_risk(ranking, self.coverage)

@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.utils import check_random_state
 
 from facereject._validation import FloatArray, check_vector
 
@@ -167,6 +166,9 @@ class Selector:
         -------
         ndarray of bool, shape (n,)
         """
+        # imported here, so that a threshold alone does not load scikit-learn
+        from sklearn.utils import check_random_state
+
         probability = self.accept_probability(uncertainty)
         # One draw per example, boundary or not: the fate of an example then depends only on its position.
         # random_sample() is in [0, 1), so probability 1 always accepts and 0 never does.

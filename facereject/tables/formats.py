@@ -13,12 +13,15 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from facereject._files import cell_name, name_of_cell, suffix_of
-from facereject.faces.face import Box
+from facereject.faces.face import Box, Pose
 from facereject.faces.landmarks.mean_shape import N_LANDMARKS
 from facereject.tables.rows import Row, columns, count_points, frame_accepted
 
 _INTEGERS = ("frame", "face", "track")
 _TEXTS = ("source", "reason")
+
+# of a file that may be no table; rows of 1,000 landmarks are a tenth of that
+_LONGEST_LINE = 1 << 20
 
 
 class TableFormatError(ValueError):
@@ -157,21 +160,41 @@ def read_table(path: str) -> Iterator[Row]:
 
 def points_in_table(path: str) -> int | None:
     """How many landmarks the rows of a table have; None if it has no rows to tell, or is no table."""
+    return count_points(column_names(path))
+
+
+def column_names(path: str) -> tuple[str, ...]:
+    """The columns of a table; empty if it has no rows to tell, or is no table."""
     suffix = suffix_of(path)
     if suffix == ".parquet":
         import pyarrow
         import pyarrow.parquet
 
         try:
-            return count_points(pyarrow.parquet.read_schema(path).names)
+            return tuple(pyarrow.parquet.read_schema(path).names)
         except pyarrow.ArrowException:
-            return None
+            return ()
     with open(path, encoding="utf-8", errors="replace", newline="") as file:
-        line = file.readline()
+        line = file.readline(_LONGEST_LINE)
+    if suffix != ".jsonl":
+        return tuple(line.rstrip("\r\n").split(","))
     try:
-        return count_points(tuple(json.loads(line)) if suffix == ".jsonl" else line.rstrip("\r\n").split(","))
-    except (ValueError, TypeError):
-        return None
+        values = json.loads(line)
+    except ValueError:
+        return ()
+    return tuple(values) if isinstance(values, dict) else ()
+
+
+def record_ends(path: str, suffix: str) -> Iterator[int]:
+    """Where the records of a text table end, in bytes; the first one of a CSV table is its header."""
+    position = quotes = 0
+    with open(path, "rb") as file:
+        for line in file:
+            position += len(line)
+            # a line end between quotes belongs to a name
+            quotes += line.count(b'"') if suffix != ".jsonl" else 0
+            if quotes % 2 == 0:
+                yield position
 
 
 def csv_to_parquet(source: str, target: str) -> None:
@@ -216,9 +239,13 @@ def parquet_to_csv(source: str, target: str) -> None:
         with pyarrow.parquet.ParquetFile(source) as file:
             if count_points(file.schema_arrow.names) is None:
                 raise TableFormatError(f"{source}: not a table of facereject, its columns are others")
-            with pyarrow.csv.CSVWriter(target, file.schema_arrow) as writer:
-                for batch in file.iter_batches():
-                    writer.write_batch(batch)
+            # the header as in any other table, without quotes
+            options = pyarrow.csv.WriteOptions(include_header=False)
+            with open(target, "wb") as made:
+                made.write((",".join(file.schema_arrow.names) + "\n").encode())
+                with pyarrow.csv.CSVWriter(made, file.schema_arrow, write_options=options) as writer:
+                    for batch in file.iter_batches():
+                        writer.write_batch(batch)
     except pyarrow.ArrowException as error:
         raise TableFormatError(f"{source}: not a Parquet table of facereject ({error})") from None
 
@@ -233,6 +260,7 @@ def _csv_line(row: Row, n_points: int) -> str:
     fields += ["", "", "", ""] if row.box is None else map(_number, row.box)
     fields += [_number(row.detector_score), _number(row.uncertainty), _number(row.expected_error)]
     fields += ["true" if row.accepted else "false", _quoted(row.reason)]
+    fields += ["", "", ""] if row.pose is None else map(_number, row.pose)
     row.check_points(n_points)
     points = row.landmarks
     if points is None:
@@ -300,8 +328,10 @@ def _whole(values: dict[str, Any]) -> Row:
     if any(value is not None for value in numbers):
         points = np.array([np.nan if value is None else float(value) for value in numbers])
         points = np.stack(np.split(points, 2), axis=1)
+    angles = [_float(values[name]) for name in Pose._fields]
     return replace(
         _outline(values),
+        pose=None if None in angles else Pose(*(angle or 0.0 for angle in angles)),
         face=_int(values["face"]),
         track=_int(values["track"]),
         detector_score=_float(values["detector_score"]),

@@ -1,10 +1,10 @@
 """The journal beside an unfinished table: which inputs stand in it, up to which byte, under which settings.
 
-JSON lines: first ``{"journal": 1, "settings": {…}}``, then ``{"pid": …}`` for every run that wrote on, and
-for every finished input a list of its path, the length of the table behind its last row, and its counts. The
-finished parts of a long video have such lines, too, with a note at the end that says how to go on. A line is
-written after the rows it speaks of, so whatever moment a run dies at, the last whole line is true. While a
-run lasts it holds a lock on the journal.
+Lines of a checksum (CRC-32) and JSON: first ``{"journal": 2, "settings": {…}}``, then ``{"pid": …}`` for
+every run that wrote on, and for every finished input the fields of an `Entry`. The finished parts of a long
+video have such lines, too, with a note that says how to go on. A line is written after the rows it speaks of,
+so whatever moment a run dies at, the last whole line is true; from a line on that is damaged, nothing is
+believed. While a run lasts it holds a lock on the journal.
 """
 
 from __future__ import annotations
@@ -14,7 +14,8 @@ import errno
 import io
 import json
 import os
-from collections.abc import Generator, Iterator, Mapping
+import zlib
+from collections.abc import Generator, Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 from facereject._files import open_own
@@ -25,7 +26,8 @@ try:
 except ImportError:  # Windows: two runs on one table are not told apart there
     fcntl = None  # type: ignore[assignment]
 
-_VERSION = 1
+#: of the form of journals and records
+VERSION = 2
 
 
 class TableError(RuntimeError):
@@ -52,12 +54,32 @@ class Entry(NamedTuple):
     counts : Tally
     part : str
         For a video of which some parts are finished and others are not, what is needed to go on; else empty.
+    rows : int
+        Rows of the table up to and with its last one.
+    key : str
+        Which input it is, see `facereject._files.Identities`; empty is the path.
+    stamp : str
+        Size and time of change of the file that was read, see `facereject._files.stamp_of`.
+    again : bool
+        Its rows take the place of those of earlier entries with the same key.
+    tries : int
+        How often this file was worked on in a row, as far as it failed before.
     """
 
     path: str
     offset: int
     counts: Tally
     part: str = ""
+    rows: int = 0
+    key: str = ""
+    stamp: str = ""
+    again: bool = False
+    tries: int = 1
+
+    @property
+    def identity(self) -> str:
+        """Which input it is."""
+        return self.key or self.path
 
 
 class Journal:
@@ -81,7 +103,7 @@ class Journal:
         self._end = self._start = 0
         with contextlib.suppress(StopIteration, TypeError, KeyError, AttributeError):
             header, length = next(self._values(0))
-            if header["journal"] == _VERSION:
+            if header["journal"] == VERSION:
                 self.settings = {str(name): str(value) for name, value in header["settings"].items()}
                 self._end = self._start = length
 
@@ -90,7 +112,7 @@ class Journal:
         self.settings = dict(settings)
         self._file.truncate(0)
         self._end = 0
-        self._append({"journal": _VERSION, "settings": self.settings})
+        self._append({"journal": VERSION, "settings": self.settings})
         self._start = self._end
         self.sign()
 
@@ -102,7 +124,7 @@ class Journal:
         """Go on behind the last entry the table still covers; returns the length the table is to have."""
         kept = 0
         for value, length in self._values(self._start):
-            entry = _entry(value)
+            entry = entry_of(value)
             if entry is not None:
                 # a table on a disk that lost power may be shorter than what was written
                 if entry.offset > table_size:
@@ -115,14 +137,13 @@ class Journal:
     def entries(self) -> Generator[Entry, None, None]:
         """The finished inputs and parts, in the order of the table."""
         for value, _ in self._values(self._start):
-            entry = _entry(value)
+            entry = entry_of(value)
             if entry is not None:
                 yield entry
 
     def add(self, entry: Entry) -> None:
         """Note an input; `commit` writes it."""
-        value = [entry.path, entry.offset, *entry.counts, *([entry.part] if entry.part else [])]
-        self._pending.append(json.dumps(value) + "\n")
+        self._pending.append(line_of(list(entry)).decode())
 
     def commit(self, sync: bool = False) -> None:
         """Write what was noted. May be repeated after it was interrupted: nothing then stands twice."""
@@ -149,18 +170,12 @@ class Journal:
         self._file.seek(position)
         reader = io.BufferedReader(self._file)
         try:
-            for line in reader:
-                if not line.endswith(b"\n"):
-                    return
-                try:
-                    yield json.loads(line), len(line)
-                except ValueError:
-                    return
+            yield from values_in(reader)
         finally:
             reader.detach()
 
     def _append(self, value: Any) -> None:
-        data = (json.dumps(value) + "\n").encode()
+        data = line_of(value)
         self._write(data)
         self._end += len(data)
 
@@ -176,12 +191,30 @@ def write_all(file: io.FileIO, data: bytes) -> None:
         view = view[file.write(view) :]
 
 
-def _entry(value: Any) -> Entry | None:
+def line_of(value: Any) -> bytes:
+    """A line of a journal."""
+    text = json.dumps(value).encode()
+    return b"%08x %s\n" % (zlib.crc32(text), text)
+
+
+def values_in(lines: Iterable[bytes]) -> Iterator[tuple[Any, int]]:
+    """The values of the lines and the lengths of these, up to the first one that is cut off or damaged."""
+    for line in lines:
+        checksum, _, text = line.partition(b" ")
+        if not text.endswith(b"\n") or checksum != b"%08x" % zlib.crc32(text[:-1]):
+            return
+        try:
+            yield json.loads(text), len(line)
+        except ValueError:
+            return
+
+
+def entry_of(value: Any) -> Entry | None:
+    """The entry that a line holds; None if it holds something else."""
     if not isinstance(value, list):
         return None
-    path, offset, *counts = value
-    n_counts = len(Tally._fields)
-    return Entry(path, offset, Tally(*counts[:n_counts]), *counts[n_counts:])
+    path, offset, counts, *more = value
+    return Entry(path, offset, Tally(*counts), *more)
 
 
 def _open_locked(path: str) -> io.FileIO:
@@ -218,7 +251,7 @@ def _lock(file: io.FileIO, path: str) -> None:
 def _last_pid(file: io.FileIO) -> str:
     holder = ""
     for line in file:
-        if line.startswith(b'{"pid": '):
+        if line[9:].startswith(b'{"pid": '):
             with contextlib.suppress(ValueError):
-                holder = f" (process {json.loads(line)['pid']})"
+                holder = f" (process {json.loads(line[9:])['pid']})"
     return holder

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from facereject.faces.face import EXPLANATIONS, Box, Face
+from facereject.faces.face import EXPLANATIONS, Box, Face, Pose
 from facereject.faces.geometry import FloatArray
 from facereject.faces.landmarks.mean_shape import N_LANDMARKS
 
@@ -24,7 +24,10 @@ REASONS = {
 _BOX = ("x", "y", "width", "height")
 _JUDGEMENT = ("detector_score", "uncertainty", "expected_error", "accepted", "reason")
 
-_HEAD = ("source", "frame", "time_s", "face", "track", *_BOX, *_JUDGEMENT)
+# what a table of any version begins with
+_FIRST = ("source", "frame", "time_s", "face", "track", *_BOX)
+
+_HEAD = (*_FIRST, *_JUDGEMENT, *Pose._fields)
 
 
 @functools.lru_cache(maxsize=8)
@@ -37,6 +40,11 @@ def count_points(names: Sequence[str]) -> int | None:
     """How many landmarks a table with these columns has; None if it is no table of this package."""
     n_points, odd = divmod(len(names) - len(_HEAD), 2)
     return n_points if not odd and n_points > 0 and tuple(names) == columns(n_points) else None
+
+
+def is_own(names: Sequence[str]) -> bool:
+    """Whether a table with these columns was made by this package, by a version with other columns maybe."""
+    return tuple(names[: len(_FIRST)]) == _FIRST
 
 
 #: column names of the models that come with the package
@@ -70,6 +78,7 @@ class Row:
     reason : str
         Empty, or a key of `REASONS`, for some followed by a colon and details.
     landmarks : ndarray of shape (n, 2) or None
+    pose : Pose or None
     """
 
     source: str
@@ -84,12 +93,14 @@ class Row:
     accepted: bool = False
     reason: str = ""
     landmarks: FloatArray | None = None
+    pose: Pose | None = None
 
     def values(self, n_points: int = N_LANDMARKS) -> list[Any]:
         """The row as plain Python values in the order of `columns`."""
         box = [None] * 4 if self.box is None else [float(side) for side in self.box]
         head: list[Any] = [self.source, self.frame, self.time_s, self.face, self.track, *box]
         head += [self.detector_score, self.uncertainty, self.expected_error, self.accepted, self.reason]
+        head += [None] * 3 if self.pose is None else self.pose
         if self.landmarks is None:
             return head + [None] * (2 * n_points)
         self.check_points(n_points)
@@ -143,6 +154,7 @@ def rows_of_frame(
             face.accepted,
             face.reason,
             face.landmarks if math.isfinite(face.landmarks[0, 0]) else None,
+            face.pose,
         )
         for i, face in enumerate(faces)
     ]
@@ -177,6 +189,11 @@ def unreadable_row(source: str, detail: str) -> Row:
 def failed_row(source: str, detail: str) -> Row:
     """The row of an input on which the work itself failed."""
     return Row(source, reason=f"failed: {_one_line(detail)}")
+
+
+def is_lost(reason: str) -> bool:
+    """Whether an input failed because its worker was killed or out of memory, which need not happen again."""
+    return reason.startswith(("failed: its worker process", "failed: MemoryError"))
 
 
 def _area(row: Row) -> float:

@@ -112,7 +112,7 @@ class NullSink:
 
 
 class StreamSink(NullSink):
-    """CSV on a stream, flushed after every write.
+    """Rows as text on a stream, flushed after every write: CSV, or JSON lines for the suffix ``.jsonl``.
 
     A reader that closes the stream is a BrokenPipeError, whatever else goes wrong with it a TableError.
     """
@@ -123,10 +123,11 @@ class StreamSink(NullSink):
         after_input: Callable[[str, Tally], None] | None = None,
         *,
         n_points: int = N_LANDMARKS,
+        suffix: str = ".csv",
     ) -> None:
         super().__init__(after_input)
         self._stream = stream
-        self._format = text_format(".csv", n_points)
+        self._format = text_format(suffix, n_points)
 
     def __enter__(self) -> StreamSink:
         self._put(self._format.header)

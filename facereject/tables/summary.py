@@ -48,6 +48,18 @@ class Tally(NamedTuple):
             other.failure or self.failure,
         )
 
+    def minus(self, other: Tally) -> Tally:
+        """The counts without those of an input that was counted."""
+        return Tally(
+            self.frames - other.frames,
+            self.undecodable - other.undecodable,
+            self.faces - other.faces,
+            self.accepted_faces - other.accepted_faces,
+            self.no_face - other.no_face,
+            self.accepted_frames - other.accepted_frames,
+            self.failure,
+        )
+
 
 def tally(chunk: Chunk, rule: str = "all") -> Tally:
     """Count the rows of a chunk, which holds whole frames; ``rule`` as in `frame_accepted`."""
@@ -156,6 +168,15 @@ class Summary:
             self.failed += 1
             if len(self.failures) < MAX_FAILURES:
                 self.failures.append((source, counts.failure))
+
+    def remove(self, source: str, counts: Tally) -> None:
+        """Take an input back that was added, as it was worked on again."""
+        self.inputs -= 1
+        self.total = self.total.minus(counts)
+        if counts.failure:
+            self.failed -= 1
+            if (source, counts.failure) in self.failures:
+                self.failures.remove((source, counts.failure))
 
     def _facts(self) -> list[tuple[str, str, str]]:
         """Number, name and remark of what there is to say."""

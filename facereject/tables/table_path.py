@@ -6,16 +6,24 @@ import importlib.util
 import os
 import stat
 
-from facereject._files import suffix_of
-from facereject.tables.formats import TEXT_FORMATS
+from facereject._files import NOT_MADE_HERE, folder_problem, suffix_of
+from facereject.tables.formats import TEXT_FORMATS, column_names
 from facereject.tables.journal import TableError
+from facereject.tables.rows import is_own
 
 #: suffixes of tables
 SUFFIXES = (*TEXT_FORMATS, ".parquet")
 
 
-def check_table_path(path: str | os.PathLike[str]) -> str:
-    """The path a table can be written to, links resolved, or a TableError that says why it cannot."""
+def check_table_path(path: str | os.PathLike[str], *, overwrite: bool = False) -> str:
+    """The path a table can be written to, links resolved, or a TableError that says why it cannot.
+
+    Parameters
+    ----------
+    path : path
+    overwrite : bool, default=False
+        A file that is no table of this package may be replaced.
+    """
     name = os.fspath(path)
     suffix = suffix_of(name)
     if suffix not in SUFFIXES:
@@ -24,10 +32,23 @@ def check_table_path(path: str | os.PathLike[str]) -> str:
         raise TableError(f"{name}: Parquet needs pyarrow; install it with: pip install 'facereject[parquet]'")
     # a link is kept and the file it leads to replaced
     real = os.path.realpath(name) if os.path.islink(name) else name
-    folder = os.path.dirname(real) or os.curdir
-    if not os.path.isdir(folder):
-        raise TableError(f"{name}: there is no folder {folder}; make it first")
+    problem = folder_problem(real)
+    if problem:
+        raise TableError(f"{name}: {problem}")
     if os.path.exists(real) and not stat.S_ISREG(os.stat(real).st_mode):
         what = "a folder" if os.path.isdir(real) else "not a plain file"
         raise TableError(f"{name}: this is {what}; name a file")
+    if not overwrite:
+        check_own_table(real)
     return real
+
+
+def check_own_table(path: str) -> None:
+    """Raise TableError if there is a file under this name that is no table of this package."""
+    try:
+        own = not os.path.lexists(path) or os.path.getsize(path) == 0 or is_own(column_names(path))
+    except OSError:
+        # what cannot be read is not known to be a table
+        own = False
+    if not own:
+        raise TableError(f"{path}: {NOT_MADE_HERE}")

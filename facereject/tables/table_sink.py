@@ -7,20 +7,13 @@ import io
 import os
 import shutil
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from itertools import groupby
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from types import TracebackType
 
 from facereject._files import display_name, open_new, open_own, replacing, suffix_of, sync_folder
 from facereject.faces.landmarks.mean_shape import N_LANDMARKS
-from facereject.tables.formats import (
-    TableFormatError,
-    csv_to_parquet,
-    parquet_to_csv,
-    points_in_table,
-    read_table,
-    text_format,
-)
+from facereject.tables.finished import FinishedTable
+from facereject.tables.formats import TableFormatError, csv_to_parquet, parquet_to_csv, text_format
 from facereject.tables.journal import (
     Entry,
     Journal,
@@ -29,15 +22,15 @@ from facereject.tables.journal import (
     UnfinishedTableError,
     write_all,
 )
+from facereject.tables.known_inputs import KnownInputs, is_by_name
+from facereject.tables.record import write_record
+from facereject.tables.replaced_rows import current, entries_in_order, without_old_rows
 from facereject.tables.rows import Row
-from facereject.tables.summary import Summary, Tally, tally_rows
-from facereject.tables.table_path import check_table_path
+from facereject.tables.summary import Summary, Tally
+from facereject.tables.table_path import check_own_table, check_table_path
 
 # a crash costs the inputs finished since the last commit, a commit some milliseconds of waiting for the disk
 _COMMIT_SECONDS = 2.0
-
-#: inputs of a finished table are known by the name shown there, not by their path; no path holds a NUL
-BY_NAME = "\0"
 
 
 class TableSink:
@@ -45,22 +38,29 @@ class TableSink:
 
     Rows go to ``<path>.partial`` as they come; the finished inputs are noted in ``<path>.partial.journal``
     every second and on every way out. A clean end renames the table to its name in one step, so that under
-    this name there is never a half-written one. Parquet is written from a CSV of that kind at the end.
+    this name there is never a half-written one. Parquet is written from a CSV of that kind at the end. With
+    ``settings``, a record stays in ``<path>.journal``: they, and which files were read (path, size, time of
+    change). On resuming, a file that has changed since is worked on again, and its rows are replaced.
 
     Parameters
     ----------
     path : path
     settings : mapping of str to str, optional
         What the rows depend on; a table is not continued under other settings.
+    free : collection of str
+        Names of settings that may be others where a finished table is completed.
     resume : bool, default=False
         Continue an unfinished table, or add to a finished one; if there is neither, start.
     overwrite : bool, default=False
-        Start again even if that loses an unfinished table.
+        Start again even if that loses an unfinished table, or a file that is no table of this package.
+    retry_failed : bool, default=False
+        On resuming, work again on every input that is unreadable or failed. Without it that is done once for
+        those whose worker was killed or out of memory.
     rule : str, default="all"
         As in `frame_accepted`, for counting what stands in a finished table.
     check : callable or None
-        Whether a row of a finished table could have been made under these settings, which are not kept with
-        it; see `row_check`.
+        Whether a row of a finished table without a record could have been made under these settings; see
+        `row_check`.
     after_input : callable or None
         Called with path and counts of every finished input once it stands safely in table and journal; on
         resuming, first with those of earlier runs, which may have died or failed in between.
@@ -82,14 +82,17 @@ class TableSink:
         path: str | os.PathLike[str],
         *,
         settings: Mapping[str, str] | None = None,
+        free: Collection[str] = (),
         resume: bool = False,
         overwrite: bool = False,
+        retry_failed: bool = False,
         rule: str = "all",
         check: Callable[[Row], bool] | None = None,
         after_input: Callable[[str, Tally], None] | None = None,
         n_points: int = N_LANDMARKS,
     ) -> None:
-        self.path = check_table_path(path)
+        self.path = check_table_path(path, overwrite=overwrite)
+        self._overwrite = overwrite
         self._n_points = n_points
         self.partial = f"{self.path}.partial"
         self.summary = Summary()
@@ -100,16 +103,19 @@ class TableSink:
         self._after_input = after_input
         self._committed: list[tuple[str, Tally]] = []
         self._last_commit = time.monotonic()
-        self._done: set[str] = set()
+        self._settings = dict(settings or {})
+        self._free = free
+        self._known = KnownInputs(retry_failed=retry_failed)
+        self._n_rows = 0
         self._begun: Entry | None = None
-        self._whole = 0
+        self._whole = self._whole_rows = 0
         self._copied = -1
         with self._errors(f"{self.partial}.journal"):
             journal = Journal(f"{self.partial}.journal")
         try:
             with self._errors(self.partial):
                 self._journal = journal
-                self._file = self._open(dict(settings or {}), resume, overwrite)
+                self._file = self._open(self._settings, resume, overwrite)
         except BaseException:
             # a journal that says nothing was made just now
             (journal.close if journal.settings is not None else journal.remove)()
@@ -117,11 +123,11 @@ class TableSink:
 
     def has(self, path: str) -> bool:
         """Whether the rows of this input stand in the table already, from an earlier run."""
-        return bool(self._done) and (path in self._done or BY_NAME + display_name(path) in self._done)
+        return self._known.has(path)
 
     def earlier(self) -> Iterator[str]:
         """The inputs that stand in the table from earlier runs."""
-        return (path.removeprefix(BY_NAME) for path in self._done)
+        return (self._known.path_of(entry) for entry in self._journal.entries())
 
     def write(self, rows: Sequence[Row]) -> None:
         """Append rows of the current input; they are in the file at once."""
@@ -129,10 +135,16 @@ class TableSink:
         with self._errors(self.partial):
             write_all(self._file, data)
         self._size += len(data)
+        self._n_rows += len(rows)
 
     def end_input(self, path: str, counts: Tally) -> None:
         """All rows of the input have been written; now and then this commits."""
-        self._journal.add(Entry(path, self._size, counts))
+        entry = self._known.entry(path, self._size, counts, self._n_rows)
+        old = self._known.take_outdated(entry)
+        if old is not None:
+            entry = entry._replace(again=True, tries=old.tries + 1 if old.stamp == entry.stamp else 1)
+            self.summary.remove(display_name(old.path), old.counts)
+        self._journal.add(entry)
         self._committed.append((path, counts))
         self.summary.add(display_name(path), counts)
         if time.monotonic() - self._last_commit >= _COMMIT_SECONDS:
@@ -149,10 +161,12 @@ class TableSink:
                 self._file.truncate(self._whole)
                 self._file.seek(self._whole)
             self._size, self._begun = self._whole, None
+            self._n_rows = self._whole_rows
 
     def end_part(self, path: str, counts: Tally, note: str) -> None:
         """The rows of the current input up to here are complete; they are safe from now on."""
-        self._journal.add(Entry(path, self._size, counts, note))
+        entry = self._known.entry(path, self._size, counts, self._n_rows)
+        self._journal.add(entry._replace(part=note))
         self.commit()
 
     def commit(self) -> None:
@@ -168,14 +182,17 @@ class TableSink:
 
     def __enter__(self) -> TableSink:
         if self._after_input is not None:
-            for entry in self._journal.entries():
-                if entry.part:
-                    continue
-                path = entry.path.removeprefix(BY_NAME)
-                # names in a finished table may lead nowhere: moved files, and bytes that are no UTF-8
-                if path == entry.path or os.path.lexists(path):
-                    self._after_input(path, entry.counts)
+            for entry, _ in current(self._journal.entries):
+                self._place(self._after_input, entry)
         return self
+
+    def _place(self, place: Callable[[str, Tally], None], entry: Entry) -> None:
+        """Hand over an input of the table if its file is the one that was judged, as far as is known."""
+        path = self._known.path_of(entry)
+        # names in a finished table may lead nowhere: moved files, and bytes that are no UTF-8
+        known = not is_by_name(entry) and self._copied < 0
+        if not self._known.is_outdated(entry) and (known or os.path.lexists(path)):
+            place(path, entry.counts)
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
@@ -207,10 +224,10 @@ class TableSink:
         if not overwrite and os.path.exists(self.partial) and os.path.getsize(self.partial) > len(header):
             if self._journal.settings is None:
                 raise TableError(
-                    f"{self.partial}: left by an earlier run, but its journal is missing, so it cannot be "
-                    "continued; delete it to start again"
+                    f"{self.partial}: left by an earlier run, but its journal is missing or damaged, so it "
+                    "cannot be continued; delete it to start again"
                 )
-            n_inputs = len({entry.path for entry in self._journal.entries()})
+            n_inputs = len({entry.identity for entry in self._journal.entries()})
             if n_inputs and not resume:
                 raise UnfinishedTableError(
                     f"{self.partial}: an unfinished table with {n_inputs:,} inputs from an earlier run"
@@ -233,39 +250,37 @@ class TableSink:
             raise SettingsError(f"{self.partial}: was begun with other settings ({'; '.join(changes)})")
         self._size = self._journal.resume(os.path.getsize(self.partial)) or len(self._format.header)
         self._journal.sign()
-        self._whole = len(self._format.header)
+        self._whole, self._whole_rows = len(self._format.header), 0
         for entry in self._journal.entries():
             self._begun = entry if entry.part else None
-            if entry.part:
-                continue
-            self._whole = entry.offset
-            self._done.add(entry.path)
-            self.summary.add(display_name(entry.path.removeprefix(BY_NAME)), entry.counts)
+            self._n_rows = entry.rows
+            if not entry.part:
+                self._whole, self._whole_rows = entry.offset, entry.rows
+        for entry, _ in current(self._journal.entries):
+            self._know(entry)
         file = open_own(self.partial)
         file.truncate(self._size)
         file.seek(self._size)
+        if self._begun is not None and self._known.has_changed(self._begun):
+            self._file = file
+            self.forget_begun()
         return file
 
     def _extend(self) -> io.FileIO:
         """Start from a finished table: its inputs are done, what is missing will be added."""
+        table = FinishedTable(self.path, self.partial, len(self._format.header), self._rule, self._check)
         try:
-            found = points_in_table(self.path)
-            if found not in (None, self._n_points):
-                raise SettingsError(
-                    f"{self.path}: cannot be completed, as its faces have {found} landmarks and not "
-                    f"{self._n_points}"
-                )
-            with open_new(self.partial) as copy, open(self.path, "rb") as table:
+            table.check_points(self._n_points)
+            with open_new(self.partial) as copy, open(self.path, "rb") as finished:
                 if self._suffix == ".parquet":
                     parquet_to_csv(self.path, self.partial)
                 else:
-                    shutil.copyfileobj(table, copy)
+                    shutil.copyfileobj(finished, copy)
             self._size = self._copied = os.path.getsize(self.partial)
-            for source, rows in groupby(self._checked(read_table(self.path)), key=lambda row: row.source):
-                counts = tally_rows(rows, self._rule)
-                self._done.add(BY_NAME + source)
-                self.summary.add(source, counts)
-                self._journal.add(Entry(BY_NAME + source, self._size, counts))
+            for entry in table.entries(self._known, self._settings, self._free):
+                self._journal.add(entry)
+                self._know(entry)
+                self._n_rows = entry.rows
         except (TableFormatError, SettingsError) as error:
             with contextlib.suppress(FileNotFoundError):
                 os.unlink(self.partial)
@@ -278,16 +293,15 @@ class TableSink:
         file.seek(self._size)
         return file
 
-    def _checked(self, rows: Iterator[Row]) -> Iterator[Row]:
-        for row in rows:
-            if self._check is not None and not self._check(row):
-                raise SettingsError(
-                    f"{self.path}: cannot be completed, as it was made with another model or target (see "
-                    f"{row.source})"
-                )
-            yield row
+    def _know(self, entry: Entry) -> None:
+        """An input that stands in the table: it is done, unless it changed or is to be tried again."""
+        self.summary.add(display_name(entry.path), entry.counts)
+        self._known.add(entry)
 
     def _finish(self) -> None:
+        if not self._overwrite:
+            # somebody may have saved a file under this name while the run lasted
+            check_own_table(self.path)
         with self._errors(self.path):
             os.fsync(self._file.fileno())
             self._file.close()
@@ -297,15 +311,31 @@ class TableSink:
 
     def _deliver(self) -> None:
         """All rows are safe: the table gets its name, and what was unfinished goes."""
-        if self._size == self._copied:
-            # nothing was missing: the finished table stays as it is
+        if self._size != self._copied:
+            with self._rows_that_count() as made:
+                if self._suffix == ".parquet":
+                    with replacing(self.path) as table:
+                        csv_to_parquet(made, table.name)
+                        self._write_record(table.name)
+                else:
+                    # first, so that there is a record whenever the unfinished table is gone
+                    self._write_record(made)
+                    os.replace(made, self.path)
+        # else nothing was missing: the finished table stays as it is
+        with contextlib.suppress(FileNotFoundError):
             os.unlink(self.partial)
-        elif self._suffix == ".parquet":
-            with replacing(self.path) as made:
-                csv_to_parquet(self.partial, made.name)
-            os.unlink(self.partial)
-        else:
-            os.replace(self.partial, self.path)
+
+    def _rows_that_count(self) -> contextlib.AbstractContextManager[str]:
+        """The name of a file with the header and the rows of all inputs, without those that were replaced."""
+        return without_old_rows(self.partial, self._journal.entries, len(self._format.header))
+
+    def _write_record(self, content: str) -> None:
+        if self._settings:
+            write_record(self.path, self._settings, self._final_entries(), content)
+
+    def _final_entries(self) -> Iterator[Entry]:
+        """The entries as they are in the finished table."""
+        return entries_in_order(self._journal.entries, len(self._format.header))
 
     @contextlib.contextmanager
     def _errors(self, path: str) -> Iterator[None]:

@@ -19,17 +19,20 @@ from av.video.frame import VideoFrame
 from av.video.reformatter import Colorspace, VideoReformatter
 from av.video.stream import VideoStream
 
-from facereject._files import display_name, suffix_of, sync_folder, unfinished
+from facereject._files import NOT_MADE_HERE, display_name, folder_problem, suffix_of, sync_folder, unfinished
 from facereject.faces.images.load import ImageArray
 from facereject.video.encoding import (
     CONTAINERS,
+    MADE_BY,
     encoder_for,
     encoder_options,
     exact_rate,
     exact_time,
     open_output,
 )
+from facereject.video.frames import VideoError
 from facereject.video.sound import add_sound
+from facereject.video.source import MediaFile
 
 #: containers that can be written, each with its encoders, the preferred one first
 CODECS = {suffix: container.video for suffix, container in CONTAINERS.items()}
@@ -69,6 +72,8 @@ class VideoWriter:
     fragmented : bool, default=False
         Write so that the temporary file, which is then not hidden, can be played whenever the process is
         killed; at most the last second is lost. For recordings.
+    overwrite : bool, default=False
+        Replace a file of that name whatever it is; else only a video that a writer like this one has made.
 
     Attributes
     ----------
@@ -83,10 +88,11 @@ class VideoWriter:
         size: tuple[int, int],
         *,
         fragmented: bool = False,
+        overwrite: bool = False,
     ) -> None:
         self.path = os.fspath(path)
         self.frames = 0
-        check_video_path(self.path)
+        check_video_path(self.path, overwrite=overwrite)
         self.rate = exact_rate(fps) if fps > 0 else DEFAULT_FPS
         self._size = (size[0] // 2 * 2, size[1] // 2 * 2)
         if min(self._size) < 2:
@@ -308,8 +314,25 @@ def temporary_name(path: str) -> str:
     return os.path.join(folder, f"{stem[:180]}.{secrets.token_hex(6)}.partial{suffix}")
 
 
-def check_video_path(path: str) -> None:
-    """Raise VideoWriteError if no video can be written under this name."""
+def made_here(path: str) -> bool:
+    """Whether a file is a video that `VideoWriter` has made, or empty; any other is somebody else's."""
+    try:
+        with MediaFile(path, decode=False) as media:
+            tags = media.container.metadata
+            return any(name.lower() == "comment" and text == MADE_BY for name, text in tags.items())
+    except (VideoError, OSError):
+        return os.path.isfile(path) and os.path.getsize(path) == 0
+
+
+def check_video_path(path: str, *, overwrite: bool = False) -> None:
+    """Raise VideoWriteError if no video can be written under this name.
+
+    Parameters
+    ----------
+    path : str
+    overwrite : bool, default=False
+        Files that were not made here may be replaced.
+    """
     name, suffix = display_name(path), os.path.splitext(path)[1].lower()
     if suffix not in CODECS:
         raise VideoWriteError(
@@ -317,11 +340,11 @@ def check_video_path(path: str) -> None:
         )
     if os.path.isdir(path):
         raise VideoWriteError(f"{name}: this is a folder")
-    folder = os.path.dirname(path) or os.curdir
-    if not os.path.isdir(folder):
-        raise VideoWriteError(f"{name}: the folder {display_name(folder)} does not exist; make it first")
-    if not os.access(folder, os.W_OK):
-        raise VideoWriteError(f"{name}: nothing may be written to the folder {display_name(folder)}")
+    problem = folder_problem(path)
+    if problem:
+        raise VideoWriteError(f"{name}: {problem}")
+    if os.path.lexists(path) and not overwrite and not made_here(path):
+        raise VideoWriteError(f"{name}: {NOT_MADE_HERE}")
 
 
 def fit(image: ImageArray, size: tuple[int, int]) -> ImageArray:

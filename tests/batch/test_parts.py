@@ -14,11 +14,11 @@ from fake_world import DOUBTFUL, GOOD, SIZE, Someone, World
 from video_files import damage_packets, encode
 
 from facereject.batch.inputs import Input
+from facereject.batch.outputs.saving import VideoOutput
+from facereject.batch.outputs.timeline import Timeline
 from facereject.batch.parts import JoinedParts, PartFinder, cut_long_videos
 from facereject.batch.run import score_inputs
-from facereject.batch.saving import VideoOutput
 from facereject.batch.task import ScoreTask
-from facereject.batch.timeline import Timeline
 from facereject.faces import FaceRejector
 from facereject.faces.face import Box
 from facereject.faces.views import Views

@@ -8,6 +8,7 @@ from video_files import write_video
 from facereject.batch import plan
 from facereject.batch.inputs import InputError
 from facereject.batch.plan import plan_run
+from facereject.parallel import SerialEngine, WorkerEngine
 from facereject.tables.rows import unreadable_row
 from facereject.tables.sinks import NullSink, TableSink
 from facereject.tables.summary import Tally
@@ -46,9 +47,15 @@ def test_all_inputs_once_however_many_are_kept_in_memory(photos, monkeypatch, ke
 def test_frames_are_counted_where_videos_are_few(photos, tmp_path, monkeypatch):
     write_video(tmp_path / "photos" / "video.avi", 5)
     (tmp_path / "photos" / "broken.mp4").write_text("no video")
-    assert plan_run(["photos"], NullSink())[1:] == (6, 9)
-    monkeypatch.setattr(plan, "_MAX_OPENED", 5)
+    here = SerialEngine()
+    assert plan_run(["photos"], NullSink(), engine=here)[1:] == (6, 9)
     assert plan_run(["photos"], NullSink())[1:] == (6, None)
+    with monkeypatch.context() as patch:
+        patch.setattr(plan, "_MAX_OPENED", 5)
+        assert plan_run(["photos"], NullSink(), engine=here)[1:] == (6, None)
+    # where there are worker processes, they look
+    monkeypatch.setattr(plan, "open_video", None)
+    assert plan_run(["photos"], NullSink(), engine=WorkerEngine(2))[1:] == (6, 9)
 
 
 @pytest.mark.parametrize("argument", ["photos", "photos/*.jpg", "@list", "photos/a.jpg"])

@@ -81,7 +81,9 @@ def test_every_format_says_the_same(photos):
     assert [line["accepted"] for line in lines] == [False, False, True, True]
     with open("t.csv", newline="") as file:
         assert [row["reason"] for row in csv.DictReader(file)] == ["no_face", "uncertain", "", ""]
-    assert sorted(os.listdir()) == ["photos", "t.csv", "t.jsonl", "t.parquet"]
+    assert sorted(os.listdir()) == sorted(
+        ["photos", *(n + e for n in ("t.csv", "t.jsonl", "t.parquet") for e in ("", ".journal"))]
+    )
 
 
 @pytest.mark.parametrize(
@@ -273,7 +275,7 @@ def test_saved_video_and_timeline(clips):
         score_files(clips, save="all.mp4")
     score_files(clips, save="all", annotate=True)
     assert sorted(os.listdir("all")) == ["a.mkv", "b.mkv"]
-    with pytest.raises(OptionError, match="this is the video that is read"):
+    with pytest.raises(OptionError, match="this is a file that is read"):
         score_files(clips / "b.mkv", save=clips / "b.mkv")
 
 

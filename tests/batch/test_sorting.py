@@ -7,8 +7,8 @@ import os
 
 import pytest
 
-from facereject.batch import sorting as placement
-from facereject.batch.sorting import Placement, PlacementError, base_of, place
+from facereject.batch.outputs import sorting as placement
+from facereject.batch.outputs.sorting import Placement, PlacementError, base_of, place
 from facereject.tables.summary import Tally
 
 ACCEPTED = Tally(1, faces=1, accepted_faces=1, accepted_frames=1)

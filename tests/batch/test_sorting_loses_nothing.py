@@ -9,9 +9,9 @@ from collections import Counter
 
 import pytest
 
-from facereject.batch import sorting
 from facereject.batch.inputs import expand_inputs
-from facereject.batch.sorting import Placement, base_of
+from facereject.batch.outputs import sorting
+from facereject.batch.outputs.sorting import Placement, base_of
 from facereject.tables.summary import Tally
 
 FOLDERS = ["photos", "photos/a", "photos/b", "good", "good/a", "bad", "elsewhere"]

@@ -10,7 +10,7 @@ from fake_world import GOOD, SIZE, Someone, World
 from video_files import write_video
 
 from facereject.batch.inputs import Input
-from facereject.batch.saving import VideoOutput
+from facereject.batch.outputs.saving import VideoOutput
 from facereject.batch.task import ScoreTask
 from facereject.faces import FaceRejector
 from facereject.video import tracker as tracking

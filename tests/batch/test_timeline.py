@@ -8,7 +8,7 @@ import json
 import pytest
 
 from facereject.batch.inputs import Input
-from facereject.batch.timeline import Span, Timeline, TimelineError, strip
+from facereject.batch.outputs.timeline import Span, Timeline, TimelineError, strip
 from facereject.faces.face import Box
 from facereject.tables.rows import Chunk, Row, unreadable_row
 

@@ -175,7 +175,8 @@ def test_permissions(stub, photos, run, monkeypatch):
         raise task.ImageError(f"{path}: cannot be opened (permission denied)")
 
     monkeypatch.setattr(task, "read_image", refuse)
-    result = run("score", "photos", "-o", "t.csv")
+    # a few images are judged in this process
+    result = run("score", "photos/1.png", "photos/2.png", "-o", "t.csv")
     assert result.exit_code == 1
     assert "permission denied" in result.stderr
 

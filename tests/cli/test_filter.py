@@ -12,7 +12,7 @@ from PIL import Image
 from stub_tool import start_tool
 
 from facereject._cli import filtering
-from facereject.batch.sorting import Placement
+from facereject.batch.outputs.sorting import Placement
 from facereject.faces import FaceRejector
 
 
@@ -73,12 +73,18 @@ def test_threshold_decides(stub, photos, run):
 def test_a_finished_table_of_another_target_is_not_completed(stub, photos, run):
     assert run("filter", "photos", "--threshold", "210", "-o", "t.csv").exit_code == 0
     before = Path("t.csv").read_bytes()
-    result = run("filter", "photos", "--threshold", "40", "-o", "t.csv", "--resume")
-    assert result.exit_code == 2
-    assert "made with another model or target (see photos/1.png)" in result.stderr
-    assert "--overwrite" in result.stderr
-    assert Path("t.csv").read_bytes() == before
-    assert sorted(os.listdir()) == ["photos", "t.csv"]
+    record = Path("t.csv.journal").read_bytes()
+    reasons = ("(limit: 210.0 then, 40.0 now)", "made with another model or target (see photos/1.png)")
+    for reason in reasons:
+        result = run("filter", "photos", "--threshold", "40", "-o", "t.csv", "--resume")
+        assert result.exit_code == 2
+        assert reason in result.stderr
+        assert "--overwrite" in result.stderr
+        assert Path("t.csv").read_bytes() == before
+        # without its record, the rows tell
+        Path("t.csv.journal").unlink(missing_ok=True)
+        assert sorted(os.listdir()) == ["photos", "t.csv"]
+    Path("t.csv.journal").write_bytes(record)
     assert run("filter", "photos", "--threshold", "210", "-o", "t.csv", "--resume").exit_code == 0
 
 
@@ -281,3 +287,19 @@ def test_coverage_is_said_to_hold_for_other_faces(stub, photos, run):
     result = run("filter", "photos", "-o", "t.csv", "--coverage", "0.5")
     assert "faces like those the model was calibrated on" in result.stderr
     assert "--keep-best 0.5 accepts that share of this one" in result.stderr
+
+
+def test_heads_turned_beyond_a_limit_are_rejected(work, run):
+    Image.fromarray(skimage.data.astronaut()[:300, 60:400]).save("a.png")
+    reasons = []
+    for options in ([], ["--max-roll", "20", "--max-yaw", "20"], ["--max-roll", "0.5"]):
+        result = run("filter", "a.png", *options, "-o", "t.csv", "--overwrite")
+        assert result.exit_code == 0, result.stderr
+        with open("t.csv", newline="") as file:
+            (row,) = csv.DictReader(file)
+        assert abs(float(row["roll"])) > 0.5
+        reasons.append((row["accepted"], row["reason"]))
+    assert reasons == [("true", ""), ("true", ""), ("false", "turned")]
+    result = run("filter", "a.png", "--max-pitch", "200")
+    assert result.exit_code == 2
+    assert "--max-pitch must be an angle from 0 to 180 degrees, got 200" in result.stderr

@@ -44,7 +44,13 @@ def test_accepted_frames_timeline_and_strip(run, clip, work):
     assert "50% of 1.0 s accepted" in result.stderr
     with open("t.csv", newline="") as file:
         assert len(list(csv.DictReader(file))) == 30
-    assert {file.name for file in work.iterdir()} == {"videos", "good.mp4", "spans.csv", "t.csv"}
+    assert {file.name for file in work.iterdir()} == {
+        "videos",
+        "good.mp4",
+        "spans.csv",
+        "t.csv",
+        "t.csv.journal",
+    }
 
 
 def test_annotated_video_of_a_folder(run, clip):
@@ -116,8 +122,8 @@ def test_every_frame_and_smoothing_are_passed_on(run, clip):
         (["--annotate", "-o", "t.csv"], "--annotate needs"),
         (["--save", "video.ogv"], "--save video.ogv"),
         (["--no-audio"], "--no-audio needs a video to write"),
-        (["--save", "none/video.mp4"], "does not exist"),
-        (["--save", "videos/clip.mkv"], "the video that is read"),
+        (["--save", "none/video.mp4"], "--save none/video.mp4: there is no folder none; make it first"),
+        (["--save", "videos/clip.mkv"], "a file that is read"),
         (["--timeline", "spans.txt"], "--timeline"),
         (["--detect-every", "0", "-o", "t.csv"], "--detect-every"),
     ],

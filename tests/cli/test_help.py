@@ -10,7 +10,9 @@ from typer.testing import CliRunner
 from facereject._cli import app
 from facereject.tables.rows import REASONS
 
-COMMANDS = ("demo", "score", "filter", "webcam", "train", "evaluate", "calibrate", "info")
+COMMANDS = (
+    "demo", "score", "filter", "webcam", "serve", "train", "evaluate", "calibrate", "info", "models",
+)  # fmt: skip
 
 
 def help_of(*command: str) -> str:
@@ -35,8 +37,11 @@ def test_every_reason_is_named():
     assert [reason for reason in REASONS if reason not in page] == []
 
 
-@pytest.mark.parametrize("command", app.registered_commands, ids=COMMANDS)
+@pytest.mark.parametrize("command", [*app.registered_commands, *app.registered_groups], ids=COMMANDS)
 def test_examples_can_be_copied(command):
+    # a group of commands has its settings in its own object
+    command = getattr(command, "typer_instance", None) or command
+    command = getattr(command, "info", command)
     name = command.name or command.callback.__name__
     lines = [re.sub(r"\[/?\w+\]", "", line) for line in command.epilog.splitlines()]
     # two spaces set a remark apart

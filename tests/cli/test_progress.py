@@ -23,9 +23,9 @@ BROKEN = Chunk([Row("a", reason="unreadable: x")])
 class Run:
     """Counts the chunks of a run and shows them."""
 
-    def __init__(self, total, *, frames=False, quiet=False):
+    def __init__(self, total, *, frames=False, quiet=False, accepted=0):
         self.bar = ProgressBar(quiet=quiet)
-        self.state = RunProgress(0, total, "frames" if frames else "inputs")
+        self.state = RunProgress(0, total, "frames" if frames else "inputs", accepted=accepted)
 
     def __enter__(self):
         self.bar.__enter__()
@@ -89,6 +89,15 @@ def test_frames_of_a_video(screen, clock):
             progress(Chunk([Row("a", i, box=BOX, accepted=True) for i in range(10)], 10), number == 5)
     # there were more than its header said
     assert stream.getvalue().splitlines()[-1] == "60 of 60 frames, 2/s, 100% accepted, 0 s left"
+
+
+def test_faces_that_are_decided_upon_at_the_end(screen, clock):
+    stream = screen(terminal=False)
+    with Run(4, accepted=None) as progress:
+        for chunk in (BROKEN, ACCEPTED, REJECTED):
+            clock(6)
+            progress(chunk, True)
+    assert stream.getvalue().splitlines()[-1] == "3 of 4 inputs, 0.167/s, 2 faces, 1 failed, 6 s left"
 
 
 def test_unknown_total(screen, clock):

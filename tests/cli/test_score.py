@@ -41,7 +41,7 @@ def test_a_folder(stub, photos, run):
     assert [row["reason"] for row in rows] == ["no_face", "uncertain", "", ""]
     assert rows[0]["x_0"] == rows[0]["uncertainty"] == ""
     assert float(rows[1]["x_0"]) == 50 / 3
-    assert sorted(os.listdir()) == ["photos", "t.csv"]
+    assert sorted(os.listdir()) == ["photos", "t.csv", "t.csv.journal"]
 
 
 def test_other_formats_and_lists(stub, photos, run):
@@ -167,7 +167,7 @@ def test_resuming_with_a_wrong_path(stub, photos, run):
     assert result.exit_code == 2
     assert "phtos: no such file or folder" in result.stderr
     assert Path("t.csv").read_bytes() == before
-    assert sorted(os.listdir()) == ["photos", "t.csv"]
+    assert sorted(os.listdir()) == ["photos", "t.csv", "t.csv.journal"]
 
 
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
@@ -191,7 +191,7 @@ def test_an_interruption_then_resume(stub, many, work, run, number, code):
     assert resumed.exit_code == 0
     assert "had been done before" in resumed.stderr
     assert Path("t.csv").read_bytes() == Path("whole.csv").read_bytes()
-    assert sorted(os.listdir()) == ["many", "t.csv", "whole.csv"]
+    assert sorted(os.listdir()) == ["many", "t.csv", "t.csv.journal", "whole.csv", "whole.csv.journal"]
 
 
 def test_kill_then_resume(stub, many, work, run):
@@ -225,7 +225,8 @@ def test_a_reader_that_has_seen_enough(many, work):
 
 def test_disk_full(stub, many, run):
     run("score", "many", "-o", "whole.csv")
-    Path("t.csv").write_text("the old table")
+    old = Path("whole.csv").read_bytes().splitlines(keepends=True)[0]
+    Path("t.csv").write_bytes(old)
     before = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (60_000, before[1]))
     try:
@@ -235,7 +236,8 @@ def test_disk_full(stub, many, run):
     assert result.exit_code == 1
     assert "t.csv.partial: cannot be written (File too large)" in result.stderr
     assert "To continue, run the same command with --resume" in result.stderr
-    assert Path("t.csv").read_text() == "the old table"
+    assert Path("t.csv").read_bytes() == old
+    Path("t.csv").unlink()
     assert run("score", "many", "-o", "t.csv", "--resume").exit_code == 0
     assert Path("t.csv").read_bytes() == Path("whole.csv").read_bytes()
 
@@ -252,3 +254,11 @@ def test_other_settings_are_not_mixed(stub, many, run, monkeypatch):
     assert "max_pixels: 200000000 then, 1000 now" in result.stderr
     assert run("score", "many", "-o", "t.csv", "--overwrite", "--max-pixels", "1000").exit_code == 0
     assert len(_sources("t.csv")) == 150
+
+
+def test_another_spelling_of_a_folder_adds_no_rows(stub, photos, run):
+    run("score", "photos", "-o", "t.csv")
+    before = Path("t.csv").read_bytes()
+    for spelling in ("./photos", photos, "photos/../photos"):
+        assert run("score", spelling, "-o", "t.csv", "--resume").exit_code == 0
+        assert Path("t.csv").read_bytes() == before

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from sklearn.isotonic import IsotonicRegression
 
 from facereject.faces.models.calibration import Calibration, Target, checked_target
 
@@ -91,3 +92,22 @@ def test_coverage_is_at_least_the_share():
     # accepting more lowers the mean error here
     selector = Calibration(losses=[9.0, 1, 1, 1], uncertainty=[1.0, 2, 3, 4]).select(Target("coverage", 0.25))
     assert selector.coverage_ >= 0.25
+
+
+@pytest.mark.parametrize("n", [1, 2, 3, 40, 150])
+def test_the_curve_is_the_isotonic_regression(rng, n):
+    for _ in range(30):
+        uncertainty = rng.permutation(n) + rng.random(n) / 2
+        losses = rng.random(n) + uncertainty * rng.choice([0, 0.01, 1])
+        calibration = Calibration(losses=losses, uncertainty=uncertainty)
+        peer = IsotonicRegression(out_of_bounds="clip").fit(uncertainty, losses)
+        grid = np.linspace(-1, n + 1, 99)
+        np.testing.assert_allclose(calibration.expected_error(grid), peer.predict(grid), rtol=1e-12)
+
+
+def test_equal_uncertainties_have_one_expected_error(rng):
+    uncertainty = rng.integers(0, 4, 150).astype(float)
+    losses = rng.random(150)
+    calibration = Calibration(losses=losses, uncertainty=uncertainty)
+    peer = IsotonicRegression().fit(uncertainty, losses)
+    np.testing.assert_allclose(calibration.expected_error(range(4)), peer.predict(range(4)), rtol=1e-12)

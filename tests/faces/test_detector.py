@@ -12,6 +12,7 @@ import pytest
 
 from facereject.faces import ImageError
 from facereject.faces.datasets import match_face
+from facereject.faces.detectors import dlib_hog
 from facereject.faces.detectors.dlib_hog import FaceDetector
 from facereject.faces.images.load import to_gray
 
@@ -50,6 +51,23 @@ def test_min_face_shrinks_large_images_and_drops_small_faces(astronaut, astronau
     (face,) = FaceDetector(min_face=200).detect(large)
     assert face.box.center == pytest.approx(np.multiply(astronaut_detection.box.center, 3), abs=40)
     assert FaceDetector(min_face=200).detect(astronaut) == []
+
+
+@pytest.mark.parametrize("upsample", [0, 1])
+def test_so_many_pixels_are_searched_at_most(astronaut, astronaut_detection, monkeypatch, upsample):
+    real, searched = dlib.get_frontal_face_detector(), []
+
+    class Spy:
+        def run(self, image, times, threshold):
+            searched.append(image.size * 4**times)
+            return real.run(image, times, threshold)
+
+    monkeypatch.setattr(dlib_hog, "_dlib_detector", Spy)
+    monkeypatch.setattr(dlib_hog, "_MAX_SEARCHED", astronaut[..., 0].size)
+    large = cv2.resize(astronaut, None, fx=3, fy=3, interpolation=cv2.INTER_LINEAR)
+    face = FaceDetector(upsample=upsample, threshold=-0.5).detect(large)[0]
+    assert face.box.center == pytest.approx(np.multiply(astronaut_detection.box.center, 3), abs=40)
+    assert 0.95 < searched[0] / astronaut[..., 0].size < 1.01
 
 
 @pytest.mark.parametrize(

@@ -199,3 +199,18 @@ def test_lightgbm_is_loaded_when_a_score_is_fitted_and_not_before():
         "assert 'lightgbm' in sys.modules"
     )
     subprocess.run([sys.executable, "-c", code], check=True)
+
+
+@pytest.mark.parametrize(("interaction", "expected"), [(True, 8), (False, 2)])
+def test_the_size_of_the_trees_is_that_of_the_lower_area_held_out(interaction, expected):
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-1, 1, size=(1500, 2))
+    hard = np.sign(X[:, 0] * X[:, 1]) if interaction else 2.0 * X[:, 0]
+    losses = (rng.uniform(size=1500) < 1 / (1 + np.exp(-2.0 * hard))).astype(float)
+    settings = {"n_trees": 60, "learning_rate": 0.2, "l2": 1.0, "patience": 10}
+    score = BoostedSELEScore(max_leaves=(2, 8), **settings).fit(X, losses)
+    assert score.n_leaves_ == expected
+    alone = BoostedSELEScore(max_leaves=expected, **settings).fit(X, losses)
+    np.testing.assert_array_equal(score.predict(X), alone.predict(X))
+    repeated = BoostedSELEScore(max_leaves=(2, 8), **settings).fit(X, losses, validation=(X, losses))
+    assert repeated.booster_.num_trees() >= repeated.n_trees_ > 0

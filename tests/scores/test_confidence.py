@@ -54,7 +54,8 @@ def test_minimises_the_stated_objective():
     rng = np.random.default_rng(0)
     evidence, losses = rng.normal(size=(60, 2)), rng.exponential(size=60)
     score = ConfidenceScore(0.1, tol=1e-8).fit(None, losses, evidence=evidence)
-    Z = (evidence - evidence.mean(axis=0)) / evidence.std(axis=0)
+    inside = np.clip(evidence, *np.quantile(evidence, (0.02, 0.98), axis=0))
+    Z = (inside - inside.mean(axis=0)) / inside.std(axis=0)
 
     def objective(w):
         s = Z @ w
@@ -87,8 +88,25 @@ def test_columns_that_leave_their_range_count_as_its_end():
     evidence, losses = rng.normal(size=(200, 1)), rng.exponential(size=200)
     evidence[:, 0] += losses
     score = ConfidenceScore().fit(None, losses, evidence=evidence)
-    highest, beyond = score.predict(None, evidence=[[evidence.max()], [1e9]])
-    assert highest == beyond
+    highest, beyond, below = score.predict(None, evidence=[[evidence.max()], [1e9], [np.median(evidence)]])
+    assert highest == beyond > below
+
+
+def test_a_few_copies_do_not_become_the_most_certain_of_all():
+    """Near copies of training examples are no better predicted here, though near examples in general are."""
+    rng = np.random.default_rng(0)
+
+    def draw(n):
+        p, near = rng.uniform(0.6, 1.0, size=n), rng.normal(size=n)
+        wrong = rng.uniform(size=n) > np.clip(p - 0.1 * near, 0.0, 1.0)
+        copies = np.arange(n) < n // 200
+        return np.column_stack([p, 1 - p]), np.where(copies, -30.0, near)[:, None], wrong | copies
+
+    outputs, evidence, losses = draw(4000)
+    score = ConfidenceScore().fit(None, losses.astype(float), outputs=outputs, evidence=evidence)
+    outputs, evidence, losses = draw(4000)
+    own = aurc(losses.astype(float), MaxClassProbability().from_outputs(outputs))
+    assert aurc(losses.astype(float), score.predict(None, outputs=outputs, evidence=evidence)) < 1.02 * own
 
 
 @pytest.mark.parametrize("score", STARTED, ids=lambda score: type(score).__name__)

@@ -2,10 +2,13 @@
 
 import numpy as np
 import pytest
-from sklearn.ensemble import RandomForestRegressor
+from lightgbm import LGBMClassifier
+from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier, RandomForestRegressor
 from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.model_selection import KFold, ShuffleSplit, StratifiedKFold, cross_val_predict
 from sklearn.neighbors import KNeighborsClassifier
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 from sklearn.svm import LinearSVC
 
 from facereject.losses import absolute_error, zero_one_loss
@@ -13,6 +16,7 @@ from facereject.metrics import aurc
 from facereject.predictors import OrdinalSVM, SVMClassifier
 from facereject.scores import (
     BoostedSELEScore,
+    ConfidenceScore,
     MarginScore,
     MaxClassProbability,
     PlugInRisk,
@@ -40,6 +44,35 @@ def test_losses_are_those_of_out_of_fold_predictions():
     np.testing.assert_array_equal(fitted.losses, expected != y)
     # the final predictor has seen all examples: one neighbour is the example itself
     np.testing.assert_array_equal(fitted.predictor.predict(X), y)
+
+
+@pytest.mark.parametrize(
+    "predictor",
+    [
+        RandomForestClassifier(20, random_state=0),
+        make_pipeline(StandardScaler(), HistGradientBoostingClassifier(max_iter=5, random_state=0)),
+        LGBMClassifier(n_estimators=5, verbose=-1, n_jobs=1),
+    ],
+    ids=("forest", "pipeline", "LightGBM"),
+)
+def test_predictions_read_from_probabilities_are_those_of_predict(predictor):
+    X, y = examples()
+    # a rare class, which a fold lacks in training
+    names = np.array(["a", "b", "c", "rare"])[np.where(np.arange(300) < 1, 3, y)]
+    folds = KFold(3)
+    fitted = cross_fit(predictor, ConfidenceScore(), X, names, zero_one_loss, folds)
+    np.testing.assert_array_equal(fitted.predictions, cross_val_predict(predictor, X, names, cv=folds))
+
+
+def test_a_predictor_that_does_not_predict_the_most_probable_class_is_asked():
+    class Cautious(RandomForestClassifier):
+        def predict(self, X):
+            return np.where(self.predict_proba(X).max(axis=1) > 0.8, super().predict(X), 0)
+
+    X, y = examples()
+    predictor, folds = Cautious(20, random_state=0), KFold(3)
+    fitted = cross_fit(predictor, ConfidenceScore(), X, y, zero_one_loss, folds)
+    np.testing.assert_array_equal(fitted.predictions, cross_val_predict(predictor, X, y, cv=folds))
 
 
 SCORES = [

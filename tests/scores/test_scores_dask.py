@@ -18,9 +18,9 @@ from facereject.metrics import aurc
 from facereject.predictors import LogisticClassifier
 from facereject.risks import SELE
 from facereject.scores import RegressionScore, SELEScore, SELEScoreCV, TrueClassProbabilityScore
-from facereject.scores import _dask as on_partitions
-from facereject.scores._linear import Solution
-from facereject.scores._partitions import Columns, draw_folds
+from facereject.scores._linear import dask_training as on_partitions
+from facereject.scores._linear.model import Solution
+from facereject.scores._linear.partitions import Columns, draw_folds
 from facereject.solver import LinearObjective
 
 CHUNKS = (0, 700, 1, 1299, 1000)

@@ -28,7 +28,7 @@ from facereject.scores import (
     TrueClassProbabilityScore,
     TrueClassProbabilityScoreCV,
 )
-from facereject.scores._predictor import PredictorScore
+from facereject.scores._reading.predictor import PredictorScore
 
 ALPHAS = (1e-3, 1e-1)
 LINEAR = [

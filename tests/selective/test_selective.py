@@ -18,7 +18,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import LinearSVC
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-import facereject.selective
+import facereject.selective.estimator
 from facereject.losses import absolute_error, zero_one_loss
 from facereject.metrics import aurc
 from facereject.predictors import OrdinalSVM
@@ -65,7 +65,7 @@ def test_check_estimator(estimator, check):
 
 
 def test_docstring_examples():
-    result = doctest.testmod(facereject.selective)
+    result = doctest.testmod(facereject.selective.estimator)
     assert result.attempted > 10
     assert result.failed == 0
 

@@ -7,6 +7,7 @@ import io
 import json
 import math
 import os
+from dataclasses import replace
 
 import numpy as np
 import pandas
@@ -17,7 +18,7 @@ from hypothesis import strategies as st
 from sample_tables import SUFFIXES, sample_rows, write_table
 
 from facereject._files import name_of_cell
-from facereject.faces.face import Box
+from facereject.faces.face import Box, Pose
 from facereject.tables.formats import encode_csv, encode_frame, encode_jsonl, read_csv, read_jsonl, read_table
 from facereject.tables.rows import COLUMNS, Row
 from facereject.tables.sinks import TableSink
@@ -83,11 +84,21 @@ def test_parquet_types(tmp_path):
     }
 
 
+@pytest.mark.parametrize("suffix", ["csv", "jsonl"])
+def test_whole_rows_come_back_with_their_pose(tmp_path, suffix):
+    rows = [replace(sample_rows()[-2], pose=pose) for pose in (Pose(-12.34, 0.0, 90.5), None)]
+    write_table(tmp_path / f"t.{suffix}", rows)
+    found = (read_csv if suffix == "csv" else read_jsonl)(str(tmp_path / f"t.{suffix}"), whole=True)
+    assert [row.pose for row in found] == [Pose(-12.34, 0.0, 90.5), None]
+
+
 def test_text_is_neat():
     points = np.arange(136.0).reshape(68, 2)
     row = Row("a.jpg", 0, None, 0, None, Box(1.0, 2.5, 3.0, 4.0), 0.5, -1.0, 3.0, True, "", points)
     line = encode_csv([row]).decode()
-    assert line.startswith("a.jpg,0,,0,,1,2.5,3,4,0.5,-1,3,true,,0,2,4,")
+    assert line.startswith("a.jpg,0,,0,,1,2.5,3,4,0.5,-1,3,true,,,,,0,2,4,")
+    posed = encode_csv([replace(row, pose=Pose(-12.5, 3.0, 0.25))]).decode()
+    assert posed.startswith("a.jpg,0,,0,,1,2.5,3,4,0.5,-1,3,true,,-12.5,3,0.25,0,2,4,")
     assert line.endswith(",133,135\n")
     assert encode_jsonl([row]).count(b"\n") == 1
 

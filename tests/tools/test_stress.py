@@ -6,9 +6,11 @@ import random
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
+from tools.stress.journals import damaged_journals
 from tools.stress.models import damaged_models
 from tools.stress.mutations import mutated
 from tools.stress.samples import write_samples
@@ -23,7 +25,7 @@ def test_the_short_form_finds_nothing():
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
     assert done.returncode == 0, done.stdout + done.stderr
     lines = dict(line.split(": ", 1) for line in done.stdout.splitlines())
-    assert set(lines) == {"kills", "disk", "models", "fuzz", "all"}
+    assert set(lines) == {"kills", "disk", "journals", "models", "workers", "fuzz", "all"}
     assert all(", 0 failed" in counts and not counts.startswith("0 tried") for counts in lines.values())
 
 
@@ -32,6 +34,13 @@ def test_a_believed_model_would_be_found(tmp_path, monkeypatch):
     trial = Trial("models", 60)
     damaged_models(trial, tmp_path, 10, random.Random(0))
     assert len(trial.failures) == trial.tried > 10
+
+
+def test_a_believed_journal_would_be_found(tmp_path, monkeypatch):
+    monkeypatch.setattr("facereject.tables.journal.zlib", SimpleNamespace(crc32=lambda data: 0))
+    trial = Trial("journals", 60)
+    damaged_journals(trial, tmp_path, 150, random.Random(0))
+    assert trial.failures
 
 
 def test_mutations_change_bytes_and_repeat_by_seed():
@@ -53,12 +62,14 @@ def sorted_folder(tmp_path):
         (tmp_path / name).mkdir()
     (tmp_path / "photos/1.png").write_bytes(b"one")
     (tmp_path / "good/1.png").write_bytes(b"one")
+    from facereject.faces.face import Box
     from facereject.tables.rows import Row
     from facereject.tables.sinks import TableSink
     from facereject.tables.summary import Tally
 
+    box = Box(0.0, 0.0, 9.0, 9.0)
     with TableSink(tmp_path / "t.csv") as sink:
-        sink.write([Row("photos/1.png", 0, reason="no_face")])
+        sink.write([Row("photos/1.png", 0, box=box, uncertainty=-1.0, accepted=True)])
         sink.end_input("photos/1.png", Tally(1))
     return tmp_path
 
@@ -71,5 +82,7 @@ def test_what_is_wrong_with_sorted_files_is_seen(sorted_folder):
     assert "missing" in complaint(sorted_folder, photos, "copy", "jsonl")
     assert "2 inputs" not in complaint(sorted_folder, photos | {"2.png": b"two"}, "copy", "csv")
     assert "not 2" in complaint(sorted_folder, photos | {"2.png": b"two"}, "copy", "csv")
-    (sorted_folder / "bad/1.png").write_bytes(b"one")
+    (sorted_folder / "good/1.png").rename(sorted_folder / "bad/1.png")
+    assert "wrong folder" in complaint(sorted_folder, photos, "copy", "csv")
+    (sorted_folder / "good/1.png").write_bytes(b"one")
     assert "in 2 folders" in complaint(sorted_folder, photos, "copy", "csv")

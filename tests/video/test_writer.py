@@ -57,7 +57,9 @@ def test_without_a_rate_the_usual_one(tmp_path):
 @pytest.mark.parametrize("error", [RuntimeError, KeyboardInterrupt, GeneratorExit])
 def test_after_an_exception_nothing_is_left_and_an_older_video_stays(tmp_path, error):
     path = tmp_path / "video.mp4"
-    path.write_bytes(b"older")
+    with VideoWriter(path, 25, (64, 48)) as video:
+        video.write(picture(1, (64, 48)))
+    older = path.read_bytes()
 
     def write():
         with VideoWriter(path, 25, (64, 48)) as video:
@@ -66,7 +68,7 @@ def test_after_an_exception_nothing_is_left_and_an_older_video_stays(tmp_path, e
 
     with pytest.raises(error):
         write()
-    assert path.read_bytes() == b"older"
+    assert path.read_bytes() == older
     assert [file.name for file in tmp_path.iterdir()] == ["video.mp4"]
 
 
@@ -134,7 +136,7 @@ def test_a_frame_that_cannot_be_encoded_is_an_error(tmp_path):
     [
         ("video.ogv", "choose one of these suffixes"),
         ("video", "choose one of these suffixes"),
-        ("none/video.mp4", "does not exist"),
+        ("none/video.mp4", "there is no folder"),
         ("folder.mp4", "is a folder"),
     ],
 )
@@ -298,3 +300,29 @@ def test_a_planted_link_is_not_followed(tmp_path, monkeypatch, fragmented):
         assert (tmp_path / "v.mp4").is_file()
         assert not (tmp_path / "v.mp4").is_symlink()
     assert (tmp_path / "victim").read_text() == "precious"
+
+
+@pytest.mark.parametrize("suffix", [".mp4", ".m4v", ".mov", ".mkv", ".webm", ".avi"])
+def test_only_videos_made_here_are_replaced(tmp_path, suffix):
+    path = tmp_path / f"v{suffix}"
+    path.write_bytes(b"somebody's work")
+    with pytest.raises(VideoWriteError, match="not made by facereject"):
+        VideoWriter(path, 25, (64, 48))
+    assert path.read_bytes() == b"somebody's work"
+    for overwrite in (True, False):
+        with VideoWriter(path, 25, (64, 48), overwrite=overwrite) as video:
+            video.write(picture(1, (64, 48)))
+    assert frames_of(path)[1] == (64, 48)
+
+
+def test_a_video_of_another_tool_is_not_replaced(tmp_path):
+    path = tmp_path / "v.mp4"
+    with av.open(str(path), "w") as container:
+        stream = container.add_stream("mpeg4", rate=25)
+        stream.width, stream.height, stream.pix_fmt = 64, 48, "yuv420p"
+        frame = av.VideoFrame.from_ndarray(picture(1, (64, 48)), format="rgb24")
+        container.mux([*stream.encode(frame), *stream.encode(None)])
+    before = path.read_bytes()
+    with pytest.raises(VideoWriteError, match="not made by facereject"):
+        VideoWriter(path, 25, (64, 48))
+    assert path.read_bytes() == before

@@ -34,7 +34,8 @@ from dask.utils import format_bytes, parse_bytes
 from distributed import Client, LocalCluster
 
 from facereject.metrics import aurc
-from facereject.scores import SELEScore, _dask
+from facereject.scores import SELEScore
+from facereject.scores._linear import dask_training
 
 PART = 100_000  # rows of a file
 ALPHA, TOL = 1e-4, 1e-2
@@ -64,7 +65,7 @@ class Evaluations:
 
     @contextlib.contextmanager
     def watched(self) -> Iterator[Evaluations]:
-        original = _dask.pair_potentials, _dask.PartitionedObjective.__call__
+        original = dask_training.pair_potentials, dask_training.PartitionedObjective.__call__
 
         def evaluate(objective: Any, w: Any) -> Any:
             start = time.perf_counter()
@@ -77,12 +78,12 @@ class Evaluations:
                 self._at_each(len(self.seconds))
             return original[0](*arguments, **settings)
 
-        _dask.PartitionedObjective.__call__ = evaluate  # type: ignore[method-assign]
-        _dask.pair_potentials = potentials
+        dask_training.PartitionedObjective.__call__ = evaluate  # type: ignore[method-assign]
+        dask_training.pair_potentials = potentials
         try:
             yield self
         finally:
-            _dask.pair_potentials, _dask.PartitionedObjective.__call__ = original  # type: ignore[method-assign]
+            dask_training.pair_potentials, dask_training.PartitionedObjective.__call__ = original  # type: ignore[method-assign]
 
 
 def peak() -> int:

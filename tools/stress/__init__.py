@@ -1,6 +1,6 @@
-"""Destructive trials: hostile files, damaged models, kills at any moment, a full disk, a dying cluster.
+"""Destructive trials: hostile files, damaged models and journals, kills, a full disk, lost workers.
 
-    python -m tools.stress            all of it, some ten minutes
+    python -m tools.stress            all of it, half an hour or more
     python -m tools.stress --quick    a sample of everything that needs no cluster, within a minute
     python -m tools.stress --only kills --seed 7
 

@@ -14,9 +14,11 @@ from typing import NamedTuple
 import tools.stress
 from tools.stress.cluster import dying_cluster
 from tools.stress.fuzz import fuzz
+from tools.stress.journals import damaged_journals
 from tools.stress.kills import full_disk, kills
 from tools.stress.models import damaged_models
 from tools.stress.trial import Trial
+from tools.stress.workers import dying_workers
 
 
 class Kind(NamedTuple):
@@ -33,10 +35,12 @@ _MEMORY = "/dev/shm"
 
 #: kills come first, as they fork this process before others have started threads
 KINDS = {
-    "kills": Kind(kills, 30, 900, 2, 25),
-    "disk": Kind(full_disk, 36, 300, 3, 10),
-    "models": Kind(damaged_models, 3000, 300, 300, 15),
-    "fuzz": Kind(fuzz, 3400, 900, 200, 25),
+    "kills": Kind(kills, 30, 1500, 2, 15),
+    "disk": Kind(full_disk, 36, 400, 3, 6),
+    "journals": Kind(damaged_journals, 3000, 300, 150, 5),
+    "models": Kind(damaged_models, 3000, 300, 200, 8),
+    "workers": Kind(dying_workers, 15, 300, 1, 5),
+    "fuzz": Kind(fuzz, 3400, 1500, 200, 12),
     "cluster": Kind(dying_cluster, 3, 400, 0, 0),
 }
 

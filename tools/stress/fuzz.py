@@ -19,7 +19,7 @@ from tools.stress.stub import Nobody
 from tools.stress.trial import Trial
 
 # files that are made, worked on and removed together
-_BATCH = 200
+_BATCH = 100
 # a damaged file of some kilobytes must not need more
 _MAX_SECONDS = 20.0
 _MAX_BYTES = 3 << 30

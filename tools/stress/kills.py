@@ -13,12 +13,14 @@ from functools import partial
 from pathlib import Path
 
 from tools.stress.sorted_files import MODES, SUFFIXES, complaint, contents
-from tools.stress.stub import start_run, write_photos
+from tools.stress.stub import start_run, write_photo, write_photos
 from tools.stress.trial import Trial
 
 _PHOTOS = 40
 # kills of one run before it may finish
 _MAX_KILLS = 3
+# what the folder may be called from one start to the next
+_SPELLINGS = ("photos", "./photos", "photos/", "../run/photos", "good/../photos")
 
 
 def kills(trial: Trial, folder: Path, each: int, rng: random.Random) -> None:
@@ -29,14 +31,15 @@ def kills(trial: Trial, folder: Path, each: int, rng: random.Random) -> None:
         for mode in MODES:
             killed = 0
             while killed < each and trial.goes_on():
-                run = _Run(folder, mode, suffix)
+                run = _Run(folder, mode, suffix, rng)
                 for _ in range(min(_MAX_KILLS, each - killed)):
                     run.start()
                     time.sleep(rng.uniform(0, 1.1 * lasting))
                     killed += 1
                     run.kill()
-                    trial.check(run.photos_held(), f"{mode} to {suffix}, killed: a photograph is lost")
-                trial.check(not (why := run.finish()), f"{mode} to {suffix}, resumed: {why}")
+                    trial.check(run.photos_held(), f"{run.name}, killed: a photograph is lost")
+                    run.change_a_photo()
+                trial.check(not (why := run.finish()), f"{run.name}, resumed: {why}")
                 run.remove()
 
 
@@ -47,12 +50,12 @@ def full_disk(trial: Trial, folder: Path, count: int, rng: random.Random) -> Non
         if not trial.goes_on():
             return
         mode, suffix = MODES[number % 3], SUFFIXES[number // 3 % 3]
-        run = _Run(folder, mode, suffix)
+        run = _Run(folder, mode, suffix, rng)
         run.start(partial(_limit_files, rng.randint(0, 60_000)))
         run.wait()
         why = "" if run.photos_held() else "a photograph is lost"
         why = why or run.finish()
-        trial.check(not why, f"{mode} to {suffix}, disk full: {why}")
+        trial.check(not why, f"{run.name}, disk full: {why}")
         run.remove()
 
 
@@ -62,7 +65,7 @@ def _limit_files(size: int) -> None:
 
 
 def _seconds_of_a_run(folder: Path) -> float:
-    run, start = _Run(folder, "copy", "csv"), time.monotonic()
+    run, start = _Run(folder, "copy", "csv", random.Random(0)), time.monotonic()
     run.finish()
     run.remove()
     return time.monotonic() - start
@@ -71,10 +74,12 @@ def _seconds_of_a_run(folder: Path) -> float:
 class _Run:
     """One run of the tool in a folder of its own, begun and resumed as often as needed."""
 
-    def __init__(self, folder: Path, mode: str, suffix: str) -> None:
+    def __init__(self, folder: Path, mode: str, suffix: str, rng: random.Random) -> None:
         self.folder = folder / "run"
         shutil.copytree(folder / "made", self.folder / "photos")
-        self.mode, self.suffix = mode, suffix
+        self.mode, self.suffix, self._rng = mode, suffix, rng
+        self._keep_best = rng.choice([None, 0.5])
+        self.name = f"{mode} to {suffix}" + (", the best half" if self._keep_best else "")
         self.photos = {
             str(path.relative_to(self.folder / "photos")): path.read_bytes()
             for path in (self.folder / "photos").rglob("*.png")
@@ -85,7 +90,10 @@ class _Run:
         here = os.getcwd()
         os.chdir(self.folder)
         try:
-            self._process = start_run(self.mode, f"t.{self.suffix}", before)
+            paths = self._rng.choice(_SPELLINGS if os.path.isdir("good") else _SPELLINGS[:-1])
+            self._process = start_run(
+                paths, self.mode, f"t.{self.suffix}", keep_best=self._keep_best, before=before
+            )
         finally:
             os.chdir(here)
 
@@ -107,7 +115,14 @@ class _Run:
         code = self.wait()
         if code:
             return f"exit code {code}"
-        return complaint(self.folder, self.photos, self.mode, self.suffix)
+        return complaint(self.folder, self.photos, self.mode, self.suffix, self._keep_best)
+
+    def change_a_photo(self) -> None:
+        """Make a photograph another one; a copy of what it was would be in the way, a link is not."""
+        if self.mode == "link":
+            name = self._rng.choice(list(self.photos))
+            write_photo(self.folder / "photos" / name, self._rng.randrange(256), self._rng.randrange(14, 254))
+            self.photos[name] = (self.folder / "photos" / name).read_bytes()
 
     def remove(self) -> None:
         shutil.rmtree(self.folder)

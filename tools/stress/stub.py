@@ -67,13 +67,25 @@ def write_photos(folder: Path, count: int) -> None:
     """Small pictures, each of a content of its own, some in a subfolder."""
     (folder / "sub").mkdir(parents=True)
     for i in range(count):
-        image = np.full((8, 8), 14 + (i * 37) % 240, dtype=np.uint8)
-        image[0, 0], image[0, 1] = i % 256, i // 256
-        PIL.Image.fromarray(image).save(folder / (f"{i:04}.png" if i % 3 else f"sub/{i:04}.png"))
+        write_photo(folder / (f"{i:04}.png" if i % 3 else f"sub/{i:04}.png"), i, 14 + (i * 37) % 240)
 
 
-def start_run(mode: str, output: str, before: Callable[[], None] | None = None) -> int:
-    """Sort ``photos`` of the current folder in a forked process, after ``before``; returns its id at once.
+def write_photo(path: Path, number: int, level: int) -> None:
+    """A small picture of one brightness and a content of its own."""
+    image = np.full((8, 8), level, dtype=np.uint8)
+    image[0, 0], image[0, 1] = number % 256, number // 256
+    PIL.Image.fromarray(image).save(path)
+
+
+def start_run(
+    paths: str,
+    mode: str,
+    output: str,
+    *,
+    keep_best: float | None = None,
+    before: Callable[[], None] | None = None,
+) -> int:
+    """Sort a folder of photographs in a forked process, after ``before``; returns its id at once.
 
     A fork takes milliseconds where a new interpreter takes seconds; nothing here has started threads.
     """
@@ -89,9 +101,10 @@ def start_run(mode: str, output: str, before: Callable[[], None] | None = None) 
         if before is not None:
             before()
         rejector: Any = Brightness()
-        folders = {"accepted": "good", "rejected": "bad", "mode": mode}
-        summary = score_files("photos", output, rejector=rejector, resume=True, **folders)
-        code = int(summary.failed > 0)
+        options: dict[str, Any] = {"accepted": "good", "rejected": "bad", "mode": mode}
+        options |= {"keep_best": keep_best, "resume": True}
+        summary = score_files(paths, output, rejector=rejector, **options)
+        code = int(summary.failed > 0 or bool(summary.placed and summary.placed.failed))
     except (TableError, OSError, ValueError):
         code = 1
     finally:

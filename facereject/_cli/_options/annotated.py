@@ -98,7 +98,7 @@ def check_writable(option: str, path: Path, *, overwrite: bool) -> None:
     if path.exists() and not overwrite:
         stop(f"{option} {path}: exists already; pass --overwrite to replace it, or choose another name")
     if not path.parent.is_dir():
-        stop(f"{option} {path}: there is no folder {path.parent}; create it first")
+        stop(f"{option} {path}: there is no folder {path.parent}; make it first")
     if not os.access(path.parent, os.W_OK):
         stop(f"{option} {path}: the folder {path.parent} cannot be written")
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -14,14 +16,18 @@ if TYPE_CHECKING:
 #: the largest image takes a minute on a slow machine
 GENEROUS_SECONDS = 600.0
 
+# images named one by one that are judged without a worker process: how many, and of how many bytes each
+_FEW = 10
+_SMALL = 32 << 20
+
 _RUN_PANEL = "How to run"
 
 PathsArgument = Annotated[
     list[str],
     typer.Argument(
         metavar="PATH",
-        help="Images, videos, folders (with all subfolders), patterns in quotes such as 'photos/*.jpg', or "
-        "@list.txt, a text file with one path per line.",
+        help="Images, videos, folders (with all subfolders), patterns in quotes such as 'photos/*.jpg', "
+        "@list.txt, a text file with one path per line, or - for such a list on stdin.",
         show_default=False,
     ),
 ]
@@ -41,7 +47,7 @@ TimeoutOption = Annotated[
         "--timeout",
         metavar="SECONDS",
         help="Give an input up if nothing comes of it for so long (of a video: its next frames); its row "
-        f"says so. With several workers the limit is {GENEROUS_SECONDS:.0f} seconds unless you set another.",
+        f"says so. Without it {GENEROUS_SECONDS:.0f} seconds, except for a few images named one by one.",
         show_default=False,
         rich_help_panel=_RUN_PANEL,
     ),
@@ -68,7 +74,16 @@ ResumeOption = Annotated[
     bool,
     typer.Option(
         "--resume",
-        help="Continue after Ctrl-C or a crash; a finished table is completed by the inputs it lacks.",
+        help="Continue after Ctrl-C or a crash; a finished table is completed by the inputs it lacks. Files "
+        "that have changed are worked on again, and so is, once, what has cost a worker its life.",
+        rich_help_panel=_RUN_PANEL,
+    ),
+]
+RetryFailedOption = Annotated[
+    bool,
+    typer.Option(
+        "--retry-failed",
+        help="With --resume: work again on all inputs that are unreadable or failed.",
         rich_help_panel=_RUN_PANEL,
     ),
 ]
@@ -76,8 +91,8 @@ OverwriteOption = Annotated[
     bool,
     typer.Option(
         "--overwrite",
-        help="Start again although an unfinished table is there; a finished one is always replaced, unless "
-        "--resume is given.",
+        help="Start again although an unfinished table is there, and replace files that facereject has not "
+        "made; what it has made is always replaced, unless --resume is given, and an input never.",
         rich_help_panel=_RUN_PANEL,
     ),
 ]
@@ -93,8 +108,14 @@ MaxPixelsOption = Annotated[
 ]
 
 
-def make_engine(name: str, workers: int, scheduler: str | None, timeout: float | None = None) -> Engine:
-    """The engine for --engine, --workers, --scheduler and --timeout."""
+def make_engine(
+    name: str, workers: int, scheduler: str | None, timeout: float | None, paths: Sequence[str]
+) -> Engine:
+    """The engine for --engine, --workers, --scheduler and --timeout.
+
+    A single worker is a process of its own, too, as only that can be stopped, whatever it does. Starting one
+    takes longer than judging a few images: if there are no more, this process does it.
+    """
     from facereject import parallel
 
     if workers < 1:
@@ -104,9 +125,8 @@ def make_engine(name: str, workers: int, scheduler: str | None, timeout: float |
             stop("--scheduler belongs to --engine dask")
         if timeout is not None and not 0 < timeout < float("inf"):
             stop(f"--timeout must be above 0 and finite; got {timeout:g}")
-        if workers == 1 and timeout is None:
+        if workers == 1 and timeout is None and _are_few_images(paths):
             return parallel.SerialEngine()
-        # only a process of its own can be stopped, whatever it does
         preload = ["facereject._cli", "facereject.batch.task"]
         return parallel.WorkerEngine(workers, preload=preload, timeout=timeout or GENEROUS_SECONDS)
     if name != "dask":
@@ -121,3 +141,12 @@ def make_engine(name: str, workers: int, scheduler: str | None, timeout: float |
         return parallel.DaskEngine(scheduler)
     except (parallel.EngineError, ImportError, ValueError) as error:
         stop(f"--engine dask: {error}")
+
+
+def _are_few_images(paths: Sequence[str]) -> bool:
+    from facereject.faces.images.kinds import kind_of_file
+
+    return len(paths) <= _FEW and all(
+        os.path.isfile(path) and os.path.getsize(path) <= _SMALL and kind_of_file(path) == "image"
+        for path in paths
+    )

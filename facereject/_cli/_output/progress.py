@@ -46,7 +46,11 @@ class ProgressBar:
 
     def __call__(self, state: RunProgress) -> None:
         """Show the state of a run over files."""
-        remarks = [f"{state.accepted / state.faces:.0%} accepted"] if state.faces else []
+        remarks = []
+        if state.accepted is None:
+            remarks.append(f"{state.faces:,} faces")
+        elif state.faces:
+            remarks.append(f"{state.accepted / state.faces:.0%} accepted")
         if state.failed:
             remarks.append(f"{state.failed:,} failed")
         self.show(state.done, state.total, state.unit, remarks)

@@ -12,7 +12,7 @@ from facereject._cli._shared import console, printable, say
 
 if TYPE_CHECKING:
     from facereject.batch import ScoreJob
-    from facereject.batch.timeline import Span
+    from facereject.batch.outputs.timeline import Span
 
 # videos shown with a strip; the file of --timeline holds all of them
 _MAX_STRIPS = 10
@@ -42,7 +42,7 @@ def report_videos(job: ScoreJob) -> None:
 
 def _strip(name: str, spans: Sequence[Span]) -> Text:
     """One line: where the video was accepted (full blocks), partly, or rejected (a thin line)."""
-    from facereject.batch.timeline import strip
+    from facereject.batch.outputs.timeline import strip
 
     full, some, none = "█▄─" if (console.encoding or "").lower().startswith("utf") else "#+-"
     text = Text(f"{_short(printable(name)):<24} ")

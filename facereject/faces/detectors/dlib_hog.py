@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 import threading
 from dataclasses import dataclass
 from typing import Any
@@ -24,6 +25,10 @@ _WINDOW = 80
 
 # least score in a finished model, dlib's own, and while training, so that hard faces are learned from
 _JUDGING, _TRAINING = 0.0, -1.0
+
+# pixels that are searched, at most: dlib keeps 8 bytes for each of them, and 200 million of a photograph that
+# is doubled twice would be 26 GB
+_MAX_SEARCHED = 64_000_000
 
 # a face of this many pixels is larger than any photograph; scores lie between -3 and 5
 _MAX_FACE = 10_000
@@ -56,6 +61,11 @@ class FaceDetector:
         Smallest face side of interest in pixels, at most 10,000. Above 80 the image is shrunk first, which is
         faster by (min_face / 80)^2; smaller boxes are dropped. None: no lower bound but the detector's own
         (80 pixels / 2^upsample).
+
+    Notes
+    -----
+    No more than 64 million pixels are searched, those of the doublings counted. A larger image is shrunk to
+    that, and the smallest face that is found grows: 80 * sqrt(pixels / 64e6) pixels for ``upsample=0``.
     """
 
     upsample: int = 0
@@ -118,9 +128,10 @@ class FaceDetector:
     def detect(self, image: ImageLike) -> list[Detection]:
         """Find the faces of an image (see `images.load_rgb` for what is accepted), best score first."""
         gray = Views(image).gray
-        zoom = 1.0
+        zoom = min(1.0, math.sqrt(_MAX_SEARCHED / gray.size) / 2**self.upsample)
         if self.min_face is not None and self.min_face > _WINDOW:
-            zoom = _WINDOW / self.min_face
+            zoom = min(zoom, _WINDOW / self.min_face)
+        if zoom < 1.0:
             if min(gray.shape) * zoom < MIN_SIDE:
                 return []
             smaller = cv2.resize(gray, None, fx=zoom, fy=zoom, interpolation=cv2.INTER_AREA)

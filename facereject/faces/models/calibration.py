@@ -8,17 +8,12 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.isotonic import IsotonicRegression
 
 from facereject._validation import FloatArray, check_losses_and_uncertainty
 from facereject.faces.regions import REGIONS
-from facereject.selection import (
-    BoundedCoverage,
-    BoundedImprovement,
-    CostBased,
-    RejectionModel,
-    Selector,
-)
+from facereject.selection._ranking import Ranking
+from facereject.selection._thresholds import largest_coverage, lowest_cost, lowest_risk
+from facereject.selection.selector import Selector
 
 # more knots than this follow the noise of the sample; the curve is averaged over blocks of equal size first
 _MAX_KNOTS = 200
@@ -53,11 +48,7 @@ def checked_target(kind: str, value: float) -> Target:
     return target
 
 
-_MODELS: dict[str, type[Any]] = {
-    "max_error": BoundedImprovement,
-    "coverage": BoundedCoverage,
-    "cost": CostBased,
-}
+_MODELS = {"max_error": largest_coverage, "coverage": lowest_risk, "cost": lowest_cost}
 
 
 # arrays have no truth value, so a generated == would raise
@@ -126,9 +117,9 @@ class Calibration:
         centers = np.array([self.uncertainty[block].mean() for block in blocks])
         means = np.array([self.losses[block].mean() for block in blocks])
         weights = np.array([len(block) for block in blocks], dtype=float)
-        fitted = IsotonicRegression().fit(centers, means, sample_weight=weights)
-        self.knots: FloatArray = np.asarray(fitted.X_thresholds_, dtype=np.float64)
-        self.values: FloatArray = np.asarray(fitted.y_thresholds_, dtype=np.float64)
+        self.knots: FloatArray
+        self.values: FloatArray
+        self.knots, self.values = _isotonic(centers, means, weights)
 
     def expected_error(self, uncertainty: Any) -> FloatArray:
         """Expected loss in percent: linear between the knots, constant beyond the first and the last."""
@@ -144,5 +135,26 @@ class Calibration:
             accepted = self.uncertainty <= target.value
             risk = float(self.losses[accepted].mean()) if accepted.any() else float("nan")
             return Selector(float(target.value), 1.0, float(accepted.mean()), risk)
-        model: RejectionModel = _MODELS[target.kind](target.value)
-        return model.fit(losses=self.losses, uncertainty=self.uncertainty)
+        return _MODELS[target.kind](Ranking.of(self.losses, self.uncertainty), target.value)
+
+
+def _isotonic(x: FloatArray, y: FloatArray, weights: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Knots and values of the weighted isotonic regression of y on x (ascending), which joins them linearly.
+
+    Adjacent blocks that descend are pooled until none does. Of a level stretch only the ends are knots.
+    scikit-learn has this too; its import takes longer than to judge a photograph.
+    """
+    x, first = np.unique(x, return_index=True)
+    sums = np.add.reduceat(y * weights, first)
+    weights = np.add.reduceat(weights, first)
+    # each block: sum of weighted values, weight, index of its first and last point
+    blocks: list[tuple[float, float, int, int]] = []
+    for i, (total, weight) in enumerate(zip(sums.tolist(), weights.tolist(), strict=True)):
+        block = (total, weight, i, i)
+        while blocks and blocks[-1][0] * block[1] >= block[0] * blocks[-1][1]:
+            total_before, weight_before, start, _ = blocks.pop()
+            block = (total_before + block[0], weight_before + block[1], start, block[3])
+        blocks.append(block)
+    ends = [(x[i], total / weight) for total, weight, *ends in blocks for i in dict.fromkeys(ends)]
+    knots, values = np.array(ends).T
+    return knots, values

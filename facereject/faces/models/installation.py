@@ -32,6 +32,7 @@ _EXTRAS = [
     ("pyarrow", "parquet", "Parquet tables"),
     ("pillow-heif", "heic", "HEIC photographs"),
     ("distributed", "dask", "work on several machines"),
+    ("uvicorn", "serve", "the page in a browser"),
 ]
 
 # a package may come under several names

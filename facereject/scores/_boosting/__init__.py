@@ -1,0 +1,1 @@
+"""Boosted scores: the trees of LightGBM, where they start and how many there are."""

@@ -1,0 +1,289 @@
+"""Linear scores ⟨w_k, x⟩ + b_k, k the predicted class, and the choice of alpha by validation AuRC."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Iterator, Sequence
+from types import ModuleType
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils.validation import check_is_fitted
+
+from facereject._dask import is_dask
+from facereject._labels import locate_labels
+from facereject._settings import check_number
+from facereject._validation import FloatArray, check_same_length, check_vector
+from facereject.metrics import aurc
+from facereject.scores._base import (
+    ALPHAS,
+    BaseScore,
+    Standardizer,
+    TrainingSet,
+    check_predictions,
+    make_folds,
+)
+from facereject.scores.confidence import Confidence, ConfidenceReader, LinearStart
+from facereject.solver.features import CentredFeatures
+from facereject.solver.standardized import Standardized
+
+
+class Solution(NamedTuple):
+    """Weights (K, d) on standardised features and intercepts (K,), and how they were found."""
+
+    coef: FloatArray
+    intercept: FloatArray
+    n_iter: int = 0
+    gap: float = 0.0
+
+
+class LinearModel(NamedTuple):
+    """A fitted linear score with its standardisation."""
+
+    standardizer: Standardizer
+    classes: NDArray[Any] | None
+    solution: Solution
+    unseen: float
+
+    def __call__(self, X: NDArray[Any], position: NDArray[np.intp] | None) -> FloatArray:
+        """s(x) = ⟨w_k, (x − mean)/scale⟩ + b_k, k = ``position``; ``unseen`` where k is −1."""
+        coef, intercept = self.solution.coef, self.solution.intercept
+        blocks = np.zeros(len(X), np.int32) if position is None else np.maximum(position, 0, dtype=np.int32)
+        scores = CentredFeatures(self.standardizer(X), blocks, len(coef)).product(coef)
+        scores += intercept[blocks]
+        if position is not None:
+            scores[position < 0] = self.unseen
+        return scores
+
+
+class LinearScore(BaseScore):
+    """Base of the scores that minimise alpha/2 ‖θ‖² + mean risk over θ = (w_1, b_1, …, w_K, b_K).
+
+    Given outputs of the predictor, evidence about its predictions or an offset, a start is fitted to these
+    alone, one weight per column whatever the predicted class, and the features correct it.
+
+    A subclass implements ``_path`` and ``_fit_start``. Attributes after ``fit``:
+
+    coef_ : ndarray of shape (K, d), ``intercept_`` : ndarray of shape (K,)
+        Weights on the standardised features; K = 1 without predictions.
+    classes_ : ndarray of shape (K,) or None
+    mean_, scale_ : ndarrays of shape (d,)
+    unseen_uncertainty_ : float
+        Uncertainty of a predicted class that training never saw; added to the start where there is one.
+    start_ : LinearStart or None
+    """
+
+    response: str | None = "auto"
+    reads_evidence = True
+    # −1 where the target grows with certainty
+    _sign = 1.0
+    # whether the score can be learned from Dask collections
+    _takes_dask = False
+
+    def _path(
+        self,
+        Z: Standardized,
+        target: FloatArray,
+        blocks: NDArray[np.intp] | None,
+        n_blocks: int,
+        sample_weight: FloatArray | None,
+        alphas: Sequence[float],
+        start: FloatArray | None = None,
+    ) -> list[Solution]:
+        """Minimisers for each alpha, on standardised features ``Z``; they correct ``start``."""
+        raise NotImplementedError
+
+    def _check_fit(self, X: Any, target: Any, predictions: Any, sample_weight: Any) -> Any:
+        if not is_dask(X, target, predictions, sample_weight):
+            return super()._check_fit(X, target, predictions, sample_weight)
+        if not self._takes_dask:
+            raise TypeError(
+                f"{type(self).__name__} takes arrays in memory, not Dask collections; SELEScore takes both"
+            )
+        return _on_partitions().PartitionedSet(self, X, target, predictions, sample_weight)
+
+    def _minimise(self, objective: Any, alphas: Sequence[float]) -> list[Solution]:
+        """Minimisers for each alpha of an objective; needed where Dask collections are taken."""
+        raise NotImplementedError
+
+    def _fit_start(
+        self, confidence: Confidence, target: FloatArray, sample_weight: FloatArray | None
+    ) -> LinearStart:
+        """Weights of what is known of the predictor, without the features."""
+        raise NotImplementedError
+
+    def _with_start(self, data: Any, outputs: Any = None, evidence: Any = None, offset: Any = None) -> Any:
+        """The examples with the score they start from, which is fitted here if there is any."""
+        partitioned = not isinstance(data, TrainingSet)
+        if partitioned and any(value is not None for value in (outputs, evidence, offset)):
+            raise TypeError("outputs, evidence and offset are not taken with Dask collections: add them to X")
+        n = 0 if partitioned else len(data.X)
+        self._reader = ConfidenceReader(outputs, evidence, offset, n)
+        self.start_: LinearStart | None = None
+        if self._reader.is_empty:
+            return data
+        confidence = self._reader(outputs, evidence, offset, n)
+        self.start_ = self._fit_start(confidence, data.target, data.sample_weight)
+        return data._replace(start=self.start_(confidence))
+
+    def _start(self, n: int, outputs: Any, evidence: Any, offset: Any) -> FloatArray:
+        """Uncertainty before the features correct it."""
+        confidence = self._reader(outputs, evidence, offset, n)
+        return np.zeros(n) if self.start_ is None else self._sign * self.start_(confidence)
+
+    def _models(self, data: Any, alphas: Sequence[float]) -> list[LinearModel]:
+        """One fitted model per alpha."""
+        alphas = [check_number(alpha, "alpha", minimum=0) for alpha in alphas]
+        if not isinstance(data, TrainingSet):
+            return list(data.models(self._minimise, alphas))
+        standardizer = Standardizer.of(data.X, data.sample_weight)
+        classes = blocks = None
+        if data.predictions is not None:
+            classes, blocks = np.unique(data.predictions, return_inverse=True)
+        n_blocks = 1 if classes is None else len(classes)
+        path = self._path(
+            standardizer(data.X), data.target, blocks, n_blocks, data.sample_weight, alphas, data.start
+        )
+        models = []
+        for solution in path:
+            signed = solution._replace(
+                coef=self._sign * solution.coef, intercept=self._sign * solution.intercept
+            )
+            model = LinearModel(standardizer, classes, signed, np.nan)
+            models.append(model._replace(unseen=float(model(data.X, blocks).max())))
+        return models
+
+    def _adopt(self, model: LinearModel) -> None:
+        self._model = model
+        self.mean_, self.scale_ = model.standardizer
+        self.classes_ = model.classes
+        self.coef_, self.intercept_, self.n_iter_, self.gap_ = model.solution
+        self.unseen_uncertainty_ = model.unseen
+
+    def predict(
+        self,
+        X: Any,
+        predictions: Any = None,
+        *,
+        outputs: Any = None,
+        evidence: Any = None,
+        offset: Any = None,
+    ) -> Any:
+        """Uncertainty of the prediction at each row of X; higher = less certain.
+
+        Parameters
+        ----------
+        X : array-like, Dask array or Dask frame of shape (n, d)
+        predictions : array-like, Dask array or series of shape (n,), optional
+            Predicted classes; needed exactly when ``fit`` had them. A class that training never saw gets the
+            highest uncertainty of the training examples: nothing is known about it.
+        outputs, evidence, offset
+            As in ``fit``; needed exactly when ``fit`` had them.
+
+        Returns
+        -------
+        ndarray of shape (n,); for Dask collections a Dask array, computed when asked for
+        """
+        check_is_fitted(self)
+        if is_dask(X, predictions):
+            return _on_partitions().predict(self, X, predictions)
+        X, position = self._check_predict(X, predictions, self.classes_)
+        start = self._start(len(X), outputs, evidence, offset)
+        return start + self._model(X, position)
+
+
+class LinearScoreCV(LinearScore):
+    """Base of the scores that pick alpha by validation AuRC: on a given set, or by folds.
+
+    Parameters
+    ----------
+    alphas, cv, random_state, use_outputs
+        As in ``SELEScoreCV``.
+    """
+
+    def __init__(
+        self,
+        alphas: Sequence[float] = ALPHAS,
+        *,
+        cv: Any = 5,
+        random_state: Any = 0,
+        use_outputs: bool = True,
+    ):
+        self.alphas = alphas
+        self.cv = cv
+        self.random_state = random_state
+        self.use_outputs = use_outputs
+
+    def _select(self, data: Any, losses: FloatArray | None, validation: Any) -> None:
+        """Set ``alphas_``, ``validation_aurc_`` and ``alpha_``, and adopt the model of the best alpha."""
+        self.alphas_ = check_vector(self.alphas, "alphas", non_negative=True)
+        alphas = self.alphas_.tolist()
+        if validation is not None:
+            self._check_tuple(validation, data.predictions is not None)
+            models = self._models(data, alphas)
+            areas = self._areas_of_validation(models, validation, data.predictions is not None)
+        else:
+            areas = np.mean(list(self._areas_of_folds(data, losses, alphas)), axis=0)
+        self.validation_aurc_ = areas
+        # of equally good values the largest: the simplest score
+        best = max(np.flatnonzero(areas == areas.min()), key=lambda i: self.alphas_[i])
+        self.alpha_ = float(self.alphas_[best])
+        self._adopt(models[best] if validation is not None else self._models(data, [self.alpha_])[0])
+
+    def _areas_of_validation(
+        self, models: list[LinearModel], validation: Any, with_predictions: bool
+    ) -> FloatArray:
+        if not is_dask(*validation):
+            return _areas(models, self._check_validation(validation, with_predictions))
+        X, losses, *predictions = validation
+        held = _on_partitions().PartitionedSet(self, X, losses, *(predictions or [None]), None, reset=False)
+        return np.asarray(held.areas(models))
+
+    def _areas_of_folds(self, data: Any, losses: Any, alphas: Sequence[float]) -> Iterator[FloatArray]:
+        """AuRC on each fold of the models trained on the others."""
+        if not isinstance(data, TrainingSet):
+            for k, models in data.models_of_folds(self._minimise, alphas, self.cv, self.random_state):
+                yield data.areas(models, k)
+            return
+        for train, held_out in make_folds(self.cv, self.random_state).split(data.X):
+            models = self._models(data.rows(train), alphas)
+            held = data.rows(held_out)
+            start = None if held.start is None else self._sign * held.start
+            yield _areas(models, held._replace(target=losses[held_out], start=start))
+
+    def _check_tuple(self, validation: Any, with_predictions: bool) -> None:
+        """Raise a ValueError unless ``validation`` holds what ``fit`` was given."""
+        expected = "(X, losses, predictions)" if with_predictions else "(X, losses)"
+        if self.start_ is not None:
+            expected = "(X, losses, predictions, outputs, evidence, offset)"
+        most = 6 if self.start_ is not None else 2 + with_predictions
+        if not isinstance(validation, (tuple, list)) or not 2 + with_predictions <= len(validation) <= most:
+            raise ValueError(f"validation must be a tuple {expected}, as in the other arguments of fit")
+
+    def _check_validation(self, validation: Any, with_predictions: bool) -> TrainingSet:
+        """The tuple given as ``validation``, its losses as target and its start as an uncertainty."""
+        X, _ = self._check_predict(validation[0], None, None)
+        losses = check_vector(validation[1], "losses of validation", non_negative=True)
+        check_same_length(**{"X of validation": X, "losses of validation": losses})
+        predictions = check_predictions(validation[2], len(X)) if with_predictions else None
+        outputs, evidence, offset = (*validation[3:], None, None, None)[:3]
+        start = self._start(len(X), outputs, evidence, offset)
+        return TrainingSet(X, losses, predictions, None, start)
+
+
+def _areas(models: list[LinearModel], held: TrainingSet) -> FloatArray:
+    """AuRC of each model; the target of ``held`` is its losses, its start an uncertainty."""
+    areas = []
+    for model in models:
+        position = None
+        if held.predictions is not None and model.classes is not None:
+            position = locate_labels(held.predictions, model.classes, "predictions")
+        scores = model(held.X, position)
+        areas.append(aurc(held.target, scores if held.start is None else held.start + scores))
+    return np.array(areas)
+
+
+def _on_partitions() -> ModuleType:
+    """The counterparts for Dask collections; importing them imports Dask."""
+    return importlib.import_module("facereject.scores._linear.dask_training")

@@ -1,0 +1,172 @@
+"""Who may ask: Host and Origin, the token, and the headers that bind the browser.
+
+A page of another site must not reach this server through the browser of its user. Names in the Host header
+are checked because another site can make its own name lead to 127.0.0.1 (DNS rebinding); Origin and
+Sec-Fetch-Site because browsers let any page send requests and open sockets, only not read most answers.
+"""
+
+from __future__ import annotations
+
+import hmac
+import ipaddress
+import socket
+from collections.abc import Iterable
+from http.cookies import CookieError, SimpleCookie
+from urllib.parse import parse_qs, urlsplit
+
+from starlette.datastructures import Headers, MutableHeaders
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from facereject.serve.refusals import Refusal
+
+LOOPBACK_NAMES = frozenset({"localhost", "127.0.0.1", "::1"})
+
+_POLICY = "; ".join(
+    [
+        "default-src 'none'",
+        "script-src 'self'",
+        "style-src 'self'",
+        "img-src 'self' blob: data:",
+        "media-src 'self' blob: mediastream:",
+        "connect-src 'self'",
+        "base-uri 'none'",
+        "form-action 'none'",
+        "frame-ancestors 'none'",
+    ]
+)
+
+_HEADERS = {
+    "Content-Security-Policy": _POLICY,
+    "X-Content-Type-Options": "nosniff",
+    "Referrer-Policy": "no-referrer",
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Permissions-Policy": "camera=(self), microphone=(), geolocation=()",
+    "Cache-Control": "no-store",
+}
+
+
+class Guard:
+    """ASGI middleware that lets pass what the page itself and programs of the user send.
+
+    Parameters
+    ----------
+    app : ASGI application
+    host : str or None
+        The address the server is bound to; None is the loopback interface, where only its own names are
+        answered. Otherwise numeric addresses, which no other site can own, and the names of this machine.
+    token : str or None
+        What every request must carry: in the query (``token``), as ``Authorization: Bearer``, or in the
+        cookie that the page gets with the first of these.
+    """
+
+    def __init__(self, app: ASGIApp, *, host: str | None = None, token: str | None = None) -> None:
+        self._app, self._token = app, token
+        self._any_address = host is not None
+        own = () if host is None else (host.lower(), socket.gethostname().lower(), f"{_short_name()}.local")
+        self._names = LOOPBACK_NAMES | set(own)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "lifespan":
+            await self._app(scope, receive, send)
+            return
+        headers = Headers(scope=scope)
+        known = self._known(scope, headers)
+        cookie = ""
+        if self._token is not None and known == "query" and scope["path"] == "/":
+            cookie = f"{_cookie_name(scope)}={self._token}; HttpOnly; SameSite=Strict; Path=/"
+
+        async def send_bound(message: Message) -> None:
+            if message["type"] in ("http.response.start", "websocket.http.response.start"):
+                bound = MutableHeaders(scope=message)
+                bound.update(_HEADERS)
+                if cookie:
+                    bound.append("Set-Cookie", cookie)
+            await send(message)
+
+        refusal = self._refusal(scope, headers, known)
+        if refusal is None:
+            await self._app(scope, receive, send_bound)
+        elif scope["type"] == "websocket" and "websocket.http.response" not in scope.get("extensions", {}):
+            await send({"type": "websocket.close", "code": 1008, "reason": refusal.sentence[:120]})
+        else:
+            await refusal.response()(scope, receive, send_bound)
+
+    def _refusal(self, scope: Scope, headers: Headers, known: str) -> Refusal | None:
+        hosts = headers.getlist("host")
+        if len(hosts) != 1 or not self._is_ours(_name_of(hosts[0])):
+            return Refusal(421, "this server does not answer under that name; use the address it has printed")
+        for origin in headers.getlist("origin"):
+            parts = urlsplit(origin)
+            if parts.scheme not in ("http", "https") or parts.netloc.lower() != hosts[0].lower():
+                return Refusal(403, "pages of other sites may not use this server")
+        if headers.get("sec-fetch-site") in ("cross-site", "same-site") and not _is_visit(scope, headers):
+            return Refusal(403, "pages of other sites may not use this server")
+        if not known:
+            return Refusal(
+                401,
+                "the token is missing or wrong: open the address that the server has printed, or send the "
+                "header Authorization: Bearer TOKEN",
+                {"WWW-Authenticate": "Bearer"},
+            )
+        return None
+
+    def _is_ours(self, name: str) -> bool:
+        if name in self._names:
+            return True
+        try:
+            ipaddress.ip_address(name)
+        except ValueError:
+            return False
+        return self._any_address
+
+    def _known(self, scope: Scope, headers: Headers) -> str:
+        """How the token came: "query", "header", "cookie", or "free" where none is needed; else empty."""
+        if self._token is None:
+            return "free"
+        query = parse_qs(scope.get("query_string", b"").decode("latin-1")).get("token", [])
+        bearer = headers.get("authorization", "")
+        try:
+            cookies = SimpleCookie(headers.get("cookie", ""))
+        except CookieError:
+            cookies = SimpleCookie()
+        kept = cookies.get(_cookie_name(scope))
+        given = {
+            "query": query[:1],
+            "header": [bearer[7:]] if bearer.lower().startswith("bearer ") else [],
+            "cookie": [kept.value] if kept is not None else [],
+        }
+        return next((way for way, values in given.items() if self._matches(values)), "")
+
+    def _matches(self, values: Iterable[str]) -> bool:
+        token = (self._token or "").encode()
+        return any(hmac.compare_digest(value.encode(), token) for value in values)
+
+
+def _name_of(host: str) -> str:
+    """The name or address in a Host header, without its port, which a tunnel may change."""
+    host = host.strip().lower()
+    if host.startswith("["):
+        return host[1:].partition("]")[0]
+    return host.partition(":")[0].removesuffix(".")
+
+
+def _is_visit(scope: Scope, headers: Headers) -> bool:
+    """Somebody follows a link to the page; that opens it, and does nothing else."""
+    return (
+        scope["type"] == "http"
+        and scope["method"] == "GET"
+        and scope["path"] == "/"
+        and headers.get("sec-fetch-mode") == "navigate"
+        and headers.get("sec-fetch-dest") == "document"
+    )
+
+
+def _cookie_name(scope: Scope) -> str:
+    # browsers send cookies to all ports of a host
+    server = scope.get("server") or ("", 0)
+    return f"facereject-{server[1]}"
+
+
+def _short_name() -> str:
+    return socket.gethostname().lower().partition(".")[0]

@@ -1,0 +1,90 @@
+"""facereject serve as a process: how it starts, says where it is, and stops."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import socket
+import subprocess
+import sys
+import time
+
+import httpx
+import pytest
+from websockets.sync.client import connect
+
+
+def start(*options: str, **environment: str) -> tuple[subprocess.Popen[str], str]:
+    """A server that is ready, and its address."""
+    process = subprocess.Popen(
+        [sys.executable, "-m", "facereject", "serve", "--no-browser", "--port", "0", *options],
+        stderr=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "COLUMNS": "200", **environment},
+    )
+    assert process.stderr is not None
+    line = process.stderr.readline()
+    address = re.search(r"http://\S+", line)
+    assert address, line + process.stderr.read()
+    return process, address[0]
+
+
+@pytest.mark.parametrize(
+    ("number", "options"),
+    [(signal.SIGINT, ()), (signal.SIGTERM, ("--host", "127.0.0.1"))],
+    ids=["INT", "TERM"],
+)
+def test_it_starts_serves_and_stops(number, options):
+    process, address = start(*options)
+    try:
+        base, _, token = address.partition("?token=")
+        headers = {"Authorization": f"Bearer {token}"} if token else {}
+        # a token where an address was given, and long enough not to be guessed
+        assert bool(token) == bool(options)
+        assert not token or len(token) >= 32
+        assert httpx.get(base + "api/model", headers=headers).json()["models"][0] == "default"
+        assert httpx.get(base + "api/model").status_code == (401 if token else 200)
+        with connect(base.replace("http", "ws") + "api/live", additional_headers=headers):
+            sent = time.monotonic()
+            process.send_signal(number)
+            _, said = process.communicate(timeout=30)
+        assert process.returncode == 0, said
+        assert time.monotonic() - sent < 20
+        assert "Stopped. 0 pictures, 0 videos and 0 live frames judged" in said
+        assert "Traceback" not in said
+    finally:
+        process.kill()
+
+
+def test_a_port_in_use_is_told(run):
+    with socket.create_server(("127.0.0.1", 0)) as other:
+        result = run("serve", "--no-browser", "--port", str(other.getsockname()[1]))
+    assert result.exit_code == 1
+    assert "cannot listen there (address already in use)" in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (("--port", "99999"), "a port is a number from 0 to 65535"),
+        (("--host", "no such.name."), "no such name or address"),
+        (("--workers", "0"), "--workers must be at least 1"),
+        (("--coverage", "0.5", "--cost", "3"), "exclude each other"),
+        (("--port", "0", "--model", "missing.safetensors"), "no such file"),
+    ],
+)
+def test_wrong_options_are_told(run, options, words):
+    result = run("serve", "--no-browser", *options)
+    assert result.exit_code in (1, 2)
+    assert words in result.stderr
+
+
+def test_without_the_extra_it_says_what_to_install(run, monkeypatch):
+    for name in [name for name in sys.modules if name.startswith("facereject.serve")]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setitem(sys.modules, "starlette", None)
+    monkeypatch.setitem(sys.modules, "starlette.requests", None)
+    result = run("serve", "--no-browser")
+    assert result.exit_code == 2
+    assert "pip install 'facereject[serve]'" in result.stderr

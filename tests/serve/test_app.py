@@ -1,0 +1,94 @@
+"""The routes as a whole: documented, bounded, and nothing beside them."""
+
+from __future__ import annotations
+
+import threading
+import time
+
+import numpy as np
+import pytest
+from serving import running
+
+from facereject.serve.app import make_app
+from facereject.serve.limits import ServeLimits
+from facereject.serve.models import ModelShelf
+
+
+def test_every_route_is_documented_and_answers_as_documented(server, rejector):
+    document = server.client.get("/api/docs").json()
+    assert document["openapi"].startswith("3.1")
+    app = make_app(ModelShelf("a", rejector))._app
+    assert sorted(document["paths"]) == sorted(
+        route.path for route in app.routes if route.path.startswith("/api")
+    )
+    for path, operations in document["paths"].items():
+        for method in ("get", "post", "put", "delete"):
+            status = server.client.request(method, path).status_code
+            if path == "/api/live":
+                # a plain request is no socket
+                assert status == 404
+            else:
+                assert (status != 405) == (method in operations), (path, method)
+
+
+def test_documented_faces_have_the_keys_of_real_ones(server, photo_jpeg):
+    schemas = server.client.get("/api/docs").json()["components"]["schemas"]
+    answer = server.client.post("/api/score", content=photo_jpeg).json()
+    assert set(answer["faces"][0]) == set(schemas["Face"]["properties"])
+    assert set(schemas["Frame"]["properties"]) <= set(answer)
+
+
+@pytest.mark.parametrize(
+    "path", ["/../pyproject.toml", "/%2e%2e/app.py", "/page/index.html", "/app.py", "//etc/passwd", "/api"]
+)
+def test_nothing_else_is_served(server, path):
+    assert server.client.get(path).status_code == 404
+
+
+def test_the_files_of_the_page_are_served(server):
+    page = server.client.get("/")
+    assert page.headers["Content-Type"].startswith("text/html")
+    assert "facereject" in page.text
+
+
+class Stuck:
+    """A rejector that waits in every picture."""
+
+    def __init__(self, rejector) -> None:
+        self._rejector, self.go, self.begun = rejector, threading.Event(), 0
+
+    def __getattr__(self, name):
+        return getattr(self._rejector, name)
+
+    def __call__(self, image):
+        if image.shape != (100, 100, 3):
+            self.begun += 1
+            assert self.go.wait(30)
+        return self._rejector(np.zeros((100, 100, 3), np.uint8))
+
+
+def test_overload_is_answered_at_once_and_passes(rejector, photo_jpeg):
+    stuck = Stuck(rejector)
+    with running(stuck, limits=ServeLimits(pictures=3), workers=1) as server:
+        answers = []
+        threads = [
+            threading.Thread(
+                target=lambda: answers.append(server.client.post("/api/score", content=photo_jpeg))
+            )
+            for _ in range(10)
+        ]
+        for thread in threads:
+            thread.start()
+        end = time.monotonic() + 30
+        while len(answers) < 7 and time.monotonic() < end:
+            time.sleep(0.01)
+        refused = list(answers)
+        stuck.go.set()
+        for thread in threads:
+            thread.join(30)
+        assert [answer.status_code for answer in refused] == [503] * 7
+        assert all(int(answer.headers["Retry-After"]) > 0 for answer in refused)
+        assert sorted(answer.status_code for answer in answers) == [200] * 3 + [503] * 7
+        assert server.client.post("/api/score", content=photo_jpeg).status_code == 200
+        assert (server.counts.pictures, server.counts.refused) == (4, 7)
+    assert stuck.begun == 4

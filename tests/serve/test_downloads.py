@@ -1,0 +1,116 @@
+"""Decisions and tables for faces judged before are those of the library on the same files."""
+
+from __future__ import annotations
+
+import io
+import json
+import math
+
+import pytest
+
+from facereject import score_files
+
+
+@pytest.fixture(scope="module")
+def judged(server, photo_jpeg, clip):
+    """What the page holds after a picture, a video and a broken file."""
+    picture = server.client.post("/api/score", content=photo_jpeg).json()
+    lines = server.client.post("/api/video", content=clip.read_bytes()).text.splitlines()
+    frames = [json.loads(line) for line in lines[1:-1]]
+    return [
+        {"source": "=photo.jpg", "frames": [{"frame": 0, "time_s": None, "faces": picture["faces"]}]},
+        {"source": "clip.mp4", "frames": frames},
+        {"source": "broken.jpg", "error": "not an image"},
+    ]
+
+
+@pytest.fixture(scope="module")
+def truth(tmp_path_factory, rejector, photo_jpeg, clip):
+    """The tables that the library writes for the same files, by target."""
+    folder = tmp_path_factory.mktemp("truth")
+    (folder / "=photo.jpg").write_bytes(photo_jpeg)
+    (folder / "clip.mp4").write_bytes(clip.read_bytes())
+
+    def make(kind, **target):
+        path = folder / f"table.{kind}"
+        paths = [str(folder / name) for name in ("=photo.jpg", "clip.mp4")]
+        score_files(paths, path, rejector=rejector.with_target(**target), overwrite=True)
+        return path.read_bytes().replace(f"{folder}/".encode(), b"")
+
+    return make
+
+
+@pytest.mark.parametrize("target", [{"coverage": 1.0}, {"threshold": -1000.0}])
+def test_csv_and_jsonl_are_the_tables_of_the_library(server, judged, truth, target):
+    for kind in ("csv", "jsonl"):
+        body = {"inputs": judged[:2]}
+        answer = server.client.post("/api/table", params={"format": kind, **target}, json=body)
+        assert f'filename="faces.{kind}"' in answer.headers["Content-Disposition"]
+        expected = truth(kind, **target)
+        if kind == "csv":
+            # a name that a spreadsheet would run
+            expected = expected.replace(b"\n=photo", b"\n./=photo")
+        assert answer.content == expected
+
+
+def test_parquet_holds_the_same(server, judged):
+    parquet = pytest.importorskip("pyarrow.parquet")
+    body = {"inputs": judged}
+    answer = server.client.post("/api/table?format=parquet&coverage=1", json=body)
+    rows = parquet.read_table(io.BytesIO(answer.content)).to_pylist()
+    lines = server.client.post("/api/table?format=jsonl&coverage=1", json=body).text.splitlines()
+    assert rows == [json.loads(line) for line in lines]
+    assert rows[-1]["reason"] == "unreadable: not an image"
+
+
+@pytest.mark.parametrize("target", [{"coverage": 1.0}, {"expected_error": 2.4}, {"threshold": -1000.0}])
+def test_decisions_are_those_of_the_rejector(server, rejector, judged, target):
+    inputs = [
+        {"frames": [[face["uncertainty"] for face in frame["faces"]] for frame in item["frames"]]}
+        for item in judged[:2]
+    ]
+    inputs[0]["frames"][0].append(None)
+    answer = server.client.post("/api/decide", params=target, json={"inputs": inputs}).json()["inputs"]
+    for item, decided in zip(inputs, answer, strict=True):
+        if "expected_error" in target:
+            most = target["expected_error"]
+            expected = [
+                [u is not None and bool(rejector.calibration.expected_error(u) <= most) for u in frame]
+                for frame in item["frames"]
+            ]
+        else:
+            chosen = rejector.with_target(**target)
+            expected = [
+                [chosen.decide(math.nan if u is None else u) for u in frame] for frame in item["frames"]
+            ]
+        assert decided["faces"] == expected
+        assert decided["frames"] == [bool(frame) and all(frame) for frame in expected]
+        assert decided["accepted"] == (2 * sum(decided["frames"]) >= len(decided["frames"]))
+
+
+@pytest.mark.parametrize("path", ["/api/decide", "/api/table"])
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"",
+        b"[]",
+        b'{"inputs": 3}',
+        b'{"inputs": [3]}',
+        b'{"inputs": [{}]}',
+        b'{"inputs": [{"source": "a", "frames": [["x"]]}]}',
+        b'{"inputs": [{"source": "a", "frames": [[NaN]]}]}',
+        b'{"inputs": [{"source": "a", "frames": [{"frame": 0, "time_s": 0, "faces": [{}]}]}]}',
+        b"[" * 200_000,
+    ],
+    ids=range(9),
+)
+def test_a_body_that_makes_no_sense(server, path, body):
+    answer = server.client.post(path, content=body)
+    assert answer.status_code == 422
+    assert answer.json()["error"]
+
+
+def test_a_format_that_is_not_known(server):
+    answer = server.client.post("/api/table?format=xlsx", json={"inputs": []})
+    assert answer.status_code == 422
+    assert "csv, jsonl" in answer.json()["error"]

@@ -1,0 +1,89 @@
+"""What a client asks for becomes a rejector; GET /api/model tells what it gives."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from facereject.faces.models.calibration import Calibration
+from facereject.metrics import risk_coverage_curve
+from facereject.serve.models import ModelShelf, Wish, target_of_expected_error, wish_of
+from facereject.serve.refusals import Refusal
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    losses=st.lists(st.floats(0, 50), min_size=2, max_size=60),
+    most=st.floats(-1, 60),
+    seed=st.integers(0, 99),
+)
+def test_exactly_the_faces_up_to_an_expected_error_are_accepted(losses, most, seed):
+    rng = np.random.default_rng(seed)
+    uncertainty = np.sort(rng.normal(size=len(losses)).round(1))
+    calibration = Calibration(losses=losses, uncertainty=uncertainty)
+    kind, value = target_of_expected_error(calibration, most)
+    probes = np.unique(np.concatenate([uncertainty, calibration.knots, np.linspace(-4, 4, 50)]))
+    accepted = probes <= (np.inf if kind == "coverage" else value)
+    wanted = calibration.expected_error(probes) <= most
+    differ = accepted != wanted
+    # only within rounding of the threshold itself
+    assert not differ.any() or np.abs(calibration.expected_error(probes[differ]) - most).max() < 1e-9
+    assert not (accepted & ~wanted).any()
+
+
+def test_the_model_tells_its_curve_and_where_the_target_stands(server, rejector):
+    answer = server.client.get("/api/model").json()
+    calibration = rejector.calibration
+    truth = risk_coverage_curve(calibration.losses, calibration.uncertainty)
+    assert (answer["name"], answer["models"]) == ("first", ["first", "thorough"])
+    assert answer["n_points"] == 68
+    assert answer["formats"][:2] == ["csv", "jsonl"]
+    for point in answer["curve"]:
+        place = int(np.argmin(np.abs(truth.coverage - point["coverage"])))
+        assert point["error"] == pytest.approx(truth.risk[place])
+    assert answer["curve"][-1]["coverage"] == 1.0
+    target = answer["target"]
+    assert target["kind"] == rejector.target.kind
+    assert target["coverage"] == pytest.approx(rejector.selector.coverage_)
+    accepted = calibration.uncertainty <= target["threshold"]
+    assert target["error"] == pytest.approx(calibration.losses[accepted].mean(), rel=1e-3)
+
+
+def test_a_target_tells_what_it_gives(server, rejector):
+    calibration = rejector.calibration
+    target = server.client.get("/api/model?expected_error=3").json()["target"]
+    accepted = calibration.expected_error(calibration.uncertainty) <= 3
+    assert target["coverage"] == pytest.approx(accepted.mean())
+    assert target["error"] == pytest.approx(calibration.losses[accepted].mean())
+    assert target["words"] == "expected error at most 3 %"
+    everything = server.client.get("/api/model?coverage=1").json()["target"]
+    assert (everything["accepts_all"], everything["threshold"], everything["coverage"]) == (True, None, 1.0)
+    nothing = server.client.get("/api/model?expected_error=0").json()["target"]
+    assert (nothing["coverage"], nothing["error"]) == (0.0, None)
+
+
+def test_others_are_loaded_once_and_only_when_asked_for(rejector):
+    loaded = []
+
+    def load():
+        loaded.append(1)
+        return rejector
+
+    shelf = ModelShelf("mine", rejector, {"other": load, "mine": load})
+    assert shelf.names == ["mine", "other"]
+    assert shelf.get(Wish()) is rejector
+    assert not loaded
+    shelf.get(Wish("other"))
+    shelf.get(Wish("other", "coverage", 0.5))
+    assert loaded == [1]
+
+
+@pytest.mark.parametrize(
+    "values", [{"model": 3}, {"cost": "x"}, {"cost": True}, {"cost": "inf"}, {"cost": 1, "coverage": 1}]
+)
+def test_wishes_that_make_no_sense(values):
+    with pytest.raises(Refusal) as refused:
+        wish_of(values)
+    assert refused.value.status == 422

@@ -1,0 +1,51 @@
+"""The files around the code agree with it: the container, the hooks, the citation."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from pathlib import Path
+
+import yaml
+
+ROOT = Path(__file__).parents[1]
+
+
+def text_of(name: str) -> str:
+    return (ROOT / name).read_text(encoding="utf-8")
+
+
+def test_hooks_run_what_make_lint_runs():
+    hooks = yaml.safe_load(text_of(".pre-commit-config.yaml"))["repos"][0]["hooks"]
+    tools = [shlex.split(hook["entry"])[0].removeprefix(".venv/bin/") for hook in hooks]
+    recipe = re.search(r"^lint:.*?\n((?:\t.*\n)+)", text_of("Makefile"), re.M)
+    assert tools == re.findall(r"\$\(BIN\)/([\w-]+)", recipe[1])
+
+
+def test_the_container_copies_what_exists_and_is_not_root():
+    lines = text_of("Dockerfile").splitlines()
+    kept = {line[1:] for line in text_of(".dockerignore").splitlines() if line[:1] == "!"}
+    copied = [
+        word
+        for line in lines
+        if line.startswith("COPY ") and "--from" not in line
+        for word in line.split()[1:-1]
+    ]
+    assert set(copied) == kept
+    for name in copied:
+        assert (ROOT / name).exists()
+    last_user = [line.split()[1] for line in lines if line.startswith("USER ")][-1]
+    assert last_user != "root"
+    (entry,) = [line for line in lines if line.startswith("ENTRYPOINT")]
+    assert entry == 'ENTRYPOINT ["facereject", "score"]'
+
+
+def test_the_citation_names_software_licence_and_paper():
+    citation = yaml.safe_load(text_of("CITATION.cff"))
+    assert citation["cff-version"] == "1.2.0"
+    assert citation["license"] in text_of("pyproject.toml")
+    assert [author["family-names"] for author in citation["references"][0]["authors"]] == [
+        "Franc",
+        "Průša",
+        "Voráček",
+    ]

@@ -1,0 +1,71 @@
+"""Worker processes that are killed: each costs one input at most, and resuming judges that one, too."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import random
+import shutil
+import signal
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+from facereject.batch import score_files
+from facereject.parallel import WorkerEngine
+from facereject.tables.formats import read_table
+from facereject.tables.rows import Row, is_lost
+from tools.stress.sorted_files import SUFFIXES
+from tools.stress.stub import Brightness, write_photos
+from tools.stress.trial import Trial
+
+_PHOTOS = 60
+_KILLS = 3
+
+
+def dying_workers(trial: Trial, folder: Path, count: int, rng: random.Random) -> None:
+    """``count`` runs in which some workers are killed, each resumed once."""
+    write_photos(folder / "photos", _PHOTOS)
+    rejector: Any = Brightness()
+    whole = folder / "whole.csv"
+    score_files(folder / "photos", whole, rejector=rejector)
+    expected = _rows(whole)
+    for number in range(count):
+        if not trial.goes_on():
+            return
+        table = folder / f"t.{SUFFIXES[number % 3]}"
+        killer = _Killer(rng)
+        options: dict[str, Any] = {"rejector": rejector, "engine": WorkerEngine(2)}
+        score_files(folder / "photos", table, on_rows=killer, **options)
+        lost = [row for row in read_table(str(table)) if is_lost(row.reason)]
+        why = "" if len(_rows(table)) == _PHOTOS else "an input is missing or stands twice"
+        if len(lost) > killer.killed:
+            why = why or f"{killer.killed} kills cost {len(lost)} inputs"
+        score_files(folder / "photos", table, resume=True, **options)
+        if _rows(table) != expected:
+            why = why or "the resumed table is another one"
+        trial.check(not why, f"{killer.killed} workers killed: {why}")
+        for path in folder.glob("t.*"):
+            shutil.rmtree(path) if path.is_dir() else path.unlink()
+
+
+class _Killer:
+    """Kills a worker now and then; it gets the rows of a run."""
+
+    def __init__(self, rng: random.Random) -> None:
+        self._rng, self.killed = rng, 0
+        self._moments = sorted(rng.sample(range(2, _PHOTOS), _KILLS))
+        self._seen = 0
+
+    def __call__(self, rows: list[Row]) -> None:
+        self._seen += 1
+        if self._moments and self._seen >= self._moments[0]:
+            del self._moments[0]
+            workers = [child.pid for child in multiprocessing.active_children() if child.pid]
+            if workers:
+                os.kill(self._rng.choice(workers), signal.SIGKILL)
+                self.killed += 1
+
+
+def _rows(table: Path) -> Counter[tuple[str, float | None, bool, str]]:
+    return Counter((row.source, row.uncertainty, row.accepted, row.reason) for row in read_table(str(table)))
