@@ -38,7 +38,7 @@ facereject score photo.jpg -o faces.csv
 facereject score photos -o faces.parquet --workers 4
 facereject score clip.mp4 'more/*.png' @list.txt -o faces.jsonl
 facereject score photos -o faces.csv --resume     [dim]after an interruption[/dim]
-facereject score photo.jpg | cut -d, -f1-17       [dim]all but the landmarks[/dim]
+facereject score photo.jpg | cut -d, -f1-18       [dim]all but the landmarks[/dim]
 find . -name '*.jpg' | facereject score - --json  [dim]names from stdin, a JSON object per face[/dim]
 
 [bold]Exit codes[/bold]: 0 done, 1 some inputs failed (they are listed), 2 wrong usage, 130 interrupted,
