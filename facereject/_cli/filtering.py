@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from facereject._cli._options.pose import MaxPitchOption, MaxRollOption, MaxYawOption, with_limits
+from facereject._cli._options.region import RegionOption
 from facereject._cli._options.run import (
     EngineOption,
     MaxPixelsOption,
@@ -137,6 +138,7 @@ def filter_(
     upsample: UpsampleOption = None,
     min_face: MinFaceOption = None,
     detector_threshold: DetectorThresholdOption = None,
+    region: RegionOption = None,
     max_yaw: MaxYawOption = None,
     max_pitch: MaxPitchOption = None,
     max_roll: MaxRollOption = None,
@@ -214,6 +216,7 @@ def filter_(
         upsample=upsample,
         min_face=min_face,
         detector_threshold=detector_threshold,
+        region=region,
         target=target,
     )
     rejector = with_limits(rejector, max_yaw, max_pitch, max_roll)

@@ -86,6 +86,14 @@ def train(
         bool,
         typer.Option("--thorough", help="Use stability, too: ranks better, predicts three times per face."),
     ] = False,
+    unlabelled: Annotated[
+        bool,
+        typer.Option(
+            "--unlabelled",
+            help="DATASET is a folder of photographs without annotation: the landmarks of the predictor on "
+            "them stand for the truth. Expected errors are then relative, until calibrate gives them a unit.",
+        ),
+    ] = False,
     degradations: Annotated[
         int, typer.Option(metavar="N", min=0, help="Degraded versions of every photograph to learn from.")
     ] = 8,
@@ -119,8 +127,10 @@ def train(
         stop(str(error))
     # dlib's own has a threshold for training, which is the default
     found_by = None if detector == "dlib" else chosen_detector(detector)
-    samples = read_dataset(dataset, points=chosen_points(points), quiet=quiet)
-    for text in data_warnings(samples, placed_by):
+    if unlabelled and not set(given) <= {"coverage"}:
+        stop("--unlabelled: errors have no unit yet; the target can only be --coverage")
+    samples = None if unlabelled else read_dataset(dataset, points=chosen_points(points), quiet=quiet)
+    for text in data_warnings(samples, placed_by) if samples is not None else ():
         tell(f"Warning: {text}")
     with ExitStack() as bars:
         progress = bars.enter_context(counting("faces", quiet=quiet))
@@ -129,6 +139,7 @@ def train(
             rejector = train_face_rejector(
                 samples,
                 score,
+                unlabelled=dataset if unlabelled else None,
                 predictor=placed_by,
                 detector=found_by,
                 normalizer=normalizer,

@@ -73,6 +73,17 @@ def degraded_pictures(clean: Picture) -> list[Picture]:
     return pictures
 
 
+def covered_mouth(clean: Picture) -> Picture:
+    """The clean picture with a mask over mouth and chin, as worn in hospitals."""
+    left, right = clean.landmarks[3:9], clean.landmarks[8:14]
+    top = clean.landmarks[[14, 29, 2]]
+    outline = np.rint(np.vstack([left, right, top])).astype(np.int32)
+    image = clean.image.copy()
+    cv2.fillPoly(image, [cv2.convexHull(outline)], (148, 190, 205))
+    shaded = cv2.GaussianBlur(image, (0, 0), 1.0)
+    return Picture("covered mouth", np.asarray(shaded, dtype=np.uint8), clean.landmarks)
+
+
 def scenes() -> list[Scene]:
     """What is wrong in the video, and when; between the scenes nothing is."""
     return [Scene(start, end, kind) for start, end, kind, _, _ in _SCENES]

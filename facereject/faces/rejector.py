@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import copy
 import dataclasses
 import os
 import warnings
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from importlib import resources
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, overload
@@ -30,19 +29,17 @@ from facereject.faces.landmarks.base import (
     warn_of_failure,
 )
 from facereject.faces.landmarks.point_set import PointSet
-from facereject.faces.models.calibration import Calibration, RegionSample, Target
+from facereject.faces.models.calibration import Calibration, Target
 from facereject.faces.models.score_models import (
-    CompactScoreModel,
     DetailedScore,
     Details,
-    RegionScore,
     ScoreModel,
 )
 from facereject.faces.models.storage import read_stored, write_stored
 from facereject.faces.plugins import fingerprint_of
-from facereject.faces.pose import PoseLimits, check_limits, pose_of
-from facereject.faces.regions import region_names
+from facereject.faces.pose import PoseLimits, pose_of
 from facereject.faces.thumbnail import thumbnail
+from facereject.faces.variants import RejectorVariants
 from facereject.faces.views import Views
 from facereject.modelfile import ModelFileContentError
 from facereject.selection import Selector
@@ -58,7 +55,7 @@ class PredictorMismatchWarning(UserWarning):
     """The model was trained for another landmark predictor: its expected errors may be off."""
 
 
-class FaceRejector:
+class FaceRejector(RejectorVariants):
     """Detects faces, predicts landmarks and says which to trust.
 
     Get one from `pretrained`, `load` or `facereject.faces.train_face_rejector`. It never changes afterwards
@@ -216,11 +213,6 @@ class FaceRejector:
         return self.features.context
 
     @property
-    def region(self) -> tuple[str, ...]:
-        """The regions that decide, see `for_region`; empty for the whole face."""
-        return self.score.names if isinstance(self.score, RegionScore) else ()
-
-    @property
     def points(self) -> PointSet:
         """The points of the predictor: how many, their mean shape, how errors are normalised."""
         return self.hog.points
@@ -272,7 +264,8 @@ class FaceRejector:
         """Assess landmarks that came from elsewhere.
 
         The expected error is right for the predictor the model was trained for; for another one the order is
-        still informative, and `train_face_rejector` makes a model of its own.
+        still informative, and `train_face_rejector` makes a model of its own. The landmarks are judged and
+        returned as they are, also by a model that takes the mean of several runs of its own predictor.
 
         Parameters
         ----------
@@ -285,7 +278,7 @@ class FaceRejector:
         points = check_landmarks(landmarks, n_points=self.n_points)
         view = Views(image)
         face = self.points.box_of(points) if box is None else check_box(box)
-        return self._assess(view, [points], [face], [float("nan")])[0]
+        return self._assess(view, [points], [face], [float("nan")], keep=True)[0]
 
     def assess_box(self, image: ImageLike | Views, box: Sequence[float]) -> Face:
         """Predict and assess the landmarks of a face that another detector found.
@@ -338,118 +331,14 @@ class FaceRejector:
         return dataclasses.replace(
             face,
             uncertainty=uncertainty,
-            expected_error=float(self.calibration.expected_error(uncertainty)),
+            expected_error=float("nan")
+            if self.relative
+            else float(self.calibration.expected_error(uncertainty)),
             accepted=certain and not turned,
             reason="turned" if turned else "",
             pose=pose,
             cause="" if certain else face.cause,
         )
-
-    def with_target(
-        self,
-        *,
-        max_error: float | None = None,
-        coverage: float | None = None,
-        cost: float | None = None,
-        threshold: float | None = None,
-    ) -> FaceRejector:
-        """A rejector with another rule, tuned on the same calibration faces.
-
-        Parameters
-        ----------
-        max_error : float
-            Accept as many faces as possible with a mean error of at most this, in percent.
-        coverage : float
-            Accept at least this share of the faces, those of least uncertainty; more if that lowers their
-            mean error.
-        cost : float
-            Rejecting a face is as bad as an error of this many percent: accept where less is expected.
-        threshold : float
-            Accept up to this uncertainty.
-
-        Exactly one of them is to be given. A rule that accepts all calibration faces accepts every face.
-        Where calibration faces share the uncertainty at the threshold, all of them are accepted: a decision
-        on one face is never left to chance (``selector.acceptance_`` is not used), so that coverage and error
-        may exceed the target by that group.
-        """
-        options = {"max_error": max_error, "coverage": coverage, "cost": cost, "threshold": threshold}
-        given = {kind: float(value) for kind, value in options.items() if value is not None}
-        if len(given) != 1:
-            raise ValueError(f"give exactly one of {', '.join(options)}; got {', '.join(given) or 'none'}")
-        ((kind, value),) = given.items()
-        return self._changed(self.calibration, Target(kind, value))
-
-    def with_pose_limits(
-        self, *, max_yaw: float | None = None, max_pitch: float | None = None, max_roll: float | None = None
-    ) -> FaceRejector:
-        """A rejector that also rejects heads turned by more than so many degrees, as "turned".
-
-        A target is tuned without these limits: what is left of the faces is accepted as before, fewer in all.
-        They are not part of a model file.
-
-        Parameters
-        ----------
-        max_yaw, max_pitch, max_roll : float or None
-            To either side, see `Pose`; None is no limit.
-        """
-        limits = check_limits(PoseLimits(max_yaw, max_pitch, max_roll))
-        if any(limit is not None for limit in limits) and pose_of(self.points.mean_shape) is None:
-            raise ValueError("max_yaw, max_pitch and max_roll need the 68 points of 300-W to tell the pose")
-        other = copy.copy(self)
-        other.pose_limits = limits
-        return other
-
-    def with_calibration(
-        self, losses: ArrayLike, uncertainty: ArrayLike, regions: RegionSample | None = None
-    ) -> FaceRejector:
-        """A rejector whose expected errors and threshold come from your own annotated faces.
-
-        Parameters
-        ----------
-        losses, uncertainty : array-like of shape (n,)
-            Losses in percent.
-        regions : RegionSample or None
-            Of the same faces; without it there is nothing to calibrate `for_region` with.
-        """
-        return self._changed(Calibration(losses, uncertainty, regions), self.target)
-
-    def for_region(self, names: str | Iterable[str]) -> FaceRejector:
-        """A rejector for the points that matter: uncertainty, expected error and threshold are theirs.
-
-        A face with a covered mouth is then accepted for its eyes and rejected for its mouth. Until
-        `with_target` says otherwise it accepts the same share of the calibration faces as this one.
-
-        Parameters
-        ----------
-        names : str or iterable of str
-            Of `facereject.faces.REGIONS`, such as "eyes,mouth".
-
-        Raises
-        ------
-        ValueError
-            For an unknown region, or if the model does not tell the error of each point.
-        """
-        chosen = region_names(names)
-        score = self.score.score if isinstance(self.score, RegionScore) else self.score
-        regions = self.calibration.regions
-        if not isinstance(score, CompactScoreModel) or score.point_errors is None or regions is None:
-            raise ValueError(
-                "this model does not tell the error of each point: use `default` or `thorough`, or train "
-                "one with the score 'compact' for 68 points"
-            )
-        target = Target("coverage", max(self.selector.coverage_, 1e-6))
-        return self._changed(regions.calibration(chosen), target, RegionScore(score, chosen))
-
-    def _changed(
-        self, calibration: Calibration, target: Target, score: ScoreModel | None = None
-    ) -> FaceRejector:
-        other = copy.copy(self)
-        other.score = self.score if score is None else score
-        other.calibration, other.target = calibration, target
-        other.selector = calibration.select(target)
-        # a promise holds for the threshold it was made for
-        other.info = {key: value for key, value in self.info.items() if key != "certificate"}
-        return other
 
     def _assess(
         self,
@@ -457,6 +346,7 @@ class FaceRejector:
         predictions: Sequence[FloatArray | None],
         boxes: Sequence[Box],
         scores: Sequence[float],
+        keep: bool = False,
     ) -> list[Face]:
         """Assess all faces of one picture; None stands for landmarks that could not be predicted."""
         nan, nothing = float("nan"), np.full((self.n_points, 2), np.nan)
@@ -468,7 +358,7 @@ class FaceRejector:
             if points is None:
                 continue
             try:
-                points, values = self.features(view, boxes[i], points, self.predictor)
+                points, values = self.features(view, boxes[i], points, self.predictor, keep=keep)
             except NoLandmarksError as error:
                 # without a stable neighbourhood the landmarks themselves are not to be trusted
                 warn_of_failure(error)
@@ -489,7 +379,7 @@ class FaceRejector:
         errors, visible, cause = None, None, ""
         if found.point_errors is not None and found.hidden is not None:
             nearest = self.points.nearest_used
-            errors = found.point_errors[nearest]
+            errors = None if self.relative else found.point_errors[nearest]
             outside = ((points < -0.5) | (points > np.array(size) - 0.5)).any(axis=1)
             visible = ~(found.hidden[nearest] | outside)
         if found.causes is not None:

@@ -119,6 +119,8 @@ def _draw_threshold(strip: ImageArray, faces: Sequence[Face], rejector: FaceReje
         cv2.circle(strip, spot, round(0.28 * size), color, -1, cv2.LINE_AA)
     if threshold > high:
         text = "every face is accepted"
+    elif rejector.relative:
+        text = f"accept up to an uncertainty of {threshold:.2f}"
     else:
         text = f"accept up to {float(rejector.calibration.expected_error(threshold)):.1f} % expected error"
     mask = text_mask(text, size)

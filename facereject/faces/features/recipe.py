@@ -85,14 +85,29 @@ class FaceFeatures:
         context = FaceContext.from_definition(given, points) if given is not None else None
         return cls(hog, stability, context)
 
-    def __call__(self, view: Views, box: Box, landmarks: FloatArray, predictor: Landmarks) -> Seen:
+    def __call__(
+        self, view: Views, box: Box, landmarks: FloatArray, predictor: Landmarks, *, keep: bool = False
+    ) -> Seen:
         """The features for ``landmarks = predictor(image, box)``.
 
-        Raises NoLandmarksError if the predictor fails in a further run.
+        Parameters
+        ----------
+        view : Views
+        box : Box
+        landmarks : ndarray of shape (n, 2)
+        predictor : callable
+        keep : bool, default=False
+            Judge these very landmarks, which came from elsewhere, rather than the mean of all runs.
+
+        Raises
+        ------
+        NoLandmarksError
+            If the predictor fails in a further run.
         """
         more: NDArray[np.float32] | None = None
         if isinstance(self.stability, MirroredRuns):
-            landmarks, more = self.stability(view.shown_to(predictor), landmarks, predictor)
+            mean, more = self.stability(view.shown_to(predictor), landmarks, predictor)
+            landmarks = landmarks if keep else mean
         elif self.stability is not None:
             more = self.stability(view.shown_to(predictor), box, landmarks, predictor)
         chip, points = self.hog.chip(view.gray, landmarks)

@@ -18,6 +18,9 @@ from facereject.selection.selector import Selector
 # more knots than this follow the noise of the sample; the curve is averaged over blocks of equal size first
 _MAX_KNOTS = 200
 
+# fewer annotated faces than this tell no unit
+_LEAST_FACES = 50
+
 
 @dataclass(frozen=True)
 class Target:
@@ -81,6 +84,10 @@ class RegionSample:
         parts = (np.asarray(values, dtype=np.float64) for values in (expected, losses))
         return cls(*(np.column_stack([part[:, group].mean(axis=1) for group in members]) for part in parts))
 
+    def rows(self, chosen: Any) -> RegionSample:
+        """The sample of some faces, by position or by mask."""
+        return RegionSample(self.expected[chosen], self.losses[chosen])
+
     def calibration(self, names: Sequence[str]) -> Calibration:
         """Calibration for the points of some regions: their mean error, ranked by the expected one."""
         sizes = np.array([len(points) if name in names else 0 for name, points in REGIONS.items()])
@@ -124,6 +131,29 @@ class Calibration:
     def expected_error(self, uncertainty: Any) -> FloatArray:
         """Expected loss in percent: linear between the knots, constant beyond the first and the last."""
         return np.interp(np.asarray(uncertainty, dtype=np.float64), self.knots, self.values)
+
+    def rescaled(self, losses: Any, uncertainty: Any) -> tuple[Calibration, float]:
+        """This calibration, its losses shifted and scaled to fit those of other faces, and their factor.
+
+        The factor is the mean loss of the faces over the mean that was expected. Raises ValueError for fewer
+        than 50 faces.
+        """
+        losses, uncertainty = check_losses_and_uncertainty(losses, uncertainty)
+        if len(losses) < _LEAST_FACES:
+            raise ValueError(f"losses: at least {_LEAST_FACES} annotated faces are needed, got {len(losses)}")
+        expected = self.expected_error(uncertainty)
+        factor = float(losses.mean()) / max(float(expected.mean()), 1e-9)
+        spread = float(expected.var())
+        slope = factor
+        if spread > 0:
+            slope = float(np.mean((expected - expected.mean()) * (losses - losses.mean()))) / spread
+        slope = max(slope, 0.0)
+        shift = float(losses.mean()) - slope * float(expected.mean())
+        regions = self.regions
+        if regions is not None:
+            regions = RegionSample(regions.expected * factor, regions.losses * factor)
+        moved = np.maximum(shift + slope * self.losses, 0.0)
+        return Calibration(moved, self.uncertainty, regions), factor
 
     def select(self, target: Target) -> Selector:
         """The selection rule that meets the target on this sample.

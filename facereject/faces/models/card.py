@@ -55,6 +55,8 @@ def model_facts(rejector: FaceRejector) -> list[tuple[str, str]]:
         features += f" and {rejector.stability.n_features} stability values (six more predictions per face)"
     trained = SCORES.get(str(info.get("score")))
     found = [("score", f"{trained.card if trained else rejector.score.kind}, on {features}")]
+    if rejector.region:
+        found.append(("decides by", " and ".join(rejector.region)))
     found += _data(info) + _results(info)
     losses = rejector.calibration.losses
     found.append(("calibrated on", f"{len(losses):,} faces, mean error {losses.mean():.2f} %"))
@@ -75,7 +77,10 @@ def model_facts(rejector: FaceRejector) -> list[tuple[str, str]]:
 def promise_of(rejector: FaceRejector) -> str | None:
     """The guarantee of the model in one sentence, if it has one that holds for it as it is."""
     found = guarantee_of(rejector)
-    return statement(found, rejector.points.unit) if found is not None else None
+    unit = rejector.points.unit
+    if rejector.region:
+        unit += f", for the points of {' and '.join(rejector.region)}"
+    return statement(found, unit) if found is not None else None
 
 
 def predictor_name(fingerprint: str | None, name: str = "") -> str:

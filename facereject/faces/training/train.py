@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from facereject.faces.datasets import FaceSample, photo_digests
+from facereject.faces.datasets import FaceDataset, FaceSample, photo_digests
 from facereject.faces.detectors.base import Detector, check_detector, judging_detector
 from facereject.faces.detectors.dlib_hog import FaceDetector
 from facereject.faces.features.context import FaceContext
@@ -37,20 +37,25 @@ from facereject.faces.training.extract import Extractor, extract
 from facereject.faces.training.fit import fit_score
 from facereject.faces.training.points import learn_points
 from facereject.faces.training.table import FaceTable
+from facereject.faces.training.unlabelled import Photos, annotate_by_predictor
 from facereject.selection import InfeasibleTargetError
 
 FloatArray = NDArray[np.float64]
 
 _MAX_DIGESTS = 20_000
 
+# accepted share of the calibration faces, half of them degraded, where errors have no unit to aim at
+_RELATIVE_COVERAGE = 0.75
+
 #: regularisation tried for linear scores; see `facereject.scores` for its meaning
 ALPHAS = (0.1, 0.3, 1.0, 3.0, 10.0)
 
 
 def train_face_rejector(
-    samples: Sequence[FaceSample],
+    samples: Sequence[FaceSample] | None = None,
     score: str = "auto",
     *,
+    unlabelled: Photos | None = None,
     predictor: Landmarks | None = None,
     detector: Detector | None = None,
     threshold: float | None = None,
@@ -77,9 +82,13 @@ def train_face_rejector(
 
     Parameters
     ----------
-    samples : sequence of FaceSample
+    samples : sequence of FaceSample or None
         Annotated faces, such as a FaceDataset, with the points of the predictor in its order. If the
         predictor was trained on them, their clean versions flatter it.
+    unlabelled : folder, sequence of image files, or None
+        Photographs to learn from in place of ``samples``: see `facereject.faces.training.unlabelled`. The
+        expected errors of the rejector then have no unit and are not told, until
+        `FaceRejector.with_unit` or `with_calibration` gives them one; its target is a coverage.
     score : str
         A name of `facereject.faces.models.scores`: "sele", linear SELE score; "reg", linear regression of the
         loss; "compact", trees on compact features, and "boosted", trees on the HOG values, both by the SELE
@@ -125,7 +134,12 @@ def train_face_rejector(
     fitting : callable or None
         Called with (scores fitted, of how many), after the faces are done.
     """
+    if (samples is None) == (unlabelled is None):
+        raise ValueError("give either samples or unlabelled photographs")
     score = checked_score(score, stability)
+    if unlabelled is not None:
+        samples = _annotated(unlabelled, predictor, detector, threshold, normalizer)
+    assert samples is not None
     photos = [sample.photo for sample in samples]
     # said before hours of work on the faces
     photo_folds(photos, folds, random_state)
@@ -152,14 +166,35 @@ def train_face_rejector(
         clip=clip,
         alphas=alphas,
         folds=folds,
-        target=target,
+        target=Target("coverage", _RELATIVE_COVERAGE)
+        if target is None and unlabelled is not None
+        else target,
         fitting=fitting,
         background=None if extractor.context is None else background_features(samples, extractor),
     )
     # sorted digests are in random order; so many always find an overlap, and the model file stays small
     rejector.info["photo_digests"] = photo_digests(samples)[:_MAX_DIGESTS]
+    if unlabelled is not None:
+        rejector.info["relative"] = True
     rejector.info["entries_left_out"] = len(getattr(samples, "problems", ()))
     return rejector
+
+
+def _annotated(
+    photos: Photos,
+    predictor: Landmarks | None,
+    detector: Detector | None,
+    threshold: float | None,
+    normalizer: str | None,
+) -> FaceDataset:
+    """Photographs annotated by the predictor, where the finished rejector would find a face."""
+    finder = FaceDetector.for_training() if detector is None else check_detector(detector)
+    return annotate_by_predictor(
+        photos,
+        make_landmarks("dlib") if predictor is None else check_predictor(predictor),
+        judging_detector(finder, threshold)[0],
+        normalizer=normalizer,
+    )
 
 
 def train_on_table(
