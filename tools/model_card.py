@@ -114,9 +114,13 @@ def write_card(
     copies: list[int],
     judged: list[Judged],
     background: dict[str, dict[str, tuple[int, float]]],
+    boxes: dict[str, np.ndarray],
     others: dict[str, list[float]] | None,
 ) -> None:
-    """Write ``CARD.md`` and ``calibration.png``; ``copies`` are the test faces that are left out."""
+    """Write ``CARD.md`` and ``calibration.png``.
+
+    ``copies`` are the test faces that are left out; ``boxes`` has features of boxes without a face, by model.
+    """
     models = {each.name: each.rejector for each in judged}
     info, table = models["default"].info, judged[0].table
     scores = {name: models[name].score for name in ("default", "thorough")}
@@ -144,7 +148,9 @@ def write_card(
     text += "\n" + _target_table(results)
     text += "\n" + _background_table(background)
     text += "\n" + point_tables(results)
-    text += "\n" + cause_table(models["default"].info["causes"])
+    for each in results:
+        if each.name in boxes:
+            text += "\n" + cause_table(each, boxes[each.name])
     if others is not None:
         text += "\n" + _tracker_table(others)
     text += "\n" + _calibration_plot(folder, results)

@@ -10,6 +10,7 @@ from sklearn.metrics import roc_auc_score
 
 from facereject.faces import CAUSES, REGIONS
 from facereject.faces.models.ranking import gap_closed
+from facereject.faces.training.causes import known_causes
 from facereject.faces.training.compact import point_errors
 
 # rows judged at once
@@ -75,26 +76,31 @@ def point_tables(results: list[Any]) -> str:
     return "\n".join(lines) + "\n"
 
 
-def cause_table(confusion: dict[str, dict[str, int]]) -> str:
-    """Known causes against those found, out of fold."""
-    found = [name for name in CAUSES if any(name in row for row in confusion.values())]
-    total = sum(sum(row.values()) for row in confusion.values())
-    right = sum(row.get(name, 0) for name, row in confusion.items()) / total
+def cause_table(each: Any, background: np.ndarray) -> str:
+    """Known causes against those found for rejected faces set aside, and for boxes without a face."""
+    score, table = each.rejector.score, each.table
+    known = known_causes(table, each.rejector.points)
+    rows = (known != "") & ~each.rejector.decide(each.uncertainty)
+    features = np.concatenate([table.features[rows], background])
+    truth = np.concatenate([known[rows], np.full(len(background), "no_face_in_box")])
+    said = np.array(list(CAUSES))[score.causes(score.columns(features)).argmax(axis=1)]
+    names = [name for name in CAUSES if (truth == name).any()]
+    found = [name for name in CAUSES if (said == name).any()]
     lines = [
         "## Causes",
         "",
-        "`Face.cause` of rejected faces of the fit part, by models that had not seen their photographs, for",
-        f"pictures with one known degradation and boxes without a face (`default`; {right:.0%} are",
-        "right). Rows are what is true. JPEG, haze and hard clean faces count as unclear, shadow as dark,",
+        "`Face.cause` of rejected faces of the photographs set aside, as far as one degradation was done to",
+        "them, and of boxes beside the face of clean ones "
+        f"(`{each.name}`; {(truth == said).mean():.0%} are right).",
+        "Rows are what is true. JPEG, haze and hard clean faces count as unclear, shadow as dark,",
         "tilted and turned heads as turned.",
         "",
         "| cause | " + " | ".join(name.replace("_", " ") for name in found) + " |",
         "|---|" + "---|" * len(found),
     ]
-    for name in CAUSES:
-        if name in confusion:
-            cells = " | ".join(str(confusion[name].get(other, 0)) for other in found)
-            lines.append(f"| {name.replace('_', ' ')} | {cells} |")
+    for name in names:
+        cells = " | ".join(str(int(((truth == name) & (said == other)).sum())) for other in found)
+        lines.append(f"| {name.replace('_', ' ')} | {cells} |")
     return "\n".join(lines) + "\n"
 
 

@@ -53,6 +53,7 @@ def main() -> None:
     parser.add_argument("--degradations", type=int, default=12, help="degraded versions per photograph")
     parser.add_argument("--output", type=Path, default=PRETRAINED)
     parser.add_argument("--linear", action="store_true", help="train linear.safetensors anew as well")
+    parser.add_argument("--card", action="store_true", help="only write the card of the models there are")
     parser.add_argument("--trackers", help="npz file with landmarks of other trackers on AFW")
     parser.add_argument("--jobs", type=int, help="processes; all cores if not given")
     options = parser.parse_args()
@@ -71,7 +72,7 @@ def main() -> None:
     )
     photos = [group[sample.photo] for sample in fit]
     options.output.mkdir(parents=True, exist_ok=True)
-    judged, trained = [], {}
+    judged, trained, boxes = [], {}, {}
     for name, extractor in (
         ("default", plain),
         ("thorough", dataclasses.replace(plain, stability=MirroredRuns())),
@@ -83,12 +84,19 @@ def main() -> None:
         held_out = held_out.rows(~np.isin(held_out.sample, copies))
         if name == "default":
             judged.append(linear_model(options, table, photos, extractor, held_out))
-        background = background_features(fit, extractor)
-        rejector = train_on_table(table, photos, extractor, "compact", alphas=(ALPHA,), background=background)
-        rejector.save(options.output / f"{name}.safetensors")
+        path = options.output / f"{name}.safetensors"
+        if options.card:
+            rejector = FaceRejector.load(path)
+        else:
+            background = background_features(fit, extractor)
+            rejector = train_on_table(
+                table, photos, extractor, "compact", alphas=(ALPHA,), background=background
+            )
+            rejector.save(path)
         print(f"{name}: {time.perf_counter() - start:.0f} s, {rejector!r}, {len(rejector.score.trees.roots)}")
         judged.append(Judged(name, rejector, held_out))
         trained[name] = (table, extractor)
+        boxes[name] = background_features(test, tester)[0]
     others = None
     if options.trackers:
         others = rank_other_trackers(
@@ -97,7 +105,7 @@ def main() -> None:
     command = f"python tools/train_default_model.py <300w folder> --degradations {options.degradations}"
     clear = [sample for i, sample in enumerate(test) if i not in copies]
     background = count_background(clear, {each.name: each.rejector for each in judged})
-    write_card(options.output, command, samples, fit, test, group, copies, judged, background, others)
+    write_card(options.output, command, samples, fit, test, group, copies, judged, background, boxes, others)
 
 
 def linear_model(options, table, photos, extractor, held_out):

@@ -180,7 +180,9 @@ def test_columns_are_finite_stored_and_the_same_row_by_row(rng, points):
     found = columns(features)
     assert found.shape == (4, columns.n_columns)
     assert np.isfinite(found).all()
-    np.testing.assert_allclose(np.vstack([columns(row[None]) for row in features]), found, rtol=1e-4, atol=1e-3)
+    np.testing.assert_allclose(
+        np.vstack([columns(row[None]) for row in features]), found, rtol=1e-4, atol=1e-3
+    )
     again = CompactColumns.from_arrays(columns.arrays(), columns.n_features, points)
     np.testing.assert_array_equal(again(features), found)
     with pytest.raises(ValueError, match="compact"):

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import functools
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,6 +32,9 @@ FloatArray = NDArray[np.float64]
 N_CORRECTION = 4
 
 _HOG_VALUES = 36
+
+#: how many neighbours of a point are looked at besides itself
+NEIGHBOURS = 6
 
 # face widths from the middle: nose, mouth and inner eyes, against the outline
 _INNER = 0.2
@@ -121,36 +124,142 @@ class CompactColumns:
         """The columns that are linear in the HOG values, for rows of features."""
         return np.asarray(features[:, : self.n_hog] @ self.weights + self.offsets, dtype=np.float32)
 
-    def __call__(
-        self, features: NDArray[np.float32], linear: NDArray[np.float32] | None = None
-    ) -> NDArray[np.float32]:
-        """The columns of rows of features; ``linear`` takes the place of `linear`, for training."""
+    def measure(self, features: NDArray[np.float32]) -> Measured:
+        """What both the columns and the values of single points are made of, for rows of features."""
         n, u = len(features), self.points.n_used
-        if linear is None:
-            linear = self.linear(features)
-        groups = _group_means(self.points)
         windows = features[:, : self.n_hog].reshape(n * u, _HOG_VALUES)
         lengths = np.sqrt(np.einsum("ij,ij->i", windows, windows)).reshape(n, u)
+        start = self.n_hog + self.n_runs
+        aligned, place = align(features[:, start : start + 2 * u], self.points)
+        away = aligned - self.layout.shape
+        scores = away @ self.axes
+        return Measured(lengths, aligned, place, scores, away - scores @ self.axes.T)
+
+    def __call__(
+        self,
+        features: NDArray[np.float32],
+        linear: NDArray[np.float32] | None = None,
+        measured: Measured | None = None,
+    ) -> NDArray[np.float32]:
+        """The columns of rows of features.
+
+        Parameters
+        ----------
+        features : ndarray of shape (n, d)
+        linear : ndarray or None
+            Takes the place of `linear`, for training.
+        measured : Measured or None
+            As from `measure`, if it is known already.
+        """
+        if linear is None:
+            linear = self.linear(features)
+        found = self.measure(features) if measured is None else measured
+        scores = found.scores / self.spread
+        residual = np.log(1e-4 + np.sqrt(np.einsum("ij,ij->i", found.left, found.left)))
+        distance = np.sqrt(np.einsum("ij,ij->i", scores, scores))
+        parts = [linear, found.lengths @ self.layout.groups, scores, distance[:, None], residual[:, None]]
+        parts += [self._asymmetry(found.aligned), found.place]
+        parts.append(features[:, self.n_hog + self.n_runs + 2 * self.points.n_used :])
         runs = features[:, self.n_hog : self.n_hog + self.n_runs]
-        rest = features[:, self.n_hog + self.n_runs :]
-        parts = [linear, lengths @ groups, *self._shape(rest[:, : 2 * u]), rest[:, 2 * u :]]
         for values in np.split(runs, 2, axis=1) if self.n_runs else ():
-            parts += [values @ groups, values.mean(axis=1, keepdims=True), values.max(axis=1, keepdims=True)]
+            parts += [
+                values @ self.layout.groups,
+                values.mean(axis=1, keepdims=True),
+                values.max(axis=1, keepdims=True),
+            ]
         return np.concatenate(parts, axis=1, dtype=np.float32)
 
-    def _shape(self, placed: NDArray[np.float32]) -> list[NDArray[np.float32]]:
-        """Columns of shapes and of their place in the box, from points in the frame of the box."""
-        aligned, place = align(placed, self.points)
-        away = aligned - self.points.used_shape.ravel()
-        scores = away @ self.axes / self.spread
-        left = away - (scores * self.spread) @ self.axes.T
-        residual = np.log(1e-4 + np.sqrt(np.einsum("ij,ij->i", left, left)))
-        distance = np.sqrt(np.einsum("ij,ij->i", scores, scores))
-        asymmetry = _asymmetry(aligned, self.points)
-        return [
-            part.astype(np.float32)
-            for part in (scores, distance[:, None], residual[:, None], asymmetry, place)
-        ]
+    @functools.cached_property
+    def layout(self) -> Layout:
+        """What follows from the points alone."""
+        return layout_of(self.points)
+
+    def _asymmetry(self, aligned: FloatArray) -> FloatArray:
+        """Shift across of the middle (a turned head), root mean square asymmetry; (n, 0) if undefined."""
+        partners = self.layout.partners
+        if partners is None:
+            return np.empty((len(aligned), 0))
+        x, y = aligned[:, ::2], aligned[:, 1::2]
+        across, along = x + x[:, partners], y - y[:, partners]
+        size = np.sqrt(
+            (np.einsum("ij,ij->i", across, across) + np.einsum("ij,ij->i", along, along)) / x.shape[1]
+        )
+        return np.stack([across @ self.layout.turn, size], axis=1)
+
+
+class Measured(NamedTuple):
+    """Of rows of features.
+
+    Attributes
+    ----------
+    lengths : ndarray of shape (n, u)
+        Lengths of the HOG vectors.
+    aligned, place : ndarray
+        As from `align`.
+    scores : ndarray of shape (n, c)
+        Along the principal directions.
+    left : ndarray of shape (n, 2 u)
+        What these do not explain of the shape.
+    """
+
+    lengths: NDArray[np.float32]
+    aligned: FloatArray
+    place: FloatArray
+    scores: FloatArray
+    left: FloatArray
+
+
+class Layout(NamedTuple):
+    """What follows from a point set.
+
+    Attributes
+    ----------
+    shape : ndarray of shape (2 u,)
+        The mean shape.
+    groups : ndarray of shape (u, g)
+        Column k takes the mean over group k.
+    group : ndarray of shape (u,)
+        The group of every point.
+    neighbours : ndarray of shape (u, 1 + k)
+        Every point and those nearest to it.
+    near : ndarray of shape (u, u)
+        Column i takes the mean over the neighbours of point i, without itself.
+    partners : ndarray of shape (u,) or None
+        For each point the one that takes its place in a mirror image.
+    turn : ndarray of shape (u,)
+        The mean over the middle of the face less that over its outline.
+    """
+
+    shape: FloatArray
+    groups: NDArray[np.float32]
+    group: NDArray[np.intp]
+    neighbours: NDArray[np.intp]
+    near: NDArray[np.float32]
+    partners: NDArray[np.intp] | None
+    turn: FloatArray
+
+
+@functools.lru_cache(maxsize=16)
+def layout_of(points: PointSet) -> Layout:
+    """What follows from a point set."""
+    u, shape = points.n_used, points.used_shape
+    members = point_groups(points)
+    groups, group = np.zeros((u, len(members)), dtype=np.float32), np.empty(u, dtype=np.intp)
+    for k, member in enumerate(members):
+        groups[list(member), k] = 1 / len(member)
+        group[list(member)] = k
+    distance = np.linalg.norm(shape[:, None] - shape[None], axis=2)
+    neighbours = np.argsort(distance, axis=1, kind="stable")[:, : 1 + min(NEIGHBOURS, u - 1)]
+    near = np.zeros((u, u), dtype=np.float32)
+    for i, row in enumerate(neighbours):
+        near[row[1:], i] = 1 / (len(row) - 1)
+    partners = mirror_partners(points) if points.used is None else None
+    inner = np.abs(shape[:, 0]) < _INNER
+    turn = np.zeros(u)
+    if inner.any() and not inner.all():
+        turn = inner / inner.sum() - ~inner / (~inner).sum()
+    order = None if partners is None else np.array(partners, dtype=np.intp)
+    return Layout(shape.ravel(), groups, group, neighbours, near, order, turn)
 
 
 def align(placed: NDArray[np.floating[Any]], points: PointSet) -> tuple[FloatArray, FloatArray]:
@@ -195,29 +304,3 @@ def point_groups(points: PointSet) -> tuple[tuple[int, ...], ...]:
     cell = np.minimum((3 * (shape - low) / np.maximum(high - low, 1e-9)).astype(int), 2)
     number = cell[:, 1] * 3 + cell[:, 0]
     return tuple(tuple(np.flatnonzero(number == k).tolist()) for k in np.unique(number))
-
-
-@functools.lru_cache(maxsize=16)
-def _group_means(points: PointSet) -> NDArray[np.float32]:
-    """(u, g): column k takes the mean over group k."""
-    groups = point_groups(points)
-    matrix = np.zeros((points.n_used, len(groups)), dtype=np.float32)
-    for k, group in enumerate(groups):
-        matrix[list(group), k] = 1 / len(group)
-    return matrix
-
-
-def _asymmetry(aligned: FloatArray, points: PointSet) -> FloatArray:
-    """Mean signed shift across (a turned head) and root mean square asymmetry; (n, 0) if it is undefined."""
-    partners = mirror_partners(points) if points.used is None else None
-    if partners is None:
-        return np.empty((len(aligned), 0))
-    x, y = aligned[:, ::2], aligned[:, 1::2]
-    order = list(partners)
-    across, along = x + x[:, order], y - y[:, order]
-    inner = np.abs(points.used_shape[:, 0]) < _INNER
-    turned = np.zeros(len(aligned))
-    if inner.any() and not inner.all():
-        turned = across[:, inner].mean(axis=1) - across[:, ~inner].mean(axis=1)
-    size = np.sqrt((across**2 + along**2).mean(axis=1))
-    return np.column_stack([turned, size])

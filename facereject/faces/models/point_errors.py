@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
 
@@ -10,15 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from facereject.faces.features.context import FRAME
-from facereject.faces.landmarks.point_set import PointSet
-from facereject.faces.models.compact import CompactColumns, align, point_groups
+from facereject.faces.models.compact import CompactColumns, Measured
 from facereject.faces.models.trees import TreeScore
 from facereject.modelfile import ArraySpec
 
 FloatArray = NDArray[np.float64]
-
-#: how many neighbours of a point are looked at besides itself
-NEIGHBOURS = 6
 
 _HOG_VALUES = 36
 
@@ -79,16 +74,21 @@ class PointErrors:
     }
 
     def __post_init__(self) -> None:
-        u, k = self.columns.points.n_used, neighbours(self.columns.points).shape[1]
+        u, k = self.columns.layout.neighbours.shape
         same = len(self.usual) == u and len(self.knots) == len(self.errors) > 0
         if self.weights.shape != (u, _HOG_VALUES * k) or not same or not (np.diff(self.knots) > 0).all():
             raise ValueError("the tables of the points have other lengths than the points")
 
-    def __call__(self, features: NDArray[np.float32], columns: NDArray[np.float32]) -> PointJudgement:
+    def __call__(
+        self,
+        features: NDArray[np.float32],
+        columns: NDArray[np.float32],
+        measured: Measured | None = None,
+    ) -> PointJudgement:
         """What is expected of every point that is used, for rows of features and their compact columns."""
         shape = (len(features), self.columns.points.n_used)
-        local = local_prediction(features, self.columns.points, self.weights) + self.usual
-        values = point_values(self.columns, self.usual, features, columns, local)
+        local = local_prediction(features, self.columns, self.weights) + self.usual
+        values = point_values(self.columns, self.usual, features, columns, local, measured)
         errors = np.interp(self.trees(values).reshape(shape), self.knots, self.errors)
         return PointJudgement(errors, self.hidden(values).reshape(shape) > self.limit)
 
@@ -110,12 +110,12 @@ class PointErrors:
 
 
 def local_prediction(
-    features: NDArray[np.float32], points: PointSet, weights: NDArray[np.float32]
+    features: NDArray[np.float32], compact: CompactColumns, weights: NDArray[np.float32]
 ) -> NDArray[np.float32]:
     """Linear in the HOG values of each point and its neighbours, shape (n, u)."""
-    n, u = len(features), points.n_used
-    windows = features[:, : _HOG_VALUES * u].reshape(n, u, _HOG_VALUES)
-    near = windows[:, neighbours(points)].reshape(n, u, -1)
+    n, u = len(features), compact.points.n_used
+    windows = features[:, : compact.n_hog].reshape(n, u, _HOG_VALUES)
+    near = windows[:, compact.layout.neighbours].reshape(n, u, -1)
     return np.asarray(np.einsum("nuk,uk->nu", near, weights), dtype=np.float32)
 
 
@@ -125,6 +125,7 @@ def point_values(
     features: NDArray[np.float32],
     columns: NDArray[np.float32],
     local: NDArray[np.float32],
+    measured: Measured | None = None,
 ) -> NDArray[np.float32]:
     """What the trees see of every point, shape (n u, v).
 
@@ -133,71 +134,44 @@ def point_values(
     distance to the frame; its usual log error; how far it is on the side that is turned away; the linear
     score of the face; with further runs, their values for the point and its neighbours.
     """
-    points, n, u = compact.points, len(features), compact.points.n_used
-    near, group = neighbours(points), group_of(points)
-    windows = features[:, : compact.n_hog].reshape(n, u, _HOG_VALUES)
-    lengths = np.sqrt(np.einsum("nuk,nuk->nu", windows, windows))
+    points, layout, n = compact.points, compact.layout, len(features)
+    u = points.n_used
+    found = compact.measure(features) if measured is None else measured
+    residual = np.hypot(found.left[:, ::2], found.left[:, 1::2])
     rest = features[:, compact.n_hog + compact.n_runs :]
-    aligned, _ = align(rest[:, : 2 * u], points)
-    away = aligned - points.used_shape.ravel()
-    left = away - (away @ compact.axes) @ compact.axes.T
-    residual = np.hypot(left[:, ::2], left[:, 1::2])
-    frame = rest[:, 2 * u : 2 * u + len(FRAME)]
-    placed = rest[:, : 2 * u].reshape(n, u, 2)
-    low, high = placed.min(axis=1, keepdims=True), placed.max(axis=1, keepdims=True)
-    margins = np.concatenate(
-        [placed - low + frame[:, None, 1:3], high - placed + frame[:, None, 3:5]], axis=2
-    ).min(axis=2)
-    parts = [
+    frame = rest[:, 2 * u : 2 * u + len(FRAME), None]
+    x, y = rest[:, : 2 * u : 2], rest[:, 1 : 2 * u : 2]
+    # distances to the four sides: of the outermost point, and of this one from it
+    across = np.minimum(
+        x - x.min(axis=1, keepdims=True) + frame[:, 1], x.max(axis=1, keepdims=True) - x + frame[:, 3]
+    )
+    along = np.minimum(
+        y - y.min(axis=1, keepdims=True) + frame[:, 2], y.max(axis=1, keepdims=True) - y + frame[:, 4]
+    )
+    turned = (found.aligned[:, ::2] - points.used_shape[:, 0]) @ layout.turn
+    values = np.empty((n, u, n_point_values(compact)), dtype=np.float32)
+    parts: list[NDArray[Any]] = [
         local,
-        local[:, near[:, 1:]].mean(axis=2),
-        columns[:, 1:][:, group],
-        lengths,
-        lengths[:, near[:, 1:]].mean(axis=2),
+        local @ layout.near,
+        columns[:, 1:][:, layout.group],
+        found.lengths,
+        found.lengths @ layout.near,
         residual,
-        residual[:, near[:, 1:]].mean(axis=2),
-        margins,
-        np.broadcast_to(usual, (n, u)),
-        points.used_shape[:, 0] * _turn(aligned, points)[:, None],
-        np.broadcast_to(columns[:, :1], (n, u)),
+        residual @ layout.near,
+        np.minimum(across, along),
+        usual,
+        points.used_shape[:, 0] * turned[:, None],
+        columns[:, :1],
     ]
     if compact.n_runs:
         runs = features[:, compact.n_hog : compact.n_hog + compact.n_runs].reshape(n, 2, u)
         for k in range(2):
-            parts += [runs[:, k], runs[:, k][:, near[:, 1:]].mean(axis=2)]
-    values = np.empty((n, u, len(parts)), dtype=np.float32)
+            parts += [runs[:, k], runs[:, k] @ layout.near]
     for k, part in enumerate(parts):
         values[:, :, k] = part
     return values.reshape(n * u, -1)
 
 
-def _turn(aligned: FloatArray, points: PointSet) -> FloatArray:
-    """How far the middle of the face is shifted across: the head is turned."""
-    # face widths: nose, mouth and inner eyes against the outline
-    inner = np.abs(points.used_shape[:, 0]) < 0.2
-    across = aligned[:, ::2] - points.used_shape[:, 0]
-    if inner.all() or not inner.any():
-        return np.zeros(len(aligned))
-    return np.asarray(across[:, inner].mean(axis=1) - across[:, ~inner].mean(axis=1))
-
-
 def n_point_values(compact: CompactColumns) -> int:
     """How many values the trees see of a point."""
     return _PLAIN_VALUES + (_RUN_VALUES if compact.n_runs else 0)
-
-
-@functools.lru_cache(maxsize=16)
-def neighbours(points: PointSet) -> NDArray[np.intp]:
-    """Every point that is used and its nearest ones on the mean shape, shape (u, 1 + k), as positions."""
-    shape = points.used_shape
-    distance = np.linalg.norm(shape[:, None] - shape[None], axis=2)
-    return np.argsort(distance, axis=1, kind="stable")[:, : 1 + min(NEIGHBOURS, len(shape) - 1)]
-
-
-@functools.lru_cache(maxsize=16)
-def group_of(points: PointSet) -> NDArray[np.intp]:
-    """The number of the group of every point that is used."""
-    found = np.empty(points.n_used, dtype=np.intp)
-    for number, group in enumerate(point_groups(points)):
-        found[list(group)] = number
-    return found

@@ -130,10 +130,11 @@ class CompactScoreModel:
 
     def details(self, features: NDArray[np.float32]) -> Details:
         """All it has to say about one face, given as one row of features."""
-        columns = self.columns(features)
+        measured = self.columns.measure(features)
+        columns = self.columns(features, measured=measured)
         errors, hidden, causes = None, None, None
         if self.point_errors is not None:
-            judged = self.point_errors(features, columns)
+            judged = self.point_errors(features, columns, measured)
             errors, hidden = judged.errors[0], judged.hidden[0]
         if self.causes is not None:
             causes = self.causes(columns)[0]

@@ -76,25 +76,37 @@ def fit_causes(
     mean, scale = columns.mean(axis=0), columns.std(axis=0) + 1e-6
     terms = cause_terms((columns - mean) / scale)[:, :-1]
 
-    def fitted(rows: NDArray[np.bool_]) -> Any:
-        return LogisticRegression(C=_C, max_iter=500, class_weight="balanced").fit(terms[rows], causes[rows])
+    def fitted(rows: NDArray[np.bool_]) -> NDArray[np.float32]:
+        model = LogisticRegression(C=_C, max_iter=500, class_weight="balanced").fit(terms[rows], causes[rows])
+        return _weights(model)
 
-    found = np.full(len(causes), "unclear", dtype=causes.dtype)
+    found = np.full(len(causes), "unclear", dtype=max(causes.dtype, np.dtype("<U7")))
+    constant = np.ones((len(terms), 1))
     for k in np.unique(fold):
         if len(np.unique(causes[fold != k])) > 1:
-            found[fold == k] = fitted(fold != k).predict(terms[fold == k])
-    model = fitted(np.ones(len(causes), dtype=bool))
-    weights = np.zeros((terms.shape[1] + 1, len(CAUSES)), dtype=np.float32)
-    # a cause without an example is never the most likely one
-    weights[-1] = _NEVER
+            odds = np.hstack([terms, constant])[fold == k] @ fitted(fold != k)
+            found[fold == k] = np.array(list(CAUSES))[odds.argmax(axis=1)]
+    return CauseFit(CauseModel(mean, scale, fitted(np.ones(len(causes), dtype=bool))), causes, found)
+
+
+def _weights(model: Any) -> NDArray[np.float32]:
+    """The weights of a fitted logistic regression, in the order of `CAUSES`."""
     coef, constant = model.coef_, model.intercept_
     if len(model.classes_) == 2:
         coef, constant = np.vstack([-coef, coef]) / 2, np.concatenate([-constant, constant]) / 2
+    weights = np.zeros((coef.shape[1] + 1, len(CAUSES)), dtype=np.float32)
+    # a cause without an example is never the most likely one
+    weights[-1] = _NEVER
     for name, row, offset in zip(model.classes_, coef, constant, strict=True):
         place = list(CAUSES).index(name)
         weights[:-1, place], weights[-1, place] = row, offset
-    return CauseFit(CauseModel(mean, scale, weights), causes, found)
+    weights[-1, list(CAUSES).index("no_face_in_box")] -= _NO_FACE_PENALTY
+    return weights
 
+
+# Log-odds. Faces that are hardly seen look like none, and their detector rarely finds them to learn from: it
+# takes clear evidence to call a box empty.
+_NO_FACE_PENALTY = 3.0
 
 # log-odds below those of everything; a model file holds finite numbers
 _NEVER = -1e6

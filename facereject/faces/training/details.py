@@ -81,7 +81,7 @@ def fit_details(
     why = fit_causes(columns, names, fold)
     info: dict[str, Any] = {"points": _point_figures(table, errors, fitted, extractor)}
     if why is not None:
-        info["causes"] = _confusion(why.known, why.found)
+        info["causes_right"] = float((why.known == why.found).mean())
     model = replace(compact.model, point_errors=fitted.model, causes=None if why is None else why.model)
     return DetailsFit(model, regions, info)
 
@@ -112,14 +112,3 @@ def _point_figures(
 
 def _share(flagged: NDArray[np.bool_], among: NDArray[np.bool_]) -> float | None:
     return float(flagged[among].mean()) if among.any() else None
-
-
-def _confusion(known: NDArray[np.str_], found: NDArray[np.str_]) -> dict[str, dict[str, int]]:
-    """Known cause -> found cause -> how many."""
-    return {
-        str(cause): {
-            str(other): int(((known == cause) & (found == other)).sum())
-            for other in np.unique(found[known == cause])
-        }
-        for cause in np.unique(known)
-    }

@@ -9,12 +9,8 @@ from numpy.typing import NDArray
 from sklearn.isotonic import IsotonicRegression
 
 from facereject.faces.landmarks.point_set import PointSet
-from facereject.faces.models.compact import CompactColumns
-from facereject.faces.models.point_errors import (
-    PointErrors,
-    neighbours,
-    point_values,
-)
+from facereject.faces.models.compact import CompactColumns, layout_of
+from facereject.faces.models.point_errors import PointErrors, point_values
 from facereject.faces.models.trees import TreeScore
 from facereject.faces.training.table import FaceTable
 
@@ -154,7 +150,7 @@ def _local_ridge(
     """
     n, u = len(features), points.n_used
     windows = features[:, : _HOG_VALUES * u].reshape(n, u, _HOG_VALUES)
-    near = neighbours(points)
+    near = layout_of(points).neighbours
     weights = np.empty((u, near.shape[1] * _HOG_VALUES), dtype=np.float32)
     predictions = np.empty((n, u), dtype=np.float32)
     parts = [np.flatnonzero(fold == k) for k in np.unique(fold)]
