@@ -68,9 +68,20 @@ def degraded_pictures(clean: Picture) -> list[Picture]:
     """The clean picture first, then versions with something wrong; the name says what and how severe."""
     pictures = [clean]
     for kind, severity, seed in _DEGRADED:
-        image, landmarks, _ = degrade(clean.image, clean.landmarks, kind, severity, random_state=seed)
+        image, landmarks, *_ = degrade(clean.image, clean.landmarks, kind, severity, random_state=seed)
         pictures.append(Picture(f"{kind.replace('_', ' ')} {severity:g}", image, landmarks))
     return pictures
+
+
+def covered_mouth(clean: Picture) -> Picture:
+    """The clean picture with a mask over mouth and chin, as worn in hospitals."""
+    left, right = clean.landmarks[3:9], clean.landmarks[8:14]
+    top = clean.landmarks[[14, 29, 2]]
+    outline = np.rint(np.vstack([left, right, top])).astype(np.int32)
+    image = clean.image.copy()
+    cv2.fillPoly(image, [cv2.convexHull(outline)], (148, 190, 205))
+    shaded = cv2.GaussianBlur(image, (0, 0), 1.0)
+    return Picture("covered mouth", np.asarray(shaded, dtype=np.uint8), clean.landmarks)
 
 
 def scenes() -> list[Scene]:

@@ -54,7 +54,7 @@ def degraded(astronaut, astronaut_landmarks, tmp_path_factory):
     """The astronaut, degraded in ten ways: needs no data."""
     folder, samples = tmp_path_factory.mktemp("faces"), []
     for i in range(10):
-        image, points, _ = random_degradation(astronaut, astronaut_landmarks, random_state=i)
+        image, points, *_ = random_degradation(astronaut, astronaut_landmarks, random_state=i)
         PIL.Image.fromarray(image).save(folder / f"{i}.png", compress_level=0)
         samples.append(FaceSample(folder / f"{i}.png", points, str(i)))
     return FaceDataset(samples)
