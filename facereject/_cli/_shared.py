@@ -30,7 +30,10 @@ console = Console(stderr=True, highlight=False)
 ModelOption = Annotated[
     str,
     typer.Option(
-        "--model", "-m", metavar="NAME|FILE", help="default, thorough (better and slower), or a model file."
+        "--model",
+        "-m",
+        metavar="NAME|FILE",
+        help="default, thorough (better and slower), linear, or a model file.",
     ),
 ]
 UpsampleOption = Annotated[

@@ -25,7 +25,9 @@ facereject info model.safetensors --landmarks mine.dat""")
 def info(
     model: Annotated[
         str | None,
-        typer.Argument(metavar="MODEL", help="default, thorough, or a model file.", show_default=False),
+        typer.Argument(
+            metavar="MODEL", help="default, thorough, linear, or a model file.", show_default=False
+        ),
     ] = None,
     landmarks: LandmarksOption = None,
     predictor: PredictorOption = None,
