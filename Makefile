@@ -1,17 +1,21 @@
 # make demo   set up .venv and run the main job on a built-in example
 # make test   set up .venv with the development tools; lint, types, layers, tests
+# make docs   build the documentation site into build/docs; a warning is an error
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
-.PHONY: demo test lint format clean
+.PHONY: demo test docs lint format clean
 
 demo: $(VENV)/.runtime
 	$(BIN)/facereject demo
 
 test: $(VENV)/.dev lint
 	$(BIN)/python -m pytest -n auto $(PYTEST_ARGS)
+
+docs: $(VENV)/.dev
+	$(BIN)/python -m sphinx -W --keep-going -n -q -j auto docs build/docs
 
 lint: $(VENV)/.dev
 	$(BIN)/ruff check .
@@ -36,4 +40,4 @@ $(VENV)/.dev: pyproject.toml | $(BIN)/python
 	touch $@ $(VENV)/.runtime
 
 clean:
-	rm -rf $(VENV) demo-output build dist
+	rm -rf $(VENV) demo-output build dist docs/gallery docs/reference

@@ -20,6 +20,7 @@ __all__ = [
     "SELEScoreCV",
     "SelectivePredictor",
     "__version__",
+    "assess_files",
     "aurc",
     "guaranteed_risk",
     "judged_video",
@@ -35,6 +36,7 @@ _HOME = {
     "FaceRejector": "faces",
     "SELEScoreCV": "scores",
     "SelectivePredictor": "selective",
+    "assess_files": "assess",
     "aurc": "metrics",
     "guaranteed_risk": "selection",
     "judged_video": "video",
@@ -44,6 +46,7 @@ _HOME = {
 }
 
 if TYPE_CHECKING:
+    from facereject.assess import assess_files
     from facereject.batch import score_files, score_table
     from facereject.faces import FaceRejector
     from facereject.metrics import aurc, risk_coverage_curve

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import math
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -87,6 +88,26 @@ def sele_loss(losses: Any, uncertainty: Any) -> float:
     ranking = rank(losses, uncertainty, "expected")
     missing = ranking.sum(ranked.sum_of_losses_times_rest)
     return (ranking.loss - missing / ranking.total) / ranking.total
+
+
+def risk_at_coverage(losses: Any, uncertainty: Any, coverage: float, ties: str) -> float:
+    """See ``metrics.risk_at_coverage``; one bucket holds the rank in question."""
+    ranking = rank(losses, uncertainty, ties)
+    position = min(max(1, math.ceil(coverage * ranking.total)), ranking.total)
+    # the product may have been rounded up
+    while position > 1 and (position - 1) / ranking.total >= coverage:
+        position -= 1
+    bucket = next(i for i, before in reversed(list(enumerate(ranking.before))) if before.examples < position)
+    risk = dask.delayed(ranked.risk_at)(ranking.buckets[bucket], ranking.before[bucket], position)
+    return float(risk.compute())
+
+
+def coverage_at_risk(losses: Any, uncertainty: Any, risk: float, ties: str) -> float:
+    """See ``metrics.coverage_at_risk``."""
+    ranking = rank(losses, uncertainty, ties)
+    last = dask.delayed(ranked.last_rank_within)
+    pairs = zip(ranking.buckets, ranking.before, strict=True)
+    return float(max(dask.compute(*(last(*pair, risk) for pair in pairs)))) / ranking.total
 
 
 def curve(losses: Any, uncertainty: Any, ties: str) -> list[Any]:

@@ -115,6 +115,33 @@ def points(groups: Groups, before: Before, total: int) -> FloatArray:
     return np.stack([rank / total, risk, np.repeat(groups.values, groups.counts)])
 
 
+def risk_at(groups: Groups, before: Before, rank: int) -> float:
+    """L(k)/k at one rank of the bucket."""
+    count, loss = _running(groups, before)
+    group = int(np.searchsorted(count, rank, side="left")) - 1
+    mean = groups.sums[group] / groups.counts[group]
+    return float((loss[group] + (rank - count[group]) * mean) / rank)
+
+
+def last_rank_within(groups: Groups, before: Before, risk: float) -> int:
+    """The last rank k of the bucket with L(k)/k <= risk, up to the rounding of the sum; 0 if there is none.
+
+    In a group of c examples with mean loss μ after k examples with sum L, the risk moves from L/k towards μ:
+
+        L + m μ <= risk (k + m)     for all m if it holds at m = c, else up to m = (risk k − L)/(μ − risk)
+    """
+    count, loss = _running(groups, before)
+    end = count + groups.counts
+    # a sum of k numbers >= 0 is off by at most k eps of itself; means of tied groups add as much again
+    target = risk / (1.0 - 2 * end * np.finfo(np.float64).eps)
+    mean = groups.sums / groups.counts
+    inside = mean > target
+    steps = np.divide(target * count - loss, mean - target, out=np.zeros(mean.size), where=inside)
+    last = np.where(loss + groups.sums <= target * end, groups.counts, np.floor(steps))
+    reached = np.flatnonzero(last >= 1)
+    return int(count[reached[-1]] + last[reached[-1]]) if reached.size else 0
+
+
 def _running(groups: Groups, before: Before) -> tuple[IntArray, FloatArray]:
     """Number of examples and sum of losses before each group."""
     count = before.examples + np.cumsum(groups.counts, dtype=np.int64) - groups.counts

@@ -36,10 +36,11 @@ Values have the unit of the losses, except coverages and thresholds. Time is O(n
 
 Beyond memory
 -------------
-``aurc``, ``eaurc``, ``augrc``, ``sele_loss`` and ``risk_coverage_curve`` take Dask arrays and series too,
-with the same partitions in both arguments. The results are exact, ties included: every partition is sorted,
-and its pieces meet in buckets of about a million examples. The workers hold 20 bytes per example, twice
-that while the pieces meet. The curve is then made of Dask arrays, one chunk per bucket.
+``aurc``, ``eaurc``, ``augrc``, ``sele_loss``, ``risk_coverage_curve``, ``risk_at_coverage`` and
+``coverage_at_risk`` take Dask arrays and series too, with the same partitions in both arguments. The results
+are exact, ties included: every partition is sorted, and its pieces meet in buckets of about a million
+examples. The workers hold 20 bytes per example, twice that while the pieces meet. The curve is then made of
+Dask arrays, one chunk per bucket.
 """
 
 from __future__ import annotations
@@ -192,6 +193,9 @@ def risk_at_coverage(losses: Any, uncertainty: Any, coverage: float, *, ties: Ti
     """
     if not 0 < coverage <= 1:
         raise ValueError(f"coverage must be above 0 and at most 1, got {coverage}")
+    _check_ties(ties)
+    if is_dask(losses, uncertainty):
+        return float(_on_partitions().risk_at_coverage(losses, uncertainty, coverage, ties))
     curve = risk_coverage_curve(losses, uncertainty, ties=ties)
     # A search among the curve's own coverages: ceil(coverage * n) is one too many when the product rounds up.
     return float(curve.risk[np.searchsorted(curve.coverage, coverage)])
@@ -218,6 +222,9 @@ def coverage_at_risk(losses: Any, uncertainty: Any, risk: float, *, ties: Ties =
     """
     if not 0 <= risk < np.inf:
         raise ValueError(f"risk must be a finite number >= 0, got {risk}")
+    _check_ties(ties)
+    if is_dask(losses, uncertainty):
+        return float(_on_partitions().coverage_at_risk(losses, uncertainty, risk, ties))
     ranked, _, exponent = _rank(losses, uncertainty, ties)
     counts = np.arange(1, len(ranked) + 1)
     # No mean is above the largest of all losses, and a larger target could leave the range of numbers.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -12,7 +13,25 @@ import skimage.io
 
 from facereject.video.writer import VideoWriter
 
+sys.path.insert(0, str(Path(__file__).parent / "cli"))
+
+from annotated_faces import write_faces
+
 DOCS = Path(__file__).parents[1] / "docs"
+#: pages whose examples stand for themselves; python.md, plugins.md and others have tests of their own
+EXECUTED = [
+    "faq.md",
+    "guide/camera.md",
+    "guide/clean.md",
+    "guide/guarantee.md",
+    "guide/judge.md",
+    "guide/machines.md",
+    "guide/reject_option.md",
+    "guide/targets.md",
+    "guide/train.md",
+    "start.md",
+    "theory/errata.md",
+]
 
 
 def examples(page: str) -> list[str]:
@@ -27,6 +46,17 @@ def folder_with_photo_and_clip(tmp_path, monkeypatch):
     with VideoWriter("clip.mp4", 10, (320, 240)) as video:
         for shift in range(6):
             video.write(np.roll(photo[:240, 80:400], shift, axis=1))
+
+
+@pytest.mark.usefixtures("folder_with_photo_and_clip")
+@pytest.mark.parametrize("page", EXECUTED)
+def test_examples_run(page, tmp_path):
+    write_faces(tmp_path / "photos", 12)
+    names: dict = {"__name__": "docs"}
+    blocks = examples(page)
+    assert blocks
+    for number, example in enumerate(blocks):
+        exec(compile(example, f"docs/{page}, example {number}", "exec"), names)
 
 
 @pytest.mark.usefixtures("folder_with_photo_and_clip")
@@ -52,3 +82,14 @@ def test_the_line_of_a_face_is_what_is_printed():
 
     (face,) = FaceRejector.pretrained()(skimage.data.astronaut())
     assert repr(face) == line
+
+
+@pytest.mark.usefixtures("folder_with_photo_and_clip", "mesh_weights")
+def test_stacks_page():
+    names: dict = {"__name__": "docs"}
+    for number, example in enumerate(examples("stacks.md")):
+        exec(compile(example, f"docs/stacks.md, example {number}", "exec"), names)
+    assert [len(face.landmarks) for face in names["faces"]] == [68]
+    assert [len(face.landmarks) for face in names["more"]] == [68]
+    assert names["points"].shape == (468, 2)
+    assert names["judged"].landmarks.shape == (68, 2)

@@ -14,7 +14,15 @@ from dask import dataframe as dd
 from dask import delayed
 
 from facereject import _dask_metrics, _ranked_parts
-from facereject.metrics import augrc, aurc, eaurc, risk_coverage_curve, sele_loss
+from facereject.metrics import (
+    augrc,
+    aurc,
+    coverage_at_risk,
+    eaurc,
+    risk_at_coverage,
+    risk_coverage_curve,
+    sele_loss,
+)
 
 N = 3000
 
@@ -72,6 +80,27 @@ def test_curve_and_sele_equal_those_in_memory(sample):
     assert sele_loss(as_dask(losses), as_dask(uncertainty)) == pytest.approx(
         sele_loss(losses, uncertainty), rel=1e-12
     )
+
+
+@pytest.mark.usefixtures("buckets")
+@pytest.mark.parametrize("ties", ["expected", "index"])
+@pytest.mark.parametrize("sample", samples())
+def test_points_of_the_curve_equal_those_in_memory(sample, ties):
+    losses, uncertainty = samples()[sample]
+    parts = as_dask(losses), as_dask(uncertainty)
+    for coverage in (1e-9, 1 / 3, 0.7, 1.0):
+        expected = risk_at_coverage(losses, uncertainty, coverage, ties=ties)
+        assert risk_at_coverage(*parts, coverage, ties=ties) == pytest.approx(expected, rel=1e-12)
+    for risk in (0.0, 0.3 * losses.mean(), losses.mean(), 0.9 * losses.mean(), 1e9):
+        expected = coverage_at_risk(losses, uncertainty, risk, ties=ties)
+        assert coverage_at_risk(*parts, risk, ties=ties) == pytest.approx(expected, abs=1e-12)
+
+
+def test_the_last_rank_within_a_risk_may_lie_inside_a_group_of_any_size():
+    groups = _ranked_parts.Groups(np.arange(2.0), np.array([10**9, 10**9]), np.array([1e8, 1e9]))
+    # 0.1 for a thousand million, then 1: (1e8 + m)/(1e9 + m) = 0.4 at m = 5e8, up to the rounding of sums
+    last = _ranked_parts.last_rank_within(groups, _ranked_parts.Before(0, 0.0), 0.4)
+    assert last == pytest.approx(1.5e9, rel=1e-6)
 
 
 def test_series_of_a_frame_and_arrays_cut_otherwise():

@@ -12,6 +12,7 @@ import typer
 from facereject import __version__
 from facereject._cli._commands import PlainCommand, PlainGroup
 from facereject._cli._shared import paragraphs
+from facereject._cli.assess import ASSESS_EXAMPLES, assess
 from facereject._cli.calibrate import CALIBRATE_EXAMPLES, calibrate
 from facereject._cli.demo import DEMO_EXAMPLES, demo
 from facereject._cli.evaluate import EVALUATE_EXAMPLES, evaluate
@@ -59,6 +60,7 @@ app.command(cls=PlainCommand, help=paragraphs(serve.__doc__), epilog=SERVE_EXAMP
 app.command(cls=PlainCommand, help=paragraphs(train.__doc__), epilog=TRAIN_EXAMPLES)(train)
 app.command(cls=PlainCommand, help=paragraphs(evaluate.__doc__), epilog=EVALUATE_EXAMPLES)(evaluate)
 app.command(cls=PlainCommand, help=paragraphs(calibrate.__doc__), epilog=CALIBRATE_EXAMPLES)(calibrate)
+app.command(cls=PlainCommand, help=paragraphs(assess.__doc__), epilog=ASSESS_EXAMPLES)(assess)
 app.command(cls=PlainCommand, help=paragraphs(info.__doc__), epilog=INFO_EXAMPLES)(info)
 app.add_typer(models_app)
 

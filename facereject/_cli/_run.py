@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from facereject.faces import FaceRejector
 
 # options that are called otherwise in Python
-_OPTION_OF = {"smooth_s": "smooth", "audio": "no-audio"}
+_OPTION_OF = {"smooth_s": "smooth", "audio": "no-audio", "bridge_s": "bridge", "min_span_s": "min-span"}
 
 
 def default_output() -> str | None:
@@ -79,6 +79,7 @@ def run_job(
         What else there is to know about the counts.
     """
     from facereject.batch import TimelineError
+    from facereject.batch.outputs.pictures import PictureError
     from facereject.parallel import EngineError
     from facereject.tables.sinks import TableError
 
@@ -97,12 +98,14 @@ def run_job(
         raise typer.Exit(0) from None
     except (TableError, EngineError) as error:
         earlier = job.summary.earlier
-        if job.summary.inputs == (earlier.inputs if earlier else 0):
+        if job.summary.inputs + job.summary.again == (earlier.inputs if earlier else 0):
             stop(with_options(str(error)))
         say(str(error))
         stop(f"Stopped after {inputs(job.summary.inputs)}.{_how_to_continue(job)}", 1)
     except TimelineError as error:
         problem = f"--timeline {error}"
+    except PictureError as error:
+        problem = f"--contact-sheet {error}"
     report_run(job, quiet=quiet, remark=remark)
     if job.keep_timeline and not quiet:
         report_videos(job)
@@ -110,6 +113,13 @@ def run_job(
         stop(problem, 1)
     if job.timeline_path is not None and not quiet:
         say(f"Timeline: {job.timeline_path}")
+    if job.pictures is not None and not quiet:
+        for name in ("crops", "annotated", "frames"):
+            if (folder := getattr(job, name)) is not None:
+                say(f"{name.capitalize()}: {folder}")
+    if job.contact_sheet is not None and not quiet:
+        made = f"{job.contact_sheet} ({job.on_sheet} faces)" if job.on_sheet else "none, there is no face"
+        say(f"Contact sheet: {made}")
     if job.summary.failed or (job.summary.placed and job.summary.placed.failed):
         raise typer.Exit(1)
 

@@ -6,6 +6,14 @@ from typing import Annotated
 
 import typer
 
+from facereject._cli._options.pictures import (
+    AnnotatedOption,
+    BestPerTrackOption,
+    ContactSheetOption,
+    CropsOption,
+    FramesOption,
+    SizeOption,
+)
 from facereject._cli._options.pose import MaxPitchOption, MaxRollOption, MaxYawOption, with_limits
 from facereject._cli._options.region import RegionOption
 from facereject._cli._options.run import (
@@ -22,10 +30,13 @@ from facereject._cli._options.run import (
 )
 from facereject._cli._options.video import (
     AnnotateOption,
+    BridgeOption,
     DetectEveryOption,
     EveryFrameOption,
+    MinSpanOption,
     NoAudioOption,
     SaveOption,
+    SmoothLandmarksOption,
     SmoothOption,
     TimelineOption,
 )
@@ -55,6 +66,8 @@ facereject filter photos --keep-best 100 --accepted good         [dim]of this ba
 facereject filter photos --cost 6 --accepted good --link -o faces.csv
 facereject filter clip.mp4 --save good.mp4 --timeline spans.csv  [dim]good frames[/dim]
 facereject filter clip.mp4 --save shown.mp4 --annotate           [dim]with faces drawn[/dim]
+facereject filter clip.mp4 --best-per-track 3 --crops people     [dim]each person, aligned[/dim]
+facereject filter photos --annotated drawn --contact-sheet sheet.jpg
 
 [bold]Exit codes[/bold]: 0 done, 1 some inputs failed (they are listed), 2 wrong usage, 130 interrupted,
 143 by SIGTERM"""
@@ -128,9 +141,18 @@ def filter_(
     annotate: AnnotateOption = False,
     no_audio: NoAudioOption = False,
     timeline: TimelineOption = None,
+    bridge: BridgeOption = 0.0,
+    min_span: MinSpanOption = 0.0,
+    crops: CropsOption = None,
+    size: SizeOption = 256,
+    annotated: AnnotatedOption = None,
+    frames: FramesOption = None,
+    best_per_track: BestPerTrackOption = None,
+    contact_sheet: ContactSheetOption = None,
     every_frame: EveryFrameOption = False,
     detect_every: DetectEveryOption = 15,
     smooth: SmoothOption = 0.0,
+    smooth_landmarks: SmoothLandmarksOption = False,
     model: ModelOption = "default",
     landmarks: LandmarksOption = None,
     predictor: PredictorOption = None,
@@ -179,7 +201,8 @@ def filter_(
     if (link or move) and accepted is None and rejected is None:
         stop(f"{'--link' if link else '--move'} needs a folder: give --accepted, --rejected or both")
     show = False
-    if all(place is None for place in (output, accepted, rejected, save, timeline)):
+    places = (accepted, rejected, save, timeline, crops, annotated, frames, contact_sheet)
+    if output is None and not any(places):
         output = default_output()
         show = output is None
     paths = with_listed(paths)
@@ -196,6 +219,7 @@ def filter_(
         every_frame=every_frame,
         detect_every=detect_every,
         smooth_s=smooth,
+        smooth_landmarks=smooth_landmarks,
         max_pixels=max_pixels,
         accepted=accepted,
         rejected=rejected,
@@ -205,6 +229,14 @@ def filter_(
         annotate=annotate,
         audio=not no_audio,
         timeline_path=timeline,
+        bridge_s=bridge,
+        min_span_s=min_span,
+        crops=crops,
+        size=size,
+        annotated=annotated,
+        frames=frames,
+        best_per_track=best_per_track,
+        contact_sheet=contact_sheet,
         keep_timeline=True,
         keep_best=best,
     )

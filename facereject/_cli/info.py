@@ -26,7 +26,9 @@ def info(
     model: Annotated[
         str | None,
         typer.Argument(
-            metavar="MODEL", help="default, thorough, linear, or a model file.", show_default=False
+            metavar="MODEL",
+            help="default, thorough, linear, mesh, mesh-free, or a model file.",
+            show_default=False,
         ),
     ] = None,
     landmarks: LandmarksOption = None,
@@ -46,6 +48,7 @@ def info(
         trained_for,
         versions,
     )
+    from facereject.faces.models.licences import licence_chain
     from facereject.faces.plugins import fingerprint_of, name_of
 
     if model is not None:
@@ -57,6 +60,8 @@ def info(
         match = "the same" if used == right.fingerprint else f"NOT the same: {present}"
         facts = [*model_facts(rejector), ("trained for", predictor_name(*right)), ("used with", match)]
         _show(f"Model {model}", [*facts, ("errors in", error_unit(rejector))])
+        chain = licence_chain(rejector)
+        _show("Licences of its parts", [(p.part, f"{p.licence}{_COMMERCIAL[p.commercial]}") for p in chain])
     else:
         _show("Installed", versions())
         missing = "not installed: pip install 'facereject[{}]'"
@@ -70,6 +75,10 @@ def info(
             _show(title, registry.origins().items())
     results.print("[bold]Licence[/bold]")
     results.print(LICENCE, markup=False)
+
+
+#: behind a licence, by what is known about commercial use
+_COMMERCIAL = {True: " (commercial use allowed)", False: " (NO COMMERCIAL USE)", None: ""}
 
 
 def _show(title: str, rows: Iterable[tuple[str, str]]) -> None:

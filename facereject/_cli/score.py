@@ -20,7 +20,12 @@ from facereject._cli._options.run import (
     WorkersOption,
     make_engine,
 )
-from facereject._cli._options.video import DetectEveryOption, EveryFrameOption, SmoothOption
+from facereject._cli._options.video import (
+    DetectEveryOption,
+    EveryFrameOption,
+    SmoothLandmarksOption,
+    SmoothOption,
+)
 from facereject._cli._plugins import DetectorOption, LandmarksOption, PredictorOption
 from facereject._cli._run import default_output, make_job, run_job, with_listed
 from facereject._cli._shared import (
@@ -77,6 +82,7 @@ def score(
     every_frame: EveryFrameOption = False,
     detect_every: DetectEveryOption = 15,
     smooth: SmoothOption = 0.0,
+    smooth_landmarks: SmoothLandmarksOption = False,
     workers: WorkersOption = 1,
     timeout: TimeoutOption = None,
     engine: EngineOption = "local",
@@ -119,6 +125,7 @@ def score(
         every_frame=every_frame,
         detect_every=detect_every,
         smooth_s=smooth,
+        smooth_landmarks=smooth_landmarks,
         max_pixels=max_pixels,
         stream_suffix=".jsonl" if json else ".csv",
     )

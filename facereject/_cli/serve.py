@@ -98,6 +98,8 @@ def serve(
 
         def ready() -> None:
             say(f"facereject is at {address}")
+            if host in ("0.0.0.0", "::"):
+                say("From other machines, put the name or address of this one in place of 127.0.0.1.")
             say("Pictures stay on this computer. Ctrl-C stops the server.")
             if browser:
                 threading.Thread(target=_open_browser, args=[address], daemon=True).start()

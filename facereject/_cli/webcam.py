@@ -83,6 +83,15 @@ def webcam(
         str,
         typer.Option("--snapshots", metavar="DIR", help="Folder for snapshots and recordings by key."),
     ] = ".",
+    virtual_camera: Annotated[
+        bool,
+        typer.Option(
+            "--virtual-camera",
+            metavar="",
+            help="Show accepted frames, and between them the last accepted one, on a virtual camera that "
+            "other programs can use.",
+        ),
+    ] = False,
     max_frames: Annotated[
         int | None, typer.Option("--max-frames", metavar="N", help="End after so many frames.")
     ] = None,
@@ -120,6 +129,16 @@ def webcam(
     every_frame: EveryFrameOption = False,
     detect_every: DetectEveryOption = 15,
     smooth: SmoothOption = 0.0,
+    smooth_landmarks: Annotated[
+        bool | None,
+        typer.Option(
+            "--smooth-landmarks/--raw-landmarks",
+            help="Steady the landmarks: certain points follow at once, uncertain ones lean on the past. By "
+            "default in the window, not with --headless.",
+            rich_help_panel="Videos",
+            show_default=False,
+        ),
+    ] = None,
     quiet: QuietOption = False,
 ) -> None:
     """Watch a camera: landmarks, expected error and decision, live.
@@ -144,6 +163,11 @@ def webcam(
         check_table(output, resume=False, overwrite=overwrite)
     _check_record(record, snapshots, camera, overwrite)
     window = None if headless else _open_window()
+    if window is not None:
+        from facereject.live.overlay import loading_view
+
+        window.show(loading_view())
+        window.key(1)
     rejector = load_rejector(
         model,
         detector=detector,
@@ -160,11 +184,18 @@ def webcam(
     from facereject.live.camera import Camera, CameraError
     from facereject.live.devices import camera_name
     from facereject.live.loop import Live
+    from facereject.live.virtual_camera import VirtualCamera, VirtualCameraError
     from facereject.tables.sinks import TableError
     from facereject.video.tracker import FaceTracker
     from facereject.video.writer import VideoWriteError
 
-    tracker = FaceTracker(rejector, every=detect_every, every_frame=every_frame, smooth_s=smooth)
+    tracker = FaceTracker(
+        rejector,
+        every=detect_every,
+        every_frame=every_frame,
+        smooth_s=smooth,
+        smooth_landmarks=not headless if smooth_landmarks is None else smooth_landmarks,
+    )
     source: int | str = int(camera) if camera.isdigit() else camera
     failed, code, live = "", 0, None
     try:
@@ -180,6 +211,7 @@ def webcam(
                 tracker,
                 source=camera_name(source),
                 window=window,
+                on_frame=stack.enter_context(VirtualCamera()) if virtual_camera else None,
                 on_rows=_receivers(headless, table, frame_rule, rejector.n_points),
                 record=record,
                 overwrite=overwrite,
@@ -199,7 +231,7 @@ def webcam(
                 quiet = True
             except CameraError as error:
                 failed = str(error)
-    except (CameraError, VideoWriteError, TableError) as error:
+    except (CameraError, VideoWriteError, TableError, VirtualCameraError) as error:
         stop(str(error), 1)
     if not quiet and live is not None:
         _report(live.summary, output)

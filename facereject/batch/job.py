@@ -17,16 +17,22 @@ from facereject.batch.options import (
     OptionError,
     check_frame_rule,
     check_keep_best,
+    check_sheet,
+    check_steadiness,
     check_table,
     check_timeline,
     check_tracking,
     folder_of_inputs,
+    make_pictures,
     make_placement,
     make_video_output,
 )
 from facereject.batch.outputs.keep_best import KeepBestSink
+from facereject.batch.outputs.pictures import PictureOutput
 from facereject.batch.outputs.saving import VideoOutput
+from facereject.batch.outputs.sheet import ContactSheet
 from facereject.batch.outputs.sorting import Placement
+from facereject.batch.outputs.spans import Steadiness
 from facereject.batch.outputs.timeline import Timeline
 from facereject.batch.plan import Plan, plan_run
 from facereject.batch.run import Observer, RunProgress, row_check, score_inputs
@@ -74,6 +80,9 @@ class ScoreJob:
         The stretches of the videos, if ``keep_timeline`` is true or ``timeline_path`` is given.
     placement : Placement or None
     video : VideoOutput or None
+    pictures : PictureOutput or None
+    on_sheet : int
+        Faces on the contact sheet.
     """
 
     paths: Sequence[str]
@@ -87,6 +96,7 @@ class ScoreJob:
     every_frame: bool = False
     detect_every: int = DETECT_EVERY
     smooth_s: float = 0.0
+    smooth_landmarks: bool = False
     accepted: str | None = None
     rejected: str | None = None
     mode: str = "copy"
@@ -94,6 +104,14 @@ class ScoreJob:
     save: str | None = None
     annotate: bool = False
     audio: bool = True
+    bridge_s: float = 0.0
+    min_span_s: float = 0.0
+    crops: str | None = None
+    size: int = 256
+    annotated: str | None = None
+    frames: str | None = None
+    best_per_track: int | None = None
+    contact_sheet: str | None = None
     timeline_path: str | None = None
     keep_timeline: bool = False
     keep_best: float | None = None
@@ -103,6 +121,8 @@ class ScoreJob:
     timeline: Timeline = field(init=False)
     placement: Placement | None = field(init=False)
     video: VideoOutput | None = field(init=False)
+    pictures: PictureOutput | None = field(init=False)
+    on_sheet: int = field(default=0, init=False)
     _sink: Sink | None = field(default=None, init=False)
 
     def __post_init__(self) -> None:
@@ -111,6 +131,8 @@ class ScoreJob:
         KeptInputs(self._outputs()).check_arguments(self.paths)
         check_timeline(self.timeline_path, overwrite=self.overwrite)
         self._folder = folder_of_inputs(self.engine)
+        self._steadiness = Steadiness(self.bridge_s, self.min_span_s)
+        check_steadiness(self._steadiness)
         self.video = make_video_output(
             self.save,
             self.annotate,
@@ -118,17 +140,28 @@ class ScoreJob:
             self.paths,
             self.frame_rule,
             self._folder,
+            steadiness=self._steadiness,
+            overwrite=self.overwrite,
+        )
+        check_sheet(self.contact_sheet, overwrite=self.overwrite)
+        self.pictures = make_pictures(
+            {"crops": self.crops, "annotated": self.annotated, "frames": self.frames},
+            self.paths,
+            self._folder,
+            size=self.size,
+            best_per_track=self.best_per_track,
             overwrite=self.overwrite,
         )
         check_table(self.output, resume=self.resume, overwrite=self.overwrite, retry_failed=self.retry_failed)
-        check_keep_best(self.keep_best, output=self.output, save=self.save)
+        check_keep_best(self.keep_best, output=self.output, save=self.save, pictures=self.pictures)
         if not self.resume:
             # else it is known only with the table whether a path led to inputs that have been moved since
             check_inputs(self.paths)
         self.placement = make_placement(self.accepted, self.rejected, self.mode, self.video_share, self.paths)
         if self.placement is not None and isinstance(self.output, Sink):
             raise OptionError("`output` must be a file, a stream or None where files are sorted")
-        self.timeline = Timeline(self.frame_rule)
+        self.timeline = Timeline(self.frame_rule, self._steadiness)
+        self._sheet = ContactSheet(max_pixels=self.max_pixels)
         self.keep_timeline = self.keep_timeline or self.timeline_path is not None
 
     @property
@@ -155,6 +188,8 @@ class ScoreJob:
         everyone = [*observers]
         if self.keep_timeline:
             everyone.insert(0, self.timeline)
+        if self.contact_sheet is not None:
+            everyone.append(self._sheet)
         sink = self._sink = self._open_sink(task, everyone)
         self.summary = sink.summary
         if self.resume:
@@ -181,6 +216,7 @@ class ScoreJob:
                     placed.failures,
                 )
         self._write_timeline()
+        self._write_sheet()
         return self.summary
 
     def _task(self, rejector: FaceRejector) -> ScoreTask:
@@ -190,13 +226,15 @@ class ScoreJob:
             every_frame=self.every_frame,
             detect_every=self.detect_every,
             smooth_s=self.smooth_s,
+            smooth_landmarks=self.smooth_landmarks,
             video=self.video,
+            pictures=self.pictures,
             folder=self._folder,
         )
 
     def _outputs(self) -> dict[str, str]:
         """The files that this run writes, by the option that names them."""
-        named = {"output": self.output, "timeline": self.timeline_path}
+        named = {"output": self.output, "timeline": self.timeline_path, "contact_sheet": self.contact_sheet}
         if self.save is not None and not os.path.isdir(self.save):
             named["save"] = self.save
         return {name: os.fspath(path) for name, path in named.items() if isinstance(path, str | os.PathLike)}
@@ -227,9 +265,20 @@ class ScoreJob:
         known = self.keep_best is not None or not self.keep_timeline
         if self.resume and isinstance(self.output, str | os.PathLike) and not known:
             # the table knows the videos of earlier runs, too
-            self.timeline = Timeline.of_table(os.fspath(self.output), self.frame_rule)
+            self.timeline = Timeline.of_table(os.fspath(self.output), self.frame_rule, self._steadiness)
         if self.timeline_path is not None:
             self.timeline.write(self.timeline_path, overwrite=self.overwrite)
+
+    def _write_sheet(self) -> None:
+        if self.contact_sheet is None:
+            return
+        if self.resume and isinstance(self.output, str | os.PathLike):
+            # as above
+            self._sheet = ContactSheet.of_table(os.fspath(self.output), max_pixels=self.max_pixels)
+        where = str if self.placement is None else self.placement.where
+        self.on_sheet = self._sheet.write(
+            self.contact_sheet, overwrite=self.overwrite, engine=self.engine, folder=self._folder, where=where
+        )
 
     def _open_sink(self, task: ScoreTask, observers: Sequence[Observer]) -> Sink:
         if isinstance(self.output, Sink):

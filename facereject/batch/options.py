@@ -5,13 +5,16 @@ from __future__ import annotations
 import io
 import math
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from facereject._files import display_name
 from facereject.batch.inputs import InputError
+from facereject.batch.outputs.pictures import PictureError, PictureOutput
 from facereject.batch.outputs.saving import VideoOutput
+from facereject.batch.outputs.sheet import check_sheet_path
 from facereject.batch.outputs.sorting import Placement, PlacementError, base_of
+from facereject.batch.outputs.spans import AS_THEY_ARE, Steadiness
 from facereject.batch.outputs.timeline import TimelineError, check_timeline_path
 from facereject.parallel import DaskEngine, Engine, SerialEngine, WorkerEngine
 from facereject.tables.sinks import Sink, TableError
@@ -78,7 +81,9 @@ def check_table(output: object, *, resume: bool, overwrite: bool, retry_failed: 
         raise OptionError(f"`output` {error}") from None
 
 
-def check_keep_best(amount: float | None, *, output: object, save: str | None) -> None:
+def check_keep_best(
+    amount: float | None, *, output: object, save: str | None, pictures: PictureOutput | None = None
+) -> None:
     """Raise OptionError if this is no share or number of faces, or does not go with the other options."""
     if amount is None:
         return
@@ -92,6 +97,11 @@ def check_keep_best(amount: float | None, *, output: object, save: str | None) -
         raise OptionError(
             "`keep_best` and `save` exclude each other: videos are written while the faces are judged, and "
             "which are the best is known only afterwards"
+        )
+    if pictures is not None:
+        raise OptionError(
+            "`keep_best` excludes `crops`, `annotated` and `frames`: pictures are made while the faces are "
+            "judged, and which are the best is known only afterwards"
         )
     if isinstance(output, Sink):
         raise OptionError("`keep_best` needs a file, a stream or None as `output`")
@@ -140,6 +150,7 @@ def make_video_output(
     rule: str,
     folder: str,
     *,
+    steadiness: Steadiness = AS_THEY_ARE,
     overwrite: bool = False,
 ) -> VideoOutput | None:
     """The videos to be written; OptionError if that cannot work for these inputs."""
@@ -157,21 +168,79 @@ def make_video_output(
     if not single and not os.path.isdir(save) and 2 <= len(os.path.splitext(save)[1]) <= 5:
         raise OptionError(f"`save` {shown}: videos are written as {', '.join(CODECS)}; or name a folder")
     output = VideoOutput(
-        os.path.join(folder, save), None if single else base_of(paths), annotate, rule, audio, overwrite
+        os.path.join(folder, save),
+        None if single else base_of(paths),
+        annotate,
+        rule,
+        audio,
+        steadiness,
+        overwrite,
     )
     try:
         output.check()
     except VideoWriteError as error:
         raise OptionError(f"`save` {error}") from None
     if not single:
-        target = os.path.realpath(save) + os.sep
-        for path in paths:
-            if os.path.isdir(path) and target.startswith(os.path.realpath(path).rstrip(os.sep) + os.sep):
-                raise OptionError(
-                    f"`save` {shown}: lies in {display_name(path)}, which is read; "
-                    "choose a folder apart from the inputs"
-                )
+        _check_apart("save", save, paths)
     return output
+
+
+def check_steadiness(steadiness: Steadiness) -> None:
+    """Raise OptionError if kept stretches cannot be steadied like this."""
+    try:
+        steadiness.check()
+    except ValueError as error:
+        name, rest = str(error).split(" ", 1)
+        raise OptionError(f"`{name}` {rest}") from None
+
+
+def make_pictures(
+    folders: Mapping[str, str | None],
+    paths: Sequence[str],
+    folder: str,
+    *,
+    size: int = 256,
+    best_per_track: int | None = None,
+    overwrite: bool = False,
+) -> PictureOutput | None:
+    """The pictures to be written into folders by option; OptionError if that cannot work for these inputs."""
+    if not 16 <= size <= 4096:
+        raise OptionError(f"`size` must be the side of the crops in pixels, from 16 to 4096; got {size}")
+    if best_per_track is not None and best_per_track < 1:
+        raise OptionError(f"`best_per_track` must be at least 1 picture; got {best_per_track}")
+    given = {name: path for name, path in folders.items() if path is not None}
+    if best_per_track is not None and not {"crops", "frames"} & given.keys():
+        raise OptionError("`best_per_track` needs a folder: give `crops`, `frames` or both")
+    for name, path in given.items():
+        if os.path.lexists(path) and not os.path.isdir(path):
+            raise OptionError(f"`{name}` {display_name(path)}: this is a file; name a folder")
+        _check_apart(name, path, paths)
+    places = {name: os.path.join(folder, path) for name, path in given.items()}
+    if not places:
+        return None
+    return PictureOutput(
+        base_of(paths), size=size, best_per_track=best_per_track or 1, overwrite=overwrite, **places
+    )
+
+
+def _check_apart(name: str, folder: str, paths: Sequence[str]) -> None:
+    """OptionError if a folder of outputs lies in one that is read."""
+    target = os.path.realpath(folder) + os.sep
+    for path in paths:
+        if os.path.isdir(path) and target.startswith(os.path.realpath(path).rstrip(os.sep) + os.sep):
+            raise OptionError(
+                f"`{name}` {display_name(folder)}: lies in {display_name(path)}, which is read; "
+                "choose a folder apart from the inputs"
+            )
+
+
+def check_sheet(path: str | None, *, overwrite: bool = False) -> None:
+    """Raise OptionError if no contact sheet can be written there."""
+    if path is not None:
+        try:
+            check_sheet_path(path, overwrite=overwrite)
+        except PictureError as error:
+            raise OptionError(f"`contact_sheet` {error}") from None
 
 
 def make_placement(

@@ -76,7 +76,7 @@ def cut_long_videos(
         Looks for the places to cut.
     """
     begun = sink.begun()
-    if not isinstance(task, ScoreTask) or task.video is not None or task.part_frames < 1:
+    if not isinstance(task, ScoreTask) or task.video or task.pictures or task.part_frames < 1:
         if begun is not None:
             sink.forget_begun()
         yield from inputs

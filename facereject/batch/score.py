@@ -41,6 +41,7 @@ def score_files(
     every_frame: bool = False,
     detect_every: int = DETECT_EVERY,
     smooth_s: float = 0.0,
+    smooth_landmarks: bool = False,
     accepted: PathName | None = None,
     rejected: PathName | None = None,
     mode: str = "copy",
@@ -48,6 +49,14 @@ def score_files(
     save: PathName | None = None,
     annotate: bool = False,
     audio: bool = True,
+    bridge_s: float = 0.0,
+    min_span_s: float = 0.0,
+    crops: PathName | None = None,
+    size: int = 256,
+    annotated: PathName | None = None,
+    frames: PathName | None = None,
+    best_per_track: int | None = None,
+    contact_sheet: PathName | None = None,
     timeline: PathName | None = None,
     keep_best: float | None = None,
 ) -> Summary:
@@ -100,6 +109,9 @@ def score_files(
         Look for new faces at least every so many frames.
     smooth_s : float, default=0.0
         Average the uncertainty of a face over about so many seconds.
+    smooth_landmarks : bool, default=False
+        Steady the landmarks of videos: certain points follow at once, uncertain ones lean on the past and on
+        their neighbours. Uncertainty and decision are those of the frame itself.
     accepted, rejected : path or None
         Folders for the files by decision; subfolders are kept, nothing is overwritten.
     mode : {"copy", "link", "move"}
@@ -112,6 +124,22 @@ def score_files(
         Save all frames, with faces and decisions drawn.
     audio : bool, default=True
         Saved videos keep the sound of the frames they keep.
+    bridge_s, min_span_s : float, default=0.0
+        For saved videos and timelines: a rejected stretch between accepted ones is kept if it is shorter than
+        ``bridge_s`` seconds; then an accepted stretch shorter than ``min_span_s`` seconds is dropped.
+    crops : path or None
+        Folder for accepted faces, upright and in one size: every face of an image, the best of each person in
+        a video.
+    size : int, default=256
+        Side of the crops in pixels.
+    annotated : path or None
+        Folder for images with landmarks and decisions drawn.
+    frames : path or None
+        Folder for the frames that show each person of a video best: certain, sharp and frontal.
+    best_per_track : int or None
+        How many such frames of each person, at least half a second apart; None is one.
+    contact_sheet : path or None
+        One picture of faces from certain to uncertain: ``.png`` or ``.jpg``.
     timeline : path or None
         Write the accepted and rejected stretches of the videos: ``.csv`` or ``.json``.
     keep_best : int, float or None
@@ -152,6 +180,7 @@ def score_files(
         every_frame=every_frame,
         detect_every=detect_every,
         smooth_s=smooth_s,
+        smooth_landmarks=smooth_landmarks,
         accepted=_text(accepted),
         rejected=_text(rejected),
         mode=mode,
@@ -159,6 +188,14 @@ def score_files(
         save=_text(save),
         annotate=annotate,
         audio=audio,
+        bridge_s=bridge_s,
+        min_span_s=min_span_s,
+        crops=_text(crops),
+        size=size,
+        annotated=_text(annotated),
+        frames=_text(frames),
+        best_per_track=best_per_track,
+        contact_sheet=_text(contact_sheet),
         timeline_path=_text(timeline),
         keep_best=keep_best,
     )

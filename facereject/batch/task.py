@@ -15,6 +15,7 @@ import numpy as np
 
 from facereject._files import display_name
 from facereject.batch.inputs import Input
+from facereject.batch.outputs.pictures import PictureOutput
 from facereject.batch.outputs.saving import VideoOutput
 from facereject.faces import FaceRejector
 from facereject.faces.face import FaceFrame
@@ -43,14 +44,16 @@ class ScoreTask:
     rejector : FaceRejector
     max_pixels : int
         Images and videos with larger frames are refused before they are decoded.
-    detect_every, every_frame, smooth_s
+    detect_every, every_frame, smooth_s, smooth_landmarks
         For videos; see `FaceTracker`, where the first is called ``every``.
     video : VideoOutput or None
         Videos to be written while the rows are made.
+    pictures : PictureOutput or None
+        Pictures to be written then.
     part_frames : int
         Videos of at least two times so many frames are cut into parts of about so many at most, which
         workers judge side by side; see `facereject.video.parts`. 0 judges every video in one go, and so does
-        ``video``, as what is saved is made in one go.
+        ``video`` and ``pictures``, as what is saved is made in one go.
     folder : str
         Relative paths of inputs are taken from here, which matters where the task runs on another machine;
         empty for the current folder.
@@ -61,7 +64,9 @@ class ScoreTask:
     detect_every: int = DETECT_EVERY
     every_frame: bool = False
     smooth_s: float = 0.0
+    smooth_landmarks: bool = False
     video: VideoOutput | None = None
+    pictures: PictureOutput | None = None
     part_frames: int = PART_FRAMES
     # the rows do not depend on it: they name inputs as these are given
     folder: str = field(default="", compare=False)
@@ -76,7 +81,10 @@ class ScoreTask:
         except ImageError as error:
             yield Chunk([_unreadable(source, path, error)])
             return
-        yield Chunk(rows_of_frame(source, self.rejector(image)), frames=1)
+        faces = self.rejector(image)
+        if self.pictures is not None:
+            self.pictures.write_still(path, image, faces, self.rejector.points.mean_shape)
+        yield Chunk(rows_of_frame(source, faces), frames=1)
 
     def missing(self, item: Input) -> bool:
         """Whether this machine does not see the file: another one of a cluster may."""
@@ -98,6 +106,7 @@ class ScoreTask:
             every=self.detect_every,
             every_frame=self.every_frame,
             smooth_s=self.smooth_s,
+            smooth_landmarks=self.smooth_landmarks,
             first_frame=first_frame,
         )
 
@@ -121,6 +130,9 @@ class ScoreTask:
             saved = None
             if self.video is not None:
                 saved = stack.enter_context(self.video.open(reader))
+            shots = None
+            if self.pictures is not None:
+                shots = stack.enter_context(self.pictures.open(path, self.rejector.points.mean_shape))
             for frame in judged_frames(frames, tracker):
                 if frame.time_s < reader.begin_s:
                     run_up.append(frame._replace(image=_NO_IMAGE))
@@ -131,6 +143,8 @@ class ScoreTask:
                 shown = rows_of_frame(source, frame.faces, frame=number, time_s=frame.time_s)
                 if saved is not None and self.video is not None:
                     saved.write(frame, frame_accepted(shown, self.video.frame_rule))
+                if shots is not None:
+                    shots.write(frame)
                 rows += shown
                 n_frames += 1
                 if n_frames == CHUNK_FRAMES:

@@ -255,8 +255,11 @@ def _photo_in_300w(name: str) -> str:
     return re.sub(r"(?<=\d{3})_\d{1,2}$", "", name)
 
 
-def read_pts(path: str | os.PathLike[str]) -> FloatArray:
-    """Read the 68 points of a .pts file, with or without header lines, and make them 0-based."""
+def read_pts(path: str | os.PathLike[str], n_points: int | None = N_LANDMARKS) -> FloatArray:
+    """Read the points of a .pts file, with or without header lines, and make them 0-based.
+
+    ``n_points`` is how many there must be; None is any number.
+    """
     rows = []
     for line in Path(path).read_text(encoding="utf-8", errors="replace").splitlines():
         words = line.replace(",", " ").split()
@@ -266,8 +269,9 @@ def read_pts(path: str | os.PathLike[str]) -> FloatArray:
         except ValueError:
             continue
     rows = [row for row in rows if row]
-    if len(rows) != N_LANDMARKS or any(len(row) != 2 for row in rows):
-        raise ValueError(f"expected 68 lines of two numbers, found {len(rows)} lines with numbers")
+    wanted = len(rows) if n_points is None else n_points
+    if len(rows) != wanted or any(len(row) != 2 for row in rows):
+        raise ValueError(f"expected {wanted} lines of two numbers, found {len(rows)} lines with numbers")
     return check_landmarks(rows) - 1
 
 

@@ -7,7 +7,6 @@ import os
 import warnings
 from collections.abc import Iterator, Sequence
 from importlib import resources
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
@@ -28,14 +27,11 @@ from facereject.faces.landmarks.base import (
     landmarks_or_none,
     warn_of_failure,
 )
+from facereject.faces.landmarks.conversion import converted
 from facereject.faces.landmarks.point_set import PointSet
 from facereject.faces.models.calibration import Calibration, Target
-from facereject.faces.models.score_models import (
-    DetailedScore,
-    Details,
-    ScoreModel,
-)
-from facereject.faces.models.storage import read_stored, write_stored
+from facereject.faces.models.score_models import DetailedScore, Details, ScoreModel
+from facereject.faces.models.storage import pretrained_models, read_stored, write_stored
 from facereject.faces.plugins import fingerprint_of
 from facereject.faces.pose import PoseLimits, pose_of
 from facereject.faces.thumbnail import thumbnail
@@ -126,18 +122,18 @@ class FaceRejector(RejectorVariants):
         detector: Detector | None = None,
         predictor: Landmarks | None = None,
     ) -> FaceRejector:
-        """The models that come with the package, for dlib's published 68-point predictor.
+        """The models that come with the package.
 
-        ``"default"`` costs a fraction of the landmark predictor's time. ``"thorough"`` ranks better: it runs
-        the predictor twice more per face, on mirrored and turned pictures, and returns the mean of the three
-        as the landmarks, which are more accurate. ``"linear"`` is the linear score on HOG values alone. The
-        card lies beside them in ``facereject/pretrained``.
+        For dlib's published 68-point predictor: ``"default"`` costs a fraction of the predictor's time.
+        ``"thorough"`` ranks better: it runs the predictor twice more per face, on mirrored and turned
+        pictures, and returns the mean of the three as the landmarks, which are more accurate. ``"linear"`` is
+        the linear score on HOG values alone. For MediaPipe's face mesh on faces that YuNet found, ``"mesh"``
+        and, without any part that excludes commercial use, ``"mesh-free"``; they need ``facereject models get
+        mesh``. Cards lie beside them in ``facereject/pretrained``.
         """
-        folder = resources.files("facereject") / "pretrained"
-        files = [Path(item.name) for item in folder.iterdir()]
-        names = sorted(file.stem for file in files if file.suffix == ".safetensors")
-        if name not in names:
+        if name not in (names := pretrained_models()):
             raise ValueError(f"name must be one of {', '.join(names)}; got {name!r}")
+        folder = resources.files("facereject") / "pretrained"
         with resources.as_file(folder / f"{name}.safetensors") as path:
             return cls.load(path, detector=detector, predictor=predictor)
 
@@ -260,7 +256,9 @@ class FaceRejector(RejectorVariants):
 
         return facereject.score_table(self, paths, workers=workers)
 
-    def assess(self, image: ImageLike, landmarks: ArrayLike, box: Sequence[float] | None = None) -> Face:
+    def assess(
+        self, image: ImageLike | Views, landmarks: ArrayLike, box: Sequence[float] | None = None
+    ) -> Face:
         """Assess landmarks that came from elsewhere.
 
         The expected error is right for the predictor the model was trained for; for another one the order is
@@ -272,13 +270,38 @@ class FaceRejector(RejectorVariants):
         image : path, PIL image or array
         landmarks : array-like of shape (n, 2)
             x, y in pixels, in the order of the predictor; for the models that come along the 68 of 300-W.
+            Point sets that a map to these 68 is known for will do, too: the 468 and 478 of MediaPipe, the 98
+            of WFLW (`facereject.faces.landmarks.conversion`).
         box : (x, y, width, height) or None
             Face box; None estimates it from the landmarks.
         """
-        points = check_landmarks(landmarks, n_points=self.n_points)
-        view = Views(image)
+        view = image if isinstance(image, Views) else Views(image)
+        points = converted(check_landmarks(landmarks), self.n_points)
         face = self.points.box_of(points) if box is None else check_box(box)
         return self._assess(view, [points], [face], [float("nan")], keep=True)[0]
+
+    def assess_many(self, images: Sequence[ImageLike], landmarks: Sequence[ArrayLike]) -> list[Face]:
+        """Assess the landmarks of many faces, as `assess` does of one.
+
+        Parameters
+        ----------
+        images : sequence of paths, PIL images or arrays
+            The image of every face. If the next face has the same one, it is not read again.
+        landmarks : sequence of array-like of shape (n, 2)
+            As many.
+        """
+        if len(images) != len(landmarks):
+            raise ValueError(f"images and landmarks must be as many, got {len(images)} and {len(landmarks)}")
+        faces: list[Face] = []
+        last: Any = None
+        view: Views | None = None
+        for image, points in zip(images, landmarks, strict=True):
+            # two arrays of equal content are compared for nothing more than being the same one
+            same = image == last if isinstance(image, str | os.PathLike) else image is last
+            view = view if same and view is not None else Views(image)
+            last = image
+            faces.append(self.assess(view, points))
+        return faces
 
     def assess_box(self, image: ImageLike | Views, box: Sequence[float]) -> Face:
         """Predict and assess the landmarks of a face that another detector found.

@@ -70,6 +70,8 @@ class Live:
         Where the frames are shown; None works without a screen.
     on_rows : callable or None
         Gets the rows of every frame.
+    on_frame : callable or None
+        Gets every judged frame and whether it is accepted.
     record : path or None
         A video of the whole session with the faces drawn, in real time (`RECORDING_FPS`).
     overwrite : bool, default=False
@@ -97,6 +99,7 @@ class Live:
         source: str,
         window: Window | None = None,
         on_rows: Callable[[list[Row]], None] | None = None,
+        on_frame: Callable[[FaceFrame, bool], None] | None = None,
         record: str | os.PathLike[str] | None = None,
         overwrite: bool = False,
         folder: str | os.PathLike[str] = os.curdir,
@@ -107,7 +110,8 @@ class Live:
     ) -> None:
         self.camera, self.tracker = camera, tracker
         self.summary = LiveSummary()
-        self._source, self._window, self._on_rows = source, window, on_rows
+        self._source, self._window = source, window
+        self._on_rows, self._on_frame = on_rows, on_frame
         self._record, self._folder = record, os.fspath(folder)
         self._overwrite = overwrite
         self._frame_rule = frame_rule
@@ -154,6 +158,8 @@ class Live:
         self.summary.accepted += accepted
         if self._on_rows is not None:
             self._on_rows(rows)
+        if self._on_frame is not None:
+            self._on_frame(judged, accepted)
         if self._record is not None and self._recording is None:
             self._start_recording(os.fspath(self._record), frame.image)
             self._record = None

@@ -6,6 +6,7 @@ of n × p numbers is built: the recurrence T_q = 2x T_{q−1} − T_{q−2} carr
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Iterator
 from typing import Any
 
@@ -85,11 +86,11 @@ def sum_over_nodes(
     potentials = np.zeros((4 if curvature else 2, n_nodes))
     first = np.searchsorted(last, np.arange(grid.size), side="right")
     value, top = 0.0, 0
+    end = start[last[cell]]
     while top < n_nodes:
         left = start[first[cell[top]]]
-        width = start[last[cell[top]]] - left
-        bottom = min(n_nodes, top + max(1, _BLOCK_PAIRS // width))
-        rows, columns = slice(top, bottom), slice(left, start[last[cell[bottom - 1]]])
+        bottom = max(top + 1, _last_row(top, left, end))
+        rows, columns = slice(top, bottom), slice(left, end[bottom - 1])
         row_cell, column_cell = cell[rows, None], cell[None, columns]
         distance = centre[row_cell] - centre[column_cell] + (offset[rows, None] - offset[None, columns])
         size = np.abs(distance)
@@ -110,6 +111,18 @@ def sum_over_nodes(
             potentials[3, rows] = bend @ b[columns]
         top = bottom
     return value, potentials
+
+
+def _last_row(top: int, left: int, end: Any) -> int:
+    """End of the rows from ``top`` on whose block with the columns from ``left`` to ``end`` is small enough.
+
+    Windows widen from a sparse tail to a dense middle: the last row has the most columns, not the first.
+    """
+
+    def pairs(bottom: int) -> int:
+        return int((bottom - top) * (end[bottom - 1] - left))
+
+    return top + bisect_right(range(top + 1, end.size + 1), _BLOCK_PAIRS, key=pairs)
 
 
 def _chebyshev(offset: Any, radius: Any) -> Iterator[Any]:

@@ -120,6 +120,16 @@ def make_folds(cv: Any, random_state: Any, *, stratified: bool = False) -> Any:
     return check_cv(cv)
 
 
+def check_groups_of_rows(groups: Any, n: int) -> NDArray[Any]:
+    """Groups as an array, one per row of X, at least two different ones."""
+    array = np.asarray(groups)
+    if array.shape != (n,):
+        raise ValueError(f"groups must hold one group per row of X ({n}), got shape {array.shape}")
+    if len(np.unique(array)) < 2:
+        raise ValueError("groups must hold at least 2 groups: one of them is held out")
+    return array
+
+
 def assign_folds(
     stratified: bool, X: Any, y: NDArray[Any], cv: Any, groups: Any, random_state: Any
 ) -> NDArray[np.intp]:

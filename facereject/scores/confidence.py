@@ -198,7 +198,8 @@ class ConfidenceScore(BaseScore):
 
     o is the uncertainty that the predictor states: the log-odds log((1 − p)/p) against the predicted class,
     or the ``offset`` given. The columns c hold it again, with the largest output, its distance to the second
-    largest, the entropy, and the ``evidence``. β is fitted first, by itself; then w corrects it. Where there
+    largest, the entropy, and the ``evidence``, of which the most extreme 2 % on either side count as the next
+    (``ColumnRange``). β is fitted first, by itself; then w corrects it. Where there
     is nothing to learn from, as without a single error, the order of o stands.
 
     ``cross_fit`` and ``SelectivePredictor`` supply the evidence: the neighbours of an example in the part the

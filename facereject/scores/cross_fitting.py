@@ -191,7 +191,8 @@ def cross_fit(
 
         =============  ==================================================================================
         classifier     log ratio of the distances to the nearest example of the predicted class and of
-                       another one, log distance to the nearest; offset: log plug-in risk, unless 0/1 loss
+                       another one, log distance to the nearest, both again with the mean distance to
+                       five; offset: log plug-in risk, unless 0/1 loss
         any other      the prediction, log mean distance to the nearest examples, log of their mean loss;
                        offset: log standard deviation, of an ensemble's members or as the predictor says
         =============  ==================================================================================

@@ -231,9 +231,10 @@ class LinearRiskScoreCV(_OwnRiskPath, LinearScoreCV):
         predictions: Any = None,
         sample_weight: Any = None,
         *,
+        groups: Any = None,
         validation: Any = None,
     ) -> LinearRiskScoreCV:
         """Learn the score and its regularisation; parameters as in ``SELEScoreCV.fit``."""
         data = self._with_start(self._check_fit(X, losses, predictions, sample_weight))
-        self._select(data, data.target, validation)
+        self._select(data, data.target, validation, groups)
         return self

@@ -119,10 +119,11 @@ class RegressionScoreCV(RidgePath, LinearScoreCV):
         outputs: Any = None,
         evidence: Any = None,
         offset: Any = None,
+        groups: Any = None,
         validation: Any = None,
     ) -> RegressionScoreCV:
         """Learn the score and its regularisation; parameters as in ``SELEScoreCV.fit``."""
         data = self._check_fit(X, losses, predictions, sample_weight)
         data = self._with_start(data, outputs, evidence, offset)
-        self._select(data, data.target, validation)
+        self._select(data, data.target, validation, groups)
         return self

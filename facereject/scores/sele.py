@@ -188,6 +188,7 @@ class SELEScoreCV(_SELEPath, LinearScoreCV):
         outputs: Any = None,
         evidence: Any = None,
         offset: Any = None,
+        groups: Any = None,
         validation: Any = None,
     ) -> SELEScoreCV:
         """Learn the score and its regularisation.
@@ -198,6 +199,9 @@ class SELEScoreCV(_SELEPath, LinearScoreCV):
             As in ``SELEScore.fit``. With Dask collections each row is assigned to a fold at random, whatever
             its partition: files are often sorted by time or place, and a fold of whole partitions would then
             differ from the rest. ``cv`` and ``random_state`` must be integers.
+        groups : array-like of shape (n,), optional
+            Examples of one group share a fold: photographs of one person, losses of one predictor. Not taken
+            with Dask collections.
         validation : tuple (X, losses, predictions, outputs, evidence, offset), optional
             Examples to pick alpha on; None for what is absent, and trailing Nones may be left out. Without it
             the training examples are cut into folds, and the score is fitted again to all of them at the
@@ -206,5 +210,5 @@ class SELEScoreCV(_SELEPath, LinearScoreCV):
         """
         data = self._check_fit(X, losses, predictions, sample_weight)
         data = self._with_start(data, outputs, evidence, offset)
-        self._select(data, data.target, validation)
+        self._select(data, data.target, validation, groups)
         return self

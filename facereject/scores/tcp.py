@@ -102,6 +102,7 @@ class TrueClassProbabilityScoreCV(_TrueClassPath, LinearScoreCV):
         outputs: Any = None,
         evidence: Any = None,
         offset: Any = None,
+        groups: Any = None,
         validation: Any = None,
     ) -> TrueClassProbabilityScoreCV:
         """Learn the score and its regularisation.
@@ -112,6 +113,8 @@ class TrueClassProbabilityScoreCV(_TrueClassPath, LinearScoreCV):
             As in ``TrueClassProbabilityScore.fit``.
         losses : array-like of shape (n,)
             Losses of the training examples; needed without ``validation``, since AuRC is about losses.
+        groups : array-like of shape (n,), optional
+            As in ``SELEScoreCV.fit``.
         validation : tuple (X, losses, predictions, outputs, evidence, offset), optional
             As in ``SELEScoreCV.fit``.
         """
@@ -122,5 +125,5 @@ class TrueClassProbabilityScoreCV(_TrueClassPath, LinearScoreCV):
         if losses is not None:
             losses = check_vector(losses, "losses", non_negative=True)
             check_same_length(X=data.X, losses=losses)
-        self._select(data, losses, validation)
+        self._select(data, losses, validation, groups)
         return self

@@ -49,7 +49,7 @@ def openapi() -> dict[str, Any]:
             "schemas": {
                 "Face": _face(),
                 "Frame": _frame(),
-                "Error": _object({"error": {**_TEXT, "description": "What is wrong and what to do."}}),
+                "Error": _error(),
             },
             "securitySchemes": {"token": {"type": "http", "scheme": "bearer"}},
         },
@@ -139,6 +139,12 @@ def _live() -> dict[str, Any]:
 def _wish() -> list[dict[str, Any]]:
     targets = [_parameter(kind, _NUMBER, f"{_TARGET_WORDS[kind]} At most one target.") for kind in TARGETS]
     return [_parameter("model", _TEXT, "One of the names in GET /api/model."), *targets]
+
+
+def _error() -> dict[str, Any]:
+    said = _object({"error": {**_TEXT, "description": "What is wrong and what to do."}})
+    said["properties"]["see"] = {**_TEXT, "description": "Where such a request is served, if elsewhere."}
+    return said
 
 
 def _face() -> dict[str, Any]:

@@ -15,7 +15,7 @@ from starlette.datastructures import QueryParams
 from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 from starlette.routing import Route, WebSocketRoute
-from starlette.types import ASGIApp, Receive, Scope, Send
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from starlette.websockets import WebSocket
 
 from facereject import __version__
@@ -105,6 +105,7 @@ class _Service:
         self._videos = Gate("videos", limits.videos, 10)
         self._tables = Gate("tables", limits.tables, 1)
         self._live = Gate("live clients", limits.live, 10)
+        self._questions = Gate("questions about models", limits.questions, 1)
 
     @asynccontextmanager
     async def lifespan(self, app: Starlette) -> AsyncIterator[None]:
@@ -155,7 +156,7 @@ class _Service:
             )
             stack.callback(video.close)
             self._counts.videos += 1
-            return _HeldResponse(lines_of(video, self._pool), stack.pop_all())
+            return HeldResponse(lines_of(video, self._pool), stack.pop_all(), limits.idle_s)
 
     async def decide(self, request: Request) -> Response:
         choose = self._chosen(request.query_params)
@@ -174,7 +175,8 @@ class _Service:
 
     async def model(self, request: Request) -> Response:
         wish, limits = wish_of(request.query_params), self._limits
-        described = await self._pool.run(self._shelf.describe, wish)
+        with self._questions.place():
+            described = await self._pool.run(self._shelf.describe, wish)
         described["version"] = __version__
         described["formats"] = downloads.formats()
         described["limits"] = {
@@ -208,16 +210,28 @@ class _Service:
         return await read_text(request, limits.table_bytes, seconds=limits.body_s, silent_s=limits.silent_s)
 
 
-class _HeldResponse(StreamingResponse):
-    """Lines of JSON, and what they need until the last one is sent or the client is gone."""
+class HeldResponse(StreamingResponse):
+    """Lines of JSON, and what they need until the last one is sent or the client is gone.
 
-    def __init__(self, lines: AsyncGenerator[bytes, None], held: AsyncExitStack) -> None:
+    Parameters
+    ----------
+    lines : async generator of bytes
+    held : AsyncExitStack
+        Closed at the end, however that comes.
+    patience_s : float
+        A client that does not read for so long is gone.
+    """
+
+    def __init__(self, lines: AsyncGenerator[bytes, None], held: AsyncExitStack, patience_s: float) -> None:
         super().__init__(lines, media_type="application/x-ndjson")
-        self._lines, self._held = lines, held
+        self._lines, self._held, self._patience_s = lines, held, patience_s
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        async def send_in_time(message: Message) -> None:
+            await asyncio.wait_for(send(message), self._patience_s)
+
         async with self._held, aclosing(self._lines):
-            await super().__call__(scope, receive, send)
+            await super().__call__(scope, receive, send_in_time)
 
 
 async def _docs(request: Request) -> Response:

@@ -94,9 +94,12 @@ async def uploaded(
             else:
                 async for chunk in bounded.stream():
                     target.file.write(chunk)
+            target.file.flush()
         except ClientDisconnect:
             raise Refusal(400, "the body ended early") from None
-        target.file.flush()
+        except OSError as error:
+            reason = (error.strerror or str(error)).lower()
+            raise Refusal(507, f"the upload cannot be stored ({reason})") from None
         target.file.seek(0, os.SEEK_END)
         if target.file.tell() == 0:
             raise unusable("the body is empty; send a file as the body or in a multipart form")

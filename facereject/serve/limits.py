@@ -20,10 +20,11 @@ class ServeLimits:
     silent_s : float
         Seconds a client may say nothing while its request or body is awaited.
     idle_s : float
-        Seconds without a frame after which a live client is sent away.
+        Seconds after which a live client that sends no frame is sent away, and a client that does not read
+        what it asked for.
     video_s : float
         Seconds that a video may take.
-    pictures, videos, live, tables : int
+    pictures, videos, live, tables, questions : int
         Requests of a kind at the same time; more are answered with 503. Whatever waits for a worker is
         counted here, so no queue is longer than their sum.
     connections : int
@@ -45,4 +46,5 @@ class ServeLimits:
     videos: int = 4
     live: int = 16
     tables: int = 4
+    questions: int = 16
     connections: int = 200

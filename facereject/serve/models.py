@@ -94,7 +94,8 @@ class ModelShelf:
         return {
             "name": wish.model or self._first,
             "models": self.names,
-            "facts": [list(fact) for fact in model_facts(rejector)],
+            # the target is told apart, as the client asked for it
+            "facts": [list(fact) for fact in model_facts(rejector) if fact[0] not in ("target", "threshold")],
             "n_points": rejector.n_points,
             "unit": error_unit(rejector),
             "target": describe_target(rejector, wish),
@@ -117,7 +118,9 @@ class ModelShelf:
             raise unusable(str(error)) from None
 
     def _model(self, name: str) -> FaceRejector:
-        if name not in self._loaded and name not in self._load:
+        if name in self._loaded:
+            return self._loaded[name]
+        if name not in self._load:
             raise unusable(f"model must be one of {', '.join(self.names)}")
         with self._lock:
             if name not in self._loaded:

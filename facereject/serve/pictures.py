@@ -42,7 +42,7 @@ def score_picture(
     """
     rejector = choose()
     if kind_of_file(path) == "video":
-        raise unusable("this is a video or an animation; send it to /api/video")
+        raise unusable("this is a video or an animation; send it to /api/video", see="/api/video")
     try:
         image = _read(path, max_pixels)
     except ImageError as error:

@@ -21,16 +21,21 @@ class Refusal(Exception):
         What is wrong and what to do.
     headers : mapping, optional
         Further headers of the answer.
+    see : str
+        Where such a request is served, if elsewhere.
     """
 
-    def __init__(self, status: int, sentence: str, headers: Mapping[str, str] | None = None) -> None:
+    def __init__(
+        self, status: int, sentence: str, headers: Mapping[str, str] | None = None, *, see: str = ""
+    ) -> None:
         super().__init__(sentence)
-        self.status, self.sentence, self.headers = status, sentence, dict(headers or {})
+        self.status, self.sentence, self.headers, self.see = status, sentence, dict(headers or {}), see
 
     def response(self) -> Response:
         """The answer."""
+        said = {"error": self.sentence, **({"see": self.see} if self.see else {})}
         # the body of a refused request may not have been read, so nothing can follow it
-        return json_response({"error": self.sentence}, self.status, {"Connection": "close", **self.headers})
+        return json_response(said, self.status, {"Connection": "close", **self.headers})
 
 
 def too_large(limit: int) -> Refusal:
@@ -38,9 +43,9 @@ def too_large(limit: int) -> Refusal:
     return Refusal(413, f"more than the limit of {limit:,} bytes; send less, or use `facereject score`")
 
 
-def unusable(sentence: str) -> Refusal:
+def unusable(sentence: str, *, see: str = "") -> Refusal:
     """The request was read but makes no sense, or holds no picture that can be read."""
-    return Refusal(422, sentence)
+    return Refusal(422, sentence, see=see)
 
 
 def busy(what: str, retry_after_s: int) -> Refusal:

@@ -136,18 +136,19 @@ def read_jsonl(path: str, *, whole: bool = False) -> Iterator[Row]:
             yield row
 
 
-def read_parquet(path: str) -> Iterator[Row]:
+def read_parquet(path: str, *, whole: bool = False) -> Iterator[Row]:
     """As `read_csv`, of a Parquet table."""
     import pyarrow  # type: ignore[import-untyped]
     import pyarrow.parquet  # type: ignore[import-untyped]
 
-    wanted = ["source", "frame", "time_s", "x", "y", "width", "height", "uncertainty", "expected_error"]
-    wanted += ["accepted", "reason", "cause"]
+    wanted = ["source", "frame", "time_s", "track", "x", "y", "width", "height"]
+    wanted += ["uncertainty", "expected_error", "accepted", "reason", "cause"]
+    make = _whole if whole else _outline
     try:
         with pyarrow.parquet.ParquetFile(path) as file:
-            for batch in file.iter_batches(columns=wanted):
+            for batch in file.iter_batches(columns=None if whole else wanted):
                 for values in batch.to_pylist():
-                    yield _outline({**values, "accepted": "true" if values["accepted"] else "false"})
+                    yield make({**values, "accepted": "true" if values["accepted"] else "false"})
     except (pyarrow.ArrowException, KeyError, TypeError, ValueError) as error:
         raise TableFormatError(f"{path}: not a Parquet table of facereject ({error})") from None
 
@@ -318,6 +319,7 @@ def _outline(values: dict[str, Any]) -> Row:
         values["source"] or "",
         None if frame is None else int(frame),
         None if values["time_s"] is None else float(values["time_s"]),
+        track=_int(values["track"]),
         box=box,
         uncertainty=_float(values["uncertainty"]),
         expected_error=_float(values["expected_error"]),
@@ -340,7 +342,6 @@ def _whole(values: dict[str, Any]) -> Row:
         _outline(values),
         pose=None if None in angles else Pose(*(angle or 0.0 for angle in angles)),
         face=_int(values["face"]),
-        track=_int(values["track"]),
         detector_score=_float(values["detector_score"]),
         landmarks=points,
         landmark_errors=None if errors[0] is None else np.array([float(error) for error in errors]),

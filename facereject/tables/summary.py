@@ -131,6 +131,8 @@ class Summary:
         The first `MAX_FAILURES` of them; the table holds all.
     earlier : Summary or None
         What stood in the table before a resumed run.
+    again : int
+        Inputs of earlier runs that this one has worked on again: files that had changed, or had failed.
     seconds : float
         How long this run took.
     placed : Placed or None
@@ -142,6 +144,7 @@ class Summary:
     failed: int = 0
     failures: list[tuple[str, str]] = field(default_factory=list)
     earlier: Summary | None = None
+    again: int = 0
     seconds: float = 0.0
     placed: Placed | None = None
 
@@ -172,6 +175,7 @@ class Summary:
     def remove(self, source: str, counts: Tally) -> None:
         """Take an input back that was added, as it was worked on again."""
         self.inputs -= 1
+        self.again += 1
         self.total = self.total.minus(counts)
         if counts.failure:
             self.failed -= 1

@@ -34,6 +34,7 @@ def judged_video(
     every: int = DETECT_EVERY,
     every_frame: bool = False,
     smooth_s: float = 0.0,
+    smooth_landmarks: bool = False,
     max_pixels: int = MAX_PIXELS,
 ) -> Iterator[FaceFrame]:
     """The frames of a video file with their faces, decoded ahead while faces are looked at.
@@ -43,7 +44,7 @@ def judged_video(
     rejector : FaceRejector
     path : path
         A video or an animation.
-    every, every_frame, smooth_s
+    every, every_frame, smooth_s, smooth_landmarks
         As in `FaceTracker`.
     max_pixels : int
         Videos with larger frames are refused.
@@ -57,6 +58,12 @@ def judged_video(
     VideoError
         With the first frame: the video cannot be read.
     """
-    tracker = FaceTracker(rejector, every=every, every_frame=every_frame, smooth_s=smooth_s)
+    tracker = FaceTracker(
+        rejector,
+        every=every,
+        every_frame=every_frame,
+        smooth_s=smooth_s,
+        smooth_landmarks=smooth_landmarks,
+    )
     with open_video(path, max_pixels=max_pixels) as reader, closing(prefetch(reader)) as frames:
         yield from judged_frames(frames, tracker)

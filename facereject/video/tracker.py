@@ -3,7 +3,8 @@
 While a face is certain, its box in the next frame comes from its landmarks in the last one. When it becomes
 doubtful, the detector looks around the face only (`find_near`). The whole frame is searched every ``every``
 frames, when the picture changes at once, and when a face is gone at once; so a new face waits for at most
-``every`` frames, half of that while no face is in view.
+``every`` frames, half of that while no face is in view. In between, the detector looks where a lost face has
+gone and, if that leaves time, where the picture moves: about one look per frame in all.
 
 Doubtful means: so close to the threshold that another box could change the decision, or less certain than
 three quarters of the calibration faces. A doubtful face that the detector does not confirm is lost; it keeps
@@ -17,14 +18,16 @@ import math
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from facereject.faces import Face, FaceRejector
 from facereject.faces.detectors.base import find_faces, find_near
 from facereject.faces.face import Box, Detection
 from facereject.faces.geometry import overlap
 from facereject.faces.images.load import ImageArray, ImageLike
+from facereject.faces.pose import pose_of
 from facereject.faces.views import Views
+from facereject.video._motion import Motion, drift
+from facereject.video.smoothing import LandmarkSmoother
 from facereject.video.tracks import SAME, Track, anchor_of, inside, match
 
 #: the whole frame is searched at least every so many frames, half a second of most videos: a new face must
@@ -49,7 +52,15 @@ _PAUSE = 4
 
 # mean change of the grey levels of a small copy from one frame to the next that tells a cut from motion
 _CUT = 20
-_SMALL = 24
+
+# searches around a place that may be done per frame beside the landmarks of the faces, and how many may be
+# saved up: those for doubtful and lost faces come first, what is left goes where the picture moves
+_WORK = 1.1
+_SAVED = 5.0
+
+# after so many looks in vain at what moves there is one frame more between two of them, up to so many
+_PATIENCE = 4
+_RARELY = 6
 
 
 class TrackedFace(NamedTuple):
@@ -83,6 +94,9 @@ class FaceTracker:
     smooth_s : float, default=0
         Time constant in seconds of an exponential mean over the uncertainty of each track. Expected error and
         decision follow the mean; when to detect does not. 0 is off.
+    smooth_landmarks : bool, default=False
+        Steady the landmarks that are given out, see `LandmarkSmoother`, and the pose with them. Uncertainty
+        and decision are those of the landmarks of the frame itself.
     first_frame : int, default=0
         Number in its video of the first frame that comes. Frames whose number is a multiple of ``every`` are
         searched as a whole, so that trackers that start at different frames of a video soon agree.
@@ -100,6 +114,7 @@ class FaceTracker:
         every: int = DETECT_EVERY,
         every_frame: bool = False,
         smooth_s: float = 0.0,
+        smooth_landmarks: bool = False,
         first_frame: int = 0,
     ) -> None:
         if every < 1:
@@ -109,13 +124,17 @@ class FaceTracker:
         self.every = every
         self.every_frame = every_frame or every == 1
         self.smooth_s = smooth_s
+        self.smooth_landmarks = smooth_landmarks
         self.frames = self.searches = self.local_searches = 0
         self._tracks: list[Track] = []
         self._n_tracks = 0
         self._first_frame = first_frame
         self._since = 0
         self._wait = self._rest = 0
-        self._small: NDArray[np.int16] | None = None
+        self._motion = Motion()
+        self._credit = 0.0
+        self._in_vain = self._rested = 0
+        self._gray: ImageArray | None = None
         self.use(rejector)
 
     def use(self, rejector: FaceRejector) -> None:
@@ -137,20 +156,24 @@ class FaceTracker:
         # converted once, not again for every face
         view = Views(image)
         time = self.frames / 30 if time_s is None else time_s
-        search = self.every_frame or self._since >= self._wait or self._changed(view.gray)
+        cut = self._motion.update(view.gray) > _CUT
+        search = self.every_frame or self._since >= self._wait or cut
         if not search:
             before = self._in_view()
+            self._credit = min(self._credit + _WORK, _SAVED)
             self._follow(view)
+            self._look_around(view)
             vanished = any(track.lost and track.last > self._gone for track in before)
             search = vanished and self._since >= _PAUSE
         if search:
             self._search(view)
         self._since += 1
         self.frames += 1
+        self._gray = view.gray
         self._merge()
         self._tracks = [track for track in self._tracks if track.lost <= MEMORY]
         seen = self._in_view()
-        return [TrackedFace(self._smoothed(track, time), track.number, track.detected) for track in seen]
+        return [TrackedFace(self._shown(track, time), track.number, track.detected) for track in seen]
 
     def _in_view(self) -> list[Track]:
         return sorted((track for track in self._tracks if not track.lost), key=lambda track: track.number)
@@ -159,12 +182,15 @@ class FaceTracker:
         """Every face from its last place; the detector only around those in doubt."""
         # those in view first: a lost one must not be found on the face of another
         for track in sorted(self._tracks, key=lambda track: track.lost):
+            if track.lost and self._gray is not None:
+                x, y = drift(track.box, self._gray, view.gray)
+                track.shift = (track.shift[0] + x, track.shift[1] + y)
             box = track.box
             if not inside(box, view.size):
                 # it has left the picture: who comes in there is somebody new
                 track.lost = MEMORY + 1
             elif track.lost:
-                if track.lost > _KEEN and track.lost % _SELDOM:
+                if self._credit < 1 and track.lost > _KEEN and track.lost % _SELDOM:
                     track.lost += 1
                     continue
                 taken = [other.face.box for other in self._tracks if not other.lost]
@@ -178,8 +204,35 @@ class FaceTracker:
                 if not self._doubtful(face) or not self._look(track, box, view):
                     self._carry(track, box, view, face)
 
-    def _look(self, track: Track, box: Box, view: Views, taken: list[Box] | None = None) -> bool:
+    def _look_around(self, view: Views) -> None:
+        """Spend what work is left on what moves, where somebody new may be."""
+        self._rested += 1
+        if self._credit < 1 or self._rested <= min(self._in_vain // _PATIENCE, _RARELY):
+            return
+        place = self._motion.busiest(track.box for track in self._tracks)
+        if place is None:
+            return
+        self._count_local()
+        self._rested = 0
+        self._in_vain += 1
+        for found in find_near(self.rejector.detector, view, place):
+            if not any(overlap(found.box, track.box) > SAME for track in self._in_view()):
+                self._begin(found, view)
+
+    def _count_local(self) -> None:
         self.local_searches += 1
+        self._credit = max(self._credit - 1, -_SAVED)
+
+    def _begin(self, detection: Detection, view: Views) -> None:
+        """Somebody new: there may be more."""
+        self._in_vain = 0
+        track = Track(self._n_tracks, self.rejector.points.mean_shape)
+        self._n_tracks += 1
+        self._found(track, detection, view)
+        self._tracks.append(track)
+
+    def _look(self, track: Track, box: Box, view: Views, taken: list[Box] | None = None) -> bool:
+        self._count_local()
         found = [
             (overlap(face.box, box), face)
             for face in find_near(self.rejector.detector, view, box)
@@ -210,10 +263,7 @@ class FaceTracker:
                 self._carry(track, boxes[i], view)
         for j, face in enumerate(faces):
             if j not in pairs.values():
-                track = Track(self._n_tracks, self.rejector.points.mean_shape)
-                self._n_tracks += 1
-                self._found(track, face, view)
-                self._tracks.append(track)
+                self._begin(face, view)
         missing = any(track.lost for track in self._tracks)
         # a face that has just gone is looked for soon, then less and less often
         self._rest = min(2 * max(self._since, self._rest, _PAUSE), self.every) if missing else 0
@@ -228,7 +278,7 @@ class FaceTracker:
         face = self.rejector.assess_box(view, detection.box)
         track.face = dataclasses.replace(face, detector_score=detection.score)
         track.anchor = anchor_of(face, track.mean_shape)
-        track.detected, track.lost = True, 0
+        track.detected, track.lost, track.shift = True, 0, (0.0, 0.0)
 
     def _carry(self, track: Track, box: Box, view: Views, face: Face | None = None) -> None:
         """The landmarks alone lead on, if they are certain; the detector was not asked or found nothing."""
@@ -237,6 +287,7 @@ class FaceTracker:
             self._lose(track, face.uncertainty)
         else:
             track.face, track.detected = face, False
+            track.shift = (0.0, 0.0)
 
     def _lose(self, track: Track, uncertainty: float = math.inf) -> None:
         # the last good face stays: it is where the search goes on
@@ -246,16 +297,6 @@ class FaceTracker:
     def _doubtful(self, face: Face) -> bool:
         distance = abs(face.uncertainty - self.rejector.selector.threshold_)
         return face.uncertainty > self._weak or distance < self._noise
-
-    def _changed(self, gray: ImageArray) -> bool:
-        """Whether this is the first frame of another scene."""
-        # single pixels are enough, and averages over the frame would cost as much as a face
-        step = max(1, min(gray.shape) // _SMALL)
-        small = gray[step // 2 :: step, step // 2 :: step].astype(np.int16)
-        before, self._small = self._small, small
-        if before is None or before.shape != small.shape:
-            return before is not None
-        return float(np.abs(small - before).mean()) > _CUT
 
     def _merge(self) -> None:
         """Two tracks on one face become one, with the older number."""
@@ -267,6 +308,16 @@ class FaceTracker:
                         older.face, older.anchor, older.detected = younger.face, younger.anchor, True
                     self._lose(younger)
                     break
+
+    def _shown(self, track: Track, time: float) -> Face:
+        """The face as it is given out; the track itself goes on with what it saw."""
+        face = self._smoothed(track, time)
+        if not self.smooth_landmarks:
+            return face
+        if track.smoother is None:
+            track.smoother = LandmarkSmoother(track.mean_shape)
+        points = track.smoother(face, time)
+        return dataclasses.replace(face, landmarks=points, pose=pose_of(points))
 
     def _smoothed(self, track: Track, time: float) -> Face:
         face = track.face

@@ -10,6 +10,7 @@ import numpy as np
 from facereject.faces import Face
 from facereject.faces.face import Box
 from facereject.faces.geometry import FloatArray, fit_similarity, overlap, transform_points
+from facereject.video.smoothing import LandmarkSmoother
 
 # the same face in two frames, by overlap of the boxes
 SAME = 0.3
@@ -33,15 +34,19 @@ class Track:
     last: float = math.nan
     #: frames since it was seen, 0 if it is
     lost: int = 0
+    #: how far what was seen there has moved since, in pixels
+    shift: tuple[float, float] = (0.0, 0.0)
     smooth: float = math.nan
     smooth_time: float = math.nan
+    smoother: LandmarkSmoother | None = None
 
     @property
     def box(self) -> Box:
         """Where the detector would put its box."""
-        if self.anchor is None:
-            return self.face.box
-        return _moved(self.anchor, self.mean_shape, self.face.landmarks)
+        box = self.face.box
+        if self.anchor is not None:
+            box = _moved(self.anchor, self.mean_shape, self.face.landmarks)
+        return box._replace(x=box.x + self.shift[0], y=box.y + self.shift[1])
 
 
 def anchor_of(face: Face, mean_shape: FloatArray) -> Box | None:

@@ -58,8 +58,11 @@ def test_frames_are_counted_where_videos_are_few(photos, tmp_path, monkeypatch):
     assert plan_run(["photos"], NullSink(), engine=WorkerEngine(2))[1:] == (6, 9)
 
 
-@pytest.mark.parametrize("argument", ["photos", "photos/*.jpg", "@list", "photos/a.jpg"])
+@pytest.mark.parametrize(
+    "argument", ["photos", "photos/*.jpg", "@list", "photos/a.jpg", "./photos/", "../{}/photos/*.jpg"]
+)
 def test_files_that_an_earlier_run_has_moved(photos, tmp_path, argument):
+    argument = argument.format(tmp_path.name)
     (tmp_path / "list").write_text("\n".join(photos))
     for path in photos:
         (tmp_path / path).unlink()

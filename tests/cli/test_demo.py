@@ -88,7 +88,7 @@ def test_mistakes_are_one_sentence(tmp_path):
         (["--output", str(tmp_path / "file" / "in")], "not a folder"),
         (
             ["--output", str(tmp_path / "out"), "--model", "nonsense"],
-            "comes along: default, linear, thorough",
+            "comes along: default, thorough, linear",
         ),
     ]
     for arguments, words in cases:

@@ -11,7 +11,8 @@ from facereject._cli import app
 from facereject.tables.rows import REASONS
 
 COMMANDS = (
-    "demo", "score", "filter", "webcam", "serve", "train", "evaluate", "calibrate", "info", "models",
+    "demo", "score", "filter", "webcam", "serve",
+    "train", "evaluate", "calibrate", "assess", "info", "models",
 )  # fmt: skip
 
 

@@ -122,7 +122,7 @@ def test_wrong_models(photos, run):
         (
             ["--model", "nonsense"],
             "--model nonsense: no such file; name a model file or one that comes along: "
-            "default, linear, thorough",
+            "default, thorough, linear",
         ),
         (["--model", "photos"], "--model photos: this is a folder; name"),
         (["--model", "bad.model"], "--model bad.model: "),
@@ -169,6 +169,16 @@ def test_resuming_with_a_wrong_path(stub, photos, run):
     assert "phtos: no such file or folder" in result.stderr
     assert Path("t.csv").read_bytes() == before
     assert sorted(os.listdir()) == ["photos", "t.csv", "t.csv.journal"]
+
+
+def test_what_is_said_of_changed_files(stub, photos, run):
+    run("score", "photos", "-o", "t.csv")
+    gray_photo(photos / "1.png", 60)
+    result = run("score", "photos/../photos", "-o", "t.csv", "--resume")
+    assert result.exit_code == 0
+    assert "Nothing left" not in result.stderr
+    assert "1 input that had changed or failed judged again" in result.stderr
+    assert "3 inputs had been done before" in result.stderr
 
 
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])

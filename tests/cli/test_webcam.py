@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 import time
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -140,3 +141,17 @@ def test_a_reader_that_has_seen_enough_ends_it_quietly(work):
         process.wait(timeout=60)
     assert (process.returncode, messages) == (0, b"")
     assert os.listdir(work) == ["clip.mp4"]
+
+
+@pytest.mark.parametrize("package", [None, SimpleNamespace()], ids=["no package", "no device"])
+def test_a_virtual_camera_that_is_not_there_is_told_in_a_sentence(run, clip, monkeypatch, package):
+    if package is not None:
+
+        def none(**options):
+            raise RuntimeError("no loopback device")
+
+        package.Camera = none
+    monkeypatch.setitem(sys.modules, "pyvirtualcam", package)
+    result = run("webcam", "--camera", clip, "--headless", "--virtual-camera", "--max-frames", 2)
+    assert result.exit_code == 1
+    assert ("pip install" if package is None else "modprobe v4l2loopback") in " ".join(result.stderr.split())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 import subprocess
 import sys
@@ -222,3 +223,21 @@ def test_damaged_pixels_are_unreadable_and_no_failure(folder, suffix):
         except ImageError:
             refused += 1
     assert refused
+
+
+@pytest.mark.parametrize(("n_scans", "readable"), [(400, True), (1000, False)])
+def test_a_jpeg_of_many_scans_would_take_for_ever(tmp_path, n_scans, readable):
+    stream = io.BytesIO()
+    PIL.Image.new("L", (64, 64), 120).save(stream, "JPEG", progressive=True)
+    data = stream.getvalue()
+    # every scan goes through all pixels of an image that may have 200 million
+    scan = data[data.rindex(b"\xff\xda") : -2]
+    path = tmp_path / "scans.jpg"
+    path.write_bytes(data[:-2] + n_scans * scan + data[-2:])
+    if readable:
+        assert read_image(path).shape == (64, 64, 3)
+    else:
+        with pytest.raises(
+            ImageError, match=r"scans\.jpg: not a readable image \(a JPEG with more than 500 scans"
+        ):
+            read_image(path)

@@ -25,7 +25,7 @@ def rejector(request):
 
 
 def test_names():
-    with pytest.raises(ValueError, match="default, linear, thorough"):
+    with pytest.raises(ValueError, match="default, thorough, linear"):
         FaceRejector.pretrained("best")
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import tracemalloc
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -142,3 +144,17 @@ def test_both_kernels_agree_on_many_cells(monkeypatch):
     assert results[0].value == pytest.approx(results[1].value, rel=1e-12)
     assert relative(results[0].gradient, results[1].gradient) <= 1e-12
     assert relative(results[0].curvature, results[1].curvature) <= 1e-12
+
+
+def test_the_numpy_kernel_keeps_its_blocks_small(monkeypatch):
+    """Between a sparse tail and a dense middle, where a block chosen by its first row would hold n² pairs."""
+    rng = np.random.default_rng(5)
+    scores, losses = 200 * rng.standard_t(2, size=4000), rng.exponential(size=4000)
+    monkeypatch.setattr(_cells, "kernels", _kernels_numpy)
+    tracemalloc.start()
+    try:
+        pair_sum(scores, losses, np.ones(4000), curvature=True)
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert peak < 30 * 8 * _kernels_numpy._BLOCK_PAIRS

@@ -303,3 +303,9 @@ def test_a_cluster_that_loses_a_worker_in_the_middle(client, monkeypatch):
     found = SELEScore(1e-4, tol=1e-7).fit(*(parted(a) for a in (X, losses, predictions)))
     assert len(calls) > 3
     np.testing.assert_allclose(found.coef_, expected.coef_, rtol=1e-6, atol=1e-9)
+
+
+def test_groups_are_refused():
+    X, losses = da.ones((20, 2), chunks=10), da.ones(20, chunks=10)
+    with pytest.raises(TypeError, match="groups are not taken with Dask collections"):
+        SELEScoreCV([1.0], cv=2).fit(X, losses, groups=np.arange(20))

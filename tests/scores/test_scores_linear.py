@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize
 from sklearn.linear_model import Ridge
-from sklearn.model_selection import KFold
+from sklearn.model_selection import GroupKFold, KFold
 
 from facereject.metrics import aurc
 from facereject.scores import (
@@ -208,3 +208,29 @@ def test_sele_beats_regression_on_real_data(uci_dir):
         aurc(test[1], search().fit(*train, validation=held).predict(test[0], test[2])) for _, search in PAIRS
     ]
     assert areas[0] < 0.95 * areas[1]
+
+
+@pytest.mark.parametrize(("kind", "alone"), [(SELEScoreCV, SELEScore), (RegressionScoreCV, RegressionScore)])
+def test_examples_of_one_group_are_held_out_together(kind, alone):
+    rng = np.random.default_rng(0)
+    groups = np.repeat(np.arange(8), 15)
+    # every group has features and a mean loss of its own, which tell nothing about another group
+    X = rng.normal(size=(8, 3))[groups] + 0.01 * rng.normal(size=(120, 3))
+    losses = rng.exponential(rng.exponential(size=8)[groups])
+    alphas = [1e-3, 10.0]
+    score = kind(alphas, cv=4).fit(X, losses, groups=groups)
+    folds = list(GroupKFold(4, shuffle=True, random_state=0).split(X, groups=groups))
+    expected = [
+        np.mean(
+            [aurc(losses[out], alone(a).fit(X[rest], losses[rest]).predict(X[out])) for rest, out in folds]
+        )
+        for a in alphas
+    ]
+    np.testing.assert_allclose(score.validation_aurc_, expected, rtol=1e-3)
+    # more folds than groups: one group each
+    few = np.minimum(groups, 2)
+    assert np.isfinite(kind(alphas, cv=5).fit(X, losses, groups=few).validation_aurc_).all()
+    with pytest.raises(ValueError, match="groups must hold one group per row of X"):
+        kind(alphas).fit(X, losses, groups=groups[1:])
+    with pytest.raises(ValueError, match="at least 2 groups"):
+        kind(alphas).fit(X, losses, groups=np.zeros(120))

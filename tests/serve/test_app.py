@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import re
 import threading
 import time
+from pathlib import Path
 
 import numpy as np
 import pytest
 from serving import running
 
+import facereject.serve
 from facereject.serve.app import make_app
 from facereject.serve.limits import ServeLimits
 from facereject.serve.models import ModelShelf
@@ -19,7 +22,7 @@ def test_every_route_is_documented_and_answers_as_documented(server, rejector):
     assert document["openapi"].startswith("3.1")
     app = make_app(ModelShelf("a", rejector))._app
     assert sorted(document["paths"]) == sorted(
-        route.path for route in app.routes if route.path.startswith("/api")
+        route.path for route in app.routes if route.path.startswith("/api/")
     )
     for path, operations in document["paths"].items():
         for method in ("get", "post", "put", "delete"):
@@ -45,10 +48,22 @@ def test_nothing_else_is_served(server, path):
     assert server.client.get(path).status_code == 404
 
 
-def test_the_files_of_the_page_are_served(server):
+def test_whatever_the_page_names_is_served_from_here(server):
     page = server.client.get("/")
     assert page.headers["Content-Type"].startswith("text/html")
-    assert "facereject" in page.text
+    waiting, seen = re.findall(r'(?:src|href)="([^"]+)"', page.text), set()
+    while waiting:
+        path = waiting.pop()
+        if path in seen:
+            continue
+        seen.add(path)
+        answer = server.client.get(path)
+        assert answer.status_code == 200, path
+        if path.endswith(".js"):
+            assert answer.headers["Content-Type"].startswith("text/javascript")
+            waiting += [f"/{name}" for name in re.findall(r'from "\./([^"]+)"', answer.text)]
+    folder = Path(facereject.serve.__file__).parent / "page"
+    assert {f"/{path.name}" for path in folder.iterdir()} - {"/index.html"} <= seen
 
 
 class Stuck:

@@ -6,6 +6,7 @@ import os
 import socket
 import tempfile
 import time
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -106,6 +107,19 @@ def test_names_that_look_like_paths_mean_nothing(small, name):
     answer = small.client.post("/api/score", files={"file": (name, b"no picture")})
     assert answer.status_code in (400, 422)
     assert "passwd" not in answer.text
+
+
+def test_a_full_disk_is_told(small, monkeypatch):
+    @contextmanager
+    def full():
+        # whatever is written there is too much
+        with open("/dev/full", "r+b", buffering=0) as file:
+            yield bodies.PrivateFile(file, "/dev/full")
+
+    monkeypatch.setattr(bodies, "private_file", full)
+    answer = small.client.post("/api/score", content=b"something")
+    assert answer.status_code == 507
+    assert "no space left" in answer.json()["error"]
 
 
 def test_a_private_file_can_be_opened_by_its_path_and_is_gone():

@@ -118,7 +118,7 @@ def test_what_is_no_picture(server, body, words):
 def test_a_video_is_sent_elsewhere(server, clip):
     answer = server.client.post("/api/score", content=clip.read_bytes())
     assert answer.status_code == 422
-    assert "/api/video" in answer.json()["error"]
+    assert answer.json()["see"] == "/api/video"
 
 
 def test_a_cut_picture(server, photo_jpeg):

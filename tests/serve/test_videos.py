@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import threading
 import time
+from contextlib import AsyncExitStack
 
 import pytest
 from serving import running
 
 from facereject import judged_video
+from facereject.serve.app import HeldResponse
 from facereject.serve.limits import ServeLimits
 
 
@@ -91,6 +94,33 @@ def test_time_is_limited(rejector, clip):
         *frames, last = lines_of(server.client.post("/api/video", content=clip.read_bytes()))
     assert "given up after 0 s" in last["error"]
     assert len(frames) < 12
+
+
+def test_a_client_that_does_not_read_frees_its_place():
+    freed = []
+
+    async def lines():
+        while True:
+            yield b"line\n"
+
+    async def never(message):
+        await asyncio.sleep(60)
+
+    async def silent():
+        await asyncio.sleep(60)
+
+    async def run():
+        held = AsyncExitStack()
+        held.callback(freed.append, True)
+        scope = {"type": "http", "asgi": {"spec_version": "2.3"}, "extensions": {}}
+        response = HeldResponse(lines(), held, 0.05)
+        sending = asyncio.create_task(response(scope, silent, never))
+        done, _ = await asyncio.wait({sending}, timeout=20)
+        assert done
+        assert sending.exception() is not None
+
+    asyncio.run(run())
+    assert freed == [True]
 
 
 class Waiting:

@@ -42,11 +42,15 @@ def zero_one(risk: Callable[[np.ndarray], np.ndarray]) -> Draw:
     return draw
 
 
-def real(rng: np.random.Generator, n: int) -> tuple[np.ndarray, np.ndarray]:
-    """Losses of mean 0.4 u^2: Beta distributed with a concentration of 5."""
-    u = rng.random(n)
-    mean = np.maximum(0.4 * u**2, 1e-9)
-    return rng.beta(5 * mean, 5 * (1 - mean)), u
+def real(concentration: float) -> Draw:
+    """Losses of mean m = 0.4 u^2, Beta distributed: their variance is m (1 - m) / (1 + concentration)."""
+
+    def draw(rng: np.random.Generator, n: int) -> tuple[np.ndarray, np.ndarray]:
+        u = rng.random(n)
+        mean = np.maximum(0.4 * u**2, 1e-9)
+        return rng.beta(concentration * mean, concentration * (1 - mean)), u
+
+    return draw
 
 
 def tied(draw: Draw) -> Draw:
@@ -128,7 +132,8 @@ def small_samples(draws: int, rng: np.random.Generator) -> None:
     print("0/1 loss with risk 0.3 u^2 (oracle 0.71), then a real loss with mean 0.4 u^2 (oracle 0.61)")
     for name, draw, risk, sizes in [
         ("0/1", zero_one(quadratic), true_risk(quadratic), {200: 0.13, 500: 0.45, 2000: 0.61}),
-        ("real", real, true_risk(lambda u: 0.4 * u**2), {500: 0.48, 2000: None}),
+        ("real", real(5), true_risk(lambda u: 0.4 * u**2), {500: 0.48, 2000: None}),
+        ("real, wide", real(2), true_risk(lambda u: 0.4 * u**2), {500: 0.48}),
     ]:
         for n, target in sizes.items():
 

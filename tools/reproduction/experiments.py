@@ -20,6 +20,8 @@ QUICK = ("PENDIGIT", "SATTELITE", "ABALONE", "CCPP", "CPU")
 
 def main(options: Namespace) -> int:
     """Run what is missing, write the report; 1 if an experiment failed, else 0."""
+    if options.what == "predictors":
+        return predictors(options)
     store = Store(options.results, tabular.settings(options.quick, options.solver))
     failed: list[str] = []
     if not options.report_only:
@@ -81,6 +83,18 @@ def compute(store: Store, dataset: str, split: int, data: Path | None) -> None:
 def table_folder(data: Path | None) -> Path | None:
     """Where the tables are below ``--data``; None lets the registry look."""
     return None if data is None else data / "uci"
+
+
+def predictors(options: Namespace) -> int:
+    """The shipped models on predictors they were not made for, and their page."""
+    # dlib, OpenCV and the weights of the mesh are needed by this part alone
+    from reproduction import other_predictors, other_predictors_page
+    from reproduction.landmarks import data_folder
+
+    if not options.report_only:
+        other_predictors.run(options.results, data_folder(options.data), options.work, force=options.force)
+    print(other_predictors_page.write(options.results))
+    return 0
 
 
 def landmarks(options: Namespace) -> list[str]:

@@ -79,10 +79,14 @@ def run(
     print(f"written: {results / landmark_report.PAGE}; with photographs, not to be published: {picture}")
 
 
+def data_folder(data: Path | None) -> Path:
+    """The folder of ``--data``, else FACEREJECT_DATA, else ``../shared/data`` beside the checkout."""
+    return Path(data or os.environ.get("FACEREJECT_DATA") or Path(__file__).parents[3] / "shared" / "data")
+
+
 def load_samples(data: Path | None, quick: bool) -> FaceDataset:
     """The annotated faces; with ``quick`` a few of them, spread over the sources."""
-    folder = data or os.environ.get("FACEREJECT_DATA") or Path(__file__).parents[3] / "shared" / "data"
-    samples = FaceDataset.load(Path(folder) / "faces" / "300w")
+    samples = FaceDataset.load(data_folder(data) / "faces" / "300w")
     if not quick:
         return samples
     chosen = np.unique(np.linspace(0, len(samples) - 1, _QUICK_FACES).astype(int))

@@ -29,7 +29,11 @@ DatasetArgument = Annotated[
 ]
 ModelArgument = Annotated[
     str,
-    typer.Argument(metavar="MODEL", help="default, thorough, linear, or a model file.", show_default=False),
+    typer.Argument(
+        metavar="MODEL",
+        help="default, thorough, linear, mesh, mesh-free, or a model file.",
+        show_default=False,
+    ),
 ]
 JobsOption = Annotated[
     int | None, typer.Option("--workers", "-j", metavar="N", min=1, help="Processes; all cores by default.")

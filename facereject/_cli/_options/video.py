@@ -35,6 +35,15 @@ SmoothOption = Annotated[
         rich_help_panel=_PANEL,
     ),
 ]
+SmoothLandmarksOption = Annotated[
+    bool,
+    typer.Option(
+        "--smooth-landmarks",
+        help="Steady the landmarks of videos: certain points follow at once, uncertain ones lean on the past "
+        "and on their neighbours. Decisions stay those of the frame itself.",
+        rich_help_panel=_PANEL,
+    ),
+]
 SaveOption = Annotated[
     str | None,
     typer.Option(
@@ -56,6 +65,24 @@ AnnotateOption = Annotated[
 NoAudioOption = Annotated[
     bool,
     typer.Option("--no-audio", help="With --save: leave the sound out.", rich_help_panel=_PANEL),
+]
+BridgeOption = Annotated[
+    float,
+    typer.Option(
+        "--bridge",
+        metavar="SECONDS",
+        help="With --save or --timeline: keep rejected stretches between accepted ones that are shorter.",
+        rich_help_panel=_PANEL,
+    ),
+]
+MinSpanOption = Annotated[
+    float,
+    typer.Option(
+        "--min-span",
+        metavar="SECONDS",
+        help="With --save or --timeline: drop accepted stretches that are shorter.",
+        rich_help_panel=_PANEL,
+    ),
 ]
 TimelineOption = Annotated[
     str | None,

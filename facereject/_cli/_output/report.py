@@ -19,9 +19,11 @@ def report_run(job: ScoreJob, *, quiet: bool, remark: str = "") -> None:
     before = summary.earlier or type(summary)()
     table = job.output if isinstance(job.output, str) else None
     if not quiet:
-        new = summary.inputs - before.inputs
+        new = summary.inputs - before.inputs + summary.again
         if before.inputs and not new:
-            say("Nothing left to do: the table is complete.")
+            # which faces are the best may have changed all the same
+            state = "the table is complete" if job.keep_best is None else "all faces had been judged before"
+            say(f"Nothing left to do: {state}.")
         for line in _counts(summary):
             say(line)
         if remark:
@@ -31,7 +33,8 @@ def report_run(job: ScoreJob, *, quiet: bool, remark: str = "") -> None:
         if table is not None:
             say(f"Table: {table}")
         if new:
-            say(_time(new, summary.frames - before.frames, before.inputs, summary.seconds))
+            frames, known = summary.frames - before.frames, before.inputs - summary.again
+            say(_time(new, frames, known, summary.seconds))
     _list_failures(f"{inputs(summary.failed)} failed", summary.failed, summary.failures)
     if placed is not None:
         _list_failures(f"{_files(placed.failed)} could not be placed", placed.failed, placed.failures)
@@ -60,6 +63,8 @@ def _counts(summary: Summary) -> Iterator[str]:
     if summary.failed:
         parts.append(f"{summary.failed:,} failed")
     yield "; ".join(parts)
+    if summary.again:
+        yield f"{inputs(summary.again)} that had changed or failed judged again"
     if total.undecodable:
         yield f"{total.undecodable:,} frames of videos could not be decoded and have no row"
 

@@ -31,9 +31,24 @@ def _dlib(**options: Any) -> Detector:
     return FaceDetector(**options)
 
 
+def _yunet(**options: Any) -> Detector:
+    from facereject.faces.detectors.yunet import YuNetDetector
+
+    return YuNetDetector(**options)
+
+
+def _both(**options: Any) -> Detector:
+    from facereject.faces.detectors.both import BothDetectors
+
+    return BothDetectors(**options)
+
+
 #: all detectors known by name
 DETECTORS: Registry[Detector] = Registry(
-    "detector", "facereject.detectors", "facereject.faces.register_detector", {"dlib": _dlib}
+    "detector",
+    "facereject.detectors",
+    "facereject.faces.register_detector",
+    {"dlib": _dlib, "yunet": _yunet, "both": _both},
 )
 
 

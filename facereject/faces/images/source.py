@@ -34,6 +34,10 @@ _BYTES_PER_PIXEL = 16
 # reads of a header, in small pieces, and of an image or frame, in a GIF blocks of 255 bytes: some seconds
 _HEADER_READS, _READS = 1_000_000, 4_000_000
 
+# scans of a JPEG: each goes through all pixels, and takes a hundred bytes or less; pictures have about ten
+_SCANS = 500
+_SCAN_MARKER = b"\xff\xda"
+
 _limit_lock = threading.Lock()
 
 
@@ -63,9 +67,17 @@ class BoundedFile:
             raise OSError(0, "not a regular file")
         self._size = status.st_size
         self._bytes, self._reads = _HEADER_BYTES, _HEADER_READS
+        self._scans: int | None = None
 
     def allow(self, n_pixels: int) -> None:
-        """From here on, as much may be read as an image or frame of so many pixels can need."""
+        """From here on, as much may be read as an image or frame of so many pixels can need.
+
+        The scans of a JPEG are counted as they are read: between markers no byte 0xff has another meaning.
+        """
+        position = self._file.tell()
+        self._file.seek(0)
+        self._scans = _SCANS if self._file.read(2) == b"\xff\xd8" else None
+        self._file.seek(position)
         self._bytes, self._reads = _HEADER_BYTES + _BYTES_PER_PIXEL * n_pixels, _READS
 
     def read(self, size: int | None = -1) -> bytes:
@@ -75,7 +87,12 @@ class BoundedFile:
         self._bytes -= wanted
         if self._reads < 0 or self._bytes < 0:
             raise TooMuchToReadError("its header or data go on without an end")
-        return self._file.read(wanted)
+        data = self._file.read(wanted)
+        if self._scans is not None:
+            self._scans -= data.count(_SCAN_MARKER)
+            if self._scans < 0:
+                raise TooMuchToReadError(f"a JPEG with more than {_SCANS} scans, which would take for ever")
+        return data
 
     def seek(self, offset: int, whence: int = os.SEEK_SET) -> int:
         return self._file.seek(offset, whence)

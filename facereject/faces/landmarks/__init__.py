@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from facereject.faces.landmarks.base import (
@@ -37,12 +38,27 @@ def _dlib_5() -> Landmarks:
     return LandmarkPredictor.published(5)
 
 
+def _mesh(points: str) -> Callable[[], Landmarks]:
+    def made() -> Landmarks:
+        from facereject.faces.landmarks.face_mesh import FaceMesh
+
+        return FaceMesh(points)
+
+    return made
+
+
 #: all landmark predictors known by name
 LANDMARKS: Registry[Landmarks] = Registry(
     "landmark predictor",
     "facereject.landmarks",
     "facereject.faces.register_landmarks",
-    {"dlib": _dlib, "dlib-5": _dlib_5},
+    {
+        "dlib": _dlib,
+        "dlib-5": _dlib_5,
+        "mesh": _mesh("all"),
+        "mesh-68": _mesh("fitted"),
+        "mesh-68-free": _mesh("fixed"),
+    },
 )
 
 

@@ -5,15 +5,16 @@ from __future__ import annotations
 import importlib.metadata
 import platform
 from importlib import resources
-from pathlib import Path
 from typing import NamedTuple
 
 from facereject import __version__
 from facereject.faces.landmarks.base import LandmarkModelError
 from facereject.faces.landmarks.dlib_trees import LandmarkPredictor
 from facereject.faces.models.card import predictor_name
-from facereject.faces.models.storage import MODEL_KIND
+from facereject.faces.models.storage import MODEL_KIND, pretrained_models
 from facereject.modelfile import read_model
+
+__all__ = ["Extra", "TrainedFor", "extras", "landmark_model", "pretrained_models", "trained_for", "versions"]
 
 
 class Extra(NamedTuple):
@@ -58,13 +59,6 @@ def versions() -> list[tuple[str, str]]:
 def extras() -> list[Extra]:
     """The optional packages, present or not."""
     return [Extra(package, extra, adds, _version(package)) for package, extra, adds in _EXTRAS]
-
-
-def pretrained_models() -> list[str]:
-    """Names of the models that come with the package."""
-    folder = resources.files("facereject") / "pretrained"
-    files = [Path(item.name) for item in folder.iterdir()]
-    return sorted(file.stem for file in files if file.suffix == ".safetensors")
 
 
 class TrainedFor(NamedTuple):

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
+from importlib import resources
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from facereject.faces.detectors import DETECTORS, Detector, check_detector
@@ -37,6 +39,17 @@ _REGIONS: dict[str, ArraySpec] = {
 }
 _PARTS: dict[str, Mapping[str, ArraySpec]] = {**PARTS, "regions": _REGIONS}
 
+# those that need nothing else first
+_SHIPPED = ("default", "thorough", "linear", "mesh", "mesh-free")
+
+
+def pretrained_models() -> list[str]:
+    """Names of the models that come with the package."""
+    folder = resources.files("facereject") / "pretrained"
+    files = [Path(item.name) for item in folder.iterdir()]
+    names = {file.stem for file in files if file.suffix == ".safetensors"}
+    return [*(name for name in _SHIPPED if name in names), *sorted(names.difference(_SHIPPED))]
+
 
 class Stored(NamedTuple):
     """What a model file holds.
@@ -58,12 +71,13 @@ def read_stored(
 ) -> Stored:
     """Read a model file; detector and predictor are restored by their names unless they are given."""
     header, arrays = read_model(path, MODEL_KIND, _specs)
-    # outside the try: what these cannot find is no fault of this file
-    if detector is None:
-        detector = _restored(path, DETECTORS, header.get("detector"))
+    # outside the try: what these cannot find is no fault of this file; the predictor first, as the command
+    # that gets its weights gets those of the detector, too
     if predictor is None:
         # files of earlier versions name none, and were mostly made for dlib's published model
         predictor = _restored(path, LANDMARKS, header.get("landmarks") or {"name": "dlib"})
+    if detector is None:
+        detector = _restored(path, DETECTORS, header.get("detector"))
     parts: dict[str, Any] = {
         "detector": check_detector(detector),
         "predictor": check_predictor(predictor),

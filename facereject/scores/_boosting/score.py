@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from facereject._settings import check_integer, check_number
 from facereject._validation import FloatArray, check_same_length, check_vector
-from facereject.scores._base import BaseScore
+from facereject.scores._base import BaseScore, check_groups_of_rows
 from facereject.scores._boosting.growth import BoostingRows, Growth
 from facereject.scores.confidence import (
     START_ALPHA,
@@ -71,7 +71,7 @@ class BoostedScore(BaseScore):
 
     def __init__(
         self,
-        n_trees: int = 500,
+        n_trees: int = 1000,
         *,
         learning_rate: float = 0.05,
         max_leaves: int | Sequence[int] = (8, 31),
@@ -256,13 +256,8 @@ class BoostedScore(BaseScore):
             raise ValueError("X must hold at least 2 examples: one of them is held out")
         assert self.validation_fraction is not None
         if groups is not None:
-            groups = np.asarray(groups)
-            if groups.shape != (n,):
-                raise ValueError(f"groups must hold one group per row of X ({n}), got {groups.shape}")
-            n_groups = len(np.unique(groups))
-            if n_groups < 2:
-                raise ValueError("groups must hold at least 2 groups: one of them is held out")
-            parts = min(n_groups, max(2, round(1.0 / self.validation_fraction)))
+            groups = check_groups_of_rows(groups, n)
+            parts = min(len(np.unique(groups)), max(2, round(1.0 / self.validation_fraction)))
             folds: Any = GroupKFold(parts).split(np.empty(n), groups=groups)
         else:
             order = check_random_state(self.random_state).permutation(n)

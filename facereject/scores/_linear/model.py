@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Iterator, Sequence
+from numbers import Integral
 from types import ModuleType
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.model_selection import GroupKFold
 from sklearn.utils.validation import check_is_fitted
 
 from facereject._dask import is_dask
@@ -21,6 +23,7 @@ from facereject.scores._base import (
     BaseScore,
     Standardizer,
     TrainingSet,
+    check_groups_of_rows,
     check_predictions,
     make_folds,
 )
@@ -215,7 +218,7 @@ class LinearScoreCV(LinearScore):
         self.random_state = random_state
         self.use_outputs = use_outputs
 
-    def _select(self, data: Any, losses: FloatArray | None, validation: Any) -> None:
+    def _select(self, data: Any, losses: FloatArray | None, validation: Any, groups: Any = None) -> None:
         """Set ``alphas_``, ``validation_aurc_`` and ``alpha_``, and adopt the model of the best alpha."""
         self.alphas_ = check_vector(self.alphas, "alphas", non_negative=True)
         alphas = self.alphas_.tolist()
@@ -224,7 +227,7 @@ class LinearScoreCV(LinearScore):
             models = self._models(data, alphas)
             areas = self._areas_of_validation(models, validation, data.predictions is not None)
         else:
-            areas = np.mean(list(self._areas_of_folds(data, losses, alphas)), axis=0)
+            areas = np.mean(list(self._areas_of_folds(data, losses, alphas, groups)), axis=0)
         self.validation_aurc_ = areas
         # of equally good values the largest: the simplest score
         best = max(np.flatnonzero(areas == areas.min()), key=lambda i: self.alphas_[i])
@@ -240,17 +243,31 @@ class LinearScoreCV(LinearScore):
         held = _on_partitions().PartitionedSet(self, X, losses, *(predictions or [None]), None, reset=False)
         return np.asarray(held.areas(models))
 
-    def _areas_of_folds(self, data: Any, losses: Any, alphas: Sequence[float]) -> Iterator[FloatArray]:
+    def _areas_of_folds(
+        self, data: Any, losses: Any, alphas: Sequence[float], groups: Any
+    ) -> Iterator[FloatArray]:
         """AuRC on each fold of the models trained on the others."""
         if not isinstance(data, TrainingSet):
+            if groups is not None:
+                raise TypeError("groups are not taken with Dask collections: pass validation")
             for k, models in data.models_of_folds(self._minimise, alphas, self.cv, self.random_state):
                 yield data.areas(models, k)
             return
-        for train, held_out in make_folds(self.cv, self.random_state).split(data.X):
+        for train, held_out in self._folds(data.X, groups):
             models = self._models(data.rows(train), alphas)
             held = data.rows(held_out)
             start = None if held.start is None else self._sign * held.start
             yield _areas(models, held._replace(target=losses[held_out], start=start))
+
+    def _folds(self, X: NDArray[Any], groups: Any) -> Iterator[tuple[NDArray[np.intp], NDArray[np.intp]]]:
+        """Rows to train on and rows held out; those of one group together."""
+        folds = make_folds(self.cv, self.random_state)
+        if groups is not None:
+            groups = check_groups_of_rows(groups, len(X))
+            if isinstance(self.cv, Integral):
+                number = min(int(self.cv), len(np.unique(groups)))
+                folds = GroupKFold(number, shuffle=True, random_state=self.random_state)
+        yield from folds.split(X, groups=groups)
 
     def _check_tuple(self, validation: Any, with_predictions: bool) -> None:
         """Raise a ValueError unless ``validation`` holds what ``fit`` was given."""

@@ -1,0 +1,83 @@
+"""Sphinx settings of the documentation site: ``make docs``. Needs no network, no data and no screen."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+
+HERE = Path(__file__).parent
+sys.path[:0] = [str(HERE.parent), str(HERE / "_ext")]
+
+# examples draw into files, and nothing waits for a display or spreads over cores that others use
+os.environ.setdefault("MPLBACKEND", "agg")
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+
+import facereject  # noqa: E402
+
+project = "facereject"
+author = "the facereject authors"
+copyright = author
+version = release = facereject.__version__
+
+extensions = [
+    "api_pages",
+    "mathml",
+    "myst_parser",
+    "numpydoc",
+    "plain_docstrings",
+    "sphinx.ext.autodoc",
+    "sphinx.ext.autosummary",
+    "sphinx_design",
+    "sphinx_gallery.gen_gallery",
+]
+exclude_patterns = ["_ext", "examples", "gallery/**/*.ipynb", "gallery/**/*.json"]
+source_suffix = {".md": "markdown", ".rst": "restructuredtext"}
+
+myst_enable_extensions = ["colon_fence", "deflist", "dollarmath", "amsmath"]
+myst_heading_anchors = 3
+html_math_renderer = "mathml"
+
+# names in single backticks become links where they name something, and stay words where they do not
+default_role = "autolink"
+autosummary_generate = False
+autodoc_typehints = "none"
+autodoc_member_order = "bysource"
+numpydoc_show_class_members = False
+numpydoc_xref_param_type = False
+
+sphinx_gallery_conf = {
+    "examples_dirs": "examples",
+    "gallery_dirs": "gallery",
+    "filename_pattern": "/plot_",
+    "within_subsection_order": "FileNameSortKey",
+    "write_computation_times": False,
+    "download_all_examples": False,
+    "show_signature": False,
+    "show_memory": False,
+    "min_reported_time": 0,
+    "doc_module": "facereject",
+    "backreferences_dir": None,
+    "abort_on_example_error": True,
+    "remove_config_comments": True,
+    "image_scrapers": ("matplotlib",),
+    "matplotlib_animations": False,
+}
+# the figures of an example are part of its result: the same on every machine
+suppress_warnings = ["config.cache"]
+
+html_theme = "pydata_sphinx_theme"
+html_title = f"facereject {version}"
+html_static_path = ["_static"]
+html_css_files = ["site.css"]
+html_show_sourcelink = False
+html_theme_options = {
+    "navbar_align": "left",
+    "header_links_before_dropdown": 7,
+    "show_toc_level": 2,
+    "navigation_with_keys": False,
+    "footer_start": ["copyright"],
+    "footer_end": [],
+    "pygments_light_style": "tango",
+    "pygments_dark_style": "monokai",
+}

@@ -1,0 +1,36 @@
+"""
+A guarantee for every group, and for other data
+===============================================
+
+A mean over everybody can hide a group for which nothing holds. And calibration data may differ from the
+data in use. Both can be asked for.
+"""
+
+import matplotlib.pyplot as plt
+import numpy as np
+
+from facereject.plotting import GroupDisplay, ShiftDisplay
+from facereject.selection import density_ratio, guaranteed_risk, guaranteed_risk_per_group
+
+rng = np.random.default_rng(0)
+camera = rng.choice(["front", "back", "night"], p=[0.5, 0.35, 0.15], size=4000)
+hard = np.select([camera == "front", camera == "back"], [0.15, 0.3], 0.5)
+uncertainty = rng.random(4000)
+losses = (rng.random(4000) < hard * uncertainty**2).astype(float)
+
+# %%
+# One threshold for all cameras has to suit the worst of them. If the camera is known in use, each gets its
+# own.
+
+one = guaranteed_risk(losses=losses, uncertainty=uncertainty, max_risk=0.08, groups=camera)
+each = guaranteed_risk_per_group(losses=losses, uncertainty=uncertainty, groups=camera, max_risk=0.08)
+print(one.guarantee_.table, each.guarantee_.table, sep="\n\n")
+GroupDisplay.from_guarantee(each.guarantee_)
+
+# %%
+# New data with more uncertain examples. A classifier that tells new inputs from old ones gives the weights.
+
+new = np.sqrt(rng.random(3000))
+weights = density_ratio(uncertainty[:, None], new[:, None], max_ratio=4)
+figure, ax = plt.subplots(layout="constrained", figsize=(7, 4.5))
+ShiftDisplay.from_predictions(losses, uncertainty, weights, max_risk=0.08, ax=ax)

@@ -1,0 +1,87 @@
+"""facereject assess: landmarks that another tool wrote, judged without running a predictor."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from facereject._cli._shared import ModelOption, QuietOption, load_rejector, say, stop
+
+ASSESS_EXAMPLES = """[bold]Examples[/bold]
+facereject assess processed --images photos -o faces.csv
+facereject assess clip.csv --images clip.mp4 -o faces.csv    [dim]OpenFace on a video[/dim]
+facereject assess wflw.json --images photos -o faces.parquet
+facereject assess faces.csv --images photos -o again.csv --model thorough
+facereject assess points --images photos -o faces.csv --format pts
+
+[bold]Formats[/bold]: facereject (its own tables), openface, deeplabcut, coco, mediapipe, pts
+
+[bold]Exit codes[/bold]: 0 done, 1 some images are missing or unreadable (they are listed), 2 wrong usage"""
+
+
+def assess(
+    landmarks: Annotated[
+        Path,
+        typer.Argument(
+            metavar="LANDMARKS", help="A file of landmarks, or a folder of such files.", show_default=False
+        ),
+    ],
+    images: Annotated[
+        Path,
+        typer.Option(
+            "--images",
+            metavar="FOLDER|FILE",
+            help="The images and videos the landmarks are about: a folder, or one file.",
+            show_default=False,
+        ),
+    ],
+    output: Annotated[
+        str,
+        typer.Option(
+            "--output", "-o", metavar="TABLE", help=".csv, .jsonl or .parquet; - writes CSV to stdout."
+        ),
+    ] = "-",
+    format: Annotated[
+        str | None,
+        typer.Option(
+            "--format", metavar="NAME", help="Format of the landmarks; without it, their content decides."
+        ),
+    ] = None,
+    model: ModelOption = "default",
+    overwrite: Annotated[
+        bool, typer.Option("--overwrite", help="Start again although an unfinished table is there.")
+    ] = False,
+    quiet: QuietOption = False,
+) -> None:
+    """Judge landmarks of OpenFace, MediaPipe, DeepLabCut, COCO, 300-W or of an earlier table.
+
+    The table is that of [bold]facereject score[/bold]; detector_score is the tool's own confidence. The order
+    of the uncertainties carries over to other predictors, their unit less: `facereject calibrate` on a
+    few annotated faces, or `facereject train` for the predictor at hand, makes it right.
+    """
+    from facereject.assess import LandmarkFileError, assess_files
+    from facereject.tables.sinks import TableError
+
+    rejector = load_rejector(model)
+    target = sys.stdout.buffer if output == "-" else output
+    try:
+        summary = assess_files(
+            landmarks, images, target, rejector=rejector, format=format, overwrite=overwrite
+        )
+    except LandmarkFileError as error:
+        stop(str(error))
+    except (TableError, ValueError) as error:
+        stop(f"--output: {error}")
+    total = summary.total
+    if not quiet:
+        say(
+            f"{total.faces:,} faces of {total.frames:,} images and frames, {total.accepted_faces:,} accepted"
+            + (f": {output}" if output != "-" else "")
+        )
+    if summary.failures:
+        for name, reason in summary.failures:
+            say(f"{name}: {reason}")
+        raise typer.Exit(1)

@@ -1,0 +1,33 @@
+"""Tables of this package: CSV, JSON lines, Parquet. Their landmarks are judged again, by another model."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from facereject._files import suffix_of
+from facereject.assess.found import FoundFace, LandmarkFileError
+from facereject.tables.formats import (
+    TableFormatError,
+    points_in_table,
+    read_csv,
+    read_jsonl,
+    read_parquet,
+)
+
+SUFFIXES = (".csv", ".jsonl", ".parquet")
+
+
+def knows(path: str, beginning: str) -> bool:
+    """Whether a file is a table of this package."""
+    return suffix_of(path) in SUFFIXES and points_in_table(path) is not None
+
+
+def read(path: str) -> Iterator[FoundFace]:
+    """The faces of a table; inputs without a face have none."""
+    reader = {".jsonl": read_jsonl, ".parquet": read_parquet}.get(suffix_of(path), read_csv)
+    try:
+        for row in reader(path, whole=True):
+            if row.landmarks is not None:
+                yield FoundFace(row.source, row.landmarks, row.frame or 0, row.detector_score)
+    except (TableFormatError, OSError) as error:
+        raise LandmarkFileError(str(error)) from None

@@ -1,0 +1,24 @@
+"""300-W: a .pts file per face, named after its image, with 1-based points in pixels; any number of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from facereject._files import suffix_of
+from facereject.assess.found import FoundFace, LandmarkFileError, stem
+from facereject.faces.datasets import read_pts
+
+SUFFIXES = (".pts",)
+
+
+def knows(path: str, beginning: str) -> bool:
+    """Whether a file is named so, or begins like one."""
+    return suffix_of(path) in SUFFIXES or (beginning.startswith("version") and "n_points" in beginning)
+
+
+def read(path: str) -> Iterator[FoundFace]:
+    """The one face of a file."""
+    try:
+        yield FoundFace(stem(path), read_pts(path, None))
+    except (OSError, ValueError) as error:
+        raise LandmarkFileError(f"{path}: {error}") from None

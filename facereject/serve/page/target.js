@@ -1,0 +1,198 @@
+// What to accept: the slider, the model and its risk-coverage curve. The server decides; this asks it.
+
+import { ask } from "./api.js";
+import { GREEN, ink, sharp } from "./draw.js";
+import { percent, share } from "./words.js";
+
+const element = (id) => document.getElementById(id);
+
+export class Target {
+  #wish = {};
+  #asking = 0;
+  #timer = null;
+
+  constructor({ onChange, onTrouble }) {
+    Object.assign(this, { onChange, onTrouble });
+    this.model = null;
+    element("target").addEventListener("input", () => this.#slide());
+    element("model").addEventListener("change", () => {
+      // the errors of another model have another range
+      this.#wish = { model: element("model").value, ...this.#region() };
+      this.load();
+    });
+    new ResizeObserver(() => this.draw()).observe(element("curve"));
+    matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => this.draw());
+  }
+
+  /** What is asked for, as the server takes it. */
+  get wish() {
+    return this.#wish;
+  }
+
+  /** The same as a query. */
+  get query() {
+    return new URLSearchParams(this.#wish).toString();
+  }
+
+  /** The expected error up to which faces are accepted, in percent. */
+  get limit() {
+    return this.model?.target.expected_error ?? 5;
+  }
+
+  /** Ask the server for the model under the present wish and show it. */
+  async load() {
+    const mine = ++this.#asking;
+    try {
+      const model = await ask(`/api/model?${this.query}`);
+      if (mine !== this.#asking) return;
+      this.model = model;
+      this.onTrouble("");
+    } catch (error) {
+      this.onTrouble(error.message);
+      return;
+    }
+    this.#show();
+    this.onChange();
+  }
+
+  /** One step to more or less. */
+  step(steps) {
+    element("target").value = Number(element("target").value) + 25 * steps;
+    this.#slide();
+  }
+
+  /** Accept up to this expected error, in percent. */
+  set(error) {
+    this.#wish = { ...this.#wish, expected_error: error.toFixed(2) };
+    element("target-value").textContent = percent(error);
+    clearTimeout(this.#timer);
+    this.#timer = setTimeout(() => this.load(), 60);
+  }
+
+  // equal steps are equal ratios: most faces lie at the low end, and a few far above
+  #slide() {
+    const [low, high] = this.#range();
+    const place = Number(element("target").value) / 1000;
+    // at its end every face is accepted, whatever is lost by rounding
+    this.set(place === 1 ? Math.ceil(100 * high) / 100 : low * (high / low) ** place);
+  }
+
+  #range() {
+    const [low, high] = this.model?.expected_errors ?? [1, 10];
+    return [Math.max(low, 0.1), Math.max(high, low + 0.1, 0.2)];
+  }
+
+  #region() {
+    return this.#wish.region ? { region: this.#wish.region } : {};
+  }
+
+  #show() {
+    const { model } = this;
+    const slider = element("target");
+    const [low, high] = this.#range();
+    const { coverage, error, expected_error: limit } = model.target;
+    if (document.activeElement !== slider) {
+      slider.value = (1000 * Math.log(Math.max(limit, low) / low)) / Math.log(high / low);
+    }
+    element("target-value").textContent = percent(limit);
+    let words = `About ${share(coverage)} of faces like those the model was calibrated on are accepted, `
+      + `with a mean error of ${percent(error)}.`;
+    if (coverage === 0) words = "No face is accepted.";
+    else if (model.target.accepts_all) words = `Every face is accepted, with a mean error of ${percent(error)}.`;
+    element("target-words").textContent = words;
+    slider.setAttribute("aria-valuetext", `${percent(limit)}. ${words}`);
+    this.#showModels(model);
+    this.#showRegions(model);
+    this.draw();
+  }
+
+  #showModels(model) {
+    const picker = element("model");
+    picker.replaceChildren(...model.models.map((name) => new Option(name, name, false, name === model.name)));
+    const facts = [...model.facts, ["errors", model.unit]];
+    element("facts").replaceChildren(...facts.map(([name, text]) => {
+      const row = document.createElement("div");
+      row.append(document.createElement("dt"), document.createElement("dd"));
+      [row.children[0].textContent, row.children[1].textContent] = [name, text];
+      return row;
+    }));
+  }
+
+  #showRegions(model) {
+    const box = element("regions");
+    const regions = model.regions ?? [];
+    box.hidden = !regions.length;
+    if (box.dataset.shown === regions.join()) return;
+    box.dataset.shown = regions.join();
+    const choices = ["", ...regions].map((name) => {
+      const label = document.createElement("label");
+      const input = Object.assign(document.createElement("input"), { type: "radio", name: "region", value: name });
+      input.checked = name === (this.#wish.region ?? "");
+      input.addEventListener("change", () => {
+        const { region, ...rest } = this.#wish;
+        this.#wish = name ? { ...rest, region: name } : rest;
+        this.load();
+      });
+      label.append(input, name || "whole face");
+      return label;
+    });
+    box.replaceChildren(box.querySelector("legend"), ...choices);
+  }
+
+  /** The curve: what is accepted is filled, the dot is where the target stands. */
+  draw() {
+    if (!this.model) return;
+    const { context, width, height } = sharp(element("curve"));
+    const { curve, target } = this.model;
+    const [left, right, bottom] = [34, width - 8, height - 30];
+    const highest = 1.1 * Math.max(...curve.map((point) => point.error));
+    const x = (coverage) => left + coverage * (right - left);
+    const y = (error) => bottom - (error / highest) * (bottom - 8);
+    context.font = "12px system-ui, sans-serif";
+    context.fillStyle = ink("soft");
+    context.strokeStyle = ink("line");
+    context.textAlign = "right";
+    context.textBaseline = "middle";
+    const stride = [0.5, 1, 2, 5, 10, 20, 50].find((step) => highest / step <= 4.5) ?? 100;
+    for (let error = 0; error < highest; error += stride) {
+      line(context, left, y(error), right, y(error));
+      context.fillText(`${error}`, left - 6, y(error));
+    }
+    context.textBaseline = "top";
+    for (const coverage of [0, 0.5, 1]) {
+      context.textAlign = coverage === 1 ? "right" : coverage ? "center" : "left";
+      context.fillText(`${100 * coverage} %`, x(coverage), bottom + 4);
+    }
+    context.textAlign = "center";
+    context.fillText("accepted", x(0.25), bottom + 4);
+    context.textAlign = "left";
+    context.fillText("error %", left + 4, 0);
+    context.beginPath();
+    context.moveTo(x(0), bottom);
+    for (const point of curve) if (point.coverage <= target.coverage) context.lineTo(x(point.coverage), y(point.error));
+    context.lineTo(x(target.coverage), bottom);
+    context.fillStyle = ink("good-ground");
+    context.fill();
+    context.beginPath();
+    for (const point of curve) context.lineTo(x(point.coverage), y(point.error));
+    context.strokeStyle = ink("accent");
+    context.lineWidth = 2;
+    context.stroke();
+    context.lineWidth = 1;
+    if (target.error !== null) {
+      context.fillStyle = GREEN;
+      context.strokeStyle = ink("ink");
+      context.beginPath();
+      context.arc(x(target.coverage), y(target.error), 6, 0, 2 * Math.PI);
+      context.fill();
+      context.stroke();
+    }
+  }
+}
+
+function line(context, x0, y0, x1, y1) {
+  context.beginPath();
+  context.moveTo(x0, y0);
+  context.lineTo(x1, y1);
+  context.stroke();
+}

@@ -1,0 +1,168 @@
+"""YuNet, and YuNet behind dlib's detector: where faces are, in boxes that any predictor understands."""
+
+from __future__ import annotations
+
+import pickle
+import threading
+
+import cv2
+import numpy as np
+import pytest
+
+from facereject.faces import FaceRejector, make_detector, match_face
+from facereject.faces.detectors.base import describe_detector
+from facereject.faces.detectors.both import BothDetectors
+from facereject.faces.detectors.dlib_hog import FaceDetector
+from facereject.faces.detectors.yunet import YuNetDetector
+from facereject.faces.face import Box
+from facereject.faces.geometry import overlap
+from facereject.faces.weights import WeightsError
+
+
+@pytest.fixture
+def detector(mesh_weights):
+    return YuNetDetector()
+
+
+def test_boxes_are_those_of_dlib(detector, photographs):
+    overlaps = []
+    for sample in photographs[::2]:
+        image = sample.load()
+        ours, theirs = (
+            match_face(each.detect(image), sample.landmarks)
+            for each in (detector, FaceDetector(threshold=-1))
+        )
+        assert ours is not None, sample.image_path
+        if theirs is not None:
+            overlaps.append(overlap(ours.box, theirs.box))
+    assert len(overlaps) > 12
+    # two boxes of dlib itself, one step of its pyramid apart, overlap by 0.69
+    assert np.median(overlaps) > 0.75
+
+
+def test_five_points_lie_on_the_face(detector, astronaut, astronaut_landmarks):
+    (found,) = detector.detect(astronaut)
+    eyes = [astronaut_landmarks[36:42].mean(axis=0), astronaut_landmarks[42:48].mean(axis=0)]
+    truth = np.array([*eyes, *astronaut_landmarks[[30, 48, 54]]])
+    distance = np.linalg.norm(np.array(found.points) - truth, axis=1)
+    assert distance.max() < 0.2 * np.linalg.norm(truth[1] - truth[0])
+    assert 0.8 < found.score <= 1
+
+
+def test_large_images_are_searched_at_the_size_that_is_set(detector, astronaut):
+    larger = cv2.resize(astronaut, None, fx=4, fy=4)
+    (expected,) = detector.detect(astronaut)
+    (found,) = detector.detect(larger)
+    assert overlap(Box(*(value / 4 for value in found.box)), expected.box) > 0.7
+    assert detector.with_options(max_side=32).detect(astronaut) == []
+    assert detector.with_options(min_face=expected.box.width + 1).detect(astronaut) == []
+
+
+def test_a_second_look_finds_faces_in_haze_and_noise(detector, astronaut, rng):
+    (expected,) = detector.detect(astronaut)
+    hazy = np.rint(180 + (astronaut.astype(float) - 180) * 0.06).astype(np.uint8)
+    noisy = np.clip(astronaut + rng.normal(0, 90, astronaut.shape), 0, 255).astype(np.uint8)
+    for image in (hazy, noisy):
+        assert detector._search(image, 1.0) == [], "the first look finds it, so this tests nothing"
+        (found,) = detector.detect(image)
+        assert overlap(found.box, expected.box) > 0.6
+
+
+def test_nothing_is_found_in_nothing(detector, rng):
+    for image in (
+        np.zeros((200, 300, 3), np.uint8),
+        np.full((33, 47, 3), 255, np.uint8),
+        rng.integers(0, 256, (240, 320, 3), dtype=np.uint8),
+        np.zeros((16, 2000, 3), np.uint8),
+    ):
+        assert detector.detect(image) == []
+        assert detector.near(image, Box(5, 5, 10, 10)) == []
+
+
+def test_near_agrees_with_the_whole_image(detector, astronaut):
+    (expected,) = detector.detect(astronaut)
+    moved = expected.box._replace(x=expected.box.x + 15, y=expected.box.y - 10)
+    (found,) = detector.near(astronaut, moved)
+    assert overlap(found.box, expected.box) > 0.7
+    assert detector.near(astronaut, Box(0, 400, 60, 60)) == []
+    assert detector.near(astronaut, Box(-500, -500, 60, 60)) == []
+
+
+def test_grey_images_will_do(detector, astronaut):
+    (expected,) = detector.detect(astronaut)
+    (found,) = detector.detect(cv2.cvtColor(astronaut, cv2.COLOR_RGB2GRAY))
+    assert overlap(found.box, expected.box) > 0.8
+
+
+def test_threads_and_pickles_give_the_same(detector, astronaut):
+    expected = detector.detect(astronaut)
+    again = pickle.loads(pickle.dumps(detector))  # noqa: S301
+    results = []
+    threads = [threading.Thread(target=lambda: results.append(again.detect(astronaut))) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert results == [expected] * 4
+
+
+@pytest.mark.parametrize(
+    ("option", "value"),
+    [
+        ("threshold", 2),
+        ("threshold", "x"),
+        ("threshold", True),
+        ("max_side", 3),
+        ("min_face", -1),
+        ("max_side", None),
+    ],
+)
+def test_wrong_options_are_named(mesh_weights, option, value):
+    with pytest.raises(ValueError, match=option):
+        YuNetDetector(**{option: value})
+
+
+@pytest.mark.parametrize("name", ["yunet", "both"])
+def test_definitions_restore_the_detector(mesh_weights, name):
+    made = make_detector(name, min_face=np.float32(30))
+    definition = made.definition
+    assert definition["name"] == name
+    assert make_detector(**definition) == made
+    assert describe_detector(made) == made.description
+
+
+@pytest.mark.parametrize("name", ["yunet", "both"])
+def test_without_weights_the_command_is_told(name, tmp_path, monkeypatch):
+    monkeypatch.setenv("FACEREJECT_MODELS", str(tmp_path))
+    with pytest.raises(WeightsError, match="facereject models get yunet"):
+        make_detector(name)
+
+
+class TestBoth:
+    """dlib's detector first."""
+
+    def test_faces_of_dlib_stay(self, mesh_weights, astronaut):
+        both = BothDetectors()
+        assert both.detect(astronaut) == FaceDetector().detect(astronaut)
+        box = both.detect(astronaut)[0].box
+        assert both.near(astronaut, box) == FaceDetector().near(astronaut, box)
+
+    def test_yunet_where_dlib_finds_none(self, mesh_weights, astronaut):
+        turned = cv2.warpAffine(
+            astronaut,
+            cv2.getRotationMatrix2D((224, 110), 60, 1),
+            astronaut.shape[1::-1],
+            borderMode=cv2.BORDER_REPLICATE,
+        )
+        assert FaceDetector().detect(turned) == []
+        assert BothDetectors().detect(turned) == YuNetDetector().detect(turned) != []
+
+    def test_training_threshold_is_raised_for_judging(self, mesh_weights):
+        assert BothDetectors(threshold=-1.0).for_judging() == BothDetectors(threshold=0.0)
+
+    def test_it_serves_the_default_model(self, mesh_weights, astronaut, tmp_path):
+        rejector = FaceRejector.pretrained(detector=BothDetectors())
+        (face,) = rejector(astronaut)
+        assert face.accepted
+        rejector.save(tmp_path / "model.safetensors")
+        assert FaceRejector.load(tmp_path / "model.safetensors").detector == BothDetectors()

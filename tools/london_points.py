@@ -1,0 +1,57 @@
+"""The hand-placed points of the Face Research Lab London Set in the mark-up of 300-W.
+
+The 189 points of its template follow the contours of jaw, brows, eyes, nose and lips. Most of the 68 points
+of 300-W lie on them; the bridge of the nose and the inner lips, which the template does not mark in the same
+places, are left to the predictor on the photograph as it is.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from facereject.faces import FaceSample, load_rgb
+
+# contour of the jaw from the ear on the left of the image to the chin, and on to the other ear
+_LEFT = (109, 185, 110, 186, 111, 125, 126, 127, 128, 129)
+_RIGHT = (129, 130, 131, 132, 133, 114, 188, 113, 187, 112)
+
+# number in 300-W -> numbers in the template whose middle it is
+_MIDDLES = {
+    17: (71,), 18: (72,), 19: (73,), 20: (74,), 21: (75, 76),
+    22: (77, 78), 23: (79,), 24: (80,), 25: (81,), 26: (82,),
+    31: (63, 64), 32: (64, 170), 33: (55,), 34: (69, 172), 35: (68, 69),
+    36: (18,), 37: (19, 20), 38: (20, 21), 39: (22,), 40: (29, 30), 41: (28, 29),
+    42: (23,), 43: (24, 25), 44: (25, 26), 45: (27,), 46: (32, 33), 47: (31, 32),
+    48: (87,), 49: (88,), 50: (89,), 51: (90,), 52: (91,), 53: (92,), 54: (93,),
+    55: (108,), 56: (107,), 57: (106,), 58: (105,), 59: (104,),
+}  # fmt: skip
+
+
+def points_68(template, own):
+    """The 68 points of one face from the 189 placed by hand; those without a place stay as in ``own``."""
+    points = np.array(own, dtype=np.float64)
+    points[:9], points[8:17] = _evenly(template[list(_LEFT)]), _evenly(template[list(_RIGHT)])
+    for number, places in _MIDDLES.items():
+        points[number] = template[list(places)].mean(axis=0)
+    return points
+
+
+def hand_placed(folder, extractor):
+    """The neutral faces of the set as samples; points that nobody placed are those of the predictor."""
+    samples = []
+    with np.load(folder / "points189.npz") as stored:
+        for name in stored.files:
+            path = folder / f"{name}.jpg"
+            image = load_rgb(path)
+            (found, *_) = extractor.detector.detect(image)
+            own = extractor.predictor(image, found.box)
+            samples.append(FaceSample(path, points_68(stored[name].astype(np.float64), own), name[:3]))
+    return samples
+
+
+def _evenly(contour, number=9):
+    """Points at equal distances along a contour, its ends among them."""
+    steps = np.linalg.norm(np.diff(contour, axis=0), axis=1)
+    along = np.concatenate([[0], np.cumsum(steps)])
+    wanted = np.linspace(0, along[-1], number)
+    return np.column_stack([np.interp(wanted, along, contour[:, k]) for k in (0, 1)])
