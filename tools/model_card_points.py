@@ -87,11 +87,10 @@ def cause_table(each: Any, background: np.ndarray) -> str:
     names = [name for name in CAUSES if (truth == name).any()]
     found = [name for name in CAUSES if (said == name).any()]
     lines = [
-        "## Causes",
+        f"## Causes, `{each.name}`",
         "",
         "`Face.cause` of rejected faces of the photographs set aside, as far as one degradation was done to",
-        "them, and of boxes beside the face of clean ones "
-        f"(`{each.name}`; {(truth == said).mean():.0%} are right).",
+        f"them, and of boxes beside the face of clean ones ({(truth == said).mean():.0%} are right).",
         "Rows are what is true. JPEG, haze and hard clean faces count as unclear, shadow as dark,",
         "tilted and turned heads as turned.",
         "",

@@ -33,8 +33,8 @@ ModelOption = Annotated[
         "--model",
         "-m",
         metavar="NAME|FILE",
-        help="default, thorough (better and slower), mesh, mesh-free (another detector and predictor), or a "
-        "model file.",
+        help="default, thorough (better and slower), linear, mesh, mesh-free (another detector and "
+        "predictor), or a model file.",
     ),
 ]
 UpsampleOption = Annotated[

@@ -10,7 +10,7 @@ import cv2
 import numpy as np
 import skimage.data
 
-from facereject.faces import FaceDetector, LandmarkPredictor
+from facereject.faces import REGIONS, FaceDetector, LandmarkPredictor
 from facereject.faces.geometry import FloatArray, transform_points
 from facereject.faces.images.load import ImageArray
 from facereject.faces.training.degrade import degrade
@@ -74,14 +74,13 @@ def degraded_pictures(clean: Picture) -> list[Picture]:
 
 
 def covered_mouth(clean: Picture) -> Picture:
-    """The clean picture with a mask over mouth and chin, as worn in hospitals."""
-    left, right = clean.landmarks[3:9], clean.landmarks[8:14]
-    top = clean.landmarks[[14, 29, 2]]
-    outline = np.rint(np.vstack([left, right, top])).astype(np.int32)
+    """The clean picture with something round in front of the mouth."""
+    mouth = clean.landmarks[list(REGIONS["mouth"])]
+    x, y = (round(float(value)) for value in mouth.mean(axis=0))
+    width, height = np.ptp(mouth, axis=0) * (0.8, 1.2)
     image = clean.image.copy()
-    cv2.fillPoly(image, [cv2.convexHull(outline)], (148, 190, 205))
-    shaded = cv2.GaussianBlur(image, (0, 0), 1.0)
-    return Picture("covered mouth", np.asarray(shaded, dtype=np.uint8), clean.landmarks)
+    cv2.ellipse(image, (x, y), (int(width), int(height)), 0, 0, 360, (40, 60, 120), -1, cv2.LINE_AA)
+    return Picture("covered mouth", image, clean.landmarks)
 
 
 def scenes() -> list[Scene]:

@@ -30,11 +30,7 @@ from facereject.faces.landmarks.base import (
 from facereject.faces.landmarks.conversion import converted
 from facereject.faces.landmarks.point_set import PointSet
 from facereject.faces.models.calibration import Calibration, Target
-from facereject.faces.models.score_models import (
-    DetailedScore,
-    Details,
-    ScoreModel,
-)
+from facereject.faces.models.score_models import DetailedScore, Details, ScoreModel
 from facereject.faces.models.storage import pretrained_models, read_stored, write_stored
 from facereject.faces.plugins import fingerprint_of
 from facereject.faces.pose import PoseLimits, pose_of
@@ -128,8 +124,8 @@ class FaceRejector(RejectorVariants):
     ) -> FaceRejector:
         """The models that come with the package.
 
-        For dlib's published 68-point predictor, ``"default"`` costs a fraction of the landmark predictor's
-        time. ``"thorough"`` ranks better: it runs the predictor twice more per face, on mirrored and turned
+        For dlib's published 68-point predictor: ``"default"`` costs a fraction of the predictor's time.
+        ``"thorough"`` ranks better: it runs the predictor twice more per face, on mirrored and turned
         pictures, and returns the mean of the three as the landmarks, which are more accurate. ``"linear"`` is
         the linear score on HOG values alone. For MediaPipe's face mesh on faces that YuNet found, ``"mesh"``
         and, without any part that excludes commercial use, ``"mesh-free"``; they need ``facereject models get
