@@ -275,7 +275,10 @@ class ScoreJob:
         if self.resume and isinstance(self.output, str | os.PathLike):
             # as above
             self._sheet = ContactSheet.of_table(os.fspath(self.output), max_pixels=self.max_pixels)
-        self.on_sheet = self._sheet.write(self.contact_sheet, overwrite=self.overwrite)
+        where = str if self.placement is None else self.placement.where
+        self.on_sheet = self._sheet.write(
+            self.contact_sheet, overwrite=self.overwrite, engine=self.engine, folder=self._folder, where=where
+        )
 
     def _open_sink(self, task: ScoreTask, observers: Sequence[Observer]) -> Sink:
         if isinstance(self.output, Sink):
