@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from facereject.faces import FaceRejector
 
 # options that are called otherwise in Python
-_OPTION_OF = {"smooth_s": "smooth", "audio": "no-audio"}
+_OPTION_OF = {"smooth_s": "smooth", "audio": "no-audio", "bridge_s": "bridge", "min_span_s": "min-span"}
 
 
 def default_output() -> str | None:

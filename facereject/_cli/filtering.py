@@ -29,8 +29,10 @@ from facereject._cli._options.run import (
 )
 from facereject._cli._options.video import (
     AnnotateOption,
+    BridgeOption,
     DetectEveryOption,
     EveryFrameOption,
+    MinSpanOption,
     NoAudioOption,
     SaveOption,
     SmoothLandmarksOption,
@@ -138,6 +140,8 @@ def filter_(
     annotate: AnnotateOption = False,
     no_audio: NoAudioOption = False,
     timeline: TimelineOption = None,
+    bridge: BridgeOption = 0.0,
+    min_span: MinSpanOption = 0.0,
     crops: CropsOption = None,
     size: SizeOption = 256,
     annotated: AnnotatedOption = None,
@@ -223,6 +227,8 @@ def filter_(
         annotate=annotate,
         audio=not no_audio,
         timeline_path=timeline,
+        bridge_s=bridge,
+        min_span_s=min_span,
         crops=crops,
         size=size,
         annotated=annotated,

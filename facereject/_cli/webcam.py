@@ -161,6 +161,11 @@ def webcam(
         check_table(output, resume=False, overwrite=overwrite)
     _check_record(record, snapshots, camera, overwrite)
     window = None if headless else _open_window()
+    if window is not None:
+        from facereject.live.overlay import loading_view
+
+        window.show(loading_view())
+        window.key(1)
     rejector = load_rejector(
         model,
         detector=detector,

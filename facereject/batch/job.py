@@ -18,6 +18,7 @@ from facereject.batch.options import (
     check_frame_rule,
     check_keep_best,
     check_sheet,
+    check_steadiness,
     check_table,
     check_timeline,
     check_tracking,
@@ -31,6 +32,7 @@ from facereject.batch.outputs.pictures import PictureOutput
 from facereject.batch.outputs.saving import VideoOutput
 from facereject.batch.outputs.sheet import ContactSheet
 from facereject.batch.outputs.sorting import Placement
+from facereject.batch.outputs.spans import Steadiness
 from facereject.batch.outputs.timeline import Timeline
 from facereject.batch.plan import Plan, plan_run
 from facereject.batch.run import Observer, RunProgress, row_check, score_inputs
@@ -102,6 +104,8 @@ class ScoreJob:
     save: str | None = None
     annotate: bool = False
     audio: bool = True
+    bridge_s: float = 0.0
+    min_span_s: float = 0.0
     crops: str | None = None
     size: int = 256
     annotated: str | None = None
@@ -127,6 +131,8 @@ class ScoreJob:
         KeptInputs(self._outputs()).check_arguments(self.paths)
         check_timeline(self.timeline_path, overwrite=self.overwrite)
         self._folder = folder_of_inputs(self.engine)
+        self._steadiness = Steadiness(self.bridge_s, self.min_span_s)
+        check_steadiness(self._steadiness)
         self.video = make_video_output(
             self.save,
             self.annotate,
@@ -134,6 +140,7 @@ class ScoreJob:
             self.paths,
             self.frame_rule,
             self._folder,
+            steadiness=self._steadiness,
             overwrite=self.overwrite,
         )
         check_sheet(self.contact_sheet, overwrite=self.overwrite)
@@ -153,7 +160,7 @@ class ScoreJob:
         self.placement = make_placement(self.accepted, self.rejected, self.mode, self.video_share, self.paths)
         if self.placement is not None and isinstance(self.output, Sink):
             raise OptionError("`output` must be a file, a stream or None where files are sorted")
-        self.timeline = Timeline(self.frame_rule)
+        self.timeline = Timeline(self.frame_rule, self._steadiness)
         self._sheet = ContactSheet(max_pixels=self.max_pixels)
         self.keep_timeline = self.keep_timeline or self.timeline_path is not None
 
@@ -258,7 +265,7 @@ class ScoreJob:
         known = self.keep_best is not None or not self.keep_timeline
         if self.resume and isinstance(self.output, str | os.PathLike) and not known:
             # the table knows the videos of earlier runs, too
-            self.timeline = Timeline.of_table(os.fspath(self.output), self.frame_rule)
+            self.timeline = Timeline.of_table(os.fspath(self.output), self.frame_rule, self._steadiness)
         if self.timeline_path is not None:
             self.timeline.write(self.timeline_path, overwrite=self.overwrite)
 
@@ -268,7 +275,10 @@ class ScoreJob:
         if self.resume and isinstance(self.output, str | os.PathLike):
             # as above
             self._sheet = ContactSheet.of_table(os.fspath(self.output), max_pixels=self.max_pixels)
-        self.on_sheet = self._sheet.write(self.contact_sheet, overwrite=self.overwrite)
+        where = str if self.placement is None else self.placement.where
+        self.on_sheet = self._sheet.write(
+            self.contact_sheet, overwrite=self.overwrite, engine=self.engine, folder=self._folder, where=where
+        )
 
     def _open_sink(self, task: ScoreTask, observers: Sequence[Observer]) -> Sink:
         if isinstance(self.output, Sink):

@@ -14,6 +14,7 @@ from facereject.batch.outputs.pictures import PictureError, PictureOutput
 from facereject.batch.outputs.saving import VideoOutput
 from facereject.batch.outputs.sheet import check_sheet_path
 from facereject.batch.outputs.sorting import Placement, PlacementError, base_of
+from facereject.batch.outputs.spans import AS_THEY_ARE, Steadiness
 from facereject.batch.outputs.timeline import TimelineError, check_timeline_path
 from facereject.parallel import DaskEngine, Engine, SerialEngine, WorkerEngine
 from facereject.tables.sinks import Sink, TableError
@@ -149,6 +150,7 @@ def make_video_output(
     rule: str,
     folder: str,
     *,
+    steadiness: Steadiness = AS_THEY_ARE,
     overwrite: bool = False,
 ) -> VideoOutput | None:
     """The videos to be written; OptionError if that cannot work for these inputs."""
@@ -166,7 +168,13 @@ def make_video_output(
     if not single and not os.path.isdir(save) and 2 <= len(os.path.splitext(save)[1]) <= 5:
         raise OptionError(f"`save` {shown}: videos are written as {', '.join(CODECS)}; or name a folder")
     output = VideoOutput(
-        os.path.join(folder, save), None if single else base_of(paths), annotate, rule, audio, overwrite
+        os.path.join(folder, save),
+        None if single else base_of(paths),
+        annotate,
+        rule,
+        audio,
+        steadiness,
+        overwrite,
     )
     try:
         output.check()
@@ -175,6 +183,15 @@ def make_video_output(
     if not single:
         _check_apart("save", save, paths)
     return output
+
+
+def check_steadiness(steadiness: Steadiness) -> None:
+    """Raise OptionError if kept stretches cannot be steadied like this."""
+    try:
+        steadiness.check()
+    except ValueError as error:
+        name, rest = str(error).split(" ", 1)
+        raise OptionError(f"`{name}` {rest}") from None
 
 
 def make_pictures(

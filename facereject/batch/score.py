@@ -49,6 +49,8 @@ def score_files(
     save: PathName | None = None,
     annotate: bool = False,
     audio: bool = True,
+    bridge_s: float = 0.0,
+    min_span_s: float = 0.0,
     crops: PathName | None = None,
     size: int = 256,
     annotated: PathName | None = None,
@@ -122,6 +124,9 @@ def score_files(
         Save all frames, with faces and decisions drawn.
     audio : bool, default=True
         Saved videos keep the sound of the frames they keep.
+    bridge_s, min_span_s : float, default=0.0
+        For saved videos and timelines: a rejected stretch between accepted ones is kept if it is shorter than
+        ``bridge_s`` seconds; then an accepted stretch shorter than ``min_span_s`` seconds is dropped.
     crops : path or None
         Folder for accepted faces, upright and in one size: every face of an image, the best of each person in
         a video.
@@ -183,6 +188,8 @@ def score_files(
         save=_text(save),
         annotate=annotate,
         audio=audio,
+        bridge_s=bridge_s,
+        min_span_s=min_span_s,
         crops=_text(crops),
         size=size,
         annotated=_text(annotated),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -11,6 +12,7 @@ import numpy as np
 from facereject.drawing.faces import GREEN, RED, SILVER, draw_faces, font_size
 from facereject.drawing.text import WHITE, Color, put_panel, put_text, text_mask
 from facereject.faces import Face, FaceRejector
+from facereject.faces.face import EXPLANATIONS
 from facereject.faces.images.load import ImageArray
 
 KEYS = (
@@ -21,6 +23,9 @@ KEYS = (
     ("h", "show or hide this help"),
     ("q  or Esc", "quit"),
 )
+
+# height of decision and threshold, in sizes of the font
+_ROWS = 3.6
 
 _GROUND: Color = (32, 34, 40)
 _GRAY: Color = (150, 154, 162)
@@ -65,10 +70,11 @@ def draw_view(
     height, width = picture.shape[:2]
     cv2.rectangle(picture, (0, 0), (width - 1, height - 1), GREEN if accepted else RED, 2 * line - 1)
     _draw_marks(picture, status, size, line)
-    strip = np.full((round(3.6 * size), width, 3), _GROUND, dtype=np.uint8)
+    strip = np.full((round(5.2 * size), width, 3), _GROUND, dtype=np.uint8)
     _draw_decision(strip, faces, accepted, size)
     _draw_threshold(strip, faces, rejector, size)
     _draw_rate(strip, status, size)
+    _draw_advice(strip, faces, size)
     view = np.vstack([picture, strip])
     if status.show_help:
         _draw_help(view, size)
@@ -90,7 +96,7 @@ def _draw_marks(picture: ImageArray, status: Status, size: int, line: int) -> No
 def _draw_decision(strip: ImageArray, faces: Sequence[Face], accepted: bool, size: int) -> None:
     word = "ACCEPTED" if accepted else "REJECTED" if faces else "NO FACE"
     large = round(1.35 * size)
-    top = (strip.shape[0] - text_mask(word, large).shape[0]) // 2
+    top = (round(_ROWS * size) - text_mask(word, large).shape[0]) // 2
     put_text(strip, word, size, top, large, GREEN if accepted else RED)
 
 
@@ -117,13 +123,51 @@ def _draw_threshold(strip: ImageArray, faces: Sequence[Face], rejector: FaceReje
         cv2.circle(strip, spot, round(0.42 * size), WHITE, -1, cv2.LINE_AA)
         color = GREEN if face.accepted else RED
         cv2.circle(strip, spot, round(0.28 * size), color, -1, cv2.LINE_AA)
-    if threshold > high:
-        text = "every face is accepted"
-    else:
-        text = f"accept up to {float(rejector.calibration.expected_error(threshold)):.1f} % expected error"
+    text = limit_text(faces, rejector)
     mask = text_mask(text, size)
     if mask.shape[1] <= right - left:
         put_text(strip, text, left, round(0.35 * size), size, SILVER)
+
+
+def limit_text(faces: Sequence[Face], rejector: FaceRejector) -> str:
+    """The limit, with the value of the least certain face beside it."""
+    threshold = rejector.selector.threshold_
+    if threshold > scale_of(rejector)[1]:
+        return "every face is accepted"
+    limit = f"{float(rejector.calibration.expected_error(threshold)):.1f} %"
+    known = [face for face in faces if math.isfinite(face.expected_error)]
+    if not known:
+        return f"accept up to {limit} expected error"
+    worst = max(known, key=lambda face: face.uncertainty)
+    sign = ">" if worst.uncertainty > threshold else "≤"
+    return f"expected error {worst.expected_error:.1f} % {sign} {limit}"
+
+
+def advice(faces: Sequence[Face]) -> str:
+    """How the head is turned, and what to do if a face is rejected, for the least certain face."""
+    rejected = [face for face in faces if not face.accepted]
+    shown = max(rejected or faces, key=lambda face: face.uncertainty, default=None)
+    if shown is None:
+        return ""
+    parts = []
+    if shown.pose is not None:
+        parts.append("  ".join(f"{name} {round(angle):+d}°" for name, angle in shown.pose._asdict().items()))
+    if not shown.accepted:
+        parts.append(EXPLANATIONS["turned"] if shown.reason == "turned" else shown.hint)
+    return "   ".join(part for part in parts if part)
+
+
+def loading_view(size: tuple[int, int] = (640, 480)) -> ImageArray:
+    """What is shown until the first frame is there, of this width and height."""
+    width, height = size
+    view = np.full((height, width, 3), _GROUND, dtype=np.uint8)
+    mask = text_mask("loading ...", 24)
+    put_text(view, "loading ...", (width - mask.shape[1]) // 2, (height - mask.shape[0]) // 2, 24, SILVER)
+    return view
+
+
+def _draw_advice(strip: ImageArray, faces: Sequence[Face], size: int) -> None:
+    put_text(strip, advice(faces), size, round((_ROWS + 0.1) * size), size, SILVER)
 
 
 def _draw_rate(strip: ImageArray, status: Status, size: int) -> None:

@@ -16,6 +16,10 @@ _ARROWS = {65362: "+", 65364: "-", 2490368: "+", 2621440: "-", 63232: "+", 63233
 _SIGNS = {"=": "+", "_": "-", "\x1b": "q"}
 
 
+# OpenCV does not tell how large the screen is; smaller ones are rare, and the window can be resized
+_SCREEN = (1280, 720)
+
+
 class WindowError(RuntimeError):
     """No window can be opened. The message says what to do."""
 
@@ -50,7 +54,7 @@ class ScreenWindow:
         if problem:
             raise WindowError(problem)
         self._title = title
-        self._shown = False
+        self._shape: tuple[int, ...] = ()
         try:
             cv2.namedWindow(title, cv2.WINDOW_NORMAL | cv2.WINDOW_KEEPRATIO | cv2.WINDOW_GUI_NORMAL)
         except cv2.error:
@@ -60,11 +64,10 @@ class ScreenWindow:
             ) from None
 
     def show(self, image: ImageArray) -> None:
-        """Show an RGB image; the first one decides the size of the window."""
-        if not self._shown:
-            self._shown = True
-            scale = max(1.0, 720 / image.shape[0])
-            cv2.resizeWindow(self._title, round(scale * image.shape[1]), round(scale * image.shape[0]))
+        """Show an RGB image; where its shape is another than before, the window gets it, too."""
+        if image.shape[:2] != self._shape:
+            self._shape = image.shape[:2]
+            cv2.resizeWindow(self._title, *fitting_size(*self._shape))
         cv2.imshow(self._title, cv2.cvtColor(image, cv2.COLOR_RGB2BGR))
 
     def key(self, wait_ms: int) -> str:
@@ -80,7 +83,7 @@ class ScreenWindow:
     def closed(self) -> bool:
         """Whether the user has closed the window."""
         try:
-            return self._shown and cv2.getWindowProperty(self._title, cv2.WND_PROP_VISIBLE) < 1
+            return bool(self._shape) and cv2.getWindowProperty(self._title, cv2.WND_PROP_VISIBLE) < 1
         except cv2.error:
             return True
 
@@ -92,6 +95,12 @@ class ScreenWindow:
         except cv2.error:
             # the user has closed it
             pass
+
+
+def fitting_size(height: int, width: int) -> tuple[int, int]:
+    """Width and height of a window that shows an image as large as any screen of today allows."""
+    scale = min(_SCREEN[0] / width, _SCREEN[1] / height)
+    return max(1, round(scale * width)), max(1, round(scale * height))
 
 
 def _no_screen() -> str:

@@ -9,7 +9,8 @@ from typing import Any
 from facereject.parallel._launch import start_server
 from facereject.parallel._pool import PendingItem, WorkerPool
 from facereject.parallel._worker import LAST, pack_task, unpack
-from facereject.parallel.base import Feed, Outcome, Step, Task, check_count, describe
+from facereject.parallel.base import EngineError, Feed, Outcome, Step, Task, check_count, describe
+from facereject.parallel.serial import SerialEngine
 
 
 class WorkerEngine:
@@ -38,6 +39,8 @@ class WorkerEngine:
     timeout : float or None, default=None
         Seconds a worker may take for the next chunk of its item. After that it is killed and replaced, and
         the item ends with an error. None: no limit.
+    or_here : bool, default=False
+        Run a task that cannot be pickled in this process, without a limit, instead of raising EngineError.
     """
 
     def __init__(
@@ -49,6 +52,7 @@ class WorkerEngine:
         max_buffer: int = 64 << 20,
         preload: Sequence[str] = (),
         timeout: float | None = None,
+        or_here: bool = False,
     ) -> None:
         self.workers = check_count("workers", workers)
         self.ordered = bool(ordered)
@@ -57,12 +61,19 @@ class WorkerEngine:
         if timeout is not None and not 0 < timeout < float("inf"):
             raise ValueError(f"timeout must be above 0 and finite, or None for no limit; got {timeout!r}")
         self.timeout = timeout
+        self.or_here = bool(or_here)
         if preload:
             start_server(preload)
 
     def run(self, task: Task, items: Iterable[Any]) -> Generator[Outcome, None, None]:
         """Apply the task to every item; see `Engine`."""
-        return self._run(pack_task(task), Feed(items))
+        try:
+            packed = pack_task(task)
+        except EngineError:
+            if not self.or_here:
+                raise
+            return SerialEngine().run(task, items)
+        return self._run(packed, Feed(items))
 
     def _run(self, task: bytes, feed: Feed) -> Generator[Outcome, None, None]:
         pending: deque[PendingItem] = deque()

@@ -26,7 +26,7 @@ from facereject.faces.geometry import overlap
 from facereject.faces.images.load import ImageArray, ImageLike
 from facereject.faces.pose import pose_of
 from facereject.faces.views import Views
-from facereject.video.motion import Motion, drift
+from facereject.video._motion import Motion, drift
 from facereject.video.smoothing import LandmarkSmoother
 from facereject.video.tracks import SAME, Track, anchor_of, inside, match
 

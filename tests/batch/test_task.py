@@ -11,6 +11,7 @@ from video_files import write_video
 
 from facereject.batch.inputs import Input
 from facereject.batch.outputs.saving import VideoOutput
+from facereject.batch.outputs.spans import Steadiness
 from facereject.batch.task import ScoreTask
 from facereject.faces import FaceRejector
 from facereject.video import tracker as tracking
@@ -86,6 +87,24 @@ def test_only_accepted_frames_are_saved(make_task, video, tmp_path):
     wanted = [40 + 2 * level for level in range(N_FRAMES) if level % 20 < 10]
     # encoded twice; the next stretch begins 20 levels higher
     np.testing.assert_allclose(levels, wanted, atol=9)
+
+
+@pytest.mark.parametrize(
+    ("steadiness", "kept"),
+    # accepted for 10 frames, rejected for 10, and so on
+    [(Steadiness(bridge_s=0.4), range(90)), (Steadiness(min_span_s=0.4), []), (Steadiness(0.1, 0.3), None)],
+)
+def test_saved_stretches_are_steadied(make_task, video, tmp_path, steadiness, kept):
+    output = VideoOutput(str(tmp_path / "good.mp4"), steadiness=steadiness)
+    rows = rows_of(make_task(video=output), video)
+    assert sum(row.accepted for row in rows) == 50
+    wanted = [i for i in range(N_FRAMES) if i % 20 < 10] if kept is None else list(kept)
+    if not wanted:
+        assert not (tmp_path / "good.mp4").exists()
+        return
+    with open_video(tmp_path / "good.mp4") as reader:
+        levels = [float(frame.image.mean()) for frame in reader]
+    np.testing.assert_allclose(levels, [40 + 2 * i for i in wanted], atol=9)
 
 
 def test_an_annotated_video_holds_every_frame(make_task, video, tmp_path):

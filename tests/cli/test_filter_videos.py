@@ -139,3 +139,26 @@ def test_several_videos_need_a_folder_apart(run, clip):
     (clip.parent / "other.mkv").write_bytes(clip.read_bytes())
     assert "name a folder" in run("filter", clip.parent, "--save", "good.mp4").stderr
     assert "apart from the inputs" in run("filter", clip.parent, "--save", clip.parent / "out").stderr
+
+
+def test_flicker_and_short_stretches_go(run, clip):
+    result = run("filter", clip, "--save", "good.mp4", "--min-span", "0.6", "--timeline", "spans.csv")
+    assert result.exit_code == 0
+    with open("spans.csv", newline="") as file:
+        assert [span["accepted"] for span in csv.DictReader(file)] == ["false"]
+    result = run("filter", clip, "--bridge", "-1")
+    assert result.exit_code == 2
+    assert "--bridge must be seconds, 0 or more; got -1" in result.stderr
+
+
+def test_the_best_picture_of_a_person_and_a_contact_sheet(run, clip, work):
+    arguments = ["--best-per-track", "1", "--crops", "people", "--size", "64", "--contact-sheet", "sheet.png"]
+    result = run("filter", clip, *arguments, "--smooth-landmarks")
+    assert result.exit_code == 0, result.stderr
+    (crop,) = (work / "people").iterdir()
+    assert crop.name.startswith("clip.mkv.track000.frame")
+    assert "Crops: people" in result.stderr
+    assert "Contact sheet: sheet.png (" in result.stderr
+    result = run("filter", clip, "--best-per-track", "1")
+    assert result.exit_code == 2
+    assert "--best-per-track needs a folder: give --crops, --frames or both" in result.stderr

@@ -249,3 +249,17 @@ def test_bad_timeouts():
     for timeout in (0, -1.0, float("nan"), float("inf")):
         with pytest.raises(ValueError, match="timeout must be above 0"):
             WorkerEngine(2, timeout=timeout)
+
+
+def test_a_task_that_cannot_be_sent_runs_here_if_that_is_allowed():
+    here = os.getpid()
+
+    def local(item):
+        return [(item, os.getpid())]
+
+    with pytest.raises(EngineError, match="cannot be sent"):
+        WorkerEngine(1).run(local, [1])
+    outcomes = list(WorkerEngine(1, or_here=True).run(local, [1, 2]))
+    assert [outcome.chunk for outcome in outcomes] == [(1, here), (2, here)]
+    (outcome,) = WorkerEngine(1, or_here=True).run(stall, [1])
+    assert outcome.chunk == 1

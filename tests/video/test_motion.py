@@ -9,7 +9,7 @@ import pytest
 from fake_world import SIZE, Someone, World, blank
 
 from facereject.faces.face import Box
-from facereject.video.motion import Motion, drift
+from facereject.video._motion import Motion, drift
 from facereject.video.tracker import FaceTracker
 
 

@@ -121,9 +121,10 @@ def main() -> None:
                     lags[name].append(late)
     print(f"{len(jitter['raw'])} still and {len(lags['raw'])} moving faces, {N_FRAMES} frames each")
     for name in methods:
+        resting, going = (np.mean(errors[name, kind]) for kind in ("still", "moving"))
         print(
-            f"  {name:20s} jitter {np.mean(jitter[name]):.3f}, error {np.mean(errors[name, 'still']):.2f} still "
-            f"and {np.mean(errors[name, 'moving']):.2f} moving, lag {np.mean(lags[name]):.2f} frames"
+            f"  {name:20s} jitter {np.mean(jitter[name]):.3f}, error {resting:.2f} still and {going:.2f} "
+            f"moving, lag {np.mean(lags[name]):.2f} frames"
         )
     ours = "LandmarkSmoother"
     report("jitter / raw", float(np.mean(jitter[ours]) / np.mean(jitter["raw"])), 0.5)

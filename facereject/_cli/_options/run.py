@@ -128,7 +128,10 @@ def make_engine(
         if workers == 1 and timeout is None and _are_few_images(paths):
             return parallel.SerialEngine()
         preload = ["facereject._cli", "facereject.batch.task"]
-        return parallel.WorkerEngine(workers, preload=preload, timeout=timeout or GENEROUS_SECONDS)
+        # a plug-in that cannot be pickled is no reason to stop where no process was asked for
+        or_here = workers == 1 and timeout is None
+        limit = timeout or GENEROUS_SECONDS
+        return parallel.WorkerEngine(workers, preload=preload, timeout=limit, or_here=or_here)
     if name != "dask":
         stop(f"--engine must be local or dask; got {name}")
     if timeout is not None:

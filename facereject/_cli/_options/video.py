@@ -66,6 +66,24 @@ NoAudioOption = Annotated[
     bool,
     typer.Option("--no-audio", help="With --save: leave the sound out.", rich_help_panel=_PANEL),
 ]
+BridgeOption = Annotated[
+    float,
+    typer.Option(
+        "--bridge",
+        metavar="SECONDS",
+        help="With --save or --timeline: keep rejected stretches between accepted ones that are shorter.",
+        rich_help_panel=_PANEL,
+    ),
+]
+MinSpanOption = Annotated[
+    float,
+    typer.Option(
+        "--min-span",
+        metavar="SECONDS",
+        help="With --save or --timeline: drop accepted stretches that are shorter.",
+        rich_help_panel=_PANEL,
+    ),
+]
 TimelineOption = Annotated[
     str | None,
     typer.Option(

@@ -5,14 +5,16 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass, field
 from fractions import Fraction
+from itertools import groupby
 from types import TracebackType
 
 from facereject._files import display_name
+from facereject.batch.outputs.spans import AS_THEY_ARE, Steadiness
 from facereject.drawing.faces import draw_frame
 from facereject.faces.face import FaceFrame
 from facereject.faces.images.load import ImageArray
 from facereject.video.encoding import exact_time
-from facereject.video.reader import VideoReader
+from facereject.video.reader import VideoReader, open_video
 from facereject.video.writer import CODECS, VideoWriteError, VideoWriter, check_video_path
 
 
@@ -33,6 +35,9 @@ class VideoOutput:
         When a frame with several faces is accepted; see `facereject.tables.rows.frame_accepted`.
     audio : bool
         Keep the sound: all of it with ``annotate``, else that of the accepted frames.
+    steadiness : Steadiness
+        Gaps that are kept and stretches that are dropped, unless ``annotate`` keeps all. What is kept is then
+        known only at the end, and the video is read a second time.
     overwrite : bool
         Replace files that were not made here, too.
     """
@@ -42,6 +47,7 @@ class VideoOutput:
     annotate: bool = False
     frame_rule: str = "all"
     audio: bool = True
+    steadiness: Steadiness = AS_THEY_ARE
     overwrite: bool = field(default=False, compare=False)
 
     def target(self, path: str) -> str:
@@ -90,17 +96,39 @@ class SavedVideo:
         self._before: Fraction | None = None
         self._length = Fraction(0)
         self._stretches: list[tuple[Fraction, Fraction]] = []
+        self._later = output.steadiness != AS_THEY_ARE and not output.annotate
+        self._decided: list[tuple[float, bool]] = []
+        self._pixels = 0
 
     def write(self, frame: FaceFrame, accepted: bool) -> None:
         """Take the next frame of the video that is read."""
         if self._output.annotate:
             self._writer.write(annotated(frame, accepted), frame.time_s)
             return
-        time_s = exact_time(frame.time_s, self._writer.rate)
+        if self._later:
+            self._decided.append((frame.time_s, accepted))
+            self._pixels = max(self._pixels, frame.image.shape[0] * frame.image.shape[1])
+        else:
+            self._keep(frame.image, frame.time_s, accepted)
+
+    def _keep(self, image: ImageArray, time: float, accepted: bool) -> None:
+        time_s = exact_time(time, self._writer.rate)
         self._end_before(time_s)
         if accepted:
-            self._writer.write(frame.image, float(self._length))
+            self._writer.write(image, float(self._length))
             self._before = time_s
+
+    def _read_again(self) -> None:
+        """Write the frames of the steadied stretches."""
+        runs = [list(group) for _, group in groupby(self._decided, key=lambda pair: pair[1])]
+        # a run lasts until the next one begins, the last one for as long as a frame does
+        ends = [run[0][0] for run in runs[1:]] + [self._decided[-1][0] + 1 / float(self._writer.rate)]
+        lengths = [(end - run[0][0], run[0][1]) for run, end in zip(runs, ends, strict=True)]
+        steady = self._output.steadiness.decisions(lengths)
+        kept = [accepted for run, accepted in zip(runs, steady, strict=True) for _ in run]
+        with open_video(self._reader.path, max_pixels=self._pixels) as frames:
+            for frame, accepted in zip(frames, kept, strict=False):
+                self._keep(frame.image, frame.time_s, accepted)
 
     def __enter__(self) -> SavedVideo:
         self._writer.__enter__()
@@ -109,6 +137,12 @@ class SavedVideo:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        try:
+            if kind is None and self._decided:
+                self._read_again()
+        except BaseException as problem:
+            self._writer.__exit__(type(problem), problem, None)
+            raise
         if kind is None and self._output.audio:
             if self._before is not None:
                 self._end_before(self._before + 1 / self._writer.rate)

@@ -8,11 +8,12 @@ import json
 import os
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import asdict, dataclass, field, fields, replace
 from itertools import groupby
 
 from facereject._files import NOT_MADE_HERE, cell_name, display_name, folder_problem, write_whole
 from facereject.batch.inputs import Input
+from facereject.batch.outputs.spans import AS_THEY_ARE, Steadiness
 from facereject.tables.formats import read_table
 from facereject.tables.rows import Chunk, Row, frame_accepted
 
@@ -58,6 +59,9 @@ class Timeline:
     ----------
     rule : {"all", "any", "largest"}
         As for `frame_accepted`.
+    steadiness : Steadiness
+        Gaps to be bridged and spans to be dropped. A dropped span has the reason of its neighbours, or
+        ``short`` if it has none.
 
     Attributes
     ----------
@@ -66,16 +70,18 @@ class Timeline:
     """
 
     rule: str = "all"
+    steadiness: Steadiness = AS_THEY_ARE
     spans: list[Span] = field(default_factory=list, init=False)
+    _first: int = field(default=0, init=False)
     _frames: list[tuple[int, float]] = field(default_factory=list, init=False)
     _accepted: bool = field(default=False, init=False)
     _reasons: Counter[str] = field(default_factory=Counter, init=False)
     _step: float = field(default=0.0, init=False)
 
     @classmethod
-    def of_table(cls, path: str, rule: str = "all") -> Timeline:
+    def of_table(cls, path: str, rule: str = "all", steadiness: Steadiness = AS_THEY_ARE) -> Timeline:
         """The timeline of a finished table, with the videos of all its runs."""
-        timeline = cls(rule)
+        timeline = cls(rule, steadiness)
         for source, rows in groupby(read_table(path), key=lambda row: row.source):
             timeline.add(source, rows, True)
         return timeline
@@ -94,6 +100,8 @@ class Timeline:
             # the last frame lasts as long as the one before it
             self._close(source, self._frames[1][1] + self._step)
             self._step = 0.0
+            self.spans[self._first :] = _steadied(self.spans[self._first :], self.steadiness)
+            self._first = len(self.spans)
 
     def _frame(self, source: str, number: int, rows: list[Row]) -> None:
         time_s = rows[0].time_s or 0.0
@@ -131,6 +139,30 @@ class Timeline:
             write_whole(path, _json(self.spans) if path.lower().endswith(".json") else _csv(self.spans))
         except OSError as error:
             raise TimelineError(f"{display_name(path)}: cannot be written ({error.strerror})") from None
+
+
+def _steadied(spans: list[Span], steadiness: Steadiness) -> list[Span]:
+    """The spans of one video after gaps are bridged and short spans dropped; neighbours become one."""
+    kept = steadiness.decisions([(span.end_s - span.start_s, span.accepted) for span in spans])
+    joined = []
+    for accepted, group in groupby(zip(spans, kept, strict=True), key=lambda pair: pair[1]):
+        members = [span for span, _ in group]
+        reasons = Counter({span.reason: 0 for span in members if span.reason})
+        for span in members:
+            if span.reason:
+                reasons[span.reason] += span.last_frame - span.first_frame + 1
+        reason = reasons.most_common(1)[0][0] if reasons else "short"
+        first, last = members[0], members[-1]
+        joined.append(
+            replace(
+                first,
+                end_s=last.end_s,
+                last_frame=last.last_frame,
+                accepted=accepted,
+                reason="" if accepted else reason,
+            )
+        )
+    return joined
 
 
 def is_timeline(path: str) -> bool:

@@ -1,40 +1,13 @@
 // Photos and videos: taken in, judged one after the other, shown in a table, downloaded again.
 
 import { ask, lines, request, save } from "./api.js";
-import { drawMini, worstOf } from "./timeline.js";
-import { percent, share } from "./words.js";
+import { filesOf, isVideo, looksRight } from "./intake.js";
+import { compare, rowOf, valueOf } from "./table.js";
 import { zip } from "./zip.js";
 
 const element = (id) => document.getElementById(id);
-const VIDEO = /\.(mp4|m4v|mov|mkv|webm|avi|mpg|mpeg|m2v|mts|m2ts|vob|wmv|asf|flv|f4v|3gp|3g2|ogv|mxf|y4m)$/i;
-const IMAGE = /\.(jpe?g|jpe|jfif|mpo|jp2|j2k|bmp|dib|tiff?|p[gpnb]m|tga|hei[cf]|hif|gif|webp|a?png|avif)$/i;
 const AT_ONCE = 2;
 const PAGE = 200;
-
-/** Files of a drop, folders with all they hold; of folders only what looks like a picture or a video. */
-async function filesOf(transfer) {
-  const entries = [...transfer.items].map((item) => item.webkitGetAsEntry?.()).filter(Boolean);
-  if (!entries.length) return [...transfer.files].map((file) => ({ file, name: file.name }));
-  const found = [];
-  for (const entry of entries) await walk(entry, "", found, false);
-  return found;
-}
-
-async function walk(entry, folder, found, inside) {
-  if (entry.isFile) {
-    const file = await new Promise((done, failed) => entry.file(done, failed)).catch(() => null);
-    if (file && (!inside || looksRight(file))) found.push({ file, name: folder + file.name });
-    return;
-  }
-  const reader = entry.createReader();
-  for (;;) {
-    const some = await new Promise((done) => reader.readEntries(done, () => done([])));
-    if (!some.length) return;
-    for (const each of some) if (!each.name.startsWith(".")) await walk(each, `${folder}${entry.name}/`, found, true);
-  }
-}
-
-const looksRight = (file) => IMAGE.test(file.name) || VIDEO.test(file.name);
 
 // uncertainties can be compared within one model and region
 const scaleOf = ({ model, region }) => `${model ?? ""}/${region ?? ""}`;
@@ -47,7 +20,7 @@ export class Files {
   #filter = "all";
   #sort = { key: "uncertainty", up: true };
   #shown = PAGE;
-  #frame = 0;
+  #timer = 0;
   #deciding = 0;
   #judgedBy = scaleOf({});
 
@@ -63,7 +36,7 @@ export class Files {
   /** Take files in: `[{file, name}]`. */
   add(files) {
     const fresh = files.map(({ file, name }) => ({
-      file, name, kind: VIDEO.test(name) || file.type.startsWith("video/") ? "video" : "image",
+      file, name, kind: isVideo(file) ? "video" : "image",
       state: "waiting", frames: [], head: null, error: null, done: 0, row: null,
     }));
     this.#items.push(...fresh);
@@ -280,10 +253,10 @@ export class Files {
   }
 
   #later() {
-    this.#frame ||= requestAnimationFrame(() => {
-      this.#frame = 0;
+    this.#timer ||= setTimeout(() => {
+      this.#timer = 0;
       this.#show();
-    });
+    }, 200);
   }
 
   #show() {
@@ -315,48 +288,14 @@ export class Files {
       const mine = head.querySelector("button").dataset.sort === key;
       head.setAttribute("aria-sort", mine ? (up ? "ascending" : "descending") : "none");
     }
-    element("rows").replaceChildren(...wanted.slice(0, this.#shown).map((item) => this.#row(item)));
+    const rows = wanted.slice(0, this.#shown).map((item) => (
+      rowOf(item, this.target.limit, () => this.detail.open(item))
+    ));
+    const body = element("rows");
+    // rows that are put where they stand would lose the focus
+    const same = rows.length === body.children.length && rows.every((row, k) => row === body.children[k]);
+    if (!same) body.replaceChildren(...rows);
     element("more").hidden = wanted.length <= this.#shown;
-  }
-
-  #row(item) {
-    item.row ??= this.#newRow(item);
-    const { row } = item;
-    const worst = worstFace(item);
-    const [state, word] = stateOf(item);
-    const shown = JSON.stringify([state, word, worst?.uncertainty, item.done, item.share, this.target.limit]);
-    if (row.dataset.shown === shown) return row;
-    row.dataset.shown = shown;
-    row.cells[2].replaceChildren(Object.assign(document.createElement("span"), { className: "verdict", textContent: word }));
-    row.cells[2].firstChild.dataset.state = state;
-    if (item.error && state === "failed") row.cells[2].append(Object.assign(document.createElement("small"), { textContent: ` ${item.error}` }));
-    row.cells[3].textContent = percent(worst?.expected_error);
-    row.cells[4].textContent = worst?.uncertainty?.toFixed(3) ?? "–";
-    const small = row.cells[1].querySelector("small");
-    small.textContent = factsOf(item);
-    if (item.kind === "video" && item.frames.length) {
-      let mini = row.querySelector(".mini");
-      if (!mini) {
-        mini = Object.assign(document.createElement("canvas"), { className: "mini", width: 400, height: 14 });
-        row.cells[1].append(mini);
-      }
-      drawMini(mini, item.frames);
-    }
-    if (item.state === "done" && !row.cells[0].firstChild) row.cells[0].append(thumbnailOf(item));
-    return row;
-  }
-
-  #newRow(item) {
-    const row = document.createElement("tr");
-    row.tabIndex = 0;
-    for (const name of ["picture", "name", "", "number", "number"]) {
-      row.append(Object.assign(document.createElement("td"), { className: name }));
-    }
-    row.cells[1].append(item.name, document.createElement("small"));
-    const open = () => ["done", "failed"].includes(item.state) && this.detail.open(item);
-    row.addEventListener("click", open);
-    row.addEventListener("keydown", (event) => event.key === "Enter" && open());
-    return row;
   }
 }
 
@@ -369,59 +308,3 @@ const plain = (frame) => ({
   time_s: frame.time_s,
   faces: frame.faces.map(({ thumbnail, explanation, hint, ...face }) => face),
 });
-
-/** The first face; of a picture without one the picture, of a video a sign. */
-function thumbnailOf(item) {
-  if (item.kind === "video") {
-    return Object.assign(document.createElement("div"), { className: "film", textContent: "▶" });
-  }
-  const face = item.frames[0].faces.find((each) => each.thumbnail);
-  const picture = Object.assign(new Image(), { alt: "", loading: "lazy" });
-  if (face) {
-    picture.src = `data:image/jpeg;base64,${face.thumbnail}`;
-  } else {
-    picture.src = URL.createObjectURL(item.file);
-    picture.onerror = () => picture.remove();
-    picture.onload = () => URL.revokeObjectURL(picture.src);
-  }
-  return picture;
-}
-
-function worstFace(item) {
-  if (item.kind === "image") return item.frames[0] ? worstOf(item.frames[0]) : null;
-  // of a video the middle one: its worst frame says little about it
-  const faces = item.frames.map(worstOf).filter((face) => face && face.uncertainty !== null);
-  faces.sort((a, b) => a.uncertainty - b.uncertainty);
-  return faces[Math.floor(faces.length / 2)] ?? null;
-}
-
-function stateOf(item) {
-  if (item.state === "done") {
-    if (item.accepted) return ["accepted", "✓ accepted"];
-    const found = item.frames.some((frame) => frame.faces.length);
-    return ["rejected", found ? "✕ rejected" : "✕ no face"];
-  }
-  return { waiting: ["none", "waiting"], working: ["none", "working …"], cancelled: ["none", "cancelled"], failed: ["failed", "✕ failed:"] }[item.state];
-}
-
-function factsOf(item) {
-  if (!item.head) return "";
-  const size = `${item.head.width} × ${item.head.height}`;
-  if (item.kind === "image") {
-    const count = item.frames[0]?.faces.length ?? 0;
-    return `${size}, ${count} ${count === 1 ? "face" : "faces"}`;
-  }
-  const lost = item.undecodable ? `, ${item.undecodable} undecodable` : "";
-  const part = item.share === undefined ? "" : `, ${share(item.share)} of them accepted`;
-  return `${size}, ${item.frames.length} frames${part}${lost}`.replaceAll(" × ", "\u00a0×\u00a0");
-}
-
-function valueOf(item, key) {
-  if (key === "name") return item.name;
-  if (key === "accepted") return stateOf(item)[1];
-  const worst = worstFace(item);
-  return (key === "expected" ? worst?.expected_error : worst?.uncertainty) ?? Infinity;
-}
-
-const compare = (a, b) =>
-  typeof a === "string" ? a.localeCompare(b, undefined, { numeric: true }) : a === b ? 0 : a < b ? -1 : 1;
