@@ -56,6 +56,14 @@ def model_facts(rejector: FaceRejector) -> list[tuple[str, str]]:
         features += f" and {rejector.stability.n_features} stability values (six more predictions per face)"
     trained = SCORES.get(str(info.get("score")))
     found = [("score", f"{trained.card if trained else rejector.score.kind}, on {features}")]
+    if rejector.relative:
+        found.append(
+            (
+                "unit",
+                "none: trained without annotation, errors are relative to the predictor's own landmarks; "
+                "`facereject calibrate` gives them one from 50 annotated faces",
+            )
+        )
     if rejector.region:
         found.append(("decides by", " and ".join(rejector.region)))
     found += _data(info) + _results(info)
