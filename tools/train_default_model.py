@@ -2,11 +2,12 @@
 
     python tools/train_default_model.py ../shared/data/faces/300w --cache cache
 
-A fifth of the photographs is set aside. On the others, clean and degraded, the scores are trained,
-regularised and calibrated by cross-validation over photographs; the card reports results on the photographs
-set aside. Near-identical photographs under different names count as one: they share a fold, and those set
-aside that have a copy among the others are left out. Written are default.safetensors, thorough.safetensors,
-the card and its picture. Equal data, versions and seeds give equal models.
+A fifth of the photographs is set aside. On the others, clean and degraded, the scores are trained and
+calibrated by cross-validation over photographs; the card reports results on the photographs set aside.
+Near-identical photographs under different names count as one: they share a fold, and those set aside that
+have a copy among the others are left out. Written are default.safetensors, thorough.safetensors, the card and
+its picture; linear.safetensors is kept as it is unless --linear asks for it. Equal data, versions and seeds
+give equal models.
 """
 
 from __future__ import annotations
@@ -17,36 +18,32 @@ import time
 from pathlib import Path
 
 import numpy as np
-from model_card import write_card
+from model_card import Judged, write_card
+from other_trackers import rank_other_trackers
 from photo_copies import group_copies
 
 import facereject
 from facereject.faces import (
-    DEGRADATIONS,
     Extractor,
+    FaceContext,
     FaceDataset,
     FaceDetector,
+    FaceRejector,
     LandmarkHOG,
     LandmarkPredictor,
-    LandmarkStability,
+    MirroredRuns,
     extract,
 )
-from facereject.faces.evaluation.results import gap_closed
 from facereject.faces.geometry import bounding_box, overlap
 from facereject.faces.images.load import to_gray
-from facereject.faces.training.train import fit_score, train_on_table
+from facereject.faces.training.causes import background_features
+from facereject.faces.training.train import train_on_table
 
 PRETRAINED = Path(facereject.__file__).parent / "pretrained"
 SPLIT_SEED, FIT_SEED, TEST_SEED = 0, 0, 1
 
-DEFAULT = "SELE (linear), `default`"
-
-#: what is trained: name in the card -> (score, with stability features, file it is shipped as)
-MODELS = {
-    "REG (linear)": ("reg", False, None),
-    DEFAULT: ("sele", False, "default"),
-    "SELE + stability, `thorough`": ("sele", True, "thorough"),
-}
+#: regularisation of the linear column, as chosen for `linear` among five by cross-validation
+ALPHA = 1.0
 
 
 def main() -> None:
@@ -55,54 +52,73 @@ def main() -> None:
     parser.add_argument("--cache", help="folder for features that were already computed")
     parser.add_argument("--degradations", type=int, default=12, help="degraded versions per photograph")
     parser.add_argument("--output", type=Path, default=PRETRAINED)
-    parser.add_argument("--boosted", action="store_true", help="also fit trees, for the table of the card")
+    parser.add_argument("--linear", action="store_true", help="train linear.safetensors anew as well")
+    parser.add_argument("--card", action="store_true", help="only write the card of the models there are")
+    parser.add_argument("--trackers", help="npz file with landmarks of other trackers on AFW")
     parser.add_argument("--jobs", type=int, help="processes; all cores if not given")
     options = parser.parse_args()
 
     samples = FaceDataset.load(options.data)
     fit, test, group, copies = set_aside(samples)
     print(f"{samples}: {len(fit)} faces to fit, {len(test)} to test")
-    extractor = Extractor(
+    plain = Extractor(
         LandmarkPredictor(),
         FaceDetector(threshold=-1.0),
         LandmarkHOG(),
-        LandmarkStability(),
+        None,
         options.degradations,
         FIT_SEED,
+        FaceContext(),
     )
-    tester = dataclasses.replace(extractor, random_state=TEST_SEED)
-    table = extract(fit, extractor, workers=options.jobs, cache=options.cache)
-    held_out = extract(test, tester, workers=options.jobs, cache=options.cache)
-    n_hog = extractor.hog.n_features
     photos = [group[sample.photo] for sample in fit]
-    print(f"{len(set(group.values()))} groups of photographs; {len(copies)} test faces with a copy left out")
-
-    rejectors = {}
-    for name, (score, stable, file) in MODELS.items():
+    options.output.mkdir(parents=True, exist_ok=True)
+    judged, trained, boxes = [], {}, {}
+    for name, extractor in (
+        ("default", plain),
+        ("thorough", dataclasses.replace(plain, stability=MirroredRuns())),
+    ):
         start = time.perf_counter()
-        width = n_hog + (extractor.stability.n_features if stable else 0)
-        part = dataclasses.replace(table, features=np.ascontiguousarray(table.features[:, :width]))
-        how = extractor if stable else dataclasses.replace(extractor, stability=None)
-        rejectors[name] = train_on_table(part, photos, how, score)
-        info = rejectors[name].info
-        print(f"{name}: alpha {info['alpha']}, {time.perf_counter() - start:.0f} s, {rejectors[name]!r}")
-        for row in info["cross_validation"]:
-            print("   ", row)
-        if file is not None:
-            options.output.mkdir(parents=True, exist_ok=True)
-            rejectors[name].save(options.output / f"{file}.safetensors")
-    extra = {}
-    if options.boosted:
-        part = dataclasses.replace(table, features=np.ascontiguousarray(table.features[:, :n_hog]))
-        extra["boosted trees (SELE)"] = fit_score(part, "boosted", None, rejectors[DEFAULT].info["clip"])
+        table = extract(fit, extractor, workers=options.jobs, cache=options.cache)
+        tester = dataclasses.replace(extractor, random_state=TEST_SEED)
+        held_out = extract(test, tester, workers=options.jobs, cache=options.cache)
+        held_out = held_out.rows(~np.isin(held_out.sample, copies))
+        if name == "default":
+            judged.append(linear_model(options, table, photos, extractor, held_out))
+        path = options.output / f"{name}.safetensors"
+        if options.card:
+            rejector = FaceRejector.load(path)
+        else:
+            background = background_features(fit, extractor)
+            rejector = train_on_table(
+                table, photos, extractor, "compact", alphas=(ALPHA,), background=background
+            )
+            rejector.save(path)
+        print(f"{name}: {time.perf_counter() - start:.0f} s, {rejector!r}, {len(rejector.score.trees.roots)}")
+        judged.append(Judged(name, rejector, held_out))
+        trained[name] = (table, extractor)
+        boxes[name] = background_features(test, tester)[0]
+    others = None
+    if options.trackers:
+        others = rank_other_trackers(
+            options.data, options.trackers, *trained["default"], fit, group, judged[0]
+        )
     command = f"python tools/train_default_model.py <300w folder> --degradations {options.degradations}"
-    held_out = without_samples(held_out, copies)
     clear = [sample for i, sample in enumerate(test) if i not in copies]
-    background = count_background(clear, rejectors)
-    unseen = leave_kinds_out(table, held_out, rejectors[DEFAULT])
-    write_card(
-        options.output, command, samples, test, group, copies, held_out, rejectors, extra, background, unseen
-    )
+    background = count_background(clear, {each.name: each.rejector for each in judged})
+    write_card(options.output, command, samples, fit, test, group, copies, judged, background, boxes, others)
+
+
+def linear_model(options, table, photos, extractor, held_out):
+    """The linear score: as it is shipped, or trained anew on the HOG values of the table."""
+    path = options.output / "linear.safetensors"
+    n_hog = extractor.hog.n_features
+    if options.linear:
+        part = dataclasses.replace(table, features=np.ascontiguousarray(table.features[:, :n_hog]))
+        train_on_table(part, photos, dataclasses.replace(extractor, context=None), "sele").save(path)
+    elif not path.is_file():
+        path = PRETRAINED / path.name
+    features = np.ascontiguousarray(held_out.features[:, :n_hog])
+    return Judged("linear", FaceRejector.load(path), dataclasses.replace(held_out, features=features))
 
 
 def set_aside(samples):
@@ -116,44 +132,21 @@ def set_aside(samples):
     return fit, test, group, [i for i, sample in enumerate(test) if group[sample.photo] in seen]
 
 
-def without_samples(table, left_out):
-    """The table without the rows of some samples; missed faces are counted among all."""
-    keep = ~np.isin(table.sample, left_out)
-    names = ("features", "losses", "detector_scores", "sample", "variant")
-    kinds = tuple(kind for kind, kept in zip(table.kinds, keep, strict=True) if kept)
-    return dataclasses.replace(table, **{name: getattr(table, name)[keep] for name in names}, kinds=kinds)
-
-
-def leave_kinds_out(table, held_out, rejector):
-    """Share of the gap closed on pictures of one kind: by the model, and by one that never saw that kind."""
-    n_hog = rejector.hog.n_features
-    part = dataclasses.replace(table, features=np.ascontiguousarray(table.features[:, :n_hog]))
-    features = held_out.features[:, :n_hog]
-    result = {}
-    for kind in [*DEGRADATIONS, "box"]:
-        seen, tested = (np.array([kind in k.split("+") for k in t.kinds]) for t in (table, held_out))
-        model = fit_score(part, "sele", rejector.info["alpha"], rejector.info["clip"], rows=~seen)
-        losses, scores = held_out.losses[tested], held_out.detector_scores[tested]
-        shares = [gap_closed(losses, scores, score(features[tested])) for score in (rejector.score, model)]
-        result[kind] = (int(tested.sum()), *shares)
-    return result
-
-
 def count_background(test, rejectors):
     """For detections that overlap no annotated face: how many, and which share is accepted, by model."""
     loose = FaceDetector(threshold=-1.0)
     faces_of = {}
     for sample in test:
         faces_of.setdefault(sample.photo, []).append(bounding_box(sample.landmarks))
-    shipped = {name: model for name, model in rejectors.items() if MODELS[name][2] is not None}
-    rows = {name: [] for name in shipped}
+    rows = {name: [] for name in rejectors}
     for sample in test:
-        image = sample.load()
-        gray = to_gray(image)
+        # crops of one photograph show each other's faces at unknown places: only single faces are clear
+        if len(faces_of[sample.photo]) > 1:
+            continue
+        gray = to_gray(sample.load())
         for found in loose.detect(gray):
-            # crops of one photograph show each other's faces at unknown places: only single faces are clear
-            if len(faces_of[sample.photo]) == 1 and overlap(found.box, faces_of[sample.photo][0]) < 0.05:
-                for name, model in shipped.items():
+            if overlap(found.box, faces_of[sample.photo][0]) < 0.05:
+                for name, model in rejectors.items():
                     rows[name].append((found.score, model.assess_box(gray, found.box).accepted))
     result = {}
     for name, values in rows.items():

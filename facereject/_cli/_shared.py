@@ -33,8 +33,8 @@ ModelOption = Annotated[
         "--model",
         "-m",
         metavar="NAME|FILE",
-        help="default, thorough (better and slower), mesh, mesh-free (another detector and predictor), or a "
-        "model file.",
+        help="default, thorough (better and slower), linear, mesh, mesh-free (another detector and "
+        "predictor), or a model file.",
     ),
 ]
 UpsampleOption = Annotated[
@@ -169,6 +169,7 @@ def load_rejector(
     min_face: float | None = None,
     detector_threshold: float | None = None,
     target: Mapping[str, float] | None = None,
+    region: str | None = None,
     argument: str = "--model",
 ) -> FaceRejector:
     """The rejector for the common options; what is wrong with them ends the command with code 2.
@@ -185,6 +186,8 @@ def load_rejector(
         Detector options; None keeps the model's own.
     target : mapping or None
         As from `chosen_target`; empty or None keeps the model's own target.
+    region : str or None
+        As for --region.
     argument : str
         What the user calls the model, for messages.
     """
@@ -226,6 +229,10 @@ def load_rejector(
     except ValueError as error:
         names = ", ".join("--" + _OPTION_OF.get(name, name) for name in changes)
         stop(f"{names}: {error}")
+    try:
+        rejector = rejector if region is None else rejector.for_region(region)
+    except ValueError as error:
+        stop(f"--region {region}: {error}")
     try:
         return rejector.with_target(**target) if target else rejector
     except ValueError as error:

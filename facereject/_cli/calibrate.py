@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -20,6 +20,7 @@ from facereject._cli._options.annotated import (
     results,
     tell,
 )
+from facereject._cli._options.region import RegionOption
 from facereject._cli._output.progress import counting
 from facereject._cli._plugins import (
     DetectorOption,
@@ -29,6 +30,9 @@ from facereject._cli._plugins import (
     chosen_points,
 )
 from facereject._cli._shared import QuietOption, load_rejector, paragraphs, say, stop
+
+if TYPE_CHECKING:
+    from facereject.faces import FaceRejector
 
 CALIBRATE_EXAMPLES = paragraphs("""[bold]Examples[/bold]
 
@@ -46,14 +50,15 @@ def calibrate(
     model: ModelArgument,
     dataset: DatasetArgument,
     max_error: Annotated[
-        float,
+        float | None,
         typer.Option(
             "--max-error",
             metavar="PERCENT",
-            help="The mean error of accepted faces that must not be exceeded.",
+            help="The mean error of accepted faces that must not be exceeded. Without it nothing is "
+            "guaranteed: expected errors are shifted and scaled to fit the faces, at least 50.",
             show_default=False,
         ),
-    ],
+    ] = None,
     confidence: Annotated[
         float, typer.Option(metavar="SHARE", help="Probability that the guarantee holds.")
     ] = 0.95,
@@ -70,6 +75,7 @@ def calibrate(
         Path | None, typer.Option("--output", "-o", metavar="FILE", help="Model file to write.")
     ] = None,
     in_place: Annotated[bool, typer.Option("--in-place", help="Change MODEL itself.")] = False,
+    region: RegionOption = None,
     landmarks: LandmarksOption = None,
     predictor: PredictorOption = None,
     detector: DetectorOption = None,
@@ -106,7 +112,7 @@ def calibrate(
     target = Path(model) if output is None else output
     check_writable("--output", target, overwrite=overwrite or in_place)
     rejector = load_rejector(
-        model, detector=detector, landmarks=landmarks, predictor=predictor, argument="MODEL"
+        model, detector=detector, landmarks=landmarks, predictor=predictor, region=region, argument="MODEL"
     )
 
     from facereject.faces import evaluate_face_rejector
@@ -116,7 +122,8 @@ def calibrate(
     from facereject.selection import NoValidThresholdError
 
     try:
-        check_promise(max_error, 1 - confidence, loss_bound)
+        if max_error is not None:
+            check_promise(max_error, 1 - confidence, loss_bound)
     except ValueError as error:
         stop(f"{str(error).replace('max_error', '--max-error').replace('loss_bound', '--loss-bound')}")
     samples = read_dataset(dataset, points=chosen_points(points), quiet=quiet)
@@ -134,6 +141,9 @@ def calibrate(
     rows = independent_rows([samples[i].photo for i in table.sample], seed)
     if len(rows) < len(table) and not quiet:
         say(f"{len(table):,} faces found; one per photograph counts, which leaves {len(rows):,}")
+    if max_error is None:
+        _give_unit(rejector, table.losses[rows], evaluation.uncertainty[rows], target, dataset, quiet)
+        return
     try:
         promised = certified(
             rejector,
@@ -142,6 +152,7 @@ def calibrate(
             max_error=max_error,
             delta=1 - confidence,
             loss_bound=loss_bound,
+            regions=None if evaluation.regions is None else evaluation.regions.rows(rows),
         )
     except NoValidThresholdError as error:
         tell(f"DATASET {dataset}: {error}. The model is unchanged.")
@@ -175,3 +186,24 @@ def calibrate(
         f"Expected errors were fitted again on these {len(rows):,} faces."
     )
     say(f"Written: {target}")
+
+
+def _give_unit(
+    rejector: FaceRejector, losses: Any, uncertainty: Any, target: Path, dataset: Path, quiet: bool
+) -> None:
+    """Write the model with expected errors that fit some annotated faces."""
+    try:
+        changed = rejector.with_unit(losses, uncertainty)
+        changed.save(target)
+    except ValueError as error:
+        stop(f"DATASET {dataset}: {error}")
+    except OSError as error:
+        stop(f"--output {target}: cannot be written ({error.strerror}). The model is unchanged", 1)
+    if not quiet:
+        mean = float(changed.calibration.expected_error(uncertainty).mean())
+        results.print(
+            f"Expected errors now fit these {len(losses):,} faces: {mean:.2f} % in the mean. Nothing is "
+            "guaranteed; --max-error asks for that.",
+            soft_wrap=not results.is_terminal,
+        )
+        say(f"Written: {target}")

@@ -20,6 +20,7 @@ from facereject._cli._options.annotated import (
     results,
     tell,
 )
+from facereject._cli._options.region import RegionOption
 from facereject._cli._output.progress import counting
 from facereject._cli._plugins import (
     DetectorOption,
@@ -72,6 +73,7 @@ def evaluate(
             metavar="N", min=0, help="Also look at N degraded versions of every photograph (8 is usual)."
         ),
     ] = 0,
+    region: RegionOption = None,
     max_error: MaxErrorOption = None,
     coverage: CoverageOption = None,
     cost: CostOption = None,
@@ -93,7 +95,13 @@ def evaluate(
         stop(f"--report {report}: holds a page already; pass --overwrite to replace it")
     given = chosen_target(max_error=max_error, coverage=coverage, cost=cost, threshold=threshold)
     rejector = load_rejector(
-        model, detector=detector, landmarks=landmarks, predictor=predictor, target=given, argument="MODEL"
+        model,
+        detector=detector,
+        landmarks=landmarks,
+        predictor=predictor,
+        target=given,
+        region=region,
+        argument="MODEL",
     )
 
     from facereject.faces import evaluate_face_rejector

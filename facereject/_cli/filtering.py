@@ -15,6 +15,7 @@ from facereject._cli._options.pictures import (
     SizeOption,
 )
 from facereject._cli._options.pose import MaxPitchOption, MaxRollOption, MaxYawOption, with_limits
+from facereject._cli._options.region import RegionOption
 from facereject._cli._options.run import (
     EngineOption,
     MaxPixelsOption,
@@ -159,6 +160,7 @@ def filter_(
     upsample: UpsampleOption = None,
     min_face: MinFaceOption = None,
     detector_threshold: DetectorThresholdOption = None,
+    region: RegionOption = None,
     max_yaw: MaxYawOption = None,
     max_pitch: MaxPitchOption = None,
     max_roll: MaxRollOption = None,
@@ -246,6 +248,7 @@ def filter_(
         upsample=upsample,
         min_face=min_face,
         detector_threshold=detector_threshold,
+        region=region,
         target=target,
     )
     rejector = with_limits(rejector, max_yaw, max_pitch, max_roll)

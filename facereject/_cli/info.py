@@ -26,7 +26,9 @@ def info(
     model: Annotated[
         str | None,
         typer.Argument(
-            metavar="MODEL", help="default, thorough, mesh, mesh-free, or a model file.", show_default=False
+            metavar="MODEL",
+            help="default, thorough, linear, mesh, mesh-free, or a model file.",
+            show_default=False,
         ),
     ] = None,
     landmarks: LandmarksOption = None,

@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from facereject._cli._options.pose import MaxPitchOption, MaxRollOption, MaxYawOption, with_limits
+from facereject._cli._options.region import RegionOption
 from facereject._cli._options.run import (
     EngineOption,
     MaxPixelsOption,
@@ -43,7 +44,7 @@ facereject score photo.jpg -o faces.csv
 facereject score photos -o faces.parquet --workers 4
 facereject score clip.mp4 'more/*.png' @list.txt -o faces.jsonl
 facereject score photos -o faces.csv --resume     [dim]after an interruption[/dim]
-facereject score photo.jpg | cut -d, -f1-17       [dim]all but the landmarks[/dim]
+facereject score photo.jpg | cut -d, -f1-18       [dim]all but the landmarks[/dim]
 find . -name '*.jpg' | facereject score - --json  [dim]names from stdin, a JSON object per face[/dim]
 
 [bold]Exit codes[/bold]: 0 done, 1 some inputs failed (they are listed), 2 wrong usage, 130 interrupted,
@@ -74,6 +75,7 @@ def score(
     upsample: UpsampleOption = None,
     min_face: MinFaceOption = None,
     detector_threshold: DetectorThresholdOption = None,
+    region: RegionOption = None,
     max_yaw: MaxYawOption = None,
     max_pitch: MaxPitchOption = None,
     max_roll: MaxRollOption = None,
@@ -135,6 +137,7 @@ def score(
         upsample=upsample,
         min_face=min_face,
         detector_threshold=detector_threshold,
+        region=region,
     )
     rejector = with_limits(rejector, max_yaw, max_pitch, max_roll)
     run_job(job, rejector, quiet=quiet, show=output is None)

@@ -76,14 +76,23 @@ def train(
     score: Annotated[
         str,
         typer.Option(
-            metavar="|".join(SCORES),
-            help=". ".join(f"{name}: {score.help}" for name, score in SCORES.items()).replace("[", "\\[")
+            metavar="|".join(["auto", *SCORES]),
+            help="auto: sele or compact, whichever ranks better. "
+            + ". ".join(f"{name}: {score.help}" for name, score in SCORES.items()).replace("[", "\\[")
             + ".",
         ),
-    ] = next(iter(SCORES)),
+    ] = "auto",
     thorough: Annotated[
         bool,
-        typer.Option("--thorough", help="Use stability, too: ranks better, predicts seven times per face."),
+        typer.Option("--thorough", help="Use stability, too: ranks better, predicts three times per face."),
+    ] = False,
+    unlabelled: Annotated[
+        bool,
+        typer.Option(
+            "--unlabelled",
+            help="DATASET is a folder of photographs without annotation: the landmarks of the predictor on "
+            "them stand for the truth. Expected errors are then relative, until calibrate gives them a unit.",
+        ),
     ] = False,
     degradations: Annotated[
         int, typer.Option(metavar="N", min=0, help="Degraded versions of every photograph to learn from.")
@@ -108,7 +117,7 @@ def train(
     _check_target(given)
     _check_score(score)
 
-    from facereject.faces import LandmarkModelError, LandmarkStability, make_landmarks, train_face_rejector
+    from facereject.faces import LandmarkModelError, MirroredRuns, make_landmarks, train_face_rejector
     from facereject.faces.evaluation.data_warnings import data_warnings
     from facereject.selection import InfeasibleTargetError
 
@@ -118,8 +127,10 @@ def train(
         stop(str(error))
     # dlib's own has a threshold for training, which is the default
     found_by = None if detector == "dlib" else chosen_detector(detector)
-    samples = read_dataset(dataset, points=chosen_points(points), quiet=quiet)
-    for text in data_warnings(samples, placed_by):
+    if unlabelled and not set(given) <= {"coverage"}:
+        stop("--unlabelled: errors have no unit yet; the target can only be --coverage")
+    samples = None if unlabelled else read_dataset(dataset, points=chosen_points(points), quiet=quiet)
+    for text in data_warnings(samples, placed_by) if samples is not None else ():
         tell(f"Warning: {text}")
     with ExitStack() as bars:
         progress = bars.enter_context(counting("faces", quiet=quiet))
@@ -128,10 +139,11 @@ def train(
             rejector = train_face_rejector(
                 samples,
                 score,
+                unlabelled=dataset if unlabelled else None,
                 predictor=placed_by,
                 detector=found_by,
                 normalizer=normalizer,
-                stability=LandmarkStability() if thorough else None,
+                stability=MirroredRuns() if thorough else None,
                 degradations=degradations,
                 random_state=seed,
                 workers=jobs,
@@ -191,8 +203,10 @@ def _check_target(given: dict[str, float]) -> None:
 def _check_score(name: str) -> None:
     import importlib.util
 
+    if name == "auto":
+        return
     if name not in SCORES:
-        stop(f"--score must be one of {', '.join(SCORES)}; got {name}")
+        stop(f"--score must be one of auto, {', '.join(SCORES)}; got {name}")
     score = SCORES[name]
     if score.package and importlib.util.find_spec(score.package) is None:
         stop(f"--score {name} needs {score.package}: pip install 'facereject[{score.extra}]'")

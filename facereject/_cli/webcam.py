@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from facereject._cli._options.pose import MaxPitchOption, MaxRollOption, MaxYawOption, with_limits
+from facereject._cli._options.region import RegionOption
 from facereject._cli._options.video import DetectEveryOption, EveryFrameOption, SmoothOption
 from facereject._cli._plugins import DetectorOption, LandmarksOption, PredictorOption
 from facereject._cli._run import with_options, wrong_usage
@@ -121,6 +122,7 @@ def webcam(
     upsample: UpsampleOption = None,
     min_face: MinFaceOption = None,
     detector_threshold: DetectorThresholdOption = None,
+    region: RegionOption = None,
     max_yaw: MaxYawOption = None,
     max_pitch: MaxPitchOption = None,
     max_roll: MaxRollOption = None,
@@ -174,6 +176,7 @@ def webcam(
         upsample=upsample,
         min_face=min_face,
         detector_threshold=detector_threshold,
+        region=region,
         target=target,
     )
     rejector = with_limits(rejector, max_yaw, max_pitch, max_roll)

@@ -133,9 +133,11 @@ def row_check(task: ScoreTask, *, decisions: bool = True) -> Callable[[Row], boo
     def fits(row: Row) -> bool:
         if row.uncertainty is None:
             return True
-        expected = float(rejector.calibration.expected_error(row.uncertainty))
         if decisions and row.reason != "turned" and row.accepted != rejector.decide(row.uncertainty):
             return False
+        if rejector.relative:
+            return row.expected_error is None
+        expected = float(rejector.calibration.expected_error(row.uncertainty))
         return math.isclose(row.expected_error or 0.0, expected, rel_tol=1e-6)
 
     return fits

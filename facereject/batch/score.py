@@ -239,7 +239,8 @@ def score_table(
     )
     table = pandas.DataFrame(values, columns=list(names))
     whole = dict.fromkeys(("frame", "face", "track"), "Int64")
-    kinds = dict.fromkeys(names, "float64") | whole | {"accepted": "bool", "source": "str", "reason": "str"}
+    kinds = dict.fromkeys(names, "float64") | whole | {"accepted": "bool"}
+    kinds |= dict.fromkeys(("source", "reason", "cause"), "str")
     return table.astype(kinds)
 
 

@@ -189,8 +189,7 @@ def _unreadable(source: str, path: str, error: ImageError | VideoError) -> Row:
 
 def _rejector_settings(rejector: FaceRejector) -> dict[str, str]:
     digest = hashlib.sha256()
-    definition: list[Any] = [rejector.score.kind, rejector.hog.definition]
-    definition.append(rejector.stability.definition if rejector.stability else None)
+    definition: list[Any] = [rejector.score.kind, rejector.features.definition]
     digest.update(json.dumps(definition, sort_keys=True, default=str).encode())
     for name, array in sorted(rejector.score.arrays().items()):
         digest.update(name.encode() + array.tobytes())

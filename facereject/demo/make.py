@@ -17,8 +17,16 @@ from facereject.batch.inputs import Input
 from facereject.batch.outputs.saving import VideoOutput
 from facereject.batch.run import score_inputs
 from facereject.batch.task import ScoreTask
-from facereject.demo.material import FPS, SIZE, Picture, clean_picture, degraded_pictures, video_frames
-from facereject.demo.page import Judged, JudgedFrame, demo_page
+from facereject.demo.material import (
+    FPS,
+    SIZE,
+    Picture,
+    clean_picture,
+    covered_mouth,
+    degraded_pictures,
+    video_frames,
+)
+from facereject.demo.page import Judged, JudgedFrame, JudgedRegion, demo_page
 from facereject.demo.picture import draw_picture
 from facereject.faces import FaceRejector
 from facereject.faces.images.load import ImageArray
@@ -79,9 +87,25 @@ def make_demo(folder: str | os.PathLike[str], rejector: FaceRejector, *, model: 
     write_whole(overview, draw_picture(judged))
     frames = _frames(annotated, rows[str(video)])
     page = folder / "index.html"
-    write_whole(page, demo_page(judged, frames, _animation(frames), rejector, model))
+    regions = _by_region(covered_mouth(clean), rejector)
+    write_whole(page, demo_page(judged, regions, frames, _animation(frames), rejector, model))
     accepted = sum(frame.accepted for frame in frames)
     return Demo(page, overview, table, video, judged, len(frames), accepted, len(frames) / FPS)
+
+
+def _by_region(picture: Picture, rejector: FaceRejector) -> list[JudgedRegion]:
+    """What a covered mouth does to eyes and mouth; nothing if the model does not tell points apart."""
+    if rejector.calibration.regions is None:
+        return []
+    found = []
+    for name in ("eyes", "mouth"):
+        faces = rejector.for_region(name)(picture.image)
+        center = picture.landmarks.mean(axis=0)
+        face = min(
+            faces, key=lambda face: float(np.hypot(*np.subtract(face.box.center, center))), default=None
+        )
+        found.append(JudgedRegion(name, picture, face))
+    return found
 
 
 def _score(inputs: Sequence[Input], task: ScoreTask, table: Path) -> dict[str, list[Row]]:

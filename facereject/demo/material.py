@@ -10,7 +10,7 @@ import cv2
 import numpy as np
 import skimage.data
 
-from facereject.faces import FaceDetector, LandmarkPredictor
+from facereject.faces import REGIONS, FaceDetector, LandmarkPredictor
 from facereject.faces.geometry import FloatArray, transform_points
 from facereject.faces.images.load import ImageArray
 from facereject.faces.training.degrade import degrade
@@ -68,9 +68,19 @@ def degraded_pictures(clean: Picture) -> list[Picture]:
     """The clean picture first, then versions with something wrong; the name says what and how severe."""
     pictures = [clean]
     for kind, severity, seed in _DEGRADED:
-        image, landmarks, _ = degrade(clean.image, clean.landmarks, kind, severity, random_state=seed)
+        image, landmarks, *_ = degrade(clean.image, clean.landmarks, kind, severity, random_state=seed)
         pictures.append(Picture(f"{kind.replace('_', ' ')} {severity:g}", image, landmarks))
     return pictures
+
+
+def covered_mouth(clean: Picture) -> Picture:
+    """The clean picture with something round in front of the mouth."""
+    mouth = clean.landmarks[list(REGIONS["mouth"])]
+    x, y = (round(float(value)) for value in mouth.mean(axis=0))
+    width, height = np.ptp(mouth, axis=0) * (0.8, 1.2)
+    image = clean.image.copy()
+    cv2.ellipse(image, (x, y), (int(width), int(height)), 0, 0, 360, (40, 60, 120), -1, cv2.LINE_AA)
+    return Picture("covered mouth", image, clean.landmarks)
 
 
 def scenes() -> list[Scene]:

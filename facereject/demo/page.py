@@ -12,7 +12,8 @@ import matplotlib.figure
 from facereject import __version__
 from facereject.demo.material import FPS, Picture, Scene, scenes
 from facereject.drawing.crops import face_crop
-from facereject.faces import FaceRejector
+from facereject.drawing.faces import draw_faces
+from facereject.faces import CAUSES, Face, FaceRejector
 from facereject.faces.images.load import ImageArray
 from facereject.faces.models.card import LICENCE, target_words
 from facereject.plotting._style import GREY, PALETTE, tidy
@@ -36,6 +37,14 @@ class Judged(NamedTuple):
         return self.row is not None and self.row.accepted
 
 
+class JudgedRegion(NamedTuple):
+    """A picture judged by one region of the face; None if no face was found."""
+
+    name: str
+    picture: Picture
+    face: Face | None
+
+
 class JudgedFrame(NamedTuple):
     """An annotated frame of the video; ``expected`` is in percent, NaN without a face."""
 
@@ -48,6 +57,7 @@ class JudgedFrame(NamedTuple):
 
 def demo_page(
     judged: Sequence[Judged],
+    regions: Sequence[JudgedRegion],
     frames: Sequence[JudgedFrame],
     animation: bytes,
     rejector: FaceRejector,
@@ -62,6 +72,7 @@ def demo_page(
         "Which landmarks can be trusted?",
         lead,
         _pictures(judged),
+        *([_regions(regions)] if regions else []),
         _video(frames, animation, rejector),
         _meaning(rejector, model),
         _next(),
@@ -88,6 +99,8 @@ def _pictures(judged: Sequence[Judged]) -> str:
                 f"uncertainty {row.uncertainty:.2f}",
                 f"detector score {row.detector_score:.2f}",
             ]
+            if row.cause in CAUSES:
+                lines.append(CAUSES[row.cause])
         crop = face_crop(picture.image, points, accepted, around=picture.landmarks)
         cards.append(pages.face(crop, accepted, picture.name, lines))
     text = (
@@ -95,6 +108,26 @@ def _pictures(judged: Sequence[Judged]) -> str:
         "the severity: 0 is just noticeable, 1 hopeless."
     )
     return pages.section("Images", pages.paragraph(text), pages.faces(cards, large=True))
+
+
+def _regions(regions: Sequence[JudgedRegion]) -> str:
+    """One covered face, accepted for what is seen of it and rejected for what is not."""
+    cards = []
+    for name, picture, face in regions:
+        accepted = face is not None and face.accepted
+        image = picture.image if face is None else draw_faces(picture.image, [face])
+        lines = ["no face found"]
+        if face is not None:
+            lines = [f"expected error of the {name} {face.expected_error:.1f} %"]
+            lines += [face.hint] if face.hint else []
+        crop = face_crop(image, None, accepted, around=picture.landmarks)
+        cards.append(pages.face(crop, accepted, f"for the {name}", lines))
+    text = (
+        "A face may be good enough for one purpose and not for another. The same picture, judged by the "
+        "points that matter (--region eyes, --region mouth). Points are larger and redder the larger their "
+        "expected error is; rings are probably covered."
+    )
+    return pages.section("Regions", pages.paragraph(text), pages.faces(cards, large=True))
 
 
 def _video(frames: Sequence[JudgedFrame], animation: bytes, rejector: FaceRejector) -> str:

@@ -19,6 +19,10 @@ from facereject.faces.landmarks.mean_shape import N_LANDMARKS
 GREEN: Color = (46, 190, 110)
 RED: Color = (235, 64, 52)
 SILVER: Color = (222, 224, 228)
+YELLOW: Color = (250, 200, 40)
+
+# expected errors in percent at which points are drawn quite green and small, and quite red and large
+_ERROR_SCALE = (2.0, 12.0)
 
 # chains of the 68-point mark-up: first and last landmark, and whether the chain is closed
 _PARTS = (
@@ -39,6 +43,9 @@ _SHIFT = 4
 
 def draw_faces(image: ImageLike, faces: Sequence[Face], *, tracks: Sequence[int] | None = None) -> ImageArray:
     """A copy of the picture with its faces: green and ticked if accepted, red and crossed out if not.
+
+    Where the error of each point is known, its colour and size tell it: small and green up to 2 %, large and
+    red from 12 %. Points that are probably covered are rings.
 
     Parameters
     ----------
@@ -146,10 +153,34 @@ def _draw_face(canvas: ImageArray, face: Face) -> None:
     if unit >= 0.85 and len(face.landmarks) == N_LANDMARKS:
         for first, last, closed in _PARTS:
             _lines(canvas, face.landmarks[first : last + 1], color, max(1, round(0.4 * unit)), closed=closed)
-    for point in face.landmarks:
+    for i, point in enumerate(face.landmarks):
+        radius, shade = 1.2 * unit, color
+        if face.landmark_errors is not None:
+            share = _badness(float(face.landmark_errors[i]))
+            # twice as large and red where nothing can be trusted
+            radius, shade = unit * (0.9 + 1.1 * share), _shade(share)
         if unit >= 1.5:
-            _circle(canvas, point, 1.2 * unit + 0.6, DARK)
-        _circle(canvas, point, max(0.8, 1.2 * unit), color)
+            _circle(canvas, point, radius + 0.6, DARK)
+        _circle(canvas, point, max(0.8, radius), shade)
+        if face.visible is not None and not face.visible[i] and unit >= 1.0:
+            # a ring: the point is probably covered
+            _circle(canvas, point, 0.55 * radius, DARK)
+
+
+def _badness(error: float) -> float:
+    """0 for an expected error of 2 % and less, 1 for 12 % and more, by its logarithm."""
+    if not math.isfinite(error):
+        return 1.0
+    low, high = _ERROR_SCALE
+    return min(1.0, max(0.0, math.log(max(error, low) / low) / math.log(high / low)))
+
+
+def _shade(share: float) -> Color:
+    """From green over yellow to red."""
+    first, second = (GREEN, YELLOW) if share < 0.5 else (YELLOW, RED)
+    part = 2 * share if share < 0.5 else 2 * share - 1
+    r, g, b = (round(a + part * (z - a)) for a, z in zip(first, second, strict=True))
+    return r, g, b
 
 
 def _draw_corners(canvas: ImageArray, box: Box, color: Color, thickness: int) -> None:
@@ -168,9 +199,14 @@ def _draw_label(
     size = min(font_size(canvas), max(9, round(face.box.width / 6)))
     lines = [f"{'' if track is None else f'#{track} '}{'accepted' if face.accepted else 'rejected'}"]
     if math.isfinite(face.uncertainty):
-        lines += [f"expected error {face.expected_error:.1f} %", f"uncertainty {face.uncertainty:.2f}"]
+        # a model trained without annotation knows no percents
+        if math.isfinite(face.expected_error):
+            lines.append(f"expected error {face.expected_error:.1f} %")
+        lines.append(f"uncertainty {face.uncertainty:.2f}")
     else:
         lines += ["no score" if np.isfinite(face.landmarks).all() else "no landmarks"]
+    if face.hint:
+        lines.append(face.hint.split(":")[0])
     panel = Panel(lines, face.accepted, size)
     regions = [_region(other) for other in faces]
     place = _free_place(canvas, _region(face), panel.width, panel.height, regions, taken)

@@ -25,7 +25,9 @@ if TYPE_CHECKING:
         evaluate_face_rejector,
     )
     from facereject.faces.face import CAUSES, Box, Detection, Face, Pose
+    from facereject.faces.features.context import FaceContext
     from facereject.faces.features.hog import LandmarkHOG
+    from facereject.faces.features.mirrored import MirroredRuns
     from facereject.faces.features.stability import LandmarkStability
     from facereject.faces.images.load import ImageError, load_rgb
     from facereject.faces.landmarks import (
@@ -67,6 +69,7 @@ _HOME = {
     "Detector": "detectors",
     "Extractor": "training.extract",
     "Face": "face",
+    "FaceContext": "features.context",
     "FaceDataset": "datasets",
     "FaceDetector": "detectors.dlib_hog",
     "FaceEvaluation": "evaluation.results",
@@ -81,6 +84,7 @@ _HOME = {
     "LandmarkPredictor": "landmarks.dlib_trees",
     "LandmarkStability": "features.stability",
     "Landmarks": "landmarks",
+    "MirroredRuns": "features.mirrored",
     "PointSet": "landmarks.point_set",
     "Pose": "face",
     "PredictorMismatchWarning": "rejector",
@@ -120,6 +124,7 @@ __all__ = [
     "Detector",
     "Extractor",
     "Face",
+    "FaceContext",
     "FaceDataset",
     "FaceDetector",
     "FaceEvaluation",
@@ -134,6 +139,7 @@ __all__ = [
     "LandmarkPredictor",
     "LandmarkStability",
     "Landmarks",
+    "MirroredRuns",
     "PointSet",
     "Pose",
     "PredictorMismatchWarning",

@@ -148,7 +148,7 @@ class Face:
     @property
     def explanation(self) -> str:
         """The reason as a sentence; empty for an accepted face."""
-        if self.reason == "uncertain":
+        if self.reason == "uncertain" and math.isfinite(self.expected_error):
             return f"uncertain: expected error {self.expected_error:.1f} %"
         return EXPLANATIONS.get(self.reason, self.reason)
 

@@ -22,6 +22,23 @@ REGIONS = MappingProxyType(
 )
 
 
+def region_names(names: str | Iterable[str]) -> tuple[str, ...]:
+    """The regions that were named, each once and in the order of `REGIONS`; ValueError for unknown ones.
+
+    Parameters
+    ----------
+    names : str or iterable of str
+        One string may hold several, with commas between them.
+    """
+    wanted = names.split(",") if isinstance(names, str) else list(names)
+    wanted = [name.strip() for name in wanted]
+    unknown = [name for name in wanted if name not in REGIONS]
+    if unknown or not wanted:
+        given = unknown[0] if unknown else "no name"
+        raise ValueError(f"regions must be among {', '.join(REGIONS)}; got {given!r}")
+    return tuple(name for name in REGIONS if name in wanted)
+
+
 def region_points(names: str | Iterable[str]) -> tuple[int, ...]:
     """The points of one or several regions, in order.
 
@@ -37,13 +54,7 @@ def region_points(names: str | Iterable[str]) -> tuple[int, ...]:
     >>> len(region_points("eyes,mouth"))
     32
     """
-    wanted = names.split(",") if isinstance(names, str) else list(names)
-    wanted = [name.strip() for name in wanted]
-    unknown = [name for name in wanted if name not in REGIONS]
-    if unknown or not wanted:
-        given = unknown[0] if unknown else "no name"
-        raise ValueError(f"regions must be among {', '.join(REGIONS)}; got {given!r}")
-    return tuple(sorted({point for name in wanted for point in REGIONS[name]}))
+    return tuple(sorted(point for name in region_names(names) for point in REGIONS[name]))
 
 
 def region_means(errors: NDArray[np.float64]) -> dict[str, float]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import dataclasses
 import os
 import warnings
@@ -15,9 +14,10 @@ from numpy.typing import ArrayLike, NDArray
 
 from facereject.faces.detectors import Detector, check_detector, make_detector
 from facereject.faces.detectors.base import find_faces
-from facereject.faces.face import Box, Face, FaceFrame
+from facereject.faces.face import CAUSES, Box, Face, FaceFrame
+from facereject.faces.features.context import FaceContext
 from facereject.faces.features.hog import LandmarkHOG
-from facereject.faces.features.stability import LandmarkStability
+from facereject.faces.features.recipe import FaceFeatures, Stability
 from facereject.faces.geometry import FloatArray, check_box, check_landmarks
 from facereject.faces.images.load import ImageLike
 from facereject.faces.landmarks import LandmarkModelError, Landmarks, make_landmarks
@@ -30,11 +30,12 @@ from facereject.faces.landmarks.base import (
 from facereject.faces.landmarks.conversion import converted
 from facereject.faces.landmarks.point_set import PointSet
 from facereject.faces.models.calibration import Calibration, Target
-from facereject.faces.models.score_models import ScoreModel
+from facereject.faces.models.score_models import DetailedScore, Details, ScoreModel
 from facereject.faces.models.storage import pretrained_models, read_stored, write_stored
 from facereject.faces.plugins import fingerprint_of
-from facereject.faces.pose import PoseLimits, check_limits, pose_of
+from facereject.faces.pose import PoseLimits, pose_of
 from facereject.faces.thumbnail import thumbnail
+from facereject.faces.variants import RejectorVariants
 from facereject.faces.views import Views
 from facereject.modelfile import ModelFileContentError
 from facereject.selection import Selector
@@ -43,11 +44,14 @@ if TYPE_CHECKING:
     import pandas
 
 
+_CAUSES = tuple(CAUSES)
+
+
 class PredictorMismatchWarning(UserWarning):
     """The model was trained for another landmark predictor: its expected errors may be off."""
 
 
-class FaceRejector:
+class FaceRejector(RejectorVariants):
     """Detects faces, predicts landmarks and says which to trust.
 
     Get one from `pretrained`, `load` or `facereject.faces.train_face_rejector`. It never changes afterwards
@@ -63,7 +67,9 @@ class FaceRejector:
         What acceptance is tuned for, on the calibration sample.
     hog : LandmarkHOG
         With the point set of the predictor.
-    stability : LandmarkStability or None
+    stability : LandmarkStability, MirroredRuns or None
+        More runs of the predictor. With `MirroredRuns` the landmarks of a face are the mean of all runs.
+    context : FaceContext or None
     detector : Detector or None
         Any object with ``detect(image)``, see `facereject.faces.detectors`; None is dlib's, `FaceDetector()`.
     predictor : callable or None
@@ -87,22 +93,22 @@ class FaceRejector:
         target: Target,
         *,
         hog: LandmarkHOG,
-        stability: LandmarkStability | None = None,
+        stability: Stability | None = None,
+        context: FaceContext | None = None,
         detector: Detector | None = None,
         predictor: Landmarks | None = None,
         info: dict[str, Any] | None = None,
     ) -> None:
-        n_features = hog.n_features + (stability.n_features if stability else 0)
+        self.features = FaceFeatures(hog, stability, context)
+        n_features = self.features.n_features
         if score.n_features != n_features:
-            raise ValueError(f"score takes {score.n_features} features, hog and stability give {n_features}")
-        if stability is not None and stability.points != hog.points:
-            raise ValueError(f"stability is for {stability.points}, hog for {hog.points}")
+            raise ValueError(
+                f"score takes {score.n_features} features, hog, stability and context give {n_features}"
+            )
         self.score = score
         self.calibration = calibration
         self.target = target
         self.selector: Selector = calibration.select(target)
-        self.hog = hog
-        self.stability = stability
         self.detector: Detector = make_detector("dlib") if detector is None else check_detector(detector)
         given = make_landmarks("dlib") if predictor is None else predictor
         self.predictor: Landmarks = check_predictor(given, hog.points.n)
@@ -118,11 +124,12 @@ class FaceRejector:
     ) -> FaceRejector:
         """The models that come with the package.
 
-        For dlib's published 68-point predictor, ``"default"`` costs a fraction of the landmark predictor's
-        time; ``"thorough"`` ranks better and runs the predictor six more times per face. For MediaPipe's face
-        mesh on faces that YuNet found, ``"mesh"`` and, without any part that excludes commercial use,
-        ``"mesh-free"``; they need ``facereject models get mesh``. Cards lie beside them in
-        ``facereject/pretrained``.
+        For dlib's published 68-point predictor: ``"default"`` costs a fraction of the predictor's time.
+        ``"thorough"`` ranks better: it runs the predictor twice more per face, on mirrored and turned
+        pictures, and returns the mean of the three as the landmarks, which are more accurate. ``"linear"`` is
+        the linear score on HOG values alone. For MediaPipe's face mesh on faces that YuNet found, ``"mesh"``
+        and, without any part that excludes commercial use, ``"mesh-free"``; they need ``facereject models get
+        mesh``. Cards lie beside them in ``facereject/pretrained``.
         """
         if name not in (names := pretrained_models()):
             raise ValueError(f"name must be one of {', '.join(names)}; got {name!r}")
@@ -187,6 +194,21 @@ class FaceRejector:
         write_stored(path, self)
 
     @property
+    def hog(self) -> LandmarkHOG:
+        """The features of the picture around each point."""
+        return self.features.hog
+
+    @property
+    def stability(self) -> Stability | None:
+        """The features that take more runs of the predictor."""
+        return self.features.stability
+
+    @property
+    def context(self) -> FaceContext | None:
+        """The features of shape, place and image quality."""
+        return self.features.context
+
+    @property
     def points(self) -> PointSet:
         """The points of the predictor: how many, their mean shape, how errors are normalised."""
         return self.hog.points
@@ -240,7 +262,8 @@ class FaceRejector:
         """Assess landmarks that came from elsewhere.
 
         The expected error is right for the predictor the model was trained for; for another one the order is
-        still informative, and `train_face_rejector` makes a model of its own.
+        still informative, and `train_face_rejector` makes a model of its own. The landmarks are judged and
+        returned as they are, also by a model that takes the mean of several runs of its own predictor.
 
         Parameters
         ----------
@@ -255,7 +278,7 @@ class FaceRejector:
         view = image if isinstance(image, Views) else Views(image)
         points = converted(check_landmarks(landmarks), self.n_points)
         face = self.points.box_of(points) if box is None else check_box(box)
-        return self._assess(view, [points], [face], [float("nan")])[0]
+        return self._assess(view, [points], [face], [float("nan")], keep=True)[0]
 
     def assess_many(self, images: Sequence[ImageLike], landmarks: Sequence[ArrayLike]) -> list[Face]:
         """Assess the landmarks of many faces, as `assess` does of one.
@@ -327,81 +350,18 @@ class FaceRejector:
             inf, nan = float("inf"), float("nan")
             return dataclasses.replace(face, uncertainty=inf, expected_error=nan, accepted=False, reason="")
         pose = face.pose or pose_of(face.landmarks)
-        turned = not self.pose_limits.allow(pose)
+        turned, certain = not self.pose_limits.allow(pose), self.decide(uncertainty)
         return dataclasses.replace(
             face,
             uncertainty=uncertainty,
-            expected_error=float(self.calibration.expected_error(uncertainty)),
-            accepted=self.decide(uncertainty) and not turned,
+            expected_error=float("nan")
+            if self.relative
+            else float(self.calibration.expected_error(uncertainty)),
+            accepted=certain and not turned,
             reason="turned" if turned else "",
             pose=pose,
+            cause="" if certain else face.cause,
         )
-
-    def with_target(
-        self,
-        *,
-        max_error: float | None = None,
-        coverage: float | None = None,
-        cost: float | None = None,
-        threshold: float | None = None,
-    ) -> FaceRejector:
-        """A rejector with another rule, tuned on the same calibration faces.
-
-        Parameters
-        ----------
-        max_error : float
-            Accept as many faces as possible with a mean error of at most this, in percent.
-        coverage : float
-            Accept at least this share of the faces, those of least uncertainty; more if that lowers their
-            mean error.
-        cost : float
-            Rejecting a face is as bad as an error of this many percent: accept where less is expected.
-        threshold : float
-            Accept up to this uncertainty.
-
-        Exactly one of them is to be given. A rule that accepts all calibration faces accepts every face.
-        Where calibration faces share the uncertainty at the threshold, all of them are accepted: a decision
-        on one face is never left to chance (``selector.acceptance_`` is not used), so that coverage and error
-        may exceed the target by that group.
-        """
-        options = {"max_error": max_error, "coverage": coverage, "cost": cost, "threshold": threshold}
-        given = {kind: float(value) for kind, value in options.items() if value is not None}
-        if len(given) != 1:
-            raise ValueError(f"give exactly one of {', '.join(options)}; got {', '.join(given) or 'none'}")
-        ((kind, value),) = given.items()
-        return self._changed(self.calibration, Target(kind, value))
-
-    def with_pose_limits(
-        self, *, max_yaw: float | None = None, max_pitch: float | None = None, max_roll: float | None = None
-    ) -> FaceRejector:
-        """A rejector that also rejects heads turned by more than so many degrees, as "turned".
-
-        A target is tuned without these limits: what is left of the faces is accepted as before, fewer in all.
-        They are not part of a model file.
-
-        Parameters
-        ----------
-        max_yaw, max_pitch, max_roll : float or None
-            To either side, see `Pose`; None is no limit.
-        """
-        limits = check_limits(PoseLimits(max_yaw, max_pitch, max_roll))
-        if any(limit is not None for limit in limits) and pose_of(self.points.mean_shape) is None:
-            raise ValueError("max_yaw, max_pitch and max_roll need the 68 points of 300-W to tell the pose")
-        other = copy.copy(self)
-        other.pose_limits = limits
-        return other
-
-    def with_calibration(self, losses: ArrayLike, uncertainty: ArrayLike) -> FaceRejector:
-        """A rejector whose expected errors and threshold come from your own annotated faces."""
-        return self._changed(Calibration(losses=losses, uncertainty=uncertainty), self.target)
-
-    def _changed(self, calibration: Calibration, target: Target) -> FaceRejector:
-        other = copy.copy(self)
-        other.calibration, other.target = calibration, target
-        other.selector = calibration.select(target)
-        # a promise holds for the threshold it was made for
-        other.info = {key: value for key, value in self.info.items() if key != "certificate"}
-        return other
 
     def _assess(
         self,
@@ -409,6 +369,7 @@ class FaceRejector:
         predictions: Sequence[FloatArray | None],
         boxes: Sequence[Box],
         scores: Sequence[float],
+        keep: bool = False,
     ) -> list[Face]:
         """Assess all faces of one picture; None stands for landmarks that could not be predicted."""
         nan, nothing = float("nan"), np.full((self.n_points, 2), np.nan)
@@ -416,30 +377,41 @@ class FaceRejector:
             Face(box, score, nothing.copy(), float("inf"), nan, False, "no_landmarks")
             for box, score in zip(boxes, scores, strict=True)
         ]
-        usable: dict[int, FloatArray] = {}
-        more: list[NDArray[np.float32]] = []
         for i, points in enumerate(predictions):
             if points is None:
                 continue
-            if self.stability is not None:
-                try:
-                    shown = view.shown_to(self.predictor)
-                    more.append(self.stability(shown, boxes[i], points, self.predictor))
-                except NoLandmarksError as error:
-                    # without a stable neighbourhood the landmarks themselves are not to be trusted
-                    warn_of_failure(error)
-                    continue
-            usable[i] = points
-        features = self.hog.batch(view.gray, list(usable.values()))
-        if more:
-            features = np.concatenate([features, np.array(more)], axis=1)
-        for (i, points), row in zip(usable.items(), features, strict=True):
+            try:
+                points, values = self.features(view, boxes[i], points, self.predictor, keep=keep)
+            except NoLandmarksError as error:
+                # without a stable neighbourhood the landmarks themselves are not to be trusted
+                warn_of_failure(error)
+                continue
             # one row at a time: sums over several rows may differ in the last bit, and decisions with them
             with np.errstate(over="ignore", invalid="ignore"):
-                uncertainty = float(self.score(row[None])[0])
-            faces[i] = self.judge(dataclasses.replace(faces[i], landmarks=points), uncertainty)
+                found = self._details(values[None])
+            faces[i] = self.judge(self._detailed(faces[i], points, found, view.size), found.uncertainty)
         return faces
 
+    def _details(self, row: NDArray[np.float32]) -> Details:
+        if isinstance(self.score, DetailedScore):
+            return self.score.details(row)
+        return Details(float(self.score(row)[0]), None, None, None)
+
+    def _detailed(self, face: Face, points: FloatArray, found: Details, size: tuple[int, int]) -> Face:
+        """The face with its landmarks and what is known of each of them."""
+        errors, visible, cause = None, None, ""
+        if found.point_errors is not None and found.hidden is not None:
+            nearest = self.points.nearest_used
+            errors = None if self.relative else found.point_errors[nearest]
+            outside = ((points < -0.5) | (points > np.array(size) - 0.5)).any(axis=1)
+            visible = ~(found.hidden[nearest] | outside)
+        if found.causes is not None:
+            cause = _CAUSES[int(found.causes.argmax())]
+        return dataclasses.replace(
+            face, landmarks=points, landmark_errors=errors, visible=visible, cause=cause
+        )
+
     def __repr__(self) -> str:
+        region = f", for {','.join(self.region)}" if self.region else ""
         rule = f"{self.target.kind}={self.target.value:g}"
-        return f"FaceRejector({self.score.kind}, {rule}, threshold={self.selector.threshold_:.4g})"
+        return f"FaceRejector({self.score.kind}{region}, {rule}, threshold={self.selector.threshold_:.4g})"

@@ -54,6 +54,8 @@ def face_html(face: Face) -> str:
         name: form.format(known[key]) if known[key] is not None else "unknown"
         for name, (key, form) in numbers.items()
     }
+    if face.hint:
+        facts["likely cause"] = face.hint
     box = face.box
     facts["box"] = f"{box.width:.0f} x {box.height:.0f} pixels at ({box.x:.0f}, {box.y:.0f})"
     return facts_html("Face", facts, picture=_picture(face))

@@ -134,6 +134,8 @@ def limit_text(faces: Sequence[Face], rejector: FaceRejector) -> str:
     threshold = rejector.selector.threshold_
     if threshold > scale_of(rejector)[1]:
         return "every face is accepted"
+    if rejector.relative:
+        return f"accept up to an uncertainty of {threshold:.2f}"
     limit = f"{float(rejector.calibration.expected_error(threshold)):.1f} %"
     known = [face for face in faces if math.isfinite(face.expected_error)]
     if not known:

@@ -18,7 +18,7 @@ from facereject.faces.landmarks.mean_shape import N_LANDMARKS
 from facereject.tables.rows import Row, columns, count_points, frame_accepted
 
 _INTEGERS = ("frame", "face", "track")
-_TEXTS = ("source", "reason")
+_TEXTS = ("source", "reason", "cause")
 
 # of a file that may be no table; rows of 1,000 landmarks are a tenth of that
 _LONGEST_LINE = 1 << 20
@@ -142,7 +142,7 @@ def read_parquet(path: str, *, whole: bool = False) -> Iterator[Row]:
     import pyarrow.parquet  # type: ignore[import-untyped]
 
     wanted = ["source", "frame", "time_s", "track", "x", "y", "width", "height"]
-    wanted += ["uncertainty", "expected_error", "accepted", "reason"]
+    wanted += ["uncertainty", "expected_error", "accepted", "reason", "cause"]
     make = _whole if whole else _outline
     try:
         with pyarrow.parquet.ParquetFile(path) as file:
@@ -260,7 +260,7 @@ def _csv_line(row: Row, n_points: int) -> str:
     fields += [_integer(row.face), _integer(row.track)]
     fields += ["", "", "", ""] if row.box is None else map(_number, row.box)
     fields += [_number(row.detector_score), _number(row.uncertainty), _number(row.expected_error)]
-    fields += ["true" if row.accepted else "false", _quoted(row.reason)]
+    fields += ["true" if row.accepted else "false", _quoted(row.reason), row.cause]
     fields += ["", "", ""] if row.pose is None else map(_number, row.pose)
     row.check_points(n_points)
     points = row.landmarks
@@ -272,6 +272,11 @@ def _csv_line(row: Row, n_points: int) -> str:
         fields.append(numbers.replace(".0,", ",")[:-1])
     else:
         fields.extend(map(_number, points.ravel("F").tolist()))
+    errors = row.landmark_errors
+    if errors is None:
+        fields.append("," * (n_points - 1))
+    else:
+        fields.extend(map(_number, errors.tolist()))
     return ",".join(fields) + "\n"
 
 
@@ -320,6 +325,7 @@ def _outline(values: dict[str, Any]) -> Row:
         expected_error=_float(values["expected_error"]),
         accepted=values["accepted"] == "true",
         reason=values["reason"] or "",
+        cause=values["cause"] or "",
     )
 
 
@@ -330,6 +336,7 @@ def _whole(values: dict[str, Any]) -> Row:
     if any(value is not None for value in numbers):
         points = np.array([np.nan if value is None else float(value) for value in numbers])
         points = np.stack(np.split(points, 2), axis=1)
+    errors = [value for name, value in values.items() if name.startswith("e_")]
     angles = [_float(values[name]) for name in Pose._fields]
     return replace(
         _outline(values),
@@ -337,6 +344,7 @@ def _whole(values: dict[str, Any]) -> Row:
         face=_int(values["face"]),
         detector_score=_float(values["detector_score"]),
         landmarks=points,
+        landmark_errors=None if errors[0] is None else np.array([float(error) for error in errors]),
     )
 
 

@@ -8,6 +8,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from facereject.faces.face import EXPLANATIONS, Box, Face, Pose
 from facereject.faces.geometry import FloatArray
 from facereject.faces.landmarks.mean_shape import N_LANDMARKS
@@ -22,7 +24,7 @@ REASONS = {
 }
 
 _BOX = ("x", "y", "width", "height")
-_JUDGEMENT = ("detector_score", "uncertainty", "expected_error", "accepted", "reason")
+_JUDGEMENT = ("detector_score", "uncertainty", "expected_error", "accepted", "reason", "cause")
 
 # what a table of any version begins with
 _FIRST = ("source", "frame", "time_s", "face", "track", *_BOX)
@@ -32,13 +34,13 @@ _HEAD = (*_FIRST, *_JUDGEMENT, *Pose._fields)
 
 @functools.lru_cache(maxsize=8)
 def columns(n_points: int = N_LANDMARKS) -> tuple[str, ...]:
-    """Column names, in order, for faces with so many landmarks."""
-    return (*_HEAD, *(f"x_{i}" for i in range(n_points)), *(f"y_{i}" for i in range(n_points)))
+    """Column names, in order, for faces with so many landmarks: x, y and expected error e of each."""
+    return (*_HEAD, *(f"{name}_{i}" for name in "xye" for i in range(n_points)))
 
 
 def count_points(names: Sequence[str]) -> int | None:
     """How many landmarks a table with these columns has; None if it is no table of this package."""
-    n_points, odd = divmod(len(names) - len(_HEAD), 2)
+    n_points, odd = divmod(len(names) - len(_HEAD), 3)
     return n_points if not odd and n_points > 0 and tuple(names) == columns(n_points) else None
 
 
@@ -79,6 +81,10 @@ class Row:
         Empty, or a key of `REASONS`, for some followed by a colon and details.
     landmarks : ndarray of shape (n, 2) or None
     pose : Pose or None
+    cause : str
+        Why the face is uncertain, a key of `facereject.faces.CAUSES`; empty if none is given.
+    landmark_errors : ndarray of shape (n,) or None
+        Expected error of each point, in percent; None if the model does not tell.
     """
 
     source: str
@@ -94,22 +100,27 @@ class Row:
     reason: str = ""
     landmarks: FloatArray | None = None
     pose: Pose | None = None
+    cause: str = ""
+    landmark_errors: FloatArray | None = None
 
     def values(self, n_points: int = N_LANDMARKS) -> list[Any]:
         """The row as plain Python values in the order of `columns`."""
         box = [None] * 4 if self.box is None else [float(side) for side in self.box]
         head: list[Any] = [self.source, self.frame, self.time_s, self.face, self.track, *box]
         head += [self.detector_score, self.uncertainty, self.expected_error, self.accepted, self.reason]
+        head.append(self.cause)
         head += [None] * 3 if self.pose is None else self.pose
-        if self.landmarks is None:
-            return head + [None] * (2 * n_points)
         self.check_points(n_points)
-        return [*head, *self.landmarks[:, 0].tolist(), *self.landmarks[:, 1].tolist()]
+        points = [None] * (2 * n_points) if self.landmarks is None else self.landmarks.ravel("F").tolist()
+        errors = [None] * n_points if self.landmark_errors is None else self.landmark_errors.tolist()
+        return [*head, *points, *errors]
 
     def check_points(self, n_points: int) -> None:
         """ValueError if the row has landmarks, but another number of them."""
         if self.landmarks is not None and len(self.landmarks) != n_points:
             raise ValueError(f"a face with {len(self.landmarks)} landmarks in a table of {n_points}")
+        if self.landmark_errors is not None and len(self.landmark_errors) != n_points:
+            raise ValueError(f"{len(self.landmark_errors)} landmark errors in a table of {n_points}")
 
 
 class Chunk(NamedTuple):
@@ -155,6 +166,9 @@ def rows_of_frame(
             face.reason,
             face.landmarks if math.isfinite(face.landmarks[0, 0]) else None,
             face.pose,
+            face.cause,
+            # thousandths of a percent say nothing, and would double the size of a table
+            None if face.landmark_errors is None else np.round(face.landmark_errors, 3),
         )
         for i, face in enumerate(faces)
     ]

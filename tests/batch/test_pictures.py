@@ -16,6 +16,7 @@ from facereject.batch.outputs.sheet import ContactSheet
 from facereject.faces import Face, FaceRejector, Pose
 from facereject.faces.face import Box, FaceFrame
 from facereject.faces.landmarks.mean_shape import MEAN_SHAPE
+from facereject.parallel import WorkerEngine
 from facereject.video import VideoWriter
 
 
@@ -113,6 +114,15 @@ def test_a_sheet_of_a_table_is_that_of_the_run(photos, rejector):
     score_files(photos, "t.csv", rejector=rejector, contact_sheet="run.png")
     assert ContactSheet.of_table("t.csv").write("table.png") == 2
     assert Path("run.png").read_bytes() == Path("table.png").read_bytes()
+
+
+def test_a_sheet_of_files_that_were_moved_by_workers(photos, rejector, monkeypatch):
+    score_files(photos, rejector=rejector, contact_sheet="before.png")
+    # the inputs are opened where they were judged
+    monkeypatch.setattr("facereject.batch.outputs.sheet.read_image", None)
+    options = {"accepted": "good", "rejected": "bad", "mode": "move", "engine": WorkerEngine(1)}
+    score_files(photos, rejector=rejector, contact_sheet="after.png", **options)
+    assert Path("before.png").read_bytes() == Path("after.png").read_bytes()
 
 
 def test_a_sheet_of_many_faces_shows_some_from_end_to_end():

@@ -29,7 +29,7 @@ def write_faces(folder: Path, count: int, *, seed: int = 0, form: str = "csv") -
         image, points = photo, landmarks
         # every fourth is clean but for its position
         if i % 4:
-            image, points, _ = random_degradation(photo, landmarks, random_state=[seed, i])
+            image, points, *_ = random_degradation(photo, landmarks, random_state=[seed, i])
         else:
             image, points = photo[i:, i:], landmarks - (i, i)
         name = f"face{seed}_{i}.png"

@@ -28,7 +28,13 @@ def run(*arguments):
 def test_versions_and_licence():
     result = run()
     assert result.exit_code == 0
-    for words in (facereject.__version__, platform.python_version(), "OpenCV", "dlib", "default, thorough"):
+    for words in (
+        facereject.__version__,
+        platform.python_version(),
+        "OpenCV",
+        "dlib",
+        "default, thorough, linear",
+    ):
         assert words in result.stdout
     assert "exclude commercial use" in result.stdout
     assert result.stderr == ""
@@ -48,7 +54,7 @@ def test_a_missing_landmark_model_is_no_crash(monkeypatch, tmp_path):
 
 
 def test_models(tmp_path):
-    assert pretrained_models()[:2] == ["default", "thorough"]
+    assert pretrained_models()[:3] == ["default", "thorough", "linear"]
     result = run("thorough")
     assert result.exit_code == 0
     for words in ("stability", "1,377 photographs", "gap", "target", "threshold", "dlib's published"):
@@ -89,7 +95,7 @@ def test_a_file_that_is_no_model(tmp_path):
     for name, words in (
         ("text", "not a facereject model"),
         ("empty", "not a facereject model"),
-        ("no", "one that comes along: default, thorough"),
+        ("no", "one that comes along: default, thorough, linear"),
     ):
         result = run(tmp_path / name)
         assert result.exit_code == 2

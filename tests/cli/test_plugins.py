@@ -61,7 +61,7 @@ def test_other_points_from_training_to_table(work, photo, run):
     assert model.n_points == 5
     assert run("score", photo, "--model", "five.model", "-o", "t.csv").exit_code == 0
     (row,) = rows_of("t.csv")
-    assert list(row)[-10:] == [f"{axis}_{i}" for axis in "xy" for i in range(5)]
+    assert list(row)[-15:] == [f"{axis}_{i}" for axis in "xye" for i in range(5)]
     result = run("info", "five.model")
     assert "upright" in result.stdout
     assert "dlib-5 (SHA-256" in result.stdout

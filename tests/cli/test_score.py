@@ -121,7 +121,8 @@ def test_wrong_models(photos, run):
     cases = [
         (
             ["--model", "nonsense"],
-            "--model nonsense: no such file; name a model file or one that comes along: default, thorough",
+            "--model nonsense: no such file; name a model file or one that comes along: "
+            "default, thorough, linear",
         ),
         (["--model", "photos"], "--model photos: this is a folder; name"),
         (["--model", "bad.model"], "--model bad.model: "),

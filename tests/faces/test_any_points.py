@@ -54,7 +54,7 @@ def degraded(astronaut, astronaut_landmarks, tmp_path_factory):
     """The astronaut, degraded in ten ways: needs no data."""
     folder, samples = tmp_path_factory.mktemp("faces"), []
     for i in range(10):
-        image, points, _ = random_degradation(astronaut, astronaut_landmarks, random_state=i)
+        image, points, *_ = random_degradation(astronaut, astronaut_landmarks, random_state=i)
         PIL.Image.fromarray(image).save(folder / f"{i}.png", compress_level=0)
         samples.append(FaceSample(folder / f"{i}.png", points, str(i)))
     return FaceDataset(samples)
@@ -135,12 +135,12 @@ def test_video_and_table(rejector, n, astronaut, tmp_path, suffix):
     assert [row.frame for row in rows] == [0, 1, 2, 3, 4, 5, 0]
     assert sum(row.uncertainty is not None for row in rows) == 6
     assert rows[-1].reason == "no_face"
-    names = (*columns(n)[:17], *(f"{axis}_{i}" for axis in "xy" for i in range(n)))
+    names = (*columns(n)[:18], *(f"{axis}_{i}" for axis in "xye" for i in range(n)))
     if suffix == "csv":
         with open(path, newline="") as file:
             lines = list(csv.reader(file))
         assert tuple(lines[0]) == names
-        assert {len(line) for line in lines} == {17 + 2 * n}
+        assert {len(line) for line in lines} == {18 + 3 * n}
     elif suffix == "jsonl":
         assert tuple(json.loads(path.read_text().splitlines()[-1])) == names
     else:
@@ -251,7 +251,7 @@ def test_rows_of_other_points_are_not_mixed(mouth, astronaut):
     with pytest.raises(ValueError, match="a face with 20 landmarks in a table of 68"):
         encode_csv(rows)
     frame = json.loads(encode_frame(rows, n_points=20))
-    assert len(frame["faces"][0]) == 17 + 40
+    assert len(frame["faces"][0]) == 18 + 60
 
 
 def test_a_predictor_of_any_points_can_be_trained(photographs, tmp_path):

@@ -41,7 +41,7 @@ def faces(astronaut, astronaut_landmarks, tmp_path_factory):
 
     folder, samples = tmp_path_factory.mktemp("faces"), []
     for i in range(8):
-        image, points, _ = random_degradation(astronaut, astronaut_landmarks, random_state=i)
+        image, points, *_ = random_degradation(astronaut, astronaut_landmarks, random_state=i)
         PIL.Image.fromarray(image).save(folder / f"{i}.png", compress_level=0)
         samples.append(FaceSample(folder / f"{i}.png", points, str(i)))
     return FaceDataset(samples)

@@ -38,8 +38,8 @@ def _csv_values(path) -> list[list[object]]:
         header, *lines = csv.reader(file)
     assert tuple(header) == COLUMNS
     return [
-        [line[0], *map(_number, line[1:12]), {"true": True, "false": False}[line[12]], line[13]]
-        + [_number(text) for text in line[14:]]
+        [line[0], *map(_number, line[1:12]), {"true": True, "false": False}[line[12]], *line[13:15]]
+        + [_number(text) for text in line[15:]]
         for line in lines
     ]
 
@@ -96,10 +96,14 @@ def test_text_is_neat():
     points = np.arange(136.0).reshape(68, 2)
     row = Row("a.jpg", 0, None, 0, None, Box(1.0, 2.5, 3.0, 4.0), 0.5, -1.0, 3.0, True, "", points)
     line = encode_csv([row]).decode()
-    assert line.startswith("a.jpg,0,,0,,1,2.5,3,4,0.5,-1,3,true,,,,,0,2,4,")
+    assert line.startswith("a.jpg,0,,0,,1,2.5,3,4,0.5,-1,3,true,,,,,,0,2,4,")
     posed = encode_csv([replace(row, pose=Pose(-12.5, 3.0, 0.25))]).decode()
-    assert posed.startswith("a.jpg,0,,0,,1,2.5,3,4,0.5,-1,3,true,,-12.5,3,0.25,0,2,4,")
-    assert line.endswith(",133,135\n")
+    assert posed.startswith("a.jpg,0,,0,,1,2.5,3,4,0.5,-1,3,true,,,-12.5,3,0.25,0,2,4,")
+    assert line.endswith(",133,135" + 68 * "," + "\n")
+    judged = replace(row, cause="dark", landmark_errors=np.full(68, 2.5))
+    line = encode_csv([judged]).decode()
+    assert ",true,,dark,,,,0,2,4," in line
+    assert line.endswith(",133,135" + 68 * ",2.5" + "\n")
     assert encode_jsonl([row]).count(b"\n") == 1
 
 

@@ -31,9 +31,9 @@ def face(*, landmarks=POINTS, uncertainty=0.5, accepted=True, size=10.0, detecto
 
 def test_columns_are_those_promised():
     head = "source frame time_s face track x y width height detector_score uncertainty expected_error"
-    head += " accepted reason yaw pitch roll"
-    xs, ys = [f"x_{i}" for i in range(68)], [f"y_{i}" for i in range(68)]
-    assert list(COLUMNS) == [*head.split(), *xs, *ys]
+    head += " accepted reason cause yaw pitch roll"
+    points = [f"{name}_{i}" for name in ("x", "y", "e") for i in range(68)]
+    assert list(COLUMNS) == [*head.split(), *points]
 
 
 def test_values_follow_the_columns():

@@ -4,8 +4,7 @@
     python tools/bench/record.py media photos --photos 400 --repeats 1
 
 Runs ``tools/bench/NAME.py`` with the options behind it and writes what it prints to
-``results/bench/NAME.txt``; ``--as NAME`` takes another name for the file. If the bench fails, nothing is
-written.
+``results/bench/NAME.txt``, or under the name of ``--as``. Nothing is written if the bench fails.
 """
 
 from __future__ import annotations

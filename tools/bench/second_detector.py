@@ -41,7 +41,7 @@ def main() -> None:
         image = sample.load()
         for variant in range(options.degradations):
             rng = np.random.default_rng([TEST_SEED, index, variant])
-            changed, truth, _ = random_degradation(image, sample.landmarks, random_state=rng)
+            changed, truth, *_ = random_degradation(image, sample.landmarks, random_state=rng)
             pictures += 1
             first = match_face(detector.first.detect(changed), truth)
             best = first or match_face(detector.detect(changed), truth)

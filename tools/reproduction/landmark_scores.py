@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from facereject.faces import FaceTable, LandmarkHOG
+from facereject.faces import FaceTable, LandmarkHOG, LandmarkStability
 from facereject.faces.training.train import photo_folds
 from facereject.metrics import aurc, risk_at_coverage
 from facereject.scores import BoostedSELEScore, RegressionScoreCV, SELEScoreCV
@@ -75,7 +75,7 @@ def fit(
 ) -> tuple[Score, dict[str, Any]]:
     """A function from rows of features to uncertainties, and a report on the fit."""
     make, stable = make_scores(effort)[method]
-    width = table.features.shape[1] if stable else _N_HOG
+    width = _N_HOG + (LandmarkStability().n_features if stable else 0)
     features = np.ascontiguousarray(table.features[:, :width])
     start = time.process_time()
     score = make().fit(

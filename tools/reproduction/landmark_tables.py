@@ -14,6 +14,7 @@ from photo_copies import group_copies
 
 from facereject.faces import (
     Extractor,
+    FaceContext,
     FaceDataset,
     FaceDetector,
     FaceSample,
@@ -132,7 +133,9 @@ def _read_clock(clock: Path) -> float:
 
 def _extract(samples: Sequence[FaceSample], predictor: LandmarkPredictor, work: Path) -> FaceTable:
     detector = FaceDetector(threshold=-1.0)
-    extractor = Extractor(predictor, detector, LandmarkHOG(), LandmarkStability(), degradations=0)
+    extractor = Extractor(
+        predictor, detector, LandmarkHOG(), LandmarkStability(), degradations=0, context=FaceContext()
+    )
     return extract(samples, extractor, workers=1, cache=work)
 
 
@@ -141,7 +144,16 @@ def _join(tables: list[FaceTable]) -> FaceTable:
     order = np.argsort(np.concatenate([table.sample for table in tables]))
     rows = {
         name: np.concatenate([getattr(table, name) for table in tables])[order]
-        for name in ("features", "losses", "detector_scores", "sample", "variant")
+        for name in (
+            "features",
+            "losses",
+            "detector_scores",
+            "sample",
+            "variant",
+            "landmarks",
+            "truth",
+            "hidden",
+        )
     }
     lost = {name: np.sum([getattr(table, name) for table in tables], axis=0) for name in ("missed", "failed")}
     reasons = {

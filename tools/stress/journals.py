@@ -7,7 +7,7 @@ import random
 import shutil
 from pathlib import Path
 
-from facereject.tables.formats import read_table
+from facereject.tables.formats import TableFormatError, read_table
 from facereject.tables.rows import Row
 from facereject.tables.sinks import TableError, TableSink
 from facereject.tables.summary import Tally
@@ -79,4 +79,8 @@ def _run(table: Path, paths: list[str], *, dies: bool = False) -> None:
 
 def _content(table: Path | None) -> list[tuple[str, int | None, str]]:
     rows = [] if table is None else read_table(str(table))
-    return [(row.source, row.frame, row.reason) for row in rows]
+    try:
+        return [(row.source, row.frame, row.reason) for row in rows]
+    except TableFormatError as error:
+        # no table at all is as wrong as other rows
+        return [(str(error), None, "")]

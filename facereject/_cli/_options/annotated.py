@@ -30,7 +30,9 @@ DatasetArgument = Annotated[
 ModelArgument = Annotated[
     str,
     typer.Argument(
-        metavar="MODEL", help="default, thorough, mesh, mesh-free, or a model file.", show_default=False
+        metavar="MODEL",
+        help="default, thorough, linear, mesh, mesh-free, or a model file.",
+        show_default=False,
     ),
 ]
 JobsOption = Annotated[

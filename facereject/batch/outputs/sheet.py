@@ -5,7 +5,8 @@ from __future__ import annotations
 import io
 import math
 import os
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import closing
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -21,6 +22,7 @@ from facereject.drawing.sheet import SheetFace, contact_sheet
 from facereject.faces.face import Box
 from facereject.faces.images.files import MAX_PIXELS, read_image
 from facereject.faces.images.load import ImageArray, ImageError
+from facereject.parallel import Engine, SerialEngine
 from facereject.tables.formats import read_table
 from facereject.tables.rows import Chunk, Row
 from facereject.video.reader import VideoError, open_video
@@ -86,10 +88,37 @@ class ContactSheet:
             best, worst = self._tracks.get((path, row.track), (seen, seen))
             self._tracks[path, row.track] = min(best, seen), max(worst, seen)
 
-    def write(self, path: str, *, overwrite: bool = False) -> int:
-        """Write the sheet and return how many faces it shows; without any face nothing is written."""
+    def write(
+        self,
+        path: str,
+        *,
+        overwrite: bool = False,
+        engine: Engine | None = None,
+        folder: str = "",
+        where: Callable[[str], str] = str,
+    ) -> int:
+        """Write the sheet and return how many faces it shows; without any face nothing is written.
+
+        Parameters
+        ----------
+        path : str
+        overwrite : bool, default=False
+            As in `check_sheet_path`.
+        engine : Engine or None
+            Opens the inputs again: they are decoded where they were before. None is this process.
+        folder : str
+            Where relative paths are taken from there.
+        where : callable
+            Where an input is now, as it may have been moved.
+        """
         check_sheet_path(path, overwrite=overwrite)
-        pictures = [*self._shown()]
+        by_path: dict[str, list[_Seen]] = {}
+        for seen in self._chosen():
+            by_path.setdefault(seen.path, []).append(seen)
+        inputs = [(os.path.join(folder, where(path)), faces) for path, faces in by_path.items()]
+        with closing((engine or SerialEngine()).run(_Cutter(self.max_pixels), inputs)) as outcomes:
+            # a file that cannot be read any more is left out
+            pictures = [outcome.chunk for outcome in outcomes if outcome.chunk is not None]
         if not pictures:
             return 0
         sheet = contact_sheet(pictures)
@@ -106,16 +135,19 @@ class ContactSheet:
             return found
         return [found[round(i * (len(found) - 1) / (self.faces - 1))] for i in range(self.faces)]
 
-    def _shown(self) -> Iterable[SheetFace]:
-        by_path: dict[str, list[_Seen]] = {}
-        for seen in self._chosen():
-            by_path.setdefault(seen.path, []).append(seen)
-        for path, faces in by_path.items():
-            for seen, image in _images(path, faces, self.max_pixels):
-                x, y, width, height = seen.box
-                around = np.array([(x, y), (x + width, y + height)])
-                picture = face_crop(image, None, seen.accepted, around=around, side=160, margin=0.2)
-                yield SheetFace(picture, seen.uncertainty, seen.expected_error, seen.accepted)
+
+@dataclass(frozen=True)
+class _Cutter:
+    """The task that opens an input again and cuts out some of its faces."""
+
+    max_pixels: int
+
+    def __call__(self, item: tuple[str, list[_Seen]]) -> Iterator[SheetFace]:
+        for seen, image in _images(*item, self.max_pixels):
+            x, y, width, height = seen.box
+            around = np.array([(x, y), (x + width, y + height)])
+            picture = face_crop(image, None, seen.accepted, around=around, side=160, margin=0.2)
+            yield SheetFace(picture, seen.uncertainty, seen.expected_error, seen.accepted)
 
 
 def check_sheet_path(path: str, *, overwrite: bool = False) -> None:

@@ -159,6 +159,12 @@ class Placement:
         # from elsewhere: the whole path, so that equal names stay apart
         return os.path.join(folder, os.path.splitdrive(whole)[1].lstrip(os.sep))
 
+    def where(self, path: str) -> str:
+        """Where a file is now that was at ``path`` before it was placed."""
+        folders = (folder for folder in (self.accepted, self.rejected) if folder is not None)
+        places = (path, *(self.target(path, folder) for folder in folders))
+        return next(filter(os.path.lexists, places), path)
+
     def holds(self, path: str) -> bool:
         """Whether a file lies in one of the folders: what was placed there is no new input."""
         if not self._folders:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -12,12 +12,19 @@ from numpy.typing import NDArray
 
 from facereject._html import facts_html
 from facereject.faces.datasets import FaceSample, Problem
+from facereject.faces.landmarks.point_set import POINTS_300W
+from facereject.faces.models.calibration import RegionSample
 from facereject.faces.models.ranking import gap_closed
+from facereject.faces.models.score_models import CompactScoreModel, RegionScore
 from facereject.faces.rejector import FaceRejector
+from facereject.faces.training.compact import point_errors
 from facereject.faces.training.extract import Extractor, extract
 from facereject.faces.training.points import common_count
 from facereject.faces.training.table import FaceTable
 from facereject.metrics import aurc
+
+# rows whose points are judged at once
+_BLOCK = 500
 
 
 @dataclass(frozen=True, repr=False)
@@ -83,7 +90,8 @@ class FaceEvaluation:
     """Results on clean and on degraded photographs, with the rows they came from.
 
     ``problems`` lists the entries the data set left out, photographs that could not be read and faces the
-    predictor failed on.
+    predictor failed on. ``regions`` has expected and true errors of the regions of every row, if the model
+    tells them. Losses are those of the regions that decide, where there are such.
     """
 
     clean: GroupResult
@@ -91,6 +99,7 @@ class FaceEvaluation:
     uncertainty: NDArray[np.float64]
     table: FaceTable
     problems: tuple[Problem, ...]
+    regions: RegionSample | None = None
 
     def summary(self) -> dict[str, Any]:
         """The numbers as plain JSON."""
@@ -138,9 +147,18 @@ def evaluate_face_rejector(
             "the annotated points that are its own, in its order (FaceDataset.with_points, --points)"
         )
     extractor = Extractor(
-        rejector.predictor, rejector.detector, rejector.hog, rejector.stability, degradations, random_state
+        rejector.predictor,
+        rejector.detector,
+        rejector.hog,
+        rejector.stability,
+        degradations,
+        random_state,
+        rejector.context,
     )
     table = extract(samples, extractor, workers=workers, cache=cache, progress=progress)
+    regions = _regions(rejector, table)
+    if rejector.region and regions is not None:
+        table = replace(table, losses=regions.calibration(rejector.region).losses)
     uncertainty = rejector.score(table.features)
     missed, failed = table.missed.tolist(), table.failed.tolist()
     clean = evaluate_rows(rejector, table, uncertainty, table.clean, missed[0], failed[0])
@@ -148,7 +166,21 @@ def evaluate_face_rejector(
     if (~table.clean).any():
         degraded = evaluate_rows(rejector, table, uncertainty, ~table.clean, missed[1], failed[1])
     problems = (*getattr(samples, "problems", ()), *table.problems, *table.failures)
-    return FaceEvaluation(clean, degraded, uncertainty, table, problems)
+    return FaceEvaluation(clean, degraded, uncertainty, table, problems, regions)
+
+
+def _regions(rejector: FaceRejector, table: FaceTable) -> RegionSample | None:
+    """Expected and true errors of the regions of every row; None if the model does not tell them."""
+    score = rejector.score.score if isinstance(rejector.score, RegionScore) else rejector.score
+    points = rejector.points
+    known = isinstance(score, CompactScoreModel) and score.point_errors is not None
+    if not known or points.n != POINTS_300W.n or points.used is not None:
+        return None
+    assert isinstance(score, CompactScoreModel)
+    assert score.point_errors is not None
+    blocks = np.array_split(table.features, max(1, len(table) // _BLOCK))
+    expected = [score.point_errors(block, score.columns(block)).errors for block in blocks]
+    return RegionSample.of_points(np.concatenate(expected), point_errors(table, points))
 
 
 def evaluate_rows(

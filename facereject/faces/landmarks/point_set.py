@@ -113,6 +113,12 @@ class PointSet:
         """The mean shape of the points that are used."""
         return self.chosen(self.mean_shape)
 
+    @functools.cached_property
+    def nearest_used(self) -> NDArray[np.intp]:
+        """For every point the position, among those that are used, of the one nearest to it."""
+        distance = np.linalg.norm(self.mean_shape[:, None] - self.used_shape[None], axis=2)
+        return np.asarray(distance.argmin(axis=1))
+
     @property
     def is_300w(self) -> bool:
         """Whether these are the 68 points of 300-W."""

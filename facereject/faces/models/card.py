@@ -6,6 +6,7 @@ import math
 from typing import Any
 
 from facereject.faces.detectors.base import describe_detector
+from facereject.faces.features.mirrored import MirroredRuns
 from facereject.faces.landmarks.dlib_trees import PUBLISHED_PREDICTOR
 from facereject.faces.models.calibration import Target
 from facereject.faces.models.guarantee import guarantee_of, statement
@@ -14,9 +15,9 @@ from facereject.faces.rejector import FaceRejector
 
 LICENCE = (
     "The photographs of iBUG 300-W, and so dlib's published 68-point model trained on them, exclude "
-    "commercial use; so do the models default, thorough and mesh. mesh-free does without them. The code is "
-    "BSD-3-Clause: with a predictor and photographs of your own, `facereject train` makes a model that is "
-    "yours."
+    "commercial use; so do the models default, thorough, linear and mesh. mesh-free does without them. "
+    "The code is BSD-3-Clause: with a predictor and photographs of your own, `facereject train` makes a "
+    "model that is yours."
 )
 
 
@@ -43,10 +44,20 @@ def model_facts(rejector: FaceRejector) -> list[tuple[str, str]]:
     features = f"{rejector.hog.n_features:,} HOG values"
     if not points.is_300w or points.used is not None:
         features += f" at {points.n_used} of {points.n} points"
-    if rejector.stability is not None:
+    if rejector.context is not None:
+        features += " with shape, place and image quality"
+    if isinstance(rejector.stability, MirroredRuns):
+        runs = len(rejector.stability.angles)
+        features += (
+            f" and {rejector.stability.n_features} stability values ({runs} more predictions per face on "
+            "mirrored and turned pictures; the landmarks are the mean of all)"
+        )
+    elif rejector.stability is not None:
         features += f" and {rejector.stability.n_features} stability values (six more predictions per face)"
     trained = SCORES.get(str(info.get("score")))
     found = [("score", f"{trained.card if trained else rejector.score.kind}, on {features}")]
+    if rejector.region:
+        found.append(("decides by", " and ".join(rejector.region)))
     found += _data(info) + _results(info)
     losses = rejector.calibration.losses
     found.append(("calibrated on", f"{len(losses):,} faces, mean error {losses.mean():.2f} %"))
@@ -67,7 +78,10 @@ def model_facts(rejector: FaceRejector) -> list[tuple[str, str]]:
 def promise_of(rejector: FaceRejector) -> str | None:
     """The guarantee of the model in one sentence, if it has one that holds for it as it is."""
     found = guarantee_of(rejector)
-    return statement(found, rejector.points.unit) if found is not None else None
+    unit = rejector.points.unit
+    if rejector.region:
+        unit += f", for the points of {' and '.join(rejector.region)}"
+    return statement(found, unit) if found is not None else None
 
 
 def predictor_name(fingerprint: str | None, name: str = "") -> str:
@@ -97,7 +111,12 @@ def _results(info: dict[str, Any]) -> list[tuple[str, str]]:
     """Results of the regularisation that was chosen, by cross-validation over photographs."""
     found = []
     try:
-        (best,) = (fit for fit in info["cross_validation"] if fit["alpha"] == info["alpha"])
+        # files of earlier versions tried one score only, and do not name it again
+        (best,) = (
+            fit
+            for fit in info["cross_validation"]
+            if fit["alpha"] == info["alpha"] and fit.get("score", info["score"]) == info["score"]
+        )
         for group in ("clean", "degraded"):
             share = best[f"gap_closed_{group}"]
             if share is None:

@@ -64,8 +64,8 @@ def binding(rejector: FaceRejector) -> str:
     """SHA-256 of what a guarantee holds for: score and features, threshold, predictor, detector."""
     definition = {
         "score": rejector.score.kind,
-        "hog": rejector.hog.definition,
-        "stability": rejector.stability.definition if rejector.stability else None,
+        **({"region": rejector.region} if rejector.region else {}),
+        **{name: part for name, part in rejector.features.definition.items() if name != "context" or part},
         "threshold": repr(float(rejector.selector.threshold_)),
         "points": rejector.points.definition,
         "predictor": fingerprint_of(rejector.predictor) or name_of(rejector.predictor),

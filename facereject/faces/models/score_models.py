@@ -2,13 +2,26 @@
 
 from __future__ import annotations
 
+import functools
+import operator
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
 
+from facereject.faces.landmarks.point_set import POINTS_300W, PointSet
+from facereject.faces.models.causes import CauseModel
+from facereject.faces.models.compact import CompactColumns
+from facereject.faces.models.point_errors import PointErrors
+from facereject.faces.models.trees import TreeScore as TreeScore
+from facereject.faces.regions import region_names, region_points
+from facereject.modelfile import ArraySpec
+
 FloatArray = NDArray[np.float64]
+
+_N_POINTS = 68
 
 
 class ScoreModel(Protocol):
@@ -23,6 +36,33 @@ class ScoreModel(Protocol):
     def __call__(self, features: NDArray[np.float32]) -> FloatArray: ...
 
     def arrays(self) -> dict[str, NDArray[Any]]: ...
+
+
+class Details(NamedTuple):
+    """What a score says of one face.
+
+    Attributes
+    ----------
+    uncertainty : float
+    point_errors : ndarray of shape (u,) or None
+        Expected error in percent of the points that are used.
+    hidden : ndarray of shape (u,), bool, or None
+        Which of them are taken to be covered.
+    causes : ndarray of shape (k,) or None
+        Log-odds of the causes, in the order of `facereject.faces.CAUSES`.
+    """
+
+    uncertainty: float
+    point_errors: FloatArray | None
+    hidden: NDArray[np.bool_] | None
+    causes: FloatArray | None
+
+
+@runtime_checkable
+class DetailedScore(ScoreModel, Protocol):
+    """A score that says more of a face than its uncertainty."""
+
+    def details(self, features: NDArray[np.float32]) -> Details: ...
 
 
 # arrays have no truth value, so a generated == would raise
@@ -47,7 +87,9 @@ class LinearScoreModel:
         return {"coef": self.coef, "intercept": np.array([self.intercept])}
 
     @classmethod
-    def from_arrays(cls, arrays: dict[str, NDArray[Any]], n_features: int) -> LinearScoreModel:
+    def from_arrays(
+        cls, arrays: dict[str, NDArray[Any]], n_features: int, points: PointSet = POINTS_300W
+    ) -> LinearScoreModel:
         if len(arrays["coef"]) != n_features:
             raise ValueError(f"coef has {len(arrays['coef'])} values, the features have {n_features}")
         return cls(arrays["coef"], float(arrays["intercept"][0]))
@@ -55,100 +97,111 @@ class LinearScoreModel:
 
 # arrays have no truth value, so a generated == would raise
 @dataclass(frozen=True, eq=False)
-class TreeScore:
-    """Sum of regression trees, all in one table of nodes.
+class CompactScoreModel:
+    """Trees on the columns of `CompactColumns`; it may also tell the error of every point, and a cause.
 
-    Node k of the table goes to ``left[k]`` if features[feature[k]] <= threshold[k] and to ``right[k]``
-    otherwise; a leaf has feature -1 and the value ``threshold[k]``. ``roots`` lists where each tree starts.
-    Children come after their parent, so a walk always ends.
+    Parameters
+    ----------
+    columns : CompactColumns
+    trees : TreeScore
+    point_errors : PointErrors or None
+    causes : CauseModel or None
     """
 
-    roots: NDArray[np.int32]
-    feature: NDArray[np.int32]
-    threshold: FloatArray
-    left: NDArray[np.int32]
-    right: NDArray[np.int32]
-    n_features: int
+    columns: CompactColumns
+    trees: TreeScore
+    point_errors: PointErrors | None = None
+    causes: CauseModel | None = None
 
-    kind = "trees"
-    specs = {  # noqa: RUF012
-        "roots": ("int32", (None,)),
-        "feature": ("int32", (None,)),
-        "threshold": ("float64", (None,)),
-        "left": ("int32", (None,)),
-        "right": ("int32", (None,)),
-    }
+    kind = "compact"
+    specs = CompactColumns.specs | TreeScore.specs
+
+    @property
+    def n_features(self) -> int:
+        return self.columns.n_features
+
+    @property
+    def parts(self) -> list[str]:
+        """Which of `PARTS` it has."""
+        return [name for name in PARTS if getattr(self, name) is not None]
 
     def __call__(self, features: NDArray[np.float32]) -> FloatArray:
-        rows = np.arange(len(features))[:, None]
-        node = np.broadcast_to(self.roots, (len(features), len(self.roots))).copy()
-        # all trees of all rows step down together; the loop runs as often as the deepest tree is deep
-        while (inner := self.feature[node] >= 0).any():
-            values = features[rows, np.maximum(self.feature[node], 0)]
-            below = np.where(values <= self.threshold[node], self.left[node], self.right[node])
-            node = np.where(inner, below, node)
-        return np.asarray(self.threshold[node].sum(axis=1), dtype=np.float64)
+        return self.trees(self.columns(features))
+
+    def details(self, features: NDArray[np.float32]) -> Details:
+        """All it has to say about one face, given as one row of features."""
+        measured = self.columns.measure(features)
+        columns = self.columns(features, measured=measured)
+        errors, hidden, causes = None, None, None
+        if self.point_errors is not None:
+            judged = self.point_errors(features, columns, measured)
+            errors, hidden = judged.errors[0], judged.hidden[0]
+        if self.causes is not None:
+            causes = self.causes(columns)[0]
+        return Details(float(self.trees(columns)[0]), errors, hidden, causes)
 
     def arrays(self) -> dict[str, NDArray[Any]]:
-        return {name: getattr(self, name) for name in self.specs}
+        parts = [getattr(self, name).arrays() for name in self.parts]
+        return functools.reduce(operator.or_, parts, self.columns.arrays() | self.trees.arrays())
 
     @classmethod
-    def from_arrays(cls, arrays: dict[str, NDArray[Any]], n_features: int) -> TreeScore:
-        tables: dict[str, Any] = {name: arrays[name] for name in cls.specs}
-        tree = cls(**tables, n_features=n_features)
-        nodes = len(tree.feature)
-        if not len(tree.roots) or {len(tree.threshold), len(tree.left), len(tree.right)} != {nodes}:
-            raise ValueError("the tables of the trees have different lengths")
-        inner = np.flatnonzero(tree.feature >= 0)
-        children = np.concatenate([tree.left[inner], tree.right[inner]])
-        # children after their parent: a hostile file cannot make the walk endless or leave the table
-        sound = (children > np.concatenate([inner, inner])).all() and (children < nodes).all()
-        starts = (tree.roots >= 0).all() and (tree.roots < nodes).all()
-        if not (sound and starts and tree.feature.max(initial=-1) < n_features):
-            raise ValueError("the trees point outside their tables")
-        if nodes > _MAX_NODES or len(tree.roots) > _MAX_TREES or not tree._is_flat():
-            raise ValueError(
-                f"more than {_MAX_TREES:,} trees or {_MAX_NODES:,} nodes, or deeper than {_MAX_DEPTH} levels"
-            )
-        return tree
-
-    def _is_flat(self) -> bool:
-        """Whether every walk ends within `_MAX_DEPTH` steps."""
-        level = np.unique(self.roots)
-        for _ in range(_MAX_DEPTH):
-            level = level[self.feature[level] >= 0]
-            level = np.unique(np.concatenate([self.left[level], self.right[level]]))
-        return not len(level)
-
-    @classmethod
-    def from_lightgbm(cls, booster: Any) -> TreeScore:
-        """Copy the trees of a fitted ``lightgbm.Booster`` with numeric splits."""
-        table: dict[str, list[Any]] = {name: [] for name in ("feature", "threshold", "left", "right")}
-
-        def add(node: dict[str, Any]) -> int:
-            position = len(table["feature"])
-            for column in table.values():
-                column.append(0)
-            if "split_feature" not in node:
-                table["feature"][position], table["threshold"][position] = -1, node["leaf_value"]
-                return position
-            table["feature"][position] = node["split_feature"]
-            table["threshold"][position] = node["threshold"]
-            table["left"][position] = add(node["left_child"])
-            table["right"][position] = add(node["right_child"])
-            return position
-
-        model = booster.dump_model()
-        roots = [add(tree["tree_structure"]) for tree in model["tree_info"]]
-        return cls(
-            np.array(roots, dtype=np.int32),
-            np.array(table["feature"], dtype=np.int32),
-            np.array(table["threshold"], dtype=np.float64),
-            np.array(table["left"], dtype=np.int32),
-            np.array(table["right"], dtype=np.int32),
-            n_features=len(model["feature_names"]),
-        )
+    def from_arrays(
+        cls, arrays: dict[str, NDArray[Any]], n_features: int, points: PointSet = POINTS_300W
+    ) -> CompactScoreModel:
+        columns = CompactColumns.from_arrays(arrays, n_features, points)
+        trees = TreeScore.from_arrays(arrays, columns.n_columns)
+        errors = PointErrors.from_arrays(arrays, columns) if "point_weights" in arrays else None
+        causes = CauseModel.from_arrays(arrays, columns.n_columns) if "cause_weights" in arrays else None
+        return cls(columns, trees, errors, causes)
 
 
-# far more than training makes; a file beyond would only cost memory and time
-_MAX_TREES, _MAX_NODES, _MAX_DEPTH = 10_000, 1_000_000, 64
+# arrays have no truth value, so a generated == would raise
+@dataclass(frozen=True, eq=False)
+class RegionScore:
+    """The mean expected error of the points of some regions, in percent, as the uncertainty.
+
+    Parameters
+    ----------
+    score : CompactScoreModel
+        With ``point_errors``, for the 68 points of 300-W.
+    names : tuple of str
+        Of `facereject.faces.REGIONS`.
+    """
+
+    score: CompactScoreModel
+    names: tuple[str, ...]
+
+    def __post_init__(self) -> None:
+        points = self.score.columns.points
+        if self.score.point_errors is None or points.n != _N_POINTS or points.used is not None:
+            raise ValueError("regions need a model that tells the error of each of the 68 points")
+        object.__setattr__(self, "names", region_names(self.names))
+
+    @property
+    def kind(self) -> str:
+        return self.score.kind
+
+    @property
+    def n_features(self) -> int:
+        return self.score.n_features
+
+    def __call__(self, features: NDArray[np.float32]) -> FloatArray:
+        assert self.score.point_errors is not None
+        errors = self.score.point_errors(features, self.score.columns(features)).errors
+        return np.asarray(errors[:, list(region_points(self.names))].mean(axis=1))
+
+    def details(self, features: NDArray[np.float32]) -> Details:
+        """All it has to say about one face, given as one row of features."""
+        found = self.score.details(features)
+        assert found.point_errors is not None
+        return found._replace(uncertainty=float(found.point_errors[list(region_points(self.names))].mean()))
+
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        return self.score.arrays()
+
+
+#: parts of a compact score that a model file may hold, and their arrays
+PARTS: dict[str, Mapping[str, ArraySpec]] = {
+    "point_errors": PointErrors.specs,
+    "causes": CauseModel.specs,
+}

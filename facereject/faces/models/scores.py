@@ -39,8 +39,9 @@ class ScoreKind:
         What the card of a model says.
     help : str
         What the command line says.
-    fit : callable
-        (features, losses, alpha) -> ScoreModel
+    fit : callable or None
+        (features, losses, alpha) -> ScoreModel; None if it takes more than these, see
+        `facereject.faces.training.compact`.
     regularised : bool
         Whether several ``alpha`` are tried.
     package, extra : str
@@ -51,7 +52,7 @@ class ScoreKind:
     stored_as: str
     card: str
     help: str
-    fit: Callable[[NDArray[np.float32], NDArray[np.float64], Any], ScoreModel]
+    fit: Callable[[NDArray[np.float32], NDArray[np.float64], Any], ScoreModel] | None
     regularised: bool = True
     package: str = ""
     extra: str = ""
@@ -131,6 +132,15 @@ SCORES = {
             "linear regression of the error",
             "linear, predicts the error",
             _fit_regression,
+        ),
+        ScoreKind(
+            "compact",
+            "CompactScoreModel",
+            "trees on compact features, SELE risk",
+            "trees on compact features, ranks best, needs facereject[boost]",
+            None,
+            package="lightgbm",
+            extra="boost",
         ),
         ScoreKind(
             "boosted",

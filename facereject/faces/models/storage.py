@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from importlib import resources
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from facereject.faces.detectors import DETECTORS, Detector, check_detector
-from facereject.faces.features.hog import LandmarkHOG
-from facereject.faces.features.stability import LandmarkStability
+from facereject.faces.features.recipe import FaceFeatures
 from facereject.faces.landmarks import LANDMARKS, Landmarks, check_predictor
 from facereject.faces.landmarks.point_set import POINTS_300W, PointSet
-from facereject.faces.models.calibration import Calibration, Target
+from facereject.faces.models.calibration import Calibration, RegionSample, Target
+from facereject.faces.models.score_models import PARTS, CompactScoreModel, RegionScore
 from facereject.faces.models.scores import array_specs, score_model
 from facereject.faces.plugins import Registry, RegistryError, fingerprint_of
+from facereject.faces.regions import REGIONS
 from facereject.faces.weights import WeightsError
 from facereject.modelfile import ArraySpec, ModelFileContentError, read_model, write_model
 
@@ -31,8 +33,14 @@ _CALIBRATION: dict[str, ArraySpec] = {
 _MEAN_SHAPE: dict[str, ArraySpec] = {"mean_shape": ("float64", (None, 2))}
 
 
+_REGIONS: dict[str, ArraySpec] = {
+    "region_expected": ("float32", (None, len(REGIONS))),
+    "region_losses": ("float32", (None, len(REGIONS))),
+}
+_PARTS: dict[str, Mapping[str, ArraySpec]] = {**PARTS, "regions": _REGIONS}
+
 # those that need nothing else first
-_SHIPPED = ("default", "thorough", "mesh", "mesh-free")
+_SHIPPED = ("default", "thorough", "linear", "mesh", "mesh-free")
 
 
 def pretrained_models() -> list[str]:
@@ -78,18 +86,24 @@ def read_stored(
         points = POINTS_300W
         if header.get("points") is not None:
             points = PointSet.from_definition(header["points"], arrays["mean_shape"])
-        hog = LandmarkHOG.from_definition(header["hog"], points)
-        given = header["stability"]
-        stability = LandmarkStability.from_definition(given, points) if given is not None else None
-        n_features = hog.n_features + (stability.n_features if stability else 0)
+        features = FaceFeatures.from_definition(header, points)
+        score = score_model(header["score"]).from_arrays(arrays, features.n_features, points)
+        if header.get("region"):
+            score = RegionScore(score, tuple(header["region"]))
+        regions = None
+        if "region_losses" in arrays:
+            regions = RegionSample(expected=arrays["region_expected"], losses=arrays["region_losses"])
         parts |= {
-            "score": score_model(header["score"]).from_arrays(arrays, n_features),
+            "score": score,
             "calibration": Calibration(
-                losses=arrays["calibration_losses"], uncertainty=arrays["calibration_uncertainty"]
+                losses=arrays["calibration_losses"],
+                uncertainty=arrays["calibration_uncertainty"],
+                regions=regions,
             ),
             "target": Target(str(header["target"]["kind"]), float(header["target"]["value"])),
-            "hog": hog,
-            "stability": stability,
+            "hog": features.hog,
+            "stability": features.stability,
+            "context": features.context,
             "info": header["info"],
         }
     except (KeyError, TypeError, ValueError, OverflowError) as error:
@@ -101,8 +115,9 @@ def write_stored(path: str | os.PathLike[str], rejector: FaceRejector) -> None:
     """Write a model file; ValueError if detector or predictor could not be restored from it."""
     header = {
         "score": rejector.score.kind,
-        "hog": rejector.hog.definition,
-        "stability": rejector.stability.definition if rejector.stability else None,
+        "parts": _parts(rejector),
+        "region": list(rejector.region),
+        **rejector.features.definition,
         "target": {"kind": rejector.target.kind, "value": rejector.target.value},
         "detector": DETECTORS.checked_definition(rejector.detector),
         "landmarks": LANDMARKS.checked_definition(rejector.predictor),
@@ -115,6 +130,9 @@ def write_stored(path: str | os.PathLike[str], rejector: FaceRejector) -> None:
         "calibration_uncertainty": rejector.calibration.uncertainty,
         "calibration_losses": rejector.calibration.losses,
     }
+    regions = rejector.calibration.regions
+    if regions is not None:
+        arrays |= {"region_expected": regions.expected, "region_losses": regions.losses}
     if rejector.points != POINTS_300W:
         header["points"] = rejector.points.definition
         arrays["mean_shape"] = rejector.points.mean_shape
@@ -123,8 +141,21 @@ def write_stored(path: str | os.PathLike[str], rejector: FaceRejector) -> None:
 
 def _specs(header: dict[str, Any]) -> dict[str, ArraySpec]:
     """The arrays that a model file with this header must hold."""
-    points = _MEAN_SHAPE if header.get("points") is not None else {}
-    return array_specs(header.get("score")) | _CALIBRATION | points
+    specs = array_specs(header.get("score")) | _CALIBRATION
+    if header.get("points") is not None:
+        specs |= _MEAN_SHAPE
+    given = header.get("parts")
+    # files of earlier versions have none
+    for name in given if isinstance(given, list) else ():
+        specs |= _PARTS.get(str(name), {})
+    return specs
+
+
+def _parts(rejector: FaceRejector) -> list[str]:
+    """What else a model file holds besides score and calibration."""
+    score = rejector.score.score if isinstance(rejector.score, RegionScore) else rejector.score
+    found = list(score.parts) if isinstance(score, CompactScoreModel) else []
+    return [*found, "regions"] if rejector.calibration.regions is not None else found
 
 
 def _restored(path: str | os.PathLike[str], registry: Registry[Any], definition: Any) -> Any:

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from facereject.faces.models.calibration import Calibration, Target
+from facereject.faces.models.calibration import Calibration, RegionSample, Target
 from facereject.faces.models.guarantee import guarantee_record
 from facereject.faces.rejector import FaceRejector
 from facereject.selection import NoValidThresholdError, guaranteed_risk
@@ -46,6 +46,7 @@ def certified(
     *,
     delta: float = 0.05,
     loss_bound: float = LOSS_BOUND,
+    regions: RegionSample | None = None,
 ) -> FaceRejector:
     """A rejector whose threshold is guaranteed, calibrated on faces neither predictor nor score has seen.
 
@@ -65,6 +66,8 @@ def certified(
         Probability that the promise fails, between 0 and 1.
     loss_bound : float
         In percent. Choose it before looking at the errors.
+    regions : RegionSample or None
+        Of the same faces, for `FaceRejector.for_region`.
 
     Raises
     ------
@@ -72,7 +75,7 @@ def certified(
         If these faces certify no threshold; the message says what they could promise.
     """
     check_promise(max_error, delta, loss_bound)
-    calibration = Calibration(losses=losses, uncertainty=uncertainty)
+    calibration = Calibration(losses=losses, uncertainty=uncertainty, regions=regions)
     try:
         selector = guaranteed_risk_from(
             # what the model was calibrated on before; these faces say where to start
@@ -95,9 +98,11 @@ def certified(
         Target("coverage", 1.0) if everything else Target("threshold", selector.threshold_),
         hog=rejector.hog,
         stability=rejector.stability,
+        context=rejector.context,
         detector=rejector.detector,
         predictor=rejector.predictor,
-        info=rejector.info,
+        # annotated faces give errors their unit
+        info={name: value for name, value in rejector.info.items() if name != "relative"},
     )
     promised.info["certificate"] = guarantee_record(promised, selector)
     return promised

@@ -20,11 +20,21 @@ from facereject.faces.images.load import ImageArray
 
 
 class Degraded(NamedTuple):
-    """A degraded photograph, its landmarks in the new frame, and what was done: (kind, severity) pairs."""
+    """A degraded photograph, its landmarks in the new frame, and what was done to it.
+
+    Attributes
+    ----------
+    image : ndarray of uint8
+    landmarks : ndarray of shape (n, 2)
+    steps : tuple of (kind, severity)
+    hidden : ndarray of shape (n,), bool
+        Points that were covered, or that lie outside the frame.
+    """
 
     image: ImageArray
     landmarks: FloatArray
     steps: tuple[tuple[str, float], ...]
+    hidden: NDArray[np.bool_]
 
 
 def degrade(
@@ -52,8 +62,9 @@ def degrade(
         raise ValueError(f"severity must lie in [0, 1], got {severity}")
     if image.dtype != np.uint8 or image.ndim not in (2, 3):
         raise ValueError(f"image must be uint8 of shape (H, W) or (H, W, 3), got {image.dtype} {image.shape}")
-    changed, moved = DEGRADATIONS[kind](image, points, severity, np.random.default_rng(random_state))
-    return Degraded(np.ascontiguousarray(changed), moved, ((kind, float(severity)),))
+    changed, moved, hidden = DEGRADATIONS[kind](image, points, severity, np.random.default_rng(random_state))
+    hidden = hidden | outside_frame(changed, moved)
+    return Degraded(np.ascontiguousarray(changed), moved, ((kind, float(severity)),), hidden)
 
 
 def random_degradation(image: ImageArray, landmarks: FloatArray, *, random_state: Any = None) -> Degraded:
@@ -65,12 +76,14 @@ def random_degradation(image: ImageArray, landmarks: FloatArray, *, random_state
     number = int(rng.choice([1, 2, 3], p=[0.6, 0.3, 0.1]))
     kinds = rng.choice(sorted(DEGRADATIONS, key=_ORDER.index), size=number, replace=False)
     steps: list[tuple[str, float]] = []
+    hidden = outside_frame(image, landmarks)
     # a camera first moves, then blurs, then adds noise, then compresses
     for kind in sorted(kinds, key=_ORDER.index):
         severity = float(rng.uniform(0, 1) / np.sqrt(number))
-        image, landmarks, step = degrade(image, landmarks, str(kind), severity, random_state=rng)
+        image, landmarks, step, more = degrade(image, landmarks, str(kind), severity, random_state=rng)
         steps.extend(step)
-    return Degraded(image, landmarks, tuple(steps))
+        hidden = hidden | more
+    return Degraded(image, landmarks, tuple(steps), hidden)
 
 
 def jitter_box(box: Box, severity: float, *, random_state: Any = None) -> Box:
@@ -102,13 +115,29 @@ def _uint8(array: Any) -> ImageArray:
     return np.asarray(array, dtype=np.uint8)
 
 
-_Result = tuple[ImageArray, FloatArray]
+# the changed image, its landmarks, and which of them are covered
+_Result = tuple[ImageArray, FloatArray, NDArray[np.bool_]]
+
+
+def outside_frame(image: ImageArray, landmarks: FloatArray) -> NDArray[np.bool_]:
+    """Which points lie beyond the outermost pixels."""
+    height, width = image.shape[:2]
+    beyond = (landmarks < -0.5) | (landmarks > (width - 0.5, height - 0.5))
+    return np.asarray(beyond.any(axis=1))
+
+
+def _seen(points: FloatArray) -> NDArray[np.bool_]:
+    return np.zeros(len(points), dtype=bool)
 
 
 def _blur(image: ImageArray, points: FloatArray, severity: float, rng: np.random.Generator) -> _Result:
     """Gaussian blur, standard deviation 0.8 to 6 % of the face size."""
     sigma = _geometric(0.008, 0.06, severity) * _face_size(points)
-    return _uint8(cv2.GaussianBlur(image, (0, 0), sigma, borderType=cv2.BORDER_REPLICATE)), points
+    return (
+        _uint8(cv2.GaussianBlur(image, (0, 0), sigma, borderType=cv2.BORDER_REPLICATE)),
+        points,
+        _seen(points),
+    )
 
 
 def _motion(image: ImageArray, points: FloatArray, severity: float, rng: np.random.Generator) -> _Result:
@@ -122,7 +151,11 @@ def _motion(image: ImageArray, points: FloatArray, severity: float, rng: np.rand
     # 4 fractional bits keep the line straight at odd angles
     start, end = (tuple(int(v) for v in np.rint((center + sign * reach) * 16)) for sign in (-1, 1))
     cv2.line(kernel, start, end, (1.0,), 1, cv2.LINE_8, 4)
-    return _uint8(cv2.filter2D(image, -1, kernel / kernel.sum(), borderType=cv2.BORDER_REPLICATE)), points
+    return (
+        _uint8(cv2.filter2D(image, -1, kernel / kernel.sum(), borderType=cv2.BORDER_REPLICATE)),
+        points,
+        _seen(points),
+    )
 
 
 def _noise(image: ImageArray, points: FloatArray, severity: float, rng: np.random.Generator) -> _Result:
@@ -133,7 +166,7 @@ def _noise(image: ImageArray, points: FloatArray, severity: float, rng: np.rando
         grain = _face_size(points) * 0.006
         noise = np.asarray(cv2.GaussianBlur(noise, (0, 0), max(grain, 0.5)), dtype=np.float32)
         noise /= noise.std() + 1e-6
-    return _to_image(image + sigma * noise), points
+    return _to_image(image + sigma * noise), points, _seen(points)
 
 
 def _jpeg(image: ImageArray, points: FloatArray, severity: float, rng: np.random.Generator) -> _Result:
@@ -142,19 +175,19 @@ def _jpeg(image: ImageArray, points: FloatArray, severity: float, rng: np.random
     # OpenCV writes BGR; the channels only need to come back in the order they went in
     _, code = cv2.imencode(".jpg", image, [cv2.IMWRITE_JPEG_QUALITY, quality])
     flag = cv2.IMREAD_GRAYSCALE if image.ndim == 2 else cv2.IMREAD_COLOR
-    return _uint8(cv2.imdecode(code, flag)), points
+    return _uint8(cv2.imdecode(code, flag)), points, _seen(points)
 
 
 def _dark(image: ImageArray, points: FloatArray, severity: float, rng: np.random.Generator) -> _Result:
     """Underexposure: light divided by 2 to 24, then read noise of 2 grey levels and rounding."""
     gain = 1 / _geometric(2, 24, severity)
     noise = rng.standard_normal(image.shape, dtype=np.float32)
-    return _to_image(image * np.float32(gain) + 2 * noise), points
+    return _to_image(image * np.float32(gain) + 2 * noise), points, _seen(points)
 
 
 def _bright(image: ImageArray, points: FloatArray, severity: float, rng: np.random.Generator) -> _Result:
     """Overexposure: light times 1.3 to 6, saturating at 255."""
-    return _to_image(image * np.float32(_geometric(1.3, 6, severity))), points
+    return _to_image(image * np.float32(_geometric(1.3, 6, severity))), points, _seen(points)
 
 
 def _shadow(image: ImageArray, points: FloatArray, severity: float, rng: np.random.Generator) -> _Result:
@@ -169,14 +202,14 @@ def _shadow(image: ImageArray, points: FloatArray, severity: float, rng: np.rand
     )[:, None]
     edge = 1 / (1 + np.exp(-np.clip(along / (rng.uniform(0.02, 0.15) * size), -30, 30)))
     gain = (light + (1 - light) * edge).astype(np.float32)
-    return _to_image(image * (gain if image.ndim == 2 else gain[:, :, None])), points
+    return _to_image(image * (gain if image.ndim == 2 else gain[:, :, None])), points, _seen(points)
 
 
 def _haze(image: ImageArray, points: FloatArray, severity: float, rng: np.random.Generator) -> _Result:
     """Contrast lowered to 60 down to 5 % around a random grey level."""
     contrast = _geometric(0.6, 0.05, severity)
     level = np.float32(rng.uniform(60, 220))
-    return _to_image(level + (image - level) * np.float32(contrast)), points
+    return _to_image(level + (image - level) * np.float32(contrast)), points, _seen(points)
 
 
 def _low_resolution(
@@ -189,7 +222,7 @@ def _low_resolution(
     small = cv2.resize(image, small_size, interpolation=cv2.INTER_AREA)
     enlarge = [cv2.INTER_NEAREST, cv2.INTER_LINEAR, cv2.INTER_CUBIC][int(rng.integers(3))]
     # cv2.resize keeps pixel corners aligned, so landmarks stay where they were
-    return _uint8(cv2.resize(small, (width, height), interpolation=enlarge)), points
+    return _uint8(cv2.resize(small, (width, height), interpolation=enlarge)), points, _seen(points)
 
 
 def _occlusion(image: ImageArray, points: FloatArray, severity: float, rng: np.random.Generator) -> _Result:
@@ -217,7 +250,8 @@ def _occlusion(image: ImageArray, points: FloatArray, severity: float, rng: np.r
         cover = np.roll(image, shift, axis=(0, 1))[::-1]
     changed = image.copy()
     changed[mask > 0] = cover[mask > 0]
-    return changed, points
+    inside = np.clip(np.rint(points).astype(int), 0, (image.shape[1] - 1, image.shape[0] - 1))
+    return changed, points, mask[inside[:, 1], inside[:, 0]] > 0
 
 
 def _rotation(image: ImageArray, points: FloatArray, severity: float, rng: np.random.Generator) -> _Result:
@@ -227,7 +261,8 @@ def _rotation(image: ImageArray, points: FloatArray, severity: float, rng: np.ra
     matrix = cv2.getRotationMatrix2D(center, angle, 1.0)
     height, width = image.shape[:2]
     turned = cv2.warpAffine(image, matrix, (width, height), borderMode=cv2.BORDER_REPLICATE)
-    return _uint8(turned), transform_points(np.asarray(matrix, dtype=np.float64), points)
+    moved = transform_points(np.asarray(matrix, dtype=np.float64), points)
+    return _uint8(turned), moved, _seen(points)
 
 
 def _cut(image: ImageArray, points: FloatArray, severity: float, rng: np.random.Generator) -> _Result:
@@ -245,7 +280,7 @@ def _cut(image: ImageArray, points: FloatArray, severity: float, rng: np.random.
         top = int(np.clip(round(box.y + share * box.height), 0, height - 4))
     else:
         bottom = int(np.clip(round(box.y + (1 - share) * box.height), 4, height))
-    return image[top:bottom, left:right], points - (left, top)
+    return image[top:bottom, left:right], points - (left, top), _seen(points)
 
 
 _Function = Callable[[ImageArray, FloatArray, float, np.random.Generator], _Result]

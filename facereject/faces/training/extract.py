@@ -12,7 +12,7 @@ from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import cv2
 import numpy as np
@@ -20,8 +20,11 @@ from numpy.typing import NDArray
 
 from facereject.faces.datasets import FaceSample, Problem, match_face
 from facereject.faces.detectors.base import Detector, check_detector, find_faces
+from facereject.faces.face import Box
+from facereject.faces.features.context import FaceContext
 from facereject.faces.features.hog import LandmarkHOG
-from facereject.faces.features.stability import LandmarkStability
+from facereject.faces.features.recipe import FaceFeatures, Stability
+from facereject.faces.geometry import FloatArray
 from facereject.faces.images.load import ImageError
 from facereject.faces.landmarks.base import (
     Landmarks,
@@ -31,20 +34,31 @@ from facereject.faces.landmarks.base import (
 )
 from facereject.faces.landmarks.point_set import PointSet
 from facereject.faces.plugins import color_of, definition_of, fingerprint_of
-from facereject.faces.training.degrade import jitter_box, random_degradation
+from facereject.faces.training.degrade import jitter_box, outside_frame, random_degradation
 from facereject.faces.training.table import FaceTable, read_table, write_table
 from facereject.faces.views import Views
 from facereject.losses import landmark_nme
 from facereject.parallel import EngineError, Outcome, SerialEngine, WorkerEngine
 
 #: part of the cache key; raised whenever a change here, in degrade or in matching changes the numbers
-_PROTOCOL = 2
+_PROTOCOL = 3
 
 # faces in one piece of work: enough to be worth sending, few enough to show progress
 _CHUNK = 16
 
 # share of the degraded pictures whose box is jittered as well
 _JITTERED = 0.15
+
+
+class FacePicture(NamedTuple):
+    """A version of a photograph: picture, detector's box and score, true and hidden points, what was done."""
+
+    view: Views
+    box: Box
+    score: float
+    truth: FloatArray
+    hidden: NDArray[np.bool_]
+    kind: str
 
 
 @dataclass(frozen=True)
@@ -58,7 +72,7 @@ class Extractor:
     detector : Detector
     hog : LandmarkHOG
         With the point set of the predictor.
-    stability : LandmarkStability or None
+    stability : LandmarkStability, MirroredRuns or None
         None leaves the stability features out.
     degradations : int
         Degraded versions of every photograph, besides the photograph itself, by `random_degradation`. If
@@ -67,22 +81,30 @@ class Extractor:
         Seed. Row by row, the numbers depend on it, on the position of the face in the data set and on the
         variant, and not on the number of processes (but for the last bit of a feature, as OpenCV's sums
         follow the alignment of memory).
+    context : FaceContext or None
+        None leaves shape, place and image quality out.
     """
 
     predictor: Landmarks
     detector: Detector
     hog: LandmarkHOG
-    stability: LandmarkStability | None = None
+    stability: Stability | None = None
     degradations: int = 8
     random_state: int = 0
+    context: FaceContext | None = None
 
     def __post_init__(self) -> None:
         if self.degradations < 0:
             raise ValueError(f"degradations must be 0 or more, got {self.degradations}")
         check_detector(self.detector)
         check_predictor(self.predictor, self.points.n)
-        if self.stability is not None and self.stability.points != self.points:
-            raise ValueError(f"stability is for {self.stability.points}, hog for {self.points}")
+        # parts for other points are refused here, before any work
+        assert self.features.n_features
+
+    @property
+    def features(self) -> FaceFeatures:
+        """How a face becomes a vector."""
+        return FaceFeatures(self.hog, self.stability, self.context)
 
     @property
     def points(self) -> PointSet:
@@ -106,12 +128,17 @@ class Extractor:
         return [self._row(image, sample, index, variant) for variant in range(self.degradations + 1)]
 
     def _row(self, image: Any, sample: FaceSample, index: int, variant: int) -> dict[str, Any] | str | None:
+        picture = self.picture(image, sample.landmarks, index, variant)
+        return None if picture is None else self.row(picture, index, variant)
+
+    def picture(self, image: Any, truth: FloatArray, index: int, variant: int) -> FacePicture | None:
+        """One version of a photograph with the box of its face; None where the detector missed it."""
         rng = np.random.default_rng([self.random_state, index, variant])
-        truth, kind, jitter = sample.landmarks, "clean", 0.0
+        kind, jitter, hidden = "clean", 0.0, outside_frame(image, truth)
         if variant == self.degradations >= 4:
             kind, jitter = "box", rng.uniform(0, 1)
         elif variant > 0:
-            image, truth, steps = random_degradation(image, truth, random_state=rng)
+            image, truth, steps, hidden = random_degradation(image, truth, random_state=rng)
             kind = "+".join(name for name, _ in steps)
             if rng.random() < _JITTERED:
                 kind, jitter = kind + "+box", rng.uniform(0, 1)
@@ -120,23 +147,27 @@ class Extractor:
         if found is None:
             return None
         box = jitter_box(found.box, jitter, random_state=rng) if jitter else found.box
-        more = []
+        return FacePicture(view, box, found.score, truth, hidden, kind)
+
+    def row(self, picture: FacePicture, index: int, variant: int) -> dict[str, Any] | str:
+        """The row of one picture, or the reason why it got no landmarks."""
+        shown = picture.view.shown_to(self.predictor)
         try:
-            shown = view.shown_to(self.predictor)
-            landmarks = predict_landmarks(self.predictor, shown, box, self.points.n)
-            if self.stability is not None:
-                more.append(self.stability(shown, box, landmarks, self.predictor))
+            landmarks = predict_landmarks(self.predictor, shown, picture.box, self.points.n)
+            landmarks, features = self.features(picture.view, picture.box, landmarks, self.predictor)
         except NoLandmarksError as error:
             # anybody's predictor, on a degraded picture: one failure must not cost hours of extraction
             return str(error)
-        features = np.concatenate([self.hog(view.gray, landmarks), *more])
         return {
             "features": features,
-            "losses": float(landmark_nme(truth, landmarks, self.points.normalizer)),
-            "detector_scores": found.score,
+            "losses": float(landmark_nme(picture.truth, landmarks, self.points.normalizer)),
+            "detector_scores": picture.score,
             "sample": index,
             "variant": variant,
-            "kinds": kind,
+            "kinds": picture.kind,
+            "landmarks": landmarks.astype(np.float32),
+            "truth": picture.truth.astype(np.float32),
+            "hidden": picture.hidden,
         }
 
 
@@ -196,6 +227,9 @@ def extract(
         sample=np.array([row["sample"] for row in rows], dtype=np.int64),
         variant=np.array([row["variant"] for row in rows], dtype=np.int64),
         kinds=tuple(row["kinds"] for row in rows),
+        landmarks=np.array([row["landmarks"] for row in rows]),
+        truth=np.array([row["truth"] for row in rows]),
+        hidden=np.array([row["hidden"] for row in rows]),
         missed=lost.missed,
         failed=lost.failed,
         problems=tuple(lost.problems),
@@ -309,8 +343,7 @@ def _cache_key(samples: Sequence[FaceSample], extractor: Extractor) -> str | Non
         "predictor": fingerprint,
         "detector": detector,
         "points": [extractor.points.definition, extractor.points.mean_shape.tolist()],
-        "hog": extractor.hog.definition,
-        "stability": extractor.stability.definition if extractor.stability else None,
+        **extractor.features.definition,
         "degradations": extractor.degradations,
         "random_state": int(extractor.random_state),
     }

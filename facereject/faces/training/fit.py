@@ -20,4 +20,7 @@ def fit_score(
     """Fit a score to some rows of a table (all by default) and return it as plain arrays."""
     chosen = slice(None) if rows is None else rows
     losses = table.losses[chosen] if clip is None else np.minimum(table.losses[chosen], clip)
-    return score_kind(score).fit(table.features[chosen], losses, alpha)
+    fit = score_kind(score).fit
+    if fit is None:
+        raise ValueError(f"score {score!r} is fitted by facereject.faces.training.compact.fit_compact")
+    return fit(table.features[chosen], losses, alpha)

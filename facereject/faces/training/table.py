@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import zipfile
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +14,18 @@ from numpy.typing import NDArray
 from facereject._files import replacing
 from facereject.faces.datasets import Problem
 
-_ARRAYS = ("features", "losses", "detector_scores", "sample", "variant", "missed", "failed")
+_ARRAYS = (
+    "features",
+    "losses",
+    "detector_scores",
+    "sample",
+    "variant",
+    "landmarks",
+    "truth",
+    "hidden",
+    "missed",
+    "failed",
+)
 _PROBLEMS = ("problems", "failures")
 
 
@@ -26,7 +37,7 @@ class FaceTable:
     Attributes
     ----------
     features : ndarray of shape (n, d), float32
-        `LandmarkHOG`, then `LandmarkStability` if asked for.
+        See `facereject.faces.features.recipe`.
     losses : ndarray of shape (n,)
         Normalised mean error in percent, by the rule of the point set.
     detector_scores : ndarray of shape (n,)
@@ -37,6 +48,10 @@ class FaceTable:
         0 for the photograph as it is, 1, 2, ... for its degraded versions.
     kinds : tuple of str
         What was done to the picture, "clean" or such as "blur+noise".
+    landmarks, truth : ndarray of shape (n, p, 2), float32
+        Predicted and annotated points in pixels.
+    hidden : ndarray of shape (n, p), bool
+        Points that a degradation covered or that lie outside the frame.
     missed : ndarray of shape (2,), int
         Faces the detector did not find: clean, degraded.
     failed : ndarray of shape (2,), int
@@ -53,6 +68,9 @@ class FaceTable:
     sample: NDArray[np.int64]
     variant: NDArray[np.int64]
     kinds: tuple[str, ...]
+    landmarks: NDArray[np.float32]
+    truth: NDArray[np.float32]
+    hidden: NDArray[np.bool_]
     missed: NDArray[np.int64]
     failed: NDArray[np.int64]
     problems: tuple[Problem, ...]
@@ -60,6 +78,12 @@ class FaceTable:
 
     def __len__(self) -> int:
         return len(self.losses)
+
+    def rows(self, chosen: NDArray[Any]) -> FaceTable:
+        """The table of some rows, by position or by mask; what was missed is that of all."""
+        rowwise = [name for name in _ARRAYS if name not in ("missed", "failed")]
+        kinds = tuple(str(kind) for kind in np.asarray(self.kinds, dtype=object)[chosen])
+        return replace(self, **{name: getattr(self, name)[chosen] for name in rowwise}, kinds=kinds)
 
     @property
     def clean(self) -> NDArray[np.bool_]:

@@ -2,71 +2,65 @@
 
 from __future__ import annotations
 
+import importlib.util
 import os
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from facereject.faces.datasets import FaceSample, photo_digests
+from facereject.faces.datasets import FaceDataset, FaceSample, photo_digests
 from facereject.faces.detectors.base import Detector, check_detector, judging_detector
 from facereject.faces.detectors.dlib_hog import FaceDetector
+from facereject.faces.features.context import FaceContext
 from facereject.faces.features.hog import LandmarkHOG
+from facereject.faces.features.recipe import Stability
 from facereject.faces.features.stability import LandmarkStability
 from facereject.faces.landmarks import Landmarks, check_predictor, make_landmarks
 from facereject.faces.models.calibration import Calibration, Target
-from facereject.faces.models.ranking import gap_closed
-from facereject.faces.models.scores import score_kind
+from facereject.faces.models.score_models import LinearScoreModel, ScoreModel
+from facereject.faces.models.scores import SCORES, score_kind
 from facereject.faces.rejector import FaceRejector
+from facereject.faces.training.causes import background_features
+from facereject.faces.training.compact import CompactFit, fit_compact
+from facereject.faces.training.cross_validation import (
+    CrossValidation,
+    calibration_rows,
+    cross_fit,
+    photo_folds,
+    ranked,
+)
+from facereject.faces.training.details import fit_details
 from facereject.faces.training.extract import Extractor, extract
 from facereject.faces.training.fit import fit_score
 from facereject.faces.training.points import learn_points
 from facereject.faces.training.table import FaceTable
-from facereject.metrics import aurc
+from facereject.faces.training.unlabelled import Photos, annotate_by_predictor
 from facereject.selection import InfeasibleTargetError
 
 FloatArray = NDArray[np.float64]
 
 _MAX_DIGESTS = 20_000
 
+# accepted share of the calibration faces, half of them degraded, where errors have no unit to aim at
+_RELATIVE_COVERAGE = 0.75
+
 #: regularisation tried for linear scores; see `facereject.scores` for its meaning
 ALPHAS = (0.1, 0.3, 1.0, 3.0, 10.0)
 
 
-# arrays have no truth value, so a generated == would raise
-@dataclass(frozen=True, eq=False)
-class CrossValidation:
-    """Out-of-fold uncertainties of one regularisation, and how well they rank; None where nothing was left.
-
-    ``clean`` and ``degraded`` are shares of the gap that is closed; ``areas`` has, for either, the AuRC by
-    the detector's score, by the uncertainty and by the error itself, in percent. All are means over the
-    folds.
-    """
-
-    alpha: float | None
-    uncertainty: FloatArray
-    clean: float | None
-    degraded: float | None
-    areas: dict[str, dict[str, float]]
-
-    @property
-    def merit(self) -> float:
-        """What regularisation is chosen by: the mean over the groups there are."""
-        shares = [share for share in (self.clean, self.degraded) if share is not None]
-        return float(np.mean(shares)) if shares else 0.0
-
-
 def train_face_rejector(
-    samples: Sequence[FaceSample],
-    score: str = "sele",
+    samples: Sequence[FaceSample] | None = None,
+    score: str = "auto",
     *,
+    unlabelled: Photos | None = None,
     predictor: Landmarks | None = None,
     detector: Detector | None = None,
     threshold: float | None = None,
     hog: LandmarkHOG | None = None,
-    stability: LandmarkStability | None = None,
+    stability: Stability | None = None,
     normalizer: str | None = None,
     feature_points: Sequence[int] | None = None,
     degradations: int = 8,
@@ -88,12 +82,18 @@ def train_face_rejector(
 
     Parameters
     ----------
-    samples : sequence of FaceSample
+    samples : sequence of FaceSample or None
         Annotated faces, such as a FaceDataset, with the points of the predictor in its order. If the
         predictor was trained on them, their clean versions flatter it.
+    unlabelled : folder, sequence of image files, or None
+        Photographs to learn from in place of ``samples``: see `facereject.faces.training.unlabelled`. The
+        expected errors of the rejector then have no unit and are not told, until
+        `FaceRejector.with_unit` or `with_calibration` gives them one; its target is a coverage.
     score : str
         A name of `facereject.faces.models.scores`: "sele", linear SELE score; "reg", linear regression of the
-        loss; "boosted", boosted trees on the SELE risk (needs lightgbm).
+        loss; "compact", trees on compact features, and "boosted", trees on the HOG values, both by the SELE
+        risk (they need lightgbm). "auto" is "sele" or "compact", whichever ranks better by cross-validation;
+        without lightgbm it is "sele".
     predictor : callable or None
         (image, box) -> (n, 2), see `facereject.faces.landmarks`. None is dlib's published model.
     detector : Detector or None
@@ -105,8 +105,9 @@ def train_face_rejector(
         background; one without such an option stays as it is.
     hog : LandmarkHOG or None
         Sizes of the features; its points are replaced by those of the predictor.
-    stability : LandmarkStability or None
-        Adds one feature per point, for six more predictions per face.
+    stability : MirroredRuns, LandmarkStability or None
+        More predictions per face that tell how stable the first one is: two on mirrored and turned pictures,
+        whose mean also takes the place of the landmarks, or six on moved boxes (not for "compact").
     normalizer : str or None
         Rule by which errors are normalised, see `facereject.losses.landmark_scale`. None is what the
         predictor declares, else "outer_eyes" for 68 points and "box" for others.
@@ -133,7 +134,12 @@ def train_face_rejector(
     fitting : callable or None
         Called with (scores fitted, of how many), after the faces are done.
     """
-    score_kind(score)
+    if (samples is None) == (unlabelled is None):
+        raise ValueError("give either samples or unlabelled photographs")
+    score = checked_score(score, stability)
+    if unlabelled is not None:
+        samples = _annotated(unlabelled, predictor, detector, threshold, normalizer)
+    assert samples is not None
     photos = [sample.photo for sample in samples]
     # said before hours of work on the faces
     photo_folds(photos, folds, random_state)
@@ -148,6 +154,7 @@ def train_face_rejector(
         None if stability is None else replace(stability, points=points),
         degradations,
         random_state,
+        FaceContext(points) if score in ("auto", "compact") else None,
     )
     table = extract(samples, extractor, workers=workers, cache=cache, progress=progress)
     rejector = train_on_table(
@@ -159,13 +166,35 @@ def train_face_rejector(
         clip=clip,
         alphas=alphas,
         folds=folds,
-        target=target,
+        target=Target("coverage", _RELATIVE_COVERAGE)
+        if target is None and unlabelled is not None
+        else target,
         fitting=fitting,
+        background=None if extractor.context is None else background_features(samples, extractor),
     )
     # sorted digests are in random order; so many always find an overlap, and the model file stays small
     rejector.info["photo_digests"] = photo_digests(samples)[:_MAX_DIGESTS]
+    if unlabelled is not None:
+        rejector.info["relative"] = True
     rejector.info["entries_left_out"] = len(getattr(samples, "problems", ()))
     return rejector
+
+
+def _annotated(
+    photos: Photos,
+    predictor: Landmarks | None,
+    detector: Detector | None,
+    threshold: float | None,
+    normalizer: str | None,
+) -> FaceDataset:
+    """Photographs annotated by the predictor, where the finished rejector would find a face."""
+    finder = FaceDetector.for_training() if detector is None else check_detector(detector)
+    return annotate_by_predictor(
+        photos,
+        make_landmarks("dlib") if predictor is None else check_predictor(predictor),
+        judging_detector(finder, threshold)[0],
+        normalizer=normalizer,
+    )
 
 
 def train_on_table(
@@ -180,19 +209,33 @@ def train_on_table(
     folds: int = 4,
     target: Target | None = None,
     fitting: Callable[[int, int], None] | None = None,
+    background: tuple[NDArray[np.float32], NDArray[np.int64]] | None = None,
 ) -> FaceRejector:
-    """Train on a table that was extracted before; ``photos`` names the photograph of every sample."""
+    """Train on a table that was extracted before.
+
+    Parameters
+    ----------
+    table : FaceTable
+    photos : sequence of str
+        The photograph of every sample.
+    extractor : Extractor
+        What made the table.
+    score, threshold, clip, alphas, folds, target, fitting
+        As in `train_face_rejector`.
+    background : (ndarray of shape (m, d), ndarray of shape (m,)) or None
+        Features of boxes without a face and the number of each one's sample, see
+        `facereject.faces.training.causes.background_features`.
+    """
     # plain, as the model file needs it
     seed = int(extractor.random_state)
-    candidates: list[Any] = list(alphas) if score_kind(score).regularised else [None]
-    if not candidates:
-        raise ValueError("alphas must not be empty")
-    fits = []
-    for alpha in candidates:
-        fits.append(cross_fit(table, photos, score, alpha, clip=clip, folds=folds, random_state=seed))
-        if fitting is not None:
-            fitting(len(fits) * folds, len(candidates) * folds + 1)
-    best = max(fits, key=lambda fit: fit.merit)
+    steps = _Steps(fitting)
+    options: dict[str, Any] = {"clip": clip, "folds": folds, "random_state": seed}
+    if score in ("auto", "compact"):
+        fits, compact = _compact_or_linear(table, photos, extractor, score, alphas, steps, options)
+    else:
+        fits = _regularised(_without_context(table, extractor), photos, score, alphas, steps, options)
+        compact = None
+    best = max(fits, key=lambda fit: fit.merit) if compact is None else fits[-1]
     detector, least = judging_detector(extractor.detector, threshold)
     rows = calibration_rows(table, seed)
     rows = rows[table.detector_scores[rows] >= least]
@@ -202,19 +245,27 @@ def train_on_table(
     if target is None:
         clean = rows[table.clean[rows]]
         target = _default_target(calibration, float(table.losses[clean if len(clean) else rows].mean()))
-    final = fit_score(table, score, best.alpha, clip)
-    if fitting is not None:
-        fitting(len(candidates) * folds + 1, len(candidates) * folds + 1)
+    more: dict[str, Any] = {}
+    final: ScoreModel
+    if compact is None:
+        final = fit_score(_without_context(table, extractor), best.score, best.alpha, clip)
+    else:
+        limit = calibration.select(target).threshold_
+        details = fit_details(table, photos, extractor, compact, rows, limit, folds, background)
+        final, more = details.model, details.info
+        calibration = Calibration(calibration.losses, calibration.uncertainty, details.regions)
+    steps.done(1)
     return FaceRejector(
         final,
         calibration,
         target,
         hog=extractor.hog,
         stability=extractor.stability,
+        context=None if compact is None else extractor.context,
         detector=detector,
         predictor=extractor.predictor,
         info={
-            "score": score,
+            "score": best.score,
             "faces": len(photos),
             "photographs": len(set(photos)),
             "rows": len(table),
@@ -227,74 +278,101 @@ def train_on_table(
             "random_state": seed,
             "alpha": best.alpha,
             "cross_validation": [
-                {"alpha": fit.alpha, "gap_closed_clean": fit.clean, "gap_closed_degraded": fit.degraded}
+                {
+                    "score": fit.score,
+                    "alpha": fit.alpha,
+                    "gap_closed_clean": fit.clean,
+                    "gap_closed_degraded": fit.degraded,
+                }
                 for fit in fits
             ],
             "aurc": best.areas,
+            **more,
         },
     )
 
 
-def cross_fit(
+def checked_score(score: str, stability: Stability | None) -> str:
+    """The name of a score that can be fitted here; ValueError if it is unknown or not for this stability."""
+    six_boxes = isinstance(stability, LandmarkStability)
+    if score == "auto":
+        able = not six_boxes and importlib.util.find_spec("lightgbm") is not None
+        return "auto" if able else "sele"
+    if score not in SCORES:
+        raise ValueError(f"score must be one of auto, {', '.join(SCORES)}; got {score!r}")
+    if score == "compact" and six_boxes:
+        raise ValueError("stability must be MirroredRuns or None for the score 'compact'")
+    return score
+
+
+class _Steps:
+    """Tells how many scores have been fitted, of how many."""
+
+    def __init__(self, fitting: Callable[[int, int], None] | None) -> None:
+        self._fitting, self._done, self.total = fitting, 0, 1
+
+    def done(self, n: int) -> None:
+        self._done += n
+        if self._fitting is not None:
+            self._fitting(self._done, self.total)
+
+
+def _without_context(table: FaceTable, extractor: Extractor) -> FaceTable:
+    """The table as a score on HOG and stability values takes it."""
+    width = replace(extractor.features, context=None).n_features
+    if table.features.shape[1] == width:
+        return table
+    return replace(table, features=np.ascontiguousarray(table.features[:, :width]))
+
+
+def _regularised(
     table: FaceTable,
     photos: Sequence[str],
     score: str,
-    alpha: float | None,
-    *,
-    clip: float | None,
-    folds: int,
-    random_state: int,
-) -> CrossValidation:
-    """Uncertainty of every row by a score that has not seen its photograph.
-
-    The share of the gap is computed fold by fold, as scores of different fits need not have one scale, and
-    averaged.
-    """
-    fold = photo_folds([photos[i] for i in table.sample], folds, random_state)
-    uncertainty = np.full(len(table), np.nan)
-    gaps: dict[bool, list[float]] = {True: [], False: []}
-    areas: dict[bool, list[tuple[float, float, float]]] = {True: [], False: []}
-    for k in range(folds):
-        held_out = fold == k
-        model = fit_score(table, score, alpha, clip, rows=~held_out)
-        uncertainty[held_out] = model(table.features[held_out])
-        for clean, values in gaps.items():
-            rows = held_out & (table.clean == clean)
-            if rows.any():
-                rankings = (-table.detector_scores[rows], uncertainty[rows], table.losses[rows])
-                detector, learned, oracle = (aurc(table.losses[rows], ranking) for ranking in rankings)
-                areas[clean].append((detector, learned, oracle))
-                share = gap_closed(table.losses[rows], table.detector_scores[rows], uncertainty[rows])
-                # NaN: among very few faces the detector may have left no gap to close
-                values.extend([share] if np.isfinite(share) else [])
-    clean_gap, degraded_gap = (float(np.mean(gaps[c])) if gaps[c] else None for c in (True, False))
-    means = {
-        name: dict(zip(("detector", "score", "oracle"), np.mean(areas[c], axis=0).tolist(), strict=True))
-        for name, c in (("clean", True), ("degraded", False))
-        if areas[c]
-    }
-    return CrossValidation(alpha, uncertainty, clean_gap, degraded_gap, means)
+    alphas: Sequence[float],
+    steps: _Steps,
+    options: dict[str, Any],
+) -> list[CrossValidation]:
+    """One cross-validation for every regularisation, or one alone where there is nothing to choose."""
+    candidates: list[Any] = list(alphas) if score_kind(score).regularised else [None]
+    if not candidates:
+        raise ValueError("alphas must not be empty")
+    steps.total += len(candidates) * options["folds"]
+    fits = []
+    for alpha in candidates:
+        fits.append(cross_fit(table, photos, score, alpha, **options))
+        steps.done(options["folds"])
+    return fits
 
 
-def photo_folds(photos: Sequence[str], folds: int, random_state: int) -> NDArray[np.int64]:
-    """A fold number for every row, equal for rows of one photograph; folds have equally many photographs."""
-    names, index = np.unique(np.asarray(photos, dtype=np.str_), return_inverse=True)
-    if not 2 <= folds <= len(names):
-        raise ValueError(
-            f"folds must be 2 to the number of photographs ({len(names)}), got {folds}; "
-            "faces with the same FaceSample.photo count as one photograph"
-        )
-    return np.random.default_rng(random_state).permutation(np.arange(len(names)) % folds)[index]
-
-
-def calibration_rows(table: FaceTable, random_state: int) -> NDArray[np.int64]:
-    """Every clean row and one random degraded row per face: the mix that calibration stands for."""
-    rng = np.random.default_rng(random_state)
-    chosen = [np.flatnonzero(table.clean)]
-    degraded = rng.permutation(np.flatnonzero(~table.clean))
-    if len(degraded):
-        chosen.append(degraded[np.unique(table.sample[degraded], return_index=True)[1]])
-    return np.sort(np.concatenate(chosen))
+def _compact_or_linear(
+    table: FaceTable,
+    photos: Sequence[str],
+    extractor: Extractor,
+    score: str,
+    alphas: Sequence[float],
+    steps: _Steps,
+    options: dict[str, Any],
+) -> tuple[list[CrossValidation], CompactFit | None]:
+    """Cross-validations, and the compact score if it was asked for or is the best; then it is the last."""
+    folds = options["folds"]
+    steps.total += folds + 1
+    hog_only = _without_context(table, replace(extractor, stability=None))
+    fits = _regularised(hog_only, photos, "sele", alphas, steps, options)
+    base = max(fits, key=lambda fit: fit.merit)
+    linear = fit_score(hog_only, "sele", base.alpha, options["clip"])
+    assert isinstance(linear, LinearScoreModel)
+    names = np.array([photos[i] for i in table.sample], dtype=np.str_)
+    fold = photo_folds(names.tolist(), folds, options["random_state"])
+    fitted = fit_compact(table, extractor.points, fold, names, (linear, base.uncertainty), options["clip"])
+    steps.done(folds + 1)
+    compact = ranked(table, fold, fitted.uncertainty, "compact", base.alpha)
+    if score == "auto":
+        if extractor.stability is not None:
+            fits = _regularised(_without_context(table, extractor), photos, "sele", alphas, steps, options)
+        if compact.merit <= max(fit.merit for fit in fits):
+            return fits, None
+    return [*fits, compact], fitted
 
 
 def _default_target(calibration: Calibration, clean_error: float) -> Target:

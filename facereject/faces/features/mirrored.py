@@ -1,0 +1,156 @@
+"""Stability of a prediction against mirroring and turning the face, and the mean of all runs.
+
+A predictor that sees a point places it alike in a mirrored and turned picture; one that guesses does not. The
+picture is levelled by the landmarks first, and its box is the one that fits them: a tilted face or a poor box
+is seen better the second time. The mean over the runs is a better estimate of the landmarks than the first
+one. The price is one more prediction per angle.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import cv2
+import numpy as np
+from numpy.typing import NDArray
+
+from facereject.faces.face import Box
+from facereject.faces.geometry import FloatArray, fit_similarity, transform_points
+from facereject.faces.images.load import ImageArray
+from facereject.faces.landmarks.base import Landmarks, predict_landmarks
+from facereject.faces.landmarks.point_set import POINTS_300W, PointSet
+
+# keeps the logarithm finite where the runs agree: 0.1 % of the face's scale, far below one pixel
+_FLOOR = 1e-3
+
+# side of the turned picture over the side of the box: predictors look a little beyond the box
+_REACH = 1.6
+
+# pixels; larger faces are reduced to this box, as turning their pixels would cost more than the predictor
+_LARGEST_BOX = 300.0
+
+# a mean shape counts as symmetric if every point has a partner within this distance, in face widths
+_SYMMETRY = 0.02
+
+
+class Runs(NamedTuple):
+    """The mean of all predictions, and what their differences say: values of `MirroredRuns`."""
+
+    landmarks: FloatArray
+    values: NDArray[np.float32]
+
+
+@dataclass(frozen=True)
+class MirroredRuns:
+    """More predictions on mirrored and turned pictures: log distances between them, and their mean.
+
+    With p_0 the prediction itself, p_1 ... p_K those on pictures that are mirrored, levelled by p_0, turned
+    by ``angles``, and brought back, and d the length that normalises errors:
+
+        values = log(0.001 + ||mean_k>0 p_k - p_0|| / d),  log(0.001 + mean_k>0 ||p_k - mean_k>0 p_k|| / d)
+
+    for every point that is used. Where the mean shape of the points is not symmetric, the pictures are only
+    turned. Pictures are turned at their own resolution, as far as the box is at most 300 pixels large.
+
+    Parameters
+    ----------
+    angles : tuple of float, default=(10, -15)
+        In degrees, between -45 and 45; one run each, at most eight.
+    points : PointSet, default=the 68 points of 300-W
+    """
+
+    angles: tuple[float, ...] = (10.0, -15.0)
+    points: PointSet = POINTS_300W
+
+    def __post_init__(self) -> None:
+        angles = tuple(float(angle) for angle in self.angles)
+        # NaN fails the comparison
+        if not 1 <= len(angles) <= 8 or not all(-45 <= angle <= 45 for angle in angles):
+            raise ValueError(f"angles must be one to eight numbers between -45 and 45, got {self.angles!r}")
+        object.__setattr__(self, "angles", angles)
+
+    @property
+    def n_features(self) -> int:
+        """Length of the vector: two values per landmark that is used."""
+        return 2 * self.points.n_used
+
+    @property
+    def definition(self) -> dict[str, Any]:
+        """What the values mean besides the points, as plain JSON, for the model file."""
+        return {"name": "MirroredRuns", "version": 1, "angles": list(self.angles)}
+
+    @classmethod
+    def from_definition(cls, definition: dict[str, Any], points: PointSet = POINTS_300W) -> MirroredRuns:
+        """The inverse of `definition`; raises ValueError for features this version does not know."""
+        runs = cls(tuple(definition["angles"]), points)
+        if definition != runs.definition:
+            raise ValueError(f"unknown features {definition!r}")
+        return runs
+
+    def __call__(self, image: ImageArray, landmarks: FloatArray, predictor: Landmarks) -> Runs:
+        """The runs for the landmarks of a face in ``image``, in the colours that the predictor asks for.
+
+        Raises NoLandmarksError if the predictor fails on a turned picture.
+        """
+        partners = mirror_partners(self.points)
+        frame = fit_similarity(self.points.mean_shape, landmarks)
+        tilt = float(np.degrees(np.arctan2(frame[1, 0], frame[0, 0])))
+        # what levels a picture turns its mirror image the other way
+        level = -tilt if partners is None else tilt
+        fitting = self.points.box_of(landmarks)
+        n = self.points.n
+        runs = [_run(image, fitting, level + angle, partners, predictor, n) for angle in self.angles]
+        more = np.array(runs)
+        mean = more.mean(axis=0)
+        chosen = self.points.chosen
+        # a collapsed prediction has no size; one pixel keeps the ratio large and finite
+        size = max(self.points.scale(landmarks), 1.0)
+        moved = np.linalg.norm(chosen(mean - landmarks), axis=1)
+        spread = np.linalg.norm(more - mean, axis=2).mean(axis=0)
+        spread = spread if self.points.used is None else spread[list(self.points.used)]
+        values = np.log(_FLOOR + np.concatenate([moved, spread]) / size)
+        together = (landmarks + more.sum(axis=0)) / (len(more) + 1)
+        return Runs(together, np.asarray(values, dtype=np.float32))
+
+
+@functools.lru_cache(maxsize=16)
+def mirror_partners(points: PointSet) -> tuple[int, ...] | None:
+    """For each point the one that takes its place in a mirror image; None if the shape is not symmetric."""
+    shape = points.mean_shape - (points.mean_shape[:, 0].mean(), 0)
+    distance = np.linalg.norm(shape[:, None] * (-1, 1) - shape[None], axis=2)
+    partners = distance.argmin(axis=1)
+    width = float(np.ptp(shape[:, 0]))
+    paired = (partners[partners] == np.arange(len(shape))).all()
+    if not paired or distance.min(axis=1).max() > _SYMMETRY * width:
+        return None
+    return tuple(int(partner) for partner in partners)
+
+
+def _run(
+    image: ImageArray,
+    box: Box,
+    angle: float,
+    partners: Sequence[int] | None,
+    predictor: Landmarks,
+    n_points: int,
+) -> FloatArray:
+    """Landmarks on the picture, mirrored if there are partners and turned, in pixels of the picture."""
+    scale = min(1.0, _LARGEST_BOX / max(box.width, box.height))
+    side = int(np.ceil(_REACH * scale * max(box.width, box.height)))
+    cosine, sine = scale * np.cos(np.radians(angle)), scale * np.sin(np.radians(angle))
+    linear = np.array([[cosine, -sine], [sine, cosine]])
+    if partners is not None:
+        linear[:, 0] *= -1
+    middle = np.full(2, (side - 1) / 2)
+    matrix = np.column_stack([linear, middle - linear @ box.center])
+    # beyond the picture there is nothing, as for the predictor itself
+    turned = np.asarray(cv2.warpAffine(image, matrix, (side, side)), dtype=np.uint8)
+    width, height = scale * box.width, scale * box.height
+    inner = Box(middle[0] - width / 2, middle[1] - height / 2, width, height)
+    found = predict_landmarks(predictor, turned, inner, n_points)
+    back = np.linalg.inv(linear)
+    points = transform_points(np.column_stack([back, -back @ matrix[:, 2]]), found)
+    return points if partners is None else points[list(partners)]

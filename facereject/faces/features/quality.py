@@ -1,0 +1,91 @@
+"""Image quality of an aligned face: light, contrast, sharpness at three scales, noise, direction of blur."""
+
+from __future__ import annotations
+
+import math
+
+import cv2
+import numpy as np
+
+from facereject.faces.geometry import FloatArray
+from facereject.faces.images.load import ImageArray
+
+#: names of the values of `image_quality`
+QUALITY = (
+    "brightness",
+    "contrast",
+    "darkest",
+    "brightest",
+    "clipped_dark",
+    "clipped_bright",
+    "light_across",
+    "light_along",
+    "sharpness_1",
+    "sharpness_2",
+    "sharpness_4",
+    "sharpness_ratio",
+    "noise",
+    "blur_direction",
+    "flat",
+)
+
+# grey levels; added before a logarithm, so that an even picture stays finite
+_FLOOR = 0.5
+
+# share of the chip that is looked at, in the middle: the face without its surroundings
+_INNER = 0.7
+
+
+def image_quality(chip: ImageArray) -> FloatArray:
+    """What the picture of a face is like, whoever it shows.
+
+    With g the grey levels of the middle of the chip, g_s the same reduced by s = 1, 2, 4:
+
+    - mean and standard deviation of g; its 5th and 95th percentile; shares of g <= 5 and g >= 250
+    - difference of the means of the right and left half, and of the lower and upper half
+    - log(0.5 + standard deviation of the Laplacian of g_s), and the difference of the first and the third
+    - log(0.5 + mean of |g less its 3 x 3 median|), which noise makes large
+    - log of the ratio of the eigenvalues of the mean structure tensor: large where only one direction has
+      edges, as in motion blur
+    - share of pixels where the Laplacian of g is 0: enlarged, compressed or covered pictures
+
+    Parameters
+    ----------
+    chip : ndarray of shape (s, s), uint8
+    """
+    edge = round(len(chip) * (1 - _INNER) / 2)
+    inner = np.ascontiguousarray(chip[edge : len(chip) - edge, edge : len(chip) - edge])
+    mean, deviation = cv2.meanStdDev(inner)
+    below = np.cumsum(cv2.calcHist([inner], [0], None, [256], [0, 256])) / inner.size
+    darkest, brightest = np.searchsorted(below, (0.05, 0.95))
+    quarters = cv2.resize(inner, (2, 2), interpolation=cv2.INTER_AREA).astype(float)
+    sharpness = []
+    for scale in (1, 2, 4):
+        side = len(inner) // scale
+        reduced = inner if scale == 1 else cv2.resize(inner, (side, side), interpolation=cv2.INTER_AREA)
+        second = cv2.Laplacian(reduced, cv2.CV_16S)
+        sharpness.append(math.log(_FLOOR + float(cv2.meanStdDev(second)[1][0, 0])))
+        if scale == 1:
+            flat = 1 - cv2.countNonZero(second) / inner.size
+    noise = cv2.mean(cv2.absdiff(inner, cv2.medianBlur(inner, 3)))[0]
+    dx, dy = (cv2.Sobel(inner, cv2.CV_32F, *order, ksize=1).ravel() for order in ((1, 0), (0, 1)))
+    xx, yy, xy = (float(a @ b) / inner.size for a, b in ((dx, dx), (dy, dy), (dx, dy)))
+    spread = math.hypot(xx - yy, 2 * xy)
+    large, small = (xx + yy + spread) / 2, max((xx + yy - spread) / 2, 0.0)
+    return np.array(
+        [
+            float(mean[0, 0]),
+            float(deviation[0, 0]),
+            darkest,
+            brightest,
+            below[5],
+            1 - below[249],
+            float(quarters[:, 1].mean() - quarters[:, 0].mean()),
+            float(quarters[1].mean() - quarters[0].mean()),
+            *sharpness,
+            sharpness[0] - sharpness[2],
+            math.log(_FLOOR + noise),
+            math.log((large + _FLOOR) / (small + _FLOOR)),
+            flat,
+        ]
+    )

@@ -1,0 +1,306 @@
+"""From all features of a face to about a hundred columns that trees can use.
+
+The columns, in this order (u points are used, in g groups of neighbours):
+
+- linear in the HOG values: a score, the expected log error of each group, and the rigid part of the expected
+  correction (shift in face widths, log scale, angle in radians)
+- mean length of the HOG vectors of each group: local contrast
+- shape: the leading principal components of the aligned points in standard deviations, the Mahalanobis
+  distance in them, the log distance from them, the asymmetry in both directions
+- how the aligned face lies in its box: shift, log scale, angle
+- `FRAME` and `QUALITY`, see `facereject.faces.features.context`
+- with `MirroredRuns`: the means of either kind of value over each group and over all, and the largest
+"""
+
+from __future__ import annotations
+
+import functools
+from dataclasses import dataclass
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from facereject.faces.features.context import FaceContext
+from facereject.faces.features.mirrored import mirror_partners
+from facereject.faces.landmarks.point_set import PointSet
+from facereject.modelfile import ArraySpec
+
+FloatArray = NDArray[np.float64]
+
+#: columns of `CompactColumns.weights` besides one per group: the score first, the correction last
+N_CORRECTION = 4
+
+_HOG_VALUES = 36
+
+#: how many neighbours of a point are looked at besides itself
+NEIGHBOURS = 6
+
+# face widths from the middle: nose, mouth and inner eyes, against the outline
+_INNER = 0.2
+
+# groups of neighbouring points of the 68 of 300-W
+_GROUPS_300W = (
+    range(6), range(6, 11), range(11, 17), range(17, 22), range(22, 27),
+    range(27, 36), range(36, 42), range(42, 48), range(48, 68),
+)  # fmt: skip
+
+
+# arrays have no truth value, so a generated == would raise
+@dataclass(frozen=True, eq=False)
+class CompactColumns:
+    """What is learned about the columns, and how they are computed.
+
+    Parameters
+    ----------
+    points : PointSet
+    n_runs : int
+        Values of `MirroredRuns` between HOG and context: 0, or 2 per point that is used.
+    weights : ndarray of shape (h, 1 + g + 4), float32
+        From the HOG values to score, log errors and correction.
+    offsets : ndarray of shape (1 + g + 4,), float32
+    axes : ndarray of shape (2 u, c), float32
+        Principal directions of aligned shapes.
+    spread : ndarray of shape (c,), float32
+        Standard deviations along them.
+    """
+
+    points: PointSet
+    n_runs: int
+    weights: NDArray[np.float32]
+    offsets: NDArray[np.float32]
+    axes: NDArray[np.float32]
+    spread: NDArray[np.float32]
+
+    specs: ClassVar[dict[str, ArraySpec]] = {
+        "compact_weights": ("float32", (None, None)),
+        "compact_offsets": ("float32", (None,)),
+        "compact_axes": ("float32", (None, None)),
+        "compact_spread": ("float32", (None,)),
+    }
+
+    def __post_init__(self) -> None:
+        groups, u = len(point_groups(self.points)), self.points.n_used
+        n_hog, n_linear = _HOG_VALUES * u, 1 + groups + N_CORRECTION
+        shapes = {
+            "weights": (n_hog, n_linear),
+            "offsets": (n_linear,),
+            "axes": (2 * u, len(self.spread)),
+        }
+        for name, shape in shapes.items():
+            if getattr(self, name).shape != shape:
+                raise ValueError(f"compact {name} must have shape {shape}, got {getattr(self, name).shape}")
+        if self.n_runs not in (0, 2 * u) or not (self.spread > 0).all():
+            raise ValueError("compact columns: the spread must be positive, the runs none or two per point")
+
+    @property
+    def n_hog(self) -> int:
+        """How many HOG values there are."""
+        return _HOG_VALUES * self.points.n_used
+
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """What a model file stores."""
+        return {name: getattr(self, name.removeprefix("compact_")) for name in self.specs}
+
+    @property
+    def n_features(self) -> int:
+        """How many features a row has."""
+        return self.n_hog + self.n_runs + FaceContext(self.points).n_features
+
+    @property
+    def n_columns(self) -> int:
+        """How many columns come out."""
+        return int(self(np.zeros((1, self.n_features), dtype=np.float32)).shape[1])
+
+    @classmethod
+    def from_arrays(
+        cls, arrays: dict[str, NDArray[Any]], n_features: int, points: PointSet
+    ) -> CompactColumns:
+        """The inverse of `arrays`, for rows of so many features."""
+        n_runs = n_features - _HOG_VALUES * points.n_used - FaceContext(points).n_features
+        return cls(points, n_runs, **{name.removeprefix("compact_"): arrays[name] for name in cls.specs})
+
+    def linear(self, features: NDArray[np.float32]) -> NDArray[np.float32]:
+        """The columns that are linear in the HOG values, for rows of features."""
+        return np.asarray(features[:, : self.n_hog] @ self.weights + self.offsets, dtype=np.float32)
+
+    def measure(self, features: NDArray[np.float32]) -> Measured:
+        """What both the columns and the values of single points are made of, for rows of features."""
+        n, u = len(features), self.points.n_used
+        windows = features[:, : self.n_hog].reshape(n * u, _HOG_VALUES)
+        lengths = np.sqrt(np.einsum("ij,ij->i", windows, windows)).reshape(n, u)
+        start = self.n_hog + self.n_runs
+        aligned, place = align(features[:, start : start + 2 * u], self.points)
+        away = aligned - self.layout.shape
+        scores = away @ self.axes
+        return Measured(lengths, aligned, place, scores, away - scores @ self.axes.T)
+
+    def __call__(
+        self,
+        features: NDArray[np.float32],
+        linear: NDArray[np.float32] | None = None,
+        measured: Measured | None = None,
+    ) -> NDArray[np.float32]:
+        """The columns of rows of features.
+
+        Parameters
+        ----------
+        features : ndarray of shape (n, d)
+        linear : ndarray or None
+            Takes the place of `linear`, for training.
+        measured : Measured or None
+            As from `measure`, if it is known already.
+        """
+        if linear is None:
+            linear = self.linear(features)
+        found = self.measure(features) if measured is None else measured
+        scores = found.scores / self.spread
+        residual = np.log(1e-4 + np.sqrt(np.einsum("ij,ij->i", found.left, found.left)))
+        distance = np.sqrt(np.einsum("ij,ij->i", scores, scores))
+        parts = [linear, found.lengths @ self.layout.groups, scores, distance[:, None], residual[:, None]]
+        parts += [self._asymmetry(found.aligned), found.place]
+        parts.append(features[:, self.n_hog + self.n_runs + 2 * self.points.n_used :])
+        runs = features[:, self.n_hog : self.n_hog + self.n_runs]
+        for values in np.split(runs, 2, axis=1) if self.n_runs else ():
+            parts += [
+                values @ self.layout.groups,
+                values.mean(axis=1, keepdims=True),
+                values.max(axis=1, keepdims=True),
+            ]
+        return np.concatenate(parts, axis=1, dtype=np.float32)
+
+    @functools.cached_property
+    def layout(self) -> Layout:
+        """What follows from the points alone."""
+        return layout_of(self.points)
+
+    def _asymmetry(self, aligned: FloatArray) -> FloatArray:
+        """Shift across of the middle (a turned head), root mean square asymmetry; (n, 0) if undefined."""
+        partners = self.layout.partners
+        if partners is None:
+            return np.empty((len(aligned), 0))
+        x, y = aligned[:, ::2], aligned[:, 1::2]
+        across, along = x + x[:, partners], y - y[:, partners]
+        size = np.sqrt(
+            (np.einsum("ij,ij->i", across, across) + np.einsum("ij,ij->i", along, along)) / x.shape[1]
+        )
+        return np.stack([across @ self.layout.turn, size], axis=1)
+
+
+class Measured(NamedTuple):
+    """Of rows of features.
+
+    Attributes
+    ----------
+    lengths : ndarray of shape (n, u)
+        Lengths of the HOG vectors.
+    aligned, place : ndarray
+        As from `align`.
+    scores : ndarray of shape (n, c)
+        Along the principal directions.
+    left : ndarray of shape (n, 2 u)
+        What these do not explain of the shape.
+    """
+
+    lengths: NDArray[np.float32]
+    aligned: FloatArray
+    place: FloatArray
+    scores: FloatArray
+    left: FloatArray
+
+
+class Layout(NamedTuple):
+    """What follows from a point set.
+
+    Attributes
+    ----------
+    shape : ndarray of shape (2 u,)
+        The mean shape.
+    groups : ndarray of shape (u, g)
+        Column k takes the mean over group k.
+    group : ndarray of shape (u,)
+        The group of every point.
+    neighbours : ndarray of shape (u, 1 + k)
+        Every point and those nearest to it.
+    near : ndarray of shape (u, u)
+        Column i takes the mean over the neighbours of point i, without itself.
+    partners : ndarray of shape (u,) or None
+        For each point the one that takes its place in a mirror image.
+    turn : ndarray of shape (u,)
+        The mean over the middle of the face less that over its outline.
+    """
+
+    shape: FloatArray
+    groups: NDArray[np.float32]
+    group: NDArray[np.intp]
+    neighbours: NDArray[np.intp]
+    near: NDArray[np.float32]
+    partners: NDArray[np.intp] | None
+    turn: FloatArray
+
+
+@functools.lru_cache(maxsize=16)
+def layout_of(points: PointSet) -> Layout:
+    """What follows from a point set."""
+    u, shape = points.n_used, points.used_shape
+    members = point_groups(points)
+    groups, group = np.zeros((u, len(members)), dtype=np.float32), np.empty(u, dtype=np.intp)
+    for k, member in enumerate(members):
+        groups[list(member), k] = 1 / len(member)
+        group[list(member)] = k
+    distance = np.linalg.norm(shape[:, None] - shape[None], axis=2)
+    neighbours = np.argsort(distance, axis=1, kind="stable")[:, : 1 + min(NEIGHBOURS, u - 1)]
+    near = np.zeros((u, u), dtype=np.float32)
+    for i, row in enumerate(neighbours):
+        near[row[1:], i] = 1 / (len(row) - 1)
+    partners = mirror_partners(points) if points.used is None else None
+    inner = np.abs(shape[:, 0]) < _INNER
+    turn = np.zeros(u)
+    if inner.any() and not inner.all():
+        turn = inner / inner.sum() - ~inner / (~inner).sum()
+    order = None if partners is None else np.array(partners, dtype=np.intp)
+    return Layout(shape.ravel(), groups, group, neighbours, near, order, turn)
+
+
+def align(placed: NDArray[np.floating[Any]], points: PointSet) -> tuple[FloatArray, FloatArray]:
+    """Shapes brought to the mean shape by a similarity, and that similarity.
+
+    Parameters
+    ----------
+    placed : ndarray of shape (n, 2 u)
+        x, y of every point, one after the other.
+
+    Returns
+    -------
+    aligned : ndarray of shape (n, 2 u)
+        In the frame of the mean shape.
+    place : ndarray of shape (n, 4)
+        Middle x, y before; log scale; angle in radians.
+    """
+    z = placed[:, ::2].astype(np.float64) + 1j * placed[:, 1::2]
+    mean = points.used_shape[:, 0] + 1j * points.used_shape[:, 1]
+    middle = z.mean(axis=1)
+    centred = z - middle[:, None]
+    target = mean - mean.mean()
+    energy = np.maximum(np.einsum("ij,ij->i", centred, centred.conj()).real, 1e-12)
+    factor = (centred.conj() @ target) / energy
+    moved = centred * factor[:, None] + mean.mean()
+    aligned = np.empty(placed.shape)
+    aligned[:, ::2], aligned[:, 1::2] = moved.real, moved.imag
+    size = np.log(np.maximum(np.abs(factor), 1e-12))
+    return aligned, np.column_stack([middle.real, middle.imag, -size, -np.angle(factor)])
+
+
+def point_groups(points: PointSet) -> tuple[tuple[int, ...], ...]:
+    """Groups of neighbours among the points that are used, as positions in their list.
+
+    For the 68 points of 300-W the parts of the face, left and right; for others the cells of a 3 x 3 grid
+    over the mean shape, as far as there are points in them.
+    """
+    if points.is_300w and points.used is None:
+        return tuple(tuple(group) for group in _GROUPS_300W)
+    shape = points.used_shape
+    low, high = shape.min(axis=0), shape.max(axis=0)
+    cell = np.minimum((3 * (shape - low) / np.maximum(high - low, 1e-9)).astype(int), 2)
+    number = cell[:, 1] * 3 + cell[:, 0]
+    return tuple(tuple(np.flatnonzero(number == k).tolist()) for k in np.unique(number))

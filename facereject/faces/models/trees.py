@@ -1,0 +1,134 @@
+"""Sums of regression trees as plain arrays."""
+
+from __future__ import annotations
+
+import functools
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from facereject.faces.landmarks.point_set import POINTS_300W, PointSet
+
+FloatArray = NDArray[np.float64]
+
+# far more than training makes; a file beyond would only cost memory and time
+_MAX_TREES, _MAX_NODES, _MAX_DEPTH = 10_000, 1_000_000, 64
+
+
+# arrays have no truth value, so a generated == would raise
+@dataclass(frozen=True, eq=False)
+class TreeScore:
+    """Sum of regression trees, all in one table of nodes.
+
+    Node k of the table goes to ``left[k]`` if features[feature[k]] <= threshold[k] and to ``right[k]``
+    otherwise; a leaf has feature -1 and the value ``threshold[k]``. ``roots`` lists where each tree starts.
+    Children come after their parent, so a walk always ends.
+    """
+
+    roots: NDArray[np.int32]
+    feature: NDArray[np.int32]
+    threshold: FloatArray
+    left: NDArray[np.int32]
+    right: NDArray[np.int32]
+    n_features: int
+
+    kind = "trees"
+    specs = {  # noqa: RUF012
+        "roots": ("int32", (None,)),
+        "feature": ("int32", (None,)),
+        "threshold": ("float64", (None,)),
+        "left": ("int32", (None,)),
+        "right": ("int32", (None,)),
+    }
+
+    def __call__(self, features: NDArray[np.float32]) -> FloatArray:
+        """The sum of the trees for each row; NaN goes to the right."""
+        feature, children, depth = self._walk
+        values = np.ascontiguousarray(features).ravel()
+        start = np.arange(len(features))[:, None] * features.shape[1]
+        node = np.broadcast_to(self.roots, (len(features), len(self.roots)))
+        # all trees of all rows step down together; leaves lead to themselves
+        for _ in range(depth):
+            below = values.take(feature.take(node) + start) <= self.threshold.take(node)
+            node = children.take(2 * node + below)
+        return np.asarray(self.threshold.take(node).sum(axis=1), dtype=np.float64)
+
+    @functools.cached_property
+    def _walk(self) -> tuple[NDArray[np.intp], NDArray[np.intp], int]:
+        """Feature and children (right, then left) of every node, where a leaf is its own child; depth."""
+        own = np.arange(len(self.feature))
+        leaf = self.feature < 0
+        children = np.stack([np.where(leaf, own, self.right), np.where(leaf, own, self.left)], axis=1)
+        return np.maximum(self.feature, 0).astype(np.intp), children.ravel().astype(np.intp), self._depth()
+
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        return {name: getattr(self, name) for name in self.specs}
+
+    @classmethod
+    def from_arrays(
+        cls, arrays: dict[str, NDArray[Any]], n_features: int, points: PointSet = POINTS_300W
+    ) -> TreeScore:
+        tables: dict[str, Any] = {name: arrays[name] for name in cls.specs}
+        tree = cls(**tables, n_features=n_features)
+        nodes = len(tree.feature)
+        if not len(tree.roots) or {len(tree.threshold), len(tree.left), len(tree.right)} != {nodes}:
+            raise ValueError("the tables of the trees have different lengths")
+        inner = np.flatnonzero(tree.feature >= 0)
+        children = np.concatenate([tree.left[inner], tree.right[inner]])
+        # children after their parent: a hostile file cannot make the walk endless or leave the table
+        sound = (children > np.concatenate([inner, inner])).all() and (children < nodes).all()
+        starts = (tree.roots >= 0).all() and (tree.roots < nodes).all()
+        if not (sound and starts and tree.feature.max(initial=-1) < n_features):
+            raise ValueError("the trees point outside their tables")
+        if nodes > _MAX_NODES or len(tree.roots) > _MAX_TREES or tree._depth() > _MAX_DEPTH:
+            raise ValueError(
+                f"more than {_MAX_TREES:,} trees or {_MAX_NODES:,} nodes, or deeper than {_MAX_DEPTH} levels"
+            )
+        return tree
+
+    def _depth(self) -> int:
+        """How many steps the longest walk takes, as far as `_MAX_DEPTH` + 1."""
+        level = np.unique(self.roots)
+        for depth in range(_MAX_DEPTH + 1):
+            level = level[self.feature[level] >= 0]
+            if not len(level):
+                return depth
+            level = np.unique(np.concatenate([self.left[level], self.right[level]]))
+        return _MAX_DEPTH + 1
+
+    @classmethod
+    def constant(cls, value: float, n_features: int) -> TreeScore:
+        """One tree of a single leaf: where there is nothing to be told apart."""
+        none = np.zeros(1, dtype=np.int32)
+        return cls(none, none - 1, np.array([value]), none, none, n_features)
+
+    @classmethod
+    def from_lightgbm(cls, booster: Any) -> TreeScore:
+        """Copy the trees of a fitted ``lightgbm.Booster`` with numeric splits."""
+        table: dict[str, list[Any]] = {name: [] for name in ("feature", "threshold", "left", "right")}
+
+        def add(node: dict[str, Any]) -> int:
+            position = len(table["feature"])
+            for column in table.values():
+                column.append(0)
+            if "split_feature" not in node:
+                table["feature"][position], table["threshold"][position] = -1, node["leaf_value"]
+                return position
+            table["feature"][position] = node["split_feature"]
+            table["threshold"][position] = node["threshold"]
+            table["left"][position] = add(node["left_child"])
+            table["right"][position] = add(node["right_child"])
+            return position
+
+        model = booster.dump_model()
+        roots = [add(tree["tree_structure"]) for tree in model["tree_info"]]
+        return cls(
+            np.array(roots, dtype=np.int32),
+            np.array(table["feature"], dtype=np.int32),
+            np.array(table["threshold"], dtype=np.float64),
+            np.array(table["left"], dtype=np.int32),
+            np.array(table["right"], dtype=np.int32),
+            n_features=len(model["feature_names"]),
+        )

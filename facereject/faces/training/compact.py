@@ -1,0 +1,225 @@
+"""Fitting a compact score: linear columns out of fold, principal shapes, and trees by SELE on top."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+import scipy.linalg
+from numpy.typing import NDArray
+
+from facereject.faces.features.context import FaceContext
+from facereject.faces.landmarks.point_set import PointSet
+from facereject.faces.models.compact import N_CORRECTION, CompactColumns, align, point_groups
+from facereject.faces.models.score_models import CompactScoreModel, LinearScoreModel
+from facereject.faces.models.trees import TreeScore
+from facereject.faces.training.table import FaceTable
+from facereject.losses import landmark_scale
+
+FloatArray = NDArray[np.float64]
+
+# errors in percent: below the floor nobody can tell them apart, above the ceiling a point is lost
+_FLOOR, _CEILING = 0.3, 40.0
+
+# principal components of the shape
+_COMPONENTS = 15
+
+# added to the diagonal of the ridge, per row, in units of the variance of a standardised value
+_RIDGE = 0.03
+
+# corrections beyond, in face widths, log units and radians, are those of lost faces
+_LARGEST_CORRECTION = 0.5
+
+# values in a table; threads only pay on larger ones
+_LARGE_TABLE = 1_000_000
+
+#: options of the trees, chosen by cross-validation over photographs
+TREES: dict[str, Any] = {"n_trees": 300, "learning_rate": 0.07, "max_leaves": 8, "patience": 20}
+
+# share of the photographs held out in turn to find the number of trees
+_HELD_OUT = 1 / 3
+
+
+class CompactFit(NamedTuple):
+    """A compact score, and the uncertainty of every row by trees that have not seen its photograph."""
+
+    model: CompactScoreModel
+    uncertainty: FloatArray
+    columns: NDArray[np.float32]
+
+
+def point_errors(table: FaceTable, points: PointSet) -> FloatArray:
+    """Error of every point in percent, shape (n, p)."""
+    truth, found = table.truth.astype(np.float64), table.landmarks.astype(np.float64)
+    scale = np.array([float(landmark_scale(face, points.normalizer)) for face in truth])
+    return np.asarray(100 * np.linalg.norm(found - truth, axis=2) / scale[:, None])
+
+
+def fit_compact(
+    table: FaceTable,
+    points: PointSet,
+    fold: NDArray[np.int64],
+    groups: NDArray[np.str_],
+    linear: tuple[LinearScoreModel, FloatArray],
+    clip: float | None,
+) -> CompactFit:
+    """Fit a compact score to a table with context.
+
+    Parameters
+    ----------
+    table : FaceTable
+        With `FaceContext`, and with `MirroredRuns` or without.
+    points : PointSet
+    fold : ndarray of shape (n,), int
+        Rows of one fold are judged by what was learned from the others.
+    groups : ndarray of shape (n,), str
+        The photograph of every row: rows of one stay together when the number of trees is chosen.
+    linear : (LinearScoreModel, ndarray of shape (n,))
+        A linear score on the HOG values, and its uncertainty of every row out of fold, on the same folds.
+    clip : float or None
+        Losses above count as this much.
+    """
+    score, uncertainty = linear
+    errors = point_errors(table, points)
+    chosen = errors if points.used is None else errors[:, list(points.used)]
+    logs = np.log(np.clip(chosen, 0, _CEILING) + _FLOOR)
+    targets = [logs[:, list(group)].mean(axis=1) for group in point_groups(points)]
+    goal = np.column_stack([*targets, corrections(table, points)])
+    n_hog = score.n_features
+    expected, weights, offsets = ridge_out_of_fold(table.features[:, :n_hog], goal, fold)
+    n_runs = table.features.shape[1] - n_hog - FaceContext(points).n_features
+    axes, spread = principal_shapes(table.features[:, n_hog + n_runs :], table.losses, points)
+    columns = CompactColumns(
+        points,
+        n_runs,
+        np.column_stack([score.coef, weights]).astype(np.float32),
+        np.append(score.intercept, offsets).astype(np.float32),
+        axes,
+        spread,
+    )
+    held_out = np.column_stack([uncertainty, expected]).astype(np.float32)
+    seen = columns(table.features, held_out)
+    losses = table.losses if clip is None else np.minimum(table.losses, clip)
+    # one number of trees for all, so that it is sought once; photographs are held out for that as well
+    final, n_trees = _trees(seen, losses, groups=groups)
+    judged = np.empty(len(table))
+    for k in np.unique(fold):
+        rest, out = fold != k, fold == k
+        judged[out] = _trees(seen[rest], losses[rest], n_trees=n_trees)[0](seen[out])
+    return CompactFit(CompactScoreModel(columns, final), judged, seen)
+
+
+def corrections(table: FaceTable, points: PointSet) -> FloatArray:
+    """The similarity that best takes predicted to true points, in the frame of the aligned prediction.
+
+    Shape (n, 4): shift x, y in face widths, log scale, angle in radians; clipped.
+    """
+    n = len(table)
+    used = slice(None) if points.used is None else list(points.used)
+    found, truth = (
+        values[:, used].reshape(n, -1).astype(np.float64) for values in (table.landmarks, table.truth)
+    )
+    place, goal = align(found, points)[1], align(truth, points)[1]
+    # how large and how tilted the prediction is says what a shift in pixels means
+    turn = np.exp(place[:, 2] + 1j * place[:, 3])
+    shift = ((goal[:, 0] - place[:, 0]) + 1j * (goal[:, 1] - place[:, 1])) / turn
+    angle = np.angle(np.exp(1j * (goal[:, 3] - place[:, 3])))
+    result = np.column_stack([shift.real, shift.imag, goal[:, 2] - place[:, 2], angle])
+    assert result.shape == (n, N_CORRECTION)
+    return np.asarray(np.clip(result, -_LARGEST_CORRECTION, _LARGEST_CORRECTION))
+
+
+def ridge_out_of_fold(
+    X: NDArray[np.float32], Y: FloatArray, fold: NDArray[np.int64]
+) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Ridge regression from X to all columns of Y: predictions out of fold, and weights on all rows.
+
+    Returns
+    -------
+    predictions : ndarray of shape (n, k)
+    weights : ndarray of shape (d, k)
+    offsets : ndarray of shape (k,)
+    """
+    mean, scale = X.mean(axis=0), X.std(axis=0) + 1e-3
+    Z = (X - mean) / scale
+    middle = Y.mean(axis=0)
+    R = (Y - middle).astype(np.float32)
+    solve = _normal_equations(Z, R, fold) if len(Z) > Z.shape[1] else _dual_equations(Z, R, fold)
+    predictions = np.empty(Y.shape)
+    for k in np.unique(fold):
+        predictions[fold == k] = Z[fold == k] @ solve(int(k)) + middle
+    weights = solve(None) / scale[:, None]
+    return predictions, weights, middle - mean @ weights
+
+
+_Solve = Callable[[int | None], FloatArray]
+
+
+def _normal_equations(Z: NDArray[np.float32], R: NDArray[np.float32], fold: NDArray[np.int64]) -> _Solve:
+    """Weights (Z'Z + ridge)^-1 Z'R of all rows but those of one fold: many rows."""
+    folds = np.unique(fold).tolist()
+    # what every fold adds to the equations: leaving one out is a subtraction
+    squares = {k: Z[fold == k].T @ Z[fold == k] for k in folds}
+    products = {k: Z[fold == k].T @ R[fold == k] for k in folds}
+
+    def solve(left_out: int | None) -> FloatArray:
+        kept = [k for k in folds if k != left_out]
+        A, b = sum(squares[k] for k in kept), sum(products[k] for k in kept)
+        return _solved(A, b, int(np.isin(fold, kept).sum()))
+
+    return solve
+
+
+def _dual_equations(Z: NDArray[np.float32], R: NDArray[np.float32], fold: NDArray[np.int64]) -> _Solve:
+    """The same weights as Z' (Z Z' + ridge)^-1 R: fewer rows than values."""
+    inner = Z @ Z.T
+
+    def solve(left_out: int | None) -> FloatArray:
+        rows = np.flatnonzero(fold != left_out) if left_out is not None else np.arange(len(Z))
+        return np.asarray(Z[rows].T @ _solved(inner[np.ix_(rows, rows)], R[rows], len(rows)))
+
+    return solve
+
+
+def _solved(A: Any, b: Any, n: int) -> FloatArray:
+    matrix = np.array(A, dtype=np.float64)
+    matrix[np.diag_indices_from(matrix)] += _RIDGE * n
+    factor = scipy.linalg.cho_factor(matrix, lower=True, overwrite_a=True, check_finite=False)
+    return np.asarray(scipy.linalg.cho_solve(factor, np.asarray(b, dtype=np.float64), check_finite=False))
+
+
+def principal_shapes(
+    placed: NDArray[np.float32], losses: FloatArray, points: PointSet
+) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+    """Principal directions of the aligned shapes about the mean shape, and standard deviations along them.
+
+    Only the better half of the faces counts: the shapes of lost ones are no shapes of faces.
+    """
+    good = losses <= np.median(losses)
+    aligned, _ = align(placed[good, : 2 * points.n_used], points)
+    away = aligned - points.used_shape.ravel()
+    _, sizes, directions = np.linalg.svd(away, full_matrices=False)
+    kept = min(_COMPONENTS, int((sizes > 1e-6 * sizes[0]).sum()))
+    spread = sizes[:kept] / np.sqrt(len(away))
+    return directions[:kept].T.astype(np.float32), spread.astype(np.float32)
+
+
+def _trees(
+    columns: NDArray[np.float32],
+    losses: FloatArray,
+    groups: NDArray[np.str_] | None = None,
+    n_trees: int | None = None,
+) -> tuple[TreeScore, int]:
+    """Trees by SELE and their number: so many, or as many as rank rows of other groups best."""
+    from facereject.scores import BoostedSELEScore
+
+    options = TREES if n_trees is None else TREES | {"n_trees": n_trees}
+    threads = os.cpu_count() or 1 if columns.size > _LARGE_TABLE else 1
+    share = _HELD_OUT if n_trees is None else None
+    fitted = BoostedSELEScore(**options, validation_fraction=share, workers=threads)
+    fitted.fit(columns, losses, groups=groups)
+    if fitted.booster_ is None:
+        return TreeScore.constant(0.0, columns.shape[1]), 1
+    return TreeScore.from_lightgbm(fitted.booster_), fitted.n_trees_

@@ -1,0 +1,60 @@
+"""--region: the points that matter decide; hints say why a face is uncertain."""
+
+from __future__ import annotations
+
+import csv
+from dataclasses import replace
+
+import PIL.Image
+import pytest
+from typer.testing import CliRunner
+
+from facereject._cli import app
+from facereject._cli._output.rows import _line
+from facereject.demo.material import clean_picture, covered_mouth
+from facereject.faces import CAUSES, Box
+from facereject.tables.rows import Row
+
+
+def run(*arguments):
+    return CliRunner().invoke(app, [str(argument) for argument in arguments])
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    made = tmp_path_factory.mktemp("pictures")
+    PIL.Image.fromarray(covered_mouth(clean_picture()).image).save(made / "masked.png")
+    return made
+
+
+def test_a_covered_mouth(folder, tmp_path):
+    decisions = {}
+    for region in ("eyes", "mouth"):
+        table = tmp_path / f"{region}.csv"
+        assert run("score", folder / "masked.png", "--region", region, "-o", table, "-q").exit_code == 0
+        with open(table, newline="") as file:
+            rows = list(csv.DictReader(file))
+        face = max(rows, key=lambda row: float(row["width"]))
+        decisions[region] = face["accepted"]
+        errors = [float(face[f"e_{i}"]) for i in range(68)]
+        assert max(errors[48:]) > 2 * max(errors[36:48])
+    assert decisions == {"eyes": "true", "mouth": "false"}
+
+
+def test_the_line_says_why():
+    row = Row("a.jpg", 0, face=0, box=Box(0, 0, 9, 9), uncertainty=1.0, expected_error=9.0, cause="dark")
+    assert _line(row).endswith(f"expected error 9.0 % of the eye distance; {CAUSES['dark']}")
+    assert "uncertainty 1.00 (relative)" in _line(replace(row, expected_error=None))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["--region", "ears"], "--region ears: regions must be among jaw, brows"),
+        (["--region", "eyes", "--model", "linear"], "does not tell the error of each point"),
+    ],
+)
+def test_regions_that_cannot_be(folder, arguments, words):
+    result = run("score", folder / "masked.png", *arguments)
+    assert result.exit_code == 2
+    assert words in result.stderr
