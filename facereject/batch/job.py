@@ -143,7 +143,7 @@ class ScoreJob:
             steadiness=self._steadiness,
             overwrite=self.overwrite,
         )
-        check_sheet(self.contact_sheet, mode=self.mode, overwrite=self.overwrite)
+        check_sheet(self.contact_sheet, overwrite=self.overwrite)
         self.pictures = make_pictures(
             {"crops": self.crops, "annotated": self.annotated, "frames": self.frames},
             self.paths,

@@ -234,11 +234,9 @@ def _check_apart(name: str, folder: str, paths: Sequence[str]) -> None:
             )
 
 
-def check_sheet(path: str | None, *, mode: str = "copy", overwrite: bool = False) -> None:
+def check_sheet(path: str | None, *, overwrite: bool = False) -> None:
     """Raise OptionError if no contact sheet can be written there."""
     if path is not None:
-        if mode == "move":
-            raise OptionError("`contact_sheet` needs the files where they are: sort them by copies or links")
         try:
             check_sheet_path(path, overwrite=overwrite)
         except PictureError as error:

@@ -99,7 +99,6 @@ def test_a_link_in_place_of_a_picture_is_not_followed(photos, rejector):
         ({"contact_sheet": "sheet.tif"}, "`contact_sheet` sheet.tif: a contact sheet is written as"),
         ({"contact_sheet": "no/sheet.png"}, "there is no folder no"),
         ({"contact_sheet": "photos/a.png"}, "`contact_sheet`"),
-        ({"contact_sheet": "s.png", "accepted": "good", "mode": "move"}, "`contact_sheet` needs the files"),
         ({"crops": "c", "keep_best": 3}, "`keep_best` excludes"),
     ],
 )
