@@ -68,12 +68,10 @@ def test_landmarks_are_drawn_where_the_library_puts_them(page, rejector):
     assert face["expected_error"] == pytest.approx(truth.expected_error, abs=1e-6)
     (found,) = rejector(np.ascontiguousarray(frame))
     assert np.abs(points - found.landmarks).max() < 0.05 * found.box.width
-    # a green point stands at every landmark, and the rest of the picture is the frame
+    # a point of strong colour, by its expected error, stands at every landmark, and the rest is the frame
     drawn = np.array([shown[round(y), round(x)] for x, y in points], dtype=int)
-    assert (drawn[:, 1] > drawn[:, 0] + 50).all()
-    assert (drawn[:, 1] > drawn[:, 2] + 20).all()
     before = np.array([frame[round(y), round(x)] for x, y in points], dtype=int)
-    assert not (before[:, 1] > before[:, 0] + 50).any()
+    assert (np.abs(drawn - before).max(axis=1) > 40).all()
     # but for the losses of JPEG
     assert np.abs(shown[-60:].astype(int) - frame[-60:]).mean() < 3
     assert page.errors() == []
