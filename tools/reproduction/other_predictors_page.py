@@ -24,11 +24,11 @@ How well do the models that come with the package rank the errors of predictors 
 Nothing is trained or tuned for these predictors unless a row says so. Made by
 `python tools/reproduce.py predictors`; the numbers of every face are in `raw/predictors`.
 
-The landmarks of seven trackers on AFW are those that the authors of OpenFace published; those of the mesh and
-of a dlib predictor, which was trained here on the other photographs, are on all photographs of 300-W set
-aside. **Only faces that were set aside when the shipped models were trained count here** ({n_afw} of AFW,
-{n_all} in all); the last table has all 337 faces of AFW, of which the models have seen four fifths with
-landmarks of dlib.
+The landmarks of seven trackers on AFW are those that the authors of OpenFace published; those of other
+predictors were placed here, on all photographs of 300-W set aside (a dlib predictor is trained on the other
+photographs first). **Only faces that were set aside when the shipped models were trained count here**
+({n_afw} of AFW, {n_all} in all); the last table has all 337 faces of AFW, of which the models have seen four
+fifths with landmarks of dlib.
 
 Per face: the loss is the mean distance of the 68 points from the annotation in percent of the distance of the
 outer eye corners. *Spearman*, *Pearson*: correlation of loss and uncertainty (Pearson: expected error).
