@@ -50,21 +50,13 @@ sphinx_gallery_conf = {
     "examples_dirs": "examples",
     "gallery_dirs": "gallery",
     "filename_pattern": "/plot_",
+    "subsection_order": ["examples/faces", "examples/any_predictor"],
     "within_subsection_order": "FileNameSortKey",
     "write_computation_times": False,
-    "download_all_examples": False,
     "show_signature": False,
-    "show_memory": False,
     "min_reported_time": 0,
-    "doc_module": "facereject",
-    "backreferences_dir": None,
     "abort_on_example_error": True,
-    "remove_config_comments": True,
-    "image_scrapers": ("matplotlib",),
-    "matplotlib_animations": False,
 }
-# the figures of an example are part of its result: the same on every machine
-suppress_warnings = ["config.cache"]
 
 html_theme = "pydata_sphinx_theme"
 html_title = f"facereject {version}"

@@ -10,6 +10,7 @@ a face.
 from __future__ import annotations
 
 import argparse
+import io
 from pathlib import Path
 
 import numpy as np
@@ -48,20 +49,22 @@ def main() -> None:
     parser.add_argument("--quality", type=int, default=70)
     options = parser.parse_args()
     first, *others = frames()
+    stream = io.BytesIO()
     first.save(
-        options.path,
+        stream,
         "WEBP",
         save_all=True,
         append_images=others,
         duration=round(1000 / FPS),
         loop=0,
         quality=options.quality,
-        method=6,
+        method=4,
     )
-    size = options.path.stat().st_size
-    print(f"{options.path}: {size:,} bytes, {len(others) + 1} frames")
-    if size > LIMIT:
-        raise SystemExit(f"more than {LIMIT:,} bytes: lower --quality")
+    data = stream.getvalue()
+    if len(data) > LIMIT:
+        raise SystemExit(f"{len(data):,} bytes are more than {LIMIT:,}: lower --quality")
+    options.path.write_bytes(data)
+    print(f"{options.path}: {len(data):,} bytes, {len(others) + 1} frames")
 
 
 if __name__ == "__main__":

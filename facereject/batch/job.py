@@ -10,11 +10,11 @@ from dataclasses import dataclass, field
 from typing import Any, BinaryIO, TypeAlias, cast
 
 from facereject import __version__
-from facereject._files import display_name
 from facereject.batch.inputs import Input, check_inputs
 from facereject.batch.kept_inputs import KeptInputs
 from facereject.batch.options import (
     OptionError,
+    SingleVideo,
     check_frame_rule,
     check_keep_best,
     check_sheet,
@@ -242,7 +242,7 @@ class ScoreJob:
     def _plan(self, sink: Sink, *, with_frames: bool) -> Plan:
         single = None
         if self.save is not None and self.video is not None and self.video.base is None:
-            single = _SingleVideo(self.save)
+            single = SingleVideo(self.save)
         skipped = self.placement.holds if self.placement is not None else None
 
         kept = KeptInputs(self._outputs(), self.video)
@@ -321,29 +321,6 @@ class ScoreJob:
         except UnfinishedTableError as error:
             advice = "pass `resume` to continue it, or `overwrite` to start again"
             raise UnfinishedTableError(f"{error}: {advice}") from None
-
-
-class _SingleVideo:
-    """Sees to it that what is to be saved as one video comes from one video."""
-
-    def __init__(self, save: str) -> None:
-        self._save = save
-        self._found = 0
-
-    def __call__(self, item: Input) -> None:
-        if item.kind != "video":
-            return
-        self._found += 1
-        if self._found > 1:
-            name = display_name(self._save)
-            raise OptionError(
-                f"`save` {name}: there are several videos to read; name a folder, such as `save` videos"
-            )
-
-    def check(self) -> None:
-        """All inputs are known."""
-        if not self._found:
-            raise OptionError(f"`save` {display_name(self._save)}: there is no video to read")
 
 
 class _Counter:

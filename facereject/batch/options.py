@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from facereject._files import display_name
-from facereject.batch.inputs import InputError
+from facereject.batch.inputs import Input, InputError
 from facereject.batch.outputs.pictures import PictureError, PictureOutput
 from facereject.batch.outputs.saving import VideoOutput
 from facereject.batch.outputs.sheet import check_sheet_path
@@ -265,3 +265,26 @@ def make_placement(
                 "inputs"
             )
     return placement
+
+
+class SingleVideo:
+    """Sees to it that what is to be saved as one video comes from one video."""
+
+    def __init__(self, save: str) -> None:
+        self._save = save
+        self._found = 0
+
+    def __call__(self, item: Input) -> None:
+        if item.kind != "video":
+            return
+        self._found += 1
+        if self._found > 1:
+            name = display_name(self._save)
+            raise OptionError(
+                f"`save` {name}: there are several videos to read; name a folder, such as `save` videos"
+            )
+
+    def check(self) -> None:
+        """All inputs are known."""
+        if not self._found:
+            raise OptionError(f"`save` {display_name(self._save)}: there is no video to read")

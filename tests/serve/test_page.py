@@ -68,10 +68,15 @@ def test_landmarks_are_drawn_where_the_library_puts_them(page, rejector):
     assert face["expected_error"] == pytest.approx(truth.expected_error, abs=1e-6)
     (found,) = rejector(np.ascontiguousarray(frame))
     assert np.abs(points - found.landmarks).max() < 0.05 * found.box.width
-    # a point of strong colour, by its expected error, stands at every landmark, and the rest is the frame
-    drawn = np.array([shown[round(y), round(x)] for x, y in points], dtype=int)
-    before = np.array([frame[round(y), round(x)] for x, y in points], dtype=int)
-    assert (np.abs(drawn - before).max(axis=1) > 40).all()
+    # a point in one of the bright colours of errors stands at every landmark, and nothing like it was there
+    drawn, before = (
+        np.array([picture[round(y), round(x)] for x, y in points], dtype=int) for picture in (shown, frame)
+    )
+    # 228 and 36 at their ends; the rim of a neighbour may touch a point
+    ends = np.abs([drawn.max(axis=1) - 228, drawn.min(axis=1) - 36]).max(axis=0)
+    assert np.mean(ends <= 3) > 0.85
+    assert (np.ptp(drawn, axis=1) > 130).all()
+    assert (np.ptp(before, axis=1) < 130).all()
     # but for the losses of JPEG
     assert np.abs(shown[-60:].astype(int) - frame[-60:]).mean() < 3
     assert page.errors() == []

@@ -24,6 +24,7 @@ import subprocess
 import sys
 import tempfile
 import time
+import tracemalloc
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -35,9 +36,12 @@ from media import link, photographs
 
 import facereject
 from facereject.demo.material import FPS, SIZE, clean_picture, video_frames
+from facereject.tables.journal import Entry
+from facereject.tables.known_inputs import KnownInputs
+from facereject.tables.summary import Tally
 from facereject.video import VideoWriter
 
-SIZES = {"photographs": (60, 180, 540), "empty": (1000, 3000, 9000), "frames": (600, 1800, 5400)}
+SIZES = {"photographs": (60, 180, 540), "frames": (200, 600, 1800), "empty": (200, 600, 1800)}
 #: what is extrapolated to, in units of the kind
 TARGETS = {"photographs": (10**6, 10**8), "frames": (10**4 * 3600 * 30,)}
 WORKERS = 2
@@ -183,15 +187,33 @@ def machine() -> dict[str, str]:
 
 
 def run(path: Path, scale: float) -> None:
-    results = []
-    with tempfile.TemporaryDirectory() as scratch:
-        for engine in ("processes", "dask"):
-            for kind, sizes in SIZES.items():
-                for size in sizes:
-                    with tempfile.TemporaryDirectory(dir=scratch) as folder:
-                        results.append(measure(engine, kind, max(1, round(size * scale)), Path(folder)))
+    """All runs that the file does not have yet; it is written after each of them."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(json.dumps({"machine": machine(), "runs": results}, indent=1) + "\n", encoding="utf-8")
+    results = json.loads(path.read_text(encoding="utf-8"))["runs"] if path.exists() else []
+    done = {(each["engine"], each["kind"], each["count"]) for each in results}
+    for engine in ("processes", "dask"):
+        for kind, sizes in SIZES.items():
+            for size in (max(1, round(each * scale)) for each in sizes):
+                if (engine, kind, size) in done:
+                    continue
+                with tempfile.TemporaryDirectory() as folder:
+                    results.append(measure(engine, kind, size, Path(folder)))
+                text = json.dumps({"machine": machine(), "runs": results}, indent=1)
+                path.write_text(f"{text}\n", encoding="utf-8")
+
+
+def resumed_memory() -> dict[str, float]:
+    """Bytes that a resumed run keeps for every input that is done, at three sizes."""
+    found = {}
+    for count in (10_000, 30_000, 100_000):
+        tracemalloc.start()
+        known = KnownInputs()
+        for i in range(count):
+            path = f"/data/collection/photographs/part{i // 1000:05d}/{i:09d}.jpg"
+            known.add(Entry(path, 0, Tally()))
+        found[str(count)] = round(tracemalloc.get_traced_memory()[0] / count, 1)
+        tracemalloc.stop()
+    return found
 
 
 def line(counts: Sequence[int], values: Sequence[float]) -> tuple[float, float]:
@@ -228,6 +250,8 @@ def report(path: Path) -> None:
         sizes = " · ".join(f"{count:,}" for count in counts)
         largest = max(each["peak_bytes"] for each in mine) / 2**20
         print(f"| {kind} | {engine} | {sizes} | {' | '.join(cells)} | {largest:,.0f} MiB |")
+    kept = " · ".join(f"{value:.0f} ({int(count):,})" for count, value in resumed_memory().items())
+    print(f"\nbytes that a resumed run keeps for an input that is done (at so many inputs): {kept}")
     print("\n| job | engine | CPU hours of workers | of the driver | of the scheduler | table | journal |")
     print("|---|---|---|---|---|---|---|")
     for (kind, engine), each in slopes.items():

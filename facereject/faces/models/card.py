@@ -15,9 +15,9 @@ from facereject.faces.rejector import FaceRejector
 
 LICENCE = (
     "The photographs of iBUG 300-W, and so dlib's published 68-point model trained on them, exclude "
-    "commercial use; so do the models default, thorough, linear and mesh. mesh-free does without them. The "
-    "code is BSD-3-Clause: with a predictor and photographs of your own, `facereject train` makes a model "
-    "that is yours."
+    "commercial use; so do the models default, thorough, linear and mesh. mesh-free does without them. "
+    "The code is BSD-3-Clause: with a predictor and photographs of your own, `facereject train` makes a "
+    "model that is yours."
 )
 
 
