@@ -138,7 +138,12 @@ def _live() -> dict[str, Any]:
 
 def _wish() -> list[dict[str, Any]]:
     targets = [_parameter(kind, _NUMBER, f"{_TARGET_WORDS[kind]} At most one target.") for kind in TARGETS]
-    return [_parameter("model", _TEXT, "One of the names in GET /api/model."), *targets]
+    region = "The points that matter: names of `regions` in GET /api/model, with commas between them."
+    return [
+        _parameter("model", _TEXT, "One of the names in GET /api/model."),
+        _parameter("region", _TEXT, region),
+        *targets,
+    ]
 
 
 def _error() -> dict[str, Any]:

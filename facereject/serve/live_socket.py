@@ -116,7 +116,7 @@ class LiveClient:
 
     def _use(self, wish: Wish) -> dict[str, Any]:
         rejector = self._shelf.get(wish)
-        if self._tracker is None or wish.model != self._wish.model:
+        if self._tracker is None or wish.scale != self._wish.scale:
             self._tracker = FaceTracker(rejector)
         else:
             # faces keep their numbers under another target

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from facereject.faces import FaceRejector
+from facereject.faces import REGIONS, FaceRejector
 from facereject.faces.models.calibration import Calibration, checked_target
 from facereject.faces.models.card import error_unit, model_facts, target_words
 from facereject.metrics import risk_coverage_curve
@@ -25,18 +25,27 @@ _CURVE_POINTS = 120
 
 
 class Wish(NamedTuple):
-    """What a client asks for; empty and None are the choice of the server."""
+    """What a client asks for; empty and None are the choice of the server.
+
+    ``region`` names the points that matter, see `FaceRejector.for_region`; empty is the whole face.
+    """
 
     model: str = ""
     kind: str = ""
     value: float | None = None
+    region: str = ""
+
+    @property
+    def scale(self) -> tuple[str, str]:
+        """What uncertainties depend on: they can be compared under the same model and region."""
+        return self.model, self.region
 
 
 def wish_of(values: Mapping[str, Any]) -> Wish:
     """The wish in a query or a JSON object; a `Refusal` with 422 for what makes no sense."""
-    model = values.get("model", "")
-    if not isinstance(model, str):
-        raise unusable("model must be a name")
+    model, region = values.get("model", ""), values.get("region", "")
+    if not (isinstance(model, str) and isinstance(region, str)):
+        raise unusable("model and region must be names")
     given = {kind: values[kind] for kind in TARGETS if values.get(kind) not in (None, "")}
     if len(given) > 1:
         raise unusable(f"give at most one of {', '.join(TARGETS)}; got {', '.join(given)}")
@@ -49,8 +58,8 @@ def wish_of(values: Mapping[str, Any]) -> Wish:
                 raise ValueError
         except (TypeError, ValueError):
             raise unusable(f"{kind} must be a number") from None
-        return Wish(model, kind, number)
-    return Wish(model)
+        return Wish(model, kind, number, region)
+    return Wish(model, region=region)
 
 
 class ModelShelf:
@@ -97,6 +106,7 @@ class ModelShelf:
             # the target is told apart, as the client asked for it
             "facts": [list(fact) for fact in model_facts(rejector) if fact[0] not in ("target", "threshold")],
             "n_points": rejector.n_points,
+            "regions": regions_of(rejector),
             "unit": error_unit(rejector),
             "target": describe_target(rejector, wish),
             "expected_errors": [float(calibration.values[0]), float(calibration.values[-1])],
@@ -105,9 +115,11 @@ class ModelShelf:
 
     def _tune(self, wish: Wish) -> FaceRejector:
         rejector = self._model(wish.model)
-        if wish.value is None:
-            return rejector
         try:
+            if wish.region:
+                rejector = rejector.for_region(wish.region)
+            if wish.value is None:
+                return rejector
             if wish.kind == "expected_error":
                 kind, value = target_of_expected_error(rejector.calibration, wish.value)
             else:
@@ -126,6 +138,13 @@ class ModelShelf:
             if name not in self._loaded:
                 self._loaded[name] = self._load[name]()
             return self._loaded[name]
+
+
+def regions_of(rejector: FaceRejector) -> list[str]:
+    """The regions that clients may ask for, the most usual ones first; none if the model knows none."""
+    if rejector.calibration.regions is None:
+        return []
+    return ["eyes", "mouth", *(name for name in REGIONS if name not in ("eyes", "mouth"))]
 
 
 def target_of_expected_error(calibration: Calibration, most: float) -> tuple[str, float]:

@@ -6,7 +6,9 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from serving import pixels, running
 
+from facereject.faces import FaceRejector
 from facereject.faces.models.calibration import Calibration
 from facereject.metrics import risk_coverage_curve
 from facereject.serve.models import ModelShelf, Wish, target_of_expected_error, wish_of
@@ -62,6 +64,28 @@ def test_a_target_tells_what_it_gives(server, rejector):
     assert (everything["accepts_all"], everything["threshold"], everything["coverage"]) == (True, None, 1.0)
     nothing = server.client.get("/api/model?expected_error=0").json()["target"]
     assert (nothing["coverage"], nothing["error"]) == (0.0, None)
+
+
+def test_a_model_that_knows_no_regions(photo_jpeg):
+    with running(FaceRejector.pretrained("linear")) as server:
+        assert server.client.get("/api/model").json()["regions"] == []
+        answer = server.client.post("/api/score?region=eyes", content=photo_jpeg)
+    assert answer.status_code == 422
+    assert "does not tell the error of each point" in answer.json()["error"]
+
+
+def test_a_region_decides_alone(rejector, photo_jpeg):
+    with running(rejector) as server:
+        assert server.client.get("/api/model").json()["regions"][:2] == ["eyes", "mouth"]
+        for region in ("eyes", "mouth", "eyes,mouth"):
+            answer = server.client.post(f"/api/score?region={region}", content=photo_jpeg).json()
+            (face,) = rejector.for_region(region)(pixels(photo_jpeg))
+            (found,) = answer["faces"]
+            assert found["uncertainty"] == pytest.approx(face.uncertainty)
+            assert found["expected_error"] == pytest.approx(face.expected_error)
+        unknown = server.client.post("/api/score?region=hat", content=photo_jpeg)
+    assert unknown.status_code == 422
+    assert "regions must be among" in unknown.json()["error"]
 
 
 def test_others_are_loaded_once_and_only_when_asked_for(rejector):

@@ -130,6 +130,27 @@ def test_another_model_judges_again(page, tmp_path, photo_jpeg):
     watch(page)
 
 
+def test_regions_can_be_chosen(page, rejector):
+    box = page.driver.find_element("id", "regions")
+    assert box.text.split("\n")[:4] == ["Which points matter", "whole face", "eyes", "mouth"]
+    watch(page)
+    whole = page.run("return facereject.target.limit")
+    page.driver.find_element("css selector", "#regions input[value=mouth]").click()
+    page.wait(lambda: page.run("return facereject.target.limit") != whole)
+    mouth = rejector.for_region("mouth")
+
+    def judged_by_the_mouth():
+        answer, frame, _ = page.last_frame()
+        if not answer["faces"]:
+            return False
+        (face,) = answer["faces"]
+        truth = mouth.assess_box(np.ascontiguousarray(frame), [face["box"][side] for side in Box._fields])
+        return face["expected_error"] == pytest.approx(truth.expected_error, rel=1e-3)
+
+    # frames on their way are still judged by the whole face
+    page.wait(judged_by_the_mouth)
+
+
 def test_only_accepted_frames_are_recorded(page, tmp_path, rejector):
     watch(page)
     page.click("record")
