@@ -41,6 +41,7 @@ class World:
     decide, judge = FaceRejector.decide, FaceRejector.judge
     points, n_points = POINTS_300W, POINTS_300W.n
     pose_limits = PoseLimits()
+    relative = False
 
     def __init__(self, *faces):
         self.faces = list(faces)

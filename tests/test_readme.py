@@ -14,7 +14,7 @@ EXAMPLES = re.findall(r"```python\n(.*?)```", README, flags=re.S)
 
 
 def test_there_are_examples():
-    assert len(EXAMPLES) == 4
+    assert len(EXAMPLES) == 3
 
 
 @pytest.mark.parametrize("number", range(len(EXAMPLES)))

@@ -9,8 +9,6 @@ from __future__ import annotations
 
 import numpy as np
 
-from facereject.faces import FaceSample, load_rgb
-
 # contour of the jaw from the ear on the left of the image to the chin, and on to the other ear
 _LEFT = (109, 185, 110, 186, 111, 125, 126, 127, 128, 129)
 _RIGHT = (129, 130, 131, 132, 133, 114, 188, 113, 187, 112)
@@ -36,17 +34,17 @@ def points_68(template, own):
     return points
 
 
-def hand_placed(folder, extractor):
-    """The neutral faces of the set as samples; points that nobody placed are those of the predictor."""
-    samples = []
+def hand_placed(folder, samples):
+    """The points placed by hand, by the number of the sample; smiling faces have none.
+
+    Points that nobody placed are those of the predictor, which the samples have.
+    """
     with np.load(folder / "points189.npz") as stored:
-        for name in stored.files:
-            path = folder / f"{name}.jpg"
-            image = load_rgb(path)
-            (found, *_) = extractor.detector.detect(image)
-            own = extractor.predictor(image, found.box)
-            samples.append(FaceSample(path, points_68(stored[name].astype(np.float64), own), name[:3]))
-    return samples
+        return {
+            number: points_68(stored[sample.image_path.stem].astype(np.float64), sample.landmarks)
+            for number, sample in enumerate(samples)
+            if sample.image_path.stem in stored.files
+        }
 
 
 def _evenly(contour, number=9):

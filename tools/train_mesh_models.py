@@ -22,14 +22,26 @@ from pathlib import Path
 import numpy as np
 from london_points import hand_placed
 from mesh_card import write_mesh_card
-from train_default_model import FIT_SEED, PRETRAINED, TEST_SEED, set_aside, without_samples
+from train_default_model import ALPHA, FIT_SEED, PRETRAINED, TEST_SEED, set_aside
 
-from facereject.faces import Extractor, FaceDataset, FaceSample, LandmarkHOG, extract, load_rgb
+from facereject.faces import (
+    Extractor,
+    FaceContext,
+    FaceDataset,
+    FaceSample,
+    LandmarkHOG,
+    Target,
+    extract,
+    load_rgb,
+)
 from facereject.faces.datasets import photo_digests
 from facereject.faces.detectors.yunet import YuNetDetector
+from facereject.faces.geometry import fit_similarity, transform_points
 from facereject.faces.landmarks.face_mesh import FaceMesh
-from facereject.faces.models.calibration import Calibration
-from facereject.faces.training.train import calibration_rows, fit_score, photo_folds, train_on_table
+from facereject.faces.training.causes import background_features
+from facereject.faces.training.cross_validation import calibration_rows
+from facereject.faces.training.train import train_on_table
+from facereject.losses import landmark_nme
 
 FOLDS = 4
 
@@ -47,52 +59,75 @@ def main() -> None:
     run = {"workers": options.jobs, "cache": options.cache}
 
     fit, test, group, copies = set_aside(FaceDataset.load(options.data))
-    extractors, held_out = {}, {}
-    for name, points in (("mesh", "fitted"), ("mesh-free", "fixed")):
-        extractors[name] = Extractor(
-            FaceMesh(points), YuNetDetector(), LandmarkHOG(), None, options.degradations, FIT_SEED
+    extractors = {
+        name: Extractor(
+            FaceMesh(points),
+            YuNetDetector(),
+            LandmarkHOG(),
+            None,
+            options.degradations,
+            FIT_SEED,
+            FaceContext(),
         )
-    # in the order of the time they take, so that a first result comes early
-    free = train_free(options.london, extractors["mesh-free"], options.london_degradations, run)
-    for name, extractor in extractors.items():
-        tester = dataclasses.replace(extractor, random_state=TEST_SEED)
-        held_out[name] = without_samples(extract(test, tester, **run), copies)
-    photos = [group[sample.photo] for sample in fit]
-    mesh = train_on_table(extract(fit, extractors["mesh"], **run), photos, extractors["mesh"], folds=FOLDS)
-    mesh.info["photo_digests"] = photo_digests(fit)
-    mesh.info["licence"] = "trained on iBUG 300-W: no commercial use"
-    rejectors = {"mesh": mesh, "mesh-free": free}
+        for name, points in (("mesh", "fitted"), ("mesh-free", "fixed"))
+    }
     options.output.mkdir(parents=True, exist_ok=True)
-    for name, rejector in rejectors.items():
-        rejector.save(options.output / f"{name}.safetensors")
+    many = dataclasses.replace(extractors["mesh-free"], degradations=options.london_degradations)
+    rejectors, held_out = {}, {}
+    for name, train, inputs in (
+        ("mesh-free", train_free, (options.london, many)),
+        ("mesh", train_mesh, (fit, group, extractors["mesh"])),
+    ):
+        rejectors[name] = train(*inputs, run)
+        rejectors[name].save(options.output / f"{name}.safetensors")
+        print(f"{name}: {rejectors[name]!r}")
+    for name in rejectors:
+        tester = dataclasses.replace(extractors[name], random_state=TEST_SEED)
+        table = extract(test, tester, **run)
+        held_out[name] = table.rows(~np.isin(table.sample, copies))
     versions = len(test), len(test) * options.degradations
     photo = [group[sample.photo] for sample in test]
     write_mesh_card(options.output / "CARD-mesh.md", rejectors, held_out, versions, photo)
 
 
-def train_free(folder, extractor, degradations, run):
+def train_mesh(fit, group, extractor, run):
+    """The model for the fitted map, on annotated photographs."""
+    table = extract(fit, extractor, **run)
+    photos = [group[sample.photo] for sample in fit]
+    background = background_features(fit, extractor)
+    rejector = train_on_table(
+        table, photos, extractor, "compact", alphas=(ALPHA,), folds=FOLDS, background=background
+    )
+    rejector.info["photo_digests"] = photo_digests(fit)
+    rejector.info["licence"] = "trained on iBUG 300-W: no commercial use"
+    return rejector
+
+
+def train_free(folder, extractor, run):
     """The model that needs neither annotation nor photographs of 300-W."""
-    extractor = dataclasses.replace(extractor, degradations=degradations)
     samples = FaceDataset([own_landmarks(path, extractor) for path in sorted(folder.glob("*.jpg"))])
-    by_hand = FaceDataset(hand_placed(folder, extractor))
     table = extract(samples, extractor, **run)
-    # one degraded version of each is used, and the last one only moves the box
-    checked = extract(by_hand, dataclasses.replace(extractor, degradations=5), **run)
     # the two photographs of a person are one
-    person, person_by_hand = ([Path(s.image_path).stem[:3] for s in each] for each in (samples, by_hand))
-    rejector = train_on_table(table, person, extractor, folds=FOLDS)
-    fold = dict(zip(person, photo_folds(person, FOLDS, FIT_SEED), strict=True))
-    uncertainty = np.full(len(checked), np.nan)
-    for k in range(FOLDS):
-        seen = np.array([fold[person[i]] != k for i in table.sample])
-        model = fit_score(table, "sele", rejector.info["alpha"], rejector.info["clip"], rows=seen)
-        rows = np.array([fold[person_by_hand[i]] == k for i in checked.sample])
-        uncertainty[rows] = model(checked.features[rows])
-    rows = calibration_rows(checked, FIT_SEED)
-    calibration = Calibration(losses=checked.losses[rows], uncertainty=uncertainty[rows])
-    clean = float(checked.losses[checked.clean].mean())
-    rejector = rejector.with_calibration(calibration.losses, calibration.uncertainty)
-    rejector = rejector.with_target(max_error=1.25 * clean)
+    person = [sample.photo for sample in samples]
+    background = background_features(samples, extractor)
+    # photographs as they are have no error here, so that none could be a target
+    rejector = train_on_table(
+        table,
+        person,
+        extractor,
+        "compact",
+        alphas=(ALPHA,),
+        folds=FOLDS,
+        target=Target("coverage", 0.5),
+        background=background,
+    )
+    rows = calibration_rows(table, FIT_SEED)
+    placed = hand_placed(folder, samples)
+    by_hand = np.array([int(table.sample[row]) in placed for row in rows])
+    losses = np.array([_error_by_hand(table, row, samples, placed) for row in rows[by_hand]])
+    rejector = rejector.with_calibration(losses, rejector.calibration.uncertainty[by_hand])
+    # as for other models: as good in the mean as photographs that nobody degraded
+    rejector = rejector.with_target(max_error=float(losses[table.clean[rows[by_hand]]].mean()))
     rejector.info["licence"] = "trained on the Face Research Lab London Set: CC BY 4.0 (DeBruine & Jones)"
     rejector.info["photo_digests"] = photo_digests(samples)
     return rejector
@@ -103,6 +138,13 @@ def own_landmarks(path, extractor):
     image = load_rgb(path)
     (found, *_) = extractor.detector.detect(image)
     return FaceSample(path, extractor.predictor(image, found.box), path.stem[:3])
+
+
+def _error_by_hand(table, row, samples, placed):
+    """The error of a row against the points placed by hand, moved as the photograph was."""
+    number = int(table.sample[row])
+    moved = fit_similarity(samples[number].landmarks, table.truth[row].astype(np.float64))
+    return float(landmark_nme(transform_points(moved, placed[number]), table.landmarks[row]))
 
 
 if __name__ == "__main__":

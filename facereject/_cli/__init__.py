@@ -27,7 +27,7 @@ from facereject._cli.webcam import WEBCAM_EXAMPLES, webcam
 app = typer.Typer(
     cls=PlainGroup,
     no_args_is_help=True,
-    add_completion=False,
+    add_completion=True,
     rich_markup_mode="rich",
     # local variables in a traceback can be whole images
     pretty_exceptions_show_locals=False,

@@ -33,7 +33,6 @@ from facereject._cli._shared import (
 from facereject._cli._signals import exit_code
 
 if TYPE_CHECKING:
-    from facereject.faces import FaceRejector
     from facereject.live.loop import LiveSummary
     from facereject.live.window import Window
     from facereject.tables.rows import Row
@@ -180,15 +179,15 @@ def webcam(
         target=target,
     )
     rejector = with_limits(rejector, max_yaw, max_pitch, max_roll)
-    _warm_up(rejector)
     from facereject.live.camera import Camera, CameraError
     from facereject.live.devices import camera_name
-    from facereject.live.loop import Live
+    from facereject.live.loop import Live, warm_up
     from facereject.live.virtual_camera import VirtualCamera, VirtualCameraError
     from facereject.tables.sinks import TableError
     from facereject.video.tracker import FaceTracker
     from facereject.video.writer import VideoWriteError
 
+    warm_up(rejector)
     tracker = FaceTracker(
         rejector,
         every=detect_every,
@@ -239,15 +238,6 @@ def webcam(
         stop(failed, 1)
     if code:
         raise typer.Exit(code)
-
-
-def _warm_up(rejector: FaceRejector) -> None:
-    """Load what is loaded with the first face, before the camera runs."""
-    import numpy as np
-
-    blank = np.zeros((100, 100, 3), dtype=np.uint8)
-    rejector(blank)
-    rejector.assess_box(blank, (10, 10, 80, 80))
 
 
 class _Table:

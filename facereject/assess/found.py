@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from facereject.faces.face import Box
 from facereject.faces.geometry import FloatArray
 
 # bytes; a larger file of landmarks in JSON would not fit into memory as Python objects
@@ -34,6 +35,8 @@ class FoundFace(NamedTuple):
         The tool's own.
     relative : bool
         Points are shares of width and height, as MediaPipe has them, instead of pixels.
+    box : Box or None
+        The detector's box in pixels, where the file has it.
     """
 
     image: str
@@ -41,6 +44,7 @@ class FoundFace(NamedTuple):
     frame: int = 0
     confidence: float | None = None
     relative: bool = False
+    box: Box | None = None
 
 
 def stem(path: str | os.PathLike[str]) -> str:

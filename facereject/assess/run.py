@@ -18,6 +18,7 @@ from facereject.faces import Face, FaceRejector, ImageError
 from facereject.faces.images.files import MAX_PIXELS, read_image
 from facereject.faces.images.kinds import MEDIA_SUFFIXES, kind_of_file
 from facereject.faces.images.load import ImageArray
+from facereject.faces.views import Views
 from facereject.tables.rows import Chunk, Row, failed_row, rows_of_frame, unreadable_row
 from facereject.tables.sinks import NullSink, Sink, StreamSink, TableSink
 from facereject.tables.summary import Summary, tally
@@ -123,6 +124,8 @@ def _frame(
     time_s: float | None = None,
 ) -> list[Row]:
     size = np.array([image.shape[1], image.shape[0]], dtype=np.float64)
+    # converted once, not again for every face
+    view = Views(image)
     faces: list[Face] = []
     lost: list[Row] = []
     for each in found:
@@ -130,7 +133,7 @@ def _frame(
             continue
         points = each.points * size if each.relative else each.points
         try:
-            (face,) = rejector.assess_many([image], [points])
+            face = rejector.assess(view, points, each.box)
         except ValueError as error:
             # points that cannot be a face, such as all the same
             lost.append(dataclasses.replace(failed_row(source, str(error)), frame=frame, time_s=time_s))

@@ -120,6 +120,8 @@ class Face:
         The most likely reason why the face is uncertain, one of `CAUSES`; empty if none is given.
     pose : Pose or None
         How the head is turned; None if the points do not tell.
+    likely_cause : str
+        What ``cause`` would be if the face were uncertain: another threshold may decide otherwise.
     """
 
     box: Box
@@ -135,6 +137,7 @@ class Face:
     visible: NDArray[np.bool_] | None = None
     cause: str = ""
     pose: Pose | None = None
+    likely_cause: str = ""
 
     def __post_init__(self) -> None:
         if self.accepted or self.reason:

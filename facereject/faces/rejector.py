@@ -360,7 +360,7 @@ class FaceRejector(RejectorVariants):
             accepted=certain and not turned,
             reason="turned" if turned else "",
             pose=pose,
-            cause="" if certain else face.cause,
+            cause="" if certain else face.likely_cause,
         )
 
     def _assess(
@@ -408,7 +408,7 @@ class FaceRejector(RejectorVariants):
         if found.causes is not None:
             cause = _CAUSES[int(found.causes.argmax())]
         return dataclasses.replace(
-            face, landmarks=points, landmark_errors=errors, visible=visible, cause=cause
+            face, landmarks=points, landmark_errors=errors, visible=visible, likely_cause=cause
         )
 
     def __repr__(self) -> str:

@@ -13,6 +13,7 @@ import numpy as np
 
 from facereject._files import display_name
 from facereject.batch.outputs.saving import annotated
+from facereject.faces import FaceRejector
 from facereject.faces.face import FaceFrame
 from facereject.faces.images.load import ImageArray
 from facereject.live.overlay import Status, draw_view, scale_of
@@ -290,6 +291,13 @@ class Recording:
         if self._image is not None:
             self._writer.write(self._image)
         self._writer.close()
+
+
+def warm_up(rejector: FaceRejector) -> None:
+    """Load in this thread what is loaded with the first face, before frames come."""
+    blank = np.zeros((100, 100, 3), dtype=np.uint8)
+    rejector(blank)
+    rejector.assess_box(blank, (10, 10, 80, 80))
 
 
 def _write_png(path: str, image: ImageArray) -> bool:

@@ -163,6 +163,7 @@ def _face() -> dict[str, Any]:
             "explanation": {**_TEXT, "description": "The reason as a sentence."},
             "cause": {"enum": ["", *CAUSES], "description": "The most likely cause of a large error."},
             "hint": {**_TEXT, "description": "The cause and what to do about it."},
+            "likely_cause": {"enum": ["", *CAUSES], "description": "The cause if it were uncertain."},
             "landmarks": points,
             "landmark_errors": {"type": ["array", "null"], "items": number},
             "region_errors": {"type": "object", "additionalProperties": number},

@@ -22,6 +22,7 @@ def face_answer(face: Face, *, thumbnail: bool = False) -> dict[str, Any]:
         "explanation": face.explanation,
         "hint": face.hint,
     }
+    answer["likely_cause"] = face.likely_cause
     if thumbnail and face.thumbnail:
         answer["thumbnail"] = base64.b64encode(face.thumbnail).decode("ascii")
     return answer
@@ -60,6 +61,7 @@ def face_of(answer: Any, n_points: int) -> Face:
             landmark_errors=_values(errors, n_points),
             visible=None if visible is None else _values(visible, n_points) == 1.0,
             cause=str(answer.get("cause", ""))[:200],
+            likely_cause=str(answer.get("likely_cause", ""))[:200],
             pose=None if pose is None else Pose(*(_number(pose[name], np.nan) for name in Pose._fields)),
         )
     except (KeyError, TypeError, ValueError, OverflowError):

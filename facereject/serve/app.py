@@ -20,12 +20,13 @@ from starlette.websockets import WebSocket
 
 from facereject import __version__
 from facereject.faces import FaceRejector
+from facereject.live.loop import warm_up
 from facereject.serve import downloads
 from facereject.serve._openapi import openapi
 from facereject.serve.bodies import read_text, uploaded
 from facereject.serve.guard import Guard
 from facereject.serve.limits import ServeLimits
-from facereject.serve.live_socket import LiveClient, refuse_socket, warm_up
+from facereject.serve.live_socket import LiveClient, refuse_socket
 from facereject.serve.models import ModelShelf, wish_of
 from facereject.serve.pictures import score_picture
 from facereject.serve.pool import Gate, WorkPool

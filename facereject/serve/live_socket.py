@@ -9,7 +9,6 @@ from typing import Any
 
 from starlette.websockets import WebSocket, WebSocketDisconnect, WebSocketState
 
-from facereject.faces import FaceRejector
 from facereject.serve.answers import frame_answer
 from facereject.serve.limits import ServeLimits
 from facereject.serve.models import ModelShelf, Wish, describe_target, wish_of
@@ -163,12 +162,3 @@ async def refuse_socket(socket: WebSocket, refusal: Refusal) -> None:
             await socket.send_denial_response(refusal.response())
         else:
             await socket.close(_LATER, refusal.sentence[:120])
-
-
-def warm_up(rejector: FaceRejector) -> None:
-    """Load in this thread what is loaded with the first face."""
-    import numpy as np
-
-    blank = np.zeros((100, 100, 3), dtype=np.uint8)
-    rejector(blank)
-    rejector.assess_box(blank, (10, 10, 80, 80))

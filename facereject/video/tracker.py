@@ -158,6 +158,11 @@ class FaceTracker:
         time = self.frames / 30 if time_s is None else time_s
         cut = self._motion.update(view.gray) > _CUT
         search = self.every_frame or self._since >= self._wait or cut
+        if self._gray is not None and not cut and not self.every_frame:
+            for track in self._tracks:
+                if track.lost:
+                    x, y = drift(track.box, self._gray, view.gray)
+                    track.shift = (track.shift[0] + x, track.shift[1] + y)
         if not search:
             before = self._in_view()
             self._credit = min(self._credit + _WORK, _SAVED)
@@ -182,9 +187,6 @@ class FaceTracker:
         """Every face from its last place; the detector only around those in doubt."""
         # those in view first: a lost one must not be found on the face of another
         for track in sorted(self._tracks, key=lambda track: track.lost):
-            if track.lost and self._gray is not None:
-                x, y = drift(track.box, self._gray, view.gray)
-                track.shift = (track.shift[0] + x, track.shift[1] + y)
             box = track.box
             if not inside(box, view.size):
                 # it has left the picture: who comes in there is somebody new
@@ -216,8 +218,11 @@ class FaceTracker:
         self._rested = 0
         self._in_vain += 1
         for found in find_near(self.rejector.detector, view, place):
-            if not any(overlap(found.box, track.box) > SAME for track in self._in_view()):
+            there = [track for track in self._tracks if overlap(found.box, track.box) > SAME]
+            if not there:
                 self._begin(found, view)
+            elif all(track.lost for track in there):
+                self._found(there[0], found, view)
 
     def _count_local(self) -> None:
         self.local_searches += 1

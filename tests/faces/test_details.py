@@ -123,3 +123,4 @@ def test_the_cause_of_a_rejection(
     assert face.hint == CAUSES[face.cause]
     # the decision may change afterwards, as in a smoothed video
     assert rejector.judge(face, -9.0).cause == ""
+    assert rejector.judge(rejector.judge(face, -9.0), 9.0).cause == face.cause

@@ -25,7 +25,7 @@ def test_the_short_form_finds_nothing():
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
     assert done.returncode == 0, done.stdout + done.stderr
     lines = dict(line.split(": ", 1) for line in done.stdout.splitlines())
-    assert set(lines) == {"kills", "disk", "journals", "models", "workers", "fuzz", "all"}
+    assert set(lines) == {"kills", "disk", "journals", "models", "fuzz", "all"}
     assert all(", 0 failed" in counts and not counts.startswith("0 tried") for counts in lines.values())
 
 

@@ -14,7 +14,7 @@ from facereject.faces.models.calibration import Calibration
 from facereject.metrics import aurc
 from reproduction.other_predictors import FOLDER, MESH, TRACKERS
 
-_RESAMPLES, _DRAWS, _FACES = 500, 40, 50
+_RESAMPLES, _DRAWS, _FACES = 200, 40, 50
 _OWN, _RETRAINED = "its own confidence", "score trained for it"
 
 _HEAD = """\
@@ -24,11 +24,11 @@ How well do the models that come with the package rank the errors of predictors 
 Nothing is trained or tuned for these predictors unless a row says so. Made by
 `python tools/reproduce.py predictors`; the numbers of every face are in `raw/predictors`.
 
-The landmarks of seven trackers on AFW are those that the authors of OpenFace published; those of the mesh and
-of a dlib predictor, which was trained here on the other photographs, are on all photographs of 300-W set
-aside. **Only faces that were set aside when the shipped models were trained count here** ({n_afw} of AFW,
-{n_all} in all); the last table has all 337 faces of AFW, of which the models have seen four fifths with
-landmarks of dlib.
+The landmarks of seven trackers on AFW are those that the authors of OpenFace published; those of other
+predictors were placed here, on all photographs of 300-W set aside (a dlib predictor is trained on the other
+photographs first). **Only faces that were set aside when the shipped models were trained count here**
+({n_afw} of AFW, {n_all} in all); the last table has all 337 faces of AFW, of which the models have seen four
+fifths with landmarks of dlib.
 
 Per face: the loss is the mean distance of the 68 points from the annotation in percent of the distance of the
 outer eye corners. *Spearman*, *Pearson*: correlation of loss and uncertainty (Pearson: expected error).
@@ -102,7 +102,8 @@ def write(results: Path) -> Path:
 def _faces(one: dict[str, Any], aside: bool) -> tuple[np.ndarray, np.ndarray, dict[str, np.ndarray]]:
     """Losses, photographs and uncertainties by what ranks, of the faces that count."""
     rows = np.array(one["aside"]) if aside else np.ones(len(one["losses"]), dtype=bool)
-    scores = {f"`{name}`": np.array(values)[rows] for name, values in one["uncertainty"].items()}
+    scores = {f"`{name}`": np.array(values, dtype=float)[rows] for name, values in one["uncertainty"].items()}
+    scores = {name: values for name, values in scores.items() if np.isfinite(values).all()}
     scores[_RETRAINED] = np.array(one["retrained"])[rows]
     if one["own"] is not None:
         scores[_OWN] = -np.array(one["own"], dtype=float)[rows]
@@ -134,7 +135,7 @@ def _section(one: dict[str, Any]) -> str:
     text += f"{(losses > 8).sum()} losses above 8 %, {(losses > 10).sum()} above 10 %.\n\n" + _COLUMNS + _RULE
     for name, score in scores.items():
         expected = one["expected"].get(name.strip("`"))
-        expected = None if expected is None else np.array(expected)[rows]
+        expected = None if expected is None else np.array(expected, dtype=float)[rows]
         cells = [
             _with_interval(lambda i, s=score: spearmanr(losses[i], s[i]).statistic, photo),
             _with_interval(lambda i, e=expected: pearsonr(losses[i], e[i]).statistic, photo)
@@ -147,7 +148,7 @@ def _section(one: dict[str, Any]) -> str:
         ]
         text += f"| {name} | {' | '.join(cells)} |\n"
     for name, values in one["per_point"].items():
-        mean = np.nanmean(np.array(values)[rows])
+        mean = np.nanmean(np.array(values, dtype=float))
         text += f"\nPer landmark, `{name}`: Spearman {mean:.2f} in the mean over the faces.\n"
     return text
 
@@ -161,7 +162,9 @@ def _calibrated(one: dict[str, Any]) -> str:
         losses = np.array(one["losses"])
     text = ""
     for name in one["uncertainty"]:
-        score, before = (np.array(one[key][name])[rows] for key in ("uncertainty", "expected"))
+        score, before = (np.array(one[key][name], dtype=float)[rows] for key in ("uncertainty", "expected"))
+        if not np.isfinite(score).all():
+            continue
         rng = np.random.default_rng(0)
         found = []
         for _ in range(_DRAWS):

@@ -1,7 +1,7 @@
 """Destructive trials: hostile files, damaged models and journals, kills, a full disk, lost workers.
 
     python -m tools.stress            all of it, half an hour or more
-    python -m tools.stress --quick    a sample of everything that needs no cluster, within a minute
+    python -m tools.stress --quick    a sample of what starts few processes, within a minute
     python -m tools.stress --only kills --seed 7
 
 Every trial works in a temporary folder of its own and prints how much it tried and what failed; the exit code

@@ -35,12 +35,12 @@ _MEMORY = "/dev/shm"
 
 #: kills come first, as they fork this process before others have started threads
 KINDS = {
-    "kills": Kind(kills, 30, 1500, 2, 15),
+    "kills": Kind(kills, 30, 1500, 2, 12),
     "disk": Kind(full_disk, 36, 400, 3, 6),
     "journals": Kind(damaged_journals, 3000, 300, 150, 5),
     "models": Kind(damaged_models, 3000, 300, 200, 8),
-    "workers": Kind(dying_workers, 15, 300, 1, 5),
-    "fuzz": Kind(fuzz, 3400, 1500, 200, 12),
+    "workers": Kind(dying_workers, 15, 300, 0, 0),
+    "fuzz": Kind(fuzz, 3400, 1500, 100, 10),
     "cluster": Kind(dying_cluster, 3, 400, 0, 0),
 }
 

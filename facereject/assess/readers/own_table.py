@@ -28,6 +28,7 @@ def read(path: str) -> Iterator[FoundFace]:
     try:
         for row in reader(path, whole=True):
             if row.landmarks is not None:
-                yield FoundFace(row.source, row.landmarks, row.frame or 0, row.detector_score)
+                frame, score = row.frame or 0, row.detector_score
+                yield FoundFace(row.source, row.landmarks, frame, score, box=row.box)
     except (TableFormatError, OSError) as error:
         raise LandmarkFileError(str(error)) from None

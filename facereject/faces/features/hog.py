@@ -36,6 +36,9 @@ from facereject.faces.landmarks.point_set import POINTS_300W, PointSet
 
 _VALUES = 36
 
+# pixels around the windows that gradients reach to
+_BORDER = 2
+
 # chip side over face width: the outermost landmarks keep a quarter of the face around them
 _CHIP = 1.5
 
@@ -130,6 +133,11 @@ class LandmarkHOG:
         )
         corners = np.rint(points) + (margin - self.cell_size)
         corners = np.clip(corners, 0, padded.shape[0] - 2 * self.cell_size).astype(int)
+        # the descriptor takes gradients of all it is given, so it gets the windows and what their borders see
+        low = np.maximum(corners.min(axis=0) - _BORDER, 0)
+        high = corners.max(axis=0) + 2 * self.cell_size + _BORDER
+        padded = np.ascontiguousarray(padded[low[1] : high[1], low[0] : high[0]])
+        corners -= low
         windows = [(x, y) for x, y in corners.tolist()]
         values = _descriptor(self.cell_size).compute(padded, (8, 8), (0, 0), windows)
         if self.contrast_floor > 0:

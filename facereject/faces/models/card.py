@@ -15,9 +15,9 @@ from facereject.faces.rejector import FaceRejector
 
 LICENCE = (
     "The photographs of iBUG 300-W, and so dlib's published 68-point model trained on them, exclude "
-    "commercial use; so do the models default, thorough, linear and mesh. mesh-free does without them. The code is "
-    "BSD-3-Clause: with a predictor and photographs of your own, `facereject train` makes a model that is "
-    "yours."
+    "commercial use; so do the models default, thorough, linear and mesh. mesh-free does without them. "
+    "The code is BSD-3-Clause: with a predictor and photographs of your own, `facereject train` makes a "
+    "model that is yours."
 )
 
 
@@ -56,6 +56,14 @@ def model_facts(rejector: FaceRejector) -> list[tuple[str, str]]:
         features += f" and {rejector.stability.n_features} stability values (six more predictions per face)"
     trained = SCORES.get(str(info.get("score")))
     found = [("score", f"{trained.card if trained else rejector.score.kind}, on {features}")]
+    if rejector.relative:
+        found.append(
+            (
+                "unit",
+                "none: trained without annotation, errors are relative to the predictor's own landmarks; "
+                "`facereject calibrate` gives them one from 50 annotated faces",
+            )
+        )
     if rejector.region:
         found.append(("decides by", " and ".join(rejector.region)))
     found += _data(info) + _results(info)

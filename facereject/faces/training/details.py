@@ -99,9 +99,10 @@ def _point_figures(
     figures: dict[str, Any] = {}
     for name, rows in (("clean", clean), ("degraded", ~clean)):
         if rows.any():
-            rank = float(spearmanr(fitted.errors[rows].ravel(), truth[rows].ravel())[0])
+            expected, true = fitted.errors[rows].ravel(), truth[rows].ravel()
+            varied = np.ptp(expected) > 0 and np.ptp(true) > 0
             figures[name] = {
-                "spearman": rank if math.isfinite(rank) else None,
+                "spearman": float(spearmanr(expected, true)[0]) if varied else None,
                 "expected": float(fitted.errors[rows].mean()),
                 "true": float(truth[rows].mean()),
                 "flagged_visible": _share(flagged[rows], ~covered[rows]),
