@@ -241,6 +241,8 @@ def report(path: Path) -> None:
     for kind, engine in sorted({(each["kind"], each["engine"]) for each in runs}):
         mine = [each for each in runs if (each["kind"], each["engine"]) == (kind, engine)]
         counts = [each["count"] for each in mine]
+        if len(mine) < 2:
+            continue
         slopes[kind, engine] = {
             name: line(counts, [value(each) for each in mine])[0] for name, value in columns.items()
         }

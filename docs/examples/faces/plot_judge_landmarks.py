@@ -30,8 +30,8 @@ candidates = {
 }
 
 # %%
-# "True" is the distance from where dlib put them. Noise and a shift of all points are seen. That only the
-# jaw slipped is hardly noticed: dlib does not make this mistake, so the model had no chance to learn it. A
+# "True" is the distance from where dlib put them. Noise and a shift of all points are seen. That only the jaw
+# slipped is underestimated: dlib does not make this mistake, so the model had no chance to learn it. A
 # predictor with other habits deserves a model of its own.
 
 figure, axes = plt.subplots(1, 4, layout="constrained", figsize=(10, 3.2))
