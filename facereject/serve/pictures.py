@@ -16,6 +16,7 @@ from facereject.faces import FaceRejector
 from facereject.faces.images.files import read_image
 from facereject.faces.images.kinds import is_heif, kind_of_file
 from facereject.faces.images.load import ImageArray, ImageError, load_rgb
+from facereject.faces.images.source import MAX_SCANS, SCAN_MARKER, TOO_MANY_SCANS
 from facereject.serve.answers import frame_answer
 from facereject.serve.refusals import unusable
 
@@ -86,6 +87,8 @@ def decode_jpeg(data: bytes, max_pixels: int) -> ImageArray:
         raise unusable("not a JPEG picture") from None
     if width * height > max_pixels:
         raise unusable(f"{width} x {height} pixels are more than the limit of {max_pixels:,}")
+    if data.count(SCAN_MARKER) > MAX_SCANS:
+        raise unusable(TOO_MANY_SCANS)
     # several times as fast as Pillow, which counts at 30 frames per second
     picture = cv2.imdecode(np.frombuffer(data, dtype=np.uint8), cv2.IMREAD_COLOR)
     if picture is None or min(picture.shape[:2]) < 2:

@@ -13,6 +13,8 @@ import pytest
 from serving import jpeg, pixels, running
 
 from facereject.serve.limits import ServeLimits
+from facereject.serve.pictures import decode_jpeg
+from facereject.serve.refusals import Refusal
 
 
 def test_the_faces_are_those_of_the_library(server, rejector, photo_jpeg):
@@ -132,3 +134,13 @@ def test_pixels_are_limited(rejector, photo_jpeg):
         answer = server.client.post("/api/score", content=photo_jpeg)
     assert answer.status_code == 422
     assert "more than the limit of 76,799" in answer.json()["error"]
+
+
+def test_a_live_frame_of_many_scans_is_refused():
+    stream = io.BytesIO()
+    PIL.Image.new("L", (64, 64), 120).save(stream, "JPEG", progressive=True)
+    data = stream.getvalue()
+    scan = data[data.rindex(b"\xff\xda") : -2]
+    assert decode_jpeg(data[:-2] + 400 * scan + data[-2:], 10**6).shape == (64, 64, 3)
+    with pytest.raises(Refusal, match="more than 500 scans"):
+        decode_jpeg(data[:-2] + 1000 * scan + data[-2:], 10**6)

@@ -34,9 +34,10 @@ _BYTES_PER_PIXEL = 16
 # reads of a header, in small pieces, and of an image or frame, in a GIF blocks of 255 bytes: some seconds
 _HEADER_READS, _READS = 1_000_000, 4_000_000
 
-# scans of a JPEG: each goes through all pixels, and takes a hundred bytes or less; pictures have about ten
-_SCANS = 500
-_SCAN_MARKER = b"\xff\xda"
+#: scans of a JPEG: each goes through all pixels, and takes a hundred bytes or less; pictures have about ten
+MAX_SCANS = 500
+SCAN_MARKER = b"\xff\xda"
+TOO_MANY_SCANS = f"a JPEG with more than {MAX_SCANS} scans, which would take for ever"
 
 _limit_lock = threading.Lock()
 
@@ -76,7 +77,7 @@ class BoundedFile:
         """
         position = self._file.tell()
         self._file.seek(0)
-        self._scans = _SCANS if self._file.read(2) == b"\xff\xd8" else None
+        self._scans = MAX_SCANS if self._file.read(2) == b"\xff\xd8" else None
         self._file.seek(position)
         self._bytes, self._reads = _HEADER_BYTES + _BYTES_PER_PIXEL * n_pixels, _READS
 
@@ -89,9 +90,9 @@ class BoundedFile:
             raise TooMuchToReadError("its header or data go on without an end")
         data = self._file.read(wanted)
         if self._scans is not None:
-            self._scans -= data.count(_SCAN_MARKER)
+            self._scans -= data.count(SCAN_MARKER)
             if self._scans < 0:
-                raise TooMuchToReadError(f"a JPEG with more than {_SCANS} scans, which would take for ever")
+                raise TooMuchToReadError(TOO_MANY_SCANS)
         return data
 
     def seek(self, offset: int, whence: int = os.SEEK_SET) -> int:
