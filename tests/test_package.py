@@ -119,3 +119,9 @@ def test_loading_never_runs_code():
 def test_version_is_in_the_changelog():
     changelog = PACKAGE.parent / "CHANGELOG.md"
     assert f"## {facereject.__version__}" in changelog.read_text(encoding="utf-8")
+
+
+def test_names_of_test_files_are_unique():
+    """Test files are imported by their bare names."""
+    names = [path.name for path in Path(__file__).parent.rglob("*.py") if path.name != "conftest.py"]
+    assert sorted(names) == sorted(set(names))

@@ -93,8 +93,8 @@ def test_the_card_and_the_command_tell_the_licences(mesh_weights):
     card = (resources.files("facereject") / "pretrained" / "CARD-mesh.md").read_text(encoding="utf-8")
     for words in ("MIT", "Apache-2.0", "CC BY 4.0", "300-W"):
         assert words in card
-    result = CliRunner().invoke(app, ["info", "mesh-free"], env={"COLUMNS": "300"})
-    assert "NO COMMERCIAL USE" not in result.stdout
-    assert "CC BY 4.0" in result.stdout
-    result = CliRunner().invoke(app, ["info", "mesh"], env={"COLUMNS": "300"})
-    assert result.stdout.count("NO COMMERCIAL USE") == 2
+    free, other = (CliRunner().invoke(app, ["info", name]).stdout for name in ("mesh-free", "mesh"))
+    # lines may break anywhere between words
+    assert "NO COMMERCIAL USE" not in " ".join(free.split())
+    assert "CC BY 4.0" in " ".join(free.split())
+    assert " ".join(other.split()).count("NO COMMERCIAL USE") == 2
