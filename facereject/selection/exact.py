@@ -7,9 +7,9 @@ from typing import Any, TypeVar
 import numpy as np
 
 from facereject._validation import check_same_length, check_vector
-from facereject.selection._ranking import Ranking
 from facereject.selection.errors import InfeasibleTargetError
 from facereject.selection.models import BoundedCoverage, BoundedImprovement, CostBased, RejectionModel
+from facereject.selection.ranking import Ranking
 from facereject.selection.selector import Selector
 
 Model = TypeVar("Model", bound=RejectionModel)

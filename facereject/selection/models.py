@@ -17,9 +17,9 @@ from typing import Any
 
 from sklearn.base import BaseEstimator
 
-from facereject.selection._ranking import Ranking
-from facereject.selection._thresholds import largest_coverage, lowest_cost, lowest_risk
+from facereject.selection.ranking import Ranking
 from facereject.selection.selector import Selector
+from facereject.selection.thresholds import largest_coverage, lowest_cost, lowest_risk
 
 
 class RejectionModel(BaseEstimator, metaclass=ABCMeta):

@@ -7,7 +7,7 @@ import sys
 import threading
 from collections.abc import Iterable, Iterator
 from fractions import Fraction
-from typing import Any, NamedTuple, cast
+from typing import NamedTuple
 
 import av
 import numpy as np
@@ -18,17 +18,15 @@ from av.video.stream import VideoStream
 
 from facereject._files import display_name
 from facereject.faces.images.load import ImageArray
-from facereject.video.frames import DEFAULT_STEP, VideoError
+from facereject.video._frame_counts import FrameCounts, stamp_of
+from facereject.video._stream_facts import announced_frames, length_of, rate_of, size_in_header, turn_of
+from facereject.video.frames import DEFAULT_STEP, SteadyClock, VideoError
 from facereject.video.source import MediaFile, decoder_options
 
-# a header that counts more frames than the file has room for is damaged
-_LEAST_BYTES = 8
 # the length of a file may be that of its sound; pictures that end earlier by less than this are not missed
 _SILENT_TAIL_S = 1.0
 # pictures whose memory is kept for the next ones; more of them wait for nobody
 _KEPT = 8
-# codecs with packets that show nothing, so that packets cannot tell how many frames there should be
-_HIDDEN_PACKETS = ("vp8",)
 
 
 class FrameRange(NamedTuple):
@@ -86,7 +84,7 @@ class DecodedVideo:
             width, height = self._stream.width, self._stream.height
             if not width:
                 # a decoder that has refused a size does not tell which
-                width, height = _size_in_header(path)
+                width, height = size_in_header(path)
             if width * height > max_pixels:
                 raise VideoError(
                     f"{name}: frames of {width} x {height} pixels are more than the limit of "
@@ -95,9 +93,9 @@ class DecodedVideo:
             self._stream.codec_context.options = decoder_options(max_pixels)
             self._stream.codec_context.thread_type = "AUTO" if stretch is None else "SLICE"
             self._tick = Fraction(self._stream.time_base or 0) or Fraction(1, 1000)
-            self.rate = _rate(self._stream)
+            self.rate = rate_of(self._stream)
             self.fps = float(self.rate)
-            self.frame_count_hint = _announced(self._media, self._stream, self.rate)
+            self.frame_count_hint = announced_frames(self._media, self._stream, self.rate)
             self._reformatter = VideoReformatter()
             self._images = _Images()
             self._decoded = self._decode()
@@ -151,16 +149,16 @@ class DecodedVideo:
             frame = next(self._decoded, None)
             if frame is None:
                 return None
-            return _stamp(frame), self._upright(frame)
+            return stamp_of(frame), self._upright(frame)
 
     def _decode(self) -> Iterator[VideoFrame]:
         """The frames in order; what is lost on the way is counted in ``failed``."""
         stretch = self._stretch
         if stretch is None:
-            counts = _Counts(self._stream)
+            counts = FrameCounts(self._stream)
             last = None
             for frame in self._decode_packets(counts):
-                last = _stamp(frame)
+                last = stamp_of(frame)
                 yield frame
             if counts.lost and last is not None:
                 # threads that meet damage at the very end give up what they were still working on
@@ -168,11 +166,11 @@ class DecodedVideo:
             missing = 0 if last is None else self.missing_behind(last, counts.packets, counts.after(last))
             self.failed = counts.undecodable + missing
             return
-        counts = _Counts(self._stream, stretch.start, stretch.stop)
+        counts = FrameCounts(self._stream, stretch.start, stretch.stop)
         if stretch.seek is not None:
             self._seek(stretch.seek)
         for frame in self._decode_packets(counts):
-            stamp = _stamp(frame)
+            stamp = stamp_of(frame)
             if stamp is None or stamp < stretch.first:
                 # pictures that lean on what lies before the key frame
                 continue
@@ -181,7 +179,7 @@ class DecodedVideo:
             yield frame
         self.failed = counts.undecodable + stretch.missing
 
-    def _decode_packets(self, counts: _Counts) -> Iterator[VideoFrame]:
+    def _decode_packets(self, counts: FrameCounts) -> Iterator[VideoFrame]:
         """Feed the decoder up to the end of the file."""
         for packet in self._packets():
             counts.sent(packet)
@@ -198,11 +196,11 @@ class DecodedVideo:
             return
         yield from self._received(frames, counts)
 
-    def _received(self, frames: Iterable[VideoFrame], counts: _Counts) -> Iterator[VideoFrame]:
+    def _received(self, frames: Iterable[VideoFrame], counts: FrameCounts) -> Iterator[VideoFrame]:
         for frame in frames:
             if frame.width * frame.height > self._max_pixels:
                 # the resolution may change at any frame
-                counts.failed(_stamp(frame))
+                counts.failed(stamp_of(frame))
                 continue
             counts.received(frame)
             yield frame
@@ -217,7 +215,7 @@ class DecodedVideo:
             # the file ends in the middle of something
             return
 
-    def _decode_tail(self, last: int, counts: _Counts) -> Iterator[VideoFrame]:
+    def _decode_tail(self, last: int, counts: FrameCounts) -> Iterator[VideoFrame]:
         """The frames behind a time stamp, by one thread; nothing is sent that was not sent before."""
         context = self._stream.codec_context
         try:
@@ -233,7 +231,7 @@ class DecodedVideo:
             except (av.FFmpegError, ValueError, EOFError):
                 continue
             for frame in frames:
-                stamp = _stamp(frame)
+                stamp = stamp_of(frame)
                 if stamp is not None and stamp > last:
                     counts.received(frame)
                     yield frame
@@ -257,7 +255,7 @@ class DecodedVideo:
             entries = len(getattr(self._stream, "index_entries", ())) if name != "avi" else 0
             # an edit list leaves frames out of the index; these are hidden, not missing
             return max(0, (min(entries, announced) if entries else announced) - packets)
-        length = _length(self._stream, self._media)
+        length = length_of(self._stream, self._media)
         if not (self.fps and length):
             return 0
         seconds, sure = length
@@ -265,7 +263,7 @@ class DecodedVideo:
         return max(0, missing) if sure or missing > _SILENT_TAIL_S * self.fps else 0
 
     def _upright(self, frame: VideoFrame) -> ImageArray:
-        turn = _turn(frame)
+        turn = turn_of(frame)
         plane = self._reformatter.reformat(frame, format="rgb24", threads=1).planes[0]
         lines = np.frombuffer(memoryview(plane), dtype=np.uint8).reshape(-1, plane.line_size)
         shown = lines[: plane.height, : 3 * plane.width].reshape(plane.height, plane.width, 3)
@@ -295,122 +293,3 @@ class _Images:
         image: ImageArray = np.empty(shape, dtype=np.uint8)
         self._arrays = [*self._arrays[1 - _KEPT :], image]
         return image
-
-
-class _Counts:
-    """How many packets went into a decoder and how many frames came out, from one time stamp to another."""
-
-    def __init__(self, stream: VideoStream, start: int | None = None, stop: int | None = None) -> None:
-        self._start, self._stop = start, stop
-        self._countable = stream.codec_context.name not in _HIDDEN_PACKETS
-        self.packets = self.hidden = self.frames = self.errors = 0
-        self._late: list[int] = []
-
-    def sent(self, packet: Packet[VideoStream]) -> None:
-        stamp = packet.pts if packet.pts is not None else packet.dts
-        if self._inside(stamp):
-            self.packets += 1
-            self.hidden += bool(packet.is_discard)
-            if stamp is not None:
-                self._late = [*self._late[-32:], stamp]
-
-    def received(self, frame: VideoFrame) -> None:
-        self.frames += self._inside(_stamp(frame))
-        # two packets may hold the two fields of one frame
-        self._countable = self._countable and not frame.interlaced_frame
-
-    def failed(self, stamp: int | None) -> None:
-        self.errors += self._inside(stamp)
-
-    def after(self, stamp: int) -> int:
-        """Packets at the end of the file that came after the last frame."""
-        return sum(late > stamp for late in self._late)
-
-    @property
-    def lost(self) -> int:
-        """Packets that neither gave a frame nor an error."""
-        return max(0, self.packets - self.hidden - self.frames - self.errors)
-
-    @property
-    def undecodable(self) -> int:
-        return max(self.errors, self.packets - self.hidden - self.frames) if self._countable else self.errors
-
-    def _inside(self, stamp: int | None) -> bool:
-        if self._start is None or stamp is None:
-            return True
-        return self._start <= stamp and (self._stop is None or stamp < self._stop)
-
-
-class SteadyClock:
-    """Times of the container that never go back: where they do, or stand still, the frame rate goes on."""
-
-    def __init__(self, step: float):
-        self._step = step
-        self._last = -math.inf
-        self._offset = 0.0
-
-    def time(self, stamp: float) -> float:
-        if not math.isfinite(stamp) or stamp + self._offset <= self._last:
-            before = -self._step if math.isinf(self._last) else self._last
-            self._offset = before + self._step - (stamp if math.isfinite(stamp) else 0.0)
-        self._last = (stamp if math.isfinite(stamp) else 0.0) + self._offset
-        # stamps are multiples of a time base; the noise of their conversion is not
-        return round(self._last, 6)
-
-
-def _size_in_header(path: str) -> tuple[int, int]:
-    with MediaFile(path, decode=False) as media:
-        streams = media.container.streams.video
-        return (streams[0].width, streams[0].height) if streams else (0, 0)
-
-
-def _stamp(frame: VideoFrame) -> int | None:
-    return frame.pts if frame.pts is not None else frame.dts
-
-
-def _rate(stream: VideoStream) -> Fraction:
-    """Frames per second; 0 if the container does not tell."""
-    for rate in (stream.average_rate, stream.guessed_rate):
-        if rate and 0 < rate <= 1000:
-            return Fraction(rate)
-    return Fraction(0)
-
-
-def _announced(media: MediaFile, stream: VideoStream, rate: Fraction) -> int | None:
-    """The number of frames by the container: counted, or length times rate."""
-    number: float = stream.frames
-    if number <= 0:
-        length = _length(stream, media)
-        number = length[0] * float(rate) if length else 0
-    plausible = 0 < number <= media.size_bytes / _LEAST_BYTES
-    return max(1, round(number)) if plausible else None
-
-
-def _length(stream: VideoStream, media: MediaFile) -> tuple[float, bool] | None:
-    """Seconds of the video, and whether that is known of the pictures themselves, not of the whole file."""
-    if stream.duration and stream.time_base:
-        return float(stream.duration * stream.time_base), True
-    with_start = 0.0
-    if stream.start_time and stream.time_base:
-        with_start = float(stream.start_time * stream.time_base)
-    try:
-        hours, minutes, seconds = stream.metadata["DURATION"].split(":")
-        # Matroska counts from the start of the file
-        return 3600 * int(hours) + 60 * int(minutes) + float(seconds) - with_start, True
-    except (KeyError, ValueError):
-        pass
-    duration = media.container.duration
-    return (duration / av.time_base, False) if duration else None
-
-
-def _turn(frame: VideoFrame) -> tuple[bool, bool, bool] | None:
-    """How the picture is to be turned: axes swapped, then flipped left to right, then upside down."""
-    try:
-        matrix = np.frombuffer(bytes(cast(Any, frame.side_data)["DISPLAYMATRIX"]), dtype=np.int32)
-    except KeyError:
-        return None
-    a, b, c, d = (int(matrix[i]) for i in (0, 1, 3, 4))
-    if not (a or b or c or d) or (a > abs(b) and d > abs(c)):
-        return None
-    # any other angle counts as the nearest quarter turn
-    return (True, c < 0, b < 0) if abs(b) > abs(a) else (False, a < 0, d < 0)

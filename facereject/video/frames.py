@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -46,3 +47,20 @@ def quiet_opencv() -> Iterator[None]:
         yield
     finally:
         cv2.utils.logging.setLogLevel(level)
+
+
+class SteadyClock:
+    """Times of the container that never go back: where they do, or stand still, the frame rate goes on."""
+
+    def __init__(self, step: float):
+        self._step = step
+        self._last = -math.inf
+        self._offset = 0.0
+
+    def time(self, stamp: float) -> float:
+        if not math.isfinite(stamp) or stamp + self._offset <= self._last:
+            before = -self._step if math.isinf(self._last) else self._last
+            self._offset = before + self._step - (stamp if math.isfinite(stamp) else 0.0)
+        self._last = (stamp if math.isfinite(stamp) else 0.0) + self._offset
+        # stamps are multiples of a time base; the noise of their conversion is not
+        return round(self._last, 6)

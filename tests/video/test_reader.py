@@ -22,7 +22,7 @@ from video_files import (
     write_video,
 )
 
-from facereject.video.decoder import SteadyClock
+from facereject.video.frames import SteadyClock
 from facereject.video.reader import VideoError, open_video, prefetch
 
 FORMATS = [("f.avi", "MJPG"), ("f.mp4", "mp4v"), ("f.mkv", "MJPG"), ("f.mov", "mp4v"), ("f.mkv", "mp4v")]

@@ -11,9 +11,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from facereject._validation import FloatArray, check_losses_and_uncertainty
 from facereject.faces.regions import REGIONS
-from facereject.selection._ranking import Ranking
-from facereject.selection._thresholds import largest_coverage, lowest_cost, lowest_risk
+from facereject.selection.ranking import Ranking
 from facereject.selection.selector import Selector
+from facereject.selection.thresholds import largest_coverage, lowest_cost, lowest_risk
 
 # more knots than this follow the noise of the sample; the curve is averaged over blocks of equal size first
 _MAX_KNOTS = 200
