@@ -2,38 +2,65 @@
 
 from __future__ import annotations
 
+import importlib
 import os
 import sys
 import warnings
-from typing import Annotated
+from collections.abc import Iterable
+from typing import Annotated, Any
 
 import typer
 
 from facereject import __version__
 from facereject._cli._commands import PlainCommand, PlainGroup
 from facereject._cli._shared import paragraphs
-from facereject._cli.assess import ASSESS_EXAMPLES, assess
-from facereject._cli.calibrate import CALIBRATE_EXAMPLES, calibrate
-from facereject._cli.demo import DEMO_EXAMPLES, demo
-from facereject._cli.evaluate import EVALUATE_EXAMPLES, evaluate
-from facereject._cli.filtering import FILTER_EXAMPLES, filter_
-from facereject._cli.info import INFO_EXAMPLES, info
-from facereject._cli.models import models_app
-from facereject._cli.score import SCORE_EXAMPLES, score
-from facereject._cli.serve import SERVE_EXAMPLES, serve
-from facereject._cli.train import TRAIN_EXAMPLES, train
-from facereject._cli.webcam import WEBCAM_EXAMPLES, webcam
 
-app = typer.Typer(
-    cls=PlainGroup,
-    no_args_is_help=True,
-    add_completion=True,
-    rich_markup_mode="rich",
-    # local variables in a traceback can be whole images
-    pretty_exceptions_show_locals=False,
-    help="Know which face-landmark predictions to trust.",
-    epilog="New here? [bold]facereject demo[/bold] shows what it does, without any input.",
-)
+# commands in the order of the help page, and their modules; each has a function and examples named after it
+_COMMANDS = {
+    "demo": "demo",
+    "score": "score",
+    "filter": "filtering",
+    "webcam": "webcam",
+    "serve": "serve",
+    "train": "train",
+    "evaluate": "evaluate",
+    "calibrate": "calibrate",
+    "assess": "assess",
+    "info": "info",
+    "models": "models",
+}
+
+
+def make_app(names: Iterable[str] = tuple(_COMMANDS)) -> typer.Typer:
+    """The command line with some of its commands; the modules of others are not imported."""
+    app = typer.Typer(
+        cls=PlainGroup,
+        no_args_is_help=True,
+        add_completion=True,
+        rich_markup_mode="rich",
+        # local variables in a traceback can be whole images
+        pretty_exceptions_show_locals=False,
+        help="Know which face-landmark predictions to trust.",
+        epilog="New here? [bold]facereject demo[/bold] shows what it does, without any input.",
+    )
+    app.callback()(_root)
+    for name in names:
+        module = importlib.import_module(f"{__name__}.{_COMMANDS[name]}")
+        if name == "models":
+            app.add_typer(module.models_app)
+            continue
+        # `filter` is a name of Python
+        function = getattr(module, f"{name}_" if name == "filter" else name)
+        examples = getattr(module, f"{name.upper()}_EXAMPLES")
+        app.command(name, cls=PlainCommand, help=paragraphs(function.__doc__), epilog=examples)(function)
+    return app
+
+
+def __getattr__(name: str) -> Any:
+    # all commands at once, which takes longer to make than most of them to begin
+    if name == "app":
+        return globals().setdefault("app", make_app())
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 def _print_version(wanted: bool) -> None:
@@ -42,7 +69,6 @@ def _print_version(wanted: bool) -> None:
         raise typer.Exit
 
 
-@app.callback()
 def _root(
     version: Annotated[
         bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Show the version.")
@@ -50,19 +76,6 @@ def _root(
 ) -> None:
     # keeps sub-commands named even while there is only one
     pass
-
-
-app.command(cls=PlainCommand, help=paragraphs(demo.__doc__), epilog=DEMO_EXAMPLES)(demo)
-app.command(cls=PlainCommand, help=paragraphs(score.__doc__), epilog=SCORE_EXAMPLES)(score)
-app.command("filter", cls=PlainCommand, help=paragraphs(filter_.__doc__), epilog=FILTER_EXAMPLES)(filter_)
-app.command(cls=PlainCommand, help=paragraphs(webcam.__doc__), epilog=WEBCAM_EXAMPLES)(webcam)
-app.command(cls=PlainCommand, help=paragraphs(serve.__doc__), epilog=SERVE_EXAMPLES)(serve)
-app.command(cls=PlainCommand, help=paragraphs(train.__doc__), epilog=TRAIN_EXAMPLES)(train)
-app.command(cls=PlainCommand, help=paragraphs(evaluate.__doc__), epilog=EVALUATE_EXAMPLES)(evaluate)
-app.command(cls=PlainCommand, help=paragraphs(calibrate.__doc__), epilog=CALIBRATE_EXAMPLES)(calibrate)
-app.command(cls=PlainCommand, help=paragraphs(assess.__doc__), epilog=ASSESS_EXAMPLES)(assess)
-app.command(cls=PlainCommand, help=paragraphs(info.__doc__), epilog=INFO_EXAMPLES)(info)
-app.add_typer(models_app)
 
 
 def _open_closed_streams() -> None:
@@ -89,8 +102,10 @@ def main() -> None:
         os.environ.setdefault("PYTHONWARNINGS", "ignore")
         # by its name, as importing parallel would make --help slow
         os.environ.setdefault("FACEREJECT_QUIET_WORKERS", "1")
+    first = sys.argv[1] if len(sys.argv) > 1 else ""
     try:
-        app()
+        # help pages and completion show all commands, and an unknown one is compared with them
+        make_app([first] if first in _COMMANDS else _COMMANDS)()
     except KeyboardInterrupt:
         # pressed while the command line was still being read
         sys.exit(130)

@@ -5,6 +5,7 @@ Help pages do without the types of Python: a flag takes no value, and ``list[str
 
 from __future__ import annotations
 
+import copy
 from typing import Any
 
 import typer
@@ -62,12 +63,16 @@ def _present_name(word: str, known: set[str]) -> str:
 def _untyped(params: list[Any]) -> list[Any]:
     for param in params:
         if param.param_type_name == "argument":
-            # its metavar is its name; versions of typer that show no type do not ask
+            # its metavar is its name; versions of typer ask for the type in one way or the other, or not
             param.display_type_rich = _nothing
+            if hasattr(param, "type"):
+                # other parameters share the object
+                param.type = copy.copy(param.type)
+                param.type.get_metavar = _nothing
         elif param.is_flag and param.metavar is None:
             param.metavar = ""
     return params
 
 
-def _nothing(ctx: Any) -> str:
+def _nothing(*args: Any, **options: Any) -> str:
     return ""

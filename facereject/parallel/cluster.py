@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 import time
 import uuid
-from asyncio import CancelledError
 from collections import deque
 from collections.abc import Generator, Iterable
 from contextlib import suppress
@@ -182,6 +181,9 @@ class _ClusterRun:
 
     def wait_for(self, future: Any) -> None:
         """Wait for one future as long as there is a scheduler and a worker."""
+        # imported where it is needed: it takes longer than all of this module
+        from asyncio import CancelledError
+
         alone_since = None
         while not future.done():
             try:

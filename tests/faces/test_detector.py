@@ -62,7 +62,7 @@ def test_so_many_pixels_are_searched_at_most(astronaut, astronaut_detection, mon
             searched.append(image.size * 4**times)
             return real.run(image, times, threshold)
 
-    monkeypatch.setattr(dlib_hog, "_dlib_detector", Spy)
+    monkeypatch.setattr(dlib_hog, "frontal_detector", Spy)
     monkeypatch.setattr(dlib_hog, "_MAX_SEARCHED", astronaut[..., 0].size)
     large = cv2.resize(astronaut, None, fx=3, fy=3, interpolation=cv2.INTER_LINEAR)
     face = FaceDetector(upsample=upsample, threshold=-0.5).detect(large)[0]

@@ -8,12 +8,11 @@ from contextlib import contextmanager
 from types import TracebackType
 from typing import TYPE_CHECKING
 
-from rich.progress import BarColumn, TextColumn
-from rich.progress import Progress as RichProgress
-
 from facereject._cli._shared import console, say
 
 if TYPE_CHECKING:
+    from rich.progress import Progress as RichProgress
+
     from facereject.batch import RunProgress
 
 _LINE_SECONDS = 5.0
@@ -72,6 +71,10 @@ class ProgressBar:
 
     def __enter__(self) -> ProgressBar:
         if not self._quiet and console.is_terminal:
+            # a run into a file or a pipe has no bar, and need not wait for its import
+            from rich.progress import BarColumn, TextColumn
+            from rich.progress import Progress as RichProgress
+
             columns = (TextColumn("{task.description}", markup=False), BarColumn(bar_width=None))
             # drawn from here and not from a thread, which would draw while nothing has changed
             self._bar = RichProgress(

@@ -4,21 +4,16 @@ from __future__ import annotations
 
 import dataclasses
 import math
-import threading
 from dataclasses import dataclass
 from typing import Any
 
 import cv2
-import dlib
 import numpy as np
 
+from facereject.faces.detectors._frontal import frontal_detector
 from facereject.faces.face import Box, Detection
 from facereject.faces.images.load import MIN_SIDE, ImageLike
 from facereject.faces.views import Views
-
-# dlib's detector keeps scratch memory between calls and must not be shared by threads; building one takes
-# 0.3 s, so every thread keeps the one it built. Being module state, it is never pickled with a FaceDetector.
-_per_thread = threading.local()
 
 # side of dlib's sliding window in pixels: faces smaller than this are not found without upsampling
 _WINDOW = 80
@@ -136,7 +131,9 @@ class FaceDetector:
                 return []
             smaller = cv2.resize(gray, None, fx=zoom, fy=zoom, interpolation=cv2.INTER_AREA)
             gray = np.asarray(smaller, dtype=np.uint8)
-        boxes, scores, kinds = _dlib_detector().run(np.ascontiguousarray(gray), self.upsample, self.threshold)
+        boxes, scores, kinds = frontal_detector().run(
+            np.ascontiguousarray(gray), self.upsample, self.threshold
+        )
         found = [
             # dlib's right and bottom edges are inclusive
             DlibDetection(
@@ -153,9 +150,3 @@ class FaceDetector:
 
 def _is_number(value: Any) -> bool:
     return isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool)
-
-
-def _dlib_detector() -> Any:
-    if not hasattr(_per_thread, "detector"):
-        _per_thread.detector = dlib.get_frontal_face_detector()
-    return _per_thread.detector

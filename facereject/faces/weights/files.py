@@ -123,11 +123,14 @@ STACKS = {"yunet": ("yunet",), "mesh": ("yunet", "mesh")}
 def weights_folder() -> Path:
     """Where weight files are kept: the folder of ``FACEREJECT_MODELS``, else the user's cache folder."""
     given = os.environ.get(FOLDER_VARIABLE)
-    if given:
-        return Path(given)
+    return Path(given) if given else cache_folder() / "models"
+
+
+def cache_folder() -> Path:
+    """The user's cache folder for this package."""
     import platformdirs
 
-    return Path(platformdirs.user_cache_dir("facereject", appauthor=False), "models")
+    return Path(platformdirs.user_cache_dir("facereject", appauthor=False))
 
 
 def find_weights(name: str) -> Path | None:
