@@ -123,6 +123,15 @@ def test_risk_axis_is_not_fitted_to_the_first_spike():
     assert 0.1 < display.ax_.get_ylim()[1] < 0.2
 
 
+def test_nor_to_the_spike_of_a_small_sample():
+    risk = np.full(100, 0.1)
+    risk[:15] = 1.0
+    display = RiskCoverageDisplay({"a": (np.arange(1, 101) / 100, risk)}).plot()
+    assert 0.1 < display.ax_.get_ylim()[1] < 0.2
+    few = RiskCoverageDisplay({"a": ([0.25, 0.5, 0.75, 1.0], [0.9, 0.3, 0.2, 0.1])}).plot()
+    assert 0.3 < few.ax_.get_ylim()[1] < 0.9
+
+
 def test_perfect_predictor_can_be_drawn():
     display = RiskCoverageDisplay.from_predictions(np.zeros(10), np.arange(10.0))
     low, high = display.ax_.get_ylim()

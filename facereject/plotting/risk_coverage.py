@@ -24,8 +24,10 @@ from facereject.plotting._style import (
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-# Below this coverage a curve is the mean of so few losses that one of them makes a spike.
+# Below this coverage, and below so many examples, a curve is the mean of so few losses that one of them makes
+# a spike.
 _STEADY_COVERAGE = 0.02
+_STEADY_EXAMPLES = 20
 
 
 class RiskCoverageDisplay:
@@ -125,8 +127,9 @@ class RiskCoverageDisplay:
     ) -> RiskCoverageDisplay:
         """Draw the curves.
 
-        The risk axis is fitted to the curves from 2 % coverage on; what lies above at lower coverage, where
-        the mean is over a handful of examples, leaves the picture at the top.
+        The risk axis is fitted to the curves from 2 % coverage and 20 examples on (but at least to their
+        right half); what lies above at lower coverage, where the mean is over a handful of examples, leaves
+        the picture at the top.
 
         Parameters
         ----------
@@ -152,7 +155,8 @@ class RiskCoverageDisplay:
             (line,) = ax.plot(coverage, risk, label=_label(method, area), linewidth=1.8, zorder=3, **style)
             mark_method(line)
             self.lines_[method] = line
-            steady = np.asarray(risk)[np.asarray(coverage) >= _STEADY_COVERAGE]
+            least = max(_STEADY_COVERAGE, min(_STEADY_EXAMPLES / len(risk), 0.5))
+            steady = np.asarray(risk)[np.asarray(coverage) >= least]
             top = max(top, 1.08 * float(steady.max(initial=0.0)))
 
         self.oracle_line_ = self.random_line_ = None

@@ -106,11 +106,29 @@ def test_the_page_is_complete_in_itself(report):
         "Left out: 1 entry",
     ):
         assert title in page
-    assert page.count("<svg") == 4
+    assert page.count("<svg") == 6
     assert "prefers-color-scheme: dark" in page
-    for name in ("risk_coverage.png", "calibration.png"):
+    for name in ("risk_coverage.png", "calibration.png", "cumulative_error.png"):
         with PIL.Image.open(folder / name) as figure:
             assert figure.width > 600
+
+
+def test_degraded_faces_are_shown_with_what_was_done_to_them(report):
+    folder, _ = report
+    page = (folder / "index.html").read_text(encoding="utf-8")
+    _, clean, degraded = re.split("Best and worst faces", re.sub('base64,[^"]*', "", page))
+    surest = min(
+        (
+            row
+            for row in read(folder / "faces.csv")
+            if row["picture"] != "clean" and row["accepted"] == "true"
+        ),
+        key=lambda row: float(row["uncertainty"]),
+    )
+    done = surest["picture"].replace("_", " ").replace("+", ", ")
+    first = degraded[degraded.index("Most certain") :]
+    assert done in first[: first.index("uncertainty") + 200]
+    assert done not in clean
 
 
 @pytest.mark.parametrize(("threshold", "share"), [(-99, "0%"), (99, "100%")])

@@ -109,9 +109,7 @@ def seconds(command: Sequence[str | Path], folder: Path) -> float:
 
 def run(command: Sequence[str | Path], folder: Path) -> str:
     """What a command prints."""
-    done = subprocess.run(
-        command, cwd=folder, env=clean(folder), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-    )
+    done = subprocess.run(command, cwd=folder, env=clean(folder), capture_output=True, text=True)
     if done.returncode:
         raise SystemExit(f"{' '.join(map(str, command))}: {done.stderr}")
     return done.stdout

@@ -91,7 +91,8 @@ class FaceEvaluation:
 
     ``problems`` lists the entries the data set left out, photographs that could not be read and faces the
     predictor failed on. ``regions`` has expected and true errors of the regions of every row, if the model
-    tells them. Losses are those of the regions that decide, where there are such.
+    tells them. Losses are those of the regions that decide, where there are such. ``extractor`` has made the
+    rows, and makes their pictures again.
     """
 
     clean: GroupResult
@@ -100,6 +101,7 @@ class FaceEvaluation:
     table: FaceTable
     problems: tuple[Problem, ...]
     regions: RegionSample | None = None
+    extractor: Extractor | None = None
 
     def summary(self) -> dict[str, Any]:
         """The numbers as plain JSON."""
@@ -166,7 +168,7 @@ def evaluate_face_rejector(
     if (~table.clean).any():
         degraded = evaluate_rows(rejector, table, uncertainty, ~table.clean, missed[1], failed[1])
     problems = (*getattr(samples, "problems", ()), *table.problems, *table.failures)
-    return FaceEvaluation(clean, degraded, uncertainty, table, problems, regions)
+    return FaceEvaluation(clean, degraded, uncertainty, table, problems, regions, extractor)
 
 
 def _regions(rejector: FaceRejector, table: FaceTable) -> RegionSample | None:

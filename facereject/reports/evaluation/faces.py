@@ -9,10 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from facereject.drawing.crops import face_crop
-from facereject.faces import FaceEvaluation, FaceRejector, FaceSample, ImageError, match_face
-from facereject.faces.detectors.base import find_faces
+from facereject.faces import Extractor, FaceEvaluation, FaceRejector, FaceSample, ImageError
 from facereject.faces.images.load import ImageArray
-from facereject.faces.landmarks.base import NoLandmarksError, predict_landmarks
+from facereject.faces.plugins import color_of
 from facereject.faces.views import Views
 
 
@@ -36,8 +35,7 @@ def face_groups(
 ) -> list[tuple[str, list[FaceShot]]]:
     """The most and the least certain faces, and the decisions that turned out worst, with pictures.
 
-    ``rows`` are the rows of the evaluation's table that show photographs as they are, ``accepted`` the
-    decisions on them.
+    ``rows`` are rows of the evaluation's table, ``accepted`` the decisions on them.
     """
     losses, uncertainty = evaluation.table.losses[rows], evaluation.uncertainty[rows]
     yes, no = np.flatnonzero(accepted), np.flatnonzero(~accepted)
@@ -58,28 +56,38 @@ def _shots(
     evaluation: FaceEvaluation,
     rows: NDArray[np.int64],
 ) -> list[FaceShot]:
-    shots = []
-    for row in rows:
-        sample = samples[int(evaluation.table.sample[row])]
-        try:
-            image = sample.load()
-            view = Views(image)
-            faces = find_faces(rejector.detector, view)
-            found = match_face(faces, sample.landmarks, points=rejector.points)
-            if found is None:
-                continue
-            shown = view.shown_to(rejector.predictor)
-            points = predict_landmarks(rejector.predictor, shown, found.box, rejector.n_points)
-        except (ImageError, NoLandmarksError):
-            # the file changed since it was evaluated: its picture is no evidence any more
+    table, shots = evaluation.table, []
+    for row in rows.tolist():
+        index, variant = int(table.sample[row]), int(table.variant[row])
+        image = _picture(evaluation.extractor, samples[index], index, variant)
+        if image is None:
             continue
         uncertainty = float(evaluation.uncertainty[row])
         lines = [
-            f"error {evaluation.table.losses[row]:.1f} %",
+            f"error {table.losses[row]:.1f} %",
             f"expected {rejector.calibration.expected_error(uncertainty):.1f} %",
             f"uncertainty {uncertainty:.3f}",
         ]
+        if variant:
+            lines.append(table.kinds[row].replace("_", " ").replace("+", ", "))
         taken = rejector.decide(uncertainty)
-        crop = face_crop(image, points, taken, sample.landmarks)
-        shots.append(FaceShot(crop, taken, sample.image_path.name, lines))
+        points, truth = (each[row].astype(np.float64) for each in (table.landmarks, table.truth))
+        crop = face_crop(image, points, taken, truth)
+        shots.append(FaceShot(crop, taken, samples[index].image_path.name, lines))
     return shots
+
+
+def _picture(extractor: Extractor | None, sample: FaceSample, index: int, variant: int) -> ImageArray | None:
+    """The picture of a row, degraded as it was; None if it cannot be made again."""
+    if extractor is None:
+        return None
+    try:
+        view = Views(sample.load())
+    except ImageError:
+        return None
+    gray = color_of(extractor.predictor) == color_of(extractor.detector) == "gray"
+    made = extractor.picture(view.gray if gray else view.rgb, sample.landmarks, index, variant)
+    # the file has changed since it was evaluated: its picture is no evidence any more
+    if made is None:
+        return None
+    return made.view.rgb if variant else view.rgb

@@ -1,4 +1,4 @@
-"""The figures of an evaluation: risk against coverage, expected against true errors."""
+"""The figures of an evaluation: risk against coverage, expected against true errors, cumulative errors."""
 
 from __future__ import annotations
 
@@ -7,13 +7,17 @@ from collections.abc import Sequence
 from typing import Any
 
 import matplotlib.figure
+import numpy as np
 
-from facereject.faces.evaluation.evidence import ReliabilityGroup
+from facereject.faces.evaluation.evidence import FAILURE_LEVELS, ReliabilityGroup
 from facereject.plotting import RiskCoverageDisplay
 from facereject.plotting._style import GREY, PALETTE, tidy
 
 # inches; small, so that the letters are still large enough when a phone shrinks the figure to its width
 _SIZE = (5.2, 3.9)
+
+# share of the errors that the axis of the cumulative curve spans; the last few would stretch it
+_SPANNED = 0.98
 
 
 def draw_risk_coverage(
@@ -55,5 +59,29 @@ def draw_reliability(groups: Sequence[ReliabilityGroup]) -> matplotlib.figure.Fi
     axes.set_xlabel("expected error (%)")
     axes.set_ylabel("true error (%)")
     axes.legend(loc="upper left", frameon=False, fontsize="small")
+    tidy(axes, grid="both")
+    return figure
+
+
+def draw_cumulative(losses: Any, accepted: Any) -> matplotlib.figure.Figure:
+    """Share of the faces whose error is at most x: of all that were found, and of the accepted ones."""
+    figure = matplotlib.figure.Figure(figsize=_SIZE)
+    axes = figure.subplots()
+    figure.subplots_adjust(left=0.12, right=0.95, bottom=0.13, top=0.97)
+    right = max(1.2 * max(FAILURE_LEVELS), float(np.quantile(losses, _SPANNED)))
+    lines = {"accepted": (losses[accepted], PALETTE[0], "-"), "all that were found": (losses, GREY, "--")}
+    for name, (errors, color, style) in lines.items():
+        if not len(errors):
+            continue
+        shares = np.arange(len(errors) + 1) / len(errors)
+        # beyond the largest error the curve goes on at 1
+        steps = np.concatenate([[0.0], np.sort(errors), [max(right, errors.max())]])
+        axes.step(steps, [*shares, 1.0], where="post", color=color, linestyle=style, label=name)
+    for level in FAILURE_LEVELS:
+        axes.axvline(level, color=GREY, linewidth=0.8, linestyle=":")
+    axes.set(xlim=(0, right), ylim=(0, 1.02))
+    axes.set_xlabel("error (%)")
+    axes.set_ylabel("share of the faces with at most this error")
+    axes.legend(loc="lower right", frameon=False, fontsize="small")
     tidy(axes, grid="both")
     return figure

@@ -10,12 +10,20 @@ from pathlib import Path
 
 from facereject._files import display_name, replacing
 from facereject.faces import FaceEvaluation, FaceRejector, FaceSample
-from facereject.reports.evaluation.figures import draw_reliability, draw_risk_coverage
+from facereject.reports.evaluation.figures import draw_cumulative, draw_reliability, draw_risk_coverage
 from facereject.reports.evaluation.numbers import faces_csv, group_evidence, summary, thresholds_csv
 from facereject.reports.evaluation.page import report_page
 
 #: the files of a report
-FILES = ("index.html", "risk_coverage.png", "calibration.png", "thresholds.csv", "faces.csv", "summary.json")
+FILES = (
+    "index.html",
+    "risk_coverage.png",
+    "calibration.png",
+    "cumulative_error.png",
+    "thresholds.csv",
+    "faces.csv",
+    "summary.json",
+)
 
 
 def write_report(
@@ -57,10 +65,12 @@ def write_report(
             for group in groups
         ]
         calibration = [draw_reliability(group.groups) for group in groups]
+        cumulative = [draw_cumulative(group.losses, group.accepted) for group in groups]
         curves[0].savefig(made["risk_coverage.png"], format="png", dpi=160, facecolor="white")
         calibration[0].savefig(made["calibration.png"], format="png", dpi=160, facecolor="white")
+        cumulative[0].savefig(made["cumulative_error.png"], format="png", dpi=160, facecolor="white")
         numbers = summary(groups, rejector, evaluation, model, data, notes)
-        options = (model, data, notes, curves, calibration, FILES[1:])
+        options = (model, data, notes, list(zip(curves, calibration, cumulative, strict=True)), FILES[1:])
         texts = {
             "thresholds.csv": thresholds_csv(groups),
             "faces.csv": faces_csv(rejector, samples, evaluation),

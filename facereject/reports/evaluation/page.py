@@ -28,15 +28,19 @@ def report_page(
     model: str,
     data: str,
     notes: Sequence[str],
-    curves: Sequence[Figure],
-    calibration: Sequence[Figure],
+    figures: Sequence[tuple[Figure, Figure, Figure]],
     files: Sequence[str],
 ) -> str:
-    """The page; ``curves`` and ``calibration`` hold one figure per group, ``files`` the names beside it."""
+    """The page.
+
+    ``figures`` holds risk against coverage, calibration and cumulative errors of every group, ``files`` the
+    names of what lies beside the page.
+    """
     pieces = [pages.note(f"{text[:1].upper()}{text[1:]}.") for text in notes]
-    for group, curve, honest in zip(groups, curves, calibration, strict=True):
-        pieces += _group_pieces(group, curve, honest, rejector.selector.threshold_, alone=len(groups) == 1)
-    pieces.append(_face_section(rejector, samples, evaluation, groups[0]))
+    alone = len(groups) == 1
+    for group, drawn in zip(groups, figures, strict=True):
+        pieces += _group_pieces(group, drawn, rejector.selector.threshold_, alone=alone)
+    pieces += [_face_section(rejector, samples, evaluation, group, alone=alone) for group in groups]
     pieces.append(_background(rejector, samples, evaluation))
     pieces.append(pages.links("The same as files:", [(name, name) for name in files]))
     lead = f"{model}, on {len(samples):,} annotated faces of {data}. Errors in {error_unit(rejector)}."
@@ -45,8 +49,9 @@ def report_page(
 
 
 def _group_pieces(
-    group: GroupEvidence, curve: Figure, honest: Figure, threshold: float, *, alone: bool
+    group: GroupEvidence, figures: tuple[Figure, Figure, Figure], threshold: float, *, alone: bool
 ) -> list[str]:
+    curve, honest, cumulative = figures
     result = group.result
     rejected = group.losses[~group.accepted]
     rates_all, rates = failure_rates(group.losses), failure_rates(group.losses[group.accepted])
@@ -68,8 +73,8 @@ def _group_pieces(
         )
     )
     detail = (
-        f"Of {annotated:,} annotated faces, {result.missed:,} were not found by the detector and "
-        f"{result.failed:,} got no landmarks; both are rejections. Of all of them "
+        f"Of {annotated:,} annotated faces the detector missed {result.missed:,}, and the predictor gave no "
+        f"landmarks for {result.failed:,}; both are rejections. Of all of them "
         f"{group.accepted.sum() / annotated:.1%} are accepted."
     )
     ranking = pages.table(
@@ -95,6 +100,11 @@ def _group_pieces(
                     honest,
                     f"calibration-{name}",
                     "Expected and true error of faces in groups of equal size; bars: 95 % intervals.",
+                ),
+                pages.chart(
+                    cumulative,
+                    f"cumulative-{name}",
+                    "Share of the faces whose error is at most so large; dotted: 8 and 10 %.",
                 ),
             ),
             ranking,
@@ -133,7 +143,12 @@ def _threshold_table(group: GroupEvidence, threshold: float) -> list[str]:
 
 
 def _face_section(
-    rejector: FaceRejector, samples: Sequence[FaceSample], evaluation: FaceEvaluation, group: GroupEvidence
+    rejector: FaceRejector,
+    samples: Sequence[FaceSample],
+    evaluation: FaceEvaluation,
+    group: GroupEvidence,
+    *,
+    alone: bool,
 ) -> str:
     pieces = [
         pages.paragraph(
@@ -144,7 +159,7 @@ def _face_section(
         pieces.append(pages.heading(title))
         shown = [pages.face(shot.image, shot.accepted, shot.name, shot.lines) for shot in shots]
         pieces.append(pages.faces(shown) if shown else pages.paragraph("None.", soft=True))
-    return pages.section("Best and worst faces", *pieces)
+    return pages.section(f"Best and worst faces{'' if alone else f', photographs {group.name}'}", *pieces)
 
 
 def _background(rejector: FaceRejector, samples: Sequence[FaceSample], evaluation: FaceEvaluation) -> str:
