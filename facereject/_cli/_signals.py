@@ -8,7 +8,7 @@ import time
 from collections.abc import Iterator
 
 # timeout(1) and shells that stop a whole group send the signal twice; the second one means nothing new
-_SAME_REQUEST_S = 1.0
+_SAME_REQUEST_S = 5.0
 
 
 class Terminated(KeyboardInterrupt):
