@@ -84,4 +84,6 @@ def assess(
     if summary.failures:
         for name, reason in summary.failures:
             say(f"{name}: {reason}")
+        if summary.failed > len(summary.failures):
+            say(f"and {summary.failed - len(summary.failures):,} more; the table has all of them")
         raise typer.Exit(1)
