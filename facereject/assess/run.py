@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import os
 import unicodedata
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import groupby
 from pathlib import PurePosixPath
 from typing import BinaryIO
@@ -35,6 +35,7 @@ def assess_files(
     format: str | None = None,
     overwrite: bool = False,
     max_pixels: int = MAX_PIXELS,
+    progress: Callable[[Tally], None] | None = None,
 ) -> Summary:
     """Judge landmarks that another tool wrote; no detector and no predictor is run.
 
@@ -56,6 +57,8 @@ def assess_files(
         Start again although an unfinished table is there.
     max_pixels : int
         Larger images are refused before they are decoded.
+    progress : callable or None
+        Called after every image and frame with the counts so far.
 
     Returns
     -------
@@ -81,10 +84,12 @@ def assess_files(
     with _sink(output, rejector.n_points, overwrite) as sink:
         for name, group in groupby(_chained(first, faces), key=lambda face: face.image):
             path, why = places.find(name)
-            counts = Tally()
+            before, counts = sink.summary.total, Tally()
             for rows in _judged(path, display_name(path or name), why, list(group), rejector, max_pixels):
                 sink.write(rows)
                 counts = counts.plus(tally_rows(rows))
+                if progress is not None:
+                    progress(before.plus(counts))
             sink.end_input(path or name, counts)
         summary = sink.summary
     return summary

@@ -132,6 +132,9 @@ def test_faces_of_an_image_that_are_apart_in_the_file(rejector, photos, mesh, tm
     file = tmp_path / "faces.jsonl"
     file.write_text("\n".join(json.dumps({"image": name, **result}) for name in names))
     rows, summary = judge(file, photos, tmp_path, rejector)
+    counts = []
+    assess_files(file, photos, rejector=rejector, progress=counts.append)
+    assert [each.faces for each in counts] == [2, 3]
     assert summary.inputs == 2
     assert [row.face for row in rows] == [0, 1, 0]
 
