@@ -124,7 +124,8 @@ def weights_folder() -> Path:
     """Where weight files are kept: the folder of ``FACEREJECT_MODELS``, else the user's cache folder."""
     given = os.environ.get(FOLDER_VARIABLE)
     if given:
-        return Path(given)
+        # a service or a settings file passes ~ on as it is
+        return Path(given).expanduser()
     import platformdirs
 
     return Path(platformdirs.user_cache_dir("facereject", appauthor=False), "models")
