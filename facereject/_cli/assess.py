@@ -62,15 +62,23 @@ def assess(
     of the uncertainties carries over to other predictors, their unit less: `facereject calibrate` on a
     few annotated faces, or `facereject train` for the predictor at hand, makes it right.
     """
+    from facereject._cli._output.progress import ProgressBar
     from facereject.assess import LandmarkFileError, assess_files
     from facereject.tables.sinks import TableError
 
     rejector = load_rejector(model)
     target = sys.stdout.buffer if output == "-" else output
     try:
-        summary = assess_files(
-            landmarks, images, target, rejector=rejector, format=format, overwrite=overwrite
-        )
+        with ProgressBar(quiet=quiet) as bar:
+            summary = assess_files(
+                landmarks,
+                images,
+                target,
+                rejector=rejector,
+                format=format,
+                overwrite=overwrite,
+                progress=lambda counts: bar.show(counts.faces, None, "faces"),
+            )
     except LandmarkFileError as error:
         stop(str(error))
     except (TableError, ValueError) as error:
@@ -84,4 +92,6 @@ def assess(
     if summary.failures:
         for name, reason in summary.failures:
             say(f"{name}: {reason}")
+        if summary.failed > len(summary.failures):
+            say(f"and {summary.failed - len(summary.failures):,} more; the table has all of them")
         raise typer.Exit(1)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import codecs
+import csv
 import json
 import os
-from pathlib import Path
+from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -28,7 +30,7 @@ class FoundFace(NamedTuple):
     image : str
         Name of its image or video as the file has it, perhaps without a suffix.
     points : ndarray of shape (n, 2) or None
-        x, y in pixels, 0-based; None where the tool says that it found nothing.
+        x, y in pixels, 0-based; None where the tool found nothing, or not all points.
     frame : int
         Number of the frame in a video, from 0.
     confidence : float or None
@@ -37,6 +39,8 @@ class FoundFace(NamedTuple):
         Points are shares of width and height, as MediaPipe has them, instead of pixels.
     box : Box or None
         The detector's box in pixels, where the file has it.
+    problem : str
+        Why there is nothing to judge although there should be: a damaged file or line. Empty if there is.
     """
 
     image: str
@@ -45,26 +49,49 @@ class FoundFace(NamedTuple):
     confidence: float | None = None
     relative: bool = False
     box: Box | None = None
+    problem: str = ""
 
 
-def stem(path: str | os.PathLike[str]) -> str:
-    """Name of a file without folder and suffix: tools name their results by the image."""
-    return Path(path).stem
+def named_after(path: str) -> str:
+    """A file without its suffix: tools name their results by the image, often in folders like its own."""
+    return os.path.splitext(path)[0]
 
 
 def pairs(x: Any, y: Any) -> FloatArray | None:
     """Points from their coordinates; None if one is missing."""
-    points = np.column_stack([np.asarray(x, dtype=np.float64), np.asarray(y, dtype=np.float64)])
+    points = np.column_stack([_values(x), _values(y)])
     return points if np.isfinite(points).all() else None
+
+
+def _values(cells: Sequence[Any]) -> FloatArray:
+    try:
+        return np.asarray(cells, dtype=np.float64)
+    except ValueError:
+        # empty cells and decimal commas
+        texts = (str(cell).strip().replace(",", ".") for cell in cells)
+        return np.array([float(text) if text else np.nan for text in texts])
 
 
 def number(value: Any) -> float | None:
     """A finite number, or None."""
     try:
-        found = float(value)
+        found = float(value.replace(",", ".") if isinstance(value, str) else value)
     except (TypeError, ValueError):
         return None
     return found if np.isfinite(found) else None
+
+
+def csv_lines(path: str) -> Iterator[list[str]]:
+    """The cells of all lines but empty ones; commas, semicolons or tabs are between them."""
+    with open(path, encoding=_encoding(path), newline="") as file:
+        separator = separator_of(file.readline())
+        file.seek(0)
+        yield from filter(None, csv.reader(file, delimiter=separator))
+
+
+def separator_of(line: str) -> str:
+    """What separates the cells of a line."""
+    return max(",;\t", key=line.count)
 
 
 def read_json(path: str) -> Any:
@@ -72,7 +99,7 @@ def read_json(path: str) -> Any:
     try:
         if os.path.getsize(path) > _MAX_JSON:
             raise LandmarkFileError(f"{path}: more than {_MAX_JSON >> 20} MB of JSON; split it")
-        with open(path, encoding="utf-8") as file:
+        with open(path, encoding=_encoding(path)) as file:
             text = file.read()
         try:
             return json.loads(text)
@@ -88,6 +115,13 @@ def opening(path: str, size: int = 1 << 16) -> str:
     """The beginning of a file as text."""
     try:
         with open(path, "rb") as file:
-            return file.read(size).decode("utf-8-sig", "replace")
+            return file.read(size).decode(_encoding(path), "replace")
     except OSError as error:
         raise LandmarkFileError(f"{path}: cannot be read ({error.strerror})") from None
+
+
+def _encoding(path: str) -> str:
+    """UTF-8, or UTF-16 where its mark is at the beginning, as Windows writes what is redirected to a file."""
+    with open(path, "rb") as file:
+        start = file.read(2)
+    return "utf-16" if start in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE) else "utf-8-sig"

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import dataclasses
 import os
-from collections.abc import Iterator, Sequence
+import unicodedata
+from collections.abc import Callable, Iterator, Sequence
 from itertools import groupby
 from pathlib import PurePosixPath
 from typing import BinaryIO
@@ -19,9 +20,9 @@ from facereject.faces.images.files import MAX_PIXELS, read_image
 from facereject.faces.images.kinds import MEDIA_SUFFIXES, kind_of_file
 from facereject.faces.images.load import ImageArray
 from facereject.faces.views import Views
-from facereject.tables.rows import Chunk, Row, failed_row, rows_of_frame, unreadable_row
+from facereject.tables.rows import Row, failed_row, rows_of_frame, unreadable_row
 from facereject.tables.sinks import NullSink, Sink, StreamSink, TableSink
-from facereject.tables.summary import Summary, tally
+from facereject.tables.summary import Summary, Tally, tally_rows
 from facereject.video import VideoError, open_video
 
 
@@ -34,6 +35,7 @@ def assess_files(
     format: str | None = None,
     overwrite: bool = False,
     max_pixels: int = MAX_PIXELS,
+    progress: Callable[[Tally], None] | None = None,
 ) -> Summary:
     """Judge landmarks that another tool wrote; no detector and no predictor is run.
 
@@ -55,6 +57,8 @@ def assess_files(
         Start again although an unfinished table is there.
     max_pixels : int
         Larger images are refused before they are decoded.
+    progress : callable or None
+        Called after every image and frame with the counts so far.
 
     Returns
     -------
@@ -79,40 +83,60 @@ def assess_files(
         _check_points(rejector, first)
     with _sink(output, rejector.n_points, overwrite) as sink:
         for name, group in groupby(_chained(first, faces), key=lambda face: face.image):
-            path, problem = places.find(name)
-            source = display_name(path or name)
-            rows: list[Row] = [failed_row(source, problem)] if path is None else []
-            frames = 0
-            for chunk in () if path is None else _judged(path, source, list(group), rejector, max_pixels):
-                rows += chunk
-                frames += 1
-            sink.write(rows)
-            sink.end_input(path or name, tally(Chunk(rows, frames)))
+            path, why = places.find(name)
+            before, counts = sink.summary.total, Tally()
+            for rows in _judged(path, display_name(path or name), why, list(group), rejector, max_pixels):
+                sink.write(rows)
+                counts = counts.plus(tally_rows(rows))
+                if progress is not None:
+                    progress(before.plus(counts))
+            sink.end_input(path or name, counts)
         summary = sink.summary
     return summary
 
 
 def _judged(
+    path: str | None,
+    source: str,
+    why: str,
+    faces: list[FoundFace],
+    rejector: FaceRejector,
+    max_pixels: int,
+) -> Iterator[list[Row]]:
+    """The rows of one image or video, frame by frame; of one without a file, a row that says ``why``."""
+    problems = [face.problem for face in faces if face.problem]
+    faces = [face for face in faces if not face.problem]
+    if path is None and faces:
+        problems = [why]
+    elif path is not None and faces:
+        try:
+            yield from _frames(path, source, faces, rejector, max_pixels)
+        except (ImageError, VideoError, OSError) as error:
+            yield [unreadable_row(source, str(error))]
+    for problem in problems:
+        yield [failed_row(source, problem)]
+
+
+def _frames(
     path: str, source: str, faces: list[FoundFace], rejector: FaceRejector, max_pixels: int
 ) -> Iterator[list[Row]]:
-    """The rows of one image or video, frame by frame."""
-    try:
-        if kind_of_file(path) == "image":
+    wanted: dict[int, list[FoundFace]] = {}
+    for face in faces:
+        wanted.setdefault(face.frame, []).append(face)
+    if kind_of_file(path) == "image":
+        if len(wanted) > 1:
+            yield [failed_row(source, f"it is an image, and the landmarks are of {len(wanted):,} frames")]
+        else:
             yield _frame(source, faces, read_image(path, max_pixels=max_pixels), rejector)
-            return
-        wanted: dict[int, list[FoundFace]] = {}
-        for face in faces:
-            wanted.setdefault(face.frame, []).append(face)
-        with open_video(path, max_pixels=max_pixels) as reader:
-            for frame in reader:
-                if frame.index in wanted:
-                    found = wanted.pop(frame.index)
-                    yield _frame(source, found, frame.image, rejector, frame.index, frame.time_s)
-                if not wanted:
-                    return
-        yield [failed_row(source, f"it has no frame {min(wanted)}, of which the landmarks speak")]
-    except (ImageError, VideoError, OSError) as error:
-        yield [unreadable_row(source, str(error))]
+        return
+    with open_video(path, max_pixels=max_pixels) as reader:
+        for frame in reader:
+            if frame.index in wanted:
+                found = wanted.pop(frame.index)
+                yield _frame(source, found, frame.image, rejector, frame.index, frame.time_s)
+            if not wanted:
+                return
+    yield [failed_row(source, f"it has no frame {min(wanted)}, of which the landmarks speak")]
 
 
 def _frame(
@@ -181,17 +205,25 @@ class _Places:
         else:
             raise LandmarkFileError(f"{root}: no such folder of images")
         self._root = root
-        self._only = root if os.path.isfile(root) else None
         self._by_name: dict[str, list[str]] = {}
         for path in files:
             for key in {os.path.basename(path), os.path.splitext(os.path.basename(path))[0]}:
                 self._by_name.setdefault(key, []).append(path)
+        # for names in other cases, and in the two ways of Unicode to write an accent
+        self._by_alike: dict[str, list[str]] = {}
+        for key, paths in self._by_name.items():
+            self._by_alike.setdefault(_alike(key), []).extend(paths)
 
     def find(self, name: str) -> tuple[str | None, str]:
         """The file of a name, or None and why there is none."""
         parts = PurePosixPath(name.replace("\\", "/")).parts
         last = parts[-1] if parts else ""
-        found = self._by_name.get(last) or self._by_name.get(os.path.splitext(last)[0]) or []
+        bare, suffix = os.path.splitext(last)
+        # what follows the dot in a name without suffix belongs to it
+        names = [last, bare] if suffix.lower() in MEDIA_SUFFIXES else [last]
+        exact = (self._by_name.get(key) for key in names)
+        alike = (self._by_alike.get(_alike(key)) for key in names)
+        found = next(filter(None, [*exact, *alike]), [])
         if not found:
             return None, f"no image of this name in {display_name(self._root)}"
         if len(found) > 1:
@@ -200,6 +232,10 @@ class _Places:
         if len(found) > 1:
             return None, f"{len(found)} images of this name, {display_name(found[0])} among them"
         return found[0], ""
+
+
+def _alike(name: str) -> str:
+    return unicodedata.normalize("NFC", name).casefold()
 
 
 def _most(paths: list[str], parts: tuple[str, ...]) -> list[str]:

@@ -103,7 +103,8 @@ def read_csv(path: str, *, whole: bool = False, plain: bool = False) -> Iterator
         The table is one of `encode_plain_csv`.
     """
     make = _whole if whole else _outline
-    with open(path, encoding="utf-8", newline="") as file:
+    # spreadsheets put a mark in front
+    with open(path, encoding="utf-8-sig", newline="") as file:
         reader = csv.DictReader(file)
         try:
             names = reader.fieldnames or ()
@@ -175,7 +176,7 @@ def column_names(path: str) -> tuple[str, ...]:
             return tuple(pyarrow.parquet.read_schema(path).names)
         except pyarrow.ArrowException:
             return ()
-    with open(path, encoding="utf-8", errors="replace", newline="") as file:
+    with open(path, encoding="utf-8-sig", errors="replace", newline="") as file:
         line = file.readline(_LONGEST_LINE)
     if suffix != ".jsonl":
         return tuple(line.rstrip("\r\n").split(","))

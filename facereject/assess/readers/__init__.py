@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
 
-from facereject.assess.found import FoundFace, LandmarkFileError, opening
+from facereject.assess.found import FoundFace, LandmarkFileError, named_after, opening
 from facereject.assess.readers import coco, deeplabcut, mediapipe, openface, own_table, pts
 
 #: readers by the name of their format, in the order in which they are asked; a reader is a module with
@@ -25,6 +25,8 @@ READERS: dict[str, ModuleType] = {
 def read_landmarks(path: str | os.PathLike[str], format: str | None = None) -> Iterator[FoundFace]:
     """The faces of a file, or of all files of a folder with its sub-folders, in the order of their names.
 
+    A file of a folder that cannot be read is a face with a ``problem``, so that it does not cost the others.
+
     Parameters
     ----------
     path : path
@@ -34,14 +36,16 @@ def read_landmarks(path: str | os.PathLike[str], format: str | None = None) -> I
     Raises
     ------
     LandmarkFileError
-        There is nothing to read, a file is damaged, or its format is not known.
+        There is nothing to read, the one file is damaged, or its format is not known.
     """
     if format is not None and format not in READERS:
         raise LandmarkFileError(f"format must be one of {', '.join(READERS)}; got {format!r}")
     name = os.fspath(path)
-    if os.path.isdir(name):
+    folder = os.path.isdir(name)
+    if folder:
         wanted = _suffixes(format)
-        files = sorted(str(file) for file in Path(name).rglob("*") if file.suffix.lower() in wanted)
+        found = (file for file in Path(name).rglob("*") if file.suffix.lower() in wanted)
+        files = sorted(str(file) for file in found if file.is_file())
         if not files:
             raise LandmarkFileError(
                 f"{name}: no file of landmarks in this folder ({', '.join(sorted(wanted))})"
@@ -51,8 +55,13 @@ def read_landmarks(path: str | os.PathLike[str], format: str | None = None) -> I
     else:
         raise LandmarkFileError(f"{name}: no such file or folder")
     for file in files:
-        reader = READERS[format] if format is not None else _reader_of(file)
-        yield from reader.read(file)
+        try:
+            reader = READERS[format] if format is not None else _reader_of(file)
+            yield from reader.read(file)
+        except LandmarkFileError as error:
+            if not folder:
+                raise
+            yield FoundFace(named_after(file), None, problem=str(error))
 
 
 def _suffixes(format: str | None) -> set[str]:

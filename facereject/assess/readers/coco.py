@@ -28,18 +28,23 @@ def knows(path: str, beginning: str) -> bool:
 
 
 def read(path: str) -> Iterator[FoundFace]:
-    """The faces of all annotations, in the order of the images."""
+    """The faces of all annotations, in the order of the images; images without any have none."""
     try:
         content = read_json(path)
         annotations = content if isinstance(content, list) else content["annotations"]
         listed = [] if isinstance(content, list) else content.get("images", [])
         names = {image["id"]: str(image["file_name"]) for image in listed}
-        # stable: the faces of an image stay in their order
-        order = {key: i for i, key in enumerate(names)}
-        annotations = sorted(annotations, key=lambda a: order.get(a["image_id"], len(order)))
+        faces: dict[Any, list[dict[str, Any]]] = {key: [] for key in names}
         for annotation in annotations:
-            key = annotation["image_id"]
-            yield FoundFace(names.get(key, str(key)), _points(annotation), 0, number(annotation.get("score")))
+            faces.setdefault(annotation["image_id"], []).append(annotation)
+        if annotations and not any(name in annotation for annotation in annotations for name in _POINTS):
+            raise LandmarkFileError(f"{path}: none of its annotations has {' or '.join(_POINTS)}")
+        for key, found in faces.items():
+            image = names.get(key, str(key))
+            for annotation in found:
+                yield FoundFace(image, _points(annotation), 0, number(annotation.get("score")))
+            if not found:
+                yield FoundFace(image, None)
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         if isinstance(error, LandmarkFileError):
             raise
@@ -47,9 +52,9 @@ def read(path: str) -> Iterator[FoundFace]:
 
 
 def _points(annotation: dict[str, Any]) -> Any:
-    if annotation.get("face_valid") is False:
+    name = next((name for name in _POINTS if name in annotation), None)
+    if annotation.get("face_valid") is False or name is None:
         return None
-    name = _POINTS[0] if _POINTS[0] in annotation else _POINTS[1]
     values = np.array(annotation[name], dtype=np.float64)
     triples = values.reshape(-1, 3) if values.ndim == 1 else values
     # v = 0: a point without a place, for which COCO writes x = y = 0

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from facereject._files import suffix_of
-from facereject.assess.found import FoundFace, LandmarkFileError, pairs, read_json, stem
+from facereject.assess.found import FoundFace, LandmarkFileError, named_after, pairs, read_json
 
 SUFFIXES = (".json", ".jsonl")
 
@@ -28,10 +28,12 @@ def knows(path: str, beginning: str) -> bool:
 
 
 def read(path: str) -> Iterator[FoundFace]:
-    """The faces of all results of a file."""
+    """The faces of all results of a file, those of an image together."""
     try:
-        yield from _results(read_json(path), stem(path))
-    except (KeyError, TypeError, ValueError, IndexError) as error:
+        found = list(_results(read_json(path), named_after(path)))
+        order = {name: i for i, name in enumerate(dict.fromkeys(face.image for face in found))}
+        yield from sorted(found, key=lambda face: order[face.image])
+    except (KeyError, TypeError, ValueError, IndexError, AttributeError, RecursionError) as error:
         if isinstance(error, LandmarkFileError):
             raise
         raise LandmarkFileError(f"{path}: not a result of MediaPipe's face landmarker ({error!r})") from None

@@ -9,37 +9,48 @@ from __future__ import annotations
 import csv
 from collections.abc import Iterator
 
-from facereject.assess.found import FoundFace, LandmarkFileError, number, pairs, stem
+from facereject.assess.found import (
+    FoundFace,
+    LandmarkFileError,
+    csv_lines,
+    named_after,
+    number,
+    pairs,
+    separator_of,
+)
 
 SUFFIXES = (".csv",)
 
 
 def knows(path: str, beginning: str) -> bool:
     """Whether a file has the columns of OpenFace."""
-    names = _names(beginning.split("\n", 1)[0].split(","))
-    return {"confidence", "x_0", "y_0"} <= set(names) and bool({"frame", "face"} & set(names))
+    head = beginning.split("\n", 1)[0]
+    names = set(_names(head.split(separator_of(head))))
+    return {"confidence", "x_0", "y_0"} <= names and bool({"frame", "face"} & names)
 
 
 def read(path: str) -> Iterator[FoundFace]:
     """The faces of one CSV."""
+    image = named_after(path)
     try:
-        with open(path, encoding="utf-8-sig", newline="") as file:
-            lines = csv.reader(file)
-            names = _names(next(lines, []))
-            column = {name: i for i, name in enumerate(names)}
-            n_points = sum(name[:2] == "x_" and name[2:].isdigit() for name in names)
-            if not n_points or f"y_{n_points - 1}" not in column:
-                raise LandmarkFileError(f"{path}: has no columns x_0, y_0, … of OpenFace")
-            x, y = ([column[f"{axis}_{i}"] for i in range(n_points)] for axis in "xy")
-            for cells in lines:
-                if not cells:
-                    continue
-                frame = int(float(cells[column["frame"]])) - 1 if "frame" in column else 0
-                found = "success" not in column or number(cells[column["success"]]) == 1
-                points = pairs([cells[i] for i in x], [cells[i] for i in y]) if found else None
-                confidence = number(cells[column["confidence"]]) if "confidence" in column else None
-                yield FoundFace(stem(path), points, max(frame, 0), confidence)
-    except (OSError, csv.Error, UnicodeDecodeError, KeyError, IndexError, ValueError) as error:
+        lines = csv_lines(path)
+        names = _names(next(lines, []))
+        column = {name: i for i, name in enumerate(names)}
+        n_points = sum(name[:2] == "x_" and name[2:].isdigit() for name in names)
+        if not n_points or f"y_{n_points - 1}" not in column:
+            raise LandmarkFileError(f"{path}: has no columns x_0, y_0, … of OpenFace")
+        x, y = ([column[f"{axis}_{i}"] for i in range(n_points)] for axis in "xy")
+        for cells in lines:
+            if len(cells) < len(names):
+                # a run that was stopped: the last line has only its beginning
+                yield FoundFace(image, None, problem=f"{path}: a line is cut off")
+                continue
+            frame = int(float(cells[column["frame"]])) - 1 if "frame" in column else 0
+            found = "success" not in column or number(cells[column["success"]]) == 1
+            points = pairs([cells[i] for i in x], [cells[i] for i in y]) if found else None
+            confidence = number(cells[column["confidence"]]) if "confidence" in column else None
+            yield FoundFace(image, points, max(frame, 0), confidence)
+    except (OSError, csv.Error, KeyError, ValueError) as error:
         if isinstance(error, LandmarkFileError):
             raise
         raise LandmarkFileError(f"{path}: damaged or not by OpenFace ({error})") from None

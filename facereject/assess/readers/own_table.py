@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+import numpy as np
+
 from facereject._files import suffix_of
 from facereject.assess.found import FoundFace, LandmarkFileError
 from facereject.tables.formats import (
@@ -23,12 +25,13 @@ def knows(path: str, beginning: str) -> bool:
 
 
 def read(path: str) -> Iterator[FoundFace]:
-    """The faces of a table; inputs without a face have none."""
+    """The faces of a table; inputs and frames without a face have none."""
     reader = {".jsonl": read_jsonl, ".parquet": read_parquet}.get(suffix_of(path), read_csv)
     try:
         for row in reader(path, whole=True):
-            if row.landmarks is not None:
-                frame, score = row.frame or 0, row.detector_score
-                yield FoundFace(row.source, row.landmarks, frame, score, box=row.box)
+            lost = row.reason if row.reason.startswith(("unreadable", "failed")) else ""
+            points = None if row.landmarks is None or np.isnan(row.landmarks).any() else row.landmarks
+            problem = f"there it is {lost}" if lost else ""
+            yield FoundFace(row.source, points, row.frame or 0, row.detector_score, False, row.box, problem)
     except (TableFormatError, OSError) as error:
         raise LandmarkFileError(str(error)) from None

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 from facereject._files import suffix_of
-from facereject.assess.found import FoundFace, LandmarkFileError, stem
+from facereject.assess.found import FoundFace, LandmarkFileError, named_after, opening
 from facereject.faces.datasets import read_pts
 
 SUFFIXES = (".pts",)
@@ -18,7 +19,9 @@ def knows(path: str, beginning: str) -> bool:
 
 def read(path: str) -> Iterator[FoundFace]:
     """The one face of a file."""
+    # a file that was cut off has fewer than it says
+    stated = re.search(r"n_points:\s*(\d+)", opening(path))
     try:
-        yield FoundFace(stem(path), read_pts(path, None))
+        yield FoundFace(named_after(path), read_pts(path, int(stated[1]) if stated else None))
     except (OSError, ValueError) as error:
         raise LandmarkFileError(f"{path}: {error}") from None

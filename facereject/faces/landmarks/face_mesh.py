@@ -141,7 +141,7 @@ class FaceMesh:
         square = Square.of_box(check_box(box))
         looks = 0
         while True:
-            points, confidence = _look(rgb, square)
+            points, confidence = look(rgb, square)
             before, square = square, Square.of_mesh(points)
             looks += 1
             if looks == _LOOKS or before.distance(square) < _STILL:
@@ -189,7 +189,7 @@ def _fitted_digest() -> bytes:
     return b"".join(array.tobytes() for array in vars(fitted).values())
 
 
-def _look(rgb: ImageArray, square: Square) -> tuple[FloatArray, float]:
+def look(rgb: ImageArray, square: Square) -> tuple[FloatArray, float]:
     """One run of the network: points in pixels of the image, and its confidence."""
     matrix = square.matrix
     chip = cv2.warpAffine(

@@ -123,7 +123,8 @@ STACKS = {"yunet": ("yunet",), "mesh": ("yunet", "mesh")}
 def weights_folder() -> Path:
     """Where weight files are kept: the folder of ``FACEREJECT_MODELS``, else the user's cache folder."""
     given = os.environ.get(FOLDER_VARIABLE)
-    return Path(given) if given else cache_folder() / "models"
+    # a service or a settings file passes ~ on as it is
+    return Path(given).expanduser() if given else cache_folder() / "models"
 
 
 def cache_folder() -> Path:

