@@ -21,8 +21,8 @@ from facereject.solver import LinearObjective, bundle_minimize
 START_ALPHA, START_TOL = 1e-3, 1e-3
 # largest weight of the standardised offset that is looked at, and how exactly it is found: w corrects it
 _MAX_BETA, _BETA_TOL = 64.0, 0.01
-# regularisation is at least this over the number of errors
-_ALPHA_PER_ERROR = 3.0
+# number of errors at which regularisation is 1; it falls with their square
+_FULL_ALPHA_ERRORS = 20.0
 # number of errors at which what they teach and the predictor's own order count alike
 _FEW_ERRORS = 10.0
 # share of the examples at either end of a column of evidence that count as at the end of the others
@@ -162,8 +162,8 @@ def fit_start(
 ) -> LinearStart:
     """Minimise SELE first over β ≥ 0 and then over w, both with alpha/2 times their squares.
 
-    A few errors teach little: with m of them (``count_errors``) alpha is at least 3/m, and where there is an
-    offset the score is the mean of what was learned, with weight m/(m + 10), and the offset at equal scale.
+    A few errors teach little: with m of them (``count_errors``) alpha is at least (20/m)², and where there is
+    an offset the score is a mean of what was learned, with weight m²/(m² + 10²), and the offset, at its scale.
     """
     bounds, offset = ColumnRange.of(confidence), confidence.offset
     columns = bounds(confidence.columns)
@@ -176,7 +176,7 @@ def fit_start(
         # no error to learn from: the predictor's own order stands
         return LinearStart(bounds, standardizer, weights, slope=0.0 if offset is None else 1.0)
     n_errors = count_errors(losses, sample_weight)
-    alpha = max(alpha, _ALPHA_PER_ERROR / n_errors)
+    alpha = max(alpha, (_FULL_ALPHA_ERRORS / n_errors) ** 2)
     risk: Any = SELE(losses / mean, sample_weight)
     centre = slope = spread = 0.0
     if offset is not None:
@@ -191,7 +191,7 @@ def fit_start(
     learned = LinearStart(bounds, standardizer, weights, float(centre), float(slope))
     if offset is None:
         return learned
-    share = n_errors / (n_errors + _FEW_ERRORS)
+    share = n_errors**2 / (n_errors**2 + _FEW_ERRORS**2)
     _, scale = Standardizer.of(learned(confidence)[:, None], sample_weight)
     own = float(scale[0] / spread)
     return learned._replace(weights=share * weights, slope=share * learned.slope + (1.0 - share) * own)
@@ -230,8 +230,8 @@ class ConfidenceScore(BaseScore):
     or the ``offset`` given. The columns c hold it again, with the largest output, its distance to the second
     largest, the entropy, and the ``evidence``, of which the most extreme 2 % on either side count as the next
     (``ColumnRange``). β is fitted first, by itself; then w corrects it. The fewer errors there are to learn
-    from, the closer the score stays to o: alpha is at least 3/m with m errors, and the score is a mean of
-    what was learned, with weight m/(m + 10), and o. For losses other than 0/1, m is (Σℓ)²/Σℓ².
+    from, the closer the score stays to o: with m errors alpha is at least (20/m)², and the score is a mean
+    of what was learned, with weight m²/(m² + 10²), and o. For losses other than 0/1, m is (Σℓ)²/Σℓ².
 
     ``cross_fit`` and ``SelectivePredictor`` supply the evidence: the neighbours of an example in the part the
     predictor was trained on, and for a regressor its prediction and spread.
