@@ -163,7 +163,7 @@ def fit_start(
     """Minimise SELE first over β ≥ 0 and then over w, both with alpha/2 times their squares.
 
     A few errors teach little: with m of them (``count_errors``) alpha is at least (20/m)², and where there is
-    an offset the score is a mean of what was learned, with weight m²/(m² + 10²), and the offset, at its scale.
+    an offset the score is a mean of what was learned, with weight m²/(m² + 10²), and the scaled offset.
     """
     bounds, offset = ColumnRange.of(confidence), confidence.offset
     columns = bounds(confidence.columns)
