@@ -22,7 +22,7 @@ START_ALPHA, START_TOL = 1e-3, 1e-3
 # largest weight of the standardised offset that is looked at, and how exactly it is found: w corrects it
 _MAX_BETA, _BETA_TOL = 64.0, 0.01
 # number of errors at which regularisation is 1; it falls with their square
-_FULL_ALPHA_ERRORS = 20.0
+_FULL_ALPHA_ERRORS = 10.0
 # number of errors at which what they teach and the predictor's own order count alike
 _FEW_ERRORS = 10.0
 # share of the examples at either end of a column of evidence that count as at the end of the others
@@ -162,7 +162,7 @@ def fit_start(
 ) -> LinearStart:
     """Minimise SELE first over β ≥ 0 and then over w, both with alpha/2 times their squares.
 
-    A few errors teach little: with m of them (``count_errors``) alpha is at least (20/m)², and where there is
+    A few errors teach little: with m of them (``count_errors``) alpha is at least (10/m)², and where there is
     an offset the score is a mean of what was learned, with weight m²/(m² + 10²), and the scaled offset.
     """
     bounds, offset = ColumnRange.of(confidence), confidence.offset
@@ -230,7 +230,7 @@ class ConfidenceScore(BaseScore):
     or the ``offset`` given. The columns c hold it again, with the largest output, its distance to the second
     largest, the entropy, and the ``evidence``, of which the most extreme 2 % on either side count as the next
     (``ColumnRange``). β is fitted first, by itself; then w corrects it. The fewer errors there are to learn
-    from, the closer the score stays to o: with m errors alpha is at least (20/m)², and the score is a mean
+    from, the closer the score stays to o: with m errors alpha is at least (10/m)², and the score is a mean
     of what was learned, with weight m²/(m² + 10²), and o. For losses other than 0/1, m is (Σℓ)²/Σℓ².
 
     ``cross_fit`` and ``SelectivePredictor`` supply the evidence: the neighbours of an example in the part the

@@ -54,14 +54,14 @@ def test_unanimous_ensembles_have_finite_odds():
 def test_minimises_the_stated_objective():
     rng = np.random.default_rng(0)
     evidence, losses = rng.normal(size=(60, 2)), rng.exponential(size=60)
-    score = ConfidenceScore(1.0, tol=1e-8).fit(None, losses, evidence=evidence)
+    score = ConfidenceScore(0.4, tol=1e-8).fit(None, losses, evidence=evidence)
     inside = np.clip(evidence, *np.quantile(evidence, (0.02, 0.98), axis=0))
     Z = (inside - inside.mean(axis=0)) / inside.std(axis=0)
 
     def objective(w):
         s = Z @ w
         pairs = (losses / losses.mean())[:, None] * np.logaddexp(0.0, s[None, :] - s[:, None])
-        return 0.5 * w @ w + pairs.mean()
+        return 0.2 * w @ w + pairs.mean()
 
     best = minimize(objective, np.zeros(2), tol=1e-10).x
     np.testing.assert_allclose(score.start_.weights, best, atol=1e-4)
