@@ -126,23 +126,23 @@ class LandmarkHOG:
 
     def describe(self, chip: ImageArray, points: FloatArray) -> NDArray[np.float32]:
         """The values of one face, given what `chip` returned."""
-        margin = 2 * self.cell_size
+        margin, side = 2 * self.cell_size, 2 * self.cell_size
         # a window that leaves the image would silently come back as zeros
-        padded = np.asarray(
-            cv2.copyMakeBorder(chip, margin, margin, margin, margin, cv2.BORDER_REPLICATE), dtype=np.uint8
-        )
-        corners = np.rint(points) + (margin - self.cell_size)
-        corners = np.clip(corners, 0, padded.shape[0] - 2 * self.cell_size).astype(int)
+        padded = cv2.copyMakeBorder(chip, margin, margin, margin, margin, cv2.BORDER_REPLICATE)
+        corners = np.rint(points)
+        corners += margin - self.cell_size
+        np.clip(corners, 0, len(padded) - side, out=corners)
         # the descriptor takes gradients of all it is given, so it gets the windows and what their borders see
-        low = np.maximum(corners.min(axis=0) - _BORDER, 0)
-        high = corners.max(axis=0) + 2 * self.cell_size + _BORDER
-        padded = np.ascontiguousarray(padded[low[1] : high[1], low[0] : high[0]])
-        corners -= low
-        windows = [(x, y) for x, y in corners.tolist()]
-        values = _descriptor(self.cell_size).compute(padded, (8, 8), (0, 0), windows)
+        first = np.maximum(corners.min(axis=0) - _BORDER, 0)
+        (left, top), (right, bottom) = first.astype(int).tolist(), corners.max(axis=0).astype(int).tolist()
+        reach = side + _BORDER
+        padded = np.ascontiguousarray(padded[top : bottom + reach, left : right + reach])
+        corners -= first
+        places = corners.astype(int)
+        values = _descriptor(self.cell_size).compute(padded, (8, 8), (0, 0), places.tolist())
         if self.contrast_floor > 0:
             values = values.reshape(-1, _VALUES)
-            contrast = _mean_gradient(padded, corners, 2 * self.cell_size)
+            contrast = _mean_gradient(np.asarray(padded, dtype=np.uint8), places, side)
             values *= (contrast / (contrast + np.float32(self.contrast_floor)))[:, None]
         return np.asarray(values, dtype=np.float32).ravel()
 
@@ -166,17 +166,22 @@ def _mean_gradient(image: ImageArray, corners: NDArray[np.int_], side: int) -> N
     Central differences, with the border pixel repeated; only pixels of the windows are looked at.
     """
     # not cv2.magnitude and cv2.boxFilter: their last bits depend on memory addresses and threads
-    image = np.asarray(cv2.copyMakeBorder(image, 1, 1, 1, 1, cv2.BORDER_REPLICATE), dtype=np.uint8)
-    height, width = image.shape
-    # every window with one pixel around it, as a view
-    around = side + 2
-    shape = (height - around + 1, width - around + 1, around, around)
-    windows = np.lib.stride_tricks.as_strided(image, shape, image.strides * 2, writeable=False)
-    patches = windows[corners[:, 1], corners[:, 0]].astype(np.float32)
-    dx = patches[:, 1:-1, 2:] - patches[:, 1:-1, :-2]
-    dy = patches[:, 2:, 1:-1] - patches[:, :-2, 1:-1]
-    magnitude = np.sqrt(dx * dx + dy * dy).reshape(len(corners), -1)
+    around = cv2.copyMakeBorder(image, 1, 1, 1, 1, cv2.BORDER_REPLICATE).astype(np.float32)
+    dx = around[1:-1, 2:] - around[1:-1, :-2]
+    dy = around[2:, 1:-1] - around[:-2, 1:-1]
+    dx *= dx
+    dy *= dy
+    dx += dy
+    width = dx.shape[1]
+    pixels = (corners[:, 1] * width + corners[:, 0])[:, None] + _window(side, width)
+    magnitude = np.sqrt(dx.take(pixels))
     return np.asarray(magnitude.mean(axis=1), dtype=np.float32)
+
+
+@functools.lru_cache(maxsize=64)
+def _window(side: int, width: int) -> NDArray[np.int_]:
+    """Places of the pixels of a square window after its first one, in an image of that width."""
+    return (np.arange(side)[:, None] * width + np.arange(side)).ravel()
 
 
 def _reduce(

@@ -132,8 +132,13 @@ class CompactColumns:
         start = self.n_hog + self.n_runs
         aligned, place = align(features[:, start : start + 2 * u], self.points)
         away = aligned - self.layout.shape
-        scores = away @ self.axes
-        return Measured(lengths, aligned, place, scores, away - scores @ self.axes.T)
+        scores = away @ self._wide_axes
+        return Measured(lengths, aligned, place, scores, away - scores @ self._wide_axes.T)
+
+    @functools.cached_property
+    def _wide_axes(self) -> FloatArray:
+        """The principal directions as the products with aligned shapes take them."""
+        return self.axes.astype(np.float64)
 
     def __call__(
         self,
@@ -155,9 +160,10 @@ class CompactColumns:
             linear = self.linear(features)
         found = self.measure(features) if measured is None else measured
         scores = found.scores / self.spread
-        residual = np.log(1e-4 + np.sqrt(np.einsum("ij,ij->i", found.left, found.left)))
-        distance = np.sqrt(np.einsum("ij,ij->i", scores, scores))
-        parts = [linear, found.lengths @ self.layout.groups, scores, distance[:, None], residual[:, None]]
+        distances = np.empty((len(features), 2))
+        np.sqrt(np.einsum("ij,ij->i", scores, scores), out=distances[:, 0])
+        distances[:, 1] = np.log(1e-4 + np.sqrt(np.einsum("ij,ij->i", found.left, found.left)))
+        parts = [linear, found.lengths @ self.layout.groups, scores, distances]
         parts += [self._asymmetry(found.aligned), found.place]
         parts.append(features[:, self.n_hog + self.n_runs + 2 * self.points.n_used :])
         runs = features[:, self.n_hog : self.n_hog + self.n_runs]
@@ -176,15 +182,15 @@ class CompactColumns:
 
     def _asymmetry(self, aligned: FloatArray) -> FloatArray:
         """Shift across of the middle (a turned head), root mean square asymmetry; (n, 0) if undefined."""
-        partners = self.layout.partners
-        if partners is None:
+        layout = self.layout
+        if layout.mirror is None:
             return np.empty((len(aligned), 0))
-        x, y = aligned[:, ::2], aligned[:, 1::2]
-        across, along = x + x[:, partners], y - y[:, partners]
-        size = np.sqrt(
-            (np.einsum("ij,ij->i", across, across) + np.einsum("ij,ij->i", along, along)) / x.shape[1]
-        )
-        return np.stack([across @ self.layout.turn, size], axis=1)
+        # across the face the mirror image changes sign, along it not
+        apart = aligned - aligned.take(layout.mirror, axis=1) * layout.mirror_sign
+        result = np.empty((len(aligned), 2))
+        result[:, 0] = apart[:, ::2] @ layout.turn
+        np.sqrt(np.einsum("ij,ij->i", apart, apart) / self.points.n_used, out=result[:, 1])
+        return result
 
 
 class Measured(NamedTuple):
@@ -224,8 +230,10 @@ class Layout(NamedTuple):
         Every point and those nearest to it.
     near : ndarray of shape (u, u)
         Column i takes the mean over the neighbours of point i, without itself.
-    partners : ndarray of shape (u,) or None
-        For each point the one that takes its place in a mirror image.
+    mirror : ndarray of shape (2 u,) or None
+        For each coordinate the one that takes its place in a mirror image.
+    mirror_sign : ndarray of shape (2 u,)
+        -1 for x, 1 for y.
     turn : ndarray of shape (u,)
         The mean over the middle of the face less that over its outline.
     """
@@ -235,7 +243,8 @@ class Layout(NamedTuple):
     group: NDArray[np.intp]
     neighbours: NDArray[np.intp]
     near: NDArray[np.float32]
-    partners: NDArray[np.intp] | None
+    mirror: NDArray[np.intp] | None
+    mirror_sign: FloatArray
     turn: FloatArray
 
 
@@ -258,8 +267,10 @@ def layout_of(points: PointSet) -> Layout:
     turn = np.zeros(u)
     if inner.any() and not inner.all():
         turn = inner / inner.sum() - ~inner / (~inner).sum()
-    order = None if partners is None else np.array(partners, dtype=np.intp)
-    return Layout(shape.ravel(), groups, group, neighbours, near, order, turn)
+    mirror = None
+    if partners is not None:
+        mirror = (2 * np.array(partners, dtype=np.intp)[:, None] + [0, 1]).ravel()
+    return Layout(shape.ravel(), groups, group, neighbours, near, mirror, np.tile([-1.0, 1.0], u), turn)
 
 
 def align(placed: NDArray[np.floating[Any]], points: PointSet) -> tuple[FloatArray, FloatArray]:
@@ -277,18 +288,35 @@ def align(placed: NDArray[np.floating[Any]], points: PointSet) -> tuple[FloatArr
     place : ndarray of shape (n, 4)
         Middle x, y before; log scale; angle in radians.
     """
-    z = placed[:, ::2].astype(np.float64) + 1j * placed[:, 1::2]
-    mean = points.used_shape[:, 0] + 1j * points.used_shape[:, 1]
-    middle = z.mean(axis=1)
-    centred = z - middle[:, None]
-    target = mean - mean.mean()
-    energy = np.maximum(np.einsum("ij,ij->i", centred, centred.conj()).real, 1e-12)
-    factor = (centred.conj() @ target) / energy
-    moved = centred * factor[:, None] + mean.mean()
-    aligned = np.empty(placed.shape)
-    aligned[:, ::2], aligned[:, 1::2] = moved.real, moved.imag
-    size = np.log(np.maximum(np.abs(factor), 1e-12))
-    return aligned, np.column_stack([middle.real, middle.imag, -size, -np.angle(factor)])
+    shape = complex_shape(points)
+    # x and y side by side are a complex number
+    z = np.array(placed, dtype=np.float64, order="C").view(np.complex128)
+    middle = z.sum(axis=1) / z.shape[1]
+    z -= middle[:, None]
+    parts = z.view(np.float64)
+    energy = np.maximum(np.einsum("ij,ij->i", parts, parts), 1e-12)
+    factor = (z @ shape.centred_conjugate).conj() / energy
+    z *= factor[:, None]
+    z += shape.middle
+    place = np.empty((len(z), 4))
+    place[:, :2] = middle[:, None].view(np.float64)
+    place[:, 2] = -np.log(np.maximum(np.abs(factor), 1e-12))
+    place[:, 3] = -np.angle(factor)
+    return parts, place
+
+
+class ComplexShape(NamedTuple):
+    """The middle of a mean shape, and the conjugates of its points less the middle, as complex numbers."""
+
+    middle: complex
+    centred_conjugate: NDArray[np.complex128]
+
+
+@functools.lru_cache(maxsize=16)
+def complex_shape(points: PointSet) -> ComplexShape:
+    """The mean shape of the points that are used."""
+    shape = points.used_shape[:, 0] + 1j * points.used_shape[:, 1]
+    return ComplexShape(complex(shape.mean()), np.conj(shape - shape.mean()))
 
 
 def point_groups(points: PointSet) -> tuple[tuple[int, ...], ...]:
