@@ -78,7 +78,8 @@ class FaceContext:
         side = max(math.sqrt(box.width * box.height), 1.0)
         values[:n] = ((used - box.center) / side).ravel()
         # plain numbers: an array of four is several times as slow as the arithmetic on them
-        (left, top), (right, bottom) = used.min(axis=0).tolist(), used.max(axis=0).tolist()
+        xs, ys = used.T.tolist()
+        left, top, right, bottom = min(xs), min(ys), max(xs), max(ys)
         width, height = size
         margins = left, top, width - 1 - right, height - 1 - bottom
         outside = 0.0

@@ -106,12 +106,17 @@ class LandmarkHOG:
             raise ValueError(f"unknown features {definition!r}")
         return hog
 
+    @functools.cached_property
+    def _shape(self) -> FloatArray:
+        """Where the points of a mean face lie in the chip."""
+        # the middle of the chip is between its pixels: pixel centres are whole numbers
+        return self.points.used_shape * self.face_size + (self.chip_size - 1) / 2
+
     def chip(self, image: ImageArray, landmarks: FloatArray) -> tuple[ImageArray, FloatArray]:
         """The normalised chip of a grey image and the landmarks that are used in it."""
         side = self.chip_size
         used = self.points.chosen(landmarks)
-        # the middle of the chip is between its pixels: pixel centres are whole numbers
-        matrix = fit_similarity(used, self.points.used_shape * self.face_size + (side - 1) / 2)
+        matrix = fit_similarity(used, self._shape)
         points = transform_points(matrix, used)
         scale = float(np.hypot(matrix[0, 0], matrix[1, 0]))
         if scale < 0.5:
@@ -129,20 +134,22 @@ class LandmarkHOG:
         margin, side = 2 * self.cell_size, 2 * self.cell_size
         # a window that leaves the image would silently come back as zeros
         padded = cv2.copyMakeBorder(chip, margin, margin, margin, margin, cv2.BORDER_REPLICATE)
-        corners = np.rint(points)
-        corners += margin - self.cell_size
-        np.clip(corners, 0, len(padded) - side, out=corners)
+        # plain numbers: a dozen steps on small arrays would take longer than the loop
+        shift, most = margin - self.cell_size, len(padded) - side
+        corners = [
+            (min(max(round(x) + shift, 0), most), min(max(round(y) + shift, 0), most))
+            for x, y in points.tolist()
+        ]
+        across, along = zip(*corners, strict=True)
         # the descriptor takes gradients of all it is given, so it gets the windows and what their borders see
-        first = np.maximum(corners.min(axis=0) - _BORDER, 0)
-        (left, top), (right, bottom) = first.astype(int).tolist(), corners.max(axis=0).astype(int).tolist()
+        left, top = max(min(across) - _BORDER, 0), max(min(along) - _BORDER, 0)
         reach = side + _BORDER
-        padded = np.ascontiguousarray(padded[top : bottom + reach, left : right + reach])
-        corners -= first
-        places = corners.astype(int)
-        values = _descriptor(self.cell_size).compute(padded, (8, 8), (0, 0), places.tolist())
+        padded = np.ascontiguousarray(padded[top : max(along) + reach, left : max(across) + reach])
+        corners = [(x - left, y - top) for x, y in corners]
+        values = _descriptor(self.cell_size).compute(padded, (8, 8), (0, 0), corners)
         if self.contrast_floor > 0:
             values = values.reshape(-1, _VALUES)
-            contrast = _mean_gradient(np.asarray(padded, dtype=np.uint8), places, side)
+            contrast = _mean_gradient(np.asarray(padded, dtype=np.uint8), corners, side)
             values *= (contrast / (contrast + np.float32(self.contrast_floor)))[:, None]
         return np.asarray(values, dtype=np.float32).ravel()
 
@@ -160,22 +167,26 @@ def _descriptor(cell: int) -> Any:
     return cv2.HOGDescriptor(window, window, (cell, cell), (cell, cell), 9)
 
 
-def _mean_gradient(image: ImageArray, corners: NDArray[np.int_], side: int) -> NDArray[np.float32]:
+def _mean_gradient(
+    image: ImageArray, corners: Sequence[tuple[int, int]], side: int
+) -> NDArray[np.float32]:
     """Mean gradient magnitude of square windows, given their upper left corners.
 
-    Central differences, with the border pixel repeated; only pixels of the windows are looked at.
+    Central differences, with the border pixel repeated.
     """
     # not cv2.magnitude and cv2.boxFilter: their last bits depend on memory addresses and threads
-    around = cv2.copyMakeBorder(image, 1, 1, 1, 1, cv2.BORDER_REPLICATE).astype(np.float32)
-    dx = around[1:-1, 2:] - around[1:-1, :-2]
-    dy = around[2:, 1:-1] - around[:-2, 1:-1]
-    dx *= dx
-    dy *= dy
-    dx += dy
-    width = dx.shape[1]
-    pixels = (corners[:, 1] * width + corners[:, 0])[:, None] + _window(side, width)
-    magnitude = np.sqrt(dx.take(pixels))
-    return np.asarray(magnitude.mean(axis=1), dtype=np.float32)
+    around = cv2.copyMakeBorder(image, 1, 1, 1, 1, cv2.BORDER_REPLICATE).astype(np.float32).ravel()
+    width = image.shape[1] + 2
+    # of rows one after the other, borders included: differences across and along
+    inner = around.size - 2 * width - 2
+    across = around[width + 2 :][:inner] - around[width:][:inner]
+    along = around[2 * width + 1 :][:inner] - around[1:][:inner]
+    across *= across
+    along *= along
+    across += along
+    first = np.array([y * width + x for x, y in corners])
+    magnitude = np.sqrt(across.take(first[:, None] + _window(side, width)))
+    return np.asarray(np.add.reduce(magnitude, axis=1) / np.float32(side * side), dtype=np.float32)
 
 
 @functools.lru_cache(maxsize=64)

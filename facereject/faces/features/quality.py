@@ -70,7 +70,7 @@ def image_quality(chip: ImageArray) -> FloatArray:
         sharpness.append(math.log(_FLOOR + float(cv2.meanStdDev(second)[1][0, 0])))
         if scale == 1:
             flat = 1 - cv2.countNonZero(second) / inner.size
-    noise = cv2.mean(cv2.absdiff(inner, cv2.medianBlur(inner, 3)))[0]
+    noise = cv2.norm(inner, cv2.medianBlur(inner, 3), cv2.NORM_L1) / inner.size
     dx, dy = (cv2.Sobel(inner, cv2.CV_32F, *order, ksize=1).ravel() for order in ((1, 0), (0, 1)))
     xx, yy, xy = (float(a @ b) / inner.size for a, b in ((dx, dx), (dy, dy), (dx, dy)))
     spread = math.hypot(xx - yy, 2 * xy)

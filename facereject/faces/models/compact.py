@@ -130,10 +130,13 @@ class CompactColumns:
         windows = features[:, : self.n_hog].reshape(n * u, _HOG_VALUES)
         lengths = np.sqrt(np.einsum("ij,ij->i", windows, windows)).reshape(n, u)
         start = self.n_hog + self.n_runs
-        aligned, place = align(features[:, start : start + 2 * u], self.points)
+        aligned, place = _align(features[:, start : start + 2 * u], self.layout)
         away = aligned - self.layout.shape
-        scores = away @ self._wide_axes
-        return Measured(lengths, aligned, place, scores, away - scores @ self._wide_axes.T)
+        return Measured(lengths, aligned, place, away, away @ self._wide_axes)
+
+    def unexplained(self, measured: Measured) -> FloatArray:
+        """What the principal directions do not explain of the shapes, (n, 2 u)."""
+        return np.asarray(measured.away - measured.scores @ self._wide_axes.T)
 
     @functools.cached_property
     def _wide_axes(self) -> FloatArray:
@@ -160,9 +163,12 @@ class CompactColumns:
             linear = self.linear(features)
         found = self.measure(features) if measured is None else measured
         scores = found.scores / self.spread
+        # the directions are orthogonal: what they leave of the squared length
+        left = np.einsum("ij,ij->i", found.away, found.away)
+        left -= np.einsum("ij,ij->i", found.scores, found.scores)
         distances = np.empty((len(features), 2))
         np.sqrt(np.einsum("ij,ij->i", scores, scores), out=distances[:, 0])
-        distances[:, 1] = np.log(1e-4 + np.sqrt(np.einsum("ij,ij->i", found.left, found.left)))
+        np.log(1e-4 + np.sqrt(np.maximum(left, 0)), out=distances[:, 1])
         parts = [linear, found.lengths @ self.layout.groups, scores, distances]
         parts += [self._asymmetry(found.aligned), found.place]
         parts.append(features[:, self.n_hog + self.n_runs + 2 * self.points.n_used :])
@@ -202,17 +208,17 @@ class Measured(NamedTuple):
         Lengths of the HOG vectors.
     aligned, place : ndarray
         As from `align`.
+    away : ndarray of shape (n, 2 u)
+        The aligned points less the mean shape.
     scores : ndarray of shape (n, c)
-        Along the principal directions.
-    left : ndarray of shape (n, 2 u)
-        What these do not explain of the shape.
+        The same along the principal directions.
     """
 
     lengths: NDArray[np.float32]
     aligned: FloatArray
     place: FloatArray
+    away: FloatArray
     scores: FloatArray
-    left: FloatArray
 
 
 class Layout(NamedTuple):
@@ -236,6 +242,10 @@ class Layout(NamedTuple):
         -1 for x, 1 for y.
     turn : ndarray of shape (u,)
         The mean over the middle of the face less that over its outline.
+    middle : complex
+        Of the mean shape, x + iy.
+    conjugate : ndarray of shape (u,), complex
+        The mean shape less its middle, x - iy.
     """
 
     shape: FloatArray
@@ -246,6 +256,8 @@ class Layout(NamedTuple):
     mirror: NDArray[np.intp] | None
     mirror_sign: FloatArray
     turn: FloatArray
+    middle: complex
+    conjugate: NDArray[np.complex128]
 
 
 @functools.lru_cache(maxsize=16)
@@ -270,7 +282,19 @@ def layout_of(points: PointSet) -> Layout:
     mirror = None
     if partners is not None:
         mirror = (2 * np.array(partners, dtype=np.intp)[:, None] + [0, 1]).ravel()
-    return Layout(shape.ravel(), groups, group, neighbours, near, mirror, np.tile([-1.0, 1.0], u), turn)
+    z = shape[:, 0] + 1j * shape[:, 1]
+    return Layout(
+        shape.ravel(),
+        groups,
+        group,
+        neighbours,
+        near,
+        mirror,
+        np.tile([-1.0, 1.0], u),
+        turn,
+        complex(z.mean()),
+        np.conj(z - z.mean()),
+    )
 
 
 def align(placed: NDArray[np.floating[Any]], points: PointSet) -> tuple[FloatArray, FloatArray]:
@@ -288,35 +312,25 @@ def align(placed: NDArray[np.floating[Any]], points: PointSet) -> tuple[FloatArr
     place : ndarray of shape (n, 4)
         Middle x, y before; log scale; angle in radians.
     """
-    shape = complex_shape(points)
+    return _align(placed, layout_of(points))
+
+
+def _align(placed: NDArray[np.floating[Any]], layout: Layout) -> tuple[FloatArray, FloatArray]:
     # x and y side by side are a complex number
     z = np.array(placed, dtype=np.float64, order="C").view(np.complex128)
-    middle = z.sum(axis=1) / z.shape[1]
+    found = np.empty((len(z), 2), dtype=np.complex128)
+    middle = np.divide(z.sum(axis=1), z.shape[1], out=found[:, 0])
     z -= middle[:, None]
     parts = z.view(np.float64)
-    energy = np.maximum(np.einsum("ij,ij->i", parts, parts), 1e-12)
-    factor = (z @ shape.centred_conjugate).conj() / energy
+    energy = np.einsum("ij,ij->i", parts, parts)
+    energy += 1e-12
+    factor = (z @ layout.conjugate).conj() / energy
     z *= factor[:, None]
-    z += shape.middle
-    place = np.empty((len(z), 4))
-    place[:, :2] = middle[:, None].view(np.float64)
-    place[:, 2] = -np.log(np.maximum(np.abs(factor), 1e-12))
-    place[:, 3] = -np.angle(factor)
-    return parts, place
-
-
-class ComplexShape(NamedTuple):
-    """The middle of a mean shape, and the conjugates of its points less the middle, as complex numbers."""
-
-    middle: complex
-    centred_conjugate: NDArray[np.complex128]
-
-
-@functools.lru_cache(maxsize=16)
-def complex_shape(points: PointSet) -> ComplexShape:
-    """The mean shape of the points that are used."""
-    shape = points.used_shape[:, 0] + 1j * points.used_shape[:, 1]
-    return ComplexShape(complex(shape.mean()), np.conj(shape - shape.mean()))
+    z += layout.middle
+    # the logarithm of a complex number is that of its size, and its angle; never that of zero
+    factor += 1e-12
+    np.negative(np.log(factor), out=found[:, 1])
+    return parts, found.view(np.float64)
 
 
 def point_groups(points: PointSet) -> tuple[tuple[int, ...], ...]:

@@ -137,7 +137,8 @@ def point_values(
     points, layout, n = compact.points, compact.layout, len(features)
     u = points.n_used
     found = compact.measure(features) if measured is None else measured
-    residual = np.hypot(found.left[:, ::2], found.left[:, 1::2])
+    left = compact.unexplained(found)
+    residual = np.hypot(left[:, ::2], left[:, 1::2])
     rest = features[:, compact.n_hog + compact.n_runs :]
     frame = rest[:, 2 * u : 2 * u + len(FRAME), None]
     x, y = rest[:, : 2 * u : 2], rest[:, 1 : 2 * u : 2]
