@@ -167,9 +167,7 @@ def _descriptor(cell: int) -> Any:
     return cv2.HOGDescriptor(window, window, (cell, cell), (cell, cell), 9)
 
 
-def _mean_gradient(
-    image: ImageArray, corners: Sequence[tuple[int, int]], side: int
-) -> NDArray[np.float32]:
+def _mean_gradient(image: ImageArray, corners: Sequence[tuple[int, int]], side: int) -> NDArray[np.float32]:
     """Mean gradient magnitude of square windows, given their upper left corners.
 
     Central differences, with the border pixel repeated.

@@ -281,7 +281,8 @@ def layout_of(points: PointSet) -> Layout:
         turn = inner / inner.sum() - ~inner / (~inner).sum()
     mirror = None
     if partners is not None:
-        mirror = (2 * np.array(partners, dtype=np.intp)[:, None] + [0, 1]).ravel()
+        x = 2 * np.array(partners, dtype=np.intp)
+        mirror = np.stack([x, x + 1], axis=1).ravel()
     z = shape[:, 0] + 1j * shape[:, 1]
     return Layout(
         shape.ravel(),

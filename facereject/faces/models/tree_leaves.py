@@ -67,8 +67,8 @@ class Splits:
     """All splits of all trees are decided at once, and the leaf follows from them by bits.
 
     Every leaf of a tree is a bit, the leftmost one the lowest. A split that sends a row to the right rules
-    out the leaves to its left; of the leaves that are left, the lowest is the one the row reaches (QuickScorer
-    by Lucchese et al., SIGIR 2015).
+    out the leaves to its left; of the leaves that remain, the lowest is the one the row reaches (QuickScorer,
+    Lucchese et al., SIGIR 2015).
 
     Parameters
     ----------

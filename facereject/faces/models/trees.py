@@ -55,7 +55,7 @@ class TreeScore:
             np.ascontiguousarray(reached(features[start : start + _ROWS]).T).sum(axis=1)
             for start in range(0, len(features), _ROWS)
         ]
-        return np.concatenate(parts) if len(parts) != 1 else parts[0]
+        return parts[0] if len(parts) == 1 else np.concatenate([np.empty(0), *parts])
 
     @functools.cached_property
     def _splits(self) -> Splits | None:
