@@ -2,8 +2,9 @@
 
 The columns, in this order (u points are used, in g groups of neighbours):
 
-- linear in the HOG values: a score, the expected log error of each group, and the rigid part of the expected
-  correction (shift in face widths, log scale, angle in radians)
+- linear in the HOG values: a score, the expected log error of each group, the rigid part of the expected
+  correction (shift in face widths, log scale, angle in radians), and, where one was learned, a score for
+  faces that are not degraded
 - mean length of the HOG vectors of each group: local contrast
 - shape: the leading principal components of the aligned points in standard deviations, the Mahalanobis
   distance in them, the log distance from them, the asymmetry in both directions
@@ -28,7 +29,7 @@ from facereject.modelfile import ArraySpec
 
 FloatArray = NDArray[np.float64]
 
-#: columns of `CompactColumns.weights` besides one per group: the score first, the correction last
+#: columns of `CompactColumns.weights` for the correction; the score and one per group come before
 N_CORRECTION = 4
 
 _HOG_VALUES = 36
@@ -56,9 +57,10 @@ class CompactColumns:
     points : PointSet
     n_runs : int
         Values of `MirroredRuns` between HOG and context: 0, or 2 per point that is used.
-    weights : ndarray of shape (h, 1 + g + 4), float32
-        From the HOG values to score, log errors and correction.
-    offsets : ndarray of shape (1 + g + 4,), float32
+    weights : ndarray of shape (h, k), float32
+        From the HOG values to score, log errors and correction: k = 1 + g + 4, and one more with a score for
+        faces that are not degraded.
+    offsets : ndarray of shape (k,), float32
     axes : ndarray of shape (2 u, c), float32
         Principal directions of aligned shapes.
     spread : ndarray of shape (c,), float32
@@ -81,9 +83,10 @@ class CompactColumns:
 
     def __post_init__(self) -> None:
         groups, u = len(point_groups(self.points)), self.points.n_used
-        n_hog, n_linear = _HOG_VALUES * u, 1 + groups + N_CORRECTION
+        least = 1 + groups + N_CORRECTION
+        n_linear = min(max(len(self.offsets), least), least + 1)
         shapes = {
-            "weights": (n_hog, n_linear),
+            "weights": (_HOG_VALUES * u, n_linear),
             "offsets": (n_linear,),
             "axes": (2 * u, len(self.spread)),
         }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -107,6 +108,21 @@ class TreeScore:
         """One tree of a single leaf: where there is nothing to be told apart."""
         none = np.zeros(1, dtype=np.int32)
         return cls(none, none - 1, np.array([value]), none, none, n_features)
+
+    @classmethod
+    def joined(cls, parts: Sequence[tuple[TreeScore, float]]) -> TreeScore:
+        """All trees of several sums as one sum, each sum times its factor."""
+        tables: dict[str, list[NDArray[Any]]] = {name: [] for name in cls.specs}
+        nodes = 0
+        for part, factor in parts:
+            leaf = part.feature < 0
+            for name in ("roots", "left", "right"):
+                tables[name].append(getattr(part, name) + np.int32(nodes))
+            tables["feature"].append(part.feature)
+            tables["threshold"].append(np.where(leaf, factor * part.threshold, part.threshold))
+            nodes += len(part.feature)
+        arrays = {name: np.concatenate(values) for name, values in tables.items()}
+        return cls.from_arrays(arrays, parts[0][0].n_features)
 
     @classmethod
     def from_lightgbm(cls, booster: Any) -> TreeScore:
