@@ -1,4 +1,4 @@
-"""The trees of a compact score: what clean faces count, both kinds of trees, and the score for clean faces."""
+"""The trees of a compact score: what clean faces count, both kinds of trees, the score for clean faces."""
 
 from __future__ import annotations
 
