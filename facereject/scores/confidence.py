@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy.optimize import minimize_scalar
+from scipy.optimize import brentq
 from sklearn.utils.validation import check_is_fitted
 
 from facereject._settings import check_number
@@ -19,8 +19,12 @@ from facereject.solver import LinearObjective, bundle_minimize
 
 # regularisation and accuracy of a linear start of other scores
 START_ALPHA, START_TOL = 1e-3, 1e-3
-# largest weight of the standardised offset that is looked at
-_MAX_BETA = 50.0
+# largest weight of the standardised offset that is looked at, and how exactly it is found: w corrects it
+_MAX_BETA, _BETA_TOL = 64.0, 0.01
+# number of errors at which regularisation is 1; it falls with their square
+_FULL_ALPHA_ERRORS = 10.0
+# number of errors at which what they teach and the predictor's own order count alike
+_FEW_ERRORS = 10.0
 # share of the examples at either end of a column of evidence that count as at the end of the others
 _TAIL = 0.02
 
@@ -53,8 +57,9 @@ class OutputReader:
         self.floor = 0.0
         if self.probabilities:
             rest = _rest(values)
-            # an ensemble may be unanimous; how much more certain that is than the next best, nobody knows
-            self.floor = 0.5 * float(rest[rest > 0].min(initial=1.0))
+            # an ensemble may be unanimous; how much more certain that is than the next best, nobody knows.
+            # What rounds to probability 1 is no less certain than the rest of it
+            self.floor = max(0.5 * float(rest[rest > 0].min(initial=1.0)), float(np.finfo(np.float64).eps))
 
     def __call__(self, outputs: Any) -> FloatArray:
         values = as_columns(outputs)
@@ -155,7 +160,11 @@ class LinearStart(NamedTuple):
 def fit_start(
     confidence: Confidence, losses: FloatArray, sample_weight: FloatArray | None, alpha: float, tol: float
 ) -> LinearStart:
-    """Minimise SELE first over β ≥ 0 and then over w, both with alpha/2 times their squares."""
+    """Minimise SELE first over β ≥ 0 and then over w, both with alpha/2 times their squares.
+
+    A few errors teach little: with m of them (``count_errors``) alpha is at least (10/m)², and where there is
+    an offset the score is a mean of what was learned, with weight m²/(m² + 10²), and the scaled offset.
+    """
     bounds, offset = ColumnRange.of(confidence), confidence.offset
     columns = bounds(confidence.columns)
     mean = float(np.average(losses, weights=sample_weight))
@@ -166,29 +175,50 @@ def fit_start(
     if mean <= 0:
         # no error to learn from: the predictor's own order stands
         return LinearStart(bounds, standardizer, weights, slope=0.0 if offset is None else 1.0)
+    n_errors = count_errors(losses, sample_weight)
+    alpha = max(alpha, (_FULL_ALPHA_ERRORS / n_errors) ** 2)
     risk: Any = SELE(losses / mean, sample_weight)
-    centre = slope = 0.0
+    centre = slope = spread = 0.0
     if offset is not None:
-        mean_offset, spread = Standardizer.of(offset[:, None], sample_weight)
-        unit = (offset - mean_offset[0]) / spread[0]
+        (centre,), (spread,) = Standardizer.of(offset[:, None], sample_weight)
+        unit = (offset - centre) / spread
         beta = _fit_slope(risk, unit, alpha)
-        centre, slope = float(mean_offset[0]), beta / float(spread[0])
+        slope = beta / spread
         risk = ShiftedRisk(risk, beta * unit)
     if weights.size:
         objective = LinearObjective(standardizer(columns), risk, fit_intercept=False)
         weights = bundle_minimize(objective, alpha, tol=tol).x
-    return LinearStart(bounds, standardizer, weights, centre, slope)
+    learned = LinearStart(bounds, standardizer, weights, float(centre), float(slope))
+    if offset is None:
+        return learned
+    share = n_errors**2 / (n_errors**2 + _FEW_ERRORS**2)
+    _, scale = Standardizer.of(learned(confidence)[:, None], sample_weight)
+    own = float(scale[0] / spread)
+    return learned._replace(weights=share * weights, slope=share * learned.slope + (1.0 - share) * own)
+
+
+def count_errors(losses: FloatArray, sample_weight: FloatArray | None) -> float:
+    """(Σ ωℓ)² / Σ (ωℓ)²: the number of errors for 0/1 losses, an equivalent of it for others."""
+    weighted = losses if sample_weight is None else losses * sample_weight
+    # in units of the largest, squares neither overflow nor vanish
+    weighted = weighted / weighted.max()
+    return float(weighted.sum() ** 2 / (weighted**2).sum())
 
 
 def _fit_slope(risk: Any, unit: FloatArray, alpha: float) -> float:
-    """The β ≥ 0 that minimises alpha/2 β² + risk(β unit)."""
-    found = minimize_scalar(
-        lambda beta: 0.5 * alpha * beta * beta + risk(beta * unit)[0],
-        bounds=(0.0, _MAX_BETA),
-        method="bounded",
-    )
-    # the search stops short of the end of its interval
-    return float(found.x) if found.fun < risk(0.0 * unit)[0] else 0.0
+    """The β ≥ 0 that minimises alpha/2 β² + risk(β unit): where the derivative changes its sign."""
+
+    def derivative(beta: float) -> float:
+        return float(alpha * beta + risk(beta * unit)[1] @ unit)
+
+    low, high = 0.0, 1.0
+    if derivative(low) >= 0:
+        return 0.0
+    while derivative(high) < 0:
+        if high >= _MAX_BETA:
+            return _MAX_BETA
+        low, high = high, 2.0 * high
+    return float(brentq(derivative, low, high, rtol=_BETA_TOL, xtol=_BETA_TOL))
 
 
 class ConfidenceScore(BaseScore):
@@ -199,8 +229,9 @@ class ConfidenceScore(BaseScore):
     o is the uncertainty that the predictor states: the log-odds log((1 − p)/p) against the predicted class,
     or the ``offset`` given. The columns c hold it again, with the largest output, its distance to the second
     largest, the entropy, and the ``evidence``, of which the most extreme 2 % on either side count as the next
-    (``ColumnRange``). β is fitted first, by itself; then w corrects it. Where there
-    is nothing to learn from, as without a single error, the order of o stands.
+    (``ColumnRange``). β is fitted first, by itself; then w corrects it. The fewer errors there are to learn
+    from, the closer the score stays to o: with m errors alpha is at least (10/m)², and the score is a mean
+    of what was learned, with weight m²/(m² + 10²), and o. For losses other than 0/1, m is (Σℓ)²/Σℓ².
 
     ``cross_fit`` and ``SelectivePredictor`` supply the evidence: the neighbours of an example in the part the
     predictor was trained on, and for a regressor its prediction and spread.
@@ -208,7 +239,7 @@ class ConfidenceScore(BaseScore):
     Parameters
     ----------
     alpha : float
-        Regularisation > 0, on standardised columns.
+        Regularisation > 0, on standardised columns; the least, where there are many errors.
     tol : float
         Relative gap to the optimum at which the solver stops.
 

@@ -122,11 +122,13 @@ class CrossFit(NamedTuple):
 
         Parameters
         ----------
-        score : learned score
-            It must not read more from the predictor than the score that ``cross_fit`` was called with, and
-            be fitted to losses.
+        score : learned score, or score read from a predictor
+            A learned one must not read more from the predictor than the score that ``cross_fit`` was called
+            with, and be fitted to losses.
         X : the examples given to ``cross_fit``
         """
+        if isinstance(score, PredictorScore):
+            return self._replace(score=score.bind(self.predictor), target=self.losses)
         copy = clone(score, safe=False)
         other = self._replace(score=copy, target=self.losses)
         return other._replace(score=other._fit(copy, self.view(X, copy), slice(None)))

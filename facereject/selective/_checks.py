@@ -16,6 +16,9 @@ from facereject._validation import FloatArray
 from facereject.losses import absolute_error, zero_one_loss
 from facereject.scores._reading.predictor import PredictorScore, find_kind
 
+# examples from which two folds are enough for the default score
+_MANY = 500
+
 
 def check_parts(model: Any) -> None:
     """Refuse a predictor, score, rejection model or loss that cannot be used, and name one that can."""
@@ -52,6 +55,17 @@ def resolve_loss(model: Any, kind: str | None) -> Callable[[Any, Any], Any]:
             "pass loss, a function of (y, predictions) that returns one loss per example"
         )
     return zero_one_loss if kind == "classifier" else absolute_error
+
+
+def default_folds(y: NDArray[Any], kind: str | None, groups: Any) -> int:
+    """Folds for the default score: 2, but 5 for few examples, half of which make another predictor."""
+    if len(y) >= _MANY:
+        return 2
+    parts = [len(y) if groups is None else len(np.unique(np.asarray(groups)))]
+    if kind == "classifier" and y.ndim == 1:
+        # an example of every class in every fold
+        parts.append(int(np.unique(y, return_counts=True)[1].min()))
+    return max(2, min(5, *parts))
 
 
 def fit_rejection(

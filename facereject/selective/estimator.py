@@ -16,7 +16,14 @@ from facereject.scores import ConfidenceScore, cross_fit
 from facereject.scores._reading.predictor import FittedFunction, find_kind
 from facereject.selection import BoundedCoverage, Selector
 from facereject.selection.start import guaranteed_risk_from
-from facereject.selective._checks import adapt_tags, check_parts, check_target, fit_rejection, resolve_loss
+from facereject.selective._checks import (
+    adapt_tags,
+    check_parts,
+    check_target,
+    default_folds,
+    fit_rejection,
+    resolve_loss,
+)
 from facereject.selective._use import FittedSelection
 
 
@@ -25,8 +32,9 @@ class SelectivePredictor(FittedSelection):
 
     By default the uncertainty is that of ``ConfidenceScore``: it weighs what the predictor says of itself
     (probabilities, the spread of an ensemble) and how near the training examples are. That costs little more
-    than the predictor, which is trained twice on half of the examples and once on all. A score with more to
-    learn, ``BoostedSELEScore()``, often ranks better and takes longer.
+    than the predictor, which is trained twice on half of the examples and once on all (five times on four
+    fifths below 500 examples). A score with more to learn, ``BoostedSELEScore()``, often ranks better and
+    takes longer.
 
     ``fit`` uses one training set for all three parts, each of them on examples that the part before it has
     not seen:
@@ -76,8 +84,8 @@ class SelectivePredictor(FittedSelection):
         ``zero_one_loss`` for a classifier and ``absolute_error`` for a regressor.
     cv : int, cross-validation splitter or iterable of (train, test), optional
         Folds. An int means shuffled folds, stratified by class for a classifier; anything else must hold out
-        every example exactly once. By default 2 with the default score, which has so little to learn that
-        more folds do not make it better, and 5 with any other.
+        every example exactly once. By default 5; 2 with the default score and at least 500 examples: it has
+        so little to learn that a predictor trained on half of them is enough like the final one.
     prefit : bool
         The predictor is already fitted, on examples other than those given to ``fit``. It is used as it is,
         also by copies of this estimator, and never fitted again.
@@ -186,7 +194,7 @@ class SelectivePredictor(FittedSelection):
         score = ConfidenceScore() if self.uncertainty_score is None else self.uncertainty_score
         cv = self.cv
         if cv is None:
-            cv = 2 if self.uncertainty_score is None else 5
+            cv = 5 if self.uncertainty_score is not None else default_folds(y, kind, groups)
         fitted = cross_fit(
             self._predictor_to_fit(),
             score,

@@ -2,10 +2,11 @@
 
 import numpy as np
 import pytest
-from scipy.optimize import minimize
+from scipy.optimize import minimize, minimize_scalar
 from sklearn.base import clone
 
 from facereject.metrics import aurc
+from facereject.risks import SELE
 from facereject.scores import (
     BoostedRegressionScore,
     BoostedSELEScore,
@@ -16,7 +17,7 @@ from facereject.scores import (
     SELEScoreCV,
     TrueClassProbabilityScore,
 )
-from facereject.scores.confidence import OutputReader
+from facereject.scores.confidence import OutputReader, _fit_slope, count_errors
 
 STARTED = [SELEScore(1.0), RegressionScore(1.0), BoostedSELEScore(30), BoostedRegressionScore(30)]
 
@@ -53,17 +54,62 @@ def test_unanimous_ensembles_have_finite_odds():
 def test_minimises_the_stated_objective():
     rng = np.random.default_rng(0)
     evidence, losses = rng.normal(size=(60, 2)), rng.exponential(size=60)
-    score = ConfidenceScore(0.1, tol=1e-8).fit(None, losses, evidence=evidence)
+    score = ConfidenceScore(0.4, tol=1e-8).fit(None, losses, evidence=evidence)
     inside = np.clip(evidence, *np.quantile(evidence, (0.02, 0.98), axis=0))
     Z = (inside - inside.mean(axis=0)) / inside.std(axis=0)
 
     def objective(w):
         s = Z @ w
         pairs = (losses / losses.mean())[:, None] * np.logaddexp(0.0, s[None, :] - s[:, None])
-        return 0.05 * w @ w + pairs.mean()
+        return 0.2 * w @ w + pairs.mean()
 
     best = minimize(objective, np.zeros(2), tol=1e-10).x
     np.testing.assert_allclose(score.start_.weights, best, atol=1e-4)
+
+
+def test_what_rounds_to_certainty_is_equally_certain():
+    p = np.array([[1.0, 1e-30], [1.0, 1e-200], [1 - 1e-9, 1e-9], [0.6, 0.4]])
+    odds = OutputReader(p)(p)[:, 0]
+    assert odds[0] == odds[1] < odds[2] < odds[3]
+
+
+def test_weight_of_the_offset_is_the_best_one():
+    """With errors enough the score on the offset alone is the minimum over β of the stated objective."""
+    rng = np.random.default_rng(0)
+    offset = rng.normal(size=300)
+    losses = (rng.uniform(size=300) < 1 / (1 + np.exp(-offset))).astype(float)
+    beta = _fit_slope(SELE(losses / losses.mean()), offset, 0.05)
+
+    def objective(beta):
+        s = beta * offset
+        pairs = (losses / losses.mean())[:, None] * np.logaddexp(0.0, s[None, :] - s[:, None])
+        return 0.025 * beta * beta + pairs.mean()
+
+    assert beta == pytest.approx(minimize_scalar(objective, bounds=(0, 10), method="bounded").x, rel=0.02)
+    assert _fit_slope(SELE(1 - losses), offset, 0.05) == 0.0
+
+
+@pytest.mark.parametrize("n_errors", [3, 10])
+def test_a_few_errors_do_not_overrule_the_predictor(n_errors):
+    rng = np.random.default_rng(0)
+    ratios = []
+    for _ in range(20):
+        p = rng.uniform(0.5, 1.0, size=3400)
+        losses = (rng.uniform(size=3400) > p).astype(float)
+        outputs, evidence = np.column_stack([p, 1 - p]), rng.normal(size=(3400, 8))
+        errors = np.flatnonzero(losses[:400])[n_errors:]
+        rows = np.delete(np.arange(400), errors)
+        score = ConfidenceScore().fit(None, losses[rows], outputs=outputs[rows], evidence=evidence[rows])
+        found = score.predict(None, outputs=outputs[400:], evidence=evidence[400:])
+        ratios.append(aurc(losses[400:], found) / aurc(losses[400:], -p[400:]))
+    assert np.mean(ratios) < 1.15
+
+
+def test_number_of_errors():
+    losses, weight = np.array([0.0, 1.0, 1.0, 0.0, 1.0]), np.array([1.0, 2.0, 2.0, 5.0, 2.0])
+    assert count_errors(losses, None) == pytest.approx(3)
+    assert count_errors(7e-200 * losses, weight) == pytest.approx(3)
+    assert count_errors(np.array([1.0, 0.01]), None) == pytest.approx(1.02, rel=1e-3)
 
 
 def test_close_to_the_best_order_where_the_predictor_knows():

@@ -97,6 +97,19 @@ def test_every_kind_of_score(score):
     assert not hasattr(score, "coef_")
 
 
+@pytest.mark.parametrize(
+    "score", [SELEScore(), ConfidenceScore(), MaxClassProbability()], ids=lambda s: type(s).__name__
+)
+def test_another_score_for_the_same_predictor_is_the_one_cross_fitted_with_it(score):
+    X, y = examples()
+    X_test, _ = examples(100, seed=1)
+    fitted = cross_fit(LogisticRegression(), BoostedSELEScore(5), X, y, zero_one_loss)
+    other, expected = fitted.with_score(score, X), cross_fit(LogisticRegression(), score, X, y, zero_one_loss)
+    np.testing.assert_allclose(other.uncertainty(X_test), expected.uncertainty(X_test))
+    np.testing.assert_allclose(other.out_of_fold_uncertainty(X), expected.out_of_fold_uncertainty(X))
+    assert other.predictor is fitted.predictor
+
+
 def test_out_of_fold_uncertainty_does_not_flatter():
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(200, 60)), rng.integers(2, size=200)

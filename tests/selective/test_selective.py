@@ -41,6 +41,7 @@ from facereject.selection import (
     suggest_start,
 )
 from facereject.selective import SelectivePredictor
+from facereject.selective._checks import default_folds
 
 WEIGHTS = dict.fromkeys(
     ("check_sample_weight_equivalence_on_dense_data", "check_sample_weight_equivalence_on_sparse_data"),
@@ -162,6 +163,21 @@ def test_calibration_is_not_fooled_by_a_score_that_overfits():
         flattered.append(aurc(losses, model.uncertainty(X[300:])) / losses.mean())
     assert np.mean(honest) == pytest.approx(1.0, abs=0.1)
     assert np.mean(flattered) < 0.6
+
+
+@pytest.mark.parametrize(
+    ("y", "kind", "groups", "expected"),
+    [
+        (np.arange(499) % 2, "classifier", None, 5),
+        (np.arange(500) % 2, "classifier", None, 2),
+        (np.arange(499.0), "regressor", None, 5),
+        (np.repeat(["a", "b"], [90, 3]), "classifier", None, 3),
+        (np.repeat(["a", "b"], [90, 1]), "classifier", None, 2),
+        (np.arange(100.0), "regressor", np.arange(100) % 4, 4),
+    ],
+)
+def test_folds_of_the_default_score(y, kind, groups, expected):
+    assert default_folds(y, kind, groups) == expected
 
 
 def test_out_of_fold_attributes_follow_from_the_parts():

@@ -27,7 +27,7 @@ from facereject.selection import (
     guaranteed_risk_per_group,
     suggest_start,
 )
-from facereject.selection.pvalues import hoeffding_bentkus_p_value
+from facereject.selection.pvalues import betting_p_values, binomial_p_value, hoeffding_bentkus_p_value
 
 MAX_RISK, DELTA = 0.05, 0.05
 Draw = Callable[[np.random.Generator, int], tuple[np.ndarray, np.ndarray]]
@@ -51,6 +51,23 @@ def real(concentration: float) -> Draw:
         return rng.beta(concentration * mean, concentration * (1 - mean)), u
 
     return draw
+
+
+def mean_loss(u: np.ndarray) -> np.ndarray:
+    return np.maximum(0.4 * u**2, 1e-9)
+
+
+# Real losses whose mean is 0.4 u^2, from narrow to wide.
+NOISE: dict[str, Callable[[np.random.Generator, np.ndarray], np.ndarray]] = {
+    "uniform in (0, 0.8 u^2)": lambda rng, m: 2 * m * rng.random(m.size),
+    "exponential": lambda rng, m: np.minimum(m * rng.exponential(size=m.size), 1.0),
+    "Beta, concentration 5": lambda rng, m: rng.beta(5 * m, 5 * (1 - m)),
+    "gamma, shape 1/4": lambda rng, m: np.minimum(4 * m * rng.gamma(0.25, size=m.size), 1.0),
+    "Beta, concentration 2": lambda rng, m: rng.beta(2 * m, 2 * (1 - m)),
+    "0 or 0.5": lambda rng, m: 0.5 * (rng.random(m.size) < 2 * m),
+    "Beta, concentration 1": lambda rng, m: rng.beta(m, 1 - m),
+    "0 or uniform in (0, 1)": lambda rng, m: rng.random(m.size) * (rng.random(m.size) < 2 * m),
+}
 
 
 def tied(draw: Draw) -> Draw:
@@ -162,6 +179,48 @@ def small_samples(draws: int, rng: np.random.Generator) -> None:
                 f"{name}, n = {n}: start suggested by 1,000 others, 0.9 of delta",
                 study(suggested, risk, draws),
             )
+
+
+def real_losses(draws: int, rng: np.random.Generator) -> None:
+    print("\nreal losses with mean 0.4 u^2 (oracle 0.61), n = 500, start = 0.33, by the test that is used")
+
+    def bets(*shares: float) -> Callable[[np.ndarray], np.ndarray]:
+        """1 / the mean capital of some bets, as shares of the largest one."""
+        sizes = np.array(shares)[:, None] / (1 - MAX_RISK)
+        return lambda x: 1 / np.exp(np.cumsum(np.log1p(sizes * (MAX_RISK - x)), axis=1)).mean(axis=0)
+
+    def hoeffding_bentkus(x: np.ndarray) -> np.ndarray:
+        counts = np.arange(1, len(x) + 1)
+        return hoeffding_bentkus_p_value(np.cumsum(x) / counts, counts, MAX_RISK)
+
+    def rounded(x: np.ndarray) -> np.ndarray:
+        counts = np.arange(1, len(x) + 1)
+        return binomial_p_value(np.cumsum(rng.random(len(x)) < x), counts, MAX_RISK)
+
+    tests: dict[str, Callable[[np.ndarray], np.ndarray]] = {
+        "betting, as it is": lambda x: betting_p_values(x, MAX_RISK, DELTA),
+        "largest bet 0.99": bets(0.99),
+        "bets 0.95 and 0.7": bets(0.95, 0.7),
+        "Hoeffding-Bentkus": hoeffding_bentkus,
+        "rounded at random to 0 or 1, binomial": rounded,
+        "bet 0.95, p-value times a random number": lambda x: rng.random() * bets(0.95)(x),
+    }
+    risk = true_risk(mean_loss)
+    for name, noise in NOISE.items():
+        samples = []
+        for _ in range(draws):
+            u = np.sort(rng.random(500))
+            samples.append((noise(rng, mean_loss(u)), u))
+        for label, test in tests.items():
+
+            def walk(losses: np.ndarray, u: np.ndarray, test: Any = test) -> float | None:
+                first = int(np.searchsorted(u, 0.33, side="right"))
+                failed = np.flatnonzero(np.append(1.0, test(losses))[first:] > DELTA)
+                passed = int(failed[0]) if len(failed) else len(u) - first + 1
+                return None if passed == 0 else max(0.33, float(np.append(u, 1.0)[first + passed - 1]))
+
+            left = iter(samples)
+            report(f"{name}: {label}", study(lambda: walk(*next(left)), risk, draws))  # noqa: B023
 
 
 def validity(draws: int, rng: np.random.Generator) -> None:
@@ -278,6 +337,7 @@ def pictures(folder: Path, rng: np.random.Generator) -> None:
 
 PARTS = {
     "small": small_samples,
+    "real": real_losses,
     "validity": validity,
     "groups": groups,
     "shift": shift,

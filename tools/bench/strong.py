@@ -11,7 +11,7 @@ absolute error, they are the share of the way from a random ranking to the oracl
 
 =============  ======================================================================================
 boosted        ``BoostedSELEScore()``, with the outputs and evidence that ``cross_fit`` gives it
-default        ``SelectivePredictor(predictor)``: ``ConfidenceScore`` on two folds
+default        ``SelectivePredictor(predictor)``: ``ConfidenceScore``, two folds from 500 rows on
 linear SELE    ``SELEScoreCV`` with three values of alpha, the same outputs and evidence
 log-loss       the same trees from the same start, but fitted to log-loss of "is it wrong"
 least squares  ``BoostedRegressionScore()``
@@ -371,7 +371,9 @@ def main() -> None:
         options.predictors = ("RF", "logistic", "forest", "ridge")
     options.out.mkdir(parents=True, exist_ok=True)
     # compiles the inner loops, which no case shall pay for
-    SelectivePredictor(LogisticRegression()).fit(np.arange(40.0)[:, None] % 7, np.arange(40) % 2)
+    few = np.arange(40.0)[:, None] % 7
+    SelectivePredictor(LogisticRegression()).fit(few, np.arange(40) % 2)
+    SelectivePredictor(Ridge()).fit(few, np.arange(40.0) % 9)
     results = []
     for case in list_cases(options):
         path = options.out / case.file
