@@ -25,7 +25,8 @@ if TYPE_CHECKING:
 _CONTROLS = re.compile(r"[\x00-\x08\x0a-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]")
 
 #: everything for people goes to stderr; stdout carries data only
-console = Console(stderr=True, highlight=False)
+# a file may be called :fire:.jpg
+console = Console(stderr=True, highlight=False, emoji=False)
 
 ModelOption = Annotated[
     str,
@@ -194,7 +195,7 @@ def load_rejector(
     from facereject._cli._plugins import chosen_detector, chosen_landmarks, option_name
     from facereject.faces import FaceRejector
     from facereject.faces.detectors.base import change_options
-    from facereject.faces.models.installation import pretrained_models
+    from facereject.faces.models.storage import pretrained_models
     from facereject.faces.weights import WeightsError
     from facereject.modelfile import ModelFileError
 

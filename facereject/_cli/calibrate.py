@@ -103,7 +103,7 @@ def calibrate(
     """
     if (output is None) != in_place:
         stop("give either --output FILE or --in-place" + (", not both" if in_place else ""))
-    from facereject.faces.models.installation import pretrained_models
+    from facereject.faces.models.storage import pretrained_models
 
     if in_place and (model in pretrained_models() or not Path(model).is_file()):
         stop(f"--in-place: MODEL {model} is no file of yours; write to another one with --output FILE")

@@ -116,7 +116,7 @@ def serve(
 
 def _name_of(model: str) -> str:
     """A name for the model picker; of a file only its stem, as clients need not know where it lies."""
-    from facereject.faces.models.installation import pretrained_models
+    from facereject.faces.models.storage import pretrained_models
 
     return model if model in pretrained_models() else Path(model).stem
 
@@ -125,7 +125,7 @@ def _others(detector: str | None, landmarks: str | None) -> dict[str, Callable[[
     """The models that come along, with the same detector and landmark predictor."""
     from facereject._cli._plugins import chosen_detector, chosen_landmarks
     from facereject.faces import FaceRejector
-    from facereject.faces.models.installation import pretrained_models
+    from facereject.faces.models.storage import pretrained_models
 
     def loader(name: str) -> Callable[[], FaceRejector]:
         return lambda: FaceRejector.pretrained(

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from facereject.faces import FaceDataset, Problem
 
 #: results go to stdout, so that they can be kept; progress and warnings do not
-results = Console(highlight=False)
+results = Console(highlight=False, emoji=False)
 
 DatasetArgument = Annotated[
     Path,
