@@ -30,6 +30,7 @@ from facereject._cli._plugins import (
     chosen_points,
 )
 from facereject._cli._shared import QuietOption, load_rejector, paragraphs, say, stop
+from facereject._words import counted
 
 if TYPE_CHECKING:
     from facereject.faces import FaceRejector
@@ -140,7 +141,7 @@ def calibrate(
     table = evaluation.table
     rows = independent_rows([samples[i].photo for i in table.sample], seed)
     if len(rows) < len(table) and not quiet:
-        say(f"{len(table):,} faces found; one per photograph counts, which leaves {len(rows):,}")
+        say(f"{counted(len(table), 'face')} found; one per photograph counts, which leaves {len(rows):,}")
     if max_error is None:
         _give_unit(rejector, table.losses[rows], evaluation.uncertainty[rows], target, dataset, quiet)
         return

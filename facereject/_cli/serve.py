@@ -26,6 +26,7 @@ from facereject._cli._shared import (
     say,
     stop,
 )
+from facereject._words import counted
 
 if TYPE_CHECKING:
     from facereject.faces import FaceRejector
@@ -109,8 +110,9 @@ def serve(
             run_server(app, listener, on_ready=ready)
     if not quiet:
         say(
-            f"Stopped. {counts.pictures:,} pictures, {counts.videos:,} videos and {counts.live_frames:,} "
-            f"live frames judged; {counts.refused:,} requests refused."
+            f"Stopped. {counted(counts.pictures, 'picture')}, {counted(counts.videos, 'video')} and "
+            f"{counted(counts.live_frames, 'live frame')} judged; "
+            f"{counted(counts.refused, 'request')} refused."
         )
 
 

@@ -16,6 +16,7 @@ import cv2
 import numpy as np
 
 from facereject._files import NOT_MADE_HERE, display_name, folder_problem, suffix_of, sync_folder, unfinished
+from facereject._words import counted
 from facereject.faces.images.load import ImageArray
 from facereject.video._av import av
 from facereject.video.encoding import (
@@ -155,9 +156,10 @@ class VideoWriter:
                 raise self._failure()
             if self.frames:
                 if self._written != self.frames:
+                    written = f"{self._written} of {counted(self.frames, 'frame')}"
                     raise VideoWriteError(
-                        f"{display_name(self.path)}: only {self._written} of {self.frames} frames were "
-                        "written; make sure that the disk is not full"
+                        f"{display_name(self.path)}: only {written} could be written; "
+                        "make sure that the disk is not full"
                     )
                 made = self._with_sound()
                 with open(made, "rb") as file:
