@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import math
 import os
 import re
 import warnings
@@ -160,6 +161,29 @@ def chosen_target(**options: float | None) -> dict[str, float]:
     return given
 
 
+def _refused_target(rejector: FaceRejector, target: Mapping[str, float], error: ValueError) -> str:
+    """What is wrong with a target, in the words of the option, and what could be asked for instead."""
+    from facereject.metrics import risk_coverage_curve
+    from facereject.selection import InfeasibleTargetError
+
+    ((kind, value),) = target.items()
+    option = "--" + kind.replace("_", "-")
+    if isinstance(error, InfeasibleTargetError):
+        unit = "" if rejector.relative else " %"
+        sample = rejector.calibration
+        lowest = float(risk_coverage_curve(sample.losses, sample.uncertainty).risk.min())
+        # rounded up, so that it can be reached
+        possible = math.ceil(100 * lowest) / 100
+        return (
+            f"{option} {value:g}: no threshold of this model keeps the mean error that low; "
+            f"{possible:g}{unit} is the lowest it can keep, accepting few faces"
+        )
+    if kind == "coverage" and 1 < value <= 100:
+        share = f"for {value:g} % write {value / 100:g}"
+        return f"{option} {value:g}: a share of the faces up to 1 is meant; {share}"
+    return f"{option}: {error}"
+
+
 def load_rejector(
     model: str = "default",
     *,
@@ -237,8 +261,7 @@ def load_rejector(
     try:
         return rejector.with_target(**target) if target else rejector
     except ValueError as error:
-        names = ", ".join("--" + kind.replace("_", "-") for kind in target or ())
-        stop(f"{names}: {error}")
+        stop(_refused_target(rejector, target or {}, error))
 
 
 def _check_model_file(model: str, argument: str, shipped: Sequence[str]) -> None:
