@@ -258,6 +258,7 @@ def report(path: Path) -> None:
     slopes: dict[tuple[str, str], dict[str, float]] = {}
     for kind, engine in sorted({(each["kind"], each["engine"]) for each in runs}):
         mine = [each for each in runs if (each["kind"], each["engine"]) == (kind, engine)]
+        mine.sort(key=lambda each: each["count"])
         counts = [each["count"] for each in mine]
         if len(mine) < 2:
             continue
