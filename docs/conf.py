@@ -54,6 +54,8 @@ sphinx_gallery_conf = {
     "within_subsection_order": "FileNameSortKey",
     "write_computation_times": False,
     "show_signature": False,
+    # what an example wants to show it prints; "<RiskCoverageDisplay object at ...>" says nothing
+    "capture_repr": (),
     "min_reported_time": 0,
     "abort_on_example_error": True,
 }

@@ -30,7 +30,8 @@ def check_vector(values: Any, name: str, *, non_negative: bool = False, min_leng
     Text and times are refused even where they could be read as numbers: a column of another meaning was
     taken. So are masked entries, the values under which mean nothing.
     """
-    if isinstance(values, np.ma.MaskedArray) and np.ma.is_masked(values):
+    # plain arrays first: numpy.ma is imported when it is first named, which takes long
+    if type(values) is not np.ndarray and isinstance(values, np.ma.MaskedArray) and np.ma.is_masked(values):
         position = int(np.flatnonzero(np.ma.getmaskarray(values).ravel())[0])
         raise ValueError(f"{name} must not be masked, but entry {position} is; leave such examples out")
     try:

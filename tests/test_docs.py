@@ -1,8 +1,9 @@
-"""The Python examples of the documentation run as they stand, one after the other."""
+"""The examples and commands of the documentation run as they stand, one after the other."""
 
 from __future__ import annotations
 
 import re
+import shlex
 import sys
 from pathlib import Path
 
@@ -10,7 +11,9 @@ import numpy as np
 import pytest
 import skimage.data
 import skimage.io
+from typer.testing import CliRunner
 
+from facereject._cli import app
 from facereject.video.writer import VideoWriter
 
 sys.path.insert(0, str(Path(__file__).parent / "cli"))
@@ -57,6 +60,30 @@ def test_examples_run(page, tmp_path):
     assert blocks
     for number, example in enumerate(blocks):
         exec(compile(example, f"docs/{page}, example {number}", "exec"), names)
+
+
+def commands(page: str) -> list[list[str]]:
+    """Arguments of the commands of a page, but for those that need a camera, a browser or the network."""
+    blocks = re.findall(r"```sh\n(.*?)```", (DOCS / page).read_text(encoding="utf-8"), flags=re.S)
+    lines = [shlex.split(line, comments=True) for block in blocks for line in block.splitlines()]
+    found = [words[1:] for words in lines if words[:1] == ["facereject"]]
+    others = (["webcam"], ["demo"], ["models", "get"])
+    return [words for words in found if words[:1] not in others and words[:2] not in others]
+
+
+@pytest.mark.usefixtures("folder_with_photo_and_clip", "mesh_weights")
+@pytest.mark.parametrize("page", ["faq.md", "start.md", "guide/clean.md"])
+def test_commands_run(page, tmp_path):
+    write_faces(tmp_path / "photos", 6, form="300w")
+    for seed, name in enumerate(("annotated.csv", "test.csv"), start=1):
+        write_faces(tmp_path, 12, seed=seed).rename(name)
+    found = commands(page)
+    assert found
+    for words in found:
+        result = CliRunner().invoke(app, words)
+        assert result.exit_code == 0, f"{words}: {result.output}"
+    if page == "start.md":
+        assert Path("report/index.html").stat().st_size > 0
 
 
 @pytest.mark.usefixtures("folder_with_photo_and_clip")

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import ast
+import json
 import os
 import re
 import subprocess
 import sys
 from pathlib import Path
 
+import PIL.Image
 import pytest
+import skimage.data
 
 import facereject
 
@@ -44,6 +47,22 @@ def test_judging_a_face_loads_no_estimators():
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "1 []"
+
+
+def test_scoring_a_photograph_imports_only_what_it_needs(tmp_path):
+    photo = tmp_path / ":fire:.jpg"
+    PIL.Image.fromarray(skimage.data.astronaut()).save(photo)
+    code = (
+        "import sys; from facereject._cli import main\n"
+        f"sys.argv = ['facereject', 'score', {str(photo)!r}, '--json']\n"
+        "try:\n    main()\n"
+        "finally:\n"
+        "    heavy = ('av', 'numpy.ma', 'sklearn', 'scipy', 'skimage', 'pandas', 'matplotlib', 'dask')\n"
+        "    print([m for m in heavy if m in sys.modules], file=sys.stderr)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert json.loads(done.stdout)["source"] == str(photo)
+    assert done.stderr.splitlines()[-1] == "[]"
 
 
 def imported_modules(path: Path) -> set[str]:

@@ -20,6 +20,7 @@ from facereject._cli._output.rows import show_rows
 from facereject._cli._output.videos import report_videos
 from facereject._cli._shared import console, say, stop
 from facereject._cli._signals import exit_code
+from facereject._words import counted
 
 if TYPE_CHECKING:
     from facereject.batch import ScoreJob
@@ -118,7 +119,11 @@ def run_job(
             if (folder := getattr(job, name)) is not None:
                 say(f"{name.capitalize()}: {folder}")
     if job.contact_sheet is not None and not quiet:
-        made = f"{job.contact_sheet} ({job.on_sheet} faces)" if job.on_sheet else "none, there is no face"
+        made = (
+            f"{job.contact_sheet} ({counted(job.on_sheet, 'face')})"
+            if job.on_sheet
+            else "none, there is no face"
+        )
         say(f"Contact sheet: {made}")
     if job.summary.failed or (job.summary.placed and job.summary.placed.failed):
         raise typer.Exit(1)

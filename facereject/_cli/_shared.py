@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import math
 import os
 import re
 import warnings
@@ -25,7 +26,8 @@ if TYPE_CHECKING:
 _CONTROLS = re.compile(r"[\x00-\x08\x0a-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]")
 
 #: everything for people goes to stderr; stdout carries data only
-console = Console(stderr=True, highlight=False)
+# a file may be called :fire:.jpg
+console = Console(stderr=True, highlight=False, emoji=False)
 
 ModelOption = Annotated[
     str,
@@ -159,6 +161,29 @@ def chosen_target(**options: float | None) -> dict[str, float]:
     return given
 
 
+def _refused_target(rejector: FaceRejector, target: Mapping[str, float], error: ValueError) -> str:
+    """What is wrong with a target, in the words of the option, and what could be asked for instead."""
+    from facereject.metrics import risk_coverage_curve
+    from facereject.selection import InfeasibleTargetError
+
+    ((kind, value),) = target.items()
+    option = "--" + kind.replace("_", "-")
+    if isinstance(error, InfeasibleTargetError):
+        unit = "" if rejector.relative else " %"
+        sample = rejector.calibration
+        lowest = float(risk_coverage_curve(sample.losses, sample.uncertainty).risk.min())
+        # rounded up, so that it can be reached
+        possible = math.ceil(100 * lowest) / 100
+        return (
+            f"{option} {value:g}: no threshold of this model keeps the mean error that low; "
+            f"{possible:g}{unit} is the lowest it can keep, accepting few faces"
+        )
+    if kind == "coverage" and 1 < value <= 100:
+        share = f"for {value:g} % write {value / 100:g}"
+        return f"{option} {value:g}: a share of the faces up to 1 is meant; {share}"
+    return f"{option}: {error}"
+
+
 def load_rejector(
     model: str = "default",
     *,
@@ -194,7 +219,7 @@ def load_rejector(
     from facereject._cli._plugins import chosen_detector, chosen_landmarks, option_name
     from facereject.faces import FaceRejector
     from facereject.faces.detectors.base import change_options
-    from facereject.faces.models.installation import pretrained_models
+    from facereject.faces.models.storage import pretrained_models
     from facereject.faces.weights import WeightsError
     from facereject.modelfile import ModelFileError
 
@@ -236,8 +261,7 @@ def load_rejector(
     try:
         return rejector.with_target(**target) if target else rejector
     except ValueError as error:
-        names = ", ".join("--" + kind.replace("_", "-") for kind in target or ())
-        stop(f"{names}: {error}")
+        stop(_refused_target(rejector, target or {}, error))
 
 
 def _check_model_file(model: str, argument: str, shipped: Sequence[str]) -> None:

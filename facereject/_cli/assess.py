@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 
 from facereject._cli._shared import ModelOption, QuietOption, load_rejector, say, stop
+from facereject._words import counted
 
 ASSESS_EXAMPLES = """[bold]Examples[/bold]
 facereject assess processed --images photos -o faces.csv
@@ -85,8 +86,9 @@ def assess(
         stop(f"--output: {error}")
     total = summary.total
     if not quiet:
+        pictures = counted(total.frames, "image or frame", "images and frames")
         say(
-            f"{total.faces:,} faces of {total.frames:,} images and frames, {total.accepted_faces:,} accepted"
+            f"{counted(total.faces, 'face')} of {pictures}, {total.accepted_faces:,} accepted"
             + (f": {output}" if output != "-" else "")
         )
     if summary.failures:

@@ -30,6 +30,7 @@ from facereject._cli._plugins import (
     chosen_points,
 )
 from facereject._cli._shared import QuietOption, load_rejector, paragraphs, say, stop
+from facereject._words import counted
 
 if TYPE_CHECKING:
     from facereject.faces import FaceRejector
@@ -103,7 +104,7 @@ def calibrate(
     """
     if (output is None) != in_place:
         stop("give either --output FILE or --in-place" + (", not both" if in_place else ""))
-    from facereject.faces.models.installation import pretrained_models
+    from facereject.faces.models.storage import pretrained_models
 
     if in_place and (model in pretrained_models() or not Path(model).is_file()):
         stop(f"--in-place: MODEL {model} is no file of yours; write to another one with --output FILE")
@@ -140,7 +141,7 @@ def calibrate(
     table = evaluation.table
     rows = independent_rows([samples[i].photo for i in table.sample], seed)
     if len(rows) < len(table) and not quiet:
-        say(f"{len(table):,} faces found; one per photograph counts, which leaves {len(rows):,}")
+        say(f"{counted(len(table), 'face')} found; one per photograph counts, which leaves {len(rows):,}")
     if max_error is None:
         _give_unit(rejector, table.losses[rows], evaluation.uncertainty[rows], target, dataset, quiet)
         return

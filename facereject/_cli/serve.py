@@ -26,6 +26,7 @@ from facereject._cli._shared import (
     say,
     stop,
 )
+from facereject._words import counted
 
 if TYPE_CHECKING:
     from facereject.faces import FaceRejector
@@ -109,14 +110,15 @@ def serve(
             run_server(app, listener, on_ready=ready)
     if not quiet:
         say(
-            f"Stopped. {counts.pictures:,} pictures, {counts.videos:,} videos and {counts.live_frames:,} "
-            f"live frames judged; {counts.refused:,} requests refused."
+            f"Stopped. {counted(counts.pictures, 'picture')}, {counted(counts.videos, 'video')} and "
+            f"{counted(counts.live_frames, 'live frame')} judged; "
+            f"{counted(counts.refused, 'request')} refused."
         )
 
 
 def _name_of(model: str) -> str:
     """A name for the model picker; of a file only its stem, as clients need not know where it lies."""
-    from facereject.faces.models.installation import pretrained_models
+    from facereject.faces.models.storage import pretrained_models
 
     return model if model in pretrained_models() else Path(model).stem
 
@@ -125,7 +127,7 @@ def _others(detector: str | None, landmarks: str | None) -> dict[str, Callable[[
     """The models that come along, with the same detector and landmark predictor."""
     from facereject._cli._plugins import chosen_detector, chosen_landmarks
     from facereject.faces import FaceRejector
-    from facereject.faces.models.installation import pretrained_models
+    from facereject.faces.models.storage import pretrained_models
 
     def loader(name: str) -> Callable[[], FaceRejector]:
         return lambda: FaceRejector.pretrained(

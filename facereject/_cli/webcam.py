@@ -31,6 +31,7 @@ from facereject._cli._shared import (
     stop,
 )
 from facereject._cli._signals import exit_code
+from facereject._words import counted, percent
 
 if TYPE_CHECKING:
     from facereject.live.loop import LiveSummary
@@ -310,9 +311,9 @@ def _open_window() -> Window:
 
 
 def _report(summary: LiveSummary, output: str | None) -> None:
-    share = f" ({summary.accepted / summary.frames:.1%})" if summary.frames else ""
-    dropped = f"; {summary.dropped:,} frames skipped" if summary.dropped else ""
-    say(f"{summary.frames:,} frames; {summary.accepted:,} accepted{share}{dropped}")
+    share = f" ({percent(summary.accepted, summary.frames, 1)})" if summary.frames else ""
+    dropped = f"; {counted(summary.dropped, 'frame')} skipped" if summary.dropped else ""
+    say(f"{counted(summary.frames, 'frame')}; {summary.accepted:,} accepted{share}{dropped}")
     if output is not None:
         say(f"Table: {output}")
     for file in summary.files:

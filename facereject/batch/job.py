@@ -328,7 +328,8 @@ class _Counter:
 
     def __init__(self, plan: Plan, tell: Callable[[RunProgress], None], *, decided: bool) -> None:
         unit, total = ("inputs", plan.total) if plan.frames is None else ("frames", plan.frames)
-        self._state = RunProgress(0, total, unit, accepted=0 if decided else None)
+        alike = plan.frames is not None or not plan.mixed
+        self._state = RunProgress(0, total, unit, accepted=0 if decided else None, alike=alike)
         self._tell = tell
         tell(self._state)
 

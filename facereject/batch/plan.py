@@ -18,7 +18,7 @@ from facereject.video.reader import VideoError, open_video
 # so many inputs are kept in memory, the names of the others in a temporary file
 _MAX_LISTED = 10_000
 
-# videos among so few inputs are opened to learn how many frames there will be, each for so long at most
+# so few videos are opened to learn how many frames there will be, each for so long at most
 _MAX_OPENED = 20
 _MAX_SECONDS = 10.0
 
@@ -33,12 +33,16 @@ class Plan(NamedTuple):
     total : int
         How many they are.
     frames : int or None
-        How many frames they have, where that is known beforehand: a few inputs with videos among them.
+        How many frames they have, a photograph one, where that is known beforehand: a few videos, alone or
+        among photographs.
+    mixed : bool
+        Photographs and videos are among them, so that some take a thousand times as long as others.
     """
 
     inputs: Iterable[Input]
     total: int
     frames: int | None
+    mixed: bool = False
 
 
 def plan_run(
@@ -84,9 +88,9 @@ def plan_run(
         if not sink.has(item.path):
             listing.add(item)
     frames = None
-    if engine is not None and listing.total <= _MAX_OPENED:
+    if engine is not None and 0 < listing.videos <= _MAX_OPENED and listing.total == len(listing.first):
         frames = _frames_of(listing.first, engine)
-    return Plan(listing, listing.total, frames)
+    return Plan(listing, listing.total, frames, mixed=0 < listing.videos < listing.total)
 
 
 class _Listing:
@@ -94,11 +98,12 @@ class _Listing:
 
     def __init__(self) -> None:
         self.first: list[Input] = []
-        self.total = 0
+        self.total = self.videos = 0
         self._file: IO[bytes] | None = None
 
     def add(self, item: Input) -> None:
         self.total += 1
+        self.videos += item.kind == "video"
         if self.total <= _MAX_LISTED:
             self.first.append(item)
             return
@@ -159,10 +164,7 @@ def _led_to(argument: str, names: Iterable[str]) -> bool:
 
 
 def frames_said(item: Input) -> Iterator[int | None]:
-    """How many frames an input says it has, None if it does not; a task."""
-    if item.kind == "image":
-        yield 1
-        return
+    """How many frames a video says it has, None if it does not; a task."""
     try:
         with open_video(item.path) as video:
             yield video.frame_count_hint or None
@@ -171,17 +173,16 @@ def frames_said(item: Input) -> Iterator[int | None]:
 
 
 def _frames_of(items: Sequence[Input], engine: Engine) -> int | None:
-    """Frames of a few inputs with videos among them, if the videos say how many they have."""
-    if all(item.kind == "image" for item in items):
-        return None
+    """Frames of inputs with a few videos among them, if the videos say how many they have."""
     if isinstance(engine, WorkerEngine):
         # a file that holds its reader up must not do so before the work begins
         engine = WorkerEngine(1, timeout=_MAX_SECONDS)
     elif not isinstance(engine, SerialEngine):
         # for the bar alone a cluster is not asked
         return None
-    total = 0
-    with closing(engine.run(frames_said, items)) as outcomes:
+    videos = [item for item in items if item.kind == "video"]
+    total = len(items) - len(videos)
+    with closing(engine.run(frames_said, videos)) as outcomes:
         for outcome in outcomes:
             if outcome.chunk is None:
                 return None

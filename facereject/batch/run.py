@@ -31,13 +31,16 @@ class RunProgress(NamedTuple):
     total : int or None
         How many this run has to do; a video may hold more frames than it says.
     unit : {"inputs", "frames"}
-        Frames where the inputs are few and videos are among them.
+        Frames where a few videos are among the inputs; a photograph counts as one.
     faces : int
         Faces found so far.
     accepted : int or None
         How many of them were accepted; None where that is decided at the end.
     failed : int
         Inputs that are unreadable or failed.
+    alike : bool
+        The inputs, or frames, take about equally long, so that the time left can be told from the rate;
+        False for photographs with many videos among them.
     """
 
     done: int = 0
@@ -46,6 +49,7 @@ class RunProgress(NamedTuple):
     faces: int = 0
     accepted: int | None = 0
     failed: int = 0
+    alike: bool = True
 
     def plus(self, chunk: Chunk, last: bool) -> RunProgress:
         """After one more chunk, which may be the last one of its input."""

@@ -14,10 +14,12 @@ Everything here is optional for a plug-in:
 
 from __future__ import annotations
 
-import importlib.metadata
 import json
 from collections.abc import Callable, Mapping
-from typing import Any, Generic, Protocol, TypeVar, runtime_checkable
+from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar, runtime_checkable
+
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
 
 T = TypeVar("T")
 F = TypeVar("F", bound=Callable[..., Any])
@@ -179,9 +181,12 @@ class Registry(Generic[T]):
             f"package that brings it, or register it with {self._function}"
         )
 
-    def _entry_points(self) -> list[importlib.metadata.EntryPoint]:
-        return list(importlib.metadata.entry_points(group=self.group))
+    def _entry_points(self) -> list[EntryPoint]:
+        # slow to import, and wanted for plug-ins of other packages only
+        from importlib.metadata import entry_points
+
+        return list(entry_points(group=self.group))
 
 
-def _distribution(entry: importlib.metadata.EntryPoint) -> str:
+def _distribution(entry: EntryPoint) -> str:
     return entry.dist.name if entry.dist is not None else entry.value

@@ -103,7 +103,7 @@ def _draw_decision(strip: ImageArray, faces: Sequence[Face], accepted: bool, siz
 def _draw_threshold(strip: ImageArray, faces: Sequence[Face], rejector: FaceRejector, size: int) -> None:
     """A scale of uncertainty: accepted on the left of the mark, every face a dot on it."""
     left = size + text_mask("ACCEPTED", round(1.35 * size)).shape[1] + 2 * size
-    right = strip.shape[1] - text_mask("00.0 fps  000 ms  h: help", size).shape[1] - 3 * size
+    right = strip.shape[1] - text_mask("00.0 fps  delay 000 ms", size).shape[1] - 3 * size
     if right - left < 6 * size:
         return
     low, high = scale_of(rejector)
@@ -136,13 +136,16 @@ def limit_text(faces: Sequence[Face], rejector: FaceRejector) -> str:
         return "every face is accepted"
     if rejector.relative:
         return f"accept up to an uncertainty of {threshold:.2f}"
-    limit = f"{float(rejector.calibration.expected_error(threshold)):.1f} %"
+    limit = float(rejector.calibration.expected_error(threshold))
     known = [face for face in faces if math.isfinite(face.expected_error)]
     if not known:
-        return f"accept up to {limit} expected error"
+        return f"accept up to {limit:.1f} % expected error"
     worst = max(known, key=lambda face: face.uncertainty)
-    sign = ">" if worst.uncertainty > threshold else "≤"
-    return f"expected error {worst.expected_error:.1f} % {sign} {limit}"
+    above = worst.uncertainty > threshold
+    # "2.6 % > 2.6 %" would puzzle
+    digits = 2 if above and f"{worst.expected_error:.1f}" == f"{limit:.1f}" else 1
+    # the font has no sign for "at most"
+    return f"expected error {worst.expected_error:.{digits}f} % {'>' if above else '<='} {limit:.{digits}f} %"
 
 
 def advice(faces: Sequence[Face]) -> str:
@@ -169,11 +172,15 @@ def loading_view(size: tuple[int, int] = (640, 480)) -> ImageArray:
 
 
 def _draw_advice(strip: ImageArray, faces: Sequence[Face], size: int) -> None:
-    put_text(strip, advice(faces), size, round((_ROWS + 0.1) * size), size, SILVER)
+    y, text, more = round((_ROWS + 0.1) * size), advice(faces), "h: help"
+    put_text(strip, text, size, y, size, SILVER)
+    x = strip.shape[1] - text_mask(more, size).shape[1] - size
+    if x > text_mask(text, size).shape[1] + 2 * size:
+        put_text(strip, more, x, y, size, _GRAY)
 
 
 def _draw_rate(strip: ImageArray, status: Status, size: int) -> None:
-    lines = [f"{status.fps:.1f} fps  {1000 * status.latency_s:.0f} ms  h: help"]
+    lines = [f"{status.fps:.1f} fps  delay {1000 * status.latency_s:.0f} ms"]
     lines.append(f"searched {status.searched_s:.1f} s ago")
     if status.dropped:
         lines[1] = f"{status.dropped} skipped  searched {status.searched_s:.1f} s"

@@ -5,7 +5,6 @@ from __future__ import annotations
 import functools
 import hashlib
 from collections.abc import Callable, Mapping
-from importlib import metadata
 from pathlib import Path
 from typing import Any
 
@@ -107,6 +106,9 @@ def check_answers(answers: Mapping[str, Any], expected: Mapping[str, str]) -> No
 
 
 def _version_of(distributions: tuple[str, ...]) -> str:
+    # slow to import, and wanted on clusters only
+    from importlib import metadata
+
     for name in distributions:
         try:
             return metadata.version(name)

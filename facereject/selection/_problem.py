@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from facereject._settings import check_number
 from facereject._validation import FloatArray, check_losses_and_uncertainty, check_same_length, check_vector
+from facereject._words import counted
 from facereject.selection._walk import (
     Sample,
     Start,
@@ -186,11 +187,15 @@ class RiskProblem:
         where = ""
         if groups:
             where = f" in every group (none in: {', '.join(unsafe)})" if unsafe else " common to all groups"
+        clipped = ""
+        if self.n_clipped:
+            losses = counted(self.n_clipped, "loss was", "losses were")
+            clipped = f"; {losses} clipped to loss_bound = {bound:g}"
         return (
             f"{n} calibration examples certify no threshold{where} with a selective risk of at most "
             f"{self.max_risk:g} at delta = {self.delta:g} (even without any loss it takes {fewest} accepted "
             f"examples{' of each group' if groups else ''}); use more examples, or a larger max_risk or delta"
-            + (f"; {self.n_clipped} losses were clipped to loss_bound = {bound:g}" if self.n_clipped else "")
+            + clipped
             + (", which seems too small for their unit" if 2 * self.n_clipped > n else "")
         )
 

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from facereject._validation import FloatArray, check_vector
+from facereject._words import counted
 
 
 @dataclass(frozen=True)
@@ -93,10 +94,10 @@ class Guarantee:
                 f", for data that differ from the calibration data by the weights given (at most "
                 f"{self.weight_bound:g})"
             )
+        clipped = counted(self.n_clipped, "calibration loss was", "calibration losses were")
         return start + (
             f"the mean of min(loss, {self.loss_bound:g}) over accepted predictions is at most "
-            f"{self.bound:g}{every}{shifted}; {self.n_clipped} calibration losses were above "
-            f"{self.loss_bound:g}."
+            f"{self.bound:g}{every}{shifted}; {clipped} above {self.loss_bound:g}."
         )
 
     @property

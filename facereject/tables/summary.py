@@ -8,6 +8,7 @@ from itertools import groupby
 from typing import NamedTuple
 
 from facereject._html import facts_html
+from facereject._words import percent
 from facereject.tables.rows import Chunk, Row, frame_accepted
 
 #: failed inputs named in a summary; the table holds all of them
@@ -206,4 +207,4 @@ class Summary:
 
 
 def _accepted(number: int, total: int) -> str:
-    return f" ({number / total:.1%} accepted)" if total else ""
+    return f" ({percent(number, total, 1)} accepted)" if total else ""

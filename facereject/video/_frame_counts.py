@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
-from av.packet import Packet
-from av.video.frame import VideoFrame
-from av.video.stream import VideoStream
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from av.packet import Packet
+    from av.video.frame import VideoFrame
+    from av.video.stream import VideoStream
+
 
 # codecs with packets that show nothing, so that packets cannot tell how many frames there should be
 _HIDDEN_PACKETS = ("vp8",)

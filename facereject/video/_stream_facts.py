@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from fractions import Fraction
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
-import av
 import numpy as np
-from av.video.frame import VideoFrame
-from av.video.stream import VideoStream
 
+from facereject.video._av import av
 from facereject.video.source import MediaFile
+
+if TYPE_CHECKING:
+    from av.video.frame import VideoFrame
+    from av.video.stream import VideoStream
 
 # a header that counts more frames than the file has room for is damaged
 _LEAST_BYTES = 8

@@ -7,21 +7,22 @@ import sys
 import threading
 from collections.abc import Iterable, Iterator
 from fractions import Fraction
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
-import av
 import numpy as np
-from av.packet import Packet
-from av.video.frame import VideoFrame
-from av.video.reformatter import VideoReformatter
-from av.video.stream import VideoStream
 
 from facereject._files import display_name
 from facereject.faces.images.load import ImageArray
+from facereject.video._av import av
 from facereject.video._frame_counts import FrameCounts, stamp_of
 from facereject.video._stream_facts import announced_frames, length_of, rate_of, size_in_header, turn_of
 from facereject.video.frames import DEFAULT_STEP, SteadyClock, VideoError
 from facereject.video.source import MediaFile, decoder_options
+
+if TYPE_CHECKING:
+    from av.packet import Packet
+    from av.video.frame import VideoFrame
+    from av.video.stream import VideoStream
 
 # the length of a file may be that of its sound; pictures that end earlier by less than this are not missed
 _SILENT_TAIL_S = 1.0
@@ -96,7 +97,7 @@ class DecodedVideo:
             self.rate = rate_of(self._stream)
             self.fps = float(self.rate)
             self.frame_count_hint = announced_frames(self._media, self._stream, self.rate)
-            self._reformatter = VideoReformatter()
+            self._reformatter = av.video.reformatter.VideoReformatter()
             self._images = _Images()
             self._decoded = self._decode()
             self._first = self._next()

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import os
 from fractions import Fraction
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
-import av
-from av.codec import Codec
-from av.codec.codec import UnknownCodecError
-from av.container import OutputContainer
+from facereject.video._av import av
+
+if TYPE_CHECKING:
+    from av.container import OutputContainer
 
 
 class Container(NamedTuple):
@@ -69,8 +69,8 @@ def encoder_for(suffix: str) -> str | None:
     """The best encoder for the pictures of such a file that is there; None if none is."""
     for name in CONTAINERS[suffix].video:
         try:
-            Codec(name, "w")
-        except UnknownCodecError:
+            av.codec.Codec(name, "w")
+        except av.codec.codec.UnknownCodecError:
             continue
         return name
     return None

@@ -12,9 +12,8 @@ from collections.abc import Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
-import av
-
 from facereject.faces.images.files import MAX_PIXELS
+from facereject.video._av import av
 from facereject.video.decoder import DecodedVideo, FrameRange
 from facereject.video.source import MediaFile
 

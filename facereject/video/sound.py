@@ -5,20 +5,20 @@ from __future__ import annotations
 import heapq
 from collections.abc import Iterator, Sequence
 from fractions import Fraction
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import av
 import numpy as np
-from av.audio.frame import AudioFrame
-from av.audio.resampler import AudioResampler
-from av.audio.stream import AudioStream
-from av.container import OutputContainer
-from av.packet import Packet
 from numpy.typing import NDArray
 
+from facereject.video._av import av
 from facereject.video.encoding import Container, open_output
 from facereject.video.frames import VideoError
 from facereject.video.source import MediaFile
+
+if TYPE_CHECKING:
+    from av.audio.stream import AudioStream
+    from av.container import OutputContainer
+    from av.packet import Packet
 
 # sample rates that every encoder used here knows
 _RATES = (48_000, 24_000, 16_000, 12_000, 8_000)
@@ -114,7 +114,7 @@ def _new_stream(output: OutputContainer, source: AudioStream, encoder: str) -> A
     rates = _RATES if encoder == "libopus" else _RATES + _OTHER_RATES
     rate = source.rate if source.rate in rates else _RATES[0]
     stream = output.add_stream(encoder, rate=rate)
-    assert isinstance(stream, AudioStream)
+    assert isinstance(stream, av.audio.stream.AudioStream)
     stream.layout = _layout(source)
     return stream
 
@@ -133,7 +133,9 @@ def _encoded(
 ) -> Iterator[Packet[Any]]:
     position = 0
     for samples in _cut(_decoded(media, stream, start_s), stream.rate, stretches):
-        frame = AudioFrame.from_ndarray(np.ascontiguousarray(samples), format="fltp", layout=_layout(stream))
+        frame = av.AudioFrame.from_ndarray(
+            np.ascontiguousarray(samples), format="fltp", layout=_layout(stream)
+        )
         frame.sample_rate = stream.rate
         frame.time_base = Fraction(1, stream.rate)
         frame.pts = position
@@ -149,7 +151,7 @@ def _from_zero(packets: Sequence[Packet[Any]], early: bool) -> Iterator[Packet[A
 
 def _decoded(media: MediaFile, stream: AudioStream, start_s: float) -> Iterator[tuple[int, _Samples]]:
     """Pieces of sound with the number of their first sample, counted from the start of the new video."""
-    resampler = AudioResampler(format="fltp", layout=_layout(stream), rate=stream.rate)
+    resampler = av.AudioResampler(format="fltp", layout=_layout(stream), rate=stream.rate)
     following: int | None = None
     for packet in _sound_packets(media, stream):
         try:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import os
 from types import SimpleNamespace, TracebackType
-from typing import Any
-
-import av
-from av.container import InputContainer
+from typing import TYPE_CHECKING, Any
 
 from facereject._files import display_name, suffix_of
+from facereject.video._av import av
 from facereject.video.frames import VideoError
+
+if TYPE_CHECKING:
+    from av.container import InputContainer
 
 #: demuxers that may be used: containers and plain streams of pictures. None of them opens other files; those
 #: that do (concat, hls, dash, sdp, image2), and those that make videos of text, are left out.

@@ -10,17 +10,15 @@ import threading
 from collections.abc import Iterable, Sequence
 from fractions import Fraction
 from types import TracebackType
+from typing import TYPE_CHECKING
 
-import av
 import cv2
 import numpy as np
-from av.packet import Packet
-from av.video.frame import VideoFrame
-from av.video.reformatter import Colorspace, VideoReformatter
-from av.video.stream import VideoStream
 
 from facereject._files import NOT_MADE_HERE, display_name, folder_problem, suffix_of, sync_folder, unfinished
+from facereject._words import counted
 from facereject.faces.images.load import ImageArray
+from facereject.video._av import av
 from facereject.video.encoding import (
     CONTAINERS,
     MADE_BY,
@@ -33,6 +31,10 @@ from facereject.video.encoding import (
 from facereject.video.frames import VideoError
 from facereject.video.sound import add_sound
 from facereject.video.source import MediaFile
+
+if TYPE_CHECKING:
+    from av.packet import Packet
+    from av.video.stream import VideoStream
 
 #: containers that can be written, each with its encoders, the preferred one first
 CODECS = {suffix: container.video for suffix, container in CONTAINERS.items()}
@@ -104,7 +106,7 @@ class VideoWriter:
         self._unfinished = contextlib.ExitStack()
         self._last = -1
         self._written = 0
-        self._reformatter = VideoReformatter()
+        self._reformatter = av.video.reformatter.VideoReformatter()
         try:
             self._partial = self._new_file(hidden=not fragmented)
             self._open(fragmented)
@@ -154,9 +156,10 @@ class VideoWriter:
                 raise self._failure()
             if self.frames:
                 if self._written != self.frames:
+                    written = f"{self._written} of {counted(self.frames, 'frame')}"
                     raise VideoWriteError(
-                        f"{display_name(self.path)}: only {self._written} of {self.frames} frames were "
-                        "written; make sure that the disk is not full"
+                        f"{display_name(self.path)}: only {written} could be written; "
+                        "make sure that the disk is not full"
                     )
                 made = self._with_sound()
                 with open(made, "rb") as file:
@@ -199,13 +202,14 @@ class VideoWriter:
             self._video = open_output(self._partial, container.format, flushed=fragmented)
             options = encoder_options(name, self._size, self.rate, flushed=fragmented)
             stream = self._video.add_stream(name, rate=self.rate, options=options)
-            assert isinstance(stream, VideoStream)
+            assert isinstance(stream, av.video.stream.VideoStream)
             self._stream = stream
             stream.width, stream.height = self._size
             stream.pix_fmt = "yuv420p"
             context = stream.codec_context
             context.time_base = self._tick
-            self._matrix = Colorspace.ITU709 if self._size[1] >= _HD else Colorspace.ITU601
+            spaces = av.video.reformatter.Colorspace
+            self._matrix = spaces.ITU709 if self._size[1] >= _HD else spaces.ITU601
             # players are told: 1 and 6 are BT.709 and BT.601 in ISO/IEC 23091-2, range 1 is limited
             context.colorspace = 1 if self._size[1] >= _HD else 6
             context.color_range = 1
@@ -226,7 +230,7 @@ class VideoWriter:
                     self._error = error
 
     def _encode(self, image: ImageArray, time_s: float | None) -> None:
-        frame = VideoFrame.from_ndarray(fit(image, self._size), format="rgb24")
+        frame = av.VideoFrame.from_ndarray(fit(image, self._size), format="rgb24")
         shown = self._reformatter.reformat(
             frame, format="yuv420p", dst_colorspace=self._matrix, dst_color_range="MPEG"
         )

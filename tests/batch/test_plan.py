@@ -48,14 +48,20 @@ def test_frames_are_counted_where_videos_are_few(photos, tmp_path, monkeypatch):
     write_video(tmp_path / "photos" / "video.avi", 5)
     (tmp_path / "photos" / "broken.mp4").write_text("no video")
     here = SerialEngine()
-    assert plan_run(["photos"], NullSink(), engine=here)[1:] == (6, 9)
-    assert plan_run(["photos"], NullSink())[1:] == (6, None)
+    assert plan_run(["photos"], NullSink(), engine=here)[1:] == (6, 9, True)
+    assert plan_run(["photos"], NullSink())[1:] == (6, None, True)
+    assert plan_run(["photos/video.avi"], NullSink(), engine=here)[1:] == (1, 5, False)
+    for limit, number in (("_MAX_OPENED", 1), ("_MAX_LISTED", 5)):
+        with monkeypatch.context() as patch:
+            patch.setattr(plan, limit, number)
+            assert plan_run(["photos"], NullSink(), engine=here)[1:] == (6, None, True)
+    # photographs are not opened, however many they are
     with monkeypatch.context() as patch:
-        patch.setattr(plan, "_MAX_OPENED", 5)
-        assert plan_run(["photos"], NullSink(), engine=here)[1:] == (6, None)
+        patch.setattr(plan, "_MAX_OPENED", 2)
+        assert plan_run(["photos"], NullSink(), engine=here).frames == 9
     # where there are worker processes, they look
     monkeypatch.setattr(plan, "open_video", None)
-    assert plan_run(["photos"], NullSink(), engine=WorkerEngine(2))[1:] == (6, 9)
+    assert plan_run(["photos"], NullSink(), engine=WorkerEngine(2))[1:] == (6, 9, True)
 
 
 @pytest.mark.parametrize(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import os
+import re
 from pathlib import Path
 
 import pytest
@@ -185,7 +186,19 @@ def test_without_any_output_a_pipe_gets_the_table(stub, photos, run):
 def test_bad_targets(photos, run):
     result = run("filter", "photos", "--coverage", "3", "-o", "t.csv")
     assert result.exit_code == 2
-    assert "--coverage: coverage must be <= 1" in result.stderr
+    assert "--coverage 3: a share of the faces up to 1 is meant; for 3 % write 0.03" in result.stderr
+    result = run("filter", "photos", "--coverage", "-1", "-o", "t.csv")
+    assert result.exit_code == 2
+    assert result.stderr.startswith("--coverage: coverage must be")
+
+
+def test_a_target_out_of_reach_is_told_with_one_within(photos, run):
+    result = run("filter", "photos", "--max-error", "0.01", "-o", "t.csv")
+    assert result.exit_code == 2
+    (lowest,) = re.findall(r"([\d.]+) % is the lowest", result.stderr)
+    assert run("filter", "photos", "--max-error", lowest, "-o", "t.csv").exit_code == 0
+    below = str(float(lowest) - 0.02)
+    assert run("filter", "photos", "--max-error", below, "-o", "t.csv", "--overwrite").exit_code == 2
 
 
 def test_crash_between_row_and_move_is_repaired(stub, photos, run, monkeypatch):

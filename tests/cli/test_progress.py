@@ -23,9 +23,10 @@ BROKEN = Chunk([Row("a", reason="unreadable: x")])
 class Run:
     """Counts the chunks of a run and shows them."""
 
-    def __init__(self, total, *, frames=False, quiet=False, accepted=0):
+    def __init__(self, total, *, frames=False, quiet=False, accepted=0, alike=True):
         self.bar = ProgressBar(quiet=quiet)
-        self.state = RunProgress(0, total, "frames" if frames else "inputs", accepted=accepted)
+        unit = "frames" if frames else "inputs"
+        self.state = RunProgress(0, total, unit, accepted=accepted, alike=alike)
 
     def __enter__(self):
         self.bar.__enter__()
@@ -98,6 +99,38 @@ def test_faces_that_are_decided_upon_at_the_end(screen, clock):
             clock(6)
             progress(chunk, True)
     assert stream.getvalue().splitlines()[-1] == "3 of 4 inputs, 0.167/s, 2 faces, 1 failed, 6 s left"
+
+
+def test_no_time_left_where_photographs_tell_nothing_about_videos(screen, clock):
+    stream = screen(terminal=False)
+    with Run(1000, alike=False) as progress:
+        for _ in range(2):
+            clock(6)
+            progress(ACCEPTED, True)
+    assert stream.getvalue() == "2 of 1,000 inputs, 0.167/s, 100% accepted\n"
+
+
+def test_the_rate_sinks_while_one_input_takes_long(screen, clock):
+    stream = screen(terminal=False)
+    with Run(40) as progress:
+        for _ in range(21):
+            clock(0.5)
+            progress(ACCEPTED, True)
+        for _ in range(15):
+            clock(2)
+            progress(ACCEPTED, False)
+    assert stream.getvalue().splitlines()[-1] == "21 of 40 inputs, 0.286/s, 100% accepted, 1:06 min left"
+
+
+def test_all_is_all(screen, clock):
+    stream = screen(terminal=False)
+    with Run(1000) as progress:
+        for number in range(500):
+            clock(0.1)
+            progress(REJECTED if number == 200 else ACCEPTED, True)
+    lines = stream.getvalue().splitlines()
+    assert "100% accepted" in lines[2]
+    assert ">99% accepted" in lines[-1]
 
 
 def test_unknown_total(screen, clock):

@@ -8,7 +8,9 @@ import numpy as np
 import pytest
 from fake_world import Someone, World, blank
 
+from facereject.drawing.text import text_mask
 from facereject.faces import Pose
+from facereject.faces.face import EXPLANATIONS
 from facereject.live.overlay import Status, advice, draw_view, limit_text, loading_view
 from facereject.live.window import fitting_size
 
@@ -22,10 +24,26 @@ def test_the_limit_stands_beside_the_value(world):
     # the expected error is 5 + 2 u, the threshold 0
     certain, uncertain = world(blank())
     assert limit_text([certain, uncertain], world) == "expected error 6.4 % > 5.0 %"
-    assert limit_text([certain], world) == "expected error 4.0 % ≤ 5.0 %"
+    assert limit_text([certain], world) == "expected error 4.0 % <= 5.0 %"
+    close = dataclasses.replace(uncertain, uncertainty=0.01, expected_error=5.02)
+    assert limit_text([close], world) == "expected error 5.02 % > 5.00 %"
     assert limit_text([], world) == "accept up to 5.0 % expected error"
     world.selector.threshold_ = np.inf
     assert limit_text([certain], world) == "every face is accepted"
+
+
+def test_the_font_has_every_sign(world):
+    certain, uncertain = world(blank())
+    posed = dataclasses.replace(uncertain, pose=Pose(1, 2, 3))
+    texts = [
+        limit_text([certain], world),
+        limit_text([uncertain], world),
+        advice([posed]),
+        *EXPLANATIONS.values(),
+    ]
+    missing = text_mask("\uffff", 20)
+    for sign in set("".join(texts)) - {" "}:
+        assert not np.array_equal(text_mask(sign, 20), missing), sign
 
 
 def test_the_least_certain_rejected_face_gets_the_advice(world):

@@ -8,7 +8,7 @@ without a face, which cost next to nothing to judge: what remains is the cost of
 ``frames``: a made-up video. Every size is a run of ``facereject score`` of its own, with two workers.
 Measured are processor seconds of the driver, the workers and the scheduler, the largest resident memory of
 the driver and of all processes together, and the bytes of table and journal. A line through the three sizes
-gives the cost per input.
+gives the cost per input; for the scheduler, which also works by the clock, see `scheduler_cost`.
 """
 
 from __future__ import annotations
@@ -33,6 +33,7 @@ import cv2
 import numpy as np
 import psutil
 from media import link, photographs
+from scipy.optimize import nnls
 
 import facereject
 from facereject.demo.material import FPS, SIZE, clean_picture, video_frames
@@ -40,6 +41,7 @@ from facereject.tables.journal import Entry
 from facereject.tables.known_inputs import KnownInputs
 from facereject.tables.summary import Tally
 from facereject.video import VideoWriter
+from facereject.video.parts import PART_FRAMES
 
 SIZES = {"photographs": (60, 180, 540), "frames": (200, 600, 1800), "empty": (200, 600, 1800)}
 #: what is extrapolated to, in units of the kind
@@ -222,6 +224,22 @@ def line(counts: Sequence[int], values: Sequence[float]) -> tuple[float, float]:
     return max(float(slope), 0.0), max(float(start), 0.0)
 
 
+def scheduler_cost(runs: Sequence[dict[str, Any]]) -> tuple[float, float] | None:
+    """Milliseconds of the scheduler per task and per second of the clock, by least squares over all runs.
+
+    It asks its workers how they are while it waits, so that on a busy machine, where runs take long, most of
+    its time has nothing to do with the number of tasks.
+    """
+    mine = [each for each in runs if each["engine"] == "dask"]
+    if len({each["kind"] for each in mine}) < 2:
+        return None
+    # a video is one task
+    tasks = [1 if each["kind"] == "frames" else each["count"] for each in mine]
+    columns = np.column_stack([tasks, [each["wall_s"] for each in mine], np.ones(len(mine))])
+    found, _ = nnls(columns, np.array([1000 * each["cpu_s"]["scheduler"] for each in mine]))
+    return float(found[0]), float(found[1])
+
+
 def report(path: Path) -> None:
     """The tables of the page, in Markdown."""
     stored = json.loads(path.read_text(encoding="utf-8"))
@@ -240,6 +258,7 @@ def report(path: Path) -> None:
     slopes: dict[tuple[str, str], dict[str, float]] = {}
     for kind, engine in sorted({(each["kind"], each["engine"]) for each in runs}):
         mine = [each for each in runs if (each["kind"], each["engine"]) == (kind, engine)]
+        mine.sort(key=lambda each: each["count"])
         counts = [each["count"] for each in mine]
         if len(mine) < 2:
             continue
@@ -252,16 +271,19 @@ def report(path: Path) -> None:
         sizes = " · ".join(f"{count:,}" for count in counts)
         largest = max(each["peak_bytes"] for each in mine) / 2**20
         print(f"| {kind} | {engine} | {sizes} | {' | '.join(cells)} | {largest:,.0f} MiB |")
+    cost = scheduler_cost(runs)
+    if cost is not None:
+        print(f"\nscheduler: {cost[0]:.2f} ms of CPU per task and {cost[1]:.0f} ms per second of the clock")
     kept = " · ".join(f"{value:.0f} ({int(count):,})" for count, value in resumed_memory().items())
     print(f"\nbytes that a resumed run keeps for an input that is done (at so many inputs): {kept}")
     print("\n| job | engine | CPU hours of workers | of the driver | of the scheduler | table | journal |")
     print("|---|---|---|---|---|---|---|")
     for (kind, engine), each in slopes.items():
         for target in TARGETS.get(kind, ()):
-            hours = [
-                f"{each[f'{role}, CPU ms'] * target / 3.6e6:,.0f}"
-                for role in ("workers", "driver", "scheduler")
-            ]
+            hours = [f"{each[f'{role}, CPU ms'] * target / 3.6e6:,.0f}" for role in ("workers", "driver")]
+            # one task per photograph, one per part of a long video
+            tasks = target if kind == "photographs" else target / PART_FRAMES
+            hours.append(f"{cost[0] * tasks / 3.6e6:,.0f}" if engine == "dask" and cost else "–")
             sizes = [f"{each[name] * target / 1e9:,.1f} GB" for name in ("table, bytes", "journal, bytes")]
             print(f"| {target:,} {kind} | {engine} | {' | '.join(hours)} | {' | '.join(sizes)} |")
 

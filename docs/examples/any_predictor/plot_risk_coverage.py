@@ -23,11 +23,12 @@ X_train, X_test, y_train, y_test = train_test_split(X, y, test_size=0.5, random_
 
 # %%
 # ``cross_fit`` trains predictor and score on the same examples: losses come from predictions on left-out
-# folds.
+# folds. The default score reads the class probabilities of the forest and the losses of neighbours; the
+# paper's linear score, as it is used here, sees the pixels alone.
 
 forest = RandomForestClassifier(50, random_state=0)
 fitted = cross_fit(forest, ConfidenceScore(), X_train, y_train, zero_one_loss, cv=2, random_state=0)
-linear = fitted.with_score(SELEScoreCV(), X_train)
+linear = fitted.with_score(SELEScoreCV(use_outputs=False), X_train)
 
 # %%
 # All of them rank the predictions of the same forest on the same test examples.
@@ -36,7 +37,7 @@ losses = zero_one_loss(y_test, fitted.predictor.predict(X_test))
 uncertainty = {
     "maximum class probability": 1 - fitted.predictor.predict_proba(X_test).max(axis=1),
     "confidence and neighbours": fitted.uncertainty(X_test),
-    "linear SELE": linear.uncertainty(X_test),
+    "linear SELE of the pixels": linear.uncertainty(X_test),
 }
 for name, values in uncertainty.items():
     print(f"{name:26} AuRC {100 * aurc(losses, values):.2f} %")

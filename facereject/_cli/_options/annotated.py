@@ -11,12 +11,13 @@ import typer
 from rich.console import Console
 
 from facereject._cli._shared import console, printable, say, stop
+from facereject._words import counted
 
 if TYPE_CHECKING:
     from facereject.faces import FaceDataset, Problem
 
 #: results go to stdout, so that they can be kept; progress and warnings do not
-results = Console(highlight=False)
+results = Console(highlight=False, emoji=False)
 
 DatasetArgument = Annotated[
     Path,
@@ -74,7 +75,7 @@ def read_dataset(path: Path, *, points: Sequence[int] | None = None, quiet: bool
         first = f"; first: {dataset.problems[0].entry}: {dataset.problems[0].reason}"
         stop(f"DATASET {path}: no usable face in it{first if dataset.problems else ''}")
     if not quiet:
-        say(f"{len(dataset):,} faces of {len(dataset.photos):,} photographs in {path}")
+        say(f"{counted(len(dataset), 'face')} of {counted(len(dataset.photos), 'photograph')} in {path}")
     list_problems(dataset.problems)
     return dataset
 

@@ -9,6 +9,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING
 
 from facereject._cli._shared import console, say
+from facereject._words import counted, percent
 
 if TYPE_CHECKING:
     from rich.progress import Progress as RichProgress
@@ -47,15 +48,17 @@ class ProgressBar:
         """Show the state of a run over files."""
         remarks = []
         if state.accepted is None:
-            remarks.append(f"{state.faces:,} faces")
+            remarks.append(counted(state.faces, "face"))
         elif state.faces:
-            remarks.append(f"{state.accepted / state.faces:.0%} accepted")
+            remarks.append(f"{percent(state.accepted, state.faces)} accepted")
         if state.failed:
             remarks.append(f"{state.failed:,} failed")
-        self.show(state.done, state.total, state.unit, remarks)
+        self.show(state.done, state.total, state.unit, remarks, left=state.alike)
 
-    def show(self, done: int, total: int | None, unit: str, remarks: Sequence[str] = ()) -> None:
-        """Note how much is done, and draw if that is due."""
+    def show(
+        self, done: int, total: int | None, unit: str, remarks: Sequence[str] = (), *, left: bool = True
+    ) -> None:
+        """Note how much is done, and draw if that is due; with the time left unless it cannot be told."""
         if self._quiet:
             return
         now = time.monotonic()
@@ -67,7 +70,7 @@ class ProgressBar:
             self._begun, self._drawn = True, now
         if due or (self._last_line and done == total and not self._bar):
             self._drawn = now
-            self._draw(done, total, unit, remarks, self._rate(now, done))
+            self._draw(done, total, unit, remarks, self._rate(now, done), left)
 
     def __enter__(self) -> ProgressBar:
         if not self._quiet and console.is_terminal:
@@ -99,14 +102,16 @@ class ProgressBar:
         """Per second, over the last seconds; None while nothing is known."""
         if not self._history or now == self._history[0][0]:
             return None
-        self._history.append((now, done))
+        if done != self._history[-1][1]:
+            # while one input takes long the rate sinks slowly, and is not zero
+            self._history.append((now, done))
         while len(self._history) > 2 and now - self._history[1][0] > _MEMORY_SECONDS:
             del self._history[0]
         then, before = self._history[0]
         return (done - before) / (now - then)
 
     def _draw(
-        self, done: int, total: int | None, unit: str, remarks: Sequence[str], rate: float | None
+        self, done: int, total: int | None, unit: str, remarks: Sequence[str], rate: float | None, left: bool
     ) -> None:
         count = f"{done:,}"
         if total is not None:
@@ -116,7 +121,7 @@ class ProgressBar:
         figures = list(remarks)
         if self._with_rate and rate is not None:
             figures.insert(0, f"{figure(rate)}/s")
-            if total is not None and rate > 0:
+            if left and total is not None and rate > 0:
                 figures.append(f"{duration((total - done) / rate)} left")
         if self._bar:
             self._bar.update(

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from facereject._cli._output.progress import duration, figure
 from facereject._cli._shared import say
+from facereject._words import counted, percent
 
 if TYPE_CHECKING:
     from facereject.batch import ScoreJob
@@ -44,20 +45,19 @@ def report_run(job: ScoreJob, *, quiet: bool, remark: str = "") -> None:
 
 def inputs(number: int) -> str:
     """A number of inputs in words."""
-    return f"{number:,} input{'' if number == 1 else 's'}"
+    return counted(number, "input")
 
 
 def _files(number: int) -> str:
-    return f"{number:,} file{'' if number == 1 else 's'}"
+    return counted(number, "file")
 
 
 def _counts(summary: Summary) -> Iterator[str]:
     total = summary.total
     parts = [inputs(summary.inputs)]
     if total.frames > summary.inputs:
-        parts.append(f"{total.frames:,} frames{_accepted(total.accepted_frames, total.frames)}")
-    faces = f"{total.faces:,} face{'' if total.faces == 1 else 's'}"
-    parts.append(faces + _accepted(total.accepted_faces, total.faces))
+        parts.append(counted(total.frames, "frame") + _accepted(total.accepted_frames, total.frames))
+    parts.append(counted(total.faces, "face") + _accepted(total.accepted_faces, total.faces))
     if total.no_face:
         parts.append(f"{total.no_face:,} without a face")
     if summary.failed:
@@ -66,11 +66,12 @@ def _counts(summary: Summary) -> Iterator[str]:
     if summary.again:
         yield f"{inputs(summary.again)} that had changed or failed judged again"
     if total.undecodable:
-        yield f"{total.undecodable:,} frames of videos could not be decoded and have no row"
+        has = "has" if total.undecodable == 1 else "have"
+        yield f"{counted(total.undecodable, 'frame')} of videos could not be decoded and {has} no row"
 
 
 def _accepted(number: int, total: int) -> str:
-    return f", {number:,} accepted ({number / total:.1%})" if total else ""
+    return f", {number:,} accepted ({percent(number, total, 1)})" if total else ""
 
 
 def _places(job: ScoreJob, placed: Placed) -> str:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from rich.text import Text
 
 from facereject._cli._shared import console, printable, say
+from facereject._words import percent
 
 if TYPE_CHECKING:
     from facereject.batch import ScoreJob
@@ -52,7 +53,7 @@ def _strip(name: str, spans: Sequence[Span]) -> Text:
     accepted = sum(span.last_frame - span.first_frame + 1 for span in spans if span.accepted)
     frames = sum(span.last_frame - span.first_frame + 1 for span in spans)
     length = spans[-1].end_s - spans[0].start_s
-    text.append(f" {accepted / frames:.0%} of {length:.1f} s accepted")
+    text.append(f" {percent(accepted, frames)} of {length:.1f} s accepted")
     return text
 
 

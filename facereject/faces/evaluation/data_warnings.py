@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from facereject._words import counted
 from facereject.faces.datasets import FaceSample, photo_digests
 from facereject.faces.landmarks.dlib_trees import PUBLISHED_PREDICTOR
 from facereject.faces.plugins import fingerprint_of
@@ -33,23 +34,24 @@ def data_warnings(
     photographs = len({sample.photo for sample in samples})
     if photographs < FEW_PHOTOGRAPHS:
         found.append(
-            f"only {photographs} photographs: another {photographs} could give quite different figures, "
-            f"as with any fewer than {FEW_PHOTOGRAPHS}"
+            f"only {counted(photographs, 'photograph')}: another {photographs} could give quite different "
+            f"figures, as with any fewer than {FEW_PHOTOGRAPHS}"
         )
     if fingerprint_of(predictor) == PUBLISHED_PREDICTOR:
         known = sum(_of_300w(sample) for sample in samples)
         if known:
             found.append(
-                f"{known} of {len(samples)} faces are from 300-W, on which dlib's published model was "
-                "trained: their errors are training errors, lower than on new photographs"
+                f"{known} of {counted(len(samples), 'face')} {'is' if known == 1 else 'are'} from 300-W, on "
+                "which dlib's published model was trained: such errors are training errors, lower than on "
+                "new photographs"
             )
     seen = set((info or {}).get("photo_digests") or ())
     if seen:
         again = len(seen.intersection(photo_digests(samples)))
         if again:
             found.append(
-                f"{again} of the photographs were used to train this model: what follows flatters it and "
-                "carries no guarantee"
+                f"{again} of the photographs {'was' if again == 1 else 'were'} used to train this model: "
+                "what follows flatters it and carries no guarantee"
             )
     return found
 

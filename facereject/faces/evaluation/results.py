@@ -195,9 +195,7 @@ def evaluate_rows(
 ) -> GroupResult:
     """Results on some rows of a table."""
     if not rows.any():
-        raise ValueError(
-            f"no face to evaluate on: {missed} were missed by the detector, {failed} got no landmarks"
-        )
+        raise ValueError(f"no face to evaluate on: the detector missed {missed}, {failed} got no landmarks")
     losses, scores, ranking = table.losses[rows], table.detector_scores[rows], uncertainty[rows]
     accepted = rejector.decide(ranking)
     return GroupResult(

@@ -18,6 +18,7 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
+from facereject._words import counted
 from facereject.faces.datasets import FaceSample, Problem, match_face
 from facereject.faces.detectors.base import Detector, check_detector, find_faces
 from facereject.faces.face import Box
@@ -260,9 +261,9 @@ class _Losses:
 
     def __str__(self) -> str:
         parts = [
-            f"no face was found in {self.missed.sum()} pictures",
+            f"no face was found in {counted(self.missed.sum(), 'picture')}",
             f"{self.failed.sum()} got no landmarks",
-            f"{len(self.problems)} photographs could not be used",
+            f"{counted(len(self.problems), 'photograph')} could not be used",
         ]
         for which in (self.failures, self.problems):
             if which:
