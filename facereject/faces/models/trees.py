@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from facereject.faces.landmarks.point_set import POINTS_300W, PointSet
-from facereject.faces.models.tree_leaves import Splits, Walk, split_table
+from facereject.faces.models._tree_leaves import Splits, Walk, split_table
 
 FloatArray = NDArray[np.float64]
 

@@ -14,8 +14,8 @@ from facereject.faces.landmarks.point_set import PointSet
 from facereject.faces.models.compact import N_CORRECTION, CompactColumns, align, point_groups
 from facereject.faces.models.score_models import CompactScoreModel, LinearScoreModel
 from facereject.faces.models.trees import TreeScore
+from facereject.faces.training._score_trees import clean_weights, grow_trees
 from facereject.faces.training.fit import fit_score
-from facereject.faces.training.score_trees import clean_weights, grow_trees
 from facereject.faces.training.table import FaceTable
 from facereject.losses import landmark_scale
 
