@@ -6,7 +6,7 @@
 Photographs that the shipped models may learn from, each as it is and in some degraded versions. dlib places
 its landmarks; then either it runs twice more, on mirrored and turned pictures, as for `thorough`, or the mesh
 looks once at the square that dlib's landmarks give it. The same kind of score is trained on what each adds:
-linear columns and trees by the SELE risk, by cross-validation over photographs. Printed are the share of the
+linear columns and trees on top, by cross-validation over photographs. Printed are the share of the
 gap between detector score and oracle that each closes, its distance from `thorough` with 95 % bootstrap
 intervals over photographs, the AuRC in percent, and the milliseconds of processor time that it takes besides
 dlib's first run. Degradations are made in colour, which the mesh looks at.
