@@ -34,7 +34,7 @@ from facereject.faces.geometry import fit_similarity, transform_points
 from facereject.faces.landmarks.face_mesh import FaceMesh, Square, look
 from facereject.faces.landmarks.point_set import POINTS_300W
 from facereject.faces.models.ranking import gap_closed
-from facereject.faces.training.compact import fit_compact
+from facereject.faces.training.compact import LinearFit, fit_compact
 from facereject.faces.training.cross_validation import cross_fit, photo_folds
 from facereject.faces.training.fit import fit_score
 from facereject.faces.training.table import FaceTable
@@ -164,7 +164,7 @@ def out_of_fold(table, photos):
     names = np.array([photos[i] for i in table.sample])
     fold = photo_folds(names.tolist(), FOLDS, FIT_SEED)
     score = fit_score(hog, "sele", ALPHA, CLIP)
-    fitted = fit_compact(table, POINTS_300W, fold, names, (score, linear.uncertainty), CLIP)
+    fitted = fit_compact(table, POINTS_300W, fold, names, LinearFit(score, linear.uncertainty), CLIP)
     return table, fitted.uncertainty, fold
 
 
