@@ -6,7 +6,7 @@
 Photographs that the shipped models may learn from, each as it is and in some degraded versions. dlib places
 its landmarks; then either it runs twice more, on mirrored and turned pictures, as for `thorough`, or the mesh
 looks once at the square that dlib's landmarks give it. The same kind of score is trained on what each adds:
-linear columns and trees by the SELE risk, by cross-validation over photographs. Printed are the share of the
+linear columns and trees on top, by cross-validation over photographs. Printed are the share of the
 gap between detector score and oracle that each closes, its distance from `thorough` with 95 % bootstrap
 intervals over photographs, the AuRC in percent, and the milliseconds of processor time that it takes besides
 dlib's first run. Degradations are made in colour, which the mesh looks at.
@@ -34,7 +34,7 @@ from facereject.faces.geometry import fit_similarity, transform_points
 from facereject.faces.landmarks.face_mesh import FaceMesh, Square, look
 from facereject.faces.landmarks.point_set import POINTS_300W
 from facereject.faces.models.ranking import gap_closed
-from facereject.faces.training.compact import fit_compact
+from facereject.faces.training.compact import LinearFit, fit_compact
 from facereject.faces.training.cross_validation import cross_fit, photo_folds
 from facereject.faces.training.fit import fit_score
 from facereject.faces.training.table import FaceTable
@@ -164,7 +164,7 @@ def out_of_fold(table, photos):
     names = np.array([photos[i] for i in table.sample])
     fold = photo_folds(names.tolist(), FOLDS, FIT_SEED)
     score = fit_score(hog, "sele", ALPHA, CLIP)
-    fitted = fit_compact(table, POINTS_300W, fold, names, (score, linear.uncertainty), CLIP)
+    fitted = fit_compact(table, POINTS_300W, fold, names, LinearFit(score, linear.uncertainty), CLIP)
     return table, fitted.uncertainty, fold
 
 
