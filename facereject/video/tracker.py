@@ -20,7 +20,7 @@ from typing import NamedTuple
 import numpy as np
 
 from facereject.faces import Face, FaceRejector
-from facereject.faces.detectors.base import find_faces, find_near
+from facereject.faces.detectors.base import find_candidates
 from facereject.faces.face import Box, Detection
 from facereject.faces.geometry import overlap
 from facereject.faces.images.load import ImageArray, ImageLike
@@ -28,7 +28,7 @@ from facereject.faces.pose import pose_of
 from facereject.faces.views import Views
 from facereject.video._motion import Motion, drift
 from facereject.video.smoothing import LandmarkSmoother
-from facereject.video.tracks import SAME, Track, anchor_of, inside, match
+from facereject.video.tracks import SAME, Hint, Track, anchor_of, inside, match
 
 #: the whole frame is searched at least every so many frames, half a second of most videos: a new face must
 #: not go unseen for longer
@@ -52,6 +52,9 @@ _PAUSE = 4
 
 # mean change of the grey levels of a small copy from one frame to the next that tells a cut from motion
 _CUT = 20
+
+# frames between two looks at what misses the threshold of the detector by its whole margin
+_HINT_WAIT = 4
 
 # searches around a place that may be done per frame beside the landmarks of the faces, and how many may be
 # saved up: those for doubtful and lost faces come first, what is left goes where the picture moves
@@ -127,6 +130,7 @@ class FaceTracker:
         self.smooth_landmarks = smooth_landmarks
         self.frames = self.searches = self.local_searches = 0
         self._tracks: list[Track] = []
+        self._hints: list[Hint] = []
         self._n_tracks = 0
         self._first_frame = first_frame
         self._since = 0
@@ -167,6 +171,7 @@ class FaceTracker:
             before = self._in_view()
             self._credit = min(self._credit + _WORK, _SAVED)
             self._follow(view)
+            self._look_at_hints(view)
             self._look_around(view)
             vanished = any(track.lost and track.last > self._gone for track in before)
             search = vanished and self._since >= _PAUSE
@@ -217,7 +222,32 @@ class FaceTracker:
         self._count_local()
         self._rested = 0
         self._in_vain += 1
-        for found in find_near(self.rejector.detector, view, place):
+        candidates = find_candidates(self.rejector.detector, view, place)
+        self._welcome(candidates.faces, view)
+        self._remember(candidates.nearly)
+
+    def _look_at_hints(self, view: Views) -> None:
+        """Look again where a face nearly was, the less often the less it was one."""
+        hints, self._hints = self._hints, []
+        for hint in sorted(hints, key=lambda hint: hint.missed):
+            hint.waited += 1
+            if self._credit < 1 or hint.waited <= _HINT_WAIT * hint.missed:
+                self._hints.append(hint)
+                continue
+            self._count_local()
+            candidates = find_candidates(self.rejector.detector, view, hint.box)
+            self._welcome(candidates.faces, view)
+            self._remember(candidates.nearly)
+
+    def _remember(self, nearly: list[tuple[Box, float]]) -> None:
+        for box, missed in nearly:
+            known = [*(hint.box for hint in self._hints), *(track.box for track in self._in_view())]
+            if not any(overlap(box, other) > SAME for other in known):
+                self._hints.append(Hint(box, missed))
+
+    def _welcome(self, faces: list[Detection], view: Views) -> None:
+        """Faces that were found where none was followed."""
+        for found in faces:
             there = [track for track in self._tracks if overlap(found.box, track.box) > SAME]
             if not there:
                 self._begin(found, view)
@@ -238,9 +268,11 @@ class FaceTracker:
 
     def _look(self, track: Track, box: Box, view: Views, taken: list[Box] | None = None) -> bool:
         self._count_local()
+        candidates = find_candidates(self.rejector.detector, view, box)
+        self._remember([(place, missed) for place, missed in candidates.nearly if overlap(place, box) > SAME])
         found = [
             (overlap(face.box, box), face)
-            for face in find_near(self.rejector.detector, view, box)
+            for face in candidates.faces
             if not any(overlap(face.box, other) > SAME for other in taken or ())
         ]
         shared, best = max(found, key=lambda pair: pair[0], default=(0.0, None))
@@ -252,7 +284,7 @@ class FaceTracker:
     def _search(self, view: Views) -> None:
         """The whole frame; faces take the numbers of the tracks they overlap most."""
         self.searches += 1
-        faces = find_faces(self.rejector.detector, view)
+        faces, nearly = find_candidates(self.rejector.detector, view)
         boxes = [track.box for track in self._tracks]
         pairs = match(boxes, [face.box for face in faces])
         for i, track in enumerate(self._tracks):
@@ -269,6 +301,8 @@ class FaceTracker:
         for j, face in enumerate(faces):
             if j not in pairs.values():
                 self._begin(face, view)
+        self._hints.clear()
+        self._remember(nearly)
         missing = any(track.lost for track in self._tracks)
         # a face that has just gone is looked for soon, then less and less often
         self._rest = min(2 * max(self._since, self._rest, _PAUSE), self.every) if missing else 0

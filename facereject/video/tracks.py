@@ -49,6 +49,17 @@ class Track:
         return box._replace(x=box.x + self.shift[0], y=box.y + self.shift[1])
 
 
+@dataclasses.dataclass(eq=False)
+class Hint:
+    """A place where a face nearly is."""
+
+    box: Box
+    #: the share of the detector's margin by which it misses being a face
+    missed: float
+    #: frames since it was looked at
+    waited: int = 0
+
+
 def anchor_of(face: Face, mean_shape: FloatArray) -> Box | None:
     """The box of a face in the frame of the mean shape; None without landmarks."""
     if not np.isfinite(face.landmarks).all():

@@ -6,7 +6,7 @@ import dataclasses
 import inspect
 import math
 from collections.abc import Mapping, Sequence
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 
@@ -35,6 +35,20 @@ class LocalDetector(Detector, Protocol):
 
     def near(self, image: ImageArray, box: Box, /) -> Sequence[Detection]:
         """The faces around ``box``, in pixels of the whole image."""
+        ...
+
+
+@runtime_checkable
+class CandidateDetector(Detector, Protocol):
+    """A detector that also tells where a face nearly is, so that it can be seen coming in a video."""
+
+    @property
+    def margin(self) -> float:
+        """By how much the score of a candidate may miss the threshold, at most."""
+        ...
+
+    def candidates(self, image: ImageArray, box: Box | None = None, /) -> Sequence[Detection]:
+        """As ``detect``, or as ``near`` if there is a box, with scores down to ``threshold - margin``."""
         ...
 
 
@@ -85,6 +99,24 @@ def check_detector(detector: Any, name: str = "detector") -> Detector:
 def find_faces(detector: Detector, view: Views) -> list[Detection]:
     """The faces of a picture, best score first; TypeError or ValueError if the answer is not understood."""
     return _checked(detector, detector.detect(view.shown_to(detector)))
+
+
+class Candidates(NamedTuple):
+    """Faces, and what may become one: each place with the share of the margin by which it misses, 0 to 1."""
+
+    faces: list[Detection]
+    nearly: list[tuple[Box, float]]
+
+
+def find_candidates(detector: Detector, view: Views, box: Box | None = None) -> Candidates:
+    """The faces of a picture, or those around a place; and what nearly is one, if the detector tells."""
+    if not isinstance(detector, CandidateDetector):
+        return Candidates(find_faces(detector, view) if box is None else find_near(detector, view, box), [])
+    found = _checked(detector, detector.candidates(view.shown_to(detector), box))
+    known = detector.options if isinstance(detector, AdjustableDetector) else {}
+    threshold = known.get("threshold", 0.0)
+    nearly = [(face.box, (threshold - face.score) / detector.margin) for face in found if face.score < threshold]
+    return Candidates([face for face in found if face.score >= threshold], nearly)
 
 
 def find_near(detector: Detector, view: Views, box: Box) -> list[Detection]:

@@ -43,12 +43,10 @@ class LocalSearch:
     ----------
     detector : FaceDetector
         The one of the whole frame.
-    threshold : float or None
-        Least score, if not that of the detector.
     """
 
-    def __init__(self, detector: FaceDetector, threshold: float | None = None) -> None:
-        self._threshold = detector.threshold if threshold is None else threshold
+    def __init__(self, detector: FaceDetector) -> None:
+        self._threshold = detector.threshold
         self._min_face = detector.min_face or 0.0
         # how the frame is scaled before the search
         self._zoom = 2**detector.upsample / max(1.0, self._min_face / _WINDOW)
