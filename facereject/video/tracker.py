@@ -20,7 +20,7 @@ from typing import NamedTuple
 import numpy as np
 
 from facereject.faces import Face, FaceRejector
-from facereject.faces.detectors.base import find_candidates
+from facereject.faces.detectors.base import find_candidates, find_within
 from facereject.faces.face import Box, Detection
 from facereject.faces.geometry import overlap
 from facereject.faces.images.load import ImageArray, ImageLike
@@ -214,24 +214,27 @@ class FaceTracker:
     def _look_around(self, view: Views) -> None:
         """Spend what work is left on what moves, where somebody new may be."""
         self._rested += 1
-        if self._credit < 1 or self._rested <= min(self._in_vain // _PATIENCE, _RARELY):
+        if self._rested <= 1+min(self._in_vain // _PATIENCE, _RARELY):
             return
-        place = self._motion.busiest(track.box for track in self._tracks)
+        place = self._motion.busiest(track.box for track in self._in_view())
         if place is None:
             return
-        self._count_local()
+        self.local_searches += 1
         self._rested = 0
         self._in_vain += 1
-        candidates = find_candidates(self.rejector.detector, view, place)
-        self._welcome(candidates.faces, view)
+        candidates = find_within(self.rejector.detector, view, place)
         self._remember(candidates.nearly)
+        for found in candidates.faces:
+            if not any(overlap(found.box, track.box) > SAME for track in self._in_view()):
+                # on a part of the frame boxes are not those of the whole
+                self._welcome(find_candidates(self.rejector.detector, view, found.box).faces, view)
 
     def _look_at_hints(self, view: Views) -> None:
         """Look again where a face nearly was, the less often the less it was one."""
         hints, self._hints = self._hints, []
         for hint in sorted(hints, key=lambda hint: hint.missed):
             hint.waited += 1
-            if self._credit < 1 or hint.waited <= _HINT_WAIT * hint.missed:
+            if self._credit < 1 or hint.waited < _HINT_WAIT * hint.missed - 1:
                 self._hints.append(hint)
                 continue
             self._count_local()
@@ -267,7 +270,10 @@ class FaceTracker:
         self._tracks.append(track)
 
     def _look(self, track: Track, box: Box, view: Views, taken: list[Box] | None = None) -> bool:
-        self._count_local()
+        if track.lost:
+            self._count_local()
+        else:
+            self.local_searches += 1
         candidates = find_candidates(self.rejector.detector, view, box)
         self._remember([(place, missed) for place, missed in candidates.nearly if overlap(place, box) > SAME])
         found = [
@@ -303,6 +309,7 @@ class FaceTracker:
                 self._begin(face, view)
         self._hints.clear()
         self._remember(nearly)
+        self._motion.searched()
         missing = any(track.lost for track in self._tracks)
         # a face that has just gone is looked for soon, then less and less often
         self._rest = min(2 * max(self._since, self._rest, _PAUSE), self.every) if missing else 0

@@ -19,6 +19,9 @@ from facereject.faces.views import Views
 # side of the part of the image that is searched around a box, in sides of the box
 _REACH = 2.0
 
+# pixels; parts of an image begin at multiples of it
+_GRID = 8
+
 
 @runtime_checkable
 class Detector(Protocol):
@@ -119,22 +122,33 @@ def find_candidates(detector: Detector, view: Views, box: Box | None = None) -> 
     return Candidates([face for face in found if face.score >= threshold], nearly)
 
 
+def find_within(detector: Detector, view: Views, box: Box) -> Candidates:
+    """What is found on a part of the picture alone; boxes may differ a little from those of the whole."""
+    if isinstance(detector, LocalDetector) and not isinstance(detector, CandidateDetector):
+        return Candidates(find_near(detector, view, box), [])
+    width, height = view.size
+    # dlib's cells: its boxes of the smallest faces are then those of the whole
+    x0, y0 = (max(0, _GRID * math.floor(value / _GRID)) for value in (box.x, box.y))
+    x1, y1 = min(width, math.ceil(box.x + box.width)), min(height, math.ceil(box.y + box.height))
+    if min(x1 - x0, y1 - y0) < MIN_SIDE:
+        return Candidates([], [])
+    part = Views(np.ascontiguousarray(view.shown_to(detector)[y0:y1, x0:x1]))
+    faces, nearly = find_candidates(detector, part)
+    moved = [dataclasses.replace(face, box=_moved(face.box, x0, y0)) for face in faces]
+    return Candidates(moved, [(_moved(place, x0, y0), missed) for place, missed in nearly])
+
+
+def _moved(box: Box, x: float, y: float) -> Box:
+    return box._replace(x=box.x + x, y=box.y + y)
+
+
 def find_near(detector: Detector, view: Views, box: Box) -> list[Detection]:
     """The faces around a place: by the detector's own ``near``, or on a part of the picture."""
     image = view.shown_to(detector)
     if isinstance(detector, LocalDetector):
         return _checked(detector, detector.near(image, box))
-    width, height = view.size
     (x, y), half = box.center, _REACH * max(box.width, box.height) / 2
-    x0, y0 = max(0, math.floor(x - half)), max(0, math.floor(y - half))
-    x1, y1 = min(width, math.ceil(x + half)), min(height, math.ceil(y + half))
-    if min(x1 - x0, y1 - y0) < MIN_SIDE:
-        return []
-    found = _checked(detector, detector.detect(np.ascontiguousarray(image[y0:y1, x0:x1])))
-    return [
-        dataclasses.replace(face, box=face.box._replace(x=face.box.x + x0, y=face.box.y + y0))
-        for face in found
-    ]
+    return find_within(detector, view, Box(x - half, y - half, 2 * half, 2 * half)).faces
 
 
 def change_options(detector: Detector, **changes: Any) -> Detector:
