@@ -43,6 +43,9 @@ _TWICE = 0.5
 # how far another box of the same face moves its uncertainty, in quartile distances of the calibration sample
 _NOISE = 0.15
 
+# a face within this many times that distance is looked at before its landmarks are predicted
+_CAUTION = 1.5
+
 # a face that was lost is looked for in so many frames, then in every third only
 _KEEN = 3
 _SELDOM = 3
@@ -203,7 +206,8 @@ class FaceTracker:
                 taken = [other.face.box for other in self._tracks if not other.lost]
                 if not self._look(track, box, view, taken):
                     track.lost += 1
-            elif self._doubtful(track.face):
+            elif self._doubtful(track.face, _CAUTION):
+                # likely to be in doubt again: one look costs less than landmarks that are thrown away
                 if not self._look(track, box, view):
                     self._carry(track, box, view)
             else:
@@ -323,7 +327,7 @@ class FaceTracker:
         """The detector confirms the track: its box counts from now on."""
         face = self.rejector.assess_box(view, detection.box)
         track.face = dataclasses.replace(face, detector_score=detection.score)
-        track.anchor = anchor_of(face, track.mean_shape)
+        track.anchor, track.seen = anchor_of(face, track.mean_shape), detection.box
         track.detected, track.lost, track.shift = True, 0, (0.0, 0.0)
 
     def _carry(self, track: Track, box: Box, view: Views, face: Face | None = None) -> None:
@@ -340,9 +344,9 @@ class FaceTracker:
         track.lost, track.last = 1, uncertainty
         track.smooth = math.nan
 
-    def _doubtful(self, face: Face) -> bool:
+    def _doubtful(self, face: Face, caution: float = 1.0) -> bool:
         distance = abs(face.uncertainty - self.rejector.selector.threshold_)
-        return face.uncertainty > self._weak or distance < self._noise
+        return face.uncertainty > self._weak or distance < caution * self._noise
 
     def _merge(self) -> None:
         """Two tracks on one face become one, with the older number."""
@@ -352,6 +356,7 @@ class FaceTracker:
                 if not older.lost and overlap(older.box, younger.box) > _TWICE:
                     if younger.detected and not older.detected:
                         older.face, older.anchor, older.detected = younger.face, younger.anchor, True
+                        older.seen = younger.seen
                     self._lose(younger)
                     break
 

@@ -19,9 +19,6 @@ from facereject.faces.views import Views
 # side of the part of the image that is searched around a box, in sides of the box
 _REACH = 2.0
 
-# pixels; parts of an image begin at multiples of it
-_GRID = 8
-
 
 @runtime_checkable
 class Detector(Protocol):
@@ -127,8 +124,7 @@ def find_within(detector: Detector, view: Views, box: Box) -> Candidates:
     if isinstance(detector, LocalDetector) and not isinstance(detector, CandidateDetector):
         return Candidates(find_near(detector, view, box), [])
     width, height = view.size
-    # dlib's cells: its boxes of the smallest faces are then those of the whole
-    x0, y0 = (max(0, _GRID * math.floor(value / _GRID)) for value in (box.x, box.y))
+    x0, y0 = max(0, math.floor(box.x)), max(0, math.floor(box.y))
     x1, y1 = min(width, math.ceil(box.x + box.width)), min(height, math.ceil(box.y + box.height))
     if min(x1 - x0, y1 - y0) < MIN_SIDE:
         return Candidates([], [])
