@@ -16,8 +16,8 @@ from facereject.faces.images.load import ImageArray
 _CELLS = 30
 _PLACE = 9
 
-# change of the mean grey level of a cell that is no noise, the largest that counts, and the least mean over the
-# cells of a place that is worth a look
+# change of the mean grey level of a cell that is no noise, the largest that counts, and the least mean over
+# the cells of a place that is worth a look
 _NOISE = 2.0
 _MOST = 30.0
 _STIRRED = 1.5

@@ -4,7 +4,7 @@ While a face is certain, its box in the next frame comes from its landmarks in t
 doubtful, the detector looks around the face only (`find_near`). The whole frame is searched every ``every``
 frames, when the picture changes at once, and when a face is gone at once; so a new face waits for at most
 ``every`` frames, half of that while no face is in view. In between, the detector looks where a lost face has
-gone and, if that leaves time, where the picture moves: about one look per frame in all.
+gone, where a face nearly was (candidates just below its threshold), and where the picture has changed.
 
 Doubtful means: so close to the threshold that another box could change the decision, or less certain than
 three quarters of the calibration faces. A doubtful face that the detector does not confirm is lost; it keeps
@@ -59,8 +59,7 @@ _CUT = 20
 # frames between two looks at what misses the threshold of the detector by its whole margin
 _HINT_WAIT = 4
 
-# searches around a place that may be done per frame beside the landmarks of the faces, and how many may be
-# saved up: those for doubtful and lost faces come first, what is left goes where the picture moves
+# searches per frame where a lost face may be, and where one nearly was, and how many may be saved up
 _WORK = 1.1
 _SAVED = 5.0
 
@@ -218,7 +217,7 @@ class FaceTracker:
     def _look_around(self, view: Views) -> None:
         """Spend what work is left on what moves, where somebody new may be."""
         self._rested += 1
-        if self._rested <= 1+min(self._in_vain // _PATIENCE, _RARELY):
+        if self._rested <= 1 + min(self._in_vain // _PATIENCE, _RARELY):
             return
         place = self._motion.busiest(track.box for track in self._in_view())
         if place is None:

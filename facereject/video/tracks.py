@@ -86,7 +86,7 @@ def _moved(box: Box, source: FloatArray, target: FloatArray) -> Box:
 
 
 def _still(before: Box, now: Box) -> bool:
-    """Whether a detector would most likely give the same box again: detectors look at steps, not at pixels."""
+    """Whether a detector would most likely give the same box again: it looks at steps, not at pixels."""
     (x, y), (u, v) = before.center, now.center
     moved = max(abs(x - u), abs(y - v)) / before.width
     return moved < _STEP and abs(math.log(now.width / before.width)) < _GROWTH

@@ -21,8 +21,8 @@ _FILE = "dlib_frontal_face_detector.svm"
 _SIZE = 155_005
 _SHA256 = "f3f7aa833fb4a14a46fc48689f45b98d85ef72d6dfaf8bdc012b7d3c522a5426"
 
-# where the unpacked form says that the pyramid has at most 1,000 levels (a length and the bytes of the number),
-# and the same for one level
+# where the unpacked form says that the pyramid has at most 1,000 levels (a length, then the bytes of the
+# number), and the same for one level
 _LEVELS = slice(16, 19)
 _ANY_LEVEL, _ONE_LEVEL = b"\x02\xe8\x03", b"\x01\x01"
 
@@ -43,8 +43,8 @@ def frontal_detector() -> Any:
 def one_level_detector() -> Any:
     """A detector of this thread that searches pictures as they are, without smaller copies of them.
 
-    It finds faces of 73 pixels only. If dlib carries a detector that is not known here, that is the usual one,
-    which takes longer and finds larger faces, too.
+    It finds faces of 73 pixels only. If dlib carries a detector that is not known here, that is the usual
+    one, which takes longer and finds larger faces, too.
     """
     if not hasattr(_per_thread, "one_level"):
         usual = frontal_detector()

@@ -117,9 +117,7 @@ def parts_of_levels(gray: ImageArray, wanted: Mapping[int, Part]) -> dict[int, I
     return parts
 
 
-def _interpolated(
-    image: ImageArray, origin: Corner, columns: _Lines, rows: _Lines, part: Part
-) -> ImageArray:
+def _interpolated(image: ImageArray, origin: Corner, columns: _Lines, rows: _Lines, part: Part) -> ImageArray:
     across, down = slice(part.x0, part.x1), slice(part.y0, part.y1)
     left, right = columns.first[across] - origin[0], columns.second[across] - origin[0]
     top, bottom = rows.first[down] - origin[1], rows.second[down] - origin[1]

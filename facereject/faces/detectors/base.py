@@ -115,7 +115,8 @@ def find_candidates(detector: Detector, view: Views, box: Box | None = None) -> 
     found = _checked(detector, detector.candidates(view.shown_to(detector), box))
     known = detector.options if isinstance(detector, AdjustableDetector) else {}
     threshold = known.get("threshold", 0.0)
-    nearly = [(face.box, (threshold - face.score) / detector.margin) for face in found if face.score < threshold]
+    missed = [face for face in found if face.score < threshold]
+    nearly = [(face.box, (threshold - face.score) / detector.margin) for face in missed]
     return Candidates([face for face in found if face.score >= threshold], nearly)
 
 

@@ -68,7 +68,7 @@ class LocalSearch:
         return [face for face in faces if min(face.box.width, face.box.height) >= self._min_face]
 
     def _around(self, gray: ImageArray, box: Box) -> tuple[list[Detection], bool]:
-        """The faces on three levels, and whether the best of them was seen with all that matters around it."""
+        """The faces on three levels, and whether all that matters around the best of them was seen."""
         side = max(min(box.width, box.height), _BOX)
         own = round(math.log(side / _BOX, STEP))
         sizes = level_sizes(gray.shape[1], gray.shape[0], own + 1)
@@ -119,7 +119,7 @@ def _in_frame(
 
 
 def _shift(level: int) -> float:
-    """By how much points of a level are moved beside being scaled: dlib's next larger one is at 1.2 p + 0.3."""
+    """By how much points are moved beside being scaled: dlib's next larger level has them at 1.2 p + 0.3."""
     return 0.3 * (STEP**level - 1) / (STEP - 1)
 
 
