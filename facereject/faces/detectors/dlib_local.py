@@ -113,9 +113,16 @@ def _in_frame(
         and (part.y1 == size[1] or part.y1 - part.y0 - bottom >= _MARGIN)
     )
     corners = (left + part.x0, top + part.y0, right - 1 + part.x0, bottom - 1 + part.y0)
-    left, top, right, bottom = (math.floor(STEP**level * value + _shift(level) + 0.5) for value in corners)
+    left, top, right, bottom = (_up(value, level) for value in corners)
     place = Box(float(left), float(top), float(right - left + 1), float(bottom - top + 1))
     return DlibDetection(place, float(score), int(kind)), whole
+
+
+def _up(value: float, levels: int) -> int:
+    """A coordinate so many levels up, step by step as dlib does it: many lie halfway between two pixels."""
+    for _ in range(levels):
+        value = value * STEP + 0.3
+    return math.floor(value + 0.5)
 
 
 def _shift(level: int) -> float:
