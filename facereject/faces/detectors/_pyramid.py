@@ -127,7 +127,8 @@ def _interpolated(image: ImageArray, origin: Corner, columns: _Lines, rows: _Lin
     mixed = between.take(left, axis=1)
     mixed *= columns.rest[across]
     mixed += between.take(right, axis=1) * columns.weight[across]
-    return np.rint(mixed, out=mixed).astype(np.uint8)
+    np.rint(mixed, out=mixed)
+    return np.asarray(mixed, dtype=np.uint8)
 
 
 @functools.lru_cache(maxsize=64)

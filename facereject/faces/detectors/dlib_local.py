@@ -77,10 +77,11 @@ class LocalSearch:
         places = {level: part for level, part in places.items() if part.shorter >= _BOX}
         pairs = []
         for level, image in parts_of_levels(gray, places).items():
-            for found in zip(*one_level_detector().run(image, 0, self._threshold), strict=True):
+            boxes, scores, kinds = one_level_detector().run(image, 0, self._threshold)
+            for place, score, kind in zip(boxes, scores, kinds, strict=True):
                 # larger ones are of other levels
-                if min(found[0].width(), found[0].height()) < _WINDOW:
-                    pairs.append(_in_frame(*found, level, places[level], sizes[level]))
+                if min(place.width(), place.height()) < _WINDOW:
+                    pairs.append(_in_frame(place, score, kind, level, places[level], sizes[level]))
         pairs.sort(key=lambda pair: -pair[0].score)
         kept: list[Detection] = []
         for face, _ in pairs:
