@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from facereject.faces import FaceDataset
-from facereject.faces.training.compact import fit_compact
+from facereject.faces.training.compact import LinearFit, fit_compact, linear_on_clean
 from facereject.faces.training.cross_validation import cross_fit, photo_folds
 from facereject.faces.training.fit import fit_score
 from facereject.faces.views import Views
@@ -35,7 +35,9 @@ def rank_other_trackers(data, trackers, table, extractor, fit, group, linear):
     fold = photo_folds(owners.tolist(), _FOLDS, 0)
     held_out = cross_fit(hog_only, photos, "sele", _ALPHA, clip=_CLIP, folds=_FOLDS, random_state=0)
     plain = fit_score(hog_only, "sele", _ALPHA, _CLIP)
-    compact = fit_compact(part, extractor.points, fold, owners, (plain, held_out.uncertainty), _CLIP).model
+    clean = linear_on_clean(hog_only, fold, _ALPHA, _CLIP)
+    first = LinearFit(plain, held_out.uncertainty)
+    compact = fit_compact(part, extractor.points, fold, owners, first, _CLIP, clean).model
     faces = {f"afw/{sample.image_path.stem}": sample for sample in FaceDataset.load(Path(data, "afw"))}
     result = {}
     with np.load(trackers, allow_pickle=False) as stored:

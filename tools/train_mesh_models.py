@@ -51,7 +51,8 @@ def main() -> None:
     parser.add_argument("data", help="folder with annotated photographs (300-W layout)")
     parser.add_argument("london", type=Path, help="folder of the Face Research Lab London Set")
     parser.add_argument("--cache", help="folder for features that were already computed")
-    parser.add_argument("--degradations", type=int, default=5, help="degraded versions, 300-W")
+    parser.add_argument("--degradations", type=int, default=12, help="degraded versions, 300-W")
+    parser.add_argument("--test-degradations", type=int, default=5, help="of those set aside")
     parser.add_argument("--london-degradations", type=int, default=16, help="the same, London Set")
     parser.add_argument("--output", type=Path, default=PRETRAINED)
     parser.add_argument("--jobs", type=int, help="processes; all cores if not given")
@@ -82,10 +83,12 @@ def main() -> None:
         rejectors[name].save(options.output / f"{name}.safetensors")
         print(f"{name}: {rejectors[name]!r}")
     for name in rejectors:
-        tester = dataclasses.replace(extractors[name], random_state=TEST_SEED)
+        tester = dataclasses.replace(
+            extractors[name], degradations=options.test_degradations, random_state=TEST_SEED
+        )
         table = extract(test, tester, **run)
         held_out[name] = table.rows(~np.isin(table.sample, copies))
-    versions = len(test), len(test) * options.degradations
+    versions = len(test), len(test) * options.test_degradations
     photo = [group[sample.photo] for sample in test]
     write_mesh_card(options.output / "CARD-mesh.md", rejectors, held_out, versions, photo)
 

@@ -87,9 +87,10 @@ def fit_similarity(source: FloatArray, target: FloatArray) -> FloatArray:
     ndarray of shape (2, 3)
         [[Re a, -Im a, bx], [Im a, Re a, by]], the form cv2.warpAffine takes.
     """
-    s = source[:, 0] + 1j * source[:, 1]
-    t = target[:, 0] + 1j * target[:, 1]
-    s_mean, t_mean = s.mean(), t.mean()
+    # x and y side by side are a complex number
+    s = np.ascontiguousarray(source, dtype=np.float64).view(np.complex128)[:, 0]
+    t = np.ascontiguousarray(target, dtype=np.float64).view(np.complex128)[:, 0]
+    s_mean, t_mean = s.sum() / len(s), t.sum() / len(t)
     centred = s - s_mean
     a = np.vdot(centred, t - t_mean) / np.vdot(centred, centred).real
     b = t_mean - a * s_mean

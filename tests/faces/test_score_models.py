@@ -31,6 +31,31 @@ def test_one_tree_by_hand():
     assert score(np.array([[9, 0.5], [9, 0.6]], np.float32)).tolist() == [-3.0, 7.0]
 
 
+@pytest.mark.parametrize("leaves", [2, 8, 9, 16, 17])
+def test_every_way_to_the_leaves_is_the_walk_by_hand(rng, leaves):
+    """Up to 8 and 16 leaves the bits of a word tell the leaf, beyond that the nodes are walked."""
+    import lightgbm
+
+    X = rng.normal(size=(600, 4)).astype(np.float32)
+    options = {"num_leaves": leaves, "min_data_in_leaf": 3, "verbose": -1, "num_threads": 1}
+    score = TreeScore.from_lightgbm(lightgbm.train(options, lightgbm.Dataset(X, X[:, 0] * X[:, 1]), 12))
+
+    def walk(row, node):
+        while score.feature[node] >= 0:
+            below = row[score.feature[node]] <= score.threshold[node]
+            node = score.left[node] if below else score.right[node]
+        return score.threshold[node]
+
+    rows = np.concatenate([rng.normal(size=(300, 4)), X[:20]]).astype(np.float32)
+    # on a threshold, as far as a number of the features can be
+    rows[:100, 0] = rng.choice(score.threshold[score.feature == 0], size=100)
+    rows[5, 1] = np.nan
+    expected = [sum(walk(row, root) for root in score.roots) for row in rows]
+    np.testing.assert_allclose(score(rows), expected, rtol=0, atol=1e-12)
+    np.testing.assert_array_equal([score(row[None])[0] for row in rows], score(rows))
+    assert score(rows[:0]).shape == (0,)
+
+
 def test_trees_equal_lightgbm(rng):
     import lightgbm
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from pathlib import Path
+from typing import ClassVar
 
 import numpy as np
 import pytest
@@ -88,6 +89,54 @@ def test_a_page_is_written(page, rng, tmp_path):
     assert "| `default` | 0.75 (0.75–0.75) |" in text
     rows = [line for line in text.splitlines() if line.startswith("| OpenFace CLM |")]
     assert "–" not in rows[0]
+
+
+class TestWhatIsKnown:
+    """What a file from before spares the next run."""
+
+    DIGESTS: ClassVar = {"default": "a", "thorough": "b"}
+    LOSSES: ClassVar = [1.5, 2.5]
+
+    @pytest.fixture
+    def tool(self, monkeypatch):
+        monkeypatch.syspath_prepend(str(TOOLS))
+        from reproduction import other_predictors
+
+        return other_predictors
+
+    @pytest.fixture
+    def before(self, tool):
+        by_model = {"default": [1.0, 2.0], "thorough": [3.0, 4.0]}
+        parts = dict.fromkeys(("uncertainty", "expected", "per_point"), by_model)
+        trained = {tool.RETRAINED: [0.1, 0.2], tool.FROM_NOTHING: [0.3, 0.4]}
+        return {
+            "models": self.DIGESTS,
+            "hog": {"cells": 2},
+            "losses": self.LOSSES,
+            "trained": trained,
+            **parts,
+        }
+
+    def known(self, tool, before, digests, losses=LOSSES, cells=2):
+        return tool.Known(before, digests).of(np.array(losses), {"cells": cells})
+
+    def test_only_what_rests_on_a_changed_model_is_made_again(self, tool, before):
+        found = self.known(tool, before, {"default": "a", "thorough": "new"})
+        assert found["uncertainty"] == found["expected"] == found["per_point"] == {"default": [1.0, 2.0]}
+        assert set(found["trained"]) == {tool.RETRAINED, tool.FROM_NOTHING}
+        found = self.known(tool, before, {"default": "new", "thorough": "b"})
+        assert set(found["uncertainty"]) == {"thorough"}
+        assert found["trained"] == {tool.FROM_NOTHING: [0.3, 0.4]}
+
+    def test_other_features_need_another_score_from_nothing(self, tool, before):
+        assert set(self.known(tool, before, self.DIGESTS, cells=3)["trained"]) == {tool.RETRAINED}
+
+    @pytest.mark.parametrize("losses", [[1.5, 2.6], [1.5], [1.5, 2.5, 3.5]])
+    def test_other_landmarks_make_all_of_it_void(self, tool, before, losses):
+        assert not any(self.known(tool, before, self.DIGESTS, losses).values())
+
+    def test_without_a_file_nothing_is_known(self, tool):
+        assert not any(self.known(tool, {}, self.DIGESTS).values())
 
 
 def test_sys_path_is_as_before():

@@ -35,6 +35,7 @@ def main() -> None:
     parser.add_argument("data", help="folder with annotated photographs (300-W layout)")
     parser.add_argument("--photographs", type=int, nargs="+", default=[100, 500, 2000])
     parser.add_argument("--score", default="sele")
+    parser.add_argument("--degradations", type=int, default=8, help="degraded versions per photograph")
     parser.add_argument("--cache")
     parser.add_argument("--workers", type=int, default=1)
     options = parser.parse_args()
@@ -56,7 +57,11 @@ def main() -> None:
             ("none", {"unlabelled": [sample.image_path for sample in samples]}),
         ):
             rejector = train_face_rejector(
-                **given, score=options.score, workers=options.workers, cache=options.cache
+                **given,
+                score=options.score,
+                degradations=options.degradations,
+                workers=options.workers,
+                cache=options.cache,
             )
             seen = np.ascontiguousarray(held_out.features[:, : rejector.score.n_features])
             uncertainty = rejector.score(seen)

@@ -3,14 +3,15 @@
 Landmarks of seven trackers on AFW as OpenFace published them (CE-CLM, CE-CLM on Menpo, CLM, CLNF, CLNF in the
 wild; 3DDFA; CFSS), of MediaPipe's mesh, and of a dlib predictor trained here. Every model judges them as they
 are; then with 50 annotated faces for its unit, and beside scores that were trained for the predictor. One
-JSON file per predictor holds losses and scores of every face; it is made again when a shipped model changes.
+JSON file per predictor holds losses and scores of every face; when a shipped model changes, what rests on it
+is made again.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -80,11 +81,17 @@ def run(results: Path, data: Path, work: Path, *, force: bool = False) -> None:
     sources[DLIB] = _own_dlib(fit, held_out, work)
     for name, faces in sources.items():
         path = file_of(results, name)
-        if force or not _is_current(path, digests):
+        before = json.loads(path.read_text()) if path.exists() and not force else {}
+        if before.get("models") != digests:
             path.parent.mkdir(parents=True, exist_ok=True)
-            result = {"predictor": name, "models": digests, **_judged(list(faces), models, aside, group)}
+            known = Known(before, digests)
+            result = {
+                "predictor": name,
+                "models": digests,
+                **_judged(list(faces), models, aside, group, known),
+            }
             write_whole(path, json.dumps(_plain(result)) + "\n")
-            print(f"{name}: {len(result['losses'])} faces")
+            print(f"{name}: {len(result['losses'])} faces", flush=True)
 
 
 def file_of(results: Path, name: str) -> Path:
@@ -95,11 +102,6 @@ def file_of(results: Path, name: str) -> Path:
 
 def _digest(path: Path) -> str:
     return hashlib.sha256(path.read_bytes()).hexdigest()[:16]
-
-
-def _is_current(path: Path, digests: dict[str, str]) -> bool:
-    """Whether a file was made with these models."""
-    return path.exists() and json.loads(path.read_text()).get("models") == digests
 
 
 def _published(data: Path, samples: FaceDataset, key: str) -> Iterator[Placed]:
@@ -138,38 +140,89 @@ def _own_dlib(fit: FaceDataset, samples: list[FaceSample], work: Path) -> Iterat
             yield Placed(sample, predictor(gray, found.box), found.score)
 
 
+class Known:
+    """What a file from before holds that need not be computed again.
+
+    Parameters
+    ----------
+    before : dict
+        The content of the file; empty if there was none.
+    digests : dict
+        Digest of every shipped model as it is now.
+    """
+
+    def __init__(self, before: dict[str, Any], digests: dict[str, str]) -> None:
+        self._before = before
+        was = before.get("models", {})
+        self._models = {name for name, digest in digests.items() if was.get(name) == digest}
+
+    def of(self, losses: NDArray[np.float64], hog: dict[str, Any]) -> dict[str, dict[str, Any]]:
+        """By part of the file and model, if the landmarks are those of before.
+
+        Parameters
+        ----------
+        losses : ndarray of shape (n,)
+            Of every face.
+        hog : dict
+            What the HOG values mean: the score trained from nothing rests on them alone.
+        """
+        found: dict[str, dict[str, Any]] = {"uncertainty": {}, "expected": {}, "per_point": {}, "trained": {}}
+        same = self._before.get("losses")
+        if same is None or len(same) != len(losses) or not np.allclose(same, losses, rtol=1e-4):
+            return found
+        for part in ("uncertainty", "expected", "per_point"):
+            stored = self._before.get(part, {})
+            found[part] = {name: stored[name] for name in self._models if name in stored}
+        usable = {RETRAINED: "default" in self._models, FROM_NOTHING: self._before.get("hog") == hog}
+        stored = self._before.get("trained", {})
+        found["trained"] = {name: stored[name] for name, can in usable.items() if can and name in stored}
+        return found
+
+
 def _judged(
-    faces: list[Placed], models: dict[str, FaceRejector], aside: set[Path], group: Any
+    faces: list[Placed], models: dict[str, FaceRejector], aside: set[Path], group: Any, known: Known
 ) -> dict[str, Any]:
     losses = np.array([landmark_nme(face.sample.landmarks, face.points) for face in faces])
-    uncertainty: dict[str, list[float]] = {name: [] for name in models}
-    expected: dict[str, list[float]] = {name: [] for name in models}
-    per_point: dict[str, list[list[float]]] = {name: [] for name in models}
     default = models["default"]
+    hog = default.hog.definition
+    found = known.of(losses, hog)
+    new = [name for name in models if name not in found["uncertainty"]]
+    learned = [name for name in (RETRAINED, FROM_NOTHING) if name not in found["trained"]]
+    for part in ("uncertainty", "expected", "per_point"):
+        found[part] |= {name: [] for name in new}
     features = []
     for face in faces:
         view = Views(face.sample.load())
-        box = default.points.box_of(face.points)
-        features.append(default.features(view, box, face.points, default.predictor, keep=True).values)
+        if learned:
+            box = default.points.box_of(face.points)
+            features.append(default.features(view, box, face.points, default.predictor, keep=True).values)
         true = 100 * np.linalg.norm(face.points - face.sample.landmarks, axis=1)
         true /= landmark_scale(face.sample.landmarks, "outer_eyes")
-        for name, model in models.items():
-            judged = model.assess(view, face.points)
-            uncertainty[name].append(judged.uncertainty)
-            expected[name].append(judged.expected_error)
+        for name in new:
+            judged = models[name].assess(view, face.points)
+            found["uncertainty"][name].append(judged.uncertainty)
+            found["expected"][name].append(judged.expected_error)
             if judged.landmark_errors is not None and face.sample.image_path in aside:
-                per_point[name].append(_point_facts(judged.landmark_errors, true))
+                found["per_point"][name].append(_point_facts(judged.landmark_errors, true))
     photos = [group[face.sample.photo] for face in faces]
+    trained = found["trained"]
+    if learned:
+        trained |= _trained(np.array(features), losses, photos, default, learned)
+    by_model = {part: _in_order(found[part], models) for part in ("uncertainty", "expected", "per_point")}
     return {
+        "hog": hog,
         "losses": losses,
         "aside": [face.sample.image_path in aside for face in faces],
         "photo": np.unique(photos, return_inverse=True)[1],
         "own": None if faces[0].confidence is None else [face.confidence for face in faces],
-        "uncertainty": uncertainty,
-        "expected": expected,
-        "per_point": {name: values for name, values in per_point.items() if values},
-        "trained": _trained(np.array(features), losses, photos, default),
+        **by_model,
+        "trained": _in_order(trained, (RETRAINED, FROM_NOTHING)),
     }
+
+
+def _in_order(values: dict[str, Any], names: Iterable[str]) -> dict[str, Any]:
+    """What there is, in the order of the names: it is that of the page."""
+    return {name: values[name] for name in names if len(values.get(name, ()))}
 
 
 def _point_facts(expected: NDArray[np.float64], true: NDArray[np.float64]) -> list[float]:
@@ -181,23 +234,28 @@ def _point_facts(expected: NDArray[np.float64], true: NDArray[np.float64]) -> li
 
 
 def _trained(
-    features: NDArray[np.float32], losses: NDArray[np.float64], photos: list[str], default: FaceRejector
+    features: NDArray[np.float32],
+    losses: NDArray[np.float64],
+    photos: list[str],
+    default: FaceRejector,
+    names: list[str],
 ) -> dict[str, NDArray[np.float64]]:
     """Uncertainty of every face by linear SELE scores trained on the other photographs.
 
     From nothing: on the HOG values, of which there are many times more than faces. Retrained: on the columns
     that the shipped trees see, and on their answer.
     """
-    own = np.column_stack([default.score.columns(features), default.score(features)])
-    own = (own - own.mean(axis=0)) / (own.std(axis=0) + 1e-6)
-    own[:, -1] *= _TRUST
-    wide = (0.003, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0)
-    return {
-        RETRAINED: _out_of_fold(own, losses, photos, wide),
-        FROM_NOTHING: _out_of_fold(
-            features[:, : default.hog.n_features], losses, photos, (1.0, 3.0, 10.0, 30.0)
-        ),
-    }
+    result = {}
+    if RETRAINED in names:
+        own = np.column_stack([default.score.columns(features), default.score(features)])
+        own = (own - own.mean(axis=0)) / (own.std(axis=0) + 1e-6)
+        own[:, -1] *= _TRUST
+        wide = (0.003, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0)
+        result[RETRAINED] = _out_of_fold(own, losses, photos, wide)
+    if FROM_NOTHING in names:
+        values = features[:, : default.hog.n_features]
+        result[FROM_NOTHING] = _out_of_fold(values, losses, photos, (1.0, 3.0, 10.0, 30.0))
+    return result
 
 
 def _out_of_fold(

@@ -106,12 +106,17 @@ class LandmarkHOG:
             raise ValueError(f"unknown features {definition!r}")
         return hog
 
+    @functools.cached_property
+    def _shape(self) -> FloatArray:
+        """Where the points of a mean face lie in the chip."""
+        # the middle of the chip is between its pixels: pixel centres are whole numbers
+        return self.points.used_shape * self.face_size + (self.chip_size - 1) / 2
+
     def chip(self, image: ImageArray, landmarks: FloatArray) -> tuple[ImageArray, FloatArray]:
         """The normalised chip of a grey image and the landmarks that are used in it."""
         side = self.chip_size
         used = self.points.chosen(landmarks)
-        # the middle of the chip is between its pixels: pixel centres are whole numbers
-        matrix = fit_similarity(used, self.points.used_shape * self.face_size + (side - 1) / 2)
+        matrix = fit_similarity(used, self._shape)
         points = transform_points(matrix, used)
         scale = float(np.hypot(matrix[0, 0], matrix[1, 0]))
         if scale < 0.5:
@@ -126,23 +131,25 @@ class LandmarkHOG:
 
     def describe(self, chip: ImageArray, points: FloatArray) -> NDArray[np.float32]:
         """The values of one face, given what `chip` returned."""
-        margin = 2 * self.cell_size
+        margin, side = 2 * self.cell_size, 2 * self.cell_size
         # a window that leaves the image would silently come back as zeros
-        padded = np.asarray(
-            cv2.copyMakeBorder(chip, margin, margin, margin, margin, cv2.BORDER_REPLICATE), dtype=np.uint8
-        )
-        corners = np.rint(points) + (margin - self.cell_size)
-        corners = np.clip(corners, 0, padded.shape[0] - 2 * self.cell_size).astype(int)
+        padded = cv2.copyMakeBorder(chip, margin, margin, margin, margin, cv2.BORDER_REPLICATE)
+        # plain numbers: a dozen steps on small arrays would take longer than the loop
+        shift, most = margin - self.cell_size, len(padded) - side
+        corners = [
+            (min(max(round(x) + shift, 0), most), min(max(round(y) + shift, 0), most))
+            for x, y in points.tolist()
+        ]
+        across, along = zip(*corners, strict=True)
         # the descriptor takes gradients of all it is given, so it gets the windows and what their borders see
-        low = np.maximum(corners.min(axis=0) - _BORDER, 0)
-        high = corners.max(axis=0) + 2 * self.cell_size + _BORDER
-        padded = np.ascontiguousarray(padded[low[1] : high[1], low[0] : high[0]])
-        corners -= low
-        windows = [(x, y) for x, y in corners.tolist()]
-        values = _descriptor(self.cell_size).compute(padded, (8, 8), (0, 0), windows)
+        left, top = max(min(across) - _BORDER, 0), max(min(along) - _BORDER, 0)
+        reach = side + _BORDER
+        padded = np.ascontiguousarray(padded[top : max(along) + reach, left : max(across) + reach])
+        corners = [(x - left, y - top) for x, y in corners]
+        values = _descriptor(self.cell_size).compute(padded, (8, 8), (0, 0), corners)
         if self.contrast_floor > 0:
             values = values.reshape(-1, _VALUES)
-            contrast = _mean_gradient(padded, corners, 2 * self.cell_size)
+            contrast = _mean_gradient(np.asarray(padded, dtype=np.uint8), corners, side)
             values *= (contrast / (contrast + np.float32(self.contrast_floor)))[:, None]
         return np.asarray(values, dtype=np.float32).ravel()
 
@@ -160,23 +167,30 @@ def _descriptor(cell: int) -> Any:
     return cv2.HOGDescriptor(window, window, (cell, cell), (cell, cell), 9)
 
 
-def _mean_gradient(image: ImageArray, corners: NDArray[np.int_], side: int) -> NDArray[np.float32]:
+def _mean_gradient(image: ImageArray, corners: Sequence[tuple[int, int]], side: int) -> NDArray[np.float32]:
     """Mean gradient magnitude of square windows, given their upper left corners.
 
-    Central differences, with the border pixel repeated; only pixels of the windows are looked at.
+    Central differences, with the border pixel repeated.
     """
     # not cv2.magnitude and cv2.boxFilter: their last bits depend on memory addresses and threads
-    image = np.asarray(cv2.copyMakeBorder(image, 1, 1, 1, 1, cv2.BORDER_REPLICATE), dtype=np.uint8)
-    height, width = image.shape
-    # every window with one pixel around it, as a view
-    around = side + 2
-    shape = (height - around + 1, width - around + 1, around, around)
-    windows = np.lib.stride_tricks.as_strided(image, shape, image.strides * 2, writeable=False)
-    patches = windows[corners[:, 1], corners[:, 0]].astype(np.float32)
-    dx = patches[:, 1:-1, 2:] - patches[:, 1:-1, :-2]
-    dy = patches[:, 2:, 1:-1] - patches[:, :-2, 1:-1]
-    magnitude = np.sqrt(dx * dx + dy * dy).reshape(len(corners), -1)
-    return np.asarray(magnitude.mean(axis=1), dtype=np.float32)
+    around = cv2.copyMakeBorder(image, 1, 1, 1, 1, cv2.BORDER_REPLICATE).astype(np.float32).ravel()
+    width = image.shape[1] + 2
+    # of rows one after the other, borders included: differences across and along
+    inner = around.size - 2 * width - 2
+    across = around[width + 2 :][:inner] - around[width:][:inner]
+    along = around[2 * width + 1 :][:inner] - around[1:][:inner]
+    across *= across
+    along *= along
+    across += along
+    first = np.array([y * width + x for x, y in corners])
+    magnitude = np.sqrt(across.take(first[:, None] + _window(side, width)))
+    return np.asarray(np.add.reduce(magnitude, axis=1) / np.float32(side * side), dtype=np.float32)
+
+
+@functools.lru_cache(maxsize=64)
+def _window(side: int, width: int) -> NDArray[np.int_]:
+    """Places of the pixels of a square window after its first one, in an image of that width."""
+    return (np.arange(side)[:, None] * width + np.arange(side)).ravel()
 
 
 def _reduce(

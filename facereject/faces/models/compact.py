@@ -2,8 +2,9 @@
 
 The columns, in this order (u points are used, in g groups of neighbours):
 
-- linear in the HOG values: a score, the expected log error of each group, and the rigid part of the expected
-  correction (shift in face widths, log scale, angle in radians)
+- linear in the HOG values: a score, the expected log error of each group, the rigid part of the expected
+  correction (shift in face widths, log scale, angle in radians), and, where one was learned, a score for
+  faces that are not degraded
 - mean length of the HOG vectors of each group: local contrast
 - shape: the leading principal components of the aligned points in standard deviations, the Mahalanobis
   distance in them, the log distance from them, the asymmetry in both directions
@@ -28,7 +29,7 @@ from facereject.modelfile import ArraySpec
 
 FloatArray = NDArray[np.float64]
 
-#: columns of `CompactColumns.weights` besides one per group: the score first, the correction last
+#: columns of `CompactColumns.weights` for the correction; the score and one per group come before
 N_CORRECTION = 4
 
 _HOG_VALUES = 36
@@ -56,9 +57,10 @@ class CompactColumns:
     points : PointSet
     n_runs : int
         Values of `MirroredRuns` between HOG and context: 0, or 2 per point that is used.
-    weights : ndarray of shape (h, 1 + g + 4), float32
-        From the HOG values to score, log errors and correction.
-    offsets : ndarray of shape (1 + g + 4,), float32
+    weights : ndarray of shape (h, k), float32
+        From the HOG values to score, log errors and correction: k = 1 + g + 4, and one more with a score for
+        faces that are not degraded.
+    offsets : ndarray of shape (k,), float32
     axes : ndarray of shape (2 u, c), float32
         Principal directions of aligned shapes.
     spread : ndarray of shape (c,), float32
@@ -81,9 +83,10 @@ class CompactColumns:
 
     def __post_init__(self) -> None:
         groups, u = len(point_groups(self.points)), self.points.n_used
-        n_hog, n_linear = _HOG_VALUES * u, 1 + groups + N_CORRECTION
+        least = 1 + groups + N_CORRECTION
+        n_linear = min(max(len(self.offsets), least), least + 1)
         shapes = {
-            "weights": (n_hog, n_linear),
+            "weights": (_HOG_VALUES * u, n_linear),
             "offsets": (n_linear,),
             "axes": (2 * u, len(self.spread)),
         }
@@ -130,10 +133,18 @@ class CompactColumns:
         windows = features[:, : self.n_hog].reshape(n * u, _HOG_VALUES)
         lengths = np.sqrt(np.einsum("ij,ij->i", windows, windows)).reshape(n, u)
         start = self.n_hog + self.n_runs
-        aligned, place = align(features[:, start : start + 2 * u], self.points)
+        aligned, place = _align(features[:, start : start + 2 * u], self.layout)
         away = aligned - self.layout.shape
-        scores = away @ self.axes
-        return Measured(lengths, aligned, place, scores, away - scores @ self.axes.T)
+        return Measured(lengths, aligned, place, away, away @ self._wide_axes)
+
+    def unexplained(self, measured: Measured) -> FloatArray:
+        """What the principal directions do not explain of the shapes, (n, 2 u)."""
+        return np.asarray(measured.away - measured.scores @ self._wide_axes.T)
+
+    @functools.cached_property
+    def _wide_axes(self) -> FloatArray:
+        """The principal directions as the products with aligned shapes take them."""
+        return self.axes.astype(np.float64)
 
     def __call__(
         self,
@@ -155,9 +166,13 @@ class CompactColumns:
             linear = self.linear(features)
         found = self.measure(features) if measured is None else measured
         scores = found.scores / self.spread
-        residual = np.log(1e-4 + np.sqrt(np.einsum("ij,ij->i", found.left, found.left)))
-        distance = np.sqrt(np.einsum("ij,ij->i", scores, scores))
-        parts = [linear, found.lengths @ self.layout.groups, scores, distance[:, None], residual[:, None]]
+        # the directions are orthogonal: what they leave of the squared length
+        left = np.einsum("ij,ij->i", found.away, found.away)
+        left -= np.einsum("ij,ij->i", found.scores, found.scores)
+        distances = np.empty((len(features), 2))
+        np.sqrt(np.einsum("ij,ij->i", scores, scores), out=distances[:, 0])
+        np.log(1e-4 + np.sqrt(np.maximum(left, 0)), out=distances[:, 1])
+        parts = [linear, found.lengths @ self.layout.groups, scores, distances]
         parts += [self._asymmetry(found.aligned), found.place]
         parts.append(features[:, self.n_hog + self.n_runs + 2 * self.points.n_used :])
         runs = features[:, self.n_hog : self.n_hog + self.n_runs]
@@ -176,15 +191,15 @@ class CompactColumns:
 
     def _asymmetry(self, aligned: FloatArray) -> FloatArray:
         """Shift across of the middle (a turned head), root mean square asymmetry; (n, 0) if undefined."""
-        partners = self.layout.partners
-        if partners is None:
+        layout = self.layout
+        if layout.mirror is None:
             return np.empty((len(aligned), 0))
-        x, y = aligned[:, ::2], aligned[:, 1::2]
-        across, along = x + x[:, partners], y - y[:, partners]
-        size = np.sqrt(
-            (np.einsum("ij,ij->i", across, across) + np.einsum("ij,ij->i", along, along)) / x.shape[1]
-        )
-        return np.stack([across @ self.layout.turn, size], axis=1)
+        # across the face the mirror image changes sign, along it not
+        apart = aligned - aligned.take(layout.mirror, axis=1) * layout.mirror_sign
+        result = np.empty((len(aligned), 2))
+        result[:, 0] = apart[:, ::2] @ layout.turn
+        np.sqrt(np.einsum("ij,ij->i", apart, apart) / self.points.n_used, out=result[:, 1])
+        return result
 
 
 class Measured(NamedTuple):
@@ -196,17 +211,17 @@ class Measured(NamedTuple):
         Lengths of the HOG vectors.
     aligned, place : ndarray
         As from `align`.
+    away : ndarray of shape (n, 2 u)
+        The aligned points less the mean shape.
     scores : ndarray of shape (n, c)
-        Along the principal directions.
-    left : ndarray of shape (n, 2 u)
-        What these do not explain of the shape.
+        The same along the principal directions.
     """
 
     lengths: NDArray[np.float32]
     aligned: FloatArray
     place: FloatArray
+    away: FloatArray
     scores: FloatArray
-    left: FloatArray
 
 
 class Layout(NamedTuple):
@@ -224,10 +239,16 @@ class Layout(NamedTuple):
         Every point and those nearest to it.
     near : ndarray of shape (u, u)
         Column i takes the mean over the neighbours of point i, without itself.
-    partners : ndarray of shape (u,) or None
-        For each point the one that takes its place in a mirror image.
+    mirror : ndarray of shape (2 u,) or None
+        For each coordinate the one that takes its place in a mirror image.
+    mirror_sign : ndarray of shape (2 u,)
+        -1 for x, 1 for y.
     turn : ndarray of shape (u,)
         The mean over the middle of the face less that over its outline.
+    middle : complex
+        Of the mean shape, x + iy.
+    conjugate : ndarray of shape (u,), complex
+        The mean shape less its middle, x - iy.
     """
 
     shape: FloatArray
@@ -235,8 +256,11 @@ class Layout(NamedTuple):
     group: NDArray[np.intp]
     neighbours: NDArray[np.intp]
     near: NDArray[np.float32]
-    partners: NDArray[np.intp] | None
+    mirror: NDArray[np.intp] | None
+    mirror_sign: FloatArray
     turn: FloatArray
+    middle: complex
+    conjugate: NDArray[np.complex128]
 
 
 @functools.lru_cache(maxsize=16)
@@ -258,8 +282,23 @@ def layout_of(points: PointSet) -> Layout:
     turn = np.zeros(u)
     if inner.any() and not inner.all():
         turn = inner / inner.sum() - ~inner / (~inner).sum()
-    order = None if partners is None else np.array(partners, dtype=np.intp)
-    return Layout(shape.ravel(), groups, group, neighbours, near, order, turn)
+    mirror = None
+    if partners is not None:
+        x = 2 * np.array(partners, dtype=np.intp)
+        mirror = np.stack([x, x + 1], axis=1).ravel()
+    z = shape[:, 0] + 1j * shape[:, 1]
+    return Layout(
+        shape.ravel(),
+        groups,
+        group,
+        neighbours,
+        near,
+        mirror,
+        np.tile([-1.0, 1.0], u),
+        turn,
+        complex(z.mean()),
+        np.conj(z - z.mean()),
+    )
 
 
 def align(placed: NDArray[np.floating[Any]], points: PointSet) -> tuple[FloatArray, FloatArray]:
@@ -277,18 +316,25 @@ def align(placed: NDArray[np.floating[Any]], points: PointSet) -> tuple[FloatArr
     place : ndarray of shape (n, 4)
         Middle x, y before; log scale; angle in radians.
     """
-    z = placed[:, ::2].astype(np.float64) + 1j * placed[:, 1::2]
-    mean = points.used_shape[:, 0] + 1j * points.used_shape[:, 1]
-    middle = z.mean(axis=1)
-    centred = z - middle[:, None]
-    target = mean - mean.mean()
-    energy = np.maximum(np.einsum("ij,ij->i", centred, centred.conj()).real, 1e-12)
-    factor = (centred.conj() @ target) / energy
-    moved = centred * factor[:, None] + mean.mean()
-    aligned = np.empty(placed.shape)
-    aligned[:, ::2], aligned[:, 1::2] = moved.real, moved.imag
-    size = np.log(np.maximum(np.abs(factor), 1e-12))
-    return aligned, np.column_stack([middle.real, middle.imag, -size, -np.angle(factor)])
+    return _align(placed, layout_of(points))
+
+
+def _align(placed: NDArray[np.floating[Any]], layout: Layout) -> tuple[FloatArray, FloatArray]:
+    # x and y side by side are a complex number
+    z = np.array(placed, dtype=np.float64, order="C").view(np.complex128)
+    found = np.empty((len(z), 2), dtype=np.complex128)
+    middle = np.divide(z.sum(axis=1), z.shape[1], out=found[:, 0])
+    z -= middle[:, None]
+    parts = z.view(np.float64)
+    energy = np.einsum("ij,ij->i", parts, parts)
+    energy += 1e-12
+    factor = (z @ layout.conjugate).conj() / energy
+    z *= factor[:, None]
+    z += layout.middle
+    # the logarithm of a complex number is that of its size, and its angle; never that of zero
+    factor += 1e-12
+    np.negative(np.log(factor), out=found[:, 1])
+    return parts, found.view(np.float64)
 
 
 def point_groups(points: PointSet) -> tuple[tuple[int, ...], ...]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
 
@@ -53,6 +54,9 @@ class PointErrors:
         From the same values to the log-odds that the point is covered.
     limit : float
         Log-odds above which it is taken to be covered.
+    covered : float, default=0
+        Added to the log error per unit of these log-odds: covered points stand out more than by their errors
+        in training, where many were guessed well.
     """
 
     columns: CompactColumns
@@ -63,19 +67,22 @@ class PointErrors:
     errors: NDArray[np.float32]
     hidden: TreeScore
     limit: float
+    covered: float = 0.0
 
     specs: ClassVar[dict[str, ArraySpec]] = {
         "point_weights": ("float32", (None, None)),
         "point_usual": ("float32", (None,)),
         "point_knots": ("float32", (None,)),
         "point_errors": ("float32", (None,)),
-        "point_limit": ("float64", (1,)),
+        "point_limit": ("float64", (None,)),
         **{f"{part}_{name}": spec for part in ("point", "hidden") for name, spec in TreeScore.specs.items()},
     }
 
     def __post_init__(self) -> None:
         u, k = self.columns.layout.neighbours.shape
         same = len(self.usual) == u and len(self.knots) == len(self.errors) > 0
+        if not math.isfinite(self.limit + self.covered):
+            raise ValueError("the limit of covered points must be finite")
         if self.weights.shape != (u, _HOG_VALUES * k) or not same or not (np.diff(self.knots) > 0).all():
             raise ValueError("the tables of the points have other lengths than the points")
 
@@ -89,14 +96,15 @@ class PointErrors:
         shape = (len(features), self.columns.points.n_used)
         local = local_prediction(features, self.columns, self.weights) + self.usual
         values = point_values(self.columns, self.usual, features, columns, local, measured)
-        errors = np.interp(self.trees(values).reshape(shape), self.knots, self.errors)
-        return PointJudgement(errors, self.hidden(values).reshape(shape) > self.limit)
+        odds = self.hidden(values).reshape(shape)
+        said = self.trees(values).reshape(shape) + self.covered * odds
+        return PointJudgement(np.interp(said, self.knots, self.errors), odds > self.limit)
 
     def arrays(self) -> dict[str, NDArray[Any]]:
         found = {f"point_{name}": getattr(self, name) for name in _TABLES}
         for part, trees in (("point", self.trees), ("hidden", self.hidden)):
             found |= {f"{part}_{name}": array for name, array in trees.arrays().items()}
-        return found | {"point_limit": np.array([self.limit])}
+        return found | {"point_limit": np.array([self.limit, self.covered])}
 
     @classmethod
     def from_arrays(cls, arrays: dict[str, NDArray[Any]], columns: CompactColumns) -> PointErrors:
@@ -106,7 +114,9 @@ class PointErrors:
             for part in ("point", "hidden")
         )
         tables = {name: arrays[f"point_{name}"] for name in _TABLES}
-        return cls(columns, trees=trees, hidden=hidden, limit=float(arrays["point_limit"][0]), **tables)
+        # files of earlier versions hold the limit alone
+        limit, covered = [*arrays["point_limit"].tolist(), 0.0][:2]
+        return cls(columns, trees=trees, hidden=hidden, limit=limit, covered=covered, **tables)
 
 
 def local_prediction(
@@ -137,7 +147,8 @@ def point_values(
     points, layout, n = compact.points, compact.layout, len(features)
     u = points.n_used
     found = compact.measure(features) if measured is None else measured
-    residual = np.hypot(found.left[:, ::2], found.left[:, 1::2])
+    left = compact.unexplained(found)
+    residual = np.hypot(left[:, ::2], left[:, 1::2])
     rest = features[:, compact.n_hog + compact.n_runs :]
     frame = rest[:, 2 * u : 2 * u + len(FRAME), None]
     x, y = rest[:, : 2 * u : 2], rest[:, 1 : 2 * u : 2]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,8 +11,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from facereject.faces.landmarks.point_set import POINTS_300W, PointSet
+from facereject.faces.models.tree_leaves import Splits, Walk, split_table
 
 FloatArray = NDArray[np.float64]
+
+# rows that are done at once: their table of splits stays in the cache of the processor
+_ROWS = 128
 
 # far more than training makes; a file beyond would only cost memory and time
 _MAX_TREES, _MAX_NODES, _MAX_DEPTH = 10_000, 1_000_000, 64
@@ -45,23 +50,23 @@ class TreeScore:
 
     def __call__(self, features: NDArray[np.float32]) -> FloatArray:
         """The sum of the trees for each row; NaN goes to the right."""
-        feature, children, depth = self._walk
-        values = np.ascontiguousarray(features).ravel()
-        start = np.arange(len(features))[:, None] * features.shape[1]
-        node = np.broadcast_to(self.roots, (len(features), len(self.roots)))
-        # all trees of all rows step down together; leaves lead to themselves
-        for _ in range(depth):
-            below = values.take(feature.take(node) + start) <= self.threshold.take(node)
-            node = children.take(2 * node + below)
-        return np.asarray(self.threshold.take(node).sum(axis=1), dtype=np.float64)
+        reached = self._walk if self._splits is None else self._splits
+        parts = [
+            # one row after the other in memory, so that sums do not depend on how many rows there are
+            np.ascontiguousarray(reached(features[start : start + _ROWS]).T).sum(axis=1)
+            for start in range(0, len(features), _ROWS)
+        ]
+        return parts[0] if len(parts) == 1 else np.concatenate([np.empty(0), *parts])
 
     @functools.cached_property
-    def _walk(self) -> tuple[NDArray[np.intp], NDArray[np.intp], int]:
-        """Feature and children (right, then left) of every node, where a leaf is its own child; depth."""
-        own = np.arange(len(self.feature))
-        leaf = self.feature < 0
-        children = np.stack([np.where(leaf, own, self.right), np.where(leaf, own, self.left)], axis=1)
-        return np.maximum(self.feature, 0).astype(np.intp), children.ravel().astype(np.intp), self._depth()
+    def _splits(self) -> Splits | None:
+        """The splits as one table; None if there are trees with too many leaves for that."""
+        return split_table(self)
+
+    @functools.cached_property
+    def _walk(self) -> Walk:
+        """Node by node, for trees of any size."""
+        return Walk(self, self._depth())
 
     def arrays(self) -> dict[str, NDArray[Any]]:
         return {name: getattr(self, name) for name in self.specs}
@@ -103,6 +108,21 @@ class TreeScore:
         """One tree of a single leaf: where there is nothing to be told apart."""
         none = np.zeros(1, dtype=np.int32)
         return cls(none, none - 1, np.array([value]), none, none, n_features)
+
+    @classmethod
+    def joined(cls, parts: Sequence[tuple[TreeScore, float]]) -> TreeScore:
+        """All trees of several sums as one sum, each sum times its factor."""
+        tables: dict[str, list[NDArray[Any]]] = {name: [] for name in cls.specs}
+        nodes = 0
+        for part, factor in parts:
+            leaf = part.feature < 0
+            for name in ("roots", "left", "right"):
+                tables[name].append(getattr(part, name) + np.int32(nodes))
+            tables["feature"].append(part.feature)
+            tables["threshold"].append(np.where(leaf, factor * part.threshold, part.threshold))
+            nodes += len(part.feature)
+        arrays = {name: np.concatenate(values) for name, values in tables.items()}
+        return cls.from_arrays(arrays, parts[0][0].n_features)
 
     @classmethod
     def from_lightgbm(cls, booster: Any) -> TreeScore:

@@ -1,8 +1,7 @@
-"""Fitting a compact score: linear columns out of fold, principal shapes, and trees by SELE on top."""
+"""Fitting a compact score: linear columns out of fold, principal shapes, and trees on top."""
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -15,6 +14,8 @@ from facereject.faces.landmarks.point_set import PointSet
 from facereject.faces.models.compact import N_CORRECTION, CompactColumns, align, point_groups
 from facereject.faces.models.score_models import CompactScoreModel, LinearScoreModel
 from facereject.faces.models.trees import TreeScore
+from facereject.faces.training.fit import fit_score
+from facereject.faces.training.score_trees import clean_weights, grow_trees
 from facereject.faces.training.table import FaceTable
 from facereject.losses import landmark_scale
 
@@ -32,14 +33,12 @@ _RIDGE = 0.03
 # corrections beyond, in face widths, log units and radians, are those of lost faces
 _LARGEST_CORRECTION = 0.5
 
-# values in a table; threads only pay on larger ones
-_LARGE_TABLE = 1_000_000
 
-#: options of the trees, chosen by cross-validation over photographs
-TREES: dict[str, Any] = {"n_trees": 300, "learning_rate": 0.07, "max_leaves": 8, "patience": 20}
+class LinearFit(NamedTuple):
+    """A linear score on the HOG values, and the uncertainty of every row by one that did not see it."""
 
-# share of the photographs held out in turn to find the number of trees
-_HELD_OUT = 1 / 3
+    model: LinearScoreModel
+    uncertainty: FloatArray
 
 
 class CompactFit(NamedTuple):
@@ -62,8 +61,9 @@ def fit_compact(
     points: PointSet,
     fold: NDArray[np.int64],
     groups: NDArray[np.str_],
-    linear: tuple[LinearScoreModel, FloatArray],
+    linear: LinearFit,
     clip: float | None,
+    clean: LinearFit | None = None,
 ) -> CompactFit:
     """Fit a compact score to a table with context.
 
@@ -76,12 +76,14 @@ def fit_compact(
         Rows of one fold are judged by what was learned from the others.
     groups : ndarray of shape (n,), str
         The photograph of every row: rows of one stay together when the number of trees is chosen.
-    linear : (LinearScoreModel, ndarray of shape (n,))
-        A linear score on the HOG values, and its uncertainty of every row out of fold, on the same folds.
+    linear : LinearFit
+        A linear score on the HOG values, on the same folds.
     clip : float or None
         Losses above count as this much.
+    clean : LinearFit or None
+        The same, fitted to clean rows alone. If it is given, clean rows also count more for the trees.
     """
-    score, uncertainty = linear
+    score = linear.model
     errors = point_errors(table, points)
     chosen = errors if points.used is None else errors[:, list(points.used)]
     logs = np.log(np.clip(chosen, 0, _CEILING) + _FLOOR)
@@ -91,24 +93,49 @@ def fit_compact(
     expected, weights, offsets = ridge_out_of_fold(table.features[:, :n_hog], goal, fold)
     n_runs = table.features.shape[1] - n_hog - FaceContext(points).n_features
     axes, spread = principal_shapes(table.features[:, n_hog + n_runs :], table.losses, points)
+    more = [] if clean is None else [clean]
     columns = CompactColumns(
         points,
         n_runs,
-        np.column_stack([score.coef, weights]).astype(np.float32),
-        np.append(score.intercept, offsets).astype(np.float32),
+        np.column_stack([score.coef, weights, *(fit.model.coef for fit in more)]).astype(np.float32),
+        np.hstack([score.intercept, offsets, *(fit.model.intercept for fit in more)]).astype(np.float32),
         axes,
         spread,
     )
-    held_out = np.column_stack([uncertainty, expected]).astype(np.float32)
-    seen = columns(table.features, held_out)
-    losses = table.losses if clip is None else np.minimum(table.losses, clip)
+    held_out = np.column_stack([linear.uncertainty, expected, *(fit.uncertainty for fit in more)])
+    seen = columns(table.features, held_out.astype(np.float32))
+    importance = np.ones(len(table)) if clean is None else clean_weights(table.clean)
     # one number of trees for all, so that it is sought once; photographs are held out for that as well
-    final, n_trees = _trees(seen, losses, groups=groups)
-    judged = np.empty(len(table))
+    final, n_trees = grow_trees(seen, table.losses, clip, importance, groups=groups)
+    judged = np.empty((len(table), len(final)))
     for k in np.unique(fold):
         rest, out = fold != k, fold == k
-        judged[out] = _trees(seen[rest], losses[rest], n_trees=n_trees)[0](seen[out])
-    return CompactFit(CompactScoreModel(columns, final), judged, seen)
+        trees, _ = grow_trees(seen[rest], table.losses[rest], clip, importance[rest], n_trees=n_trees)
+        judged[out] = np.column_stack([part(seen[out]) for part in trees])
+    # both kinds count alike among clean faces, which are the hardest to tell apart
+    usual = table.clean if table.clean.any() else np.ones(len(table), dtype=bool)
+    factors = 1 / np.maximum(judged[usual].std(axis=0), 1e-9)
+    joined = TreeScore.joined(list(zip(final, factors.tolist(), strict=True)))
+    return CompactFit(CompactScoreModel(columns, joined), judged @ factors, seen)
+
+
+def linear_on_clean(
+    table: FaceTable, fold: NDArray[np.int64], alpha: float | None, clip: float | None
+) -> LinearFit | None:
+    """A linear SELE score of a table of HOG values, fitted to its clean rows alone; it judges all rows.
+
+    None if a fold would be left without a clean row that has an error to learn from.
+    """
+    wrong = table.clean & (table.losses > 0)
+    if any(not (wrong & (fold != k)).any() for k in np.unique(fold)):
+        return None
+    uncertainty = np.empty(len(table))
+    for k in np.unique(fold):
+        fitted = fit_score(table, "sele", alpha, clip, rows=table.clean & (fold != k))
+        uncertainty[fold == k] = fitted(table.features[fold == k])
+    final = fit_score(table, "sele", alpha, clip, rows=table.clean)
+    assert isinstance(final, LinearScoreModel)
+    return LinearFit(final, uncertainty)
 
 
 def corrections(table: FaceTable, points: PointSet) -> FloatArray:
@@ -204,22 +231,3 @@ def principal_shapes(
     kept = min(_COMPONENTS, int((sizes > 1e-6 * sizes[0]).sum()))
     spread = sizes[:kept] / np.sqrt(len(away))
     return directions[:kept].T.astype(np.float32), spread.astype(np.float32)
-
-
-def _trees(
-    columns: NDArray[np.float32],
-    losses: FloatArray,
-    groups: NDArray[np.str_] | None = None,
-    n_trees: int | None = None,
-) -> tuple[TreeScore, int]:
-    """Trees by SELE and their number: so many, or as many as rank rows of other groups best."""
-    from facereject.scores import BoostedSELEScore
-
-    options = TREES if n_trees is None else TREES | {"n_trees": n_trees}
-    threads = os.cpu_count() or 1 if columns.size > _LARGE_TABLE else 1
-    share = _HELD_OUT if n_trees is None else None
-    fitted = BoostedSELEScore(**options, validation_fraction=share, workers=threads)
-    fitted.fit(columns, losses, groups=groups)
-    if fitted.booster_ is None:
-        return TreeScore.constant(0.0, columns.shape[1]), 1
-    return TreeScore.from_lightgbm(fitted.booster_), fitted.n_trees_

@@ -24,7 +24,7 @@ from facereject.faces.models.score_models import LinearScoreModel, ScoreModel
 from facereject.faces.models.scores import SCORES, score_kind
 from facereject.faces.rejector import FaceRejector
 from facereject.faces.training.causes import background_features
-from facereject.faces.training.compact import CompactFit, fit_compact
+from facereject.faces.training.compact import CompactFit, LinearFit, fit_compact, linear_on_clean
 from facereject.faces.training.cross_validation import (
     CrossValidation,
     calibration_rows,
@@ -171,6 +171,7 @@ def train_face_rejector(
         else target,
         fitting=fitting,
         background=None if extractor.context is None else background_features(samples, extractor),
+        clean_errors=unlabelled is None,
     )
     # sorted digests are in random order; so many always find an overlap, and the model file stays small
     rejector.info["photo_digests"] = photo_digests(samples)[:_MAX_DIGESTS]
@@ -210,6 +211,7 @@ def train_on_table(
     target: Target | None = None,
     fitting: Callable[[int, int], None] | None = None,
     background: tuple[NDArray[np.float32], NDArray[np.int64]] | None = None,
+    clean_errors: bool = True,
 ) -> FaceRejector:
     """Train on a table that was extracted before.
 
@@ -225,13 +227,18 @@ def train_on_table(
     background : (ndarray of shape (m, d), ndarray of shape (m,)) or None
         Features of boxes without a face and the number of each one's sample, see
         `facereject.faces.training.causes.background_features`.
+    clean_errors : bool, default=True
+        Whether the errors on clean photographs are those of the predictor. If it annotated them itself, they
+        are not, and nothing is learned from clean photographs alone.
     """
     # plain, as the model file needs it
     seed = int(extractor.random_state)
     steps = _Steps(fitting)
     options: dict[str, Any] = {"clip": clip, "folds": folds, "random_state": seed}
     if score in ("auto", "compact"):
-        fits, compact = _compact_or_linear(table, photos, extractor, score, alphas, steps, options)
+        fits, compact = _compact_or_linear(
+            table, photos, extractor, score, alphas, steps, options, clean_errors
+        )
     else:
         fits = _regularised(_without_context(table, extractor), photos, score, alphas, steps, options)
         compact = None
@@ -353,6 +360,7 @@ def _compact_or_linear(
     alphas: Sequence[float],
     steps: _Steps,
     options: dict[str, Any],
+    clean_errors: bool,
 ) -> tuple[list[CrossValidation], CompactFit | None]:
     """Cross-validations, and the compact score if it was asked for or is the best; then it is the last."""
     folds = options["folds"]
@@ -364,7 +372,10 @@ def _compact_or_linear(
     assert isinstance(linear, LinearScoreModel)
     names = np.array([photos[i] for i in table.sample], dtype=np.str_)
     fold = photo_folds(names.tolist(), folds, options["random_state"])
-    fitted = fit_compact(table, extractor.points, fold, names, (linear, base.uncertainty), options["clip"])
+    clip = options["clip"]
+    clean = linear_on_clean(hog_only, fold, base.alpha, clip) if clean_errors else None
+    plain = LinearFit(linear, base.uncertainty)
+    fitted = fit_compact(table, extractor.points, fold, names, plain, clip, clean)
     steps.done(folds + 1)
     compact = ranked(table, fold, fitted.uncertainty, "compact", base.alpha)
     if score == "auto":

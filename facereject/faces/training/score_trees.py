@@ -1,0 +1,107 @@
+"""The trees of a compact score: half of them by SELE, half by least squares on the logarithm of the loss."""
+
+from __future__ import annotations
+
+import os
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from facereject.faces.models.trees import TreeScore
+
+FloatArray = NDArray[np.float64]
+
+#: options of the trees by SELE, chosen by cross-validation over photographs; as many more by least squares
+TREES: dict[str, Any] = {"n_trees": 150, "learning_rate": 0.1, "max_leaves": 8, "patience": 20}
+
+# the same for the trees by least squares, in the words of LightGBM
+_SQUARES: dict[str, Any] = {
+    "objective": "l2",
+    "learning_rate": 0.1,
+    "num_leaves": 8,
+    "lambda_l2": 20.0,
+    "min_data_in_leaf": 20,
+    "deterministic": True,
+    "force_row_wise": True,
+    "feature_pre_filter": False,
+    "seed": 0,
+    "verbosity": -1,
+}
+
+# percent: the logarithm of losses below tells noise apart; above, a face is lost
+_FLOOR, _CEILING = 0.5, 20.0
+
+# share of the photographs held out in turn to find the number of trees
+_HELD_OUT = 1 / 3
+
+# weight of all clean rows together: what users show is mostly not degraded, most of the table is
+_CLEAN_SHARE = 0.3
+
+# values in a table; threads only pay on larger ones
+_LARGE_TABLE = 1_000_000
+
+
+class ScoreTrees(NamedTuple):
+    """The trees of either kind."""
+
+    by_sele: TreeScore
+    by_squares: TreeScore
+
+
+def clean_weights(clean: NDArray[np.bool_]) -> FloatArray:
+    """Weights of rows, 1 on average, by which clean ones count as 30 % of all if they are fewer."""
+    weights = np.ones(len(clean))
+    share = float(clean.mean())
+    if 0 < share < _CLEAN_SHARE:
+        weights[clean] = _CLEAN_SHARE / share
+        weights[~clean] = (1 - _CLEAN_SHARE) / (1 - share)
+    return weights
+
+
+def grow_trees(
+    columns: NDArray[np.float32],
+    losses: FloatArray,
+    clip: float | None,
+    weights: FloatArray,
+    *,
+    groups: NDArray[np.str_] | None = None,
+    n_trees: int | None = None,
+) -> tuple[ScoreTrees, int]:
+    """Trees of both kinds and their number: so many, or as many as rank rows of other groups best by SELE.
+
+    Parameters
+    ----------
+    columns : ndarray of shape (n, c)
+    losses : ndarray of shape (n,)
+        In percent.
+    clip : float or None
+        For SELE, losses above count as this much.
+    weights : ndarray of shape (n,)
+    groups : ndarray of shape (n,), str, or None
+        Rows of one group are held out together.
+    n_trees : int or None
+        Of either kind.
+    """
+    import lightgbm
+
+    from facereject.scores import BoostedSELEScore
+
+    options = TREES if n_trees is None else TREES | {"n_trees": n_trees}
+    threads = os.cpu_count() or 1 if columns.size > _LARGE_TABLE else 1
+    share = _HELD_OUT if n_trees is None else None
+    fitted = BoostedSELEScore(**options, validation_fraction=share, workers=threads)
+    bounded = losses if clip is None else np.minimum(losses, clip)
+    fitted.fit(columns, bounded, sample_weight=weights, groups=groups)
+    width = columns.shape[1]
+    if fitted.booster_ is None:
+        return ScoreTrees(TreeScore.constant(0.0, width), TreeScore.constant(0.0, width)), 1
+    # a leaf holds at most 5 % of the rows, as for the trees by SELE, so that small samples still split
+    leaf = max(1, min(_SQUARES["min_data_in_leaf"], len(columns) // 20))
+    parameters = _SQUARES | {"num_threads": threads, "min_data_in_leaf": leaf}
+    data = lightgbm.Dataset(
+        columns, np.log(_FLOOR + np.minimum(losses, _CEILING)), weight=weights, params=parameters
+    )
+    squares = lightgbm.train(parameters, data, fitted.n_trees_)
+    by_sele, by_squares = (TreeScore.from_lightgbm(booster) for booster in (fitted.booster_, squares))
+    return ScoreTrees(by_sele, by_squares), fitted.n_trees_
