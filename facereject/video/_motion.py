@@ -12,14 +12,15 @@ from numpy.typing import NDArray
 from facereject.faces.face import Box
 from facereject.faces.images.load import ImageArray
 
-# side of the small copy of a frame, and how many of its cells are as wide as a small face
+# side of the small copy of a frame, and of a place in it: a face that is a sixth of the frame fits in anyhow
 _CELLS = 30
-_FACE = 5
+_PLACE = 9
 
-# mean change of the grey levels of a cell, over its memory of some frames, that is no noise
-_STIRRED = 3.0
-_MEMORY = 0.7
+# change of the mean grey level of a cell that is no noise, the largest that counts, and the least mean over
+# the cells of a place that is worth a look
+_NOISE = 2.0
 _MOST = 30.0
+_STIRRED = 1.5
 
 # side of the picture of a lost face that is compared from frame to frame, how far it moves in sides of its
 # box, the least correlation of the same thing in both, and the least contrast of what can be found again
@@ -30,11 +31,12 @@ _CONTRAST = 2.0
 
 
 class Motion:
-    """Compares frames with the ones before, on small copies."""
+    """Compares frames with earlier ones, on small copies."""
 
     def __init__(self) -> None:
         self._small: NDArray[np.float32] | None = None
-        self._moved: NDArray[np.float32] = np.zeros((1, 1), dtype=np.float32)
+        # each cell as it was when somebody was last looked for there
+        self._searched: NDArray[np.float32] = np.zeros((1, 1), dtype=np.float32)
         self._step = 1.0
 
     def update(self, gray: ImageArray) -> float:
@@ -47,32 +49,41 @@ class Motion:
         small = cv2.resize(sampled, (size[1], size[0]), interpolation=cv2.INTER_AREA).astype(np.float32)
         before, self._small = self._small, small
         if before is None or before.shape != small.shape:
-            self._moved = np.zeros_like(small)
+            self._searched = small.copy()
             return 0.0 if before is None else math.inf
-        change = np.abs(small - before)
-        self._moved = _MEMORY * self._moved + np.minimum(change, _MOST)
-        return float(change.mean())
+        return float(np.abs(small - before).mean())
+
+    def searched(self) -> None:
+        """The whole of this frame was searched."""
+        if self._small is not None:
+            self._searched = self._small.copy()
 
     def busiest(self, known: Iterable[Box]) -> Box | None:
-        """The place, of the size of a small face, where most has moved since it was last asked for.
+        """The place, larger than a small face, where most has changed since it was last searched.
+
+        It counts as searched from now on.
 
         Parameters
         ----------
         known : iterable of Box
             What moves there is known already.
         """
-        moved = self._moved.copy()
+        if self._small is None:
+            return None
+        change = np.minimum(np.abs(self._small - self._searched), _MOST)
+        change[change < _NOISE] = 0
         for box in known:
             edges = np.array([box.x, box.y, box.x + box.width, box.y + box.height]) / self._step
             x0, y0, x1, y1 = np.maximum(np.rint(edges), 0).astype(int)
-            moved[y0:y1, x0:x1] = 0
-        sums = cv2.blur(moved, (_FACE, _FACE), borderType=cv2.BORDER_CONSTANT)
+            change[y0:y1, x0:x1] = 0
+        sums = cv2.blur(change, (_PLACE, _PLACE), borderType=cv2.BORDER_CONSTANT)
         _, most, _, (x, y) = cv2.minMaxLoc(sums)
         if most < _STIRRED:
             return None
-        half = _FACE // 2 + 1
-        self._moved[max(0, y - half) : y + half + 1, max(0, x - half) : x + half + 1] = 0
-        side = _FACE * self._step
+        half = _PLACE // 2
+        place = (slice(max(0, y - half), y + half + 1), slice(max(0, x - half), x + half + 1))
+        self._searched[place] = self._small[place]
+        side = _PLACE * self._step
         return Box((x + 0.5) * self._step - side / 2, (y + 0.5) * self._step - side / 2, side, side)
 
 

@@ -4,7 +4,7 @@ While a face is certain, its box in the next frame comes from its landmarks in t
 doubtful, the detector looks around the face only (`find_near`). The whole frame is searched every ``every``
 frames, when the picture changes at once, and when a face is gone at once; so a new face waits for at most
 ``every`` frames, half of that while no face is in view. In between, the detector looks where a lost face has
-gone and, if that leaves time, where the picture moves: about one look per frame in all.
+gone, where a face nearly was (candidates just below its threshold), and where the picture has changed.
 
 Doubtful means: so close to the threshold that another box could change the decision, or less certain than
 three quarters of the calibration faces. A doubtful face that the detector does not confirm is lost; it keeps
@@ -20,7 +20,7 @@ from typing import NamedTuple
 import numpy as np
 
 from facereject.faces import Face, FaceRejector
-from facereject.faces.detectors.base import find_faces, find_near
+from facereject.faces.detectors.base import find_candidates, find_within
 from facereject.faces.face import Box, Detection
 from facereject.faces.geometry import overlap
 from facereject.faces.images.load import ImageArray, ImageLike
@@ -28,7 +28,7 @@ from facereject.faces.pose import pose_of
 from facereject.faces.views import Views
 from facereject.video._motion import Motion, drift
 from facereject.video.smoothing import LandmarkSmoother
-from facereject.video.tracks import SAME, Track, anchor_of, inside, match
+from facereject.video.tracks import SAME, Hint, Track, anchor_of, inside, match
 
 #: the whole frame is searched at least every so many frames, half a second of most videos: a new face must
 #: not go unseen for longer
@@ -43,6 +43,9 @@ _TWICE = 0.5
 # how far another box of the same face moves its uncertainty, in quartile distances of the calibration sample
 _NOISE = 0.15
 
+# a face within this many times that distance is looked at before its landmarks are predicted
+_CAUTION = 1.5
+
 # a face that was lost is looked for in so many frames, then in every third only
 _KEEN = 3
 _SELDOM = 3
@@ -53,8 +56,10 @@ _PAUSE = 4
 # mean change of the grey levels of a small copy from one frame to the next that tells a cut from motion
 _CUT = 20
 
-# searches around a place that may be done per frame beside the landmarks of the faces, and how many may be
-# saved up: those for doubtful and lost faces come first, what is left goes where the picture moves
+# frames between two looks at what misses the threshold of the detector by its whole margin
+_HINT_WAIT = 4
+
+# searches per frame where a lost face may be, and where one nearly was, and how many may be saved up
 _WORK = 1.1
 _SAVED = 5.0
 
@@ -127,6 +132,7 @@ class FaceTracker:
         self.smooth_landmarks = smooth_landmarks
         self.frames = self.searches = self.local_searches = 0
         self._tracks: list[Track] = []
+        self._hints: list[Hint] = []
         self._n_tracks = 0
         self._first_frame = first_frame
         self._since = 0
@@ -167,6 +173,7 @@ class FaceTracker:
             before = self._in_view()
             self._credit = min(self._credit + _WORK, _SAVED)
             self._follow(view)
+            self._look_at_hints(view)
             self._look_around(view)
             vanished = any(track.lost and track.last > self._gone for track in before)
             search = vanished and self._since >= _PAUSE
@@ -198,7 +205,8 @@ class FaceTracker:
                 taken = [other.face.box for other in self._tracks if not other.lost]
                 if not self._look(track, box, view, taken):
                     track.lost += 1
-            elif self._doubtful(track.face):
+            elif self._doubtful(track.face, _CAUTION):
+                # likely to be in doubt again: one look costs less than landmarks that are thrown away
                 if not self._look(track, box, view):
                     self._carry(track, box, view)
             else:
@@ -209,15 +217,43 @@ class FaceTracker:
     def _look_around(self, view: Views) -> None:
         """Spend what work is left on what moves, where somebody new may be."""
         self._rested += 1
-        if self._credit < 1 or self._rested <= min(self._in_vain // _PATIENCE, _RARELY):
+        if self._rested <= 1 + min(self._in_vain // _PATIENCE, _RARELY):
             return
-        place = self._motion.busiest(track.box for track in self._tracks)
+        place = self._motion.busiest(track.box for track in self._in_view())
         if place is None:
             return
-        self._count_local()
+        self.local_searches += 1
         self._rested = 0
         self._in_vain += 1
-        for found in find_near(self.rejector.detector, view, place):
+        candidates = find_within(self.rejector.detector, view, place)
+        self._remember(candidates.nearly)
+        for found in candidates.faces:
+            if not any(overlap(found.box, track.box) > SAME for track in self._in_view()):
+                # on a part of the frame boxes are not those of the whole
+                self._welcome(find_candidates(self.rejector.detector, view, found.box).faces, view)
+
+    def _look_at_hints(self, view: Views) -> None:
+        """Look again where a face nearly was, the less often the less it was one."""
+        hints, self._hints = self._hints, []
+        for hint in sorted(hints, key=lambda hint: hint.missed):
+            hint.waited += 1
+            if self._credit < 1 or hint.waited < _HINT_WAIT * hint.missed - 1:
+                self._hints.append(hint)
+                continue
+            self._count_local()
+            candidates = find_candidates(self.rejector.detector, view, hint.box)
+            self._welcome(candidates.faces, view)
+            self._remember(candidates.nearly)
+
+    def _remember(self, nearly: list[tuple[Box, float]]) -> None:
+        for box, missed in nearly:
+            known = [*(hint.box for hint in self._hints), *(track.box for track in self._in_view())]
+            if not any(overlap(box, other) > SAME for other in known):
+                self._hints.append(Hint(box, missed))
+
+    def _welcome(self, faces: list[Detection], view: Views) -> None:
+        """Faces that were found where none was followed."""
+        for found in faces:
             there = [track for track in self._tracks if overlap(found.box, track.box) > SAME]
             if not there:
                 self._begin(found, view)
@@ -237,10 +273,15 @@ class FaceTracker:
         self._tracks.append(track)
 
     def _look(self, track: Track, box: Box, view: Views, taken: list[Box] | None = None) -> bool:
-        self._count_local()
+        if track.lost:
+            self._count_local()
+        else:
+            self.local_searches += 1
+        candidates = find_candidates(self.rejector.detector, view, box)
+        self._remember([(place, missed) for place, missed in candidates.nearly if overlap(place, box) > SAME])
         found = [
             (overlap(face.box, box), face)
-            for face in find_near(self.rejector.detector, view, box)
+            for face in candidates.faces
             if not any(overlap(face.box, other) > SAME for other in taken or ())
         ]
         shared, best = max(found, key=lambda pair: pair[0], default=(0.0, None))
@@ -252,7 +293,7 @@ class FaceTracker:
     def _search(self, view: Views) -> None:
         """The whole frame; faces take the numbers of the tracks they overlap most."""
         self.searches += 1
-        faces = find_faces(self.rejector.detector, view)
+        faces, nearly = find_candidates(self.rejector.detector, view)
         boxes = [track.box for track in self._tracks]
         pairs = match(boxes, [face.box for face in faces])
         for i, track in enumerate(self._tracks):
@@ -269,6 +310,9 @@ class FaceTracker:
         for j, face in enumerate(faces):
             if j not in pairs.values():
                 self._begin(face, view)
+        self._hints.clear()
+        self._remember(nearly)
+        self._motion.searched()
         missing = any(track.lost for track in self._tracks)
         # a face that has just gone is looked for soon, then less and less often
         self._rest = min(2 * max(self._since, self._rest, _PAUSE), self.every) if missing else 0
@@ -282,7 +326,7 @@ class FaceTracker:
         """The detector confirms the track: its box counts from now on."""
         face = self.rejector.assess_box(view, detection.box)
         track.face = dataclasses.replace(face, detector_score=detection.score)
-        track.anchor = anchor_of(face, track.mean_shape)
+        track.anchor, track.seen = anchor_of(face, track.mean_shape), detection.box
         track.detected, track.lost, track.shift = True, 0, (0.0, 0.0)
 
     def _carry(self, track: Track, box: Box, view: Views, face: Face | None = None) -> None:
@@ -299,9 +343,9 @@ class FaceTracker:
         track.lost, track.last = 1, uncertainty
         track.smooth = math.nan
 
-    def _doubtful(self, face: Face) -> bool:
+    def _doubtful(self, face: Face, caution: float = 1.0) -> bool:
         distance = abs(face.uncertainty - self.rejector.selector.threshold_)
-        return face.uncertainty > self._weak or distance < self._noise
+        return face.uncertainty > self._weak or distance < caution * self._noise
 
     def _merge(self) -> None:
         """Two tracks on one face become one, with the older number."""
@@ -311,6 +355,7 @@ class FaceTracker:
                 if not older.lost and overlap(older.box, younger.box) > _TWICE:
                     if younger.detected and not older.detected:
                         older.face, older.anchor, older.detected = younger.face, younger.anchor, True
+                        older.seen = younger.seen
                     self._lose(younger)
                     break
 

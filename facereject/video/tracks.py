@@ -15,6 +15,11 @@ from facereject.video.smoothing import LandmarkSmoother
 # the same face in two frames, by overlap of the boxes
 SAME = 0.3
 
+# the detector gives the same box while a face moves by less than this, in sides of its box (half a cell of
+# dlib's), and grows by less than this, as a logarithm (half a level of its pyramid)
+_STEP = 0.055
+_GROWTH = 0.09
+
 # pixels; a narrower box is no face
 _SMALLEST = 16
 
@@ -29,6 +34,8 @@ class Track:
     face: Face = dataclasses.field(init=False)
     #: the detector's box in the frame of the mean shape; None if there were no landmarks
     anchor: Box | None = None
+    #: the detector's box itself
+    seen: Box | None = None
     detected: bool = True
     #: the uncertainty with which it was lost
     last: float = math.nan
@@ -46,7 +53,20 @@ class Track:
         box = self.face.box
         if self.anchor is not None:
             box = _moved(self.anchor, self.mean_shape, self.face.landmarks)
+        if self.seen is not None and _still(self.seen, box):
+            box = self.seen
         return box._replace(x=box.x + self.shift[0], y=box.y + self.shift[1])
+
+
+@dataclasses.dataclass(eq=False)
+class Hint:
+    """A place where a face nearly is."""
+
+    box: Box
+    #: the share of the detector's margin by which it misses being a face
+    missed: float
+    #: frames since it was looked at
+    waited: int = 0
 
 
 def anchor_of(face: Face, mean_shape: FloatArray) -> Box | None:
@@ -63,6 +83,13 @@ def _moved(box: Box, source: FloatArray, target: FloatArray) -> Box:
     x, y = transform_points(matrix, np.array([box.center]))[0]
     width, height = scale * box.width, scale * box.height
     return Box(float(x) - width / 2, float(y) - height / 2, width, height)
+
+
+def _still(before: Box, now: Box) -> bool:
+    """Whether a detector would most likely give the same box again: it looks at steps, not at pixels."""
+    (x, y), (u, v) = before.center, now.center
+    moved = max(abs(x - u), abs(y - v)) / before.width
+    return moved < _STEP and abs(math.log(now.width / before.width)) < _GROWTH
 
 
 def inside(box: Box, size: tuple[int, int]) -> bool:

@@ -8,6 +8,8 @@ import skimage.data
 from fake_world import DOUBTFUL, GOOD, Someone, World, blank
 
 from facereject.faces import FaceRejector
+from facereject.faces.face import Detection
+from facereject.faces.geometry import overlap
 from facereject.video.tracker import DETECT_EVERY, MEMORY, FaceTracker
 
 
@@ -246,6 +248,32 @@ def test_searches_keep_the_beat_of_the_video_wherever_a_tracker_begins(follow):
     assert whole == set(range(0, 200, 25))
     for first in (7, 25, 130):
         assert searched(first) == {number for number in whole if number >= first} | {first}
+
+
+class Hesitant(World):
+    """A world whose detector tells of faces that it nearly finds."""
+
+    margin = 1.0
+
+    def __init__(self, *faces):
+        super().__init__(*faces)
+        self.scores = {}
+
+    def candidates(self, gray, box=None):
+        found = [Detection(face.box, self.scores.get(face, 1.0)) for face in self.faces]
+        return [each for each in found if box is None or overlap(each.box, box) > 0.1]
+
+
+def test_a_face_that_was_nearly_found_is_seen_as_soon_as_it_is_one(follow):
+    left, right = Someone(30, 80), Someone(200, 80)
+    world = Hesitant(left, right)
+    tracker = follow(world, every=100)
+    world.scores[right] = -0.1
+    for _ in range(5):
+        assert numbers(tracker.update(blank())) == [0]
+    world.scores[right] = 0.1
+    assert numbers(tracker.update(blank())) == [0, 1]
+    assert tracker.searches == 1
 
 
 @pytest.mark.data

@@ -6,7 +6,7 @@ import dataclasses
 import inspect
 import math
 from collections.abc import Mapping, Sequence
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 
@@ -35,6 +35,20 @@ class LocalDetector(Detector, Protocol):
 
     def near(self, image: ImageArray, box: Box, /) -> Sequence[Detection]:
         """The faces around ``box``, in pixels of the whole image."""
+        ...
+
+
+@runtime_checkable
+class CandidateDetector(Detector, Protocol):
+    """A detector that also tells where a face nearly is, so that it can be seen coming in a video."""
+
+    @property
+    def margin(self) -> float:
+        """By how much the score of a candidate may miss the threshold, at most."""
+        ...
+
+    def candidates(self, image: ImageArray, box: Box | None = None, /) -> Sequence[Detection]:
+        """As ``detect``, or as ``near`` if there is a box, with scores down to ``threshold - margin``."""
         ...
 
 
@@ -87,22 +101,51 @@ def find_faces(detector: Detector, view: Views) -> list[Detection]:
     return _checked(detector, detector.detect(view.shown_to(detector)))
 
 
+class Candidates(NamedTuple):
+    """Faces, and what may become one: each place with the share of the margin by which it misses, 0 to 1."""
+
+    faces: list[Detection]
+    nearly: list[tuple[Box, float]]
+
+
+def find_candidates(detector: Detector, view: Views, box: Box | None = None) -> Candidates:
+    """The faces of a picture, or those around a place; and what nearly is one, if the detector tells."""
+    if not isinstance(detector, CandidateDetector):
+        return Candidates(find_faces(detector, view) if box is None else find_near(detector, view, box), [])
+    found = _checked(detector, detector.candidates(view.shown_to(detector), box))
+    known = detector.options if isinstance(detector, AdjustableDetector) else {}
+    threshold = known.get("threshold", 0.0)
+    missed = [face for face in found if face.score < threshold]
+    nearly = [(face.box, (threshold - face.score) / detector.margin) for face in missed]
+    return Candidates([face for face in found if face.score >= threshold], nearly)
+
+
+def find_within(detector: Detector, view: Views, box: Box) -> Candidates:
+    """What is found on a part of the picture alone; boxes may differ a little from those of the whole."""
+    if isinstance(detector, LocalDetector) and not isinstance(detector, CandidateDetector):
+        return Candidates(find_near(detector, view, box), [])
+    width, height = view.size
+    x0, y0 = max(0, math.floor(box.x)), max(0, math.floor(box.y))
+    x1, y1 = min(width, math.ceil(box.x + box.width)), min(height, math.ceil(box.y + box.height))
+    if min(x1 - x0, y1 - y0) < MIN_SIDE:
+        return Candidates([], [])
+    part = Views(np.ascontiguousarray(view.shown_to(detector)[y0:y1, x0:x1]))
+    faces, nearly = find_candidates(detector, part)
+    moved = [dataclasses.replace(face, box=_moved(face.box, x0, y0)) for face in faces]
+    return Candidates(moved, [(_moved(place, x0, y0), missed) for place, missed in nearly])
+
+
+def _moved(box: Box, x: float, y: float) -> Box:
+    return box._replace(x=box.x + x, y=box.y + y)
+
+
 def find_near(detector: Detector, view: Views, box: Box) -> list[Detection]:
     """The faces around a place: by the detector's own ``near``, or on a part of the picture."""
     image = view.shown_to(detector)
     if isinstance(detector, LocalDetector):
         return _checked(detector, detector.near(image, box))
-    width, height = view.size
     (x, y), half = box.center, _REACH * max(box.width, box.height) / 2
-    x0, y0 = max(0, math.floor(x - half)), max(0, math.floor(y - half))
-    x1, y1 = min(width, math.ceil(x + half)), min(height, math.ceil(y + half))
-    if min(x1 - x0, y1 - y0) < MIN_SIDE:
-        return []
-    found = _checked(detector, detector.detect(np.ascontiguousarray(image[y0:y1, x0:x1])))
-    return [
-        dataclasses.replace(face, box=face.box._replace(x=face.box.x + x0, y=face.box.y + y0))
-        for face in found
-    ]
+    return find_within(detector, view, Box(x - half, y - half, 2 * half, 2 * half)).faces
 
 
 def change_options(detector: Detector, **changes: Any) -> Detector:

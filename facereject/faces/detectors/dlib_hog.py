@@ -21,6 +21,10 @@ _WINDOW = 80
 # least score in a finished model, dlib's own, and while training, so that hard faces are learned from
 _JUDGING, _TRAINING = 0.0, -1.0
 
+# by how much the score of what nearly is a face may miss the threshold. From frame to frame scores change by
+# about 0.1, and of what is further off there is too much
+_NEARLY = 0.6
+
 # pixels that are searched, at most: dlib keeps 8 bytes for each of them, and 200 million of a photograph that
 # is doubled twice would be 26 GB
 _MAX_SEARCHED = 64_000_000
@@ -119,6 +123,17 @@ class FaceDetector:
         from facereject.faces.detectors.dlib_local import LocalSearch
 
         return LocalSearch(self)(Views(image).gray, box)
+
+    @property
+    def margin(self) -> float:
+        """By how much the score of a candidate may miss the threshold."""
+        return _NEARLY
+
+    def candidates(self, image: ImageLike, box: Box | None = None) -> list[Detection]:
+        """The faces of an image, or those around a box, and what nearly is one; best score first."""
+        # faces are the same: the better score wins where two overlap, so none is hidden by what is added
+        lower = dataclasses.replace(self, threshold=max(self.threshold - _NEARLY, -_MAX_THRESHOLD))
+        return lower.detect(image) if box is None else lower.near(image, box)
 
     def detect(self, image: ImageLike) -> list[Detection]:
         """Find the faces of an image (see `images.load_rgb` for what is accepted), best score first."""
