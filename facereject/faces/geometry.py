@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -54,7 +55,7 @@ def check_box(box: Any, name: str = "box") -> Box:
         checked = Box(*(float(value) for value in box))
     except (TypeError, ValueError, OverflowError):
         raise ValueError(f"{name} must be four numbers (x, y, width, height), got {box!r}") from None
-    if not np.isfinite(checked).all() or checked.width <= 0 or checked.height <= 0:
+    if not all(map(math.isfinite, checked)) or checked.width <= 0 or checked.height <= 0:
         raise ValueError(f"{name} must be finite with positive width and height, got {tuple(checked)}")
     if max(abs(value) for value in checked) > _MAX_COORDINATE:
         raise ValueError(f"{name} must be pixels, at most {_MAX_COORDINATE:,.0f}; got {tuple(checked)}")
