@@ -8,8 +8,9 @@ gone, where a face nearly was (candidates just below its threshold), and where t
 
 Doubtful means: so close to the threshold that another box could change the decision, or less certain than
 three quarters of the calibration faces. The second does not count for some frames after the detector found it
-with a score far above its own threshold, unless it becomes less certain than it was then. A doubtful face that the detector does not confirm is lost; it keeps
-its number if it is found again at the same place within ``MEMORY`` frames.
+with a score far above its own threshold, unless it becomes less certain than it was then. A doubtful face
+that the detector does not confirm is lost; it keeps its number if it is found again at the same place within
+``MEMORY`` frames.
 """
 
 from __future__ import annotations

@@ -30,7 +30,7 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from facereject.faces.geometry import FloatArray, fit_similarity, transform_points
+from facereject.faces.geometry import FloatArray, centred, fit_to_centred, transform_points
 from facereject.faces.images.load import ImageArray
 from facereject.faces.landmarks.point_set import POINTS_300W, PointSet
 
@@ -107,16 +107,16 @@ class LandmarkHOG:
         return hog
 
     @functools.cached_property
-    def _shape(self) -> FloatArray:
-        """Where the points of a mean face lie in the chip."""
+    def _shape(self) -> tuple[NDArray[np.complex128], np.complex128]:
+        """Where the points of a mean face lie in the chip, as from `centred`."""
         # the middle of the chip is between its pixels: pixel centres are whole numbers
-        return self.points.used_shape * self.face_size + (self.chip_size - 1) / 2
+        return centred(self.points.used_shape * self.face_size + (self.chip_size - 1) / 2)
 
     def chip(self, image: ImageArray, landmarks: FloatArray) -> tuple[ImageArray, FloatArray]:
         """The normalised chip of a grey image and the landmarks that are used in it."""
         side = self.chip_size
         used = self.points.chosen(landmarks)
-        matrix = fit_similarity(used, self._shape)
+        matrix = fit_to_centred(used, *self._shape)
         points = transform_points(matrix, used)
         scale = float(np.hypot(matrix[0, 0], matrix[1, 0]))
         if scale < 0.5:
