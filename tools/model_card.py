@@ -65,7 +65,7 @@ by cross-validation over all photographs, the test part included, on another dra
 (`tools/select_hog.py`; no script of this repository repeats the choice of the clip). Which compact columns
 there are and the ridge were chosen by cross-validation on 600 faces of the fit part. Half of the trees are by
 SELE, half by least squares on the logarithm of the error; clean faces count as 30 % of all. This, the score
-of clean faces among the columns, and the number and size of the trees were chosen among a dozen ways by
+of clean faces among the columns, and the number and size of the trees were chosen among about 25 ways by
 cross-validation on the fit part; so was how much more a covered point counts, which gives up some rank
 correlation to find covered points. How readily a box counts as one without a face was set after a look at
 one photograph, scikit-image's astronaut. Weights, calibration and threshold never saw the test part.

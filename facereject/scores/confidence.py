@@ -192,17 +192,25 @@ def fit_start(
     if offset is None:
         return learned
     share = n_errors**2 / (n_errors**2 + _FEW_ERRORS**2)
-    _, scale = Standardizer.of(learned(confidence)[:, None], sample_weight)
-    own = float(scale[0] / spread)
+    scores = learned(confidence)
+    # nothing was learned from equal losses, and then nothing is added
+    middle = np.average(scores, weights=sample_weight)
+    scale = float(np.sqrt(np.average((scores - middle) ** 2, weights=sample_weight)))
+    own = scale / float(spread)
     return learned._replace(weights=share * weights, slope=share * learned.slope + (1.0 - share) * own)
 
 
 def count_errors(losses: FloatArray, sample_weight: FloatArray | None) -> float:
-    """(Σ ωℓ)² / Σ (ωℓ)²: the number of errors for 0/1 losses, an equivalent of it for others."""
-    weighted = losses if sample_weight is None else losses * sample_weight
+    """(Σ ωℓ)² / Σ ωℓ²: the number of errors for 0/1 losses, an equivalent of it for others.
+
+    A weight counts as so many examples. Weights that are all below 1 cannot be counts: the largest then
+    counts as one.
+    """
+    counts = np.ones(len(losses)) if sample_weight is None else sample_weight
+    counts = counts / min(1.0, float(counts.max()))
     # in units of the largest, squares neither overflow nor vanish
-    weighted = weighted / weighted.max()
-    return float(weighted.sum() ** 2 / (weighted**2).sum())
+    units = losses / losses[counts > 0].max()
+    return float((counts @ units) ** 2 / (counts @ units**2))
 
 
 def _fit_slope(risk: Any, unit: FloatArray, alpha: float) -> float:

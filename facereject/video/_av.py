@@ -11,6 +11,8 @@ else:
 
     class _Late:
         def __getattr__(self, name: str) -> Any:
-            return getattr(importlib.import_module("av"), name)
+            # all names at once: a video that is closed as Python shuts down can import nothing more
+            vars(self).update(vars(importlib.import_module("av")))
+            return vars(self)[name] if name in vars(self) else object.__getattribute__(self, name)
 
     av = _Late()

@@ -260,7 +260,7 @@ class TestCommand:
         write_pts(tmp_path / "astronaut.pts", points)
         result = self.run(tmp_path / "astronaut.pts", "--images", photos, "-o", tmp_path / "faces.csv")
         assert result.exit_code == 0, result.stderr
-        assert "1 faces of 1 images and frames, 1 accepted" in result.stderr
+        assert "1 face of 1 image or frame, 1 accepted" in result.stderr
         assert len(list(read_csv(str(tmp_path / "faces.csv")))) == 1
 
     def test_missing_images_are_exit_code_1(self, photos, points, tmp_path):

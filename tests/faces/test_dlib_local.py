@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import skimage.data
 
-from facereject.faces.detectors._pyramid import Part, level_sizes, parts_of_levels
+from facereject.faces.detectors._pyramid import LevelPart, level_sizes, parts_of_levels
 from facereject.faces.detectors.base import find_candidates
 from facereject.faces.detectors.dlib_hog import FaceDetector
 from facereject.faces.detectors.dlib_local import LocalSearch
@@ -74,7 +74,11 @@ def test_parts_of_levels_are_those_of_dlibs_pyramid(photo):
         image = shrink(image) if level else image
         (width, height) = level_sizes(photo.shape[1], photo.shape[0], level)[-1]
         assert image.shape == (height, width)
-        for part in (Part(16, 24, 80, 96), Part(0, 0, width, height), Part(width - 60, 8, width, 70)):
+        for part in (
+            LevelPart(16, 24, 80, 96),
+            LevelPart(0, 0, width, height),
+            LevelPart(width - 60, 8, width, 70),
+        ):
             found = parts_of_levels(photo, {level: part})[level]
             expected = image[part.y0 : part.y1, part.x0 : part.x1]
             # dlib rounds the last few columns of each level down

@@ -108,7 +108,10 @@ def test_a_few_errors_do_not_overrule_the_predictor(n_errors):
 def test_number_of_errors():
     losses, weight = np.array([0.0, 1.0, 1.0, 0.0, 1.0]), np.array([1.0, 2.0, 2.0, 5.0, 2.0])
     assert count_errors(losses, None) == pytest.approx(3)
-    assert count_errors(7e-200 * losses, weight) == pytest.approx(3)
+    # a weight counts as so many examples; as a share of all, the largest counts as one
+    assert count_errors(7e-200 * losses, weight) == pytest.approx(6)
+    assert count_errors(losses, weight / 100) == pytest.approx(6 / 5)
+    assert count_errors(losses, np.full(5, 0.01)) == pytest.approx(3)
     assert count_errors(np.array([1.0, 0.01]), None) == pytest.approx(1.02, rel=1e-3)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import subprocess
 import sys
 
 import cv2
@@ -49,6 +50,18 @@ def test_frames_in_order_with_their_times(tmp_path, name, code):
     assert [frame.time_s for frame in frames] == pytest.approx([i / RATE for i in range(30)], abs=6e-4)
     assert frames[0].image.dtype == np.uint8
     assert frames[0].image.flags.c_contiguous
+
+
+def test_a_script_that_stops_reading_ends_without_a_word(tmp_path):
+    path = write_video(tmp_path / "f.mp4", 30)
+    code = f"""
+from facereject.video import open_video
+with open_video({str(path)!r}) as video:
+    for frame in video:
+        break
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stderr == ""
 
 
 def test_colours_are_rgb(tmp_path):

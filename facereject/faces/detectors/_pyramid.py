@@ -28,7 +28,7 @@ _shrink = dlib.pyramid_down(6)
 Corner = tuple[int, int]
 
 
-class Part(NamedTuple):
+class LevelPart(NamedTuple):
     """Columns x0 up to x1 and rows y0 up to y1 of a picture; x1 and y1 are outside."""
 
     x0: int
@@ -45,9 +45,9 @@ class Part(NamedTuple):
         """Its shorter side."""
         return min(self.x1 - self.x0, self.y1 - self.y0)
 
-    def with_other(self, other: Part) -> Part:
+    def with_other(self, other: LevelPart) -> LevelPart:
         """The smallest part that holds both."""
-        return Part(
+        return LevelPart(
             min(self.x0, other.x0), min(self.y0, other.y0), max(self.x1, other.x1), max(self.y1, other.y1)
         )
 
@@ -75,14 +75,14 @@ def level_sizes(width: int, height: int, level: int) -> list[Corner]:
     return sizes
 
 
-def parts_of_levels(gray: ImageArray, wanted: Mapping[int, Part]) -> dict[int, ImageArray]:
+def parts_of_levels(gray: ImageArray, wanted: Mapping[int, LevelPart]) -> dict[int, ImageArray]:
     """Parts of some levels of the pyramid of a grey picture.
 
     Parameters
     ----------
     gray : ndarray of shape (H, W), uint8
         Level 0.
-    wanted : mapping from level to Part
+    wanted : mapping from level to LevelPart
         In pixels of that level.
     """
     sizes = level_sizes(gray.shape[1], gray.shape[0], max(wanted, default=0))
@@ -97,7 +97,7 @@ def parts_of_levels(gray: ImageArray, wanted: Mapping[int, Part]) -> dict[int, I
     for level in range(len(sizes) - 2, -1, -1):
         below = needed[-1]
         columns, rows = (_lines(sizes[level][axis], sizes[level + 1][axis]) for axis in (0, 1))
-        part = Part(
+        part = LevelPart(
             int(columns.first[below.x0]),
             int(rows.first[below.y0]),
             int(columns.second[below.x1 - 1]) + 1,
@@ -117,7 +117,9 @@ def parts_of_levels(gray: ImageArray, wanted: Mapping[int, Part]) -> dict[int, I
     return parts
 
 
-def _interpolated(image: ImageArray, origin: Corner, columns: _Lines, rows: _Lines, part: Part) -> ImageArray:
+def _interpolated(
+    image: ImageArray, origin: Corner, columns: _Lines, rows: _Lines, part: LevelPart
+) -> ImageArray:
     across, down = slice(part.x0, part.x1), slice(part.y0, part.y1)
     left, right = columns.first[across] - origin[0], columns.second[across] - origin[0]
     top, bottom = rows.first[down] - origin[1], rows.second[down] - origin[1]

@@ -16,7 +16,7 @@ import cv2
 import numpy as np
 
 from facereject.faces.detectors._frontal import one_level_detector
-from facereject.faces.detectors._pyramid import STEP, Corner, Part, level_sizes, parts_of_levels
+from facereject.faces.detectors._pyramid import STEP, Corner, LevelPart, level_sizes, parts_of_levels
 from facereject.faces.detectors.dlib_hog import DlibDetection, FaceDetector
 from facereject.faces.face import Box, Detection
 from facereject.faces.geometry import overlap
@@ -90,7 +90,7 @@ class LocalSearch:
         return kept, not pairs or pairs[0][1]
 
 
-def _part(middle: tuple[float, float], level: int, size: Corner) -> Part:
+def _part(middle: tuple[float, float], level: int, size: Corner) -> LevelPart:
     """The part of a level around a point of the frame, on whole cells."""
     growth = STEP**level
     ranges = []
@@ -99,11 +99,11 @@ def _part(middle: tuple[float, float], level: int, size: Corner) -> Part:
         low = max(0, _CELL * math.floor((at - half) / _CELL))
         ranges.append((low, min(length, low + _CELL * math.ceil((at + half - low) / _CELL))))
     (x0, x1), (y0, y1) = ranges
-    return Part(x0, y0, x1, y1)
+    return LevelPart(x0, y0, x1, y1)
 
 
 def _in_frame(
-    box: Any, score: float, kind: int, level: int, part: Part, size: Corner
+    box: Any, score: float, kind: int, level: int, part: LevelPart, size: Corner
 ) -> tuple[Detection, bool]:
     """dlib's answer for a part of a level as a face of the frame, and whether its surroundings were whole."""
     left, top, right, bottom = box.left(), box.top(), box.right() + 1, box.bottom() + 1
