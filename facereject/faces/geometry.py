@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -54,7 +55,7 @@ def check_box(box: Any, name: str = "box") -> Box:
         checked = Box(*(float(value) for value in box))
     except (TypeError, ValueError, OverflowError):
         raise ValueError(f"{name} must be four numbers (x, y, width, height), got {box!r}") from None
-    if not np.isfinite(checked).all() or checked.width <= 0 or checked.height <= 0:
+    if not all(map(math.isfinite, checked)) or checked.width <= 0 or checked.height <= 0:
         raise ValueError(f"{name} must be finite with positive width and height, got {tuple(checked)}")
     if max(abs(value) for value in checked) > _MAX_COORDINATE:
         raise ValueError(f"{name} must be pixels, at most {_MAX_COORDINATE:,.0f}; got {tuple(checked)}")
@@ -87,13 +88,24 @@ def fit_similarity(source: FloatArray, target: FloatArray) -> FloatArray:
     ndarray of shape (2, 3)
         [[Re a, -Im a, bx], [Im a, Re a, by]], the form cv2.warpAffine takes.
     """
+    return fit_to_centred(source, *centred(target))
+
+
+def centred(points: FloatArray) -> tuple[NDArray[np.complex128], np.complex128]:
+    """Points (n, 2) as complex numbers less their mean, and that mean."""
     # x and y side by side are a complex number
-    s = np.ascontiguousarray(source, dtype=np.float64).view(np.complex128)[:, 0]
-    t = np.ascontiguousarray(target, dtype=np.float64).view(np.complex128)[:, 0]
-    s_mean, t_mean = s.sum() / len(s), t.sum() / len(t)
-    centred = s - s_mean
-    a = np.vdot(centred, t - t_mean) / np.vdot(centred, centred).real
-    b = t_mean - a * s_mean
+    z = np.ascontiguousarray(points, dtype=np.float64).view(np.complex128)[:, 0]
+    mean = z.sum() / len(z)
+    return z - mean, mean
+
+
+def fit_to_centred(
+    source: FloatArray, target: NDArray[np.complex128], target_mean: np.complex128
+) -> FloatArray:
+    """As `fit_similarity`, for a target that is always the same: given as from `centred`."""
+    s, s_mean = centred(source)
+    a = np.vdot(s, target) / np.vdot(s, s).real
+    b = target_mean - a * s_mean
     return np.array([[a.real, -a.imag, b.real], [a.imag, a.real, b.imag]])
 
 

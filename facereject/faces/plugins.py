@@ -26,14 +26,6 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 @runtime_checkable
-class HasColor(Protocol):
-    """Says which image it wants to see."""
-
-    @property
-    def color(self) -> str: ...
-
-
-@runtime_checkable
 class HasFingerprint(Protocol):
     """Says exactly which predictor it is."""
 
@@ -41,17 +33,10 @@ class HasFingerprint(Protocol):
     def fingerprint(self) -> str | None: ...
 
 
-@runtime_checkable
-class HasDefinition(Protocol):
-    """Says how it can be made again."""
-
-    @property
-    def definition(self) -> Mapping[str, Any] | None: ...
-
-
 def color_of(plugin: object) -> str:
     """ "gray" or "rgb": the image a detector or predictor is shown."""
-    color = plugin.color if isinstance(plugin, HasColor) else "rgb"
+    # asked several times per face: checking a protocol takes a hundred times as long
+    color: str = getattr(plugin, "color", "rgb")
     if color not in ("gray", "rgb"):
         raise ValueError(f"color of {name_of(plugin)} must be 'gray' or 'rgb', got {color!r}")
     return color
@@ -64,7 +49,7 @@ def fingerprint_of(plugin: object) -> str | None:
 
 def definition_of(plugin: object) -> dict[str, Any] | None:
     """How a plug-in can be made again, or None."""
-    given = plugin.definition if isinstance(plugin, HasDefinition) else None
+    given: Mapping[str, Any] | None = getattr(plugin, "definition", None)
     return None if given is None else dict(given)
 
 

@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING, Any, overload
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from facereject.faces._details import details_of, with_details
 from facereject.faces.detectors import Detector, check_detector, make_detector
 from facereject.faces.detectors.base import find_faces
-from facereject.faces.face import CAUSES, Box, Face, FaceFrame
+from facereject.faces.face import Box, Face, FaceFrame
 from facereject.faces.features.context import FaceContext
 from facereject.faces.features.hog import LandmarkHOG
 from facereject.faces.features.recipe import FaceFeatures, Stability
@@ -30,7 +31,7 @@ from facereject.faces.landmarks.base import (
 from facereject.faces.landmarks.conversion import converted
 from facereject.faces.landmarks.point_set import PointSet
 from facereject.faces.models.calibration import Calibration, Target
-from facereject.faces.models.score_models import DetailedScore, Details, ScoreModel
+from facereject.faces.models.score_models import ScoreModel
 from facereject.faces.models.storage import pretrained_models, read_stored, write_stored
 from facereject.faces.plugins import fingerprint_of
 from facereject.faces.pose import PoseLimits, pose_of
@@ -42,9 +43,6 @@ from facereject.selection import Selector
 
 if TYPE_CHECKING:
     import pandas
-
-
-_CAUSES = tuple(CAUSES)
 
 
 class PredictorMismatchWarning(UserWarning):
@@ -388,28 +386,10 @@ class FaceRejector(RejectorVariants):
                 continue
             # one row at a time: sums over several rows may differ in the last bit, and decisions with them
             with np.errstate(over="ignore", invalid="ignore"):
-                found = self._details(values[None])
-            faces[i] = self.judge(self._detailed(faces[i], points, found, view.size), found.uncertainty)
+                found = details_of(self.score, values[None])
+            face = with_details(faces[i], points, found, view.size, self.points, self.relative)
+            faces[i] = self.judge(face, found.uncertainty)
         return faces
-
-    def _details(self, row: NDArray[np.float32]) -> Details:
-        if isinstance(self.score, DetailedScore):
-            return self.score.details(row)
-        return Details(float(self.score(row)[0]), None, None, None)
-
-    def _detailed(self, face: Face, points: FloatArray, found: Details, size: tuple[int, int]) -> Face:
-        """The face with its landmarks and what is known of each of them."""
-        errors, visible, cause = None, None, ""
-        if found.point_errors is not None and found.hidden is not None:
-            nearest = self.points.nearest_used
-            errors = None if self.relative else found.point_errors[nearest]
-            outside = ((points < -0.5) | (points > np.array(size) - 0.5)).any(axis=1)
-            visible = ~(found.hidden[nearest] | outside)
-        if found.causes is not None:
-            cause = _CAUSES[int(found.causes.argmax())]
-        return dataclasses.replace(
-            face, landmarks=points, landmark_errors=errors, visible=visible, likely_cause=cause
-        )
 
     def __repr__(self) -> str:
         region = f", for {','.join(self.region)}" if self.region else ""

@@ -7,8 +7,10 @@ frames, when the picture changes at once, and when a face is gone at once; so a 
 gone, where a face nearly was (candidates just below its threshold), and where the picture has changed.
 
 Doubtful means: so close to the threshold that another box could change the decision, or less certain than
-three quarters of the calibration faces. A doubtful face that the detector does not confirm is lost; it keeps
-its number if it is found again at the same place within ``MEMORY`` frames.
+three quarters of the calibration faces. The second does not count for some frames after the detector found it
+with a score far above its own threshold, unless it becomes less certain than it was then. A doubtful face
+that the detector does not confirm is lost; it keeps its number if it is found again at the same place within
+``MEMORY`` frames.
 """
 
 from __future__ import annotations
@@ -20,7 +22,7 @@ from typing import NamedTuple
 import numpy as np
 
 from facereject.faces import Face, FaceRejector
-from facereject.faces.detectors.base import find_candidates, find_within
+from facereject.faces.detectors.base import find_candidates, find_within, lead_of
 from facereject.faces.face import Box, Detection
 from facereject.faces.geometry import overlap
 from facereject.faces.images.load import ImageArray, ImageLike
@@ -45,6 +47,10 @@ _NOISE = 0.15
 
 # a face within this many times that distance is looked at before its landmarks are predicted
 _CAUTION = 1.5
+
+# frames for which a score that is one margin of the detector above its threshold vouches for a face. Scores
+# change by a sixth of the margin from frame to frame, so three times that is far from sudden
+_VOUCHED = 2
 
 # a face that was lost is looked for in so many frames, then in every third only
 _KEEN = 3
@@ -205,14 +211,15 @@ class FaceTracker:
                 taken = [other.face.box for other in self._tracks if not other.lost]
                 if not self._look(track, box, view, taken):
                     track.lost += 1
-            elif self._doubtful(track.face, _CAUTION):
+            elif self._doubtful(track, track.face, _CAUTION):
                 # likely to be in doubt again: one look costs less than landmarks that are thrown away
                 if not self._look(track, box, view):
                     self._carry(track, box, view)
             else:
                 face = self.rejector.assess_box(view, box)
-                if not self._doubtful(face) or not self._look(track, box, view):
+                if not self._doubtful(track, face) or not self._look(track, box, view):
                     self._carry(track, box, view, face)
+                    track.vouched -= 1
 
     def _look_around(self, view: Views) -> None:
         """Spend what work is left on what moves, where somebody new may be."""
@@ -286,6 +293,7 @@ class FaceTracker:
         ]
         shared, best = max(found, key=lambda pair: pair[0], default=(0.0, None))
         if best is None or shared < SAME:
+            track.vouched = 0
             return False
         self._found(track, best, view)
         return True
@@ -306,6 +314,7 @@ class FaceTracker:
             elif self.every_frame:
                 self._lose(track)
             else:
+                track.vouched = 0
                 self._carry(track, boxes[i], view)
         for j, face in enumerate(faces):
             if j not in pairs.values():
@@ -328,11 +337,13 @@ class FaceTracker:
         track.face = dataclasses.replace(face, detector_score=detection.score)
         track.anchor, track.seen = anchor_of(face, track.mean_shape), detection.box
         track.detected, track.lost, track.shift = True, 0, (0.0, 0.0)
+        track.vouched = int(_VOUCHED * lead_of(self.rejector.detector, detection.score))
+        track.vouched_to = face.uncertainty + self._noise
 
     def _carry(self, track: Track, box: Box, view: Views, face: Face | None = None) -> None:
         """The landmarks alone lead on, if they are certain; the detector was not asked or found nothing."""
         face = self.rejector.assess_box(view, box) if face is None else face
-        if self._doubtful(face):
+        if self._doubtful(track, face):
             self._lose(track, face.uncertainty)
         else:
             track.face, track.detected = face, False
@@ -343,9 +354,11 @@ class FaceTracker:
         track.lost, track.last = 1, uncertainty
         track.smooth = math.nan
 
-    def _doubtful(self, face: Face, caution: float = 1.0) -> bool:
-        distance = abs(face.uncertainty - self.rejector.selector.threshold_)
-        return face.uncertainty > self._weak or distance < caution * self._noise
+    def _doubtful(self, track: Track, face: Face, caution: float = 1.0) -> bool:
+        if abs(face.uncertainty - self.rejector.selector.threshold_) < caution * self._noise:
+            return True
+        vouched = track.vouched > 0 and face.uncertainty <= track.vouched_to
+        return face.uncertainty > self._weak and not vouched
 
     def _merge(self) -> None:
         """Two tracks on one face become one, with the older number."""

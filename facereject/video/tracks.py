@@ -37,6 +37,9 @@ class Track:
     #: the detector's box itself
     seen: Box | None = None
     detected: bool = True
+    #: for how many more frames the score of the detector vouches for the face, and up to which uncertainty
+    vouched: int = 0
+    vouched_to: float = -math.inf
     #: the uncertainty with which it was lost
     last: float = math.nan
     #: frames since it was seen, 0 if it is

@@ -276,6 +276,46 @@ def test_a_face_that_was_nearly_found_is_seen_as_soon_as_it_is_one(follow):
     assert tracker.searches == 1
 
 
+# less certain than three quarters of the calibration faces, and far from the threshold
+WEAK = 0.9
+
+
+@pytest.mark.parametrize(("score", "looks"), [(0.4, 20), (0.5, 10), (2.0, 4)])
+def test_a_high_score_vouches_for_a_weak_face_for_some_frames(follow, score, looks):
+    someone = Someone(100, 80, uncertainty=WEAK)
+    world = Hesitant(someone)
+    world.scores[someone] = score
+    tracker = follow(world, every=50)
+    for _ in range(21):
+        assert numbers(tracker.update(blank())) == [0]
+    assert (tracker.searches, tracker.local_searches) == (1, looks)
+
+
+@pytest.mark.parametrize("uncertainty", [WEAK + 0.2, DOUBTFUL])
+def test_no_score_vouches_for_a_face_that_changes_or_comes_close_to_the_threshold(follow, uncertainty):
+    someone = Someone(100, 80, uncertainty=WEAK)
+    world = Hesitant(someone)
+    world.scores[someone] = 5.0
+    tracker = follow(world, every=50)
+    for _ in range(3):
+        tracker.update(blank())
+    assert tracker.local_searches == 0
+    someone.uncertainty = uncertainty
+    assert tracker.update(blank())[0].detected
+    assert tracker.local_searches == 1
+
+
+def test_a_weak_face_that_the_detector_no_longer_finds_is_lost_when_nothing_vouches_for_it(follow):
+    someone = Someone(100, 80, uncertainty=WEAK)
+    world = Hesitant(someone)
+    world.scores[someone] = 1.0
+    tracker = follow(world, every=50)
+    assert numbers(tracker.update(blank())) == [0]
+    world.scores[someone] = -0.5
+    seen = [numbers(tracker.update(blank())) for _ in range(4)]
+    assert seen == [[0], [0], [], []]
+
+
 @pytest.mark.data
 def test_videos_are_judged_as_by_detecting_in_every_frame(faces_dir):
     """A part of what tools/bench/media.py measures."""

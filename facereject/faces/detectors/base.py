@@ -6,7 +6,7 @@ import dataclasses
 import inspect
 import math
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple, Protocol, runtime_checkable
+from typing import Any, NamedTuple, Protocol, TypeGuard, runtime_checkable
 
 import numpy as np
 
@@ -102,19 +102,42 @@ def find_faces(detector: Detector, view: Views) -> list[Detection]:
 
 
 class Candidates(NamedTuple):
-    """Faces, and what may become one: each place with the share of the margin by which it misses, 0 to 1."""
+    """Faces, and what may become one.
+
+    Attributes
+    ----------
+    faces : list of Detection
+    nearly : list of (Box, float)
+        Each place with the share of the margin by which it misses being a face, 0 to 1.
+    """
 
     faces: list[Detection]
     nearly: list[tuple[Box, float]]
 
 
+def _tells_candidates(detector: Detector) -> TypeGuard[CandidateDetector]:
+    """As isinstance, which takes longer for a protocol than all else that is done around a small search."""
+    return hasattr(detector, "candidates") and hasattr(detector, "margin")
+
+
+def _threshold_of(detector: Detector) -> float:
+    known: Mapping[str, Any] = getattr(detector, "options", {})
+    return float(known.get("threshold", 0.0))
+
+
+def lead_of(detector: Detector, score: float) -> float:
+    """By how many of its margins a detector's score is above its threshold; 0 if it tells no margin."""
+    if not _tells_candidates(detector):
+        return 0.0
+    return max(0.0, (score - _threshold_of(detector)) / detector.margin)
+
+
 def find_candidates(detector: Detector, view: Views, box: Box | None = None) -> Candidates:
     """The faces of a picture, or those around a place; and what nearly is one, if the detector tells."""
-    if not isinstance(detector, CandidateDetector):
+    if not _tells_candidates(detector):
         return Candidates(find_faces(detector, view) if box is None else find_near(detector, view, box), [])
     found = _checked(detector, detector.candidates(view.shown_to(detector), box))
-    known = detector.options if isinstance(detector, AdjustableDetector) else {}
-    threshold = known.get("threshold", 0.0)
+    threshold = _threshold_of(detector)
     missed = [face for face in found if face.score < threshold]
     nearly = [(face.box, (threshold - face.score) / detector.margin) for face in missed]
     return Candidates([face for face in found if face.score >= threshold], nearly)
@@ -122,7 +145,7 @@ def find_candidates(detector: Detector, view: Views, box: Box | None = None) -> 
 
 def find_within(detector: Detector, view: Views, box: Box) -> Candidates:
     """What is found on a part of the picture alone; boxes may differ a little from those of the whole."""
-    if isinstance(detector, LocalDetector) and not isinstance(detector, CandidateDetector):
+    if isinstance(detector, LocalDetector) and not _tells_candidates(detector):
         return Candidates(find_near(detector, view, box), [])
     width, height = view.size
     x0, y0 = max(0, math.floor(box.x)), max(0, math.floor(box.y))

@@ -30,7 +30,7 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from facereject.faces.geometry import FloatArray, fit_similarity, transform_points
+from facereject.faces.geometry import FloatArray, centred, fit_to_centred, transform_points
 from facereject.faces.images.load import ImageArray
 from facereject.faces.landmarks.point_set import POINTS_300W, PointSet
 
@@ -107,16 +107,16 @@ class LandmarkHOG:
         return hog
 
     @functools.cached_property
-    def _shape(self) -> FloatArray:
-        """Where the points of a mean face lie in the chip."""
+    def _shape(self) -> tuple[NDArray[np.complex128], np.complex128]:
+        """Where the points of a mean face lie in the chip, as from `centred`."""
         # the middle of the chip is between its pixels: pixel centres are whole numbers
-        return self.points.used_shape * self.face_size + (self.chip_size - 1) / 2
+        return centred(self.points.used_shape * self.face_size + (self.chip_size - 1) / 2)
 
     def chip(self, image: ImageArray, landmarks: FloatArray) -> tuple[ImageArray, FloatArray]:
         """The normalised chip of a grey image and the landmarks that are used in it."""
         side = self.chip_size
         used = self.points.chosen(landmarks)
-        matrix = fit_similarity(used, self._shape)
+        matrix = fit_to_centred(used, *self._shape)
         points = transform_points(matrix, used)
         scale = float(np.hypot(matrix[0, 0], matrix[1, 0]))
         if scale < 0.5:
@@ -134,18 +134,17 @@ class LandmarkHOG:
         margin, side = 2 * self.cell_size, 2 * self.cell_size
         # a window that leaves the image would silently come back as zeros
         padded = cv2.copyMakeBorder(chip, margin, margin, margin, margin, cv2.BORDER_REPLICATE)
-        # plain numbers: a dozen steps on small arrays would take longer than the loop
         shift, most = margin - self.cell_size, len(padded) - side
-        corners = [
-            (min(max(round(x) + shift, 0), most), min(max(round(y) + shift, 0), most))
-            for x, y in points.tolist()
-        ]
-        across, along = zip(*corners, strict=True)
+        places = np.rint(points)
+        places += shift
+        # one after the other: np.clip takes twice as long
+        np.minimum(np.maximum(places, 0, out=places), most, out=places)
+        corners = places.astype(np.int32)
         # the descriptor takes gradients of all it is given, so it gets the windows and what their borders see
-        left, top = max(min(across) - _BORDER, 0), max(min(along) - _BORDER, 0)
-        reach = side + _BORDER
-        padded = np.ascontiguousarray(padded[top : max(along) + reach, left : max(across) + reach])
-        corners = [(x - left, y - top) for x, y in corners]
+        first, last = np.minimum.reduce(corners), np.maximum.reduce(corners) + (side + _BORDER)
+        first = np.maximum(first - _BORDER, 0)
+        padded = np.ascontiguousarray(padded[first[1] : last[1], first[0] : last[0]])
+        corners -= first
         values = _descriptor(self.cell_size).compute(padded, (8, 8), (0, 0), corners)
         if self.contrast_floor > 0:
             values = values.reshape(-1, _VALUES)
@@ -167,7 +166,7 @@ def _descriptor(cell: int) -> Any:
     return cv2.HOGDescriptor(window, window, (cell, cell), (cell, cell), 9)
 
 
-def _mean_gradient(image: ImageArray, corners: Sequence[tuple[int, int]], side: int) -> NDArray[np.float32]:
+def _mean_gradient(image: ImageArray, corners: NDArray[np.int32], side: int) -> NDArray[np.float32]:
     """Mean gradient magnitude of square windows, given their upper left corners.
 
     Central differences, with the border pixel repeated.
@@ -182,7 +181,7 @@ def _mean_gradient(image: ImageArray, corners: Sequence[tuple[int, int]], side: 
     across *= across
     along *= along
     across += along
-    first = np.array([y * width + x for x, y in corners])
+    first = corners @ np.array([1, width])
     magnitude = np.sqrt(across.take(first[:, None] + _window(side, width)))
     return np.asarray(np.add.reduce(magnitude, axis=1) / np.float32(side * side), dtype=np.float32)
 

@@ -71,7 +71,7 @@ def image_quality(chip: ImageArray) -> FloatArray:
         if scale == 1:
             flat = 1 - cv2.countNonZero(second) / inner.size
     noise = cv2.norm(inner, cv2.medianBlur(inner, 3), cv2.NORM_L1) / inner.size
-    dx, dy = (cv2.Sobel(inner, cv2.CV_32F, *order, ksize=1).ravel() for order in ((1, 0), (0, 1)))
+    dx, dy = _differences(inner)
     xx, yy, xy = (float(a @ b) / inner.size for a, b in ((dx, dx), (dy, dy), (dx, dy)))
     spread = math.hypot(xx - yy, 2 * xy)
     large, small = (xx + yy + spread) / 2, max((xx + yy - spread) / 2, 0.0)
@@ -92,6 +92,18 @@ def image_quality(chip: ImageArray) -> FloatArray:
             flat,
         ]
     )
+
+
+def _differences(image: ImageArray) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+    """Central differences across and along, row by row; 0 at the borders they would reach beyond.
+
+    As cv2.Sobel with ``ksize=1``, which takes three times as long on so small a picture.
+    """
+    values = image.astype(np.float32)
+    across, along = np.zeros((2, *image.shape), dtype=np.float32)
+    np.subtract(values[:, 2:], values[:, :-2], out=across[:, 1:-1])
+    np.subtract(values[2:], values[:-2], out=along[1:-1])
+    return across.ravel(), along.ravel()
 
 
 @functools.lru_cache(maxsize=16)

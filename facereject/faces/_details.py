@@ -1,0 +1,53 @@
+"""What a score says of a face, and the face with it."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from facereject.faces.face import CAUSES, Face
+from facereject.faces.geometry import FloatArray
+from facereject.faces.landmarks.point_set import PointSet
+from facereject.faces.models.score_models import DetailedScore, Details, ScoreModel
+
+_CAUSES = tuple(CAUSES)
+
+
+def details_of(score: ScoreModel, row: NDArray[np.float32]) -> Details:
+    """All that a score has to say about one face, given as one row of features."""
+    # as isinstance, which takes longer for a protocol than the trees themselves
+    if hasattr(score, "details"):
+        return cast(DetailedScore, score).details(row)
+    return Details(float(score(row)[0]), None, None, None)
+
+
+def with_details(
+    face: Face, landmarks: FloatArray, found: Details, size: tuple[int, int], points: PointSet, relative: bool
+) -> Face:
+    """The face with its landmarks and what is known of each of them.
+
+    Parameters
+    ----------
+    face : Face
+    landmarks : ndarray of shape (n, 2)
+    found : Details
+    size : (int, int)
+        Width and height of the image in pixels.
+    points : PointSet
+    relative : bool
+        Whether errors are known up to a factor only, so that none are given.
+    """
+    errors, visible, cause = None, None, ""
+    if found.point_errors is not None and found.hidden is not None:
+        nearest = points.nearest_used
+        errors = None if relative else found.point_errors[nearest]
+        outside = ((landmarks < -0.5) | (landmarks > np.array(size) - 0.5)).any(axis=1)
+        visible = ~(found.hidden[nearest] | outside)
+    if found.causes is not None:
+        cause = _CAUSES[int(found.causes.argmax())]
+    return dataclasses.replace(
+        face, landmarks=landmarks, landmark_errors=errors, visible=visible, likely_cause=cause
+    )
