@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-from typing import cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,15 +11,15 @@ from facereject.faces.face import CAUSES, Face
 from facereject.faces.geometry import FloatArray
 from facereject.faces.landmarks.point_set import PointSet
 from facereject.faces.models.score_models import DetailedScore, Details, ScoreModel
+from facereject.faces.plugins import offers
 
 _CAUSES = tuple(CAUSES)
 
 
 def details_of(score: ScoreModel, row: NDArray[np.float32]) -> Details:
     """All that a score has to say about one face, given as one row of features."""
-    # as isinstance, which takes longer for a protocol than the trees themselves
-    if hasattr(score, "details"):
-        return cast(DetailedScore, score).details(row)
+    if offers(score, DetailedScore):
+        return score.details(row)
     return Details(float(score(row)[0]), None, None, None)
 
 

@@ -6,14 +6,14 @@ import dataclasses
 import inspect
 import math
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple, Protocol, TypeGuard, runtime_checkable
+from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 
 from facereject.faces.face import Box, Detection
 from facereject.faces.geometry import check_box
 from facereject.faces.images.load import MIN_SIDE, ImageArray
-from facereject.faces.plugins import definition_of, name_of
+from facereject.faces.plugins import definition_of, name_of, offers
 from facereject.faces.views import Views
 
 # side of the part of the image that is searched around a box, in sides of the box
@@ -115,26 +115,21 @@ class Candidates(NamedTuple):
     nearly: list[tuple[Box, float]]
 
 
-def _tells_candidates(detector: Detector) -> TypeGuard[CandidateDetector]:
-    """As isinstance, which takes longer for a protocol than all else that is done around a small search."""
-    return hasattr(detector, "candidates") and hasattr(detector, "margin")
-
-
 def _threshold_of(detector: Detector) -> float:
-    known: Mapping[str, Any] = getattr(detector, "options", {})
+    known = detector.options if offers(detector, AdjustableDetector) else {}
     return float(known.get("threshold", 0.0))
 
 
 def lead_of(detector: Detector, score: float) -> float:
     """By how many of its margins a detector's score is above its threshold; 0 if it tells no margin."""
-    if not _tells_candidates(detector):
+    if not offers(detector, CandidateDetector):
         return 0.0
     return max(0.0, (score - _threshold_of(detector)) / detector.margin)
 
 
 def find_candidates(detector: Detector, view: Views, box: Box | None = None) -> Candidates:
     """The faces of a picture, or those around a place; and what nearly is one, if the detector tells."""
-    if not _tells_candidates(detector):
+    if not offers(detector, CandidateDetector):
         return Candidates(find_faces(detector, view) if box is None else find_near(detector, view, box), [])
     found = _checked(detector, detector.candidates(view.shown_to(detector), box))
     threshold = _threshold_of(detector)
@@ -145,7 +140,7 @@ def find_candidates(detector: Detector, view: Views, box: Box | None = None) -> 
 
 def find_within(detector: Detector, view: Views, box: Box) -> Candidates:
     """What is found on a part of the picture alone; boxes may differ a little from those of the whole."""
-    if isinstance(detector, LocalDetector) and not _tells_candidates(detector):
+    if isinstance(detector, LocalDetector) and not offers(detector, CandidateDetector):
         return Candidates(find_near(detector, view, box), [])
     width, height = view.size
     x0, y0 = max(0, math.floor(box.x)), max(0, math.floor(box.y))
