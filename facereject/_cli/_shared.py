@@ -176,7 +176,7 @@ def _refused_target(rejector: FaceRejector, target: Mapping[str, float], error: 
         possible = math.ceil(100 * lowest) / 100
         return (
             f"{option} {value:g}: no threshold of this model keeps the mean error that low; "
-            f"{possible:g}{unit} is the lowest it can keep, accepting few faces"
+            f"{possible:g}{unit} is the lowest it can keep"
         )
     if kind == "coverage" and 1 < value <= 100:
         share = f"for {value:g} % write {value / 100:g}"

@@ -334,5 +334,5 @@ class _Counter:
         tell(self._state)
 
     def __call__(self, item: Input, chunk: Chunk, last: bool) -> None:
-        self._state = self._state.plus(chunk, last)
+        self._state = self._state.plus(item, chunk, last)
         self._tell(self._state)

@@ -51,12 +51,14 @@ class RunProgress(NamedTuple):
     failed: int = 0
     alike: bool = True
 
-    def plus(self, chunk: Chunk, last: bool) -> RunProgress:
-        """After one more chunk, which may be the last one of its input."""
+    def plus(self, item: Input, chunk: Chunk, last: bool) -> RunProgress:
+        """After one more chunk of an input, which may be its last one."""
         rows = chunk.rows
+        # a photograph counts as one frame, also if it cannot be read
+        by_input = self.unit == "inputs" or item.kind == "image"
         failed = last and bool(rows) and rows[-1].reason.startswith(("unreadable", "failed"))
         return self._replace(
-            done=self.done + (chunk.frames if self.unit == "frames" else last),
+            done=self.done + (last if by_input else chunk.frames),
             faces=self.faces + sum(row.box is not None for row in rows),
             accepted=None if self.accepted is None else self.accepted + sum(row.accepted for row in rows),
             failed=self.failed + failed,

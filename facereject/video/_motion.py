@@ -77,10 +77,17 @@ class Motion:
             x0, y0, x1, y1 = np.maximum(np.rint(edges), 0).astype(int)
             change[y0:y1, x0:x1] = 0
         sums = cv2.blur(change, (_PLACE, _PLACE), borderType=cv2.BORDER_CONSTANT)
-        _, most, _, (x, y) = cv2.minMaxLoc(sums)
+        most = float(sums.max())
         if most < _STIRRED:
             return None
         half = _PLACE // 2
+        # many places may show the whole change: the middle one, and no part of it outside the frame
+        tied = np.argwhere(sums >= most - 1e-3)
+        middle = tied[np.abs(tied - tied.mean(axis=0)).sum(axis=1).argmin()]
+        y, x = (
+            min(max(at, half), max(side - 1 - half, half))
+            for at, side in zip(middle, sums.shape, strict=True)
+        )
         place = (slice(max(0, y - half), y + half + 1), slice(max(0, x - half), x + half + 1))
         self._searched[place] = self._small[place]
         side = _PLACE * self._step

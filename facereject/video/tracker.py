@@ -1,7 +1,7 @@
 """Following faces through a video: the uncertainty of the landmarks decides when the detector runs.
 
 While a face is certain, its box in the next frame comes from its landmarks in the last one. When it becomes
-doubtful, the detector looks around the face only (`find_near`). The whole frame is searched every ``every``
+doubtful, the detector looks around the face only. The whole frame is searched every ``every``
 frames, when the picture changes at once, and when a face is gone at once; so a new face waits for at most
 ``every`` frames, half of that while no face is in view. In between, the detector looks where a lost face has
 gone, where a face nearly was (candidates just below its threshold), and where the picture has changed.
@@ -22,7 +22,7 @@ from typing import NamedTuple
 import numpy as np
 
 from facereject.faces import Face, FaceRejector
-from facereject.faces.detectors.base import find_candidates, find_within, lead_of
+from facereject.faces.detectors.base import Candidates, find_candidates, find_faces, find_within, lead_of
 from facereject.faces.face import Box, Detection
 from facereject.faces.geometry import overlap
 from facereject.faces.images.load import ImageArray, ImageLike
@@ -222,7 +222,7 @@ class FaceTracker:
                     track.vouched -= 1
 
     def _look_around(self, view: Views) -> None:
-        """Spend what work is left on what moves, where somebody new may be."""
+        """Look at what has changed most, where somebody new may be; less often the more looks are in vain."""
         self._rested += 1
         if self._rested <= 1 + min(self._in_vain // _PATIENCE, _RARELY):
             return
@@ -245,7 +245,8 @@ class FaceTracker:
         for hint in sorted(hints, key=lambda hint: hint.missed):
             hint.waited += 1
             if self._credit < 1 or hint.waited < _HINT_WAIT * hint.missed - 1:
-                self._hints.append(hint)
+                if not any(overlap(hint.box, other.box) > SAME for other in self._hints):
+                    self._hints.append(hint)
                 continue
             self._count_local()
             candidates = find_candidates(self.rejector.detector, view, hint.box)
@@ -301,7 +302,14 @@ class FaceTracker:
     def _search(self, view: Views) -> None:
         """The whole frame; faces take the numbers of the tracks they overlap most."""
         self.searches += 1
-        faces, nearly = find_candidates(self.rejector.detector, view)
+        detector = self.rejector.detector
+        # what nearly is a face is of no use where the next frame is searched as well
+        seen = (
+            Candidates(find_faces(detector, view), [])
+            if self.every_frame
+            else find_candidates(detector, view)
+        )
+        faces, nearly = seen
         boxes = [track.box for track in self._tracks]
         pairs = match(boxes, [face.box for face in faces])
         for i, track in enumerate(self._tracks):
@@ -337,7 +345,9 @@ class FaceTracker:
         track.face = dataclasses.replace(face, detector_score=detection.score)
         track.anchor, track.seen = anchor_of(face, track.mean_shape), detection.box
         track.detected, track.lost, track.shift = True, 0, (0.0, 0.0)
-        track.vouched = int(_VOUCHED * lead_of(self.rejector.detector, detection.score))
+        # a face without landmarks cannot become less certain, so nothing would end the vouching
+        lead = lead_of(self.rejector.detector, detection.score) if math.isfinite(face.uncertainty) else 0.0
+        track.vouched = int(_VOUCHED * lead)
         track.vouched_to = face.uncertainty + self._noise
 
     def _carry(self, track: Track, box: Box, view: Views, face: Face | None = None) -> None:

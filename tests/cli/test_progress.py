@@ -11,6 +11,7 @@ from facereject._cli import _shared
 from facereject._cli._output import progress as _progress
 from facereject._cli._output.progress import ProgressBar, counting, duration, figure
 from facereject.batch import RunProgress
+from facereject.batch.inputs import Input
 from facereject.faces.face import Box
 from facereject.tables.rows import Chunk, Row
 
@@ -36,8 +37,8 @@ class Run:
     def __exit__(self, *error):
         self.bar.__exit__(*error)
 
-    def __call__(self, chunk, last):
-        self.state = self.state.plus(chunk, last)
+    def __call__(self, chunk, last, kind="video"):
+        self.state = self.state.plus(Input("name", kind), chunk, last)
         self.bar(self.state)
 
 
@@ -90,6 +91,18 @@ def test_frames_of_a_video(screen, clock):
             progress(Chunk([Row("a", i, box=BOX, accepted=True) for i in range(10)], 10), number == 5)
     # there were more than its header said
     assert stream.getvalue().splitlines()[-1] == "60 of 60 frames, 2/s, 100% accepted, 0 s left"
+
+
+def test_a_photograph_that_cannot_be_read_counts_as_a_frame_as_well(screen, clock):
+    stream = screen(terminal=False)
+    with Run(12, frames=True) as progress:
+        clock(5)
+        progress(BROKEN, True, "image")
+        clock(5)
+        progress(ACCEPTED, True, "image")
+        clock(5)
+        progress(Chunk([Row("a", i, box=BOX, accepted=True) for i in range(10)], 10), True)
+    assert stream.getvalue().splitlines()[-1].startswith("12 of 12 frames")
 
 
 def test_faces_that_are_decided_upon_at_the_end(screen, clock):

@@ -45,10 +45,20 @@ def test_the_busiest_place_is_where_something_moved():
     assert 0 < motion.update(frame) < 5
     assert motion.busiest([Box(190, 140, 60, 60)]) is None
     place = motion.busiest([])
-    assert abs(place.center[0] - 220) < 30
-    assert abs(place.center[1] - 170) < 30
+    np.testing.assert_allclose(place.center, (220, 170), atol=12)
     # once looked at, it must move again
     assert motion.busiest([]) is None
+
+
+def test_a_place_at_the_border_is_whole():
+    frame, motion = np.full((240, 320), 100, dtype=np.uint8), Motion()
+    motion.update(frame)
+    frame = frame.copy()
+    frame[:40, :40] = 180
+    motion.update(frame)
+    place = motion.busiest([])
+    assert (place.x, place.y) == (0, 0)
+    assert place.width == place.height > 60
 
 
 def test_another_size_is_another_scene():

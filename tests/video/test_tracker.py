@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import pytest
 import skimage.data
@@ -253,7 +255,7 @@ def test_searches_keep_the_beat_of_the_video_wherever_a_tracker_begins(follow):
 class Hesitant(World):
     """A world whose detector tells of faces that it nearly finds."""
 
-    margin = 1.0
+    threshold, margin = 0.0, 1.0
 
     def __init__(self, *faces):
         super().__init__(*faces)
@@ -276,6 +278,13 @@ def test_a_face_that_was_nearly_found_is_seen_as_soon_as_it_is_one(follow):
     assert tracker.searches == 1
 
 
+def test_a_margin_that_is_none_is_refused(follow):
+    world = Hesitant(Someone(30, 80))
+    world.margin = 0.0
+    with pytest.raises(ValueError, match=r"margin of .* must be positive, got 0"):
+        follow(world).update(blank())
+
+
 # less certain than three quarters of the calibration faces, and far from the threshold
 WEAK = 0.9
 
@@ -289,6 +298,16 @@ def test_a_high_score_vouches_for_a_weak_face_for_some_frames(follow, score, loo
     for _ in range(21):
         assert numbers(tracker.update(blank())) == [0]
     assert (tracker.searches, tracker.local_searches) == (1, looks)
+
+
+def test_no_score_vouches_for_a_face_without_landmarks(follow):
+    someone = Someone(100, 80, uncertainty=math.inf)
+    world = Hesitant(someone)
+    tracker = follow(world, every=50)
+    for _ in range(4):
+        tracker.update(blank())
+    # the detector is asked in every frame
+    assert tracker.local_searches == 3
 
 
 @pytest.mark.parametrize("uncertainty", [WEAK + 0.2, DOUBTFUL])

@@ -50,6 +50,7 @@ def one_level_detector() -> Any:
         usual = frontal_detector()
         (unpacked,) = usual.__getstate__()
         if not _is_right(unpacked) or unpacked[_LEVELS] != _ANY_LEVEL:
+            _per_thread.one_level = usual
             return usual
         changed = unpacked[: _LEVELS.start] + _ONE_LEVEL + unpacked[_LEVELS.stop :]
         _per_thread.one_level = _restored(changed)

@@ -43,6 +43,11 @@ class CandidateDetector(Detector, Protocol):
     """A detector that also tells where a face nearly is, so that it can be seen coming in a video."""
 
     @property
+    def threshold(self) -> float:
+        """The least score of a face."""
+        ...
+
+    @property
     def margin(self) -> float:
         """By how much the score of a candidate may miss the threshold, at most."""
         ...
@@ -115,16 +120,17 @@ class Candidates(NamedTuple):
     nearly: list[tuple[Box, float]]
 
 
-def _threshold_of(detector: Detector) -> float:
-    known = detector.options if offers(detector, AdjustableDetector) else {}
-    return float(known.get("threshold", 0.0))
-
-
 def lead_of(detector: Detector, score: float) -> float:
     """By how many of its margins a detector's score is above its threshold; 0 if it tells no margin."""
     if not offers(detector, CandidateDetector):
         return 0.0
-    return max(0.0, (score - _threshold_of(detector)) / detector.margin)
+    return max(0.0, (score - detector.threshold) / _margin_of(detector))
+
+
+def _margin_of(detector: CandidateDetector) -> float:
+    if not detector.margin > 0:
+        raise ValueError(f"margin of {name_of(detector)} must be positive, got {detector.margin}")
+    return detector.margin
 
 
 def find_candidates(detector: Detector, view: Views, box: Box | None = None) -> Candidates:
@@ -132,9 +138,8 @@ def find_candidates(detector: Detector, view: Views, box: Box | None = None) -> 
     if not offers(detector, CandidateDetector):
         return Candidates(find_faces(detector, view) if box is None else find_near(detector, view, box), [])
     found = _checked(detector, detector.candidates(view.shown_to(detector), box))
-    threshold = _threshold_of(detector)
-    missed = [face for face in found if face.score < threshold]
-    nearly = [(face.box, (threshold - face.score) / detector.margin) for face in missed]
+    threshold, margin = detector.threshold, _margin_of(detector)
+    nearly = [(face.box, (threshold - face.score) / margin) for face in found if face.score < threshold]
     return Candidates([face for face in found if face.score >= threshold], nearly)
 
 

@@ -107,7 +107,7 @@ class Splits:
 def _lowest_bit(size: int) -> NDArray[np.intp]:
     """The place of the lowest bit of every number of so many bytes; negative ones count from the end."""
     numbers = np.arange(1 << (8 * size))
-    return np.asarray(np.log2(np.maximum(numbers & -numbers, 1)), dtype=np.intp)
+    return np.asarray(np.rint(np.log2(np.maximum(numbers & -numbers, 1))), dtype=np.intp)
 
 
 def split_table(nodes: Nodes) -> Splits | None:
