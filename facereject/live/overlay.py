@@ -192,7 +192,7 @@ def _draw_rate(strip: ImageArray, status: Status, size: int) -> int:
         put_text(strip, text, x, round((0.35 + 1.45 * i) * size), size, SILVER if i == 0 else _GRAY)
     # room for any usual figures, so that the scale beside them keeps its length
     widest = max(text_mask(text, size).shape[1] for text in (*lines, "0000 skipped  searched 0.0 s"))
-    return int(strip.shape[1]) - widest - size
+    return int(strip.shape[1] - widest - size)
 
 
 def _draw_help(view: ImageArray, size: int) -> None:
