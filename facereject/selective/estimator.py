@@ -34,8 +34,7 @@ class SelectivePredictor(FittedSelection):
     (probabilities, the spread of an ensemble), how near the training examples are and, for a regressor, how
     far trees trained on the same examples disagree with it. That costs little more than a strong predictor,
     which is trained twice on half of the examples and once on all (five times on four fifths below 500
-    examples). A score with more to learn, ``BoostedSELEScore()``, often ranks better and
-    takes longer.
+    examples). A score with more to learn, ``BoostedSELEScore()``, often ranks better and takes longer.
 
     ``fit`` uses one training set for all three parts, each of them on examples that the part before it has
     not seen:

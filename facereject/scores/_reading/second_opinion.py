@@ -32,7 +32,7 @@ class SecondOpinion:
         Examples that the regressor was trained on; NaN is a missing value.
     y : ndarray of shape (n,)
     with_forest : bool
-        Whether to train the forest too; one that is an ensemble itself gains nothing by it.
+        Whether to train the forest too; a regressor that states its own spread gains nothing by it.
     """
 
     def __init__(self, features: Any, y: NDArray[Any], *, with_forest: bool):
