@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 from facereject._validation import FloatArray
 from facereject.scores._lightgbm import import_lightgbm
 
-# boosted trees: rounds, and examples they are fitted to at most
-_ROUNDS, _BOOSTING_ROWS = 100, 50_000
+# boosted trees: rounds, and examples they are fitted to at most; their cost does not grow with the table
+_ROUNDS, _BOOSTING_ROWS = 100, 10_000
 # forest: trees, examples per leaf, share of the features looked at in each split, examples drawn per tree
 _TREES, _LEAF, _FEATURES, _TREE_ROWS = 25, 5, 0.5, 4_000
 # smallest difference that has a logarithm of its own, as a share of the standard deviation of y
