@@ -15,8 +15,7 @@ def import_lightgbm() -> Any:
         import lightgbm
     except ImportError:
         raise LightGBMNotAvailableError(
-            "boosted scores, and the default for regressors, need LightGBM, which is not installed: "
-            "pip install lightgbm"
+            "boosted scores need LightGBM, which is not installed: pip install lightgbm"
         ) from None
     except OSError as error:
         # the wheel is there, but the OpenMP runtime it links to is not
