@@ -26,7 +26,7 @@ from facereject.faces import (
     extract,
 )
 from facereject.faces.features.recipe import Stability
-from reproduction.landmark_predictors import Training, cut_folds, digest, outside, predictor_file, train
+from reproduction.landmark_predictors import Training, digest, outside, predictor_files, train
 from reproduction.scheduler import Job, run_jobs
 
 #: the two predictors whose errors are to be predicted, as results and tables call them
@@ -78,9 +78,8 @@ def prepare(samples: FaceDataset, training: Training, work: Path, jobs: int) -> 
     """
     copies = group_copies(samples)
     groups = [copies[sample.photo] for sample in samples]
-    fold = cut_folds(groups, training)
+    fold, paths = predictor_files(samples, groups, training, work)
     parts = [outside(samples, fold, k) for k in range(training.folds)]
-    paths = [predictor_file(part, training, work) for part in parts]
     held_out = [np.flatnonzero(fold == k) for k in range(training.folds)]
 
     todo = [
@@ -118,11 +117,7 @@ def _tables(
 ) -> dict[str, FaceTable]:
     """The rows of the cross-fitted predictors as one table, and those of the published one."""
     *own, whole = [_extract(*piece, work, stability) for piece in pieces.values()]
-    numbered = [
-        dataclasses.replace(table, sample=rows[table.sample])
-        for table, rows in zip(own, held_out, strict=True)
-    ]
-    return {CROSS_FITTED: _join(numbered), PUBLISHED: whole}
+    return {CROSS_FITTED: join(own, held_out), PUBLISHED: whole}
 
 
 def _run(todo: list[Job], jobs: int) -> None:
@@ -169,9 +164,13 @@ def without_stability(features: NDArray[np.float32]) -> NDArray[np.float32]:
     )
 
 
-def _join(tables: list[FaceTable]) -> FaceTable:
-    """One table, in the order of the samples."""
-    order = np.argsort(np.concatenate([table.sample for table in tables]))
+def join(tables: Sequence[FaceTable], numbers: Sequence[NDArray[np.intp]]) -> FaceTable:
+    """One table, in the order of all samples, given the numbers among them of the samples of each table."""
+    tables = [
+        dataclasses.replace(table, sample=number[table.sample])
+        for table, number in zip(tables, numbers, strict=True)
+    ]
+    order = np.argsort(np.concatenate([table.sample for table in tables]), kind="stable")
     rows = {
         name: np.concatenate([getattr(table, name) for table in tables])[order]
         for name in (
