@@ -195,8 +195,11 @@ def cross_fit(
         classifier     log ratio of the distances to the nearest example of the predicted class and of
                        another one, log distance to the nearest, both again with the mean distance to
                        five; offset: log plug-in risk, unless 0/1 loss
-        any other      the prediction, log mean distance to the nearest examples, log of their mean loss;
-                       offset: log standard deviation, of an ensemble's members or as the predictor says
+        any other      the prediction, log mean distance to the nearest examples, log of their mean loss and
+                       of the mean difference between their targets and the prediction; log distance to the
+                       predictions of boosted trees trained on the same examples and, where the predictor
+                       states no standard deviation, of a small forest, with how sure that is; offset: log
+                       standard deviation, of an ensemble's members or as the predictor says
         =============  ==================================================================================
 
         Nearest means among the examples that the predictor was trained on: for the losses of a fold, those

@@ -13,6 +13,7 @@ from facereject.faces.models.compact import CompactColumns, layout_of
 from facereject.faces.models.point_errors import PointErrors, point_values
 from facereject.faces.models.trees import TreeScore
 from facereject.faces.training.table import FaceTable
+from facereject.scores._boosting.score import import_lightgbm
 
 FloatArray = NDArray[np.float64]
 
@@ -92,7 +93,7 @@ def fit_point_errors(
     covered_weight : float or None
         Log error per unit of the log-odds that a point is covered; None is the one that was chosen.
     """
-    import lightgbm
+    lightgbm = import_lightgbm()
 
     points = compact.points
     rows = some_rows(table, random_state, needed)

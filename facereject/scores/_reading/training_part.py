@@ -8,9 +8,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.utils import _safe_indexing
 
 from facereject._validation import FloatArray
 from facereject.scores._reading.predictor import find_response, read_outputs
+from facereject.scores._reading.second_opinion import SecondOpinion
 from facereject.scores._reading.tables import TableEncoder, features_of, last_step
 from facereject.scores.margin import check_one_value_per_class
 from facereject.scores.neighbours import NeighbourIndex
@@ -94,10 +96,15 @@ class TrainingPart:
         features = features_of(predictor, X)
         self._encoder = TableEncoder(features)
         self._index: NeighbourIndex | None = None
+        self._opinion: SecondOpinion | None = None
         if self._encoder.works:
+            table = self._encoder(features)
             labels = y if classes is not None and y.ndim == 1 else None
             targets = y if classes is None and y.dtype.kind in "fiu" else None
-            self._index = NeighbourIndex(self._encoder(features), labels, losses, targets, rows=rows)
+            self._index = NeighbourIndex(table, labels, losses, targets, rows=rows)
+            if targets is not None and targets.ndim == 1:
+                stated = _spread(last_step(predictor), _safe_indexing(features, slice(0, 1)))
+                self._opinion = SecondOpinion(table, targets, with_forest=stated is None)
 
     def evidence(
         self, X: Any, predictions: NDArray[Any], outputs: FloatArray | None
@@ -114,7 +121,10 @@ class TrainingPart:
             if predictions.dtype.kind in "fiu" and predictions[:1].size <= _MAX_PREDICTED:
                 columns.append(self._bent(predictions.reshape(len(predictions), -1)))
             if self._index is not None:
-                columns.append(self._index.loss_columns(self._encoder(features), predictions))
+                table = self._encoder(features)
+                columns.append(self._index.loss_columns(table, predictions))
+                if self._opinion is not None:
+                    columns.append(self._opinion.columns(table, predictions))
         return np.hstack(columns).astype(np.float64) if columns else None, offset
 
     def _bent(self, predictions: FloatArray) -> FloatArray:
