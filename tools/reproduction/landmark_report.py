@@ -108,7 +108,8 @@ def section(results: Path) -> str:
         "## Two more runs of the predictor",
         "The recipe of the shipped `thorough`: runs on two mirrored and turned pictures tell how stable the "
         "points are, and the mean of the three runs takes the place of the landmarks. Errors, detector score "
-        "and oracle are those of these landmarks, so only shares of the gap compare with the tables above.",
+        "and oracle are those of these landmarks: areas compare with the tables above as landmarks and score "
+        "together, shares of the gap as the score alone.",
         *(
             f"{title[0].upper()}{title[1:]}:\n\n{score_table(runs[name], areas_of_runs[name])}"
             for name, title in TITLES.items()
