@@ -31,10 +31,10 @@ class SelectivePredictor(FittedSelection):
     """A predictor that says which of its predictions to trust.
 
     By default the uncertainty is that of ``ConfidenceScore``: it weighs what the predictor says of itself
-    (probabilities, the spread of an ensemble), how near the training examples are and, for a regressor, how
-    far trees trained on the same examples disagree with it. That costs little more than a strong predictor,
-    which is trained twice on half of the examples and once on all (five times on four fifths below 500
-    examples). A score with more to learn, ``BoostedSELEScore()``, often ranks better and takes longer.
+    (probabilities, the spread of an ensemble) and how near the training examples are. That costs little more
+    than the predictor, which is trained twice on half of the examples and once on all (five times on four
+    fifths below 500 examples). A score with more to learn, ``BoostedSELEScore()``, often ranks better and
+    takes longer; about a regressor it also asks trees that are trained on the same examples.
 
     ``fit`` uses one training set for all three parts, each of them on examples that the part before it has
     not seen:

@@ -9,9 +9,10 @@ from sklearn.linear_model import Ridge
 
 from facereject.losses import absolute_error
 from facereject.metrics import aurc
-from facereject.scores import ConfidenceScore, cross_fit
+from facereject.scores import BoostedSELEScore, cross_fit
 from facereject.scores._reading import second_opinion
 from facereject.scores._reading.second_opinion import SecondOpinion
+from facereject.selective import SelectivePredictor
 
 
 @pytest.fixture(scope="module")
@@ -84,22 +85,32 @@ def test_large_tables_are_sampled(waves, monkeypatch):
     assert max(tree.get_n_leaves() for tree in opinion._forest.estimators_) <= 200 // 5
 
 
-def test_cross_fitting_asks_for_it_and_the_score_gains(waves):
+def test_a_score_that_asks_for_it_gains(waves, monkeypatch):
     X, y = waves
-    fitted = cross_fit(Ridge(), ConfidenceScore(), X[:600], y[:600], absolute_error)
-    without = fitted.material.evidence[:, :-5]
-    other = ConfidenceScore().fit(None, fitted.losses, evidence=without)
-    predictions = fitted.predictor.predict(X[600:])
-    losses = absolute_error(y[600:], predictions)
-    evidence = fitted.part.evidence(X[600:], predictions, None)[0]
-    plain = aurc(losses, other.predict(None, evidence=evidence[:, :-5]))
-    assert aurc(losses, fitted.uncertainty(X[600:])) < 0.8 * plain
+    # columns that mean nothing: neighbours tell little then
+    X = np.hstack([X, np.random.default_rng(3).uniform(-1, 1, size=(len(X), 20))])
+    areas = []
+    for asks in (True, False):
+        monkeypatch.setattr(BoostedSELEScore, "asks_others", asks)
+        score = BoostedSELEScore(random_state=0)
+        fitted = cross_fit(Ridge(), score, X[:600], y[:600], absolute_error, random_state=0)
+        losses = absolute_error(y[600:], fitted.predictor.predict(X[600:]))
+        areas.append(aurc(losses, fitted.uncertainty(X[600:])))
+    assert areas[0] < 0.95 * areas[1]
+
+
+def test_the_default_trains_no_other_model(waves, monkeypatch):
+    X, y = waves
+    monkeypatch.setattr("facereject.scores._reading.training_part.SecondOpinion", None)
+    SelectivePredictor(Ridge()).fit(X[:300], y[:300])
+    with pytest.raises(TypeError):
+        SelectivePredictor(Ridge(), BoostedSELEScore()).fit(X[:300], y[:300])
 
 
 def test_an_ensemble_gets_no_second_forest(waves):
     X, y = waves
     of_line, of_forest = (
-        cross_fit(predictor, ConfidenceScore(), X[:300], y[:300], absolute_error, 2).material.evidence
+        cross_fit(predictor, BoostedSELEScore(2), X[:300], y[:300], absolute_error, 2).material.evidence
         for predictor in (Ridge(), RandomForestRegressor(5, random_state=0))
     )
     assert of_line.shape[1] - of_forest.shape[1] == 4

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from facereject.faces.models.trees import TreeScore
-from facereject.scores._boosting.score import import_lightgbm
+from facereject.scores._lightgbm import import_lightgbm
 
 FloatArray = NDArray[np.float64]
 

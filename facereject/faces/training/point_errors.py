@@ -13,7 +13,7 @@ from facereject.faces.models.compact import CompactColumns, layout_of
 from facereject.faces.models.point_errors import PointErrors, point_values
 from facereject.faces.models.trees import TreeScore
 from facereject.faces.training.table import FaceTable
-from facereject.scores._boosting.score import import_lightgbm
+from facereject.scores._lightgbm import import_lightgbm
 
 FloatArray = NDArray[np.float64]
 

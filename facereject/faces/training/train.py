@@ -37,7 +37,7 @@ from facereject.faces.training.fit import fit_score
 from facereject.faces.training.points import learn_points
 from facereject.faces.training.table import FaceTable
 from facereject.faces.training.unlabelled import Photos, annotate_by_predictor
-from facereject.scores._boosting.score import import_lightgbm
+from facereject.scores._lightgbm import import_lightgbm
 from facereject.selection import InfeasibleTargetError
 
 FloatArray = NDArray[np.float64]

@@ -31,13 +31,15 @@ class Wanted(NamedTuple):
 
     response: str | None
     evidence: bool
+    others: bool
 
     @classmethod
     def by(cls, score: Any) -> Wanted:
         """The wishes that the score declares; nothing for a score of a user that declares none."""
         if not getattr(score, "use_outputs", True):
-            return cls(None, False)
-        return cls(getattr(score, "response", None), bool(getattr(score, "reads_evidence", False)))
+            return cls(None, False, False)
+        evidence, others = (bool(getattr(score, name, False)) for name in ("reads_evidence", "asks_others"))
+        return cls(getattr(score, "response", None), evidence, others)
 
 
 class Material(NamedTuple):
@@ -76,6 +78,8 @@ class TrainingPart:
     loss : callable (y, predictions) -> losses
     rows : int
         Size of the whole table.
+    others : bool
+        Whether to train other models of the same examples for a second opinion on a regressor.
     """
 
     def __init__(
@@ -87,6 +91,7 @@ class TrainingPart:
         classes: NDArray[Any] | None,
         loss: Callable[[Any, Any], Any],
         rows: int,
+        others: bool,
     ):
         self.predictor = predictor
         self.classes = classes
@@ -102,7 +107,7 @@ class TrainingPart:
             labels = y if classes is not None and y.ndim == 1 else None
             targets = y if classes is None and y.dtype.kind in "fiu" else None
             self._index = NeighbourIndex(table, labels, losses, targets, rows=rows)
-            if targets is not None and targets.ndim == 1:
+            if others and targets is not None and targets.ndim == 1:
                 stated = _spread(last_step(predictor), _safe_indexing(features, slice(0, 1)))
                 self._opinion = SecondOpinion(table, targets, with_forest=stated is None)
 
