@@ -31,7 +31,7 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from facereject.faces.geometry import FloatArray, centred, fit_to_centred, transform_points
+from facereject.faces.geometry import FloatArray, centred, fit_to_centred
 from facereject.faces.images.load import ImageArray
 from facereject.faces.landmarks.point_set import POINTS_300W, PointSet
 
@@ -117,8 +117,7 @@ class LandmarkHOG:
         """The normalised chip of a grey image and the landmarks that are used in it."""
         side = self.chip_size
         used = self.points.chosen(landmarks)
-        matrix = fit_to_centred(used, *self._shape)
-        points = transform_points(matrix, used)
+        matrix, points = fit_to_centred(used, *self._shape)
         scale = math.hypot(matrix[0, 0], matrix[1, 0])
         if scale < 0.5:
             image, matrix = _reduce(image, used, matrix, scale, side)
@@ -194,7 +193,8 @@ def _mean_gradient(around: ImageArray, corners: NDArray[np.int32], side: int) ->
     across *= across
     along *= along
     across += along
-    first = corners @ np.array([1, width])
+    first = corners[:, 1] * width
+    first += corners[:, 0]
     magnitude = np.sqrt(across.take(first[:, None] + _window(side, width)))
     return np.asarray(np.add.reduce(magnitude, axis=1) / np.float32(side * side), dtype=np.float32)
 
