@@ -43,13 +43,14 @@ def point_tables(results: list[Any]) -> str:
         truth = point_errors(table, each.rejector.points)
         expected, hidden = _judged(score, table.features)
         usual = np.median(expected[table.clean], axis=0)
-        inside = _inside(table)
+        whole = inside(table)
         for name in ("clean", "degraded"):
             rows = each.groups[name]
             rank = spearmanr(expected[rows].ravel(), truth[rows].ravel())[0]
-            covered, seen = table.hidden[rows] & inside[rows], ~table.hidden[rows]
+            covered, seen = table.hidden[rows] & whole[rows], ~table.hidden[rows]
             flagged = hidden[rows]
-            auc = _within_faces(expected[rows] / usual, covered, seen)
+            areas = within_faces(expected[rows] / usual, covered, seen)
+            auc = f"{np.mean(areas):.3f} ({len(areas)} faces)" if areas else "–"
             lines.append(
                 f"| `{each.name}` | {name} | {rank:.3f} | {expected[rows].mean():.2f} | "
                 f"{truth[rows].mean():.2f} | {auc} | {flagged[seen].mean():.1%} | "
@@ -58,11 +59,11 @@ def point_tables(results: list[Any]) -> str:
             for region, points in REGIONS.items():
                 losses = truth[rows][:, list(points)].mean(axis=1)
                 order = expected[rows][:, list(points)].mean(axis=1)
-                whole = gap_closed(losses, table.detector_scores[rows], each.uncertainty[rows])
+                by_face = gap_closed(losses, table.detector_scores[rows], each.uncertainty[rows])
                 own = gap_closed(losses, table.detector_scores[rows], order)
                 regions.append(
                     f"| `{each.name}` | {name} | {region} | {losses.mean():.2f} | {order.mean():.2f} | "
-                    f"{whole:.0%} | {own:.0%} |"
+                    f"{by_face:.0%} | {own:.0%} |"
                 )
     lines += [
         "",
@@ -111,15 +112,16 @@ def _judged(score: Any, features: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return np.concatenate([part.errors for part in parts]), np.concatenate([part.hidden for part in parts])
 
 
-def _inside(table: Any) -> np.ndarray:
+def inside(table: Any) -> np.ndarray:
     """Which hidden points were covered, not cut off: those of pictures that were not cut."""
     return np.array(["cut" not in kind and "rotation" not in kind for kind in table.kinds])[:, None]
 
 
-def _within_faces(ratio: np.ndarray, covered: np.ndarray, seen: np.ndarray) -> str:
+def within_faces(ratio: np.ndarray, covered: np.ndarray, seen: np.ndarray) -> list[float]:
+    """Area under the ROC curve of covered against visible points, for faces with 4 to 64 covered ones."""
     values = []
     for r, c, s in zip(ratio, covered, seen, strict=True):
         if 3 < c.sum() < 65 and s.any():
             use = c | s
-            values.append(roc_auc_score(c[use], r[use]))
-    return f"{np.mean(values):.3f} ({len(values)} faces)" if values else "–"
+            values.append(float(roc_auc_score(c[use], r[use])))
+    return values

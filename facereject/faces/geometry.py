@@ -88,7 +88,7 @@ def fit_similarity(source: FloatArray, target: FloatArray) -> FloatArray:
     ndarray of shape (2, 3)
         [[Re a, -Im a, bx], [Im a, Re a, by]], the form cv2.warpAffine takes.
     """
-    return fit_to_centred(source, *centred(target))
+    return fit_to_centred(source, *centred(target))[0]
 
 
 def centred(points: FloatArray) -> tuple[NDArray[np.complex128], np.complex128]:
@@ -101,12 +101,18 @@ def centred(points: FloatArray) -> tuple[NDArray[np.complex128], np.complex128]:
 
 def fit_to_centred(
     source: FloatArray, target: NDArray[np.complex128], target_mean: np.complex128
-) -> FloatArray:
-    """As `fit_similarity`, for a target that is always the same: given as from `centred`."""
+) -> tuple[FloatArray, FloatArray]:
+    """As `fit_similarity`, for a target that is always the same: given as from `centred`.
+
+    Also returns ``source`` as it is taken there, shape (n, 2).
+    """
     s, s_mean = centred(source)
     a = np.vdot(s, target) / np.vdot(s, s).real
     b = target_mean - a * s_mean
-    return np.array([[a.real, -a.imag, b.real], [a.imag, a.real, b.imag]])
+    s *= a
+    s += target_mean
+    moved = s.view(np.float64).reshape(-1, 2)
+    return np.array([[a.real, -a.imag, b.real], [a.imag, a.real, b.imag]]), moved
 
 
 def transform_points(matrix: FloatArray, points: FloatArray) -> FloatArray:

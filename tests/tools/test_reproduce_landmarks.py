@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import json
 from pathlib import Path
 
@@ -199,3 +200,32 @@ def test_second_run_computes_nothing_and_a_missing_split_alone(quick, monkeypatc
     again = json.loads(path.read_text())
     assert again["test"] == first["test"]
     assert again["learning"] == first["learning"]
+
+
+@pytest.mark.data
+def test_unlabelled_bench_uses_predictors_on_photographs_they_have_not_seen(quick, monkeypatch):
+    monkeypatch.syspath_prepend(str(ROOT / "tools" / "bench"))
+    import unlabelled
+    from reproduction import landmark_tables, landmarks
+    from reproduction.landmark_predictors import predictor_file
+
+    monkeypatch.setattr(landmarks, "_QUICK_FACES", 24)
+    samples = landmarks.load_samples(quick["data"], True)
+    training, work = landmarks._QUICK_TRAINING, quick["work"]
+    judges = unlabelled.cross_fitted(samples, work, training)
+    for judge in judges:
+        others = [sample for sample in samples if sample.image_path not in judge.photographs]
+        assert 0 < len(others) < len(samples)
+        assert judge.predictor.path == predictor_file(others, training, work)
+    options = argparse.Namespace(workers=1, cache=work)
+    table, _ = unlabelled.make_table(samples, judges, 0, 0, None, options)
+    known = landmark_tables.prepare(samples, training, work, 1).tables[landmark_tables.CROSS_FITTED]
+    np.testing.assert_array_equal(table.sample, known.sample)
+    np.testing.assert_array_equal(table.losses, known.losses)
+    # what the predictors say of their own photographs is the truth of the rows without annotation
+    own = unlabelled.annotated(samples, judges)
+    assert 0 < len(own) < len(samples)
+    table, _ = unlabelled.make_table(own, judges, 0, 0, None, options)
+    assert np.median(table.losses) < np.median(known.losses)
+    with pytest.raises(SystemExit, match="lacks predictor-"):
+        unlabelled.cross_fitted(samples, work / "nowhere", training)

@@ -41,6 +41,15 @@ def cut_folds(groups: Sequence[str], training: Training) -> NDArray[np.int64]:
     return photo_folds(groups, training.folds, training.random_state)
 
 
+def predictor_files(
+    samples: Sequence[FaceSample], groups: Sequence[str], training: Training, work: Path
+) -> tuple[NDArray[np.int64], list[Path]]:
+    """The fold of every sample, and for every fold where the predictor trained without it is kept."""
+    fold = cut_folds(groups, training)
+    parts = (outside(samples, fold, k) for k in range(training.folds))
+    return fold, [predictor_file(part, training, work) for part in parts]
+
+
 def outside(samples: Sequence[FaceSample], fold: NDArray[np.int64], k: int) -> list[FaceSample]:
     """What the predictor of fold k is trained on: all that is not in the fold."""
     return [sample for sample, f in zip(samples, fold, strict=True) if f != k]

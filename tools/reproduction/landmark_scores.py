@@ -116,26 +116,32 @@ def evaluate_split(
         learned[method], reports[method] = fit(method, table, parts.train, parts.validation, effort)
         scores[method] = learned[method](table.features[test])
     number = np.unique(np.asarray(photographs), return_inverse=True)[1]
-    part = TestPart(number[test], table.losses[test], scores)
+    return {
+        "faces": {name: len(rows) for name, rows in parts._asdict().items()},
+        "photographs": {name: len(np.unique(number[rows])) for name, rows in parts._asdict().items()},
+        **tested(TestPart(number[test], table.losses[test], scores), reports, effort),
+        "learning": {
+            method: learning_curve(method, learned[method], table, number, parts, split, effort)
+            for method in (REG, SELE, BOOSTED)
+        },
+        "cpu_seconds": round(time.process_time() - start, 1),
+    }
+
+
+def tested(part: TestPart, reports: dict[str, dict[str, Any]], effort: Effort) -> dict[str, Any]:
+    """What is stored of the test faces: reports on the fits, with areas and selective risks added."""
     areas = bootstrap_areas([part], effort.resamples)
     for method, report in reports.items():
         report |= {
             "aurc": areas.value[method],
             "interval": areas.interval(method),
-            "risk_at": {f"{c:g}": risk_at_coverage(part.losses, scores[method], c) for c in COVERAGES},
+            "risk_at": {f"{c:g}": risk_at_coverage(part.losses, part.scores[method], c) for c in COVERAGES},
         }
     return {
-        "faces": {name: len(rows) for name, rows in parts._asdict().items()},
-        "photographs": {name: len(np.unique(number[rows])) for name, rows in parts._asdict().items()},
         "mean_loss": float(part.losses.mean()),
         "oracle_aurc": aurc(part.losses, part.losses),
         "methods": reports,
-        "learning": {
-            method: learning_curve(method, learned[method], table, number, parts, split, effort)
-            for method in (REG, SELE, BOOSTED)
-        },
         "test": pack(part),
-        "cpu_seconds": round(time.process_time() - start, 1),
     }
 
 

@@ -22,16 +22,21 @@ from facereject.faces import (
     LandmarkHOG,
     LandmarkPredictor,
     LandmarkStability,
+    MirroredRuns,
     extract,
 )
-from reproduction.landmark_predictors import Training, cut_folds, digest, outside, predictor_file, train
+from facereject.faces.features.recipe import Stability
+from reproduction.landmark_predictors import Training, digest, outside, predictor_files, train
 from reproduction.scheduler import Job, run_jobs
 
 #: the two predictors whose errors are to be predicted, as results and tables call them
 CROSS_FITTED, PUBLISHED = "cross-fitted", "published"
 
+#: what is computed beside HOG and context: six moved boxes, and two mirrored and turned pictures
+STABILITIES: tuple[Stability, ...] = (LandmarkStability(), MirroredRuns())
+
 # processor seconds per face, roughly, for the order of the jobs and the time left
-_TRAIN_COST, _EXTRACT_COST = 0.08, 0.04
+_TRAIN_COST, _EXTRACT_COST = 0.08, 0.08
 
 
 class Faces(NamedTuple):
@@ -48,6 +53,8 @@ class Faces(NamedTuple):
         Per fold, the predictor trained without it.
     tables : dict of str to FaceTable
         Rows by the cross-fitted predictors and by the published one.
+    runs : dict of str to FaceTable
+        The same with `MirroredRuns`: landmarks, and so losses, are those of the mean of three runs.
     seconds : dict of str to list of float
         Processor time of "training", per predictor, and of "features", per table or part of one.
     """
@@ -57,6 +64,7 @@ class Faces(NamedTuple):
     fold: NDArray[np.int64]
     predictors: list[Path]
     tables: dict[str, FaceTable]
+    runs: dict[str, FaceTable]
     seconds: dict[str, list[float]]
 
 
@@ -70,9 +78,8 @@ def prepare(samples: FaceDataset, training: Training, work: Path, jobs: int) -> 
     """
     copies = group_copies(samples)
     groups = [copies[sample.photo] for sample in samples]
-    fold = cut_folds(groups, training)
+    fold, paths = predictor_files(samples, groups, training, work)
     parts = [outside(samples, fold, k) for k in range(training.folds)]
-    paths = [predictor_file(part, training, work) for part in parts]
     held_out = [np.flatnonzero(fold == k) for k in range(training.folds)]
 
     todo = [
@@ -94,17 +101,23 @@ def prepare(samples: FaceDataset, training: Training, work: Path, jobs: int) -> 
         if not clocks[name].is_file()
     ]
     _run(todo, jobs)
-    tables = {name: _extract(*piece, work) for name, piece in pieces.items()}
-    whole = tables.pop("published")
-    own = [
-        dataclasses.replace(table, sample=rows[table.sample])
-        for table, rows in zip(tables.values(), held_out, strict=True)
-    ]
+    tables, runs = [_tables(pieces, held_out, work, stability) for stability in STABILITIES]
     seconds = {
         "training": [_read_clock(path.with_suffix(".seconds")) for path in paths],
         "features": [_read_clock(clock) for clock in clocks.values()],
     }
-    return Faces(samples, groups, fold, paths, {CROSS_FITTED: _join(own), PUBLISHED: whole}, seconds)
+    return Faces(samples, groups, fold, paths, tables, runs, seconds)
+
+
+def _tables(
+    pieces: dict[str, tuple[Sequence[FaceSample], LandmarkPredictor]],
+    held_out: list[NDArray[np.intp]],
+    work: Path,
+    stability: Stability,
+) -> dict[str, FaceTable]:
+    """The rows of the cross-fitted predictors as one table, and those of the published one."""
+    *own, whole = [_extract(*piece, work, stability) for piece in pieces.values()]
+    return {CROSS_FITTED: join(own, held_out), PUBLISHED: whole}
 
 
 def _run(todo: list[Job], jobs: int) -> None:
@@ -117,7 +130,7 @@ def _train(part: Sequence[FaceSample], training: Training, path: Path) -> None:
 
 
 def _features(samples: Sequence[FaceSample], predictor: LandmarkPredictor, work: Path, clock: Path) -> None:
-    _timed(lambda: _extract(samples, predictor, work), clock)
+    _timed(lambda: [_extract(samples, predictor, work, stability) for stability in STABILITIES], clock)
 
 
 def _timed(action: Callable[[], object], clock: Path) -> None:
@@ -131,17 +144,33 @@ def _read_clock(clock: Path) -> float:
     return float(clock.read_text(encoding="utf-8"))
 
 
-def _extract(samples: Sequence[FaceSample], predictor: LandmarkPredictor, work: Path) -> FaceTable:
+def extractor_of(predictor: LandmarkPredictor, stability: Stability | None) -> Extractor:
+    """How the photographs, as they are, become rows."""
     detector = FaceDetector(threshold=-1.0)
-    extractor = Extractor(
-        predictor, detector, LandmarkHOG(), LandmarkStability(), degradations=0, context=FaceContext()
+    return Extractor(predictor, detector, LandmarkHOG(), stability, degradations=0, context=FaceContext())
+
+
+def _extract(
+    samples: Sequence[FaceSample], predictor: LandmarkPredictor, work: Path, stability: Stability
+) -> FaceTable:
+    return extract(samples, extractor_of(predictor, stability), workers=1, cache=work)
+
+
+def without_stability(features: NDArray[np.float32]) -> NDArray[np.float32]:
+    """Features of ``Faces.tables`` as a compact score takes them: HOG and context."""
+    n_hog = LandmarkHOG().n_features
+    return np.concatenate(
+        [features[:, :n_hog], features[:, n_hog + LandmarkStability().n_features :]], axis=1
     )
-    return extract(samples, extractor, workers=1, cache=work)
 
 
-def _join(tables: list[FaceTable]) -> FaceTable:
-    """One table, in the order of the samples."""
-    order = np.argsort(np.concatenate([table.sample for table in tables]))
+def join(tables: Sequence[FaceTable], numbers: Sequence[NDArray[np.intp]]) -> FaceTable:
+    """One table, in the order of all samples, given the numbers among them of the samples of each table."""
+    tables = [
+        dataclasses.replace(table, sample=number[table.sample])
+        for table, number in zip(tables, numbers, strict=True)
+    ]
+    order = np.argsort(np.concatenate([table.sample for table in tables]), kind="stable")
     rows = {
         name: np.concatenate([getattr(table, name) for table in tables])[order]
         for name in (

@@ -17,13 +17,14 @@ from typing import Any
 import numpy as np
 
 import facereject
-from facereject.faces import FaceDataset
+from facereject.faces import FaceDataset, FaceTable
 from reproduction import landmark_report
 from reproduction.landmark_faces import draw_faces
 from reproduction.landmark_predictors import Training
 from reproduction.landmark_scores import Effort, evaluate_split
-from reproduction.landmark_shipped import evaluate_shipped
+from reproduction.landmark_shipped import evaluate_shipped, models_used
 from reproduction.landmark_tables import CROSS_FITTED, Faces, prepare
+from reproduction.landmark_trees import RUNS, TREES, evaluate_trees
 from reproduction.scheduler import Job, run_jobs
 from reproduction.store import Store
 
@@ -36,7 +37,7 @@ _QUICK_TRAINING = Training(folds=2, oversampling=1, depth=2, cascades=2, trees=2
 _QUICK_EFFORT = Effort(trees=5, resamples=50, shares=(1 / 2, 1))
 
 # processor seconds of a split, measured, for the order of the jobs and the time left
-_SPLIT_COST = 150
+_SPLIT_COST, _TREES_COST = 150, 40
 
 
 def run(
@@ -110,14 +111,24 @@ def missing_jobs(faces: Faces, store: Store, effort: Effort, splits: int) -> lis
     """A job for every result that is not there or was made in another way."""
     jobs = []
     for name, table in faces.tables.items():
-        photographs = [faces.groups[i] for i in table.sample]
+        runs = faces.runs[name]
+        of_rows, of_runs = ([faces.groups[i] for i in rows.sample] for rows in (table, runs))
         for split in range(splits):
-            if store.state(TASK, name, split) != "done":
-                arguments = (store, name, split, evaluate_split, (table, photographs, split, effort))
-                jobs.append(Job(f"landmarks, {name}, split {split}", _SPLIT_COST, _compute, arguments))
-    if store.state(TASK, SHIPPED, 0) != "done":
-        inputs = (faces.samples, faces.groups, faces.tables[CROSS_FITTED], effort)
-        arguments = (store, SHIPPED, 0, evaluate_shipped, inputs)
+            for dataset, cost, function, inputs in (
+                (name, _SPLIT_COST, evaluate_split, (table, of_rows, split, effort)),
+                (
+                    landmark_report.TREES_OF[name],
+                    _TREES_COST,
+                    evaluate_trees,
+                    (table, runs, {TREES: of_rows, RUNS: of_runs}, split, effort),
+                ),
+            ):
+                if store.state(TASK, dataset, split) != "done":
+                    arguments: tuple[Any, ...] = (store, dataset, split, function, inputs)
+                    jobs.append(Job(f"landmarks, {dataset}, split {split}", cost, _compute, arguments))
+    if store.state(TASK, SHIPPED, 0) != "done" or store.read(TASK, SHIPPED, 0).get("models") != models_used():
+        tables = (faces.tables[CROSS_FITTED], faces.runs[CROSS_FITTED])
+        arguments = (store, SHIPPED, 0, evaluate_shipped, (faces.samples, faces.groups, *tables, effort))
         jobs.append(Job("landmarks, shipped models", 10, _compute, arguments))
     return jobs
 
@@ -136,18 +147,10 @@ def describe(faces: Faces, training: Training) -> dict[str, Any]:
     """Counts, errors of both predictors without rejection, and what predictors and features cost."""
     honest = faces.tables[CROSS_FITTED]
     fold = faces.fold[honest.sample]
-    errors = {}
-    for name, table in faces.tables.items():
-        median, high = np.percentile(table.losses, [50, 95])
-        errors[name] = {
-            "faces": len(table),
-            "missed": int(table.missed[0]),
-            "failed": int(table.failed[0]),
-            "mean": float(table.losses.mean()),
-            "median": float(median),
-            "percentile_95": float(high),
-            "above_10": float((table.losses > 10).mean()),
-        }
+    errors = {
+        kind: {name: _errors(table) for name, table in tables.items()}
+        for kind, tables in (("errors", faces.tables), ("errors_of_runs", faces.runs))
+    }
     return {
         "version": facereject.__version__,
         "faces": len(faces.samples),
@@ -155,7 +158,20 @@ def describe(faces: Faces, training: Training) -> dict[str, Any]:
         "groups": len(set(faces.groups)),
         "folds": np.bincount(faces.fold, minlength=training.folds).tolist(),
         "mean_of_fold": [float(honest.losses[fold == k].mean()) for k in range(training.folds)],
-        "errors": errors,
+        **errors,
         "seconds_of": faces.seconds,
         "cpu_seconds": round(sum(map(sum, faces.seconds.values())), 1),
+    }
+
+
+def _errors(table: FaceTable) -> dict[str, float]:
+    median, high = np.percentile(table.losses, [50, 95])
+    return {
+        "faces": len(table),
+        "missed": int(table.missed[0]),
+        "failed": int(table.failed[0]),
+        "mean": float(table.losses.mean()),
+        "median": float(median),
+        "percentile_95": float(high),
+        "above_10": float((table.losses > 10).mean()),
     }

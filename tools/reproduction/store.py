@@ -47,6 +47,11 @@ class Store:
             return "other settings"
         return "done"
 
+    def read(self, task: str, dataset: str, split: int) -> dict[str, Any]:
+        """A result that is "done"."""
+        stored: dict[str, Any] = json.loads(self.path(task, dataset, split).read_text())
+        return stored
+
     def save(self, result: dict[str, Any]) -> Path:
         """Write a result; readers see the old file or the new one, also if the machine stops in between."""
         path = self.path(result["task"], result["dataset"], result["split"])

@@ -74,12 +74,13 @@ class FaceContext:
         """
         used = self.points.chosen(landmarks)
         n = used.size
-        values = np.empty(self.n_features, dtype=np.float32)
+        values = np.empty(n + len(FRAME) + len(QUALITY), dtype=np.float32)
         side = max(math.sqrt(box.width * box.height), 1.0)
-        values[:n] = ((used - box.center) / side).ravel()
-        # plain numbers: an array of four is several times as slow as the arithmetic on them
-        xs, ys = used.T.tolist()
-        left, top, right, bottom = min(xs), min(ys), max(xs), max(ys)
+        away = used - box.center
+        away /= side
+        values[:n] = away.ravel()
+        left, top = np.minimum.reduce(used).tolist()
+        right, bottom = np.maximum.reduce(used).tolist()
         width, height = size
         margins = left, top, width - 1 - right, height - 1 - bottom
         outside = 0.0

@@ -22,6 +22,7 @@ these count, for the similarity and for the windows.
 from __future__ import annotations
 
 import functools
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -30,7 +31,7 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from facereject.faces.geometry import FloatArray, centred, fit_to_centred, transform_points
+from facereject.faces.geometry import FloatArray, centred, fit_to_centred
 from facereject.faces.images.load import ImageArray
 from facereject.faces.landmarks.point_set import POINTS_300W, PointSet
 
@@ -116,9 +117,8 @@ class LandmarkHOG:
         """The normalised chip of a grey image and the landmarks that are used in it."""
         side = self.chip_size
         used = self.points.chosen(landmarks)
-        matrix = fit_to_centred(used, *self._shape)
-        points = transform_points(matrix, used)
-        scale = float(np.hypot(matrix[0, 0], matrix[1, 0]))
+        matrix, points = fit_to_centred(used, *self._shape)
+        scale = math.hypot(matrix[0, 0], matrix[1, 0])
         if scale < 0.5:
             image, matrix = _reduce(image, used, matrix, scale, side)
         flags = cv2.INTER_LINEAR
@@ -131,26 +131,37 @@ class LandmarkHOG:
 
     def describe(self, chip: ImageArray, points: FloatArray) -> NDArray[np.float32]:
         """The values of one face, given what `chip` returned."""
+        side = 2 * self.cell_size
+        places = np.rint(points)
+        # the descriptor takes gradients of all it is given, so it gets the windows and what their borders see
+        reach = self.cell_size + _BORDER
+        left, top = (np.minimum.reduce(places) - reach).tolist()
+        right, bottom = (np.maximum.reduce(places) + reach).tolist()
+        if min(left, top) < 0 or max(right, bottom) > len(chip):
+            part, corners = self._beyond(chip, places)
+            around, inner = cv2.copyMakeBorder(part, 1, 1, 1, 1, cv2.BORDER_REPLICATE), corners
+        else:
+            part = np.ascontiguousarray(chip[int(top) : int(bottom), int(left) : int(right)])
+            places -= (left + self.cell_size, top + self.cell_size)
+            corners = places.astype(np.int32)
+            around, inner = part, corners - 1
+        values = _descriptor(self.cell_size).compute(part, (8, 8), (0, 0), corners)
+        if self.contrast_floor > 0:
+            values = values.reshape(-1, _VALUES)
+            contrast = _mean_gradient(np.asarray(around, dtype=np.uint8), inner, side)
+            values *= (contrast / (contrast + np.float32(self.contrast_floor)))[:, None]
+        return np.asarray(values, dtype=np.float32).ravel()
+
+    def _beyond(self, chip: ImageArray, places: FloatArray) -> tuple[ImageArray, NDArray[np.int32]]:
+        """The part of the chip to look at and the corners of the windows in it, where they reach beyond."""
         margin, side = 2 * self.cell_size, 2 * self.cell_size
         # a window that leaves the image would silently come back as zeros
         padded = cv2.copyMakeBorder(chip, margin, margin, margin, margin, cv2.BORDER_REPLICATE)
-        shift, most = margin - self.cell_size, len(padded) - side
-        places = np.rint(points)
-        places += shift
-        # one after the other: np.clip takes twice as long
-        np.minimum(np.maximum(places, 0, out=places), most, out=places)
-        corners = places.astype(np.int32)
-        # the descriptor takes gradients of all it is given, so it gets the windows and what their borders see
-        first, last = np.minimum.reduce(corners), np.maximum.reduce(corners) + (side + _BORDER)
+        corners = np.clip(places + (margin - self.cell_size), 0, len(padded) - side).astype(np.int32)
+        first, last = corners.min(axis=0), corners.max(axis=0) + (side + _BORDER)
         first = np.maximum(first - _BORDER, 0)
-        padded = np.ascontiguousarray(padded[first[1] : last[1], first[0] : last[0]])
-        corners -= first
-        values = _descriptor(self.cell_size).compute(padded, (8, 8), (0, 0), corners)
-        if self.contrast_floor > 0:
-            values = values.reshape(-1, _VALUES)
-            contrast = _mean_gradient(np.asarray(padded, dtype=np.uint8), corners, side)
-            values *= (contrast / (contrast + np.float32(self.contrast_floor)))[:, None]
-        return np.asarray(values, dtype=np.float32).ravel()
+        part = np.ascontiguousarray(padded[first[1] : last[1], first[0] : last[0]])
+        return np.asarray(part, dtype=np.uint8), corners - first
 
     def batch(self, image: ImageArray, landmarks: Sequence[FloatArray]) -> NDArray[np.float32]:
         """The values of several faces of one grey image, each on a chip of its own: one row per face."""
@@ -166,22 +177,24 @@ def _descriptor(cell: int) -> Any:
     return cv2.HOGDescriptor(window, window, (cell, cell), (cell, cell), 9)
 
 
-def _mean_gradient(image: ImageArray, corners: NDArray[np.int32], side: int) -> NDArray[np.float32]:
-    """Mean gradient magnitude of square windows, given their upper left corners.
+def _mean_gradient(around: ImageArray, corners: NDArray[np.int32], side: int) -> NDArray[np.float32]:
+    """Mean gradient magnitude, by central differences, of square windows of an image.
 
-    Central differences, with the border pixel repeated.
+    ``corners`` are the upper left ones less one pixel in either direction: windows lie within the image, with
+    a pixel around them.
     """
     # not cv2.magnitude and cv2.boxFilter: their last bits depend on memory addresses and threads
-    around = cv2.copyMakeBorder(image, 1, 1, 1, 1, cv2.BORDER_REPLICATE).astype(np.float32).ravel()
-    width = image.shape[1] + 2
+    values = around.astype(np.float32).ravel()
+    width = around.shape[1]
     # of rows one after the other, borders included: differences across and along
-    inner = around.size - 2 * width - 2
-    across = around[width + 2 :][:inner] - around[width:][:inner]
-    along = around[2 * width + 1 :][:inner] - around[1:][:inner]
+    inner = values.size - 2 * width - 2
+    across = values[width + 2 :][:inner] - values[width:][:inner]
+    along = values[2 * width + 1 :][:inner] - values[1:][:inner]
     across *= across
     along *= along
     across += along
-    first = corners @ np.array([1, width])
+    first = corners[:, 1] * width
+    first += corners[:, 0]
     magnitude = np.sqrt(across.take(first[:, None] + _window(side, width)))
     return np.asarray(np.add.reduce(magnitude, axis=1) / np.float32(side * side), dtype=np.float32)
 

@@ -98,12 +98,12 @@ class PointSet:
         framed = (mean - (x, y)) * (_BOX_SIDE / side) + _BOX_CENTER
         return cls(framed, normalizer, None if used is None else tuple(used))
 
-    @property
+    @functools.cached_property
     def n(self) -> int:
         """How many points there are."""
         return len(self.mean_shape)
 
-    @property
+    @functools.cached_property
     def n_used(self) -> int:
         """How many of them features are computed at."""
         return self.n if self.used is None else len(self.used)

@@ -96,7 +96,7 @@ class CompactColumns:
         if self.n_runs not in (0, 2 * u) or not (self.spread > 0).all():
             raise ValueError("compact columns: the spread must be positive, the runs none or two per point")
 
-    @property
+    @functools.cached_property
     def n_hog(self) -> int:
         """How many HOG values there are."""
         return _HOG_VALUES * self.points.n_used
@@ -323,7 +323,7 @@ def _align(placed: NDArray[np.floating[Any]], layout: Layout) -> tuple[FloatArra
     # x and y side by side are a complex number
     z = np.array(placed, dtype=np.float64, order="C").view(np.complex128)
     found = np.empty((len(z), 2), dtype=np.complex128)
-    middle = np.divide(z.sum(axis=1), z.shape[1], out=found[:, 0])
+    middle = np.divide(np.add.reduce(z, axis=1), z.shape[1], out=found[:, 0])
     z -= middle[:, None]
     parts = z.view(np.float64)
     energy = np.einsum("ij,ij->i", parts, parts)

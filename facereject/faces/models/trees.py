@@ -53,7 +53,7 @@ class TreeScore:
         reached = self._walk if self._splits is None else self._splits
         parts = [
             # one row after the other in memory, so that sums do not depend on how many rows there are
-            np.ascontiguousarray(reached(features[start : start + _ROWS]).T).sum(axis=1)
+            np.add.reduce(np.ascontiguousarray(reached(features[start : start + _ROWS]).T), axis=1)
             for start in range(0, len(features), _ROWS)
         ]
         return parts[0] if len(parts) == 1 else np.concatenate([np.empty(0), *parts])

@@ -53,6 +53,8 @@ class PointFit(NamedTuple):
         The faces of the table that were used.
     errors : ndarray of shape (m, u)
         Expected error of their points in percent, out of fold.
+    said : ndarray of shape (m, u)
+        The log error before it was put right, out of fold.
     hidden : ndarray of shape (m, u)
         Log-odds that they are covered, out of fold.
     """
@@ -60,6 +62,7 @@ class PointFit(NamedTuple):
     model: PointErrors
     rows: NDArray[np.int64]
     errors: FloatArray
+    said: FloatArray
     hidden: FloatArray
 
 
@@ -71,6 +74,7 @@ def fit_point_errors(
     fold: NDArray[np.int64],
     random_state: int,
     needed: NDArray[np.int64] | None = None,
+    covered_weight: float | None = None,
 ) -> PointFit:
     """Fit to a table with context.
 
@@ -86,11 +90,13 @@ def fit_point_errors(
     random_state : int
     needed : ndarray of int or None
         Rows that must be among those used.
+    covered_weight : float or None
+        Log error per unit of the log-odds that a point is covered; None is the one that was chosen.
     """
     lightgbm = import_lightgbm()
 
     points = compact.points
-    rows = _some_rows(table, random_state, needed)
+    rows = some_rows(table, random_state, needed)
     used = slice(None) if points.used is None else list(points.used)
     truth, covered = errors[rows][:, used], table.hidden[rows][:, used]
     features, columns, fold = table.features[rows], seen[rows], fold[rows]
@@ -119,9 +125,10 @@ def fit_point_errors(
         if any_covered:
             trees = grow(~out, _HIDDEN_TREES, _N_HIDDEN_TREES, covered)
             odds[out] = trees(values[flat]).reshape(-1, logs.shape[1])
-    more = _COVERED if any_covered else 0.0
+    chosen = _COVERED if covered_weight is None else covered_weight
+    more = chosen if any_covered else 0.0
     said += more * odds
-    knots, heights = _calibrated(said.ravel(), truth.ravel())
+    knots, heights = calibrated(said.ravel(), truth.ravel())
     goal = covered if any_covered else np.arange(covered.size) % 2
     model = PointErrors(
         compact,
@@ -135,18 +142,21 @@ def fit_point_errors(
         _limit(odds, covered, table.clean[rows]) if any_covered else _NEVER,
         more,
     )
-    return PointFit(model, rows, np.interp(said, knots, heights), odds)
+    return PointFit(model, rows, np.interp(said, knots, heights), said, odds)
 
 
 # log-odds that nothing reaches; a model file holds finite numbers
 _NEVER = 1e9
 
 
-def _some_rows(table: FaceTable, random_state: int, needed: NDArray[np.int64] | None) -> NDArray[np.int64]:
+def some_rows(
+    table: FaceTable, random_state: int, needed: NDArray[np.int64] | None, most: int = _MOST_FACES
+) -> NDArray[np.int64]:
+    """At most so many rows at random, but all that are needed: the clean ones if it is not said which."""
     order = np.random.default_rng(random_state).permutation(len(table))
     first = np.flatnonzero(table.clean) if needed is None else needed
     chosen = np.concatenate([first, order[~np.isin(order, first)]])
-    return np.sort(chosen[: max(_MOST_FACES, len(first))])
+    return np.sort(chosen[: max(most, len(first))])
 
 
 def _local_ridge(
@@ -175,7 +185,7 @@ def _local_ridge(
     return weights, predictions
 
 
-def _calibrated(said: FloatArray, truth: FloatArray) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+def calibrated(said: FloatArray, truth: FloatArray) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
     """Mean true error over blocks of what was said, made monotone."""
     order = np.argsort(said, kind="stable")
     blocks = np.array_split(order, min(_BLOCKS, len(order)))
