@@ -58,6 +58,18 @@ class CandidateDetector(Detector, Protocol):
 
 
 @runtime_checkable
+class RecallingDetector(Detector, Protocol):
+    """A detector that finds a face of an earlier frame again for less than a search around it costs."""
+
+    def again(self, image: ImageArray, box: Box, found: Detection, /) -> Sequence[Detection] | None:
+        """The face ``found`` before, which should be at ``box``; None if only `near` can tell.
+
+        No face at all says that `near` would find none.
+        """
+        ...
+
+
+@runtime_checkable
 class AdjustableDetector(Detector, Protocol):
     """A detector with options that can be changed, such as ``threshold`` or ``min_face``."""
 
@@ -141,6 +153,15 @@ def find_candidates(detector: Detector, view: Views, box: Box | None = None) -> 
     threshold, margin = detector.threshold, _margin_of(detector)
     nearly = [(face.box, (threshold - face.score) / margin) for face in found if face.score < threshold]
     return Candidates([face for face in found if face.score >= threshold], nearly)
+
+
+def find_again(detector: Detector, view: Views, box: Box, found: Detection) -> Candidates:
+    """As `find_candidates` around a box for a face of an earlier frame, by a cheaper look if that will do."""
+    if offers(detector, RecallingDetector):
+        again = detector.again(view.shown_to(detector), box, found)
+        if again is not None:
+            return Candidates(_checked(detector, again), [])
+    return find_candidates(detector, view, box)
 
 
 def find_within(detector: Detector, view: Views, box: Box) -> Candidates:

@@ -39,9 +39,16 @@ class DlibDetection(Detection):
     """A detection that also says which of dlib's five templates found the face.
 
     0 front, 1 left, 2 right, 3 front rotated left, 4 front rotated right.
+
+    Attributes
+    ----------
+    sub_detector : int
+    lead : float
+        By how much its score is above those of the same face at other sizes; 0 if that is not known.
     """
 
     sub_detector: int
+    lead: float = dataclasses.field(default=0.0, compare=False)
 
 
 @dataclass(frozen=True)
@@ -135,12 +142,21 @@ class FaceDetector:
         lower = dataclasses.replace(self, threshold=max(self.threshold - _NEARLY, -_MAX_THRESHOLD))
         return lower.detect(image) if box is None else lower.near(image, box)
 
+    def again(self, image: ImageLike, box: Box, found: Detection) -> list[Detection] | None:
+        """A face of an earlier frame by a look at its own size only; None if that cannot tell."""
+        from facereject.faces.detectors.dlib_local import LocalSearch
+
+        return LocalSearch(self).again(Views(image).gray, box, found)
+
+    def scale(self, pixels: int) -> float:
+        """By how much an image of so many pixels is scaled before it is searched, doublings aside."""
+        scale = min(1.0, math.sqrt(_MAX_SEARCHED / pixels) / 2**self.upsample)
+        return scale if self.min_face is None else min(scale, _WINDOW / self.min_face)
+
     def detect(self, image: ImageLike) -> list[Detection]:
         """Find the faces of an image (see `images.load_rgb` for what is accepted), best score first."""
         gray = Views(image).gray
-        zoom = min(1.0, math.sqrt(_MAX_SEARCHED / gray.size) / 2**self.upsample)
-        if self.min_face is not None and self.min_face > _WINDOW:
-            zoom = min(zoom, _WINDOW / self.min_face)
+        zoom = self.scale(gray.size)
         if zoom < 1.0:
             if min(gray.shape) * zoom < MIN_SIDE:
                 return []

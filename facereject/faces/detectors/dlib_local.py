@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import cv2
@@ -31,9 +32,19 @@ _CELL = 8
 _MARGIN = 16
 _MOVED = 8
 
+# a part is this wide at least: without its borders 16 cells, and dlib filters eight of them at once and the
+# rest of a row one by one, so that a narrower part takes longer
+_FAST_WIDTH = 144
+
 # two boxes are one face for dlib if they overlap by so much, or if so much of one is inside the other
 _SAME = 0.33
 _COVERED = 0.79
+
+# by how much a score must be above those at other sizes to be taken for the best unseen, and how fast what is
+# known of those grows old, per look; a score this far below the threshold rises above it at no other size
+_LEAD = 0.2
+_AGEING = 0.02
+_HOPELESS = 0.3
 
 
 class LocalSearch:
@@ -46,65 +57,119 @@ class LocalSearch:
     """
 
     def __init__(self, detector: FaceDetector) -> None:
-        self._threshold = detector.threshold
-        self._min_face = detector.min_face or 0.0
-        # how the frame is scaled before the search
-        self._zoom = 2**detector.upsample / max(1.0, self._min_face / _WINDOW)
+        self._detector = detector
 
     def __call__(self, gray: ImageArray, box: Box) -> list[Detection]:
         """Faces around ``box``, boxes in pixels of the whole frame, best score first."""
-        if self._zoom != 1:
-            method = cv2.INTER_AREA if self._zoom < 1 else cv2.INTER_LINEAR
-            scaled = cv2.resize(gray, None, fx=self._zoom, fy=self._zoom, interpolation=method)
-            gray = np.asarray(scaled, dtype=np.uint8)
-        place = Box(*(self._zoom * value for value in box))
-        found, complete = self._around(gray, place)
+        gray, zoom = self._scaled(gray)
+        found, complete = self._around(gray, _times(box, zoom))
         if not complete:
             # it has moved, and the edge of what was looked at may have cost it some of its score
             found, _ = self._around(gray, found[0].box)
-        faces = [
-            dataclasses.replace(face, box=Box(*(value / self._zoom for value in face.box))) for face in found
-        ]
-        return [face for face in faces if min(face.box.width, face.box.height) >= self._min_face]
+        return self._in_original(found, zoom)
 
-    def _around(self, gray: ImageArray, box: Box) -> tuple[list[Detection], bool]:
+    def again(self, gray: ImageArray, box: Box, found: Detection) -> list[Detection] | None:
+        """A face of an earlier frame, by a look at its own size only.
+
+        Parameters
+        ----------
+        gray : ndarray of shape (H, W), uint8
+        box : Box
+            Where it should be by now.
+        found : Detection
+            As it was found.
+
+        Returns
+        -------
+        list of Detection or None
+            The face if it is certainly the best there, nothing if there is certainly none; None if only a
+            look at other sizes could tell.
+        """
+        gray, zoom = self._scaled(gray)
+        level = _level_of(_times(found.box, zoom))
+        there = self._on_levels(gray, _times(box, zoom), [level], self._detector.threshold - _HOPELESS)
+        if not there:
+            return []
+        face, whole = there[0]
+        lead = found.lead if isinstance(found, DlibDetection) else 0.0
+        lead += min(0.0, face.score - found.score) - _AGEING
+        if not whole or face.score < self._detector.threshold or lead < _LEAD:
+            return None
+        return self._in_original([dataclasses.replace(face, lead=lead)], zoom)
+
+    def _scaled(self, gray: ImageArray) -> tuple[ImageArray, float]:
+        """The frame as the whole search sees it, and by how much it was scaled."""
+        zoom = self._detector.scale(gray.size) * 2**self._detector.upsample
+        if zoom == 1:
+            return gray, zoom
+        method = cv2.INTER_AREA if zoom < 1 else cv2.INTER_LINEAR
+        return np.asarray(cv2.resize(gray, None, fx=zoom, fy=zoom, interpolation=method), np.uint8), zoom
+
+    def _in_original(self, found: list[DlibDetection], zoom: float) -> list[Detection]:
+        faces = [dataclasses.replace(face, box=_times(face.box, 1 / zoom)) for face in found]
+        least = self._detector.min_face or 0.0
+        return [face for face in faces if min(face.box.width, face.box.height) >= least]
+
+    def _around(self, gray: ImageArray, box: Box) -> tuple[list[DlibDetection], bool]:
         """The faces on three levels, and whether all that matters around the best of them was seen."""
-        side = max(min(box.width, box.height), _BOX)
-        own = round(math.log(side / _BOX, STEP))
-        sizes = level_sizes(gray.shape[1], gray.shape[0], own + 1)
-        places = {level: _part(box.center, level, sizes[level]) for level in range(max(0, own - 1), own + 2)}
+        own, threshold = _level_of(box), self._detector.threshold
+        there = self._on_levels(gray, box, range(max(0, own - 1), own + 2), threshold)
+        kept: list[DlibDetection] = []
+        for face, _ in there:
+            if any(_one_face(face.box, other.box) for other in kept):
+                continue
+            others = [
+                other.score for other, _ in there if other is not face and _one_face(face.box, other.box)
+            ]
+            kept.append(dataclasses.replace(face, lead=face.score - max(others, default=threshold)))
+        return kept, not there or there[0][1]
+
+    def _on_levels(
+        self, gray: ImageArray, box: Box, levels: Sequence[int], threshold: float
+    ) -> list[tuple[DlibDetection, bool]]:
+        """What is found around a box on some levels, and whether its surroundings were whole; best first."""
+        sizes = level_sizes(gray.shape[1], gray.shape[0], max(levels))
+        places = {level: _part(box.center, level, sizes[level]) for level in levels}
         # a window that is not whole inside the part finds nothing
         places = {level: part for level, part in places.items() if part.shorter >= _BOX}
-        pairs = []
+        there = []
         for level, image in parts_of_levels(gray, places).items():
-            boxes, scores, kinds = one_level_detector().run(image, 0, self._threshold)
+            boxes, scores, kinds = one_level_detector().run(image, 0, threshold)
             for place, score, kind in zip(boxes, scores, kinds, strict=True):
                 # larger ones are of other levels
                 if min(place.width(), place.height()) < _WINDOW:
-                    pairs.append(_in_frame(place, score, kind, level, places[level], sizes[level]))
-        pairs.sort(key=lambda pair: -pair[0].score)
-        kept: list[Detection] = []
-        for face, _ in pairs:
-            if not any(_one_face(face.box, other.box) for other in kept):
-                kept.append(face)
-        return kept, not pairs or pairs[0][1]
+                    there.append(_in_frame(place, score, kind, level, places[level], sizes[level]))
+        return sorted(there, key=lambda pair: -pair[0].score)
+
+
+def _times(box: Box, factor: float) -> Box:
+    return Box(*(factor * value for value in box)) if factor != 1 else box
+
+
+def _level_of(box: Box) -> int:
+    """The level at which a face of this size is found."""
+    return round(math.log(max(min(box.width, box.height), _BOX) / _BOX, STEP))
 
 
 def _part(middle: tuple[float, float], level: int, size: Corner) -> LevelPart:
     """The part of a level around a point of the frame, on whole cells."""
     growth = STEP**level
     ranges = []
-    for place, length in zip(middle, size, strict=True):
+    for place, length, least in zip(middle, size, (_FAST_WIDTH, 0), strict=True):
         at, half = (place - _shift(level)) / growth, _BOX / 2 + _MARGIN + _MOVED
         low = max(0, _CELL * math.floor((at - half) / _CELL))
-        ranges.append((low, min(length, low + _CELL * math.ceil((at + half - low) / _CELL))))
+        high = min(length, low + _CELL * math.ceil((at + half - low) / _CELL))
+        if 0 < high - low < least <= length:
+            low = max(0, min(low - (least - high + low) // 2, length - least)) // _CELL * _CELL
+            high = low + least
+        ranges.append((low, high))
     (x0, x1), (y0, y1) = ranges
     return LevelPart(x0, y0, x1, y1)
 
 
 def _in_frame(
     box: Any, score: float, kind: int, level: int, part: LevelPart, size: Corner
-) -> tuple[Detection, bool]:
+) -> tuple[DlibDetection, bool]:
     """dlib's answer for a part of a level as a face of the frame, and whether its surroundings were whole."""
     left, top, right, bottom = box.left(), box.top(), box.right() + 1, box.bottom() + 1
     whole = (
