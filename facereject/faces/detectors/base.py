@@ -58,14 +58,11 @@ class CandidateDetector(Detector, Protocol):
 
 
 @runtime_checkable
-class RecallingDetector(Detector, Protocol):
+class RecallingDetector(CandidateDetector, Protocol):
     """A detector that finds a face of an earlier frame again for less than a search around it costs."""
 
     def again(self, image: ImageArray, box: Box, found: Detection, /) -> Sequence[Detection] | None:
-        """The face ``found`` before, which should be at ``box``; None if only `near` can tell.
-
-        No face at all says that `near` would find none.
-        """
+        """As ``candidates`` around a box where the face ``found`` before should be; None if it cannot tell."""
         ...
 
 
@@ -149,19 +146,22 @@ def find_candidates(detector: Detector, view: Views, box: Box | None = None) -> 
     """The faces of a picture, or those around a place; and what nearly is one, if the detector tells."""
     if not offers(detector, CandidateDetector):
         return Candidates(find_faces(detector, view) if box is None else find_near(detector, view, box), [])
-    found = _checked(detector, detector.candidates(view.shown_to(detector), box))
-    threshold, margin = detector.threshold, _margin_of(detector)
-    nearly = [(face.box, (threshold - face.score) / margin) for face in found if face.score < threshold]
-    return Candidates([face for face in found if face.score >= threshold], nearly)
+    return _divided(detector, detector.candidates(view.shown_to(detector), box))
 
 
 def find_again(detector: Detector, view: Views, box: Box, found: Detection) -> Candidates:
     """As `find_candidates` around a box for a face of an earlier frame, by a cheaper look if that will do."""
     if offers(detector, RecallingDetector):
-        again = detector.again(view.shown_to(detector), box, found)
-        if again is not None:
-            return Candidates(_checked(detector, again), [])
+        answer = detector.again(view.shown_to(detector), box, found)
+        if answer is not None:
+            return _divided(detector, answer)
     return find_candidates(detector, view, box)
+
+
+def _divided(detector: CandidateDetector, answer: Any) -> Candidates:
+    found, threshold, margin = _checked(detector, answer), detector.threshold, _margin_of(detector)
+    nearly = [(face.box, (threshold - face.score) / margin) for face in found if face.score < threshold]
+    return Candidates([face for face in found if face.score >= threshold], nearly)
 
 
 def find_within(detector: Detector, view: Views, box: Box) -> Candidates:

@@ -86,14 +86,16 @@ class LocalSearch:
             look at other sizes could tell.
         """
         gray, zoom = self._scaled(gray)
-        level = _level_of(_times(found.box, zoom))
-        there = self._on_levels(gray, _times(box, zoom), [level], self._detector.threshold - _HOPELESS)
+        levels, threshold = [_level_of(_times(found.box, zoom))], self._detector.threshold
+        there = self._on_levels(gray, _times(box, zoom), levels, threshold - _HOPELESS)
+        if there and not there[0][1]:
+            there = self._on_levels(gray, there[0][0].box, levels, threshold - _HOPELESS)
         if not there:
             return []
-        face, whole = there[0]
+        face = there[0][0]
         lead = found.lead if isinstance(found, DlibDetection) else 0.0
         lead += min(0.0, face.score - found.score) - _AGEING
-        if not whole or face.score < self._detector.threshold or lead < _LEAD:
+        if lead < _LEAD:
             return None
         return self._in_original([dataclasses.replace(face, lead=lead)], zoom)
 
