@@ -252,11 +252,11 @@ class FaceTracker:
         pairs = match(boxes, [face.box for face in faces])
         for i, track in enumerate(self._tracks):
             if i in pairs:
-                seen = track.seen
+                before = track.seen
                 self._found(track, faces[pairs[i]], view)
-                # a look around the face knew more of it than a search of the whole frame
-                if track.seen.box == seen.box:
-                    track.seen = seen
+                # a look around the face may have told more than a search of the whole frame does
+                if track.seen.box == before.box:
+                    track.seen = before
             elif track.lost:
                 track.lost += 1
             elif not inside(boxes[i], view.size):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import cv2
 import dlib
 import numpy as np
@@ -9,9 +11,9 @@ import pytest
 import skimage.data
 
 from facereject.faces.detectors._pyramid import LevelPart, level_sizes, parts_of_levels
-from facereject.faces.detectors.base import find_candidates
+from facereject.faces.detectors.base import find_again, find_candidates
 from facereject.faces.detectors.dlib_hog import FaceDetector
-from facereject.faces.detectors.dlib_local import LocalSearch
+from facereject.faces.detectors.dlib_local import LocalSearch, _level_of, _part
 from facereject.faces.face import Box
 from facereject.faces.geometry import overlap
 from facereject.faces.images.load import to_gray
@@ -98,3 +100,71 @@ def test_candidates_are_the_faces_and_what_nearly_is_one(photo):
         assert nearly[0][0] == face.box
         assert nearly[0][1] == pytest.approx(0.3 / strict.margin, abs=0.05)
         assert find_candidates(FaceDetector(), Views(gray), box).faces[0].box == face.box
+
+
+@pytest.mark.parametrize(("zoom", "moved"), [(0.9, 3), (1.3, 5), (1.9, 0)])
+def test_a_face_is_found_again_in_its_own_size_alone(photo, zoom, moved):
+    gray = cv2.resize(photo, None, fx=zoom, fy=zoom)
+    detector = FaceDetector()
+    before = find_candidates(detector, Views(gray), detector.detect(gray)[0].box).faces[0]
+    now = np.roll(gray, (moved, 2 * moved), axis=(0, 1))
+    # that no other size comes near is known
+    (again,) = detector.again(now, before.box, dataclasses.replace(before, lead=1.0))
+    (whole,) = detector.detect(now)
+    assert again.box == whole.box
+    assert again.score == pytest.approx(whole.score, abs=0.02)
+    assert 0.3 <= again.lead < 1
+
+
+def test_the_lead_of_a_face_is_that_over_other_sizes(photo):
+    lower = FaceDetector(threshold=-1.0)
+    (whole,) = FaceDetector().detect(photo)
+    (near,) = lower.near(photo, whole.box)
+    # each of the other sizes by itself
+    levels = [_level_of(Box(0, 0, side, side)) for side in (whole.box.width / 1.2, whole.box.width * 1.2)]
+    search = LocalSearch(lower)
+    alone = [face.score for level in levels for face, _ in search._on_levels(photo, whole.box, [level], -1.0)]
+    assert near.lead == pytest.approx(near.score - max(alone, default=-1.0))
+    assert near.lead > 0.3
+
+
+def test_a_face_of_which_other_sizes_are_not_known_is_searched_around(photo):
+    detector = FaceDetector()
+    (whole,) = detector.detect(photo)
+    assert whole.lead == 0
+    assert detector.again(photo, whole.box, whole) is None
+    assert find_again(detector, Views(photo), whole.box, whole).faces[0].box == whole.box
+
+
+def test_a_face_that_is_gone_or_hardly_one_is_told_by_the_same_look(photo):
+    (whole,) = FaceDetector().detect(photo)
+    known = dataclasses.replace(whole, lead=2.0)
+    assert FaceDetector().again(photo, Box(380, 380, *whole.box[2:]), known) == []
+    strict = FaceDetector(threshold=whole.score + 0.2)
+    faces, nearly = find_again(strict, Views(photo), whole.box, known)
+    assert faces == []
+    assert nearly == [(whole.box, pytest.approx(0.2 / strict.margin, abs=0.05))]
+
+
+@pytest.mark.parametrize("middle", [(320, 240), (30, 30), (630, 470), (0, 0), (560, 10)])
+@pytest.mark.parametrize("level", [0, 3, 7])
+def test_parts_are_on_cells_in_the_frame_and_as_wide_as_dlib_is_fast(middle, level):
+    size = level_sizes(640, 480, level)[-1]
+    part = _part(middle, level, size)
+    assert part.x0 % 8 == part.y0 % 8 == 0
+    assert 0 <= part.x0 < part.x1 <= size[0]
+    assert 0 <= part.y0 < part.y1 <= size[1]
+    if size[0] >= 160:
+        assert part.x1 - part.x0 == 144
+        assert part.x0 <= middle[0] / 1.2**level <= part.x1
+
+
+def test_a_search_near_a_place_keeps_to_the_limit_of_pixels(photo, monkeypatch):
+    monkeypatch.setattr("facereject.faces.detectors.dlib_hog._MAX_SEARCHED", photo.size)
+    detector = FaceDetector(upsample=1)
+    search = LocalSearch(detector)
+    searched, zoom = search._scaled(photo)
+    assert zoom == pytest.approx(1)
+    assert searched.size <= photo.size
+    (whole,) = detector.detect(photo)
+    assert overlap(search(photo, whole.box)[0].box, whole.box) > 0.65

@@ -62,7 +62,10 @@ class RecallingDetector(CandidateDetector, Protocol):
     """A detector that finds a face of an earlier frame again for less than a search around it costs."""
 
     def again(self, image: ImageArray, box: Box, found: Detection, /) -> Sequence[Detection] | None:
-        """As ``candidates`` around a box where the face ``found`` before should be; None if it cannot tell."""
+        """As ``candidates`` around the box where a face that was ``found`` before should be by now.
+
+        None if it cannot tell.
+        """
         ...
 
 

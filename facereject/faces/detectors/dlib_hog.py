@@ -143,14 +143,17 @@ class FaceDetector:
         return lower.detect(image) if box is None else lower.near(image, box)
 
     def again(self, image: ImageLike, box: Box, found: Detection) -> list[Detection] | None:
-        """A face of an earlier frame by a look at its own size only; None if that cannot tell."""
+        """As `candidates` for a face of an earlier frame, by a look at its size only (see `dlib_local`).
+
+        None if that cannot tell.
+        """
         from facereject.faces.detectors.dlib_local import LocalSearch
 
         return LocalSearch(self).again(Views(image).gray, box, found)
 
     def scale(self, pixels: int) -> float:
         """By how much an image of so many pixels is scaled before it is searched, doublings aside."""
-        scale = min(1.0, math.sqrt(_MAX_SEARCHED / pixels) / 2**self.upsample)
+        scale = min(1.0, math.sqrt(_MAX_SEARCHED / pixels) / float(2**self.upsample))
         return scale if self.min_face is None else min(scale, _WINDOW / self.min_face)
 
     def detect(self, image: ImageLike) -> list[Detection]:

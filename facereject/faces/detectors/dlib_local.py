@@ -40,9 +40,10 @@ _FAST_WIDTH = 144
 _SAME = 0.33
 _COVERED = 0.79
 
-# by how much a score must be above those at other sizes to be taken for the best unseen, and how fast what is
-# known of those grows old, per look; a score this far below the threshold rises above it at no other size
-_LEAD = 0.2
+# a face whose score led those at other sizes by this much is looked at in its own size only: that another one
+# leads in the next frame is rare. What is known of a lead becomes less with every look. Where a score is so
+# far below the threshold, that of another size is hardly above it
+_LEAD = 0.3
 _AGEING = 0.02
 _HOPELESS = 0.3
 
@@ -82,13 +83,14 @@ class LocalSearch:
         Returns
         -------
         list of Detection or None
-            The face if it is certainly the best there, nothing if there is certainly none; None if only a
-            look at other sizes could tell.
+            The face as it is found now, perhaps with a score below the threshold, or nothing; None if only a
+            look at other sizes can tell.
         """
         gray, zoom = self._scaled(gray)
         levels, threshold = [_level_of(_times(found.box, zoom))], self._detector.threshold
         there = self._on_levels(gray, _times(box, zoom), levels, threshold - _HOPELESS)
         if there and not there[0][1]:
+            # it has moved
             there = self._on_levels(gray, there[0][0].box, levels, threshold - _HOPELESS)
         if not there:
             return []

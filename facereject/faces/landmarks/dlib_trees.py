@@ -148,7 +148,7 @@ def _stamp(path: Path) -> tuple[int, int]:
 
 
 class _SharedModel:
-    """A model in memory. Calling it does not change it, so threads and predictor objects share one per file."""
+    """A model in memory: calling it does not change it, so threads and predictors share one per file."""
 
     def __init__(self, path: str) -> None:
         with growing_heap() as self._memory:
