@@ -123,27 +123,34 @@ def test_the_lead_of_a_face_is_that_over_other_sizes(photo):
     # each of the other sizes by itself
     levels = [_level_of(Box(0, 0, side, side)) for side in (whole.box.width / 1.2, whole.box.width * 1.2)]
     search = LocalSearch(lower)
-    alone = [face.score for level in levels for face, _ in search._on_levels(photo, whole.box, [level], -1.0)]
+    alone = [face.score for level in levels for face, _ in search._on_levels(photo, whole.box, [level])]
     assert near.lead == pytest.approx(near.score - max(alone, default=-1.0))
     assert near.lead > 0.3
 
 
-def test_a_face_of_which_other_sizes_are_not_known_is_searched_around(photo):
+@pytest.mark.parametrize("zoom", [0.9, 1.07, 1.3])
+def test_other_sizes_are_looked_at_where_they_may_be_the_better_ones(photo, zoom):
     detector = FaceDetector()
-    (whole,) = detector.detect(photo)
-    assert whole.lead == 0
-    assert detector.again(photo, whole.box, whole) is None
-    assert find_again(detector, Views(photo), whole.box, whole).faces[0].box == whole.box
+    (before,) = detector.detect(photo)
+    # of a search of the whole frame
+    assert before.lead == 0
+    now = cv2.resize(photo, None, fx=zoom, fy=zoom)
+    place = Box(*(zoom * value for value in before.box))
+    again, whole = detector.again(now, place, before)[0], detector.detect(now)[0]
+    assert again.box == whole.box
+    assert again.lead > 0
 
 
 def test_a_face_that_is_gone_or_hardly_one_is_told_by_the_same_look(photo):
     (whole,) = FaceDetector().detect(photo)
     known = dataclasses.replace(whole, lead=2.0)
     assert FaceDetector().again(photo, Box(380, 380, *whole.box[2:]), known) == []
-    strict = FaceDetector(threshold=whole.score + 0.2)
-    faces, nearly = find_again(strict, Views(photo), whole.box, known)
-    assert faces == []
-    assert nearly == [(whole.box, pytest.approx(0.2 / strict.margin, abs=0.05))]
+    for missed in (0.2, 0.5):
+        strict = FaceDetector(threshold=whole.score + missed)
+        faces, nearly = find_again(strict, Views(photo), whole.box, known)
+        assert faces == []
+        # half a margin below the threshold nothing is expected to become a face
+        assert nearly == ([(whole.box, pytest.approx(0.2 / strict.margin, abs=0.05))] if missed < 0.3 else [])
 
 
 @pytest.mark.parametrize("middle", [(320, 240), (30, 30), (630, 470), (0, 0), (560, 10)])

@@ -336,11 +336,11 @@ def test_a_weak_face_that_the_detector_no_longer_finds_is_lost_when_nothing_vouc
 
 
 class Recalling(Hesitant):
-    """A world whose detector may find a face again with one cheap look."""
+    """A world whose detector finds faces of earlier frames again in a way of its own."""
 
     def __init__(self, *faces):
         super().__init__(*faces)
-        self.sure, self.recalled, self.searched = True, [], 0
+        self.recalled, self.searched = [], 0
 
     def candidates(self, gray, box=None):
         self.searched += box is not None
@@ -348,22 +348,19 @@ class Recalling(Hesitant):
 
     def again(self, gray, box, found):
         self.recalled.append(found.box)
-        return super().candidates(gray, box) if self.sure else None
+        return super().candidates(gray, box)
 
 
-@pytest.mark.parametrize("sure", [True, False])
-def test_a_detector_that_recalls_a_face_searches_around_it_only_where_that_is_not_enough(follow, sure):
+def test_a_detector_that_recalls_a_face_is_told_how_it_found_it_last(follow):
     someone = Someone(100, 80, uncertainty=DOUBTFUL)
     world = Recalling(someone)
-    world.sure = sure
     tracker = follow(world, every=50)
     for step in range(10):
         someone.box = someone.box._replace(x=100.0 + 3 * step)
         (tracked,) = tracker.update(blank())
         assert tracked.face.box == someone.box
-    # each time it is told how the face was found last
     assert world.recalled == [someone.box._replace(x=100.0 + 3 * step) for step in range(9)]
-    assert world.searched == (0 if sure else 9)
+    assert world.searched == 0
     assert tracker.local_searches == 9
 
 

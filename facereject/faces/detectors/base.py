@@ -61,11 +61,8 @@ class CandidateDetector(Detector, Protocol):
 class RecallingDetector(CandidateDetector, Protocol):
     """A detector that finds a face of an earlier frame again for less than a search around it costs."""
 
-    def again(self, image: ImageArray, box: Box, found: Detection, /) -> Sequence[Detection] | None:
-        """As ``candidates`` around the box where a face that was ``found`` before should be by now.
-
-        None if it cannot tell.
-        """
+    def again(self, image: ImageArray, box: Box, found: Detection, /) -> Sequence[Detection]:
+        """As ``candidates`` around the box where a face that was ``found`` before should be by now."""
         ...
 
 
@@ -153,12 +150,10 @@ def find_candidates(detector: Detector, view: Views, box: Box | None = None) -> 
 
 
 def find_again(detector: Detector, view: Views, box: Box, found: Detection) -> Candidates:
-    """As `find_candidates` around a box for a face of an earlier frame, by a cheaper look if that will do."""
-    if offers(detector, RecallingDetector):
-        answer = detector.again(view.shown_to(detector), box, found)
-        if answer is not None:
-            return _divided(detector, answer)
-    return find_candidates(detector, view, box)
+    """As `find_candidates` around the box where a face of an earlier frame should be."""
+    if not offers(detector, RecallingDetector):
+        return find_candidates(detector, view, box)
+    return _divided(detector, detector.again(view.shown_to(detector), box, found))
 
 
 def _divided(detector: CandidateDetector, answer: Any) -> Candidates:

@@ -139,17 +139,16 @@ class FaceDetector:
     def candidates(self, image: ImageLike, box: Box | None = None) -> list[Detection]:
         """The faces of an image, or those around a box, and what nearly is one; best score first."""
         # faces are the same: the better score wins where two overlap, so none is hidden by what is added
-        lower = dataclasses.replace(self, threshold=max(self.threshold - _NEARLY, -_MAX_THRESHOLD))
-        return lower.detect(image) if box is None else lower.near(image, box)
+        return self._lower().detect(image) if box is None else self._lower().near(image, box)
 
-    def again(self, image: ImageLike, box: Box, found: Detection) -> list[Detection] | None:
-        """As `candidates` for a face of an earlier frame, by a look at its size only (see `dlib_local`).
+    def _lower(self) -> FaceDetector:
+        return dataclasses.replace(self, threshold=max(self.threshold - _NEARLY, -_MAX_THRESHOLD))
 
-        None if that cannot tell.
-        """
+    def again(self, image: ImageLike, box: Box, found: Detection) -> list[Detection]:
+        """As `candidates` for a face of an earlier frame, by a look at its own size if that will do."""
         from facereject.faces.detectors.dlib_local import LocalSearch
 
-        return LocalSearch(self).again(Views(image).gray, box, found)
+        return LocalSearch(self._lower()).again(Views(image).gray, box, found)
 
     def scale(self, pixels: int) -> float:
         """By how much an image of so many pixels is scaled before it is searched, doublings aside."""

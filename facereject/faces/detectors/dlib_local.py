@@ -41,8 +41,8 @@ _SAME = 0.33
 _COVERED = 0.79
 
 # a face whose score led those at other sizes by this much is looked at in its own size only: that another one
-# leads in the next frame is rare. What is known of a lead becomes less with every look. Where a score is so
-# far below the threshold, that of another size is hardly above it
+# leads in the next frame is rare. What is known of a lead becomes less with every look. Where a score is not
+# even so far above the least, there is hardly a face of another size
 _LEAD = 0.3
 _AGEING = 0.02
 _HOPELESS = 0.3
@@ -63,14 +63,18 @@ class LocalSearch:
     def __call__(self, gray: ImageArray, box: Box) -> list[Detection]:
         """Faces around ``box``, boxes in pixels of the whole frame, best score first."""
         gray, zoom = self._scaled(gray)
-        found, complete = self._around(gray, _times(box, zoom))
+        return self._near(gray, _times(box, zoom), zoom)
+
+    def _near(self, gray: ImageArray, box: Box, zoom: float) -> list[Detection]:
+        found, complete = self._best(self._on_levels(gray, box, _levels_around(_level_of(box))))
         if not complete:
             # it has moved, and the edge of what was looked at may have cost it some of its score
-            found, _ = self._around(gray, found[0].box)
+            box = found[0].box
+            found, _ = self._best(self._on_levels(gray, box, _levels_around(_level_of(box))))
         return self._in_original(found, zoom)
 
-    def again(self, gray: ImageArray, box: Box, found: Detection) -> list[Detection] | None:
-        """A face of an earlier frame, by a look at its own size only.
+    def again(self, gray: ImageArray, box: Box, found: Detection) -> list[Detection]:
+        """A face of an earlier frame, by a look at its own size if no other one can be the better.
 
         Parameters
         ----------
@@ -79,27 +83,24 @@ class LocalSearch:
             Where it should be by now.
         found : Detection
             As it was found.
-
-        Returns
-        -------
-        list of Detection or None
-            The face as it is found now, perhaps with a score below the threshold, or nothing; None if only a
-            look at other sizes can tell.
         """
         gray, zoom = self._scaled(gray)
-        levels, threshold = [_level_of(_times(found.box, zoom))], self._detector.threshold
-        there = self._on_levels(gray, _times(box, zoom), levels, threshold - _HOPELESS)
+        place, own = _times(box, zoom), _level_of(_times(found.box, zoom))
+        there = self._on_levels(gray, place, [own])
         if there and not there[0][1]:
             # it has moved
-            there = self._on_levels(gray, there[0][0].box, levels, threshold - _HOPELESS)
-        if not there:
+            place = there[0][0].box
+            there = self._on_levels(gray, place, [own])
+        if not there or there[0][0].score < self._detector.threshold + _HOPELESS:
             return []
         face = there[0][0]
         lead = found.lead if isinstance(found, DlibDetection) else 0.0
         lead += min(0.0, face.score - found.score) - _AGEING
-        if lead < _LEAD:
-            return None
-        return self._in_original([dataclasses.replace(face, lead=lead)], zoom)
+        if lead >= _LEAD:
+            return self._in_original([dataclasses.replace(face, lead=lead)], zoom)
+        there += self._on_levels(gray, place, [level for level in _levels_around(own) if level != own])
+        kept, complete = self._best(there)
+        return self._in_original(kept, zoom) if complete else self._near(gray, kept[0].box, zoom)
 
     def _scaled(self, gray: ImageArray) -> tuple[ImageArray, float]:
         """The frame as the whole search sees it, and by how much it was scaled."""
@@ -114,10 +115,9 @@ class LocalSearch:
         least = self._detector.min_face or 0.0
         return [face for face in faces if min(face.box.width, face.box.height) >= least]
 
-    def _around(self, gray: ImageArray, box: Box) -> tuple[list[DlibDetection], bool]:
-        """The faces on three levels, and whether all that matters around the best of them was seen."""
-        own, threshold = _level_of(box), self._detector.threshold
-        there = self._on_levels(gray, box, range(max(0, own - 1), own + 2), threshold)
+    def _best(self, there: list[tuple[DlibDetection, bool]]) -> tuple[list[DlibDetection], bool]:
+        """The best of each face, and whether all that matters around the first of them was seen."""
+        there = sorted(there, key=lambda pair: -pair[0].score)
         kept: list[DlibDetection] = []
         for face, _ in there:
             if any(_one_face(face.box, other.box) for other in kept):
@@ -125,11 +125,12 @@ class LocalSearch:
             others = [
                 other.score for other, _ in there if other is not face and _one_face(face.box, other.box)
             ]
-            kept.append(dataclasses.replace(face, lead=face.score - max(others, default=threshold)))
+            lead = face.score - max(others, default=self._detector.threshold)
+            kept.append(dataclasses.replace(face, lead=lead))
         return kept, not there or there[0][1]
 
     def _on_levels(
-        self, gray: ImageArray, box: Box, levels: Sequence[int], threshold: float
+        self, gray: ImageArray, box: Box, levels: Sequence[int]
     ) -> list[tuple[DlibDetection, bool]]:
         """What is found around a box on some levels, and whether its surroundings were whole; best first."""
         sizes = level_sizes(gray.shape[1], gray.shape[0], max(levels))
@@ -138,7 +139,7 @@ class LocalSearch:
         places = {level: part for level, part in places.items() if part.shorter >= _BOX}
         there = []
         for level, image in parts_of_levels(gray, places).items():
-            boxes, scores, kinds = one_level_detector().run(image, 0, threshold)
+            boxes, scores, kinds = one_level_detector().run(image, 0, self._detector.threshold)
             for place, score, kind in zip(boxes, scores, kinds, strict=True):
                 # larger ones are of other levels
                 if min(place.width(), place.height()) < _WINDOW:
@@ -148,6 +149,10 @@ class LocalSearch:
 
 def _times(box: Box, factor: float) -> Box:
     return Box(*(factor * value for value in box)) if factor != 1 else box
+
+
+def _levels_around(own: int) -> range:
+    return range(max(0, own - 1), own + 2)
 
 
 def _level_of(box: Box) -> int:
