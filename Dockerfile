@@ -9,10 +9,10 @@ COPY facereject ./facereject
 RUN python -m build --wheel --outdir /wheels
 
 FROM python:3.12-slim
-# what OpenCV's wheel expects of the system; Debian keeps only the newest version of a package, so none is named
+# what the wheels of OpenCV and LightGBM expect of the system; Debian keeps only the newest version of a package, so none is named
 # hadolint ignore=DL3008
 RUN apt-get update \
-    && apt-get install --yes --no-install-recommends libgl1 libglib2.0-0 \
+    && apt-get install --yes --no-install-recommends libgl1 libglib2.0-0 libgomp1 \
     && rm -rf /var/lib/apt/lists/*
 COPY --from=build /wheels /wheels
 RUN pip install --no-cache-dir "$(ls /wheels/*.whl)[fast,parquet,heic]" && rm -rf /wheels

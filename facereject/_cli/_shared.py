@@ -163,17 +163,14 @@ def chosen_target(**options: float | None) -> dict[str, float]:
 
 def _refused_target(rejector: FaceRejector, target: Mapping[str, float], error: ValueError) -> str:
     """What is wrong with a target, in the words of the option, and what could be asked for instead."""
-    from facereject.metrics import risk_coverage_curve
     from facereject.selection import InfeasibleTargetError
 
     ((kind, value),) = target.items()
     option = "--" + kind.replace("_", "-")
-    if isinstance(error, InfeasibleTargetError):
+    if isinstance(error, InfeasibleTargetError) and error.reachable is not None:
         unit = "" if rejector.relative else " %"
-        sample = rejector.calibration
-        lowest = float(risk_coverage_curve(sample.losses, sample.uncertainty).risk.min())
         # rounded up, so that it can be reached
-        possible = math.ceil(100 * lowest) / 100
+        possible = math.ceil(100 * error.reachable) / 100
         return (
             f"{option} {value:g}: no threshold of this model keeps the mean error that low; "
             f"{possible:g}{unit} is the lowest it can keep"

@@ -119,6 +119,7 @@ def train(
 
     from facereject.faces import LandmarkModelError, MirroredRuns, make_landmarks, train_face_rejector
     from facereject.faces.evaluation.data_warnings import data_warnings
+    from facereject.scores import LightGBMNotAvailableError
     from facereject.selection import InfeasibleTargetError
 
     try:
@@ -151,6 +152,9 @@ def train(
                 progress=progress,
                 fitting=fitting,
             )
+        except LightGBMNotAvailableError as error:
+            bars.close()
+            stop(f"--score {score}: {error}. --score sele does without")
         except ValueError as error:
             bars.close()
             stop(f"DATASET {dataset}: {error}")
@@ -201,15 +205,8 @@ def _check_target(given: dict[str, float]) -> None:
 
 
 def _check_score(name: str) -> None:
-    import importlib.util
-
-    if name == "auto":
-        return
-    if name not in SCORES:
+    if name != "auto" and name not in SCORES:
         stop(f"--score must be one of auto, {', '.join(SCORES)}; got {name}")
-    score = SCORES[name]
-    if score.package and importlib.util.find_spec(score.package) is None:
-        stop(f"--score {name} needs {score.package}: pip install 'facereject[{score.extra}]'")
 
 
 def _report(rejector: FaceRejector, output: Path) -> None:

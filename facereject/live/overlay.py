@@ -72,8 +72,8 @@ def draw_view(
     _draw_marks(picture, status, size, line)
     strip = np.full((round(5.2 * size), width, 3), _GROUND, dtype=np.uint8)
     _draw_decision(strip, faces, accepted, size)
-    _draw_threshold(strip, faces, rejector, size)
-    _draw_rate(strip, status, size)
+    right = _draw_rate(strip, status, size)
+    _draw_threshold(strip, faces, rejector, size, right)
     _draw_advice(strip, faces, size)
     view = np.vstack([picture, strip])
     if status.show_help:
@@ -100,10 +100,12 @@ def _draw_decision(strip: ImageArray, faces: Sequence[Face], accepted: bool, siz
     put_text(strip, word, size, top, large, GREEN if accepted else RED)
 
 
-def _draw_threshold(strip: ImageArray, faces: Sequence[Face], rejector: FaceRejector, size: int) -> None:
+def _draw_threshold(
+    strip: ImageArray, faces: Sequence[Face], rejector: FaceRejector, size: int, right: int
+) -> None:
     """A scale of uncertainty: accepted on the left of the mark, every face a dot on it."""
     left = size + text_mask("ACCEPTED", round(1.35 * size)).shape[1] + 2 * size
-    right = strip.shape[1] - text_mask("00.0 fps  delay 000 ms", size).shape[1] - 3 * size
+    right -= 2 * size
     if right - left < 6 * size:
         return
     low, high = scale_of(rejector)
@@ -179,7 +181,8 @@ def _draw_advice(strip: ImageArray, faces: Sequence[Face], size: int) -> None:
         put_text(strip, more, x, y, size, _GRAY)
 
 
-def _draw_rate(strip: ImageArray, status: Status, size: int) -> None:
+def _draw_rate(strip: ImageArray, status: Status, size: int) -> int:
+    """Speed, delay and what was skipped; returns where the room for them begins."""
     lines = [f"{status.fps:.1f} fps  delay {1000 * status.latency_s:.0f} ms"]
     lines.append(f"searched {status.searched_s:.1f} s ago")
     if status.dropped:
@@ -187,6 +190,9 @@ def _draw_rate(strip: ImageArray, status: Status, size: int) -> None:
     for i, text in enumerate(lines):
         x = strip.shape[1] - text_mask(text, size).shape[1] - size
         put_text(strip, text, x, round((0.35 + 1.45 * i) * size), size, SILVER if i == 0 else _GRAY)
+    # room for any usual figures, so that the scale beside them keeps its length
+    widest = max(text_mask(text, size).shape[1] for text in (*lines, "0000 skipped  searched 0.0 s"))
+    return int(strip.shape[1] - widest - size)
 
 
 def _draw_help(view: ImageArray, size: int) -> None:

@@ -6,7 +6,7 @@ Learned: ``SELEScore``, ``RegressionScore``, ``TrueClassProbabilityScore`` and, 
 ``MarginScore``, ``GapScore``. ``cross_fit`` trains a predictor and its score on the same examples.
 """
 
-from facereject.scores._boosting.score import LightGBMNotAvailableError
+from facereject.scores._lightgbm import LightGBMNotAvailableError
 from facereject.scores.boosted import BoostedRegressionScore, BoostedSELEScore
 from facereject.scores.confidence import ConfidenceScore
 from facereject.scores.cross_fitting import CrossFit, cross_fit

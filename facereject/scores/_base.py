@@ -51,6 +51,8 @@ class BaseScore(BaseEstimator):
         "decision_function", or "auto" (the first of the two that there is).
     reads_evidence : bool
         Whether ``fit`` and ``predict`` take ``evidence`` and ``offset``.
+    asks_others : bool
+        Whether the evidence about a regressor is to hold the opinion of other models, which must be trained.
     reads_features : bool
         Whether X is looked at.
     """
@@ -58,6 +60,7 @@ class BaseScore(BaseEstimator):
     target: str = "losses"
     response: str | None = None
     reads_evidence: bool = False
+    asks_others: bool = False
     reads_features: bool = True
     # what scikit-learn's checks say to NaN in X: refused, or "allow-nan"
     _all_finite: bool | str = True

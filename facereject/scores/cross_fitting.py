@@ -195,8 +195,12 @@ def cross_fit(
         classifier     log ratio of the distances to the nearest example of the predicted class and of
                        another one, log distance to the nearest, both again with the mean distance to
                        five; offset: log plug-in risk, unless 0/1 loss
-        any other      the prediction, log mean distance to the nearest examples, log of their mean loss;
-                       offset: log standard deviation, of an ensemble's members or as the predictor says
+        any other      the prediction, log mean distance to the nearest examples, log of their mean loss and
+                       of the mean difference between their targets and the prediction; for a score with
+                       ``asks_others``, as boosted ones are, log distance to the predictions of boosted
+                       trees trained on the same examples and, where the predictor states no standard
+                       deviation, of a small forest, with how sure that is; offset: log standard deviation,
+                       of an ensemble's members or as the predictor says
         =============  ==================================================================================
 
         Nearest means among the examples that the predictor was trained on: for the losses of a fold, those
@@ -253,7 +257,7 @@ def cross_fit(
             # outputs have the columns of the classes it was fitted to, whichever of them occur in y
             classes = getattr(predictor, "classes_", classes)
     needs_probabilities = getattr(score, "target", "losses") == "true_class_probability"
-    wanted = Wanted(None, False) if isinstance(score, PredictorScore) else Wanted.by(score)
+    wanted = Wanted(None, False, False) if isinstance(score, PredictorScore) else Wanted.by(score)
     response = "predict_proba" if needs_probabilities else wanted.response
     folds = range(int(fold.max()) + 1)
     fold_predictors, predictions, outputs = [], [], []
@@ -277,7 +281,9 @@ def cross_fit(
 
         def training_part(owner: Any, rows: NDArray[np.intp]) -> TrainingPart:
             examples = _safe_indexing(X, rows)
-            return TrainingPart(owner, examples, y[rows], losses[rows], classes, loss, len(y))
+            return TrainingPart(
+                owner, examples, y[rows], losses[rows], classes, loss, len(y), others=wanted.others
+            )
 
         found = []
         for k, owner in zip(folds, fold_predictors, strict=True):

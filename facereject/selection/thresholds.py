@@ -30,9 +30,11 @@ def largest_coverage(ranking: Ranking, risk: float) -> Selector:
     # Risks are compared as quotients: 29 errors in 100 are at most 0.29, but 0.29 * 100 < 29.
     feasible = np.flatnonzero(risks <= limit * (1 + TOLERANCE))
     if not len(feasible):
+        smallest = ranking.in_unit(risks.min())
         raise InfeasibleTargetError(
             f"no threshold has a selective risk of at most {target:g}: the smallest reachable risk is "
-            f"{ranking.in_unit(risks.min()):g}"
+            f"{smallest:g}",
+            smallest,
         )
     k = int(feasible[-1]) + 1
     if k == len(ranking.values):

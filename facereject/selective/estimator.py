@@ -34,7 +34,7 @@ class SelectivePredictor(FittedSelection):
     (probabilities, the spread of an ensemble) and how near the training examples are. That costs little more
     than the predictor, which is trained twice on half of the examples and once on all (five times on four
     fifths below 500 examples). A score with more to learn, ``BoostedSELEScore()``, often ranks better and
-    takes longer.
+    takes longer; about a regressor it also asks trees that are trained on the same examples.
 
     ``fit`` uses one training set for all three parts, each of them on examples that the part before it has
     not seen:

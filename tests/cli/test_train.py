@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import importlib.util
+import sys
 
 import PIL.Image
 import pytest
@@ -89,7 +89,7 @@ def test_an_interruption_leaves_nothing(tmp_path, monkeypatch):
     assert list((tmp_path / "out").iterdir()) == []
 
 
-def test_mistakes_are_one_sentence(tmp_path, monkeypatch):
+def test_mistakes_are_one_sentence(tmp_path):
     data = write_faces(tmp_path / "data", 3)
     (tmp_path / "empty").mkdir()
     (tmp_path / "old").write_text("precious")
@@ -117,11 +117,18 @@ def test_mistakes_are_one_sentence(tmp_path, monkeypatch):
         assert result.stdout == ""
     assert (tmp_path / "old").read_text() == "precious"
     assert not (tmp_path / "new").exists()
-    found = importlib.util.find_spec
-    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None if name == "lightgbm" else found(name))
-    result = run(data, *out, "--score", "boosted")
+
+
+@pytest.mark.parametrize("score", ["auto", "compact", "boosted"])
+def test_without_lightgbm_training_stops_before_any_work(score, tmp_path, monkeypatch):
+    # None in sys.modules makes an import fail
+    monkeypatch.setitem(sys.modules, "lightgbm", None)
+    data = write_faces(tmp_path / "faces", 3)
+    result = run(data, "-o", tmp_path / "new", "--score", score, "--quiet")
     assert result.exit_code == 2
-    assert "facereject[boost]" in result.stderr
+    assert "pip install lightgbm" in result.stderr
+    assert "--score sele does without" in result.stderr
+    assert not (tmp_path / "new").exists()
 
 
 def test_ctrl_c_ends_with_130(tmp_path, monkeypatch):
@@ -140,4 +147,4 @@ def test_help_has_examples():
     assert result.exit_code == 0
     assert "Examples" in result.stdout
     assert "facereject train 300w -o my.safetensors" in result.stdout
-    assert "facereject[boost]" in result.stdout
+    assert "auto|sele|reg|compact|boosted" in result.stdout

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from fake_world import Someone, World, blank
 
+from facereject.drawing.faces import RED
 from facereject.drawing.text import text_mask
 from facereject.faces import Pose
 from facereject.faces.face import EXPLANATIONS
@@ -67,6 +68,18 @@ def test_the_view_has_room_for_all_of_it(world):
     changed = np.argwhere((view != other).any(axis=2))
     # the pose stands below the decision, not on the picture
     assert changed[:, 0].min() > image.shape[0]
+
+
+@pytest.mark.parametrize("skipped", [(178, 278), (12345, 23456)])
+def test_the_scale_ends_before_the_figures(world, skipped):
+    image = np.zeros((480, 640, 3), np.uint8)
+    some, other = (draw_view(image, [], False, world, Status(dropped=n))[480:] for n in skipped)
+    text = np.argwhere((some != other).any(axis=2))
+    rows = slice(text[:, 0].min(), text[:, 0].max() + 1)
+    scale = np.argwhere((some[rows] == RED).all(axis=2))
+    # the word of the decision is red too, but always on the left
+    assert len(scale) > 50
+    assert scale[:, 1].max() < text[:, 1].min()
 
 
 def test_loading_is_said():

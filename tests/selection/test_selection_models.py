@@ -256,8 +256,10 @@ def test_bad_settings_are_named(model, name):
 
 
 def test_infeasible_risk_says_what_is_reachable():
-    with pytest.raises(InfeasibleTargetError, match=r"smallest reachable risk is 0\.25"):
+    with pytest.raises(InfeasibleTargetError, match=r"smallest reachable risk is 0\.25") as caught:
         BoundedImprovement(0.2).fit(losses=[0.5, 0.0, 1.0, 0.5, 1.0], uncertainty=[0, 1, 2, 3, 4])
+    assert caught.value.reachable == 0.25
+    assert pickle.loads(pickle.dumps(caught.value)).reachable == 0.25  # noqa: S301
 
 
 def test_risk_target_holds_with_equality_unless_all_is_accepted(rng):

@@ -44,8 +44,8 @@ class ScoreKind:
         `facereject.faces.training.compact`.
     regularised : bool
         Whether several ``alpha`` are tried.
-    package, extra : str
-        The package that fitting needs, and the extra that brings it; empty if none.
+    trees : bool
+        Whether fitting needs LightGBM, which may be installed without the system library it links to.
     """
 
     name: str
@@ -54,8 +54,7 @@ class ScoreKind:
     help: str
     fit: Callable[[NDArray[np.float32], NDArray[np.float64], Any], ScoreModel] | None
     regularised: bool = True
-    package: str = ""
-    extra: str = ""
+    trees: bool = False
 
 
 def score_kind(name: str) -> ScoreKind:
@@ -137,20 +136,18 @@ SCORES = {
             "compact",
             "CompactScoreModel",
             "trees on compact features, SELE risk",
-            "trees on compact features, ranks best, needs facereject[boost]",
+            "trees on compact features, ranks best",
             None,
-            package="lightgbm",
-            extra="boost",
+            trees=True,
         ),
         ScoreKind(
             "boosted",
             "TreeScore",
             "boosted trees on the SELE risk",
-            "trees, needs facereject[boost]",
+            "trees",
             _fit_boosted,
             regularised=False,
-            package="lightgbm",
-            extra="boost",
+            trees=True,
         ),
     )
 }

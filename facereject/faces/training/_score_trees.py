@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from facereject.faces.models.trees import TreeScore
+from facereject.scores._lightgbm import import_lightgbm
 
 FloatArray = NDArray[np.float64]
 
@@ -83,7 +84,7 @@ def grow_trees(
     n_trees : int or None
         Of either kind.
     """
-    import lightgbm
+    lightgbm = import_lightgbm()
 
     from facereject.scores import BoostedSELEScore
 

@@ -13,6 +13,7 @@ from facereject.faces.models.compact import CompactColumns, layout_of
 from facereject.faces.models.point_errors import PointErrors, point_values
 from facereject.faces.models.trees import TreeScore
 from facereject.faces.training.table import FaceTable
+from facereject.scores._lightgbm import import_lightgbm
 
 FloatArray = NDArray[np.float64]
 
@@ -86,7 +87,7 @@ def fit_point_errors(
     needed : ndarray of int or None
         Rows that must be among those used.
     """
-    import lightgbm
+    lightgbm = import_lightgbm()
 
     points = compact.points
     rows = _some_rows(table, random_state, needed)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import os
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -38,6 +37,7 @@ from facereject.faces.training.fit import fit_score
 from facereject.faces.training.points import learn_points
 from facereject.faces.training.table import FaceTable
 from facereject.faces.training.unlabelled import Photos, annotate_by_predictor
+from facereject.scores._lightgbm import import_lightgbm
 from facereject.selection import InfeasibleTargetError
 
 FloatArray = NDArray[np.float64]
@@ -302,13 +302,15 @@ def train_on_table(
 def checked_score(score: str, stability: Stability | None) -> str:
     """The name of a score that can be fitted here; ValueError if it is unknown or not for this stability."""
     six_boxes = isinstance(stability, LandmarkStability)
-    if score == "auto":
-        able = not six_boxes and importlib.util.find_spec("lightgbm") is not None
-        return "auto" if able else "sele"
-    if score not in SCORES:
+    if score == "auto" and six_boxes:
+        return "sele"
+    if score != "auto" and score not in SCORES:
         raise ValueError(f"score must be one of auto, {', '.join(SCORES)}; got {score!r}")
     if score == "compact" and six_boxes:
         raise ValueError("stability must be MirroredRuns or None for the score 'compact'")
+    if score == "auto" or SCORES[score].trees:
+        # said before hours of work on the faces
+        import_lightgbm()
     return score
 
 

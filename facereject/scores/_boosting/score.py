@@ -15,6 +15,7 @@ from facereject._settings import check_integer, check_number
 from facereject._validation import FloatArray, check_same_length, check_vector
 from facereject.scores._base import BaseScore, check_groups_of_rows
 from facereject.scores._boosting.growth import BoostingRows, Growth
+from facereject.scores._lightgbm import import_lightgbm
 from facereject.scores.confidence import (
     START_ALPHA,
     START_TOL,
@@ -28,27 +29,6 @@ from facereject.scores.margin import top_and_gap
 
 # relative decrease of AuRC below which trees are not worth having
 _WORTHWHILE = 0.005
-
-
-class LightGBMNotAvailableError(ImportError):
-    """LightGBM cannot be imported; the message says what to install."""
-
-
-def import_lightgbm() -> Any:
-    """The module, or a sentence about what is missing."""
-    try:
-        import lightgbm
-    except ImportError:
-        raise LightGBMNotAvailableError(
-            "boosted scores need LightGBM, which is not installed: pip install lightgbm"
-        ) from None
-    except OSError as error:
-        # the wheel is there, but the OpenMP runtime it links to is not
-        raise LightGBMNotAvailableError(
-            f"LightGBM is installed but cannot be loaded ({error}); "
-            "it needs the OpenMP runtime: apt install libgomp1 (Debian, Ubuntu), brew install libomp (macOS)"
-        ) from None
-    return lightgbm
 
 
 class FoundTrees(NamedTuple):
@@ -65,6 +45,7 @@ class BoostedScore(BaseScore):
 
     response = "auto"
     reads_evidence = True
+    asks_others = True
     _all_finite = "allow-nan"
     # score of every example before the first tree, where there is nothing to start from
     _origin = 0.0

@@ -8,9 +8,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.utils import _safe_indexing
 
 from facereject._validation import FloatArray
 from facereject.scores._reading.predictor import find_response, read_outputs
+from facereject.scores._reading.second_opinion import SecondOpinion
 from facereject.scores._reading.tables import TableEncoder, features_of, last_step
 from facereject.scores.margin import check_one_value_per_class
 from facereject.scores.neighbours import NeighbourIndex
@@ -29,13 +31,15 @@ class Wanted(NamedTuple):
 
     response: str | None
     evidence: bool
+    others: bool
 
     @classmethod
     def by(cls, score: Any) -> Wanted:
         """The wishes that the score declares; nothing for a score of a user that declares none."""
         if not getattr(score, "use_outputs", True):
-            return cls(None, False)
-        return cls(getattr(score, "response", None), bool(getattr(score, "reads_evidence", False)))
+            return cls(None, False, False)
+        evidence, others = (bool(getattr(score, name, False)) for name in ("reads_evidence", "asks_others"))
+        return cls(getattr(score, "response", None), evidence, others)
 
 
 class Material(NamedTuple):
@@ -74,6 +78,8 @@ class TrainingPart:
     loss : callable (y, predictions) -> losses
     rows : int
         Size of the whole table.
+    others : bool
+        Whether to train other models of the same examples for a second opinion on a regressor.
     """
 
     def __init__(
@@ -85,6 +91,7 @@ class TrainingPart:
         classes: NDArray[Any] | None,
         loss: Callable[[Any, Any], Any],
         rows: int,
+        others: bool,
     ):
         self.predictor = predictor
         self.classes = classes
@@ -94,10 +101,15 @@ class TrainingPart:
         features = features_of(predictor, X)
         self._encoder = TableEncoder(features)
         self._index: NeighbourIndex | None = None
+        self._opinion: SecondOpinion | None = None
         if self._encoder.works:
+            table = self._encoder(features)
             labels = y if classes is not None and y.ndim == 1 else None
             targets = y if classes is None and y.dtype.kind in "fiu" else None
-            self._index = NeighbourIndex(self._encoder(features), labels, losses, targets, rows=rows)
+            self._index = NeighbourIndex(table, labels, losses, targets, rows=rows)
+            if others and targets is not None and targets.ndim == 1:
+                stated = _spread(last_step(predictor), _safe_indexing(features, slice(0, 1)))
+                self._opinion = SecondOpinion(table, targets, with_forest=stated is None)
 
     def evidence(
         self, X: Any, predictions: NDArray[Any], outputs: FloatArray | None
@@ -114,7 +126,10 @@ class TrainingPart:
             if predictions.dtype.kind in "fiu" and predictions[:1].size <= _MAX_PREDICTED:
                 columns.append(self._bent(predictions.reshape(len(predictions), -1)))
             if self._index is not None:
-                columns.append(self._index.loss_columns(self._encoder(features), predictions))
+                table = self._encoder(features)
+                columns.append(self._index.loss_columns(table, predictions))
+                if self._opinion is not None:
+                    columns.append(self._opinion.columns(table, predictions))
         return np.hstack(columns).astype(np.float64) if columns else None, offset
 
     def _bent(self, predictions: FloatArray) -> FloatArray:
