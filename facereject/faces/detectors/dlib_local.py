@@ -86,6 +86,9 @@ class LocalSearch:
         """
         gray, zoom = self._scaled(gray)
         place, own = _times(box, zoom), _level_of(_times(found.box, zoom))
+        if _level_of(place) != own:
+            # nothing is known of the size that it has grown or shrunk to
+            return self._near(gray, place, zoom)
         there = self._on_levels(gray, place, [own])
         if there and not there[0][1]:
             # it has moved
