@@ -13,7 +13,6 @@ import numpy as np
 
 from facereject.faces.geometry import FloatArray, check_box
 from facereject.faces.images.load import ImageArray, ImageError, to_gray
-from facereject.faces.landmarks._huge_pages import growing_heap
 from facereject.faces.landmarks.base import LandmarkModelError
 from facereject.faces.landmarks.mean_shape import N_LANDMARKS
 from facereject.faces.weights.files import WEIGHTS, digest_of, find_weights
@@ -28,9 +27,6 @@ _HOW_TO_GET_ONE = (
 
 # registered names of the published models, by how many points they place
 _PUBLISHED = {N_LANDMARKS: "dlib", 5: "dlib-5"}
-
-# who predicts so often is likely to go on, and large pages pay after as many again; a few photographs do not
-_MANY = 150
 
 
 def default_model_path(n_points: int = N_LANDMARKS) -> Path:
@@ -147,25 +143,11 @@ def _stamp(path: Path) -> tuple[int, int]:
     return status.st_size, status.st_mtime_ns
 
 
-class _SharedModel:
-    """A model in memory: calling it does not change it, so threads and predictors share one per file."""
-
-    def __init__(self, path: str) -> None:
-        with growing_heap() as self._memory:
-            self._model = dlib.shape_predictor(path)
-        self._calls = 0
-
-    def __call__(self, gray: ImageArray, rectangle: Any) -> Any:
-        self._calls += 1
-        if self._calls > _MANY:
-            self._memory.make_one()
-        return self._model(gray, rectangle)
-
-
+# Calling a dlib predictor does not change it, so threads and predictor objects share one copy per file.
 @functools.lru_cache(maxsize=8)
-def _load(path: str, stamp: tuple[int, int]) -> tuple[_SharedModel, int]:
+def _load(path: str, stamp: tuple[int, int]) -> tuple[Any, int]:
     try:
-        model = _SharedModel(path)
+        model = dlib.shape_predictor(path)
         blank = np.zeros((8, 8), dtype=np.uint8)
         n_points = model(blank, dlib.rectangle(0, 0, 7, 7)).num_parts
     except (RuntimeError, MemoryError) as error:
