@@ -12,7 +12,7 @@ import skimage.data
 
 from facereject.faces.detectors._pyramid import LevelPart, level_sizes, parts_of_levels
 from facereject.faces.detectors.base import find_again, find_candidates
-from facereject.faces.detectors.dlib_hog import FaceDetector
+from facereject.faces.detectors.dlib_hog import DlibDetection, FaceDetector
 from facereject.faces.detectors.dlib_local import LocalSearch, _level_of, _part
 from facereject.faces.face import Box
 from facereject.faces.geometry import overlap
@@ -151,6 +151,18 @@ def test_a_face_that_is_gone_or_hardly_one_is_told_by_the_same_look(photo):
         assert faces == []
         # half a margin below the threshold nothing is expected to become a face
         assert nearly == ([(whole.box, pytest.approx(0.2 / strict.margin, abs=0.05))] if missed < 0.3 else [])
+
+
+def test_of_two_faces_side_by_side_none_hides_the_other(photo, monkeypatch):
+    class TwoFaces:
+        def run(self, image, upsample, threshold):
+            return [dlib.rectangle(x, 30, x + 72, 102) for x in (4, 70)], [1.0, 0.5], [0, 0]
+
+    monkeypatch.setattr("facereject.faces.detectors.dlib_local.one_level_detector", TwoFaces)
+    detector, place = FaceDetector(), Box(200, 200, 73, 73)
+    faces = detector.again(photo, place, DlibDetection(place, 1.0, 0, lead=2.0))
+    assert [face.score for face in faces[:2]] == [1.0, 0.5]
+    assert overlap(faces[0].box, faces[1].box) < 0.3
 
 
 @pytest.mark.parametrize("middle", [(320, 240), (30, 30), (630, 470), (0, 0), (560, 10)])

@@ -89,12 +89,15 @@ class LocalSearch:
         if _level_of(place) != own:
             # nothing is known of the size that it has grown or shrunk to
             return self._near(gray, place, zoom)
-        there = self._on_levels(gray, place, [own])
+        there, least = self._on_levels(gray, place, [own]), self._detector.threshold + _HOPELESS
+        if len(there) > 1 and there[1][0].score >= least:
+            # which of several faces it is depends on all sizes
+            return self._near(gray, place, zoom)
         if there and not there[0][1]:
             # it has moved
             place = there[0][0].box
             there = self._on_levels(gray, place, [own])
-        if not there or there[0][0].score < self._detector.threshold + _HOPELESS:
+        if not there or there[0][0].score < least:
             return []
         face = there[0][0]
         lead = found.lead if isinstance(found, DlibDetection) else 0.0
