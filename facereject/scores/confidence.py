@@ -23,7 +23,7 @@ START_ALPHA, START_TOL = 1e-3, 1e-3
 _MAX_BETA, _BETA_TOL = 64.0, 0.01
 # number of errors at which regularisation is 1; it falls with their square
 _FULL_ALPHA_ERRORS = 10.0
-# least regularisation of a steady start up to as many errors; it falls with their number
+# least regularisation up to as many errors, beyond which it falls with their number
 _STEADY_ALPHA, _STEADY_ERRORS = 0.01, 200.0
 # number of errors at which what they teach and the predictor's own order count alike
 _FEW_ERRORS = 10.0
@@ -160,21 +160,14 @@ class LinearStart(NamedTuple):
 
 
 def fit_start(
-    confidence: Confidence,
-    losses: FloatArray,
-    sample_weight: FloatArray | None,
-    alpha: float,
-    tol: float,
-    *,
-    steady: bool = False,
+    confidence: Confidence, losses: FloatArray, sample_weight: FloatArray | None, alpha: float, tol: float
 ) -> LinearStart:
     """Minimise SELE first over β ≥ 0 and then over w, both with alpha/2 times their squares.
 
     A few errors teach little: with m of them (``count_errors``) alpha is at least (10/m)², and where there is
-    an offset the score is a mean of what was learned, with weight m²/(m² + 10²), and the scaled offset.
-
-    A start that no trees correct should be ``steady``: of columns that say nearly the same, chance could give
-    one all the weight. Then alpha is also at least 0.01 up to 200 errors, and 2/m beyond.
+    an offset the score is a mean of what was learned, with weight m²/(m² + 10²), and the scaled offset. Some
+    hundred errors still leave it to chance which of two columns that say nearly the same gets the weight:
+    alpha is at least 0.01 up to 200 errors, and 2/m beyond.
     """
     bounds, offset = ColumnRange.of(confidence), confidence.offset
     columns = bounds(confidence.columns)
@@ -187,9 +180,8 @@ def fit_start(
         # no error to learn from: the predictor's own order stands
         return LinearStart(bounds, standardizer, weights, slope=0.0 if offset is None else 1.0)
     n_errors = count_errors(losses, sample_weight)
-    alpha = max(alpha, (_FULL_ALPHA_ERRORS / n_errors) ** 2)
-    if steady:
-        alpha = max(alpha, _STEADY_ALPHA * min(1.0, _STEADY_ERRORS / n_errors))
+    steady = _STEADY_ALPHA * min(1.0, _STEADY_ERRORS / n_errors)
+    alpha = max(alpha, steady, (_FULL_ALPHA_ERRORS / n_errors) ** 2)
     risk: Any = SELE(losses / mean, sample_weight)
     centre = slope = spread = 0.0
     if offset is not None:
@@ -328,7 +320,7 @@ class ConfidenceScore(BaseScore):
             raise ValueError("this score learns from the predictor alone: pass outputs, evidence or offset")
         confidence = reader(outputs, evidence, offset, len(losses))
         self._reader = reader
-        self.start_ = fit_start(confidence, losses, sample_weight, self.alpha, self.tol, steady=True)
+        self.start_ = fit_start(confidence, losses, sample_weight, self.alpha, self.tol)
         return self
 
     def predict(

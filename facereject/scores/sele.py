@@ -35,7 +35,7 @@ class _SELEPath(RiskPath):
     def _fit_start(
         self, confidence: Confidence, target: FloatArray, sample_weight: FloatArray | None
     ) -> LinearStart:
-        return fit_start(confidence, target, sample_weight, START_ALPHA, START_TOL, steady=True)
+        return fit_start(confidence, target, sample_weight, START_ALPHA, START_TOL)
 
 
 class SELEScore(_SELEPath):
