@@ -29,6 +29,13 @@ if TYPE_CHECKING:
 # options that are called otherwise in Python
 _OPTION_OF = {"smooth_s": "smooth", "audio": "no-audio", "bridge_s": "bridge", "min_span_s": "min-span"}
 
+# kinds of pictures, and why there may be none
+_NO_PICTURE = {
+    "crops": "none, no face was accepted",
+    "annotated": "none, there is no photograph (of videos: --save VIDEO --annotate)",
+    "frames": "none, no face of a video was accepted",
+}
+
 
 def default_output() -> str | None:
     """Where rows go by default: on a terminal lines for people (None), into a pipe or file CSV ("-")."""
@@ -115,9 +122,10 @@ def run_job(
     if job.timeline_path is not None and not quiet:
         say(f"Timeline: {job.timeline_path}")
     if job.pictures is not None and not quiet:
-        for name in ("crops", "annotated", "frames"):
+        for name, nothing in _NO_PICTURE.items():
             if (folder := getattr(job, name)) is not None:
-                say(f"{name.capitalize()}: {folder}")
+                # it is made with the first picture
+                say(f"{name.capitalize()}: {folder if os.path.isdir(folder) else nothing}")
     if job.contact_sheet is not None and not quiet:
         made = (
             f"{job.contact_sheet} ({counted(job.on_sheet, 'face')})"

@@ -14,6 +14,10 @@ from facereject.faces.models.score_models import DetailedScore, Details, ScoreMo
 from facereject.faces.plugins import offers
 
 _CAUSES = tuple(CAUSES)
+_CUT_OFF = _CAUSES.index("cut_off")
+
+# sides of the box; the frame did not cut off a face all of whose points are farther from its border
+_APART = 0.1
 
 
 def details_of(score: ScoreModel, row: NDArray[np.float32]) -> Details:
@@ -46,7 +50,15 @@ def with_details(
         outside = ((landmarks < -0.5) | (landmarks > np.array(size) - 0.5)).any(axis=1)
         visible = ~(found.hidden[nearest] | outside)
     if found.causes is not None:
-        cause = _CAUSES[int(found.causes.argmax())]
+        chances = found.causes.copy()
+        if _distance_to_border(landmarks, size) > _APART * max(face.box.width, face.box.height):
+            chances[_CUT_OFF] = -np.inf
+        cause = _CAUSES[int(chances.argmax())]
     return dataclasses.replace(
         face, landmarks=landmarks, landmark_errors=errors, visible=visible, likely_cause=cause
     )
+
+
+def _distance_to_border(landmarks: FloatArray, size: tuple[int, int]) -> float:
+    """Pixels from the outermost point to the nearest border of the image; negative outside."""
+    return float(min(landmarks.min(), (np.array(size) - 1 - landmarks).min()))

@@ -22,15 +22,16 @@ from typing import NamedTuple
 import numpy as np
 
 from facereject.faces import Face, FaceRejector
-from facereject.faces.detectors.base import Candidates, find_candidates, find_faces, find_within, lead_of
+from facereject.faces.detectors.base import Candidates, find_candidates, find_faces, lead_of
 from facereject.faces.face import Box, Detection
 from facereject.faces.geometry import overlap
 from facereject.faces.images.load import ImageArray, ImageLike
 from facereject.faces.pose import pose_of
 from facereject.faces.views import Views
-from facereject.video._motion import Motion, drift
+from facereject.video._looks import Looks
+from facereject.video._motion import drift
 from facereject.video.smoothing import LandmarkSmoother
-from facereject.video.tracks import SAME, Hint, Track, anchor_of, inside, match
+from facereject.video.tracks import SAME, Track, anchor_of, inside, match
 
 #: the whole frame is searched at least every so many frames, half a second of most videos: a new face must
 #: not go unseen for longer
@@ -52,26 +53,11 @@ _CAUTION = 1.5
 # change by a sixth of the margin from frame to frame, so three times that is far from sudden
 _VOUCHED = 2
 
-# a face that was lost is looked for in so many frames, then in every third only
-_KEEN = 3
-_SELDOM = 3
-
 # least number of frames between two searches of the whole frame because a face is gone
 _PAUSE = 4
 
 # mean change of the grey levels of a small copy from one frame to the next that tells a cut from motion
 _CUT = 20
-
-# frames between two looks at what misses the threshold of the detector by its whole margin
-_HINT_WAIT = 4
-
-# searches per frame where a lost face may be, and where one nearly was, and how many may be saved up
-_WORK = 1.1
-_SAVED = 5.0
-
-# after so many looks in vain at what moves there is one frame more between two of them, up to so many
-_PATIENCE = 4
-_RARELY = 6
 
 
 class TrackedFace(NamedTuple):
@@ -114,8 +100,8 @@ class FaceTracker:
 
     Attributes
     ----------
-    frames, searches, local_searches : int
-        Frames so far, how many of them were searched as a whole, how often only a part of one was.
+    frames, searches : int
+        Frames so far, and how many of them were searched as a whole.
     """
 
     def __init__(
@@ -136,18 +122,22 @@ class FaceTracker:
         self.every_frame = every_frame or every == 1
         self.smooth_s = smooth_s
         self.smooth_landmarks = smooth_landmarks
-        self.frames = self.searches = self.local_searches = 0
+        self.frames = self.searches = 0
         self._tracks: list[Track] = []
-        self._hints: list[Hint] = []
+        self._looks = Looks()
+        # the faces of this frame by their boxes
+        self._judged: dict[Box, Face] = {}
         self._n_tracks = 0
         self._first_frame = first_frame
         self._since = 0
         self._wait = self._rest = 0
-        self._motion = Motion()
-        self._credit = 0.0
-        self._in_vain = self._rested = 0
         self._gray: ImageArray | None = None
         self.use(rejector)
+
+    @property
+    def local_searches(self) -> int:
+        """How often a part of a frame was searched."""
+        return self._looks.count
 
     def use(self, rejector: FaceRejector) -> None:
         """Go on with another rejector, for example one with another target."""
@@ -168,7 +158,8 @@ class FaceTracker:
         # converted once, not again for every face
         view = Views(image)
         time = self.frames / 30 if time_s is None else time_s
-        cut = self._motion.update(view.gray) > _CUT
+        cut = self._looks.change(view.gray) > _CUT
+        self._judged.clear()
         search = self.every_frame or self._since >= self._wait or cut
         if self._gray is not None and not cut and not self.every_frame:
             for track in self._tracks:
@@ -177,10 +168,9 @@ class FaceTracker:
                     track.shift = (track.shift[0] + x, track.shift[1] + y)
         if not search:
             before = self._in_view()
-            self._credit = min(self._credit + _WORK, _SAVED)
             self._follow(view)
-            self._look_at_hints(view)
-            self._look_around(view)
+            for look in (self._looks.at_hints, self._looks.around):
+                self._welcome(look(self.rejector.detector, view, self._places()), view)
             vanished = any(track.lost and track.last > self._gone for track in before)
             search = vanished and self._since >= _PAUSE
         if search:
@@ -196,6 +186,9 @@ class FaceTracker:
     def _in_view(self) -> list[Track]:
         return sorted((track for track in self._tracks if not track.lost), key=lambda track: track.number)
 
+    def _places(self) -> list[Box]:
+        return [track.box for track in self._in_view()]
+
     def _follow(self, view: Views) -> None:
         """Every face from its last place; the detector only around those in doubt."""
         # those in view first: a lost one must not be found on the face of another
@@ -205,59 +198,17 @@ class FaceTracker:
                 # it has left the picture: who comes in there is somebody new
                 track.lost = MEMORY + 1
             elif track.lost:
-                if self._credit < 1 and track.lost > _KEEN and track.lost % _SELDOM:
-                    track.lost += 1
-                    continue
-                taken = [other.face.box for other in self._tracks if not other.lost]
-                if not self._look(track, box, view, taken):
+                if not (self._looks.worth_it(track.lost) and self._look(track, box, view)):
                     track.lost += 1
             elif self._doubtful(track, track.face, _CAUTION):
                 # likely to be in doubt again: one look costs less than landmarks that are thrown away
                 if not self._look(track, box, view):
                     self._carry(track, box, view)
             else:
-                face = self.rejector.assess_box(view, box)
+                face = self._judge(view, box)
                 if not self._doubtful(track, face) or not self._look(track, box, view):
                     self._carry(track, box, view, face)
                     track.vouched -= 1
-
-    def _look_around(self, view: Views) -> None:
-        """Look at what has changed most, where somebody new may be; less often the more looks are in vain."""
-        self._rested += 1
-        if self._rested <= 1 + min(self._in_vain // _PATIENCE, _RARELY):
-            return
-        place = self._motion.busiest(track.box for track in self._in_view())
-        if place is None:
-            return
-        self.local_searches += 1
-        self._rested = 0
-        self._in_vain += 1
-        candidates = find_within(self.rejector.detector, view, place)
-        self._remember(candidates.nearly)
-        for found in candidates.faces:
-            if not any(overlap(found.box, track.box) > SAME for track in self._in_view()):
-                # on a part of the frame boxes are not those of the whole
-                self._welcome(find_candidates(self.rejector.detector, view, found.box).faces, view)
-
-    def _look_at_hints(self, view: Views) -> None:
-        """Look again where a face nearly was, the less often the less it was one."""
-        hints, self._hints = self._hints, []
-        for hint in sorted(hints, key=lambda hint: hint.missed):
-            hint.waited += 1
-            if self._credit < 1 or hint.waited < _HINT_WAIT * hint.missed - 1:
-                if not any(overlap(hint.box, other.box) > SAME for other in self._hints):
-                    self._hints.append(hint)
-                continue
-            self._count_local()
-            candidates = find_candidates(self.rejector.detector, view, hint.box)
-            self._welcome(candidates.faces, view)
-            self._remember(candidates.nearly)
-
-    def _remember(self, nearly: list[tuple[Box, float]]) -> None:
-        for box, missed in nearly:
-            known = [*(hint.box for hint in self._hints), *(track.box for track in self._in_view())]
-            if not any(overlap(box, other) > SAME for other in known):
-                self._hints.append(Hint(box, missed))
 
     def _welcome(self, faces: list[Detection], view: Views) -> None:
         """Faces that were found where none was followed."""
@@ -268,35 +219,22 @@ class FaceTracker:
             elif all(track.lost for track in there):
                 self._found(there[0], found, view)
 
-    def _count_local(self) -> None:
-        self.local_searches += 1
-        self._credit = max(self._credit - 1, -_SAVED)
-
     def _begin(self, detection: Detection, view: Views) -> None:
         """Somebody new: there may be more."""
-        self._in_vain = 0
+        self._looks.somebody_new()
         track = Track(self._n_tracks, self.rejector.points.mean_shape)
         self._n_tracks += 1
         self._found(track, detection, view)
         self._tracks.append(track)
 
-    def _look(self, track: Track, box: Box, view: Views, taken: list[Box] | None = None) -> bool:
-        if track.lost:
-            self._count_local()
-        else:
-            self.local_searches += 1
-        candidates = find_candidates(self.rejector.detector, view, box)
-        self._remember([(place, missed) for place, missed in candidates.nearly if overlap(place, box) > SAME])
-        found = [
-            (overlap(face.box, box), face)
-            for face in candidates.faces
-            if not any(overlap(face.box, other) > SAME for other in taken or ())
-        ]
-        shared, best = max(found, key=lambda pair: pair[0], default=(0.0, None))
-        if best is None or shared < SAME:
+    def _look(self, track: Track, box: Box, view: Views) -> bool:
+        """Whether the detector finds the face of a track at a box."""
+        known = [other.face.box for other in self._in_view()]
+        found = self._looks.for_face(self.rejector.detector, view, box, track.seen, known, bool(track.lost))
+        if found is None:
             track.vouched = 0
             return False
-        self._found(track, best, view)
+        self._found(track, found, view)
         return True
 
     def _search(self, view: Views) -> None:
@@ -314,7 +252,11 @@ class FaceTracker:
         pairs = match(boxes, [face.box for face in faces])
         for i, track in enumerate(self._tracks):
             if i in pairs:
+                before = track.seen
                 self._found(track, faces[pairs[i]], view)
+                # a look around the face may have told more than a search of the whole frame does
+                if track.seen.box == before.box:
+                    track.seen = before
             elif track.lost:
                 track.lost += 1
             elif not inside(boxes[i], view.size):
@@ -327,9 +269,7 @@ class FaceTracker:
         for j, face in enumerate(faces):
             if j not in pairs.values():
                 self._begin(face, view)
-        self._hints.clear()
-        self._remember(nearly)
-        self._motion.searched()
+        self._looks.searched_whole(nearly, self._places())
         missing = any(track.lost for track in self._tracks)
         # a face that has just gone is looked for soon, then less and less often
         self._rest = min(2 * max(self._since, self._rest, _PAUSE), self.every) if missing else 0
@@ -339,11 +279,16 @@ class FaceTracker:
         self._wait = min(wait, period - (self._first_frame + self.frames) % period)
         self._since = 0
 
+    def _judge(self, view: Views, box: Box) -> Face:
+        if box not in self._judged:
+            self._judged[box] = self.rejector.assess_box(view, box)
+        return self._judged[box]
+
     def _found(self, track: Track, detection: Detection, view: Views) -> None:
         """The detector confirms the track: its box counts from now on."""
-        face = self.rejector.assess_box(view, detection.box)
+        face = self._judge(view, detection.box)
         track.face = dataclasses.replace(face, detector_score=detection.score)
-        track.anchor, track.seen = anchor_of(face, track.mean_shape), detection.box
+        track.anchor, track.seen = anchor_of(face, track.mean_shape), detection
         track.detected, track.lost, track.shift = True, 0, (0.0, 0.0)
         # a face without landmarks cannot become less certain, so nothing would end the vouching
         lead = lead_of(self.rejector.detector, detection.score) if math.isfinite(face.uncertainty) else 0.0
@@ -352,7 +297,7 @@ class FaceTracker:
 
     def _carry(self, track: Track, box: Box, view: Views, face: Face | None = None) -> None:
         """The landmarks alone lead on, if they are certain; the detector was not asked or found nothing."""
-        face = self.rejector.assess_box(view, box) if face is None else face
+        face = self._judge(view, box) if face is None else face
         if self._doubtful(track, face):
             self._lose(track, face.uncertainty)
         else:

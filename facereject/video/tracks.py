@@ -8,7 +8,7 @@ import math
 import numpy as np
 
 from facereject.faces import Face
-from facereject.faces.face import Box
+from facereject.faces.face import Box, Detection
 from facereject.faces.geometry import FloatArray, fit_similarity, overlap, transform_points
 from facereject.video.smoothing import LandmarkSmoother
 
@@ -34,8 +34,8 @@ class Track:
     face: Face = dataclasses.field(init=False)
     #: the detector's box in the frame of the mean shape; None if there were no landmarks
     anchor: Box | None = None
-    #: the detector's box itself
-    seen: Box | None = None
+    #: as the detector found it last
+    seen: Detection = dataclasses.field(init=False)
     detected: bool = True
     #: for how many more frames the score of the detector vouches for the face, and up to which uncertainty
     vouched: int = 0
@@ -49,16 +49,25 @@ class Track:
     smooth: float = math.nan
     smooth_time: float = math.nan
     smoother: LandmarkSmoother | None = None
+    #: what the place was worked out from, and the place
+    _placed: tuple[Face, Detection, Box] | None = None
 
     @property
     def box(self) -> Box:
         """Where the detector would put its box."""
+        # asked several times per frame
+        if self._placed is None or self._placed[0] is not self.face or self._placed[1] is not self.seen:
+            self._placed = (self.face, self.seen, self._place())
+        box, (x, y) = self._placed[2], self.shift
+        return box._replace(x=box.x + x, y=box.y + y) if x or y else box
+
+    def _place(self) -> Box:
         box = self.face.box
         if self.anchor is not None:
             box = _moved(self.anchor, self.mean_shape, self.face.landmarks)
-        if self.seen is not None and _still(self.seen, box):
-            box = self.seen
-        return box._replace(x=box.x + self.shift[0], y=box.y + self.shift[1])
+        if _still(self.seen.box, box):
+            box = self.seen.box
+        return box
 
 
 @dataclasses.dataclass(eq=False)

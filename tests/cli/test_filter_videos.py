@@ -103,6 +103,26 @@ def test_without_an_accepted_frame_there_is_no_video(run, clip, work):
     assert not (work / "good.mp4").exists()
 
 
+def test_a_video_without_a_stretch_that_is_long_enough_says_so(run, clip, work):
+    result = run("filter", clip, "--min-span", 0.7, "--save", "good.mp4", "-o", "t.csv")
+    assert result.exit_code == 0
+    assert "No accepted stretch lasts 0.7 s (--min-span), so good.mp4 was not written" in result.stderr
+    assert not (work / "good.mp4").exists()
+
+
+def test_pictures_that_are_not_made_are_said_to_be_none(run, clip, work):
+    options = ["--threshold", -9, "--crops", "faces", "--frames", "shots", "--annotated", "drawn"]
+    result = run("filter", clip, *options, "-o", "t.csv")
+    assert result.exit_code == 0
+    for said in (
+        "Crops: none, no face",
+        "Frames: none, no face of a video",
+        "Annotated: none, there is no photo",
+    ):
+        assert said in result.stderr
+    assert not any((work / name).exists() for name in ("faces", "shots", "drawn"))
+
+
 def test_every_frame_and_smoothing_are_passed_on(run, clip):
     tables = []
     for options in ((), ("--every-frame",), ("--smooth", 1)):

@@ -6,8 +6,11 @@ import numpy as np
 import pytest
 
 from facereject.demo.material import Picture, covered_mouth
-from facereject.faces import CAUSES, REGIONS, FaceRejector, region_points
+from facereject.faces import CAUSES, REGIONS, Face, FaceRejector, region_points
+from facereject.faces._details import with_details
+from facereject.faces.landmarks.point_set import POINTS_300W
 from facereject.faces.models.calibration import Calibration, RegionSample
+from facereject.faces.models.score_models import Details
 from facereject.faces.training.degrade import degrade
 
 
@@ -124,3 +127,17 @@ def test_the_cause_of_a_rejection(
     # the decision may change afterwards, as in a smoothed video
     assert rejector.judge(face, -9.0).cause == ""
     assert rejector.judge(rejector.judge(face, -9.0), 9.0).cause == face.cause
+
+
+@pytest.mark.parametrize(("shift", "cause"), [(0, "occluded"), (-180, "cut_off")])
+def test_only_a_face_at_the_border_was_cut_off_by_the_frame(
+    shift, cause, astronaut, astronaut_landmarks, astronaut_detection
+):
+    size, points = astronaut.shape[1::-1], astronaut_landmarks + (shift, 0)
+    box = astronaut_detection.box._replace(x=astronaut_detection.box.x + shift)
+    chances = np.array([{"cut_off": 2.0, "occluded": 1.0}.get(name, -1.0) for name in CAUSES])
+    face = Face(box, 1.0, points, 9.0, 9.0, False)
+    said = with_details(face, points, Details(9.0, None, None, chances), size, POINTS_300W, False)
+    assert said.likely_cause == cause
+    # what the model said is not changed
+    assert chances.max() == 2

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import cv2
 import dlib
 import numpy as np
@@ -9,9 +11,9 @@ import pytest
 import skimage.data
 
 from facereject.faces.detectors._pyramid import LevelPart, level_sizes, parts_of_levels
-from facereject.faces.detectors.base import find_candidates
-from facereject.faces.detectors.dlib_hog import FaceDetector
-from facereject.faces.detectors.dlib_local import LocalSearch
+from facereject.faces.detectors.base import find_again, find_candidates
+from facereject.faces.detectors.dlib_hog import DlibDetection, FaceDetector
+from facereject.faces.detectors.dlib_local import LocalSearch, _level_of, _part
 from facereject.faces.face import Box
 from facereject.faces.geometry import overlap
 from facereject.faces.images.load import to_gray
@@ -98,3 +100,90 @@ def test_candidates_are_the_faces_and_what_nearly_is_one(photo):
         assert nearly[0][0] == face.box
         assert nearly[0][1] == pytest.approx(0.3 / strict.margin, abs=0.05)
         assert find_candidates(FaceDetector(), Views(gray), box).faces[0].box == face.box
+
+
+@pytest.mark.parametrize(("zoom", "moved"), [(0.9, 3), (1.3, 5), (1.9, 0)])
+def test_a_face_is_found_again_in_its_own_size_alone(photo, zoom, moved):
+    gray = cv2.resize(photo, None, fx=zoom, fy=zoom)
+    detector = FaceDetector()
+    before = find_candidates(detector, Views(gray), detector.detect(gray)[0].box).faces[0]
+    now = np.roll(gray, (moved, 2 * moved), axis=(0, 1))
+    # that no other size comes near is known
+    (again,) = detector.again(now, before.box, dataclasses.replace(before, lead=1.0))
+    (whole,) = detector.detect(now)
+    assert again.box == whole.box
+    assert again.score == pytest.approx(whole.score, abs=0.02)
+    assert 0.3 <= again.lead < 1
+
+
+def test_the_lead_of_a_face_is_that_over_other_sizes(photo):
+    lower = FaceDetector(threshold=-1.0)
+    (whole,) = FaceDetector().detect(photo)
+    (near,) = lower.near(photo, whole.box)
+    # each of the other sizes by itself
+    levels = [_level_of(Box(0, 0, side, side)) for side in (whole.box.width / 1.2, whole.box.width * 1.2)]
+    search = LocalSearch(lower)
+    alone = [face.score for level in levels for face, _ in search._on_levels(photo, whole.box, [level])]
+    assert near.lead == pytest.approx(near.score - max(alone, default=-1.0))
+    assert near.lead > 0.3
+
+
+@pytest.mark.parametrize("zoom", [0.9, 1.07, 1.3])
+def test_other_sizes_are_looked_at_where_they_may_be_the_better_ones(photo, zoom):
+    detector = FaceDetector()
+    (before,) = detector.detect(photo)
+    # of a search of the whole frame
+    assert before.lead == 0
+    now = cv2.resize(photo, None, fx=zoom, fy=zoom)
+    place = Box(*(zoom * value for value in before.box))
+    again, whole = detector.again(now, place, before)[0], detector.detect(now)[0]
+    assert again.box == whole.box
+    assert again.lead > 0
+
+
+def test_a_face_that_is_gone_or_hardly_one_is_told_by_the_same_look(photo):
+    (whole,) = FaceDetector().detect(photo)
+    known = dataclasses.replace(whole, lead=2.0)
+    assert FaceDetector().again(photo, Box(380, 380, *whole.box[2:]), known) == []
+    for missed in (0.2, 0.5):
+        strict = FaceDetector(threshold=whole.score + missed)
+        faces, nearly = find_again(strict, Views(photo), whole.box, known)
+        assert faces == []
+        # half a margin below the threshold nothing is expected to become a face
+        assert nearly == ([(whole.box, pytest.approx(0.2 / strict.margin, abs=0.05))] if missed < 0.3 else [])
+
+
+def test_of_two_faces_side_by_side_none_hides_the_other(photo, monkeypatch):
+    class TwoFaces:
+        def run(self, image, upsample, threshold):
+            return [dlib.rectangle(x, 30, x + 72, 102) for x in (4, 70)], [1.0, 0.5], [0, 0]
+
+    monkeypatch.setattr("facereject.faces.detectors.dlib_local.one_level_detector", TwoFaces)
+    detector, place = FaceDetector(), Box(200, 200, 73, 73)
+    faces = detector.again(photo, place, DlibDetection(place, 1.0, 0, lead=2.0))
+    assert [face.score for face in faces[:2]] == [1.0, 0.5]
+    assert overlap(faces[0].box, faces[1].box) < 0.3
+
+
+@pytest.mark.parametrize("middle", [(320, 240), (30, 30), (630, 470), (0, 0), (560, 10)])
+@pytest.mark.parametrize("level", [0, 3, 7])
+def test_parts_are_on_cells_in_the_frame_and_as_wide_as_dlib_is_fast(middle, level):
+    size = level_sizes(640, 480, level)[-1]
+    part = _part(middle, level, size)
+    assert part.x0 % 8 == part.y0 % 8 == 0
+    assert 0 <= part.x0 < part.x1 <= size[0]
+    assert 0 <= part.y0 < part.y1 <= size[1]
+    if size[0] >= 160:
+        assert part.x1 - part.x0 == 144
+        assert part.x0 <= middle[0] / 1.2**level <= part.x1
+
+
+def test_a_search_near_a_place_keeps_to_the_limit_of_pixels(photo, monkeypatch):
+    monkeypatch.setattr("facereject.faces.detectors.dlib_hog._MAX_SEARCHED", photo.size)
+    detector = FaceDetector(upsample=1)
+    search = LocalSearch(detector)
+    searched, zoom = search._scaled(photo)
+    assert zoom == pytest.approx(1)
+    assert searched.size <= photo.size
+    (whole,) = detector.detect(photo)
+    assert overlap(search(photo, whole.box)[0].box, whole.box) > 0.65

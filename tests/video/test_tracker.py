@@ -335,6 +335,66 @@ def test_a_weak_face_that_the_detector_no_longer_finds_is_lost_when_nothing_vouc
     assert seen == [[0], [0], [], []]
 
 
+class Recalling(Hesitant):
+    """A world whose detector finds faces of earlier frames again in a way of its own."""
+
+    def __init__(self, *faces):
+        super().__init__(*faces)
+        self.recalled, self.searched = [], 0
+
+    def candidates(self, gray, box=None):
+        self.searched += box is not None
+        return super().candidates(gray, box)
+
+    def again(self, gray, box, found):
+        self.recalled.append(found.box)
+        return super().candidates(gray, box)
+
+
+def test_a_detector_that_recalls_a_face_is_told_how_it_found_it_last(follow):
+    someone = Someone(100, 80, uncertainty=DOUBTFUL)
+    world = Recalling(someone)
+    tracker = follow(world, every=50)
+    for step in range(10):
+        someone.box = someone.box._replace(x=100.0 + 3 * step)
+        (tracked,) = tracker.update(blank())
+        assert tracked.face.box == someone.box
+    assert world.recalled == [someone.box._replace(x=100.0 + 3 * step) for step in range(9)]
+    assert world.searched == 0
+    assert tracker.local_searches == 9
+
+
+def test_a_lost_face_is_recalled_where_it_was(follow):
+    someone = Someone(100, 80, uncertainty=DOUBTFUL)
+    world = Recalling(someone)
+    tracker = follow(world, every=50)
+    tracker.update(blank())
+    world.faces.clear()
+    assert [tracker.update(blank()) for _ in range(3)] == [[], [], []]
+    world.faces.append(someone)
+    assert numbers(tracker.update(blank())) == [0]
+    assert world.searched == 0
+
+
+def test_no_box_is_judged_twice_in_a_frame(follow):
+    # it becomes doubtful in a frame in which its landmarks were predicted from the same box
+    someone = Someone(100, 80)
+    world = World(someone)
+    judged = []
+
+    def assess(image, box):
+        judged.append(box)
+        return World.assess_box(world, image, box)
+
+    world.assess_box = assess
+    tracker = follow(world, every=50)
+    tracker.update(blank())
+    someone.uncertainty = DOUBTFUL
+    judged.clear()
+    assert tracker.update(blank())[0].detected
+    assert judged == [someone.box]
+
+
 @pytest.mark.data
 def test_videos_are_judged_as_by_detecting_in_every_frame(faces_dir):
     """A part of what tools/bench/media.py measures."""

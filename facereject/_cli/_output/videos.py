@@ -31,7 +31,11 @@ def report_videos(job: ScoreJob) -> None:
         say(f"Videos: {video.save}")
     elif video is not None:
         if not any(span.accepted or video.annotate for span in timeline.spans):
-            say(f"No frame was accepted, so {video.save} was not written")
+            least = job.min_span_s
+            nothing = (
+                f"No accepted stretch lasts {least:g} s (--min-span)" if least else "No frame was accepted"
+            )
+            say(f"{nothing}, so {video.save} was not written")
         elif os.path.exists(video.save):
             say(f"Video: {video.save}")
         else:

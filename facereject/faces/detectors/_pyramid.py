@@ -9,8 +9,9 @@ from __future__ import annotations
 import functools
 import itertools
 from collections.abc import Mapping
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
+import cv2
 import dlib
 import numpy as np
 from numpy.typing import NDArray
@@ -121,16 +122,20 @@ def _interpolated(
     image: ImageArray, origin: Corner, columns: _Lines, rows: _Lines, part: LevelPart
 ) -> ImageArray:
     across, down = slice(part.x0, part.x1), slice(part.y0, part.y1)
-    left, right = columns.first[across] - origin[0], columns.second[across] - origin[0]
-    top, bottom = rows.first[down] - origin[1], rows.second[down] - origin[1]
-    values = image.astype(np.float32)
-    between = values[top] * rows.rest[down, None]
-    between += values[bottom] * rows.weight[down, None]
-    mixed = between.take(left, axis=1)
-    mixed *= columns.rest[across]
-    mixed += between.take(right, axis=1) * columns.weight[across]
-    np.rint(mixed, out=mixed)
-    return np.asarray(mixed, dtype=np.uint8)
+    values = _mixed(image.astype(np.float32), rows, down, origin[1])
+    # whole rows are taken several times as fast as columns
+    mixed = cv2.transpose(_mixed(cv2.transpose(values), columns, across, origin[0]))
+    return np.asarray(np.rint(mixed), dtype=np.uint8)
+
+
+def _mixed(values: NDArray[Any], lines: _Lines, wanted: slice, start: int) -> NDArray[Any]:
+    """Lines of a level from the rows of the one above, of which the first is number ``start``."""
+    mixed = values.take(lines.first[wanted] - start, axis=0)
+    mixed *= lines.rest[wanted, None]
+    second = values.take(lines.second[wanted] - start, axis=0)
+    second *= lines.weight[wanted, None]
+    mixed += second
+    return mixed
 
 
 @functools.lru_cache(maxsize=64)

@@ -58,6 +58,15 @@ class CandidateDetector(Detector, Protocol):
 
 
 @runtime_checkable
+class RecallingDetector(CandidateDetector, Protocol):
+    """A detector that finds a face of an earlier frame again for less than a search around it costs."""
+
+    def again(self, image: ImageArray, box: Box, found: Detection, /) -> Sequence[Detection]:
+        """As ``candidates`` around the box where a face that was ``found`` before should be by now."""
+        ...
+
+
+@runtime_checkable
 class AdjustableDetector(Detector, Protocol):
     """A detector with options that can be changed, such as ``threshold`` or ``min_face``."""
 
@@ -137,8 +146,18 @@ def find_candidates(detector: Detector, view: Views, box: Box | None = None) -> 
     """The faces of a picture, or those around a place; and what nearly is one, if the detector tells."""
     if not offers(detector, CandidateDetector):
         return Candidates(find_faces(detector, view) if box is None else find_near(detector, view, box), [])
-    found = _checked(detector, detector.candidates(view.shown_to(detector), box))
-    threshold, margin = detector.threshold, _margin_of(detector)
+    return _divided(detector, detector.candidates(view.shown_to(detector), box))
+
+
+def find_again(detector: Detector, view: Views, box: Box, found: Detection) -> Candidates:
+    """As `find_candidates` around the box where a face of an earlier frame should be."""
+    if not offers(detector, RecallingDetector):
+        return find_candidates(detector, view, box)
+    return _divided(detector, detector.again(view.shown_to(detector), box, found))
+
+
+def _divided(detector: CandidateDetector, answer: Any) -> Candidates:
+    found, threshold, margin = _checked(detector, answer), detector.threshold, _margin_of(detector)
     nearly = [(face.box, (threshold - face.score) / margin) for face in found if face.score < threshold]
     return Candidates([face for face in found if face.score >= threshold], nearly)
 

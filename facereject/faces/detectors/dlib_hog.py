@@ -39,9 +39,16 @@ class DlibDetection(Detection):
     """A detection that also says which of dlib's five templates found the face.
 
     0 front, 1 left, 2 right, 3 front rotated left, 4 front rotated right.
+
+    Attributes
+    ----------
+    sub_detector : int
+    lead : float
+        By how much its score is above those of the same face at other sizes; 0 if that is not known.
     """
 
     sub_detector: int
+    lead: float = dataclasses.field(default=0.0, compare=False)
 
 
 @dataclass(frozen=True)
@@ -132,15 +139,26 @@ class FaceDetector:
     def candidates(self, image: ImageLike, box: Box | None = None) -> list[Detection]:
         """The faces of an image, or those around a box, and what nearly is one; best score first."""
         # faces are the same: the better score wins where two overlap, so none is hidden by what is added
-        lower = dataclasses.replace(self, threshold=max(self.threshold - _NEARLY, -_MAX_THRESHOLD))
-        return lower.detect(image) if box is None else lower.near(image, box)
+        return self._lower().detect(image) if box is None else self._lower().near(image, box)
+
+    def _lower(self) -> FaceDetector:
+        return dataclasses.replace(self, threshold=max(self.threshold - _NEARLY, -_MAX_THRESHOLD))
+
+    def again(self, image: ImageLike, box: Box, found: Detection) -> list[Detection]:
+        """As `candidates` for a face of an earlier frame, by a look at its own size if that will do."""
+        from facereject.faces.detectors.dlib_local import LocalSearch
+
+        return LocalSearch(self._lower()).again(Views(image).gray, box, found)
+
+    def scale(self, pixels: int) -> float:
+        """By how much an image of so many pixels is scaled before it is searched, doublings aside."""
+        scale = min(1.0, math.sqrt(_MAX_SEARCHED / pixels) / float(2**self.upsample))
+        return scale if self.min_face is None else min(scale, _WINDOW / self.min_face)
 
     def detect(self, image: ImageLike) -> list[Detection]:
         """Find the faces of an image (see `images.load_rgb` for what is accepted), best score first."""
         gray = Views(image).gray
-        zoom = min(1.0, math.sqrt(_MAX_SEARCHED / gray.size) / 2**self.upsample)
-        if self.min_face is not None and self.min_face > _WINDOW:
-            zoom = min(zoom, _WINDOW / self.min_face)
+        zoom = self.scale(gray.size)
         if zoom < 1.0:
             if min(gray.shape) * zoom < MIN_SIDE:
                 return []
