@@ -50,6 +50,14 @@ _TAIL = """
 """
 
 
+def _training(name, info):
+    """How many examples a model was trained on, as a line of a list."""
+    counts = "{faces:,} faces of {photographs:,} photographs, each as it is and in {degradations}".format(
+        **info
+    )
+    return f"- `{name}`: {counts} degraded versions.\n"
+
+
 def write_mesh_card(path, rejectors, held_out, versions, photo):
     """Write the card; ``versions`` counts clean and degraded pictures, ``photo`` has the name of each."""
     text = _HEAD
@@ -57,6 +65,9 @@ def write_mesh_card(path, rejectors, held_out, versions, photo):
         for part in licence_chain(rejector):
             allowed = "yes" if part.commercial else "**no**"
             text += f"| {name} | {part.part} | {part.licence} | {allowed} |\n"
+    text += "\n## Training\n\n" + "".join(
+        _training(name, rejector.info) for name, rejector in rejectors.items()
+    )
     text += _RESULTS.format(photographs=versions[0], versions=versions[1] // versions[0])
     for name, rejector in rejectors.items():
         table = held_out[name]
