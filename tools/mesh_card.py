@@ -52,10 +52,11 @@ _TAIL = """
 
 def _training(name, info):
     """How many examples a model was trained on, as a line of a list."""
-    counts = "{faces:,} faces of {photographs:,} photographs, each as it is and in {degradations}".format(
-        **info
+    return (
+        f"- `{name}`: {info['faces']:,} faces, each as it is and in {info['degradations']} degraded versions. "
+        f"They are in {info['photographs']:,} groups, of one person or of near copies of one photograph; a group "
+        "is never cut.\n"
     )
-    return f"- `{name}`: {counts} degraded versions.\n"
 
 
 def write_mesh_card(path, rejectors, held_out, versions, photo):
