@@ -54,8 +54,8 @@ def _training(name, info):
     """How many examples a model was trained on, as a line of a list."""
     count, versions, groups = info["faces"], info["degradations"], info["photographs"]
     return (
-        f"- `{name}`: {count:,} faces, each as it is and in {versions} degraded versions. They are in {groups:,} "
-        "groups, of one person or of near copies of one photograph; a group is never cut.\n"
+        f"- `{name}`: {count:,} faces, each as it is and in {versions} degraded versions. They are in "
+        f"{groups:,} groups, of one person or of near copies of one photograph; a group is never cut.\n"
     )
 
 
