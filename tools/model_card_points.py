@@ -90,10 +90,11 @@ def cause_table(each: Any, background: np.ndarray) -> str:
     lines = [
         f"## Causes, `{each.name}`",
         "",
-        "`Face.cause` of rejected faces of the photographs set aside, as far as one degradation was done to",
+        "Likely cause of rejected faces of the photographs set aside, as far as one degradation was done to",
         f"them, and of boxes beside the face of clean ones ({(truth == said).mean():.0%} are right).",
         "Rows are what is true. JPEG, haze and hard clean faces count as unclear, shadow as dark,",
-        "tilted and turned heads as turned.",
+        "tilted and turned heads as turned. This is the model alone: where no landmark is near the border of the",
+        "picture, `Face.cause` is the next most likely one instead of `cut_off`.",
         "",
         "| cause | " + " | ".join(name.replace("_", " ") for name in found) + " |",
         "|---|" + "---|" * len(found),
