@@ -92,8 +92,8 @@ def test_a_score_that_asks_for_it_gains(waves, monkeypatch):
     areas = []
     for asks in (True, False):
         monkeypatch.setattr(BoostedSELEScore, "asks_others", asks)
-        score = BoostedSELEScore(random_state=0)
-        fitted = cross_fit(Ridge(), score, X[:600], y[:600], absolute_error, random_state=0)
+        score = BoostedSELEScore(60, max_leaves=8, random_state=0)
+        fitted = cross_fit(Ridge(), score, X[:600], y[:600], absolute_error, 2, random_state=0)
         losses = absolute_error(y[600:], fitted.predictor.predict(X[600:]))
         areas.append(aurc(losses, fitted.uncertainty(X[600:])))
     assert areas[0] < 0.95 * areas[1]
