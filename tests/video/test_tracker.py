@@ -10,8 +10,6 @@ import skimage.data
 from fake_world import DOUBTFUL, GOOD, Someone, World, blank
 
 from facereject.faces import FaceRejector
-from facereject.faces.face import Detection
-from facereject.faces.geometry import overlap
 from facereject.video.tracker import DETECT_EVERY, MEMORY, FaceTracker
 
 
@@ -252,39 +250,6 @@ def test_searches_keep_the_beat_of_the_video_wherever_a_tracker_begins(follow):
         assert searched(first) == {number for number in whole if number >= first} | {first}
 
 
-class Hesitant(World):
-    """A world whose detector tells of faces that it nearly finds."""
-
-    threshold, margin = 0.0, 1.0
-
-    def __init__(self, *faces):
-        super().__init__(*faces)
-        self.scores = {}
-
-    def candidates(self, gray, box=None):
-        found = [Detection(face.box, self.scores.get(face, 1.0)) for face in self.faces]
-        return [each for each in found if box is None or overlap(each.box, box) > 0.1]
-
-
-def test_a_face_that_was_nearly_found_is_seen_as_soon_as_it_is_one(follow):
-    left, right = Someone(30, 80), Someone(200, 80)
-    world = Hesitant(left, right)
-    tracker = follow(world, every=100)
-    world.scores[right] = -0.1
-    for _ in range(5):
-        assert numbers(tracker.update(blank())) == [0]
-    world.scores[right] = 0.1
-    assert numbers(tracker.update(blank())) == [0, 1]
-    assert tracker.searches == 1
-
-
-def test_a_margin_that_is_none_is_refused(follow):
-    world = Hesitant(Someone(30, 80))
-    world.margin = 0.0
-    with pytest.raises(ValueError, match=r"margin of .* must be positive, got 0"):
-        follow(world).update(blank())
-
-
 # less certain than three quarters of the calibration faces, and far from the threshold
 WEAK = 0.9
 
@@ -333,47 +298,6 @@ def test_a_weak_face_that_the_detector_no_longer_finds_is_lost_when_nothing_vouc
     world.scores[someone] = -0.5
     seen = [numbers(tracker.update(blank())) for _ in range(4)]
     assert seen == [[0], [0], [], []]
-
-
-class Recalling(Hesitant):
-    """A world whose detector finds faces of earlier frames again in a way of its own."""
-
-    def __init__(self, *faces):
-        super().__init__(*faces)
-        self.recalled, self.searched = [], 0
-
-    def candidates(self, gray, box=None):
-        self.searched += box is not None
-        return super().candidates(gray, box)
-
-    def again(self, gray, box, found):
-        self.recalled.append(found.box)
-        return super().candidates(gray, box)
-
-
-def test_a_detector_that_recalls_a_face_is_told_how_it_found_it_last(follow):
-    someone = Someone(100, 80, uncertainty=DOUBTFUL)
-    world = Recalling(someone)
-    tracker = follow(world, every=50)
-    for step in range(10):
-        someone.box = someone.box._replace(x=100.0 + 3 * step)
-        (tracked,) = tracker.update(blank())
-        assert tracked.face.box == someone.box
-    assert world.recalled == [someone.box._replace(x=100.0 + 3 * step) for step in range(9)]
-    assert world.searched == 0
-    assert tracker.local_searches == 9
-
-
-def test_a_lost_face_is_recalled_where_it_was(follow):
-    someone = Someone(100, 80, uncertainty=DOUBTFUL)
-    world = Recalling(someone)
-    tracker = follow(world, every=50)
-    tracker.update(blank())
-    world.faces.clear()
-    assert [tracker.update(blank()) for _ in range(3)] == [[], [], []]
-    world.faces.append(someone)
-    assert numbers(tracker.update(blank())) == [0]
-    assert world.searched == 0
 
 
 def test_no_box_is_judged_twice_in_a_frame(follow):
