@@ -3,29 +3,13 @@
 from __future__ import annotations
 
 import pytest
-from fake_world import DOUBTFUL, Someone, World, blank
+from fake_world import DOUBTFUL, Hesitant, Someone, blank
 
-from facereject.faces.face import Detection
-from facereject.faces.geometry import overlap
 from facereject.video.tracker import FaceTracker
 
 
 def numbers(faces):
     return [tracked.track for tracked in faces]
-
-
-class Hesitant(World):
-    """A world whose detector tells of faces that it nearly finds."""
-
-    threshold, margin = 0.0, 1.0
-
-    def __init__(self, *faces):
-        super().__init__(*faces)
-        self.scores = {}
-
-    def candidates(self, gray, box=None):
-        found = [Detection(face.box, self.scores.get(face, 1.0)) for face in self.faces]
-        return [each for each in found if box is None or overlap(each.box, box) > 0.1]
 
 
 def test_a_face_that_was_nearly_found_is_seen_as_soon_as_it_is_one():

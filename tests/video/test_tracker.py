@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 import skimage.data
-from fake_world import DOUBTFUL, GOOD, Someone, World, blank
+from fake_world import DOUBTFUL, GOOD, Hesitant, Someone, World, blank
 
 from facereject.faces import FaceRejector
 from facereject.video.tracker import DETECT_EVERY, MEMORY, FaceTracker
