@@ -14,13 +14,9 @@ from facereject.video.tracker import DETECT_EVERY, MEMORY, FaceTracker
 
 
 @pytest.fixture
-def follow(monkeypatch):
+def follow():
     """Makes a tracker in a world."""
-
-    def make(world, **options):
-        return FaceTracker(world, **options)
-
-    return make
+    return FaceTracker
 
 
 def numbers(faces):

@@ -36,9 +36,6 @@ class SecondOpinion:
     """
 
     def __init__(self, features: Any, y: NDArray[Any], *, with_forest: bool):
-        # slow to load, and most scores do without
-        from sklearn.ensemble import RandomForestRegressor
-
         y = np.asarray(y, dtype=np.float64)
         self._scale = float(y.std()) or 1.0
         table, targets = _bounded(features), y / self._scale
@@ -51,6 +48,9 @@ class SecondOpinion:
         self._boosted = lightgbm.train({**options, **quiet}, dataset, _ROUNDS)
         self._forest: Any = None
         if with_forest:
+            # slow to load, and most scores do without
+            from sklearn.ensemble import RandomForestRegressor
+
             self._forest = RandomForestRegressor(
                 _TREES,
                 min_samples_leaf=_LEAF,
