@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import dataclasses
+import math
 import os
 import warnings
 from collections.abc import Iterator, Sequence
@@ -12,10 +12,11 @@ from typing import TYPE_CHECKING, Any, overload
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from facereject._late import Later
 from facereject.faces._details import details_of, with_details
 from facereject.faces.detectors import Detector, check_detector, make_detector
 from facereject.faces.detectors.base import find_faces
-from facereject.faces.face import Box, Face, FaceFrame
+from facereject.faces.face import Box, Face, FaceFrame, changed
 from facereject.faces.features.context import FaceContext
 from facereject.faces.features.hog import LandmarkHOG
 from facereject.faces.features.recipe import FaceFeatures, Stability
@@ -235,7 +236,7 @@ class FaceRejector(RejectorVariants):
         boxes, scores = [face.box for face in found], [face.score for face in found]
         predictions = [landmarks_or_none(self.predictor, view, box, self.n_points) for box in boxes]
         faces = self._assess(view, predictions, boxes, scores)
-        return [dataclasses.replace(face, thumbnail=thumbnail(view.rgb, face.box)) for face in faces]
+        return [changed(face, thumbnail=thumbnail(view.rgb, face.box)) for face in faces]
 
     def table(
         self, paths: str | os.PathLike[str] | Sequence[str | os.PathLike[str]], workers: int = 1
@@ -344,12 +345,13 @@ class FaceRejector(RejectorVariants):
 
     def judge(self, face: Face, uncertainty: float) -> Face:
         """The face with another uncertainty, and the expected error and decision that follow from it."""
-        if not np.isfinite(uncertainty):
+        if not math.isfinite(uncertainty):
             inf, nan = float("inf"), float("nan")
-            return dataclasses.replace(face, uncertainty=inf, expected_error=nan, accepted=False, reason="")
-        pose = face.pose or pose_of(face.landmarks)
-        turned, certain = not self.pose_limits.allow(pose), self.decide(uncertainty)
-        return dataclasses.replace(
+            return changed(face, uncertainty=inf, expected_error=nan, accepted=False, reason="")
+        pose = Later(lambda: face.pose or pose_of(face.landmarks))
+        limited = self.pose_limits != PoseLimits()
+        turned, certain = limited and not self.pose_limits.allow(pose()), self.decide(uncertainty)
+        return changed(
             face,
             uncertainty=uncertainty,
             expected_error=float("nan")
@@ -358,7 +360,7 @@ class FaceRejector(RejectorVariants):
             accepted=certain and not turned,
             reason="turned" if turned else "",
             pose=pose,
-            cause="" if certain else face.likely_cause,
+            cause="" if certain else Later(lambda: face.likely_cause),
         )
 
     def _assess(
@@ -370,26 +372,31 @@ class FaceRejector(RejectorVariants):
         keep: bool = False,
     ) -> list[Face]:
         """Assess all faces of one picture; None stands for landmarks that could not be predicted."""
-        nan, nothing = float("nan"), np.full((self.n_points, 2), np.nan)
-        faces = [
-            Face(box, score, nothing.copy(), float("inf"), nan, False, "no_landmarks")
-            for box, score in zip(boxes, scores, strict=True)
-        ]
-        for i, points in enumerate(predictions):
-            if points is None:
-                continue
-            try:
-                points, values = self.features(view, boxes[i], points, self.predictor, keep=keep)
-            except NoLandmarksError as error:
-                # without a stable neighbourhood the landmarks themselves are not to be trusted
-                warn_of_failure(error)
-                continue
-            # one row at a time: sums over several rows may differ in the last bit, and decisions with them
-            with np.errstate(over="ignore", invalid="ignore"):
-                found = details_of(self.score, values[None])
-            face = with_details(faces[i], points, found, view.size, self.points, self.relative)
-            faces[i] = self.judge(face, found.uncertainty)
+        faces: list[Face] = []
+        for points, box, score in zip(predictions, boxes, scores, strict=True):
+            face = None
+            if points is not None:
+                face = self._assess_one(view, points, box, score, keep)
+            if face is None:
+                nothing = np.full((self.n_points, 2), np.nan)
+                face = Face(box, score, nothing, float("inf"), float("nan"), False, "no_landmarks")
+            faces.append(face)
         return faces
+
+    def _assess_one(self, view: Views, points: FloatArray, box: Box, score: float, keep: bool) -> Face | None:
+        """One face; None if its landmarks are not to be trusted because the predictor failed near them."""
+        try:
+            points, values = self.features(view, box, points, self.predictor, keep=keep)
+        except NoLandmarksError as error:
+            warn_of_failure(error)
+            return None
+        # one row at a time: sums over several rows may differ in the last bit, and decisions with them
+        with np.errstate(over="ignore", invalid="ignore"):
+            found = details_of(self.score, values[None])
+        # what is still to be decided counts as rejected
+        face = Face(box, score, points, found.uncertainty, float("nan"), False)
+        face = with_details(face, points, found, view.size, self.points, self.relative)
+        return self.judge(face, found.uncertainty)
 
     def __repr__(self) -> str:
         region = f", for {','.join(self.region)}" if self.region else ""
