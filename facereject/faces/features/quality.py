@@ -72,7 +72,7 @@ def image_quality(chip: ImageArray) -> FloatArray:
             flat = 1 - cv2.countNonZero(second) / inner.size
     noise = cv2.norm(inner, cv2.medianBlur(inner, 3), cv2.NORM_L1) / inner.size
     dx, dy = _differences(inner)
-    xx, yy, xy = (float(a @ b) / inner.size for a, b in ((dx, dx), (dy, dy), (dx, dy)))
+    xx, yy, xy = (float(a.dot(b)) / inner.size for a, b in ((dx, dx), (dy, dy), (dx, dy)))
     spread = math.hypot(xx - yy, 2 * xy)
     large, small = (xx + yy + spread) / 2, max((xx + yy - spread) / 2, 0.0)
     return np.array(
