@@ -338,6 +338,8 @@ class FaceRejector(RejectorVariants):
         The one place where the threshold is applied. The acceptance probability at the threshold itself
         (``selector.acceptance_``) matters for samples with ties, not for one face, and is not used.
         """
+        if isinstance(uncertainty, float):
+            return bool(uncertainty <= self.selector.threshold_) and math.isfinite(uncertainty)
         values = np.asarray(uncertainty, dtype=np.float64)
         # an infinite threshold accepts every face that has an uncertainty
         accepted = (values <= self.selector.threshold_) & np.isfinite(values)

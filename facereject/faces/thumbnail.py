@@ -48,7 +48,7 @@ def _small(crop: ImageArray) -> ImageArray:
         return crop
     factor = len(crop) // SIDE
     if factor > 1:
-        # means of whole blocks, and the rest by interpolation: means of parts of pixels take five times as long
+        # means of whole blocks, and the rest by interpolation: parts of pixels take five times as long
         side = len(crop) // factor
         whole = crop[: side * factor, : side * factor]
         crop = np.asarray(cv2.resize(whole, (side, side), interpolation=cv2.INTER_AREA), dtype=np.uint8)

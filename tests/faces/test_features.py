@@ -185,7 +185,7 @@ def test_box_of_landmarks_resembles_the_detector(astronaut_landmarks, astronaut_
 
 
 def test_gradients_do_not_depend_on_where_the_image_lies_in_memory(rng):
-    corners = rng.integers(0, 80, size=(68, 2))
+    hog, corners = LandmarkHOG(), rng.integers(0, 80, size=(68, 2))
     # with a pixel around the windows, which the corners do not count
     image = np.pad(rng.integers(0, 256, size=(96, 96), dtype=np.uint8), 1, mode="edge")
     memory = np.empty(image.size + 64, dtype=np.uint8)
@@ -193,7 +193,8 @@ def test_gradients_do_not_depend_on_where_the_image_lies_in_memory(rng):
     for shift in range(64):
         moved = memory[shift : shift + image.size].reshape(image.shape)
         moved[:] = image
-        found.add(_mean_gradient(moved, corners, 8).tobytes())
+        tiles = hog._tiles(moved, corners + (1.0 + hog.cell_size))
+        found.add(_mean_gradient(tiles, 8).tobytes())
     padded = image.astype(np.float64)
     dx, dy = padded[1:-1, 2:] - padded[1:-1, :-2], padded[2:, 1:-1] - padded[:-2, 1:-1]
     # the squares are whole numbers, so the only rounding is that of the root
