@@ -178,8 +178,10 @@ class LandmarkHOG:
             chip = np.asarray(padded, dtype=np.uint8)
         width = chip.shape[1]
         first = (places[:, 1] * width + places[:, 0] - reach * (width + 1)).astype(np.intp)
-        tiles = chip.ravel().take(first[:, None] + _tile(side + 2 * _BORDER, width))
-        return np.asarray(tiles.reshape(len(tiles), -1))
+        # a row of a tile is one item of many bytes, and one begins at every pixel: far fewer items to take
+        length = side + 2 * _BORDER
+        rows = np.ndarray((chip.size - length + 1,), f"V{length}", np.ascontiguousarray(chip), strides=(1,))
+        return np.asarray(rows[first + _rows(length, width)].view(np.uint8), dtype=np.uint8)
 
     def batch(self, image: ImageArray, landmarks: Sequence[FloatArray]) -> NDArray[np.float32]:
         """The values of several faces of one grey image, each on a chip of its own: one row per face."""
@@ -203,9 +205,9 @@ def _corners(cell: int, n: int) -> NDArray[np.int32]:
 
 
 @functools.lru_cache(maxsize=64)
-def _tile(side: int, width: int) -> NDArray[np.intp]:
-    """Places of the pixels of a square after its first one, in an image of that width; shape (s, 1, s)."""
-    return np.arange(side, dtype=np.intp)[:, None, None] * width + np.arange(side)
+def _rows(n: int, width: int) -> NDArray[np.intp]:
+    """Where n rows begin after the first one, in an image of that width; shape (n, 1)."""
+    return np.arange(n, dtype=np.intp)[:, None] * width
 
 
 def _mean_gradient(tiles: ImageArray, side: int) -> NDArray[np.float32]:
