@@ -8,6 +8,7 @@ import pytest
 import skimage.feature
 
 from facereject.faces.features.hog import LandmarkHOG, _mean_gradient
+from facereject.faces.features.quality import image_quality, looked_at
 from facereject.faces.geometry import bounding_box, overlap, transform_points
 from facereject.faces.images.load import to_gray
 from facereject.faces.landmarks.mean_shape import MEAN_SHAPE
@@ -45,6 +46,20 @@ def test_shape_and_norm(hog, gray, astronaut_landmarks):
     if hog.contrast_floor == 0:
         np.testing.assert_allclose(norms, 1, atol=0.02)
     assert values.min() >= 0
+
+
+@pytest.mark.parametrize("shift", [0, 40])
+def test_what_is_left_out_of_a_chip_is_not_looked_at(gray, astronaut_landmarks, shift):
+    hog, points = LandmarkHOG(), astronaut_landmarks.copy()
+    # one point far from the others reaches farther into the chip than the rest, or beyond it
+    points[8] += shift
+    (whole, places), (part, same) = hog.chip(gray, points), hog.chip(gray, points, looked_at(hog.chip_size))
+    np.testing.assert_array_equal(same, places)
+    np.testing.assert_array_equal(hog.describe(part, places), hog.describe(whole, places))
+    np.testing.assert_array_equal(image_quality(part), image_quality(whole))
+    computed = part[part.any(axis=1)][:, part.any(axis=0)]
+    assert computed.size < whole.size
+    np.testing.assert_array_equal(computed, whole[: len(computed), : computed.shape[1]])
 
 
 def test_agrees_with_scikit_image(hog, gray, astronaut_landmarks):
