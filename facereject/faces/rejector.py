@@ -233,9 +233,11 @@ class FaceRejector(RejectorVariants):
             return [self(each) for each in image]
         view = Views(image)
         found = find_faces(self.detector, view)
-        boxes, scores = [face.box for face in found], [face.score for face in found]
-        predictions = [landmarks_or_none(self.predictor, view, box, self.n_points) for box in boxes]
-        faces = self._assess(view, predictions, boxes, scores)
+        predictions = [landmarks_or_none(self.predictor, view, face.box, self.n_points) for face in found]
+        faces = [
+            self._assess(view, points, face.box, face.score)
+            for points, face in zip(predictions, found, strict=True)
+        ]
         return [changed(face, thumbnail=thumbnail(view.rgb, face.box)) for face in faces]
 
     def table(
@@ -277,7 +279,7 @@ class FaceRejector(RejectorVariants):
         view = image if isinstance(image, Views) else Views(image)
         points = converted(check_landmarks(landmarks), self.n_points)
         face = self.points.box_of(points) if box is None else check_box(box)
-        return self._assess(view, [points], [face], [float("nan")], keep=True)[0]
+        return self._assess(view, points, face, math.nan, keep=True)
 
     def assess_many(self, images: Sequence[ImageLike], landmarks: Sequence[ArrayLike]) -> list[Face]:
         """Assess the landmarks of many faces, as `assess` does of one.
@@ -314,7 +316,7 @@ class FaceRejector(RejectorVariants):
         face = check_box(box)
         view = image if isinstance(image, Views) else Views(image)
         points = landmarks_or_none(self.predictor, view, face, self.n_points)
-        return self._assess(view, [points], [face], [float("nan")])[0]
+        return self._assess(view, points, face, math.nan)
 
     def video(self, path: str | os.PathLike[str], **options: Any) -> Iterator[FaceFrame]:
         """The frames of a video with ``index``, ``time_s``, ``image`` and judged ``faces``.
@@ -348,17 +350,14 @@ class FaceRejector(RejectorVariants):
     def judge(self, face: Face, uncertainty: float) -> Face:
         """The face with another uncertainty, and the expected error and decision that follow from it."""
         if not math.isfinite(uncertainty):
-            inf, nan = float("inf"), float("nan")
-            return changed(face, uncertainty=inf, expected_error=nan, accepted=False, reason="")
+            return changed(face, uncertainty=math.inf, expected_error=math.nan, accepted=False, reason="")
         pose = Later(lambda: face.pose or pose_of(face.landmarks))
-        limited = self.pose_limits != PoseLimits()
-        turned, certain = limited and not self.pose_limits.allow(pose()), self.decide(uncertainty)
+        turned = self.pose_limits != PoseLimits() and not self.pose_limits.allow(pose())
+        certain = self.decide(uncertainty)
         return changed(
             face,
             uncertainty=uncertainty,
-            expected_error=float("nan")
-            if self.relative
-            else float(self.calibration.expected_error(uncertainty)),
+            expected_error=math.nan if self.relative else float(self.calibration.expected_error(uncertainty)),
             accepted=certain and not turned,
             reason="turned" if turned else "",
             pose=pose,
@@ -366,37 +365,23 @@ class FaceRejector(RejectorVariants):
         )
 
     def _assess(
-        self,
-        view: Views,
-        predictions: Sequence[FloatArray | None],
-        boxes: Sequence[Box],
-        scores: Sequence[float],
-        keep: bool = False,
-    ) -> list[Face]:
-        """Assess all faces of one picture; None stands for landmarks that could not be predicted."""
-        faces: list[Face] = []
-        for points, box, score in zip(predictions, boxes, scores, strict=True):
-            face = None
-            if points is not None:
-                face = self._assess_one(view, points, box, score, keep)
-            if face is None:
-                nothing = np.full((self.n_points, 2), np.nan)
-                face = Face(box, score, nothing, float("inf"), float("nan"), False, "no_landmarks")
-            faces.append(face)
-        return faces
-
-    def _assess_one(self, view: Views, points: FloatArray, box: Box, score: float, keep: bool) -> Face | None:
-        """One face; None if its landmarks are not to be trusted because the predictor failed near them."""
+        self, view: Views, points: FloatArray | None, box: Box, score: float, keep: bool = False
+    ) -> Face:
+        """One face of a picture; None stands for landmarks that could not be predicted."""
+        values = None
         try:
-            points, values = self.features(view, box, points, self.predictor, keep=keep)
+            if points is not None:
+                points, values = self.features(view, box, points, self.predictor, keep=keep)
         except NoLandmarksError as error:
+            # without a stable neighbourhood the landmarks themselves are not to be trusted
             warn_of_failure(error)
-            return None
+        if points is None or values is None:
+            nowhere = np.full((self.n_points, 2), np.nan)
+            return Face(box, score, nowhere, math.inf, math.nan, False, "no_landmarks")
         # one row at a time: sums over several rows may differ in the last bit, and decisions with them
         with np.errstate(over="ignore", invalid="ignore"):
             found = details_of(self.score, values[None])
-        # what is still to be decided counts as rejected
-        face = Face(box, score, points, found.uncertainty, float("nan"), False)
+        face = Face(box, score, points, found.uncertainty, math.nan, False)
         face = with_details(face, points, found, view.size, self.points, self.relative)
         return self.judge(face, found.uncertainty)
 
