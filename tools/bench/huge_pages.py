@@ -39,7 +39,9 @@ def measure(rounds: int) -> dict[str, float]:
         "a followed face": lambda: rejector.assess_box(gray, face.box),
         "a whole photo": lambda: rejector(image),
     }
-    took = {name: float(np.median(values)) for name, values in milliseconds(calls, gray.sum, rounds).items()}
+    # after a search, as in a photo: the predictor is not in the caches
+    times = milliseconds(calls, lambda _: rejector.detector.detect(gray), rounds)
+    took = {name: float(np.median(values)) for name, values in times.items()}
     return {**took, "peak memory": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024}
 
 
