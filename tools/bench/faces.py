@@ -3,7 +3,7 @@
 All parts run in turn, many times over, in one thread. Compared are medians of the processor time of that
 thread, which other work on the machine does not count into. Each comes right after what it follows in a
 rejector, the predictor after the detector and the rest after the predictor: these take megabytes through the
-caches, and a call in a loop of its own would be up to twice as fast. "bare dlib" is grey conversion,
+caches, and a call in a loop of its own would be faster. "bare dlib" is grey conversion,
 detection and landmarks without this package. "assessing" is all that comes after the landmarks until a face
 is accepted or rejected, "all of it read" the same with what is worked out when it is first read: the error of
 each point, visibility, cause and pose.
