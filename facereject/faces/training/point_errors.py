@@ -22,8 +22,8 @@ _HOG_VALUES = 36
 # errors in percent: below the floor nobody can tell them apart, above the ceiling a point is lost
 _FLOOR, _CEILING = 0.3, 40.0
 
-# faces that are enough: each has many points
-_MOST_FACES = 8_000
+#: faces that are enough: each has many points
+MOST_FACES = 8_000
 
 # added to the diagonal of the ridge, per face
 _RIDGE = 2e-3
@@ -75,6 +75,7 @@ def fit_point_errors(
     random_state: int,
     needed: NDArray[np.int64] | None = None,
     covered_weight: float | None = None,
+    most: int = MOST_FACES,
 ) -> PointFit:
     """Fit to a table with context.
 
@@ -92,11 +93,13 @@ def fit_point_errors(
         Rows that must be among those used.
     covered_weight : float or None
         Log error per unit of the log-odds that a point is covered; None is the one that was chosen.
+    most : int
+        Faces to learn from.
     """
     lightgbm = import_lightgbm()
 
     points = compact.points
-    rows = some_rows(table, random_state, needed)
+    rows = _some_rows(table, random_state, needed, most)
     used = slice(None) if points.used is None else list(points.used)
     truth, covered = errors[rows][:, used], table.hidden[rows][:, used]
     features, columns, fold = table.features[rows], seen[rows], fold[rows]
@@ -149,8 +152,8 @@ def fit_point_errors(
 _NEVER = 1e9
 
 
-def some_rows(
-    table: FaceTable, random_state: int, needed: NDArray[np.int64] | None, most: int = _MOST_FACES
+def _some_rows(
+    table: FaceTable, random_state: int, needed: NDArray[np.int64] | None, most: int
 ) -> NDArray[np.int64]:
     """At most so many rows at random, but all that are needed: the clean ones if it is not said which."""
     order = np.random.default_rng(random_state).permutation(len(table))
