@@ -12,37 +12,76 @@ the largest sum for `thorough` (``--models thorough --faces 5000``).
 
 from __future__ import annotations
 
+import itertools
+from typing import NamedTuple
+
 import numpy as np
 from fit_part import Columns, Part, columns_out_of_fold, fit_parts, options_of
 from model_card_points import inside, within_faces
+from numpy.typing import NDArray
 from scipy.stats import spearmanr
 from train_default_model import FIT_SEED
 
 from facereject.faces.training.compact import point_errors
-from facereject.faces.training.point_errors import MOST_FACES, calibrated, fit_point_errors
+from facereject.faces.training.point_errors import (
+    EMPHASIS,
+    MOST_FACES,
+    calibrated,
+    fit_point_errors,
+    some_rows,
+)
 
-WEIGHTS = (0.0, 0.05, 0.1, 0.15, 0.2, 0.25, 0.3, 0.4)
+WEIGHTS = (0.0, 0.05, 0.1, 0.15, 0.2, 0.3)
+
+
+class Figures(NamedTuple):
+    """What a setting is judged by.
+
+    Attributes
+    ----------
+    covered : float
+        Area under the ROC curve of covered points within their face.
+    clean, degraded : float
+        Rank correlation of expected and true errors over all points.
+    ratio_clean, ratio_degraded : float
+        Mean expected over mean true error.
+    flagged, wrongly : float
+        Share of the covered points that is flagged, and of the visible points of degraded pictures, where 2 %
+        of the visible points of clean ones are.
+    """
+
+    covered: float
+    clean: float
+    degraded: float
+    ratio_clean: float
+    ratio_degraded: float
+    flagged: float
+    wrongly: float
 
 
 def main() -> None:
     parser = options_of(__doc__.splitlines()[0])
+    parser.add_argument("--faces", type=int, nargs="+", default=[MOST_FACES], help="most faces to learn from")
     parser.add_argument(
-        "--faces", type=int, default=MOST_FACES, help="rows to learn from, all clean ones first"
+        "--emphasis", type=float, nargs="+", default=[EMPHASIS], help="of faces with covered points"
     )
     options = parser.parse_args()
-    print("model     weight  AUC covered  Spearman clean  degraded  expected / true clean  degraded")
+    print("model      faces  emphasis  weight  " + "  ".join(Figures._fields))
     for part in fit_parts(options):
-        for weight, figures in judge(part, columns_out_of_fold(part), options.faces).items():
-            area, clean, degraded, *ratios = figures
-            print(
-                f"{part.name:8s}  {weight:6.2f}  {area:11.4f}  {clean:14.4f}  {degraded:8.4f}  "
-                f"{ratios[0]:21.3f}  {ratios[1]:8.3f}",
-                flush=True,
-            )
+        columns = columns_out_of_fold(part)
+        judged = some_rows(part.table, FIT_SEED, None, min(options.faces))
+        for faces, emphasis in itertools.product(options.faces, options.emphasis):
+            for weight, figures in judge(part, columns, faces, emphasis, judged).items():
+                cells = "  ".join(
+                    f"{value:{len(name)}.4f}" for name, value in zip(figures._fields, figures, strict=True)
+                )
+                print(f"{part.name:8s}  {faces:6d}  {emphasis:8g}  {weight:6.2f}  {cells}", flush=True)
 
 
-def judge(part: Part, columns: Columns, faces: int) -> dict[float, tuple[float, ...]]:
-    """By weight: area of covered points, rank correlations, expected over true error; clean, degraded."""
+def judge(
+    part: Part, columns: Columns, faces: int, emphasis: float, judged: NDArray[np.int64]
+) -> dict[float, Figures]:
+    """Figures on some of the rows that were learned from, out of fold, by weight."""
     errors = point_errors(part.table, part.extractor.points)
     fitted = fit_point_errors(
         part.table,
@@ -53,20 +92,25 @@ def judge(part: Part, columns: Columns, faces: int) -> dict[float, tuple[float, 
         FIT_SEED,
         covered_weight=0.0,
         most=faces,
+        emphasis=emphasis,
     )
-    table, errors = part.table.rows(fitted.rows), errors[fitted.rows]
-    covered, seen = table.hidden & inside(table), ~table.hidden
+    place = np.searchsorted(fitted.rows, judged)
+    before, odds = fitted.said[place], fitted.hidden[place]
+    table, errors = part.table.rows(judged), errors[judged]
+    covered, seen, flagged = table.hidden & inside(table), ~table.hidden, odds > fitted.model.limit
     found = {}
     for weight in WEIGHTS:
-        said = fitted.said + weight * fitted.hidden
+        said = before + weight * odds
         knots, heights = calibrated(said.ravel(), errors.ravel())
         expected = np.interp(said, knots, heights)
         ratio = expected / np.median(expected[table.clean], axis=0)
         groups = (table.clean, ~table.clean)
-        found[weight] = (
+        found[weight] = Figures(
             float(np.mean(within_faces(ratio, covered, seen))),
             *(float(spearmanr(expected[rows].ravel(), errors[rows].ravel())[0]) for rows in groups),
             *(float(expected[rows].mean() / errors[rows].mean()) for rows in groups),
+            float(flagged[covered].mean()),
+            float(flagged[seen & ~table.clean[:, None]].mean()),
         )
     return found
 
