@@ -68,12 +68,12 @@ there are and the ridge were chosen by cross-validation on 600 faces of the fit 
 SELE, half by least squares on the logarithm of the error; clean faces count as 30 % of all. This, the score
 of clean faces among the columns, and the number and size of the trees were chosen among about 25 ways by
 cross-validation on the fit part. `tools/select_trees.py` sets the recipe beside 13 others there
-(`results/bench/select_trees.txt`): what is better is so by half a point and within chance or nearly so, and
-takes trees of twice the size. How much more a covered point counts, which gives up some rank correlation to
-find covered points, and how much more faces with covered points count when it is learned which points are,
-were chosen the same way (`tools/select_points.py`, `results/bench/select_points.txt`). How readily a box
-counts as one without a face was set after a look at one photograph, scikit-image's astronaut. Weights,
-calibration and threshold never saw the test part.
+(`results/bench/select_trees.txt`): what is better is so by 0.6 points at most, within chance or nearly so,
+and mostly takes trees of twice the size. How much more a covered point counts, which gives up some rank
+correlation to find covered points, and how much more faces with covered points count when it is learned which
+points are, were chosen the same way (`tools/select_points.py`, `results/bench/select_points.txt`). How
+readily a box counts as one without a face was set after a look at one photograph, scikit-image's astronaut.
+Weights, calibration and threshold never saw the test part.
 
 **The published predictor was trained on 300-W: its errors on the clean photographs are training errors
 and flatter it.** Degraded pictures are new to it; faces from elsewhere are likely to lie in between.
