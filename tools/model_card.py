@@ -10,6 +10,7 @@ import numpy as np
 
 matplotlib.use("Agg")
 import matplotlib.pyplot as plt
+import model_card_sets
 from model_card_points import cause_table, point_tables
 
 from facereject.faces import FaceDataset, FaceRejector, FaceTable
@@ -66,8 +67,11 @@ by cross-validation over all photographs, the test part included, on another dra
 there are and the ridge were chosen by cross-validation on 600 faces of the fit part. Half of the trees are by
 SELE, half by least squares on the logarithm of the error; clean faces count as 30 % of all. This, the score
 of clean faces among the columns, and the number and size of the trees were chosen among about 25 ways by
-cross-validation on the fit part (no script of this repository repeats that); so was how much more a covered
-point counts, which gives up some rank correlation to find covered points (`tools/select_points.py`). How
+cross-validation on the fit part. `tools/select_trees.py` sets the recipe beside 13 others there
+(`results/bench/select_trees.txt`): what is better is so by 0.6 points at most, within chance or nearly so,
+and mostly takes trees of twice the size. How much more a covered point counts, which gives up some rank
+correlation to find covered points, and how much more faces with covered points count when it is learned which
+points are, were chosen the same way (`tools/select_points.py`, `results/bench/select_points.txt`). How
 readily a box counts as one without a face was set after a look at one photograph, scikit-image's astronaut.
 Weights, calibration and threshold never saw the test part.
 
@@ -120,11 +124,13 @@ def write_card(
     judged: list[Judged],
     background: dict[str, dict[str, tuple[int, float]]],
     boxes: dict[str, np.ndarray],
+    fitted: dict[str, FaceTable],
     others: dict[str, list[float]] | None,
 ) -> None:
     """Write ``CARD.md`` and ``calibration.png``.
 
-    ``copies`` are the test faces that are left out; ``boxes`` has features of boxes without a face, by model.
+    ``copies`` are the test faces that are left out; ``boxes`` has features of boxes without a face, and
+    ``fitted`` the table a model was fitted to, by model.
     """
     models = {each.name: each.rejector for each in judged}
     info, table = models["default"].info, judged[0].table
@@ -150,6 +156,7 @@ def write_card(
     photo = np.array([group[test[int(i)].photo] for i in table.sample])
     text += "\n" + _main_table(results, photo)
     text += "\n" + _group_table(results)
+    text += "\n" + _data_sets(results, test, fit, fitted, group)
     text += "\n" + _target_table(results)
     text += "\n" + _background_table(background)
     text += "\n" + point_tables(results)
@@ -264,6 +271,22 @@ def _group_table(results: list[Results]) -> str:
         losses = results[0].table.losses[rows]
         lines.append(f"| {name} | {int(rows.sum())} | {losses.mean():.2f} | {shares} |")
     return "\n".join(lines) + "\n"
+
+
+def _data_sets(
+    results: list[Results],
+    test: FaceDataset,
+    fit: FaceDataset,
+    fitted: dict[str, FaceTable],
+    group: dict[str, str],
+) -> str:
+    named = {each.name: each for each in results}
+    both = [named[name] for name in ("default", "thorough")]
+    aside = [model_card_sets.set_aside(each.table, each.uncertainty) for each in both]
+    seen = [model_card_sets.out_of_fold(fitted[each.name], each.rejector) for each in both]
+    return model_card_sets.data_set_table(
+        {"set aside": (test, aside[0], aside[1]), "fit part": (fit, seen[0], seen[1])}, group
+    )
 
 
 def _target_table(results: list[Results]) -> str:

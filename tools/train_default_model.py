@@ -61,22 +61,10 @@ def main() -> None:
     samples = FaceDataset.load(options.data)
     fit, test, group, copies = set_aside(samples)
     print(f"{samples}: {len(fit)} faces to fit, {len(test)} to test")
-    plain = Extractor(
-        LandmarkPredictor(),
-        FaceDetector(threshold=-1.0),
-        LandmarkHOG(),
-        None,
-        options.degradations,
-        FIT_SEED,
-        FaceContext(),
-    )
     photos = [group[sample.photo] for sample in fit]
     options.output.mkdir(parents=True, exist_ok=True)
     judged, trained, boxes = [], {}, {}
-    for name, extractor in (
-        ("default", plain),
-        ("thorough", dataclasses.replace(plain, stability=MirroredRuns())),
-    ):
+    for name, extractor in extractors(options.degradations).items():
         start = time.perf_counter()
         table = extract(fit, extractor, workers=options.jobs, cache=options.cache)
         tester = dataclasses.replace(extractor, random_state=TEST_SEED)
@@ -105,7 +93,35 @@ def main() -> None:
     command = f"python tools/train_default_model.py <300w folder> --degradations {options.degradations}"
     clear = [sample for i, sample in enumerate(test) if i not in copies]
     background = count_background(clear, {each.name: each.rejector for each in judged})
-    write_card(options.output, command, samples, fit, test, group, copies, judged, background, boxes, others)
+    tables = {name: table for name, (table, _) in trained.items()}
+    write_card(
+        options.output,
+        command,
+        samples,
+        fit,
+        test,
+        group,
+        copies,
+        judged,
+        background,
+        boxes,
+        tables,
+        others,
+    )
+
+
+def extractors(degradations):
+    """How the pictures to fit become rows, by model."""
+    plain = Extractor(
+        LandmarkPredictor(),
+        FaceDetector(threshold=-1.0),
+        LandmarkHOG(),
+        None,
+        degradations,
+        FIT_SEED,
+        FaceContext(),
+    )
+    return {"default": plain, "thorough": dataclasses.replace(plain, stability=MirroredRuns())}
 
 
 def linear_model(options, table, photos, extractor, held_out):

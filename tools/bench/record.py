@@ -3,8 +3,9 @@
     python tools/bench/record.py sele_risk
     python tools/bench/record.py media photos --photos 400 --repeats 1
 
-Runs ``tools/bench/NAME.py`` with the options behind it and writes what it prints to
-``results/bench/NAME.txt``, or under the name of ``--as``. Nothing is written if the bench fails.
+Runs ``tools/bench/NAME.py``, or ``tools/NAME.py`` if there is none, with the options behind it and writes
+what it prints to ``results/bench/NAME.txt``, or under the name of ``--as``. Nothing is written if the bench
+fails.
 """
 
 from __future__ import annotations
@@ -17,8 +18,9 @@ from pathlib import Path
 
 from scale import machine
 
-HERE = Path(__file__).parent
-RESULTS = HERE.parents[1] / "results" / "bench"
+HERE = Path(__file__).resolve().parent
+ROOT = HERE.parents[1]
+RESULTS = ROOT / "results" / "bench"
 
 
 def main() -> None:
@@ -26,9 +28,10 @@ def main() -> None:
     parser.add_argument("name")
     parser.add_argument("--as", dest="file", help="name of the file, if not that of the bench")
     options, others = parser.parse_known_args()
-    script = HERE / f"{options.name}.py"
-    if not script.is_file():
-        parser.error(f"{script}: no such bench")
+    places = [folder / f"{options.name}.py" for folder in (HERE, HERE.parent)]
+    script = next((path for path in places if path.is_file()), None)
+    if script is None:
+        parser.error(f"{places[0]}: no such bench")
     load = f"{os.getloadavg()[0] / (os.cpu_count() or 1):.1f}"
     done = subprocess.run(
         [sys.executable, script, *others], stdout=subprocess.PIPE, text=True, encoding="utf-8", check=False
@@ -36,7 +39,7 @@ def main() -> None:
     if done.returncode:
         raise SystemExit(f"{script.name}: exit code {done.returncode}; nothing was written")
     facts = {**machine(), "load per core before": load}
-    header = [f"$ python tools/bench/{script.name} {' '.join(others)}".rstrip()]
+    header = [f"$ python {script.relative_to(ROOT)} {' '.join(others)}".rstrip()]
     header.append("# " + ", ".join(f"{name} {value}" for name, value in facts.items()))
     RESULTS.mkdir(parents=True, exist_ok=True)
     path = RESULTS / f"{options.file or options.name}.txt"

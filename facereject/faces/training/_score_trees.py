@@ -13,14 +13,19 @@ from facereject.scores._lightgbm import import_lightgbm
 
 FloatArray = NDArray[np.float64]
 
-#: options of the trees by SELE, chosen by cross-validation over photographs; as many more by least squares
-TREES: dict[str, Any] = {"n_trees": 150, "learning_rate": 0.1, "max_leaves": 8, "patience": 20}
 
-# the same for the trees by least squares, in the words of LightGBM
+class TreeOptions(NamedTuple):
+    """How trees of either kind are grown; ``tools/select_trees.py`` compares the defaults with others."""
+
+    n_trees: int = 150
+    learning_rate: float = 0.1
+    max_leaves: int = 8
+    patience: int = 20
+
+
+# the trees by least squares, in the words of LightGBM
 _SQUARES: dict[str, Any] = {
     "objective": "l2",
-    "learning_rate": 0.1,
-    "num_leaves": 8,
     "lambda_l2": 20.0,
     "min_data_in_leaf": 20,
     "deterministic": True,
@@ -32,6 +37,8 @@ _SQUARES: dict[str, Any] = {
 
 # percent: the logarithm of losses below tells noise apart; above, a face is lost
 _FLOOR, _CEILING = 0.5, 20.0
+
+_USUAL = TreeOptions()
 
 # share of the photographs held out in turn to find the number of trees
 _HELD_OUT = 1 / 3
@@ -50,13 +57,13 @@ class ScoreTrees(NamedTuple):
     by_squares: TreeScore
 
 
-def clean_weights(clean: NDArray[np.bool_]) -> FloatArray:
-    """Weights of rows, 1 on average, by which clean ones count as 30 % of all if they are fewer."""
+def clean_weights(clean: NDArray[np.bool_], least: float = _CLEAN_SHARE) -> FloatArray:
+    """Weights of rows, 1 on average, by which clean ones count as this share of all if they are fewer."""
     weights = np.ones(len(clean))
     share = float(clean.mean())
-    if 0 < share < _CLEAN_SHARE:
-        weights[clean] = _CLEAN_SHARE / share
-        weights[~clean] = (1 - _CLEAN_SHARE) / (1 - share)
+    if 0 < share < least:
+        weights[clean] = least / share
+        weights[~clean] = (1 - least) / (1 - share)
     return weights
 
 
@@ -68,6 +75,7 @@ def grow_trees(
     *,
     groups: NDArray[np.str_] | None = None,
     n_trees: int | None = None,
+    options: TreeOptions = _USUAL,
 ) -> tuple[ScoreTrees, int]:
     """Trees of both kinds and their number: so many, or as many as rank rows of other groups best by SELE.
 
@@ -83,15 +91,17 @@ def grow_trees(
         Rows of one group are held out together.
     n_trees : int or None
         Of either kind.
+    options : TreeOptions
     """
     lightgbm = import_lightgbm()
 
     from facereject.scores import BoostedSELEScore
 
-    options = TREES if n_trees is None else TREES | {"n_trees": n_trees}
+    if n_trees is not None:
+        options = options._replace(n_trees=n_trees)
     threads = os.cpu_count() or 1 if columns.size > _LARGE_TABLE else 1
     share = _HELD_OUT if n_trees is None else None
-    fitted = BoostedSELEScore(**options, validation_fraction=share, workers=threads)
+    fitted = BoostedSELEScore(**options._asdict(), validation_fraction=share, workers=threads)
     bounded = losses if clip is None else np.minimum(losses, clip)
     fitted.fit(columns, bounded, sample_weight=weights, groups=groups)
     width = columns.shape[1]
@@ -99,7 +109,12 @@ def grow_trees(
         return ScoreTrees(TreeScore.constant(0.0, width), TreeScore.constant(0.0, width)), 1
     # a leaf holds at most 5 % of the rows, as for the trees by SELE, so that small samples still split
     leaf = max(1, min(_SQUARES["min_data_in_leaf"], len(columns) // 20))
-    parameters = _SQUARES | {"num_threads": threads, "min_data_in_leaf": leaf}
+    parameters = _SQUARES | {
+        "learning_rate": options.learning_rate,
+        "num_leaves": options.max_leaves,
+        "num_threads": threads,
+        "min_data_in_leaf": leaf,
+    }
     data = lightgbm.Dataset(
         columns, np.log(_FLOOR + np.minimum(losses, _CEILING)), weight=weights, params=parameters
     )

@@ -83,6 +83,33 @@ def fit_compact(
     clean : LinearFit or None
         The same, fitted to clean rows alone. If it is given, clean rows also count more for the trees.
     """
+    columns, seen = learn_columns(table, points, fold, linear, clean)
+    importance = np.ones(len(table)) if clean is None else clean_weights(table.clean)
+    # one number of trees for all, so that it is sought once; photographs are held out for that as well
+    final, n_trees = grow_trees(seen, table.losses, clip, importance, groups=groups)
+    judged = np.empty((len(table), len(final)))
+    for k in np.unique(fold):
+        rest, out = fold != k, fold == k
+        trees, _ = grow_trees(seen[rest], table.losses[rest], clip, importance[rest], n_trees=n_trees)
+        judged[out] = np.column_stack([part(seen[out]) for part in trees])
+    # both kinds count alike among clean faces, which are the hardest to tell apart
+    usual = table.clean if table.clean.any() else np.ones(len(table), dtype=bool)
+    factors = 1 / np.maximum(judged[usual].std(axis=0), 1e-9)
+    joined = TreeScore.joined(list(zip(final, factors.tolist(), strict=True)))
+    return CompactFit(CompactScoreModel(columns, joined), judged @ factors, seen)
+
+
+def learn_columns(
+    table: FaceTable,
+    points: PointSet,
+    fold: NDArray[np.int64],
+    linear: LinearFit,
+    clean: LinearFit | None = None,
+) -> tuple[CompactColumns, NDArray[np.float32]]:
+    """The columns a compact score sees, and those of all rows, the linear ones out of fold.
+
+    Parameters are those of `fit_compact`.
+    """
     score = linear.model
     errors = point_errors(table, points)
     chosen = errors if points.used is None else errors[:, list(points.used)]
@@ -103,20 +130,7 @@ def fit_compact(
         spread,
     )
     held_out = np.column_stack([linear.uncertainty, expected, *(fit.uncertainty for fit in more)])
-    seen = columns(table.features, held_out.astype(np.float32))
-    importance = np.ones(len(table)) if clean is None else clean_weights(table.clean)
-    # one number of trees for all, so that it is sought once; photographs are held out for that as well
-    final, n_trees = grow_trees(seen, table.losses, clip, importance, groups=groups)
-    judged = np.empty((len(table), len(final)))
-    for k in np.unique(fold):
-        rest, out = fold != k, fold == k
-        trees, _ = grow_trees(seen[rest], table.losses[rest], clip, importance[rest], n_trees=n_trees)
-        judged[out] = np.column_stack([part(seen[out]) for part in trees])
-    # both kinds count alike among clean faces, which are the hardest to tell apart
-    usual = table.clean if table.clean.any() else np.ones(len(table), dtype=bool)
-    factors = 1 / np.maximum(judged[usual].std(axis=0), 1e-9)
-    joined = TreeScore.joined(list(zip(final, factors.tolist(), strict=True)))
-    return CompactFit(CompactScoreModel(columns, joined), judged @ factors, seen)
+    return columns, columns(table.features, held_out.astype(np.float32))
 
 
 def linear_on_clean(

@@ -22,8 +22,8 @@ _HOG_VALUES = 36
 # errors in percent: below the floor nobody can tell them apart, above the ceiling a point is lost
 _FLOOR, _CEILING = 0.3, 40.0
 
-# faces that are enough: each has many points
-_MOST_FACES = 8_000
+#: faces that are enough: each has many points
+MOST_FACES = 20_000
 
 # added to the diagonal of the ridge, per face
 _RIDGE = 2e-3
@@ -34,13 +34,24 @@ _BLOCKS = 60
 # share of the visible points of clean photographs that may be taken to be covered
 _FALSE_ALARMS = 0.02
 
+#: Weight of a face with covered points when trees learn which ones are. Few faces have any: with equal
+#: weights the trees learn to tell such faces from others, more than points from their neighbours.
+EMPHASIS = 5.0
+
 # Log error per unit of the log-odds that a point is covered. Without it, expected errors rank best; with it,
 # points under an occluder stand out from the others of their face.
 _COVERED = 0.1
 
-_ERROR_TREES = {"objective": "l2", "num_leaves": 15, "learning_rate": 0.12}
-_HIDDEN_TREES = {"objective": "binary", "num_leaves": 8, "learning_rate": 0.15}
-_N_ERROR_TREES, _N_HIDDEN_TREES = 60, 40
+
+class _Kind(NamedTuple):
+    """How many trees, and how they are grown in the words of LightGBM."""
+
+    number: int
+    options: dict[str, Any]
+
+
+_ERROR_TREES = _Kind(60, {"objective": "l2", "num_leaves": 15, "learning_rate": 0.12})
+_HIDDEN_TREES = _Kind(40, {"objective": "binary", "num_leaves": 8, "learning_rate": 0.15})
 
 
 class PointFit(NamedTuple):
@@ -75,6 +86,8 @@ def fit_point_errors(
     random_state: int,
     needed: NDArray[np.int64] | None = None,
     covered_weight: float | None = None,
+    most: int = MOST_FACES,
+    emphasis: float = EMPHASIS,
 ) -> PointFit:
     """Fit to a table with context.
 
@@ -92,11 +105,15 @@ def fit_point_errors(
         Rows that must be among those used.
     covered_weight : float or None
         Log error per unit of the log-odds that a point is covered; None is the one that was chosen.
+    most : int
+        Faces to learn from.
+    emphasis : float
+        Weight of faces with covered points when it is learned which points are covered.
     """
     lightgbm = import_lightgbm()
 
     points = compact.points
-    rows = some_rows(table, random_state, needed)
+    rows = some_rows(table, random_state, needed, most)
     used = slice(None) if points.used is None else list(points.used)
     truth, covered = errors[rows][:, used], table.hidden[rows][:, used]
     features, columns, fold = table.features[rows], seen[rows], fold[rows]
@@ -108,22 +125,26 @@ def fit_point_errors(
     values = point_values(compact, usual, features, columns, local)
     owner = np.repeat(np.arange(len(rows)), points.n_used)
 
-    def grow(chosen: NDArray[np.bool_], kind: dict[str, Any], n_trees: int, goal: Any) -> TreeScore:
+    def grow(
+        chosen: NDArray[np.bool_], kind: _Kind, goal: Any, weights: FloatArray | None = None
+    ) -> TreeScore:
         flat = chosen[owner]
         leaf = max(20, int(flat.sum()) // 2_000)
-        options = {"verbosity": -1, "num_threads": 1, "deterministic": True, "min_data_in_leaf": leaf, **kind}
-        data = lightgbm.Dataset(values[flat], np.asarray(goal, dtype=np.float64).ravel()[flat])
-        return TreeScore.from_lightgbm(lightgbm.train(options, data, n_trees))
+        options = {"verbosity": -1, "num_threads": 1, "deterministic": True, "min_data_in_leaf": leaf}
+        weight = None if weights is None else weights[owner[flat]]
+        data = lightgbm.Dataset(values[flat], np.asarray(goal, dtype=np.float64).ravel()[flat], weight=weight)
+        return TreeScore.from_lightgbm(lightgbm.train(options | kind.options, data, kind.number))
 
+    importance = np.where(covered.any(axis=1), emphasis, 1.0)
     everything = np.ones(len(rows), dtype=bool)
     said, odds = np.empty(logs.shape), np.zeros(logs.shape)
     any_covered = bool(covered.any())
     for k in folds:
         out = fold == k
         flat = out[owner]
-        said[out] = grow(~out, _ERROR_TREES, _N_ERROR_TREES, logs)(values[flat]).reshape(-1, logs.shape[1])
+        said[out] = grow(~out, _ERROR_TREES, logs)(values[flat]).reshape(-1, logs.shape[1])
         if any_covered:
-            trees = grow(~out, _HIDDEN_TREES, _N_HIDDEN_TREES, covered)
+            trees = grow(~out, _HIDDEN_TREES, covered, importance)
             odds[out] = trees(values[flat]).reshape(-1, logs.shape[1])
     chosen = _COVERED if covered_weight is None else covered_weight
     more = chosen if any_covered else 0.0
@@ -134,10 +155,10 @@ def fit_point_errors(
         compact,
         weights,
         usual,
-        grow(everything, _ERROR_TREES, _N_ERROR_TREES, logs),
+        grow(everything, _ERROR_TREES, logs),
         knots,
         heights,
-        grow(everything, _HIDDEN_TREES, _N_HIDDEN_TREES, goal),
+        grow(everything, _HIDDEN_TREES, goal, importance),
         # without an example of a covered point none is ever said to be covered
         _limit(odds, covered, table.clean[rows]) if any_covered else _NEVER,
         more,
@@ -150,7 +171,7 @@ _NEVER = 1e9
 
 
 def some_rows(
-    table: FaceTable, random_state: int, needed: NDArray[np.int64] | None, most: int = _MOST_FACES
+    table: FaceTable, random_state: int, needed: NDArray[np.int64] | None, most: int
 ) -> NDArray[np.int64]:
     """At most so many rows at random, but all that are needed: the clean ones if it is not said which."""
     order = np.random.default_rng(random_state).permutation(len(table))
