@@ -277,6 +277,7 @@ class ConfidenceScore(BaseScore):
 
     response = "auto"
     reads_evidence = True
+    asks_others = "few"
     reads_features = False
 
     def __init__(self, alpha: float = 1e-3, *, tol: float = 1e-3):

@@ -257,7 +257,7 @@ def cross_fit(
             # outputs have the columns of the classes it was fitted to, whichever of them occur in y
             classes = getattr(predictor, "classes_", classes)
     needs_probabilities = getattr(score, "target", "losses") == "true_class_probability"
-    wanted = Wanted(None, False, False) if isinstance(score, PredictorScore) else Wanted.by(score)
+    wanted = Wanted(None, False, None) if isinstance(score, PredictorScore) else Wanted.by(score)
     response = "predict_proba" if needs_probabilities else wanted.response
     folds = range(int(fold.max()) + 1)
     fold_predictors, predictions, outputs = [], [], []
