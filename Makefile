@@ -12,7 +12,7 @@ demo: $(VENV)/.runtime
 	$(BIN)/facereject demo
 
 test: $(VENV)/.dev lint
-	$(BIN)/python -m pytest -n auto $(PYTEST_ARGS)
+	$(BIN)/python -m pytest -n auto --dist worksteal $(PYTEST_ARGS)
 
 docs: $(VENV)/.dev
 	$(BIN)/python -m sphinx -W --keep-going -n -q -j auto docs build/docs

@@ -110,6 +110,8 @@ def shown(first_tick=0, length_ms=None):
 
 def encode(path, images, *, codec="libx264", rate=25, sound=None, **options):
     """A video by PyAV itself, not by the writer under test; ``sound`` is (encoder, rate, mono samples)."""
+    if codec == "libx264":
+        options = {"preset": "ultrafast", **options}
     with av.open(str(path), "w") as container:
         stream = container.add_stream(
             codec, rate=rate, options={name: str(value) for name, value in options.items()}

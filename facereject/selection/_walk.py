@@ -215,26 +215,40 @@ def largest_by_rank(
     n = len(sample.losses)
     starts = sorted(starts, key=lambda start: (start.count, not start.fixed_in_advance))
     beyond = np.append(sample.uncertainty, math.inf)
-    listed = np.union1d(tested, [start.count for start in starts if not start.fixed_in_advance])
-    for start in starts:
-        if start.fixed_in_advance and start.count not in listed:
+    tested = _insert(tested, [start.count for start in starts if not start.fixed_in_advance])
+    numbers = [start for start in starts if start.fixed_in_advance]
+    for start in numbers:
+        if not _contains(tested, start.count):
             beyond[start.count] = start.low
-    tested = np.union1d(listed, [start.count for start in starts]).astype(np.int64)
+    tested = _insert(tested, [start.count for start in numbers])
     before = np.append(0, tested[:-1])
     best: float | None = None
     for i, start in enumerate(starts):
-        level = np.full(len(tested), start.budget)
-        for later in starts[i + 1 :]:
-            level[before >= later.count] += later.budget
         if p_values[start.count] > start.budget:
             continue
-        ahead = tested > start.count
-        failed = np.flatnonzero(p_values[tested[ahead]] > level[ahead])
-        passed = tested[ahead][: failed[0]] if len(failed) else tested[ahead]
+        first = int(np.searchsorted(tested, start.count, side="right"))
+        ahead = tested[first:]
+        level = np.full(len(ahead), start.budget)
+        for later in starts[i + 1 :]:
+            level[np.searchsorted(before[first:], later.count) :] += later.budget
+        failed = np.flatnonzero(p_values[ahead] > level)
+        passed = ahead[: failed[0]] if len(failed) else ahead
         # A sample accepted as a whole is no reason to reject anything.
         reached = float(beyond[passed[-1]]) if len(passed) else start.low if start.count < n else math.inf
         best = reached if best is None else max(best, reached)
     return best
+
+
+def _contains(counts: NDArray[np.int64], count: int) -> bool:
+    """Whether the increasing ``counts`` have ``count`` among them."""
+    at = int(np.searchsorted(counts, count))
+    return at < len(counts) and int(counts[at]) == count
+
+
+def _insert(counts: NDArray[np.int64], others: list[int]) -> NDArray[np.int64]:
+    """Union of the increasing ``counts`` and a few others; sorting all anew would take most of the time."""
+    missing = sorted({other for other in others if not _contains(counts, other)})
+    return np.insert(counts, np.searchsorted(counts, missing), missing) if missing else counts
 
 
 def largest_threshold(candidates: FloatArray, groups: list[list[Segment]]) -> float | None:
