@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import dataclasses
-
 import numpy as np
 from numpy.typing import NDArray
 
-from facereject.faces.face import CAUSES, Face
+from facereject._late import Later
+from facereject.faces.face import CAUSES, Face, changed
 from facereject.faces.geometry import FloatArray
 from facereject.faces.landmarks.point_set import PointSet
 from facereject.faces.models.score_models import DetailedScore, Details, ScoreModel
@@ -43,19 +42,32 @@ def with_details(
     relative : bool
         Whether errors are known up to a factor only, so that none are given.
     """
-    errors, visible, cause = None, None, ""
-    if found.point_errors is not None and found.hidden is not None:
-        nearest = points.nearest_used
-        errors = None if relative else found.point_errors[nearest]
-        outside = ((landmarks < -0.5) | (landmarks > np.array(size) - 0.5)).any(axis=1)
-        visible = ~(found.hidden[nearest] | outside)
-    if found.causes is not None:
+    # the array goes out with the face, and what is late must not follow what is done to it
+    points_then, box = landmarks.copy(), face.box
+
+    def errors() -> FloatArray | None:
+        return None if relative or found.point_errors is None else found.point_errors[points.nearest_used]
+
+    def visible() -> NDArray[np.bool_] | None:
+        if found.hidden is None:
+            return None
+        outside = ((points_then < -0.5) | (points_then > np.array(size) - 0.5)).any(axis=1)
+        return np.asarray(~(found.hidden[points.nearest_used] | outside))
+
+    def cause() -> str:
+        if found.causes is None:
+            return ""
         chances = found.causes.copy()
-        if _distance_to_border(landmarks, size) > _APART * max(face.box.width, face.box.height):
+        if _distance_to_border(points_then, size) > _APART * max(box.width, box.height):
             chances[_CUT_OFF] = -np.inf
-        cause = _CAUSES[int(chances.argmax())]
-    return dataclasses.replace(
-        face, landmarks=landmarks, landmark_errors=errors, visible=visible, likely_cause=cause
+        return _CAUSES[int(chances.argmax())]
+
+    return changed(
+        face,
+        landmarks=landmarks,
+        landmark_errors=Later(errors),
+        visible=Later(visible),
+        likely_cause=Later(cause),
     )
 
 

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from facereject._late import Late, known
 from facereject.faces.regions import region_means
 
 #: why a found face is not accepted, and what that means
@@ -122,6 +123,11 @@ class Face:
         How the head is turned; None if the points do not tell.
     likely_cause : str
         What ``cause`` would be if the face were uncertain: another threshold may decide otherwise.
+
+    Notes
+    -----
+    A rejector works out ``landmark_errors``, ``visible``, ``cause``, ``likely_cause`` and ``pose`` when they
+    are first read: they take as long as the uncertainty itself.
     """
 
     box: Box
@@ -133,11 +139,11 @@ class Face:
     reason: str = ""
     thumbnail: bytes = b""
     track: int | None = None
-    landmark_errors: NDArray[np.float64] | None = None
-    visible: NDArray[np.bool_] | None = None
-    cause: str = ""
-    pose: Pose | None = None
-    likely_cause: str = ""
+    landmark_errors: Late[NDArray[np.float64] | None] = Late(None)  # noqa: RUF009
+    visible: Late[NDArray[np.bool_] | None] = Late(None)  # noqa: RUF009
+    cause: Late[str] = Late("")  # noqa: RUF009
+    pose: Late[Pose | None] = Late(None)  # noqa: RUF009
+    likely_cause: Late[str] = Late("")  # noqa: RUF009
 
     def __post_init__(self) -> None:
         if self.accepted or self.reason:
@@ -147,6 +153,9 @@ class Face:
         else:
             reason = "no_score" if np.isfinite(self.landmarks).all() else "no_landmarks"
         object.__setattr__(self, "reason", reason)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return known(vars(self))
 
     @property
     def explanation(self) -> str:
@@ -209,6 +218,14 @@ class Face:
             stacklevel=2,
         )
         return self.expected_error
+
+
+def changed(face: Face, **changes: Any) -> Face:
+    """As `dataclasses.replace`, which would work out all that is late."""
+    other = object.__new__(type(face))
+    vars(other).update(vars(face), **changes)
+    other.__post_init__()
+    return other
 
 
 def _finite(value: float) -> float | None:

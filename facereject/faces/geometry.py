@@ -94,9 +94,10 @@ def fit_similarity(source: FloatArray, target: FloatArray) -> FloatArray:
 def centred(points: FloatArray) -> tuple[NDArray[np.complex128], np.complex128]:
     """Points (n, 2) as complex numbers less their mean, and that mean."""
     # x and y side by side are a complex number
-    z = np.ascontiguousarray(points, dtype=np.float64).view(np.complex128)[:, 0]
-    mean = z.sum() / len(z)
-    return z - mean, mean
+    z = np.array(points, dtype=np.float64, order="C").view(np.complex128).ravel()
+    mean = np.add.reduce(z) / len(z)
+    z -= mean
+    return z, mean
 
 
 def fit_to_centred(

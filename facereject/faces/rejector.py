@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import dataclasses
+import math
 import os
 import warnings
 from collections.abc import Iterator, Sequence
@@ -12,10 +12,11 @@ from typing import TYPE_CHECKING, Any, overload
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from facereject._late import Later
 from facereject.faces._details import details_of, with_details
 from facereject.faces.detectors import Detector, check_detector, make_detector
 from facereject.faces.detectors.base import find_faces
-from facereject.faces.face import Box, Face, FaceFrame
+from facereject.faces.face import Box, Face, FaceFrame, changed
 from facereject.faces.features.context import FaceContext
 from facereject.faces.features.hog import LandmarkHOG
 from facereject.faces.features.recipe import FaceFeatures, Stability
@@ -232,10 +233,12 @@ class FaceRejector(RejectorVariants):
             return [self(each) for each in image]
         view = Views(image)
         found = find_faces(self.detector, view)
-        boxes, scores = [face.box for face in found], [face.score for face in found]
-        predictions = [landmarks_or_none(self.predictor, view, box, self.n_points) for box in boxes]
-        faces = self._assess(view, predictions, boxes, scores)
-        return [dataclasses.replace(face, thumbnail=thumbnail(view.rgb, face.box)) for face in faces]
+        predictions = [landmarks_or_none(self.predictor, view, face.box, self.n_points) for face in found]
+        faces = [
+            self._assess(view, points, face.box, face.score)
+            for points, face in zip(predictions, found, strict=True)
+        ]
+        return [changed(face, thumbnail=thumbnail(view.rgb, face.box)) for face in faces]
 
     def table(
         self, paths: str | os.PathLike[str] | Sequence[str | os.PathLike[str]], workers: int = 1
@@ -276,7 +279,7 @@ class FaceRejector(RejectorVariants):
         view = image if isinstance(image, Views) else Views(image)
         points = converted(check_landmarks(landmarks), self.n_points)
         face = self.points.box_of(points) if box is None else check_box(box)
-        return self._assess(view, [points], [face], [float("nan")], keep=True)[0]
+        return self._assess(view, points, face, math.nan, keep=True)
 
     def assess_many(self, images: Sequence[ImageLike], landmarks: Sequence[ArrayLike]) -> list[Face]:
         """Assess the landmarks of many faces, as `assess` does of one.
@@ -313,7 +316,7 @@ class FaceRejector(RejectorVariants):
         face = check_box(box)
         view = image if isinstance(image, Views) else Views(image)
         points = landmarks_or_none(self.predictor, view, face, self.n_points)
-        return self._assess(view, [points], [face], [float("nan")])[0]
+        return self._assess(view, points, face, math.nan)
 
     def video(self, path: str | os.PathLike[str], **options: Any) -> Iterator[FaceFrame]:
         """The frames of a video with ``index``, ``time_s``, ``image`` and judged ``faces``.
@@ -337,6 +340,8 @@ class FaceRejector(RejectorVariants):
         The one place where the threshold is applied. The acceptance probability at the threshold itself
         (``selector.acceptance_``) matters for samples with ties, not for one face, and is not used.
         """
+        if isinstance(uncertainty, float):
+            return bool(uncertainty <= self.selector.threshold_) and math.isfinite(uncertainty)
         values = np.asarray(uncertainty, dtype=np.float64)
         # an infinite threshold accepts every face that has an uncertainty
         accepted = (values <= self.selector.threshold_) & np.isfinite(values)
@@ -344,52 +349,41 @@ class FaceRejector(RejectorVariants):
 
     def judge(self, face: Face, uncertainty: float) -> Face:
         """The face with another uncertainty, and the expected error and decision that follow from it."""
-        if not np.isfinite(uncertainty):
-            inf, nan = float("inf"), float("nan")
-            return dataclasses.replace(face, uncertainty=inf, expected_error=nan, accepted=False, reason="")
-        pose = face.pose or pose_of(face.landmarks)
-        turned, certain = not self.pose_limits.allow(pose), self.decide(uncertainty)
-        return dataclasses.replace(
+        if not math.isfinite(uncertainty):
+            return changed(face, uncertainty=math.inf, expected_error=math.nan, accepted=False, reason="")
+        pose = Later(lambda: face.pose or pose_of(face.landmarks))
+        turned = self.pose_limits != PoseLimits() and not self.pose_limits.allow(pose())
+        certain = self.decide(uncertainty)
+        return changed(
             face,
             uncertainty=uncertainty,
-            expected_error=float("nan")
-            if self.relative
-            else float(self.calibration.expected_error(uncertainty)),
+            expected_error=math.nan if self.relative else float(self.calibration.expected_error(uncertainty)),
             accepted=certain and not turned,
             reason="turned" if turned else "",
             pose=pose,
-            cause="" if certain else face.likely_cause,
+            cause="" if certain else Later(lambda: face.likely_cause),
         )
 
     def _assess(
-        self,
-        view: Views,
-        predictions: Sequence[FloatArray | None],
-        boxes: Sequence[Box],
-        scores: Sequence[float],
-        keep: bool = False,
-    ) -> list[Face]:
-        """Assess all faces of one picture; None stands for landmarks that could not be predicted."""
-        nan, nothing = float("nan"), np.full((self.n_points, 2), np.nan)
-        faces = [
-            Face(box, score, nothing.copy(), float("inf"), nan, False, "no_landmarks")
-            for box, score in zip(boxes, scores, strict=True)
-        ]
-        for i, points in enumerate(predictions):
-            if points is None:
-                continue
-            try:
-                points, values = self.features(view, boxes[i], points, self.predictor, keep=keep)
-            except NoLandmarksError as error:
-                # without a stable neighbourhood the landmarks themselves are not to be trusted
-                warn_of_failure(error)
-                continue
-            # one row at a time: sums over several rows may differ in the last bit, and decisions with them
-            with np.errstate(over="ignore", invalid="ignore"):
-                found = details_of(self.score, values[None])
-            face = with_details(faces[i], points, found, view.size, self.points, self.relative)
-            faces[i] = self.judge(face, found.uncertainty)
-        return faces
+        self, view: Views, points: FloatArray | None, box: Box, score: float, keep: bool = False
+    ) -> Face:
+        """One face of a picture; None stands for landmarks that could not be predicted."""
+        values = None
+        try:
+            if points is not None:
+                points, values = self.features(view, box, points, self.predictor, keep=keep)
+        except NoLandmarksError as error:
+            # without a stable neighbourhood the landmarks themselves are not to be trusted
+            warn_of_failure(error)
+        if points is None or values is None:
+            nowhere = np.full((self.n_points, 2), np.nan)
+            return Face(box, score, nowhere, math.inf, math.nan, False, "no_landmarks")
+        # one row at a time: sums over several rows may differ in the last bit, and decisions with them
+        with np.errstate(over="ignore", invalid="ignore"):
+            found = details_of(self.score, values[None])
+        face = Face(box, score, points, found.uncertainty, math.nan, False)
+        face = with_details(face, points, found, view.size, self.points, self.relative)
+        return self.judge(face, found.uncertainty)
 
     def __repr__(self) -> str:
         region = f", for {','.join(self.region)}" if self.region else ""

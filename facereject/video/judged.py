@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import dataclasses
 import os
 from collections.abc import Iterable, Iterator
 from contextlib import closing
 
 from facereject.faces import FaceRejector
-from facereject.faces.face import FaceFrame
+from facereject.faces.face import FaceFrame, changed
 from facereject.faces.images.files import MAX_PIXELS
 from facereject.parallel.prefetch import prefetch
 from facereject.video.frames import Frame
@@ -19,7 +18,7 @@ from facereject.video.tracker import DETECT_EVERY, FaceTracker
 def judge_frame(frame: Frame, tracker: FaceTracker) -> FaceFrame:
     """The next frame of the tracker's video with its faces."""
     tracked = tracker.update(frame.image, frame.time_s)
-    return FaceFrame(*frame, [dataclasses.replace(each.face, track=each.track) for each in tracked])
+    return FaceFrame(*frame, [changed(each.face, track=each.track) for each in tracked])
 
 
 def judged_frames(frames: Iterable[Frame], tracker: FaceTracker) -> Iterator[FaceFrame]:

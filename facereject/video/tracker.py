@@ -15,15 +15,15 @@ that the detector does not confirm is lost; it keeps its number if it is found a
 
 from __future__ import annotations
 
-import dataclasses
 import math
 from typing import NamedTuple
 
 import numpy as np
 
+from facereject._late import Later
 from facereject.faces import Face, FaceRejector
 from facereject.faces.detectors.base import Candidates, find_candidates, find_faces, lead_of
-from facereject.faces.face import Box, Detection
+from facereject.faces.face import Box, Detection, changed
 from facereject.faces.geometry import overlap
 from facereject.faces.images.load import ImageArray, ImageLike
 from facereject.faces.pose import pose_of
@@ -287,7 +287,7 @@ class FaceTracker:
     def _found(self, track: Track, detection: Detection, view: Views) -> None:
         """The detector confirms the track: its box counts from now on."""
         face = self._judge(view, detection.box)
-        track.face = dataclasses.replace(face, detector_score=detection.score)
+        track.face = changed(face, detector_score=detection.score)
         track.anchor, track.seen = anchor_of(face, track.mean_shape), detection
         track.detected, track.lost, track.shift = True, 0, (0.0, 0.0)
         # a face without landmarks cannot become less certain, so nothing would end the vouching
@@ -335,7 +335,7 @@ class FaceTracker:
         if track.smoother is None:
             track.smoother = LandmarkSmoother(track.mean_shape)
         points = track.smoother(face, time)
-        return dataclasses.replace(face, landmarks=points, pose=pose_of(points))
+        return changed(face, landmarks=points, pose=Later(lambda: pose_of(points)))
 
     def _smoothed(self, track: Track, time: float) -> Face:
         face = track.face

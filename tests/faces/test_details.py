@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import pickle
+
 import numpy as np
 import pytest
 
 from facereject.demo.material import Picture, covered_mouth
 from facereject.faces import CAUSES, REGIONS, Face, FaceRejector, region_points
 from facereject.faces._details import with_details
+from facereject.faces.face import changed
 from facereject.faces.landmarks.point_set import POINTS_300W
 from facereject.faces.models.calibration import Calibration, RegionSample
+from facereject.faces.models.point_errors import PointErrors
 from facereject.faces.models.score_models import Details
+from facereject.faces.pose import pose_of
 from facereject.faces.training.degrade import degrade
 
 
@@ -45,6 +50,39 @@ def test_covered_points_stand_out(rejector, astronaut, masked, astronaut_detecti
     assert np.median(ratio[mouth]) > 1.5 * np.median(ratio[eyes])
     assert (~covered.visible[mouth]).mean() > 0.5
     assert covered.visible[eyes].mean() > 0.8
+
+
+def test_what_nobody_reads_is_not_worked_out(monkeypatch, astronaut, astronaut_detection):
+    rejector, asked = FaceRejector.pretrained(), []
+    judge, pose = PointErrors.__call__, pose_of
+    monkeypatch.setattr(PointErrors, "__call__", lambda *given: asked.append("points") or judge(*given))
+    monkeypatch.setattr(
+        "facereject.faces.rejector.pose_of", lambda points: asked.append("pose") or pose(points)
+    )
+    face = rejector.assess_box(astronaut, astronaut_detection.box)
+    other = changed(rejector.judge(face, face.uncertainty), track=3)
+    assert face.accepted
+    assert not asked
+    assert other.landmark_errors is face.landmark_errors
+    assert face.visible.all()
+    assert other.pose == face.pose == pose(face.landmarks)
+    assert asked == ["points", "pose"]
+
+
+def test_what_is_read_late_does_not_follow_what_is_done_to_the_landmarks(rejector, astronaut):
+    faces = [rejector(astronaut)[0] for _ in range(2)]
+    faces[1].landmarks[:] += 10_000
+    for name in ("landmark_errors", "visible", "likely_cause"):
+        np.testing.assert_array_equal(getattr(faces[0], name), getattr(faces[1], name))
+
+
+def test_faces_pickle_with_all_that_is_known_of_them(rejector, astronaut):
+    (face,) = rejector(astronaut)
+    copy = pickle.loads(pickle.dumps(face))  # noqa: S301
+    assert copy.to_dict() == face.to_dict()
+    assert (copy.likely_cause, copy.thumbnail) == (face.likely_cause, face.thumbnail)
+    # neither the model nor the features come along
+    assert len(pickle.dumps(face)) < 10_000
 
 
 def test_points_outside_the_picture_are_not_visible(rejector, astronaut, astronaut_landmarks):

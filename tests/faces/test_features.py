@@ -8,6 +8,7 @@ import pytest
 import skimage.feature
 
 from facereject.faces.features.hog import LandmarkHOG, _mean_gradient
+from facereject.faces.features.quality import image_quality, looked_at
 from facereject.faces.geometry import bounding_box, overlap, transform_points
 from facereject.faces.images.load import to_gray
 from facereject.faces.landmarks.mean_shape import MEAN_SHAPE
@@ -45,6 +46,20 @@ def test_shape_and_norm(hog, gray, astronaut_landmarks):
     if hog.contrast_floor == 0:
         np.testing.assert_allclose(norms, 1, atol=0.02)
     assert values.min() >= 0
+
+
+@pytest.mark.parametrize("shift", [0, 40])
+def test_what_is_left_out_of_a_chip_is_not_looked_at(gray, astronaut_landmarks, shift):
+    hog, points = LandmarkHOG(), astronaut_landmarks.copy()
+    # one point far from the others reaches farther into the chip than the rest, or beyond it
+    points[8] += shift
+    (whole, places), (part, same) = hog.chip(gray, points), hog.chip(gray, points, looked_at(hog.chip_size))
+    np.testing.assert_array_equal(same, places)
+    np.testing.assert_array_equal(hog.describe(part, places), hog.describe(whole, places))
+    np.testing.assert_array_equal(image_quality(part), image_quality(whole))
+    computed = part[part.any(axis=1)][:, part.any(axis=0)]
+    assert computed.size < whole.size
+    np.testing.assert_array_equal(computed, whole[: len(computed), : computed.shape[1]])
 
 
 def test_agrees_with_scikit_image(hog, gray, astronaut_landmarks):
@@ -185,7 +200,7 @@ def test_box_of_landmarks_resembles_the_detector(astronaut_landmarks, astronaut_
 
 
 def test_gradients_do_not_depend_on_where_the_image_lies_in_memory(rng):
-    corners = rng.integers(0, 80, size=(68, 2))
+    hog, corners = LandmarkHOG(), rng.integers(0, 80, size=(68, 2))
     # with a pixel around the windows, which the corners do not count
     image = np.pad(rng.integers(0, 256, size=(96, 96), dtype=np.uint8), 1, mode="edge")
     memory = np.empty(image.size + 64, dtype=np.uint8)
@@ -193,7 +208,8 @@ def test_gradients_do_not_depend_on_where_the_image_lies_in_memory(rng):
     for shift in range(64):
         moved = memory[shift : shift + image.size].reshape(image.shape)
         moved[:] = image
-        found.add(_mean_gradient(moved, corners, 8).tobytes())
+        tiles = hog._tiles(moved, corners + (1.0 + hog.cell_size))
+        found.add(_mean_gradient(tiles, 8).tobytes())
     padded = image.astype(np.float64)
     dx, dy = padded[1:-1, 2:] - padded[1:-1, :-2], padded[2:, 1:-1] - padded[:-2, 1:-1]
     # the squares are whole numbers, so the only rounding is that of the root

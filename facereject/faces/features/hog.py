@@ -38,7 +38,7 @@ from facereject.faces.landmarks.point_set import POINTS_300W, PointSet
 _VALUES = 36
 
 # pixels around the windows that gradients reach to
-_BORDER = 2
+_BORDER = 1
 
 # chip side over face width: the outermost landmarks keep a quarter of the face around them
 _CHIP = 1.5
@@ -83,7 +83,7 @@ class LandmarkHOG:
         """Length of the vector."""
         return self.points.n_used * _VALUES
 
-    @property
+    @functools.cached_property
     def chip_size(self) -> int:
         """Side of the square chip in pixels."""
         return round(_CHIP * self.face_size)
@@ -113,17 +113,39 @@ class LandmarkHOG:
         # the middle of the chip is between its pixels: pixel centres are whole numbers
         return centred(self.points.used_shape * self.face_size + (self.chip_size - 1) / 2)
 
-    def chip(self, image: ImageArray, landmarks: FloatArray) -> tuple[ImageArray, FloatArray]:
-        """The normalised chip of a grey image and the landmarks that are used in it."""
+    def chip(
+        self, image: ImageArray, landmarks: FloatArray, least: int | None = None
+    ) -> tuple[ImageArray, FloatArray]:
+        """The normalised chip of a grey image and the landmarks that are used in it.
+
+        Parameters
+        ----------
+        image : ndarray of shape (H, W), uint8
+        landmarks : ndarray of shape (n, 2)
+        least : int or None
+            How many rows and columns are needed besides those that the windows reach to; the rest, on the
+            right and below, is left black. None is all of them.
+        """
         side = self.chip_size
         used = self.points.chosen(landmarks)
         matrix, points = fit_to_centred(used, *self._shape)
         scale = math.hypot(matrix[0, 0], matrix[1, 0])
         if scale < 0.5:
             image, matrix = _reduce(image, used, matrix, scale, side)
-        flags = cv2.INTER_LINEAR
-        chip = cv2.warpAffine(image, matrix, (side, side), flags=flags, borderMode=cv2.BORDER_REPLICATE)
-        return np.asarray(chip, dtype=np.uint8), points
+        chip = np.zeros((side, side), dtype=np.uint8)
+        width = height = side
+        if least is not None:
+            reach = self.cell_size + _BORDER + 1
+            width, height = (min(max(int(last) + reach, least), side) for last in np.maximum.reduce(points))
+        cv2.warpAffine(
+            image,
+            matrix,
+            (width, height),
+            dst=chip[:height, :width],
+            flags=cv2.INTER_LINEAR,
+            borderMode=cv2.BORDER_REPLICATE,
+        )
+        return chip, points
 
     def __call__(self, image: ImageArray, landmarks: FloatArray) -> NDArray[np.float32]:
         """The values of one face: ``image`` grey (H, W) uint8, ``landmarks`` (n, 2) in its pixels."""
@@ -131,37 +153,35 @@ class LandmarkHOG:
 
     def describe(self, chip: ImageArray, points: FloatArray) -> NDArray[np.float32]:
         """The values of one face, given what `chip` returned."""
-        side = 2 * self.cell_size
-        places = np.rint(points)
-        # the descriptor takes gradients of all it is given, so it gets the windows and what their borders see
-        reach = self.cell_size + _BORDER
-        left, top = (np.minimum.reduce(places) - reach).tolist()
-        right, bottom = (np.maximum.reduce(places) + reach).tolist()
-        if min(left, top) < 0 or max(right, bottom) > len(chip):
-            part, corners = self._beyond(chip, places)
-            around, inner = cv2.copyMakeBorder(part, 1, 1, 1, 1, cv2.BORDER_REPLICATE), corners
-        else:
-            part = np.ascontiguousarray(chip[int(top) : int(bottom), int(left) : int(right)])
-            places -= (left + self.cell_size, top + self.cell_size)
-            corners = places.astype(np.int32)
-            around, inner = part, corners - 1
-        values = _descriptor(self.cell_size).compute(part, (8, 8), (0, 0), corners)
+        tiles = self._tiles(chip, np.rint(points))
+        corners = _corners(self.cell_size, len(points))
+        values = _descriptor(self.cell_size).compute(tiles, (8, 8), (0, 0), corners)
         if self.contrast_floor > 0:
             values = values.reshape(-1, _VALUES)
-            contrast = _mean_gradient(np.asarray(around, dtype=np.uint8), inner, side)
+            contrast = _mean_gradient(tiles, 2 * self.cell_size)
             values *= (contrast / (contrast + np.float32(self.contrast_floor)))[:, None]
         return np.asarray(values, dtype=np.float32).ravel()
 
-    def _beyond(self, chip: ImageArray, places: FloatArray) -> tuple[ImageArray, NDArray[np.int32]]:
-        """The part of the chip to look at and the corners of the windows in it, where they reach beyond."""
-        margin, side = 2 * self.cell_size, 2 * self.cell_size
-        # a window that leaves the image would silently come back as zeros
-        padded = cv2.copyMakeBorder(chip, margin, margin, margin, margin, cv2.BORDER_REPLICATE)
-        corners = np.clip(places + (margin - self.cell_size), 0, len(padded) - side).astype(np.int32)
-        first, last = corners.min(axis=0), corners.max(axis=0) + (side + _BORDER)
-        first = np.maximum(first - _BORDER, 0)
-        part = np.ascontiguousarray(padded[first[1] : last[1], first[0] : last[0]])
-        return np.asarray(part, dtype=np.uint8), corners - first
+    def _tiles(self, chip: ImageArray, places: FloatArray) -> ImageArray:
+        """The windows around the points, each with a border of one pixel, as one picture from left to right.
+
+        Gradients are taken of all that the descriptor is given, and the windows are a third of the chip.
+        """
+        side, reach = 2 * self.cell_size, self.cell_size + _BORDER
+        left, top = np.minimum.reduce(places).tolist()
+        right, bottom = np.maximum.reduce(places).tolist()
+        if min(left, top) < reach or max(right, bottom) > len(chip) - reach:
+            # windows that leave the chip, by any distance, show its border; one beyond it shows nothing else
+            margin = side + _BORDER
+            places = np.clip(places, -self.cell_size, len(chip) + self.cell_size) + margin
+            padded = cv2.copyMakeBorder(chip, margin, margin, margin, margin, cv2.BORDER_REPLICATE)
+            chip = np.asarray(padded, dtype=np.uint8)
+        width = chip.shape[1]
+        first = (places[:, 1] * width + places[:, 0] - reach * (width + 1)).astype(np.intp)
+        # a row of a tile is one item of many bytes, and one begins at every pixel: far fewer items to take
+        length = side + 2 * _BORDER
+        rows = np.ndarray((chip.size - length + 1,), f"V{length}", np.ascontiguousarray(chip), strides=(1,))
+        return np.asarray(rows[first + _rows(length, width)].view(np.uint8), dtype=np.uint8)
 
     def batch(self, image: ImageArray, landmarks: Sequence[FloatArray]) -> NDArray[np.float32]:
         """The values of several faces of one grey image, each on a chip of its own: one row per face."""
@@ -177,32 +197,34 @@ def _descriptor(cell: int) -> Any:
     return cv2.HOGDescriptor(window, window, (cell, cell), (cell, cell), 9)
 
 
-def _mean_gradient(around: ImageArray, corners: NDArray[np.int32], side: int) -> NDArray[np.float32]:
-    """Mean gradient magnitude, by central differences, of square windows of an image.
+@functools.lru_cache(maxsize=16)
+def _corners(cell: int, n: int) -> NDArray[np.int32]:
+    """The upper left corners of the windows in the picture of `LandmarkHOG._tiles`."""
+    across = np.arange(n) * (2 * cell + 2 * _BORDER) + _BORDER
+    return np.stack([across, np.full(n, _BORDER)], axis=1).astype(np.int32)
 
-    ``corners`` are the upper left ones less one pixel in either direction: windows lie within the image, with
-    a pixel around them.
-    """
+
+@functools.lru_cache(maxsize=64)
+def _rows(n: int, width: int) -> NDArray[np.intp]:
+    """Where n rows begin after the first one, in an image of that width; shape (n, 1)."""
+    return np.arange(n, dtype=np.intp)[:, None] * width
+
+
+def _mean_gradient(tiles: ImageArray, side: int) -> NDArray[np.float32]:
+    """Mean gradient magnitude, by central differences, of the windows of `LandmarkHOG._tiles`."""
     # not cv2.magnitude and cv2.boxFilter: their last bits depend on memory addresses and threads
-    values = around.astype(np.float32).ravel()
-    width = around.shape[1]
-    # of rows one after the other, borders included: differences across and along
-    inner = values.size - 2 * width - 2
-    across = values[width + 2 :][:inner] - values[width:][:inner]
+    values, width = tiles.astype(np.float32).ravel(), tiles.shape[1]
+    # row after row at once, which also takes differences from one tile to the next: those are at the borders
+    inner = side * width - 2
+    squares = np.zeros(side * width, dtype=np.float32)
+    across = np.subtract(values[width + 2 :][:inner], values[width:][:inner], out=squares[:inner])
     along = values[2 * width + 1 :][:inner] - values[1:][:inner]
     across *= across
     along *= along
     across += along
-    first = corners[:, 1] * width
-    first += corners[:, 0]
-    magnitude = np.sqrt(across.take(first[:, None] + _window(side, width)))
-    return np.asarray(np.add.reduce(magnitude, axis=1) / np.float32(side * side), dtype=np.float32)
-
-
-@functools.lru_cache(maxsize=64)
-def _window(side: int, width: int) -> NDArray[np.int_]:
-    """Places of the pixels of a square window after its first one, in an image of that width."""
-    return (np.arange(side)[:, None] * width + np.arange(side)).ravel()
+    columns = np.add.reduce(np.sqrt(squares, out=squares).reshape(side, width), axis=0)
+    sums = np.add.reduce(columns.reshape(-1, side + 2)[:, :side], axis=1)
+    return np.asarray(sums / np.float32(side * side), dtype=np.float32)
 
 
 def _reduce(

@@ -38,6 +38,11 @@ _FLOOR = 0.5
 _INNER = 0.7
 
 
+def looked_at(side: int) -> int:
+    """Up to which row and column `image_quality` looks at a chip of that side."""
+    return side - round(side * (1 - _INNER) / 2)
+
+
 def image_quality(chip: ImageArray) -> FloatArray:
     """What the picture of a face is like, whoever it shows.
 
@@ -55,8 +60,9 @@ def image_quality(chip: ImageArray) -> FloatArray:
     ----------
     chip : ndarray of shape (s, s), uint8
     """
-    edge = round(len(chip) * (1 - _INNER) / 2)
-    inner = np.ascontiguousarray(chip[edge : len(chip) - edge, edge : len(chip) - edge])
+    last = looked_at(len(chip))
+    first = len(chip) - last
+    inner = np.ascontiguousarray(chip[first:last, first:last])
     mean, deviation = cv2.meanStdDev(inner)
     below = cv2.calcHist([inner], [0], None, [256], [0, 256]).cumsum()
     darkest, brightest = below.searchsorted(_ranks(inner.size))
@@ -72,7 +78,7 @@ def image_quality(chip: ImageArray) -> FloatArray:
             flat = 1 - cv2.countNonZero(second) / inner.size
     noise = cv2.norm(inner, cv2.medianBlur(inner, 3), cv2.NORM_L1) / inner.size
     dx, dy = _differences(inner)
-    xx, yy, xy = (float(a @ b) / inner.size for a, b in ((dx, dx), (dy, dy), (dx, dy)))
+    xx, yy, xy = (float(a.dot(b)) / inner.size for a, b in ((dx, dx), (dy, dy), (dx, dy)))
     spread = math.hypot(xx - yy, 2 * xy)
     large, small = (xx + yy + spread) / 2, max((xx + yy - spread) / 2, 0.0)
     return np.array(

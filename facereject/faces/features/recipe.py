@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -12,6 +13,7 @@ from facereject.faces.face import Box
 from facereject.faces.features.context import FaceContext
 from facereject.faces.features.hog import LandmarkHOG
 from facereject.faces.features.mirrored import MirroredRuns
+from facereject.faces.features.quality import looked_at
 from facereject.faces.features.stability import LandmarkStability
 from facereject.faces.geometry import FloatArray
 from facereject.faces.landmarks.base import Landmarks
@@ -56,7 +58,7 @@ class FaceFeatures:
         """The points of the predictor."""
         return self.hog.points
 
-    @property
+    @functools.cached_property
     def n_features(self) -> int:
         """Length of the vector."""
         parts = (self.hog, self.stability, self.context)
@@ -110,10 +112,12 @@ class FaceFeatures:
             landmarks = landmarks if keep else mean
         elif self.stability is not None:
             more = self.stability(view.shown_to(predictor), box, landmarks, predictor)
-        chip, points = self.hog.chip(view.gray, landmarks)
-        parts = [self.hog.describe(chip, points)]
+        chip, points = self.hog.chip(view.gray, landmarks, looked_at(self.hog.chip_size))
+        values = np.empty(self.n_features, dtype=np.float32)
+        n = self.hog.n_features
+        values[:n] = self.hog.describe(chip, points)
         if more is not None:
-            parts.append(more)
+            values[n : n + len(more)] = more
         if self.context is not None:
-            parts.append(self.context(view.size, box, landmarks, chip))
-        return Seen(landmarks, np.concatenate(parts) if len(parts) > 1 else parts[0])
+            values[-self.context.n_features :] = self.context(view.size, box, landmarks, chip)
+        return Seen(landmarks, values)

@@ -125,7 +125,12 @@ class CompactColumns:
 
     def linear(self, features: NDArray[np.float32]) -> NDArray[np.float32]:
         """The columns that are linear in the HOG values, for rows of features."""
-        return np.asarray(features[:, : self.n_hog] @ self.weights + self.offsets, dtype=np.float32)
+        return np.asarray(features[:, : self.n_hog] @ self._by_column + self.offsets, dtype=np.float32)
+
+    @functools.cached_property
+    def _by_column(self) -> NDArray[np.float32]:
+        """The weights with each column in one piece of memory: one row of features reads them faster."""
+        return np.asfortranarray(self.weights)
 
     def measure(self, features: NDArray[np.float32]) -> Measured:
         """What both the columns and the values of single points are made of, for rows of features."""

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 import operator
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, NamedTuple, Protocol, runtime_checkable
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
 
+from facereject._late import Late, Later
 from facereject.faces.landmarks.point_set import POINTS_300W, PointSet
 from facereject.faces.models.causes import CauseModel
-from facereject.faces.models.compact import CompactColumns
-from facereject.faces.models.point_errors import PointErrors
+from facereject.faces.models.compact import CompactColumns, Measured
+from facereject.faces.models.point_errors import PointErrors, PointJudgement
 from facereject.faces.models.trees import TreeScore as TreeScore
 from facereject.faces.regions import region_names, region_points
 from facereject.modelfile import ArraySpec
@@ -38,8 +40,9 @@ class ScoreModel(Protocol):
     def arrays(self) -> dict[str, NDArray[Any]]: ...
 
 
-class Details(NamedTuple):
-    """What a score says of one face.
+@dataclass(frozen=True, eq=False)
+class Details:
+    """What a score says of one face; all but the uncertainty may be left until somebody asks for it.
 
     Attributes
     ----------
@@ -53,9 +56,9 @@ class Details(NamedTuple):
     """
 
     uncertainty: float
-    point_errors: FloatArray | None
-    hidden: NDArray[np.bool_] | None
-    causes: FloatArray | None
+    point_errors: Late[FloatArray | None] = Late(None)  # noqa: RUF009
+    hidden: Late[NDArray[np.bool_] | None] = Late(None)  # noqa: RUF009
+    causes: Late[FloatArray | None] = Late(None)  # noqa: RUF009
 
 
 @runtime_checkable
@@ -132,13 +135,26 @@ class CompactScoreModel:
         """All it has to say about one face, given as one row of features."""
         measured = self.columns.measure(features)
         columns = self.columns(features, measured=measured)
-        errors, hidden, causes = None, None, None
-        if self.point_errors is not None:
-            judged = self.point_errors(features, columns, measured)
-            errors, hidden = judged.errors[0], judged.hidden[0]
-        if self.causes is not None:
-            causes = self.causes(columns)[0]
-        return Details(float(self.trees(columns)[0]), errors, hidden, causes)
+        points = Later(lambda: self._of_points(features, columns, measured))
+        return Details(
+            float(self.trees(columns)[0]),
+            None if self.point_errors is None else Later(lambda: points().errors[0]),
+            None if self.point_errors is None else Later(lambda: points().hidden[0]),
+            None if self.causes is None else Later(lambda: self._of_causes(columns)),
+        )
+
+    # who asks for these later does not know that features may overflow
+    @np.errstate(over="ignore", invalid="ignore")
+    def _of_points(
+        self, features: NDArray[np.float32], columns: NDArray[np.float32], measured: Measured
+    ) -> PointJudgement:
+        assert self.point_errors is not None
+        return self.point_errors(features, columns, measured)
+
+    @np.errstate(over="ignore", invalid="ignore")
+    def _of_causes(self, columns: NDArray[np.float32]) -> FloatArray:
+        assert self.causes is not None
+        return np.asarray(self.causes(columns)[0])
 
     def arrays(self) -> dict[str, NDArray[Any]]:
         parts = [getattr(self, name).arrays() for name in self.parts]
@@ -194,7 +210,8 @@ class RegionScore:
         """All it has to say about one face, given as one row of features."""
         found = self.score.details(features)
         assert found.point_errors is not None
-        return found._replace(uncertainty=float(found.point_errors[list(region_points(self.names))].mean()))
+        uncertainty = float(found.point_errors[list(region_points(self.names))].mean())
+        return dataclasses.replace(found, uncertainty=uncertainty)
 
     def arrays(self) -> dict[str, NDArray[Any]]:
         return self.score.arrays()
