@@ -51,8 +51,9 @@ class BaseScore(BaseEstimator):
         "decision_function", or "auto" (the first of the two that there is).
     reads_evidence : bool
         Whether ``fit`` and ``predict`` take ``evidence`` and ``offset``.
-    asks_others : bool
-        Whether the evidence about a regressor is to hold the opinion of other models, which must be trained.
+    asks_others : str or None
+        Whether the evidence about a regressor is to hold the opinion of other models, which must be trained:
+        "few" random trees, or "many" and boosted ones.
     reads_features : bool
         Whether X is looked at.
     """
@@ -60,7 +61,7 @@ class BaseScore(BaseEstimator):
     target: str = "losses"
     response: str | None = None
     reads_evidence: bool = False
-    asks_others: bool = False
+    asks_others: str | None = None
     reads_features: bool = True
     # what scikit-learn's checks say to NaN in X: refused, or "allow-nan"
     _all_finite: bool | str = True

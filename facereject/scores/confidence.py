@@ -248,7 +248,8 @@ class ConfidenceScore(BaseScore):
     losses other than 0/1, m is (Σℓ)²/Σℓ².
 
     ``cross_fit`` and ``SelectivePredictor`` supply the evidence: the neighbours of an example in the part the
-    predictor was trained on, and for a regressor its prediction and spread.
+    predictor was trained on, and for a regressor its prediction and spread or, where it states none, what a
+    few random trees trained on the same examples say.
 
     Parameters
     ----------
@@ -277,6 +278,7 @@ class ConfidenceScore(BaseScore):
 
     response = "auto"
     reads_evidence = True
+    asks_others = "few"
     reads_features = False
 
     def __init__(self, alpha: float = 1e-3, *, tol: float = 1e-3):

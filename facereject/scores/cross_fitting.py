@@ -197,10 +197,12 @@ def cross_fit(
                        five; offset: log plug-in risk, unless 0/1 loss
         any other      the prediction, log mean distance to the nearest examples, log of their mean loss and
                        of the mean difference between their targets and the prediction; for a score with
-                       ``asks_others``, as boosted ones are, log distance to the predictions of boosted
-                       trees trained on the same examples and, where the predictor states no standard
-                       deviation, of a small forest, with how sure that is; offset: log standard deviation,
-                       of an ensemble's members or as the predictor says
+                       ``asks_others`` "few", as ``ConfidenceScore``, log distance to the prediction of
+                       ten random trees trained on the same examples, how sure they are and the mean loss
+                       in their leaves, unless the predictor states a standard deviation; with "many", as
+                       boosted scores, of 50 such trees, and in any case log distance to the prediction of
+                       boosted trees; offset: log standard deviation, of an ensemble's members or as the
+                       predictor says
         =============  ==================================================================================
 
         Nearest means among the examples that the predictor was trained on: for the losses of a fold, those
@@ -257,7 +259,7 @@ def cross_fit(
             # outputs have the columns of the classes it was fitted to, whichever of them occur in y
             classes = getattr(predictor, "classes_", classes)
     needs_probabilities = getattr(score, "target", "losses") == "true_class_probability"
-    wanted = Wanted(None, False, False) if isinstance(score, PredictorScore) else Wanted.by(score)
+    wanted = Wanted(None, False, None) if isinstance(score, PredictorScore) else Wanted.by(score)
     response = "predict_proba" if needs_probabilities else wanted.response
     folds = range(int(fold.max()) + 1)
     fold_predictors, predictions, outputs = [], [], []

@@ -11,7 +11,7 @@ from facereject.losses import absolute_error
 from facereject.metrics import aurc
 from facereject.scores import BoostedSELEScore, cross_fit
 from facereject.scores._reading import second_opinion
-from facereject.scores._reading.second_opinion import SecondOpinion
+from facereject.scores._reading.second_opinion import PANELS, Panel, SecondOpinion
 from facereject.selective import SelectivePredictor
 
 
@@ -23,36 +23,41 @@ def waves():
     return X, 3.0 * np.sin(4.0 * X[:, 0]) + X[:, 1] + 0.05 * rng.normal(size=1200)
 
 
+def ask(X, y, losses=None, panel=PANELS["many"]):
+    """An opinion on examples whose losses do not matter unless given."""
+    return SecondOpinion(X, y, np.ones(len(y)) if losses is None else losses, panel)
+
+
 def test_disagreement_tells_where_a_linear_predictor_errs(waves):
     X, y = waves
     line = Ridge().fit(X[:600], y[:600])
     predictions = line.predict(X[600:])
-    found = SecondOpinion(X[:600], y[:600], with_forest=True).columns(X[600:], predictions)
+    found = ask(X[:600], y[:600]).columns(X[600:], predictions)
     losses = absolute_error(y[600:], predictions)
-    assert found.shape == (600, 5)
+    assert found.shape == (600, 6)
     assert spearmanr(found[:, 0], losses).statistic > 0.9
     assert spearmanr(found[:, 4], losses).statistic > 0.8
 
 
-def test_the_forest_tells_where_targets_are_noisy():
+def test_random_trees_tell_where_targets_are_noisy():
     rng = np.random.default_rng(1)
     X = rng.uniform(-1, 1, size=(2000, 2))
     y = X[:, 1] + np.where(X[:, 0] > 0, 2.0, 0.1) * rng.normal(size=2000)
-    within = SecondOpinion(X, y, with_forest=True).columns(X, X[:, 1])[:, 3]
+    within = ask(X, y).columns(X, X[:, 1])[:, 3]
     assert np.median(within[X[:, 0] > 0.05]) > np.median(within[X[:, 0] < -0.05]) + 1.0
 
 
 def test_distance_to_the_targets_is_made_up_of_its_three_parts(waves):
     X, y = waves
-    found = np.exp(SecondOpinion(X, y, with_forest=True).columns(X, np.zeros(len(X)))) - second_opinion._TINY
+    found = np.exp(ask(X, y).columns(X, np.zeros(len(X)))) - second_opinion._TINY
     np.testing.assert_allclose(found[:, 4] ** 2, (found[:, 1:4] ** 2).sum(axis=1))
 
 
 def test_the_unit_of_the_targets_does_not_matter(waves):
     X, y = waves
-    plain = SecondOpinion(X, y, with_forest=True).columns(X[:50], y[:50] + 1.0)
+    plain = ask(X, y).columns(X[:50], y[:50] + 1.0)
     # a power of two leaves the digits as they are
-    other = SecondOpinion(X, 1024.0 * y, with_forest=True).columns(X[:50], 1024.0 * (y[:50] + 1.0))
+    other = ask(X, 1024.0 * y).columns(X[:50], 1024.0 * (y[:50] + 1.0))
     np.testing.assert_allclose(plain, other, rtol=1e-6)
 
 
@@ -71,18 +76,37 @@ def test_odd_tables_give_finite_columns(kind, n):
         X = sp.csr_matrix(X)
     else:
         y[:] = 2.0
-    assert np.isfinite(SecondOpinion(X, y, with_forest=True).columns(X, np.zeros(n))).all()
+    assert np.isfinite(ask(X, y).columns(X, np.zeros(n))).all()
 
 
-def test_large_tables_are_sampled(waves, monkeypatch):
+def test_leaves_remember_how_well_their_examples_were_predicted(waves):
     X, y = waves
-    monkeypatch.setattr(second_opinion, "_BOOSTING_ROWS", 300)
-    monkeypatch.setattr(second_opinion, "_TREE_ROWS", 200)
-    opinion = SecondOpinion(X, y, with_forest=True)
+    losses = np.where(X[:, 1] > 0, 5.0, 1.0)
+    last = ask(X[:600], y[:600], losses[:600]).columns(X[600:], y[600:])[:, -1]
+    assert spearmanr(last, losses[600:]).statistic > 0.7
+    # in units of their mean
+    other = ask(X[:600], y[:600], 8.0 * losses[:600]).columns(X[600:], y[600:])[:, -1]
+    np.testing.assert_allclose(last, other)
+
+
+def test_stretching_a_feature_changes_no_random_tree(waves):
+    X, y = waves
+    panel = Panel(n_trees=5, boosted=False, max_rows=10_000)
+    stretched = X.copy()
+    stretched[:, 0] = np.exp(10.0 * X[:, 0])
+    plain = ask(X[:600], y[:600], panel=panel).columns(X[:600], y[:600])
+    np.testing.assert_allclose(
+        plain, ask(stretched[:600], y[:600], panel=panel).columns(stretched[:600], y[:600])
+    )
+
+
+def test_large_tables_are_sampled(waves):
+    X, y = waves
+    opinion = ask(X, y, panel=Panel(n_trees=5, boosted=True, max_rows=300))
     found = opinion.columns(X, np.zeros(len(X)))
     assert spearmanr(found[:, 0], np.abs(y)).statistic > 0.9
-    # fewer examples per tree make fewer leaves
-    assert max(tree.get_n_leaves() for tree in opinion._forest.estimators_) <= 200 // 5
+    # each example of the sample is in one leaf of each tree, and leaves hold two at least
+    assert max(tree.n_leaves for tree in opinion._random._trees) <= 300 // 2
 
 
 def test_a_score_that_asks_for_it_gains(waves, monkeypatch):
@@ -90,21 +114,29 @@ def test_a_score_that_asks_for_it_gains(waves, monkeypatch):
     # columns that mean nothing: neighbours tell little then
     X = np.hstack([X, np.random.default_rng(3).uniform(-1, 1, size=(len(X), 20))])
     areas = []
-    for asks in (True, False):
+    for asks in ("many", "few", None):
         monkeypatch.setattr(BoostedSELEScore, "asks_others", asks)
         score = BoostedSELEScore(60, max_leaves=8, random_state=0)
         fitted = cross_fit(Ridge(), score, X[:600], y[:600], absolute_error, 2, random_state=0)
         losses = absolute_error(y[600:], fitted.predictor.predict(X[600:]))
         areas.append(aurc(losses, fitted.uncertainty(X[600:])))
-    assert areas[0] < 0.95 * areas[1]
+    assert max(areas[:2]) < 0.95 * areas[2]
 
 
-def test_the_default_trains_no_other_model(waves, monkeypatch):
+def test_the_default_asks_a_line_but_no_ensemble(waves, monkeypatch):
     X, y = waves
-    monkeypatch.setattr("facereject.scores._reading.training_part.SecondOpinion", None)
-    SelectivePredictor(Ridge()).fit(X[:300], y[:300])
-    with pytest.raises(TypeError):
-        SelectivePredictor(Ridge(), BoostedSELEScore()).fit(X[:300], y[:300])
+    asked = []
+
+    class Spy(SecondOpinion):
+        def __init__(self, features, targets, losses, panel):
+            asked.append(panel)
+            super().__init__(features, targets, losses, panel)
+
+    monkeypatch.setattr("facereject.scores._reading.training_part.SecondOpinion", Spy)
+    SelectivePredictor(RandomForestRegressor(5, random_state=0)).fit(X[:600], y[:600])
+    assert not asked
+    SelectivePredictor(Ridge()).fit(X[:600], y[:600])
+    assert asked == 3 * [PANELS["few"]]
 
 
 def test_an_ensemble_gets_no_second_forest(waves):
@@ -113,4 +145,4 @@ def test_an_ensemble_gets_no_second_forest(waves):
         cross_fit(predictor, BoostedSELEScore(2), X[:300], y[:300], absolute_error, 2).material.evidence
         for predictor in (Ridge(), RandomForestRegressor(5, random_state=0))
     )
-    assert of_line.shape[1] - of_forest.shape[1] == 4
+    assert of_line.shape[1] - of_forest.shape[1] == 5

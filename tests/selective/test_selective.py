@@ -180,6 +180,42 @@ def test_folds_of_the_default_score(y, kind, groups, expected):
     assert default_folds(y, kind, groups) == expected
 
 
+class Counted(LogisticRegression):
+    """Remembers which methods of it and its copies were called, and with how many examples."""
+
+    def __init__(self, calls=None):
+        super().__init__()
+        self.calls = calls
+
+    def __sklearn_clone__(self):
+        return Counted(self.calls)
+
+    def fit(self, X, y, sample_weight=None):
+        self.calls.append(("fit", len(X)))
+        return super().fit(X, y, sample_weight)
+
+    def predict(self, X):
+        self.calls.append(("predict", len(X)))
+        return super().predict(X)
+
+    def predict_proba(self, X):
+        self.calls.append(("predict_proba", len(X)))
+        return super().predict_proba(X)
+
+
+def test_the_default_asks_nothing_of_the_predictor_twice():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(600, 3))
+    y = (X[:, 0] + rng.normal(size=600) > 0).astype(int)
+    predictor = Counted([])
+    model = SelectivePredictor(predictor).fit(X, y)
+    half = [(name, 300) for name in ("fit", "predict_proba", "predict")]
+    assert sorted(predictor.calls) == sorted([*half, *half, ("fit", 600)])
+    predictor.calls.clear()
+    model.uncertainty(X[:7])
+    assert sorted(predictor.calls) == [("predict", 7), ("predict_proba", 7)]
+
+
 def test_out_of_fold_attributes_follow_from_the_parts():
     X, y = classes(200)
     folds = KFold(4)

@@ -63,22 +63,19 @@ def _classifier_lines(judged: list[dict[str, Any]]) -> list[str]:
         if rows.any()
     )
     lines += ["", f"SELE / log-loss with the same trees: {gain:.3f} ({text}).", ""]
-    lines += ["| table | " + " | ".join(names) + " |", "|---|" + "---|" * len(names)]
-    for table in dict.fromkeys(r["case"]["table"] for r in judged):
-        rows = [i for i, r in enumerate(judged) if r["case"]["table"] == table]
-        lines.append(
-            f"| {table} | " + " | ".join(f"{_mean(ratios[name][rows]):.2f}" for name in names) + " |"
-        )
-    lines += ["", "| predictor | " + " | ".join(names) + " |", "|---|" + "---|" * len(names)]
-    for predictor in dict.fromkeys(r["case"]["predictor"] for r in judged):
-        rows = [i for i, r in enumerate(judged) if r["case"]["predictor"] == predictor]
-        lines.append(f"| {predictor} | " + " | ".join(f"{_mean(ratios[n][rows]):.2f}" for n in names) + " |")
+    for key in ("table", "predictor", "seed"):
+        lines += [f"| {key} | " + " | ".join(names) + " |", "|---|" + "---|" * len(names)]
+        for value in dict.fromkeys(r["case"][key] for r in judged):
+            rows = [i for i, r in enumerate(judged) if r["case"][key] == value]
+            lines.append(f"| {value} | " + " | ".join(f"{_mean(ratios[n][rows]):.2f}" for n in names) + " |")
+        lines.append("")
     for name, bar in (("boosted", 0.72), ("default", 0.80)):
         met = _mean(ratios[name]) <= bar and ratios[name].max() <= 1.05
-        lines += ["", f"{name}: bar {bar:.2f} and none above 1.05: {'met' if met else 'MISSED'}."]
+        lines += [f"{name}: bar {bar:.2f} and none above 1.05: {'met' if met else 'MISSED'}."]
         for i in np.flatnonzero(ratios[name] > 1.05):
             lines.append(f"  above: {_name(judged[i])}: {ratios[name][i]:.3f}")
-    return [*lines, ""]
+        lines.append("")
+    return lines
 
 
 def _regressor_lines(results: list[dict[str, Any]]) -> list[str]:
@@ -89,11 +86,11 @@ def _regressor_lines(results: list[dict[str, Any]]) -> list[str]:
         rows = [r for r in results if predictor in ("all", r["case"]["predictor"])]
         spread = np.mean([_share(r, "spread") for r in rows]) if predictor == "forest" else float("nan")
         lines.append(f"| {predictor} | {_mean_shares(rows, names)} | {spread:.3f} |")
-    lines += ["", "| table | " + " | ".join(names) + " |", "|---|" + "---|" * len(names)]
-    for table in dict.fromkeys(r["case"]["table"] for r in results):
-        lines.append(
-            f"| {table} | {_mean_shares([r for r in results if r['case']['table'] == table], names)} |"
-        )
+    for key in ("table", "seed"):
+        lines += ["", f"| {key} | " + " | ".join(names) + " |", "|---|" + "---|" * len(names)]
+        for value in dict.fromkeys(r["case"][key] for r in results):
+            rows = [r for r in results if r["case"][key] == value]
+            lines.append(f"| {value} | {_mean_shares(rows, names)} |")
     former = [r for r in results if r["case"]["table"] in FORMER_NUMBERS]
     # one entry where there are no other tables
     parts = {len({r["case"]["table"] for r in part}): part for part in (results, former) if part}

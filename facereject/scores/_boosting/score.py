@@ -45,7 +45,7 @@ class BoostedScore(BaseScore):
 
     response = "auto"
     reads_evidence = True
-    asks_others = True
+    asks_others = "many"
     _all_finite = "allow-nan"
     # score of every example before the first tree, where there is nothing to start from
     _origin = 0.0

@@ -12,7 +12,7 @@ from sklearn.utils import _safe_indexing
 
 from facereject._validation import FloatArray
 from facereject.scores._reading.predictor import find_response, read_outputs
-from facereject.scores._reading.second_opinion import SecondOpinion
+from facereject.scores._reading.second_opinion import PANELS, SecondOpinion
 from facereject.scores._reading.tables import TableEncoder, features_of, last_step
 from facereject.scores.margin import check_one_value_per_class
 from facereject.scores.neighbours import NeighbourIndex
@@ -31,15 +31,15 @@ class Wanted(NamedTuple):
 
     response: str | None
     evidence: bool
-    others: bool
+    others: str | None
 
     @classmethod
     def by(cls, score: Any) -> Wanted:
         """The wishes that the score declares; nothing for a score of a user that declares none."""
         if not getattr(score, "use_outputs", True):
-            return cls(None, False, False)
-        evidence, others = (bool(getattr(score, name, False)) for name in ("reads_evidence", "asks_others"))
-        return cls(getattr(score, "response", None), evidence, others)
+            return cls(None, False, None)
+        evidence = bool(getattr(score, "reads_evidence", False))
+        return cls(getattr(score, "response", None), evidence, getattr(score, "asks_others", None))
 
 
 class Material(NamedTuple):
@@ -78,8 +78,8 @@ class TrainingPart:
     loss : callable (y, predictions) -> losses
     rows : int
         Size of the whole table.
-    others : bool
-        Whether to train other models of the same examples for a second opinion on a regressor.
+    others : str or None
+        Which of ``PANELS`` is trained on the same examples for a second opinion on a regressor.
     """
 
     def __init__(
@@ -91,7 +91,7 @@ class TrainingPart:
         classes: NDArray[Any] | None,
         loss: Callable[[Any, Any], Any],
         rows: int,
-        others: bool,
+        others: str | None,
     ):
         self.predictor = predictor
         self.classes = classes
@@ -107,9 +107,13 @@ class TrainingPart:
             labels = y if classes is not None and y.ndim == 1 else None
             targets = y if classes is None and y.dtype.kind in "fiu" else None
             self._index = NeighbourIndex(table, labels, losses, targets, rows=rows)
-            if others and targets is not None and targets.ndim == 1:
-                stated = _spread(last_step(predictor), _safe_indexing(features, slice(0, 1)))
-                self._opinion = SecondOpinion(table, targets, with_forest=stated is None)
+            if others is not None and targets is not None and targets.ndim == 1:
+                panel = PANELS[others]
+                if _spread(last_step(predictor), _safe_indexing(features, slice(0, 1))) is not None:
+                    # members of an ensemble say as much as other trees would
+                    panel = panel._replace(n_trees=0)
+                if panel.n_trees or panel.boosted:
+                    self._opinion = SecondOpinion(table, targets, losses, panel)
 
     def evidence(
         self, X: Any, predictions: NDArray[Any], outputs: FloatArray | None
