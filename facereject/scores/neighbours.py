@@ -28,6 +28,8 @@ _CLASS_NEIGHBOURS = 5
 _ROUNDING = 1e-5
 # neighbours among which a large index looks for the nearest of each class
 _TREE_NEIGHBOURS = 32
+# beyond this a number counts as this: distances are to stay finite
+_LARGEST = 1e100
 # a tree may report a neighbour up to 1 + this times as far as the nearest one
 _TREE_SLACK = 1.0
 
@@ -249,7 +251,7 @@ class _Space:
             if reduced >= 1:
                 self._reduction = TruncatedSVD(reduced, random_state=0).fit(features)
             return
-        table = np.asarray(features, dtype=np.float64)
+        table = _bounded(features)
         known = np.isfinite(table)
         count = np.maximum(known.sum(axis=0), 1)
         self._mean = np.where(known, table, 0.0).sum(axis=0) / count
@@ -264,11 +266,17 @@ class _Space:
 
     def __call__(self, features: Any) -> FloatArray:
         if self._scale is not None:
-            features = self._standardise(np.asarray(features, dtype=np.float64))
+            features = self._standardise(_bounded(features))
         if self._reduction is not None:
             return np.asarray(self._reduction.transform(features), dtype=np.float64)
         return np.asarray(features.toarray() if sp.issparse(features) else features, dtype=np.float64)
 
     def _standardise(self, table: FloatArray) -> FloatArray:
-        standardised = (table - self._mean) * self._scale
-        return np.where(np.isfinite(standardised), standardised, 0.0)
+        standardised = ((table - self._mean) * self._scale).clip(-_LARGEST, _LARGEST)
+        return np.where(np.isnan(standardised), 0.0, standardised)
+
+
+def _bounded(features: Any) -> FloatArray:
+    """The table without numbers whose squares are infinite; what is infinite itself is missing."""
+    table = np.asarray(features, dtype=np.float64)
+    return np.where(np.isfinite(table), table.clip(-_LARGEST, _LARGEST), np.nan)

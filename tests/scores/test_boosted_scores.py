@@ -92,7 +92,7 @@ def test_own_validation_part_is_used_for_the_trees_in_the_end():
 @BOTH
 def test_number_of_threads_does_not_matter(kind):
     X, losses = ring(500, 0)
-    one, two = (kind(20, workers=n).fit(X, losses).predict(X) for n in (1, 2))
+    one, two = (kind(5, workers=n).fit(X, losses).predict(X) for n in (1, 2))
     np.testing.assert_array_equal(one, two)
 
 

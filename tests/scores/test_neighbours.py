@@ -108,6 +108,23 @@ def test_missing_sparse_constant_and_repeated_values():
     assert np.isfinite(NeighbourIndex(sparse, y).class_columns(sparse, y)).all()
 
 
+@pytest.mark.parametrize("sentinel", [1e30, 1e200, -np.finfo(float).max])
+@pytest.mark.parametrize("d", [3, 100])
+def test_a_number_that_stands_for_no_data_leaves_the_rest_alone(sentinel, d):
+    """As in rasters; whether it is among the examples or among the queries."""
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(300, d)), rng.integers(3, size=300)
+    spoilt = X.copy()
+    spoilt[7, 1] = sentinel
+    clean = NeighbourIndex(X, y, losses=np.ones(300))
+    for index in (clean, NeighbourIndex(spoilt, y, losses=np.ones(300))):
+        assert np.isfinite(index.class_columns(spoilt, y)).all()
+        assert np.isfinite(index.loss_columns(spoilt)).all()
+    others = np.arange(300) != 7
+    found, expected = (clean.class_columns(table, y)[others] for table in (spoilt, X))
+    np.testing.assert_allclose(found, expected)
+
+
 def test_a_class_without_examples_is_no_evidence():
     X, y = examples(50)
     ratio = NeighbourIndex(X, np.zeros(50, int)).class_columns(X, y)[:, 0]

@@ -11,7 +11,7 @@ from facereject.losses import absolute_error
 from facereject.metrics import aurc
 from facereject.scores import BoostedSELEScore, cross_fit
 from facereject.scores._reading import second_opinion
-from facereject.scores._reading.second_opinion import PANELS, Panel, SecondOpinion
+from facereject.scores._reading.second_opinion import PANELS, OpinionPanel, SecondOpinion
 from facereject.selective import SelectivePredictor
 
 
@@ -91,7 +91,7 @@ def test_leaves_remember_how_well_their_examples_were_predicted(waves):
 
 def test_stretching_a_feature_changes_no_random_tree(waves):
     X, y = waves
-    panel = Panel(n_trees=5, boosted=False, max_rows=10_000)
+    panel = OpinionPanel(n_trees=5, boosted=False, max_rows=10_000)
     stretched = X.copy()
     stretched[:, 0] = np.exp(10.0 * X[:, 0])
     plain = ask(X[:600], y[:600], panel=panel).columns(X[:600], y[:600])
@@ -102,7 +102,7 @@ def test_stretching_a_feature_changes_no_random_tree(waves):
 
 def test_large_tables_are_sampled(waves):
     X, y = waves
-    opinion = ask(X, y, panel=Panel(n_trees=5, boosted=True, max_rows=300))
+    opinion = ask(X, y, panel=OpinionPanel(n_trees=5, boosted=True, max_rows=300))
     found = opinion.columns(X, np.zeros(len(X)))
     assert spearmanr(found[:, 0], np.abs(y)).statistic > 0.9
     # each example of the sample is in one leaf of each tree, and leaves hold two at least

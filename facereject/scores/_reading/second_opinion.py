@@ -18,7 +18,7 @@ _LEAF = 2
 _TINY = 1e-3
 
 
-class Panel(NamedTuple):
+class OpinionPanel(NamedTuple):
     """Who is asked: how many random trees, boosted trees or not, and on how many examples at most.
 
     Beyond ``max_rows`` a sample of the examples is learned from, so that the cost has a bound.
@@ -31,8 +31,8 @@ class Panel(NamedTuple):
 
 #: What ``asks_others`` of a score may be: a panel whose cost hardly shows, and one that says all it can.
 PANELS = {
-    "few": Panel(n_trees=10, boosted=False, max_rows=4_000),
-    "many": Panel(n_trees=50, boosted=True, max_rows=10_000),
+    "few": OpinionPanel(n_trees=10, boosted=False, max_rows=4_000),
+    "many": OpinionPanel(n_trees=50, boosted=True, max_rows=10_000),
 }
 
 
@@ -52,10 +52,10 @@ class SecondOpinion:
     y : ndarray of shape (n,)
     losses : ndarray of shape (n,)
         Of predictions for them by regressors that have not seen them.
-    panel : Panel
+    panel : OpinionPanel
     """
 
-    def __init__(self, features: Any, y: NDArray[Any], losses: FloatArray, panel: Panel):
+    def __init__(self, features: Any, y: NDArray[Any], losses: FloatArray, panel: OpinionPanel):
         y = np.asarray(y, dtype=np.float64)
         self._scale = float(y.std()) or 1.0
         if len(y) > panel.max_rows:
