@@ -3,7 +3,7 @@
 All parts run in turn, many times over, in one thread. Compared are medians of the processor time of that
 thread, which other work on the machine does not count into. Each comes right after what it follows in a
 rejector, the predictor after the detector and the rest after the predictor: these take megabytes through the
-caches, and a call in a loop of its own would be faster. "bare dlib" is grey conversion,
+caches. "again" is a call right after the same one, as in a loop of its own. "bare dlib" is grey conversion,
 detection and landmarks without this package. "assessing" is all that comes after the landmarks until a face
 is accepted or rejected, "all of it read" the same with what is worked out when it is first read: the error of
 each point, visibility, cause and pose.
@@ -78,17 +78,24 @@ def measure(rounds: int) -> dict[str, NDArray[np.float64]]:
     def all_read() -> None:
         rejector.assess(view, landmarks, face.box).to_dict()
 
+    def predict() -> None:
+        rejector.predictor(gray, face.box)
+
     def before(name: str) -> None:
         if name == "predictor":
             detector.detect(gray)
+        elif name == "features + score, again":
+            features_and_score(rejector)
         else:
-            rejector.predictor(gray, face.box)
+            predict()
 
     return milliseconds(
         {
             "detector": lambda: detector.detect(gray),
-            "predictor": lambda: rejector.predictor(gray, face.box),
+            "predictor": predict,
+            "predictor, again": predict,
             "features + score": lambda: features_and_score(rejector),
+            "features + score, again": lambda: features_and_score(rejector),
             "the same, linear": lambda: features_and_score(linear),
             "assessing": lambda: rejector.assess(view, landmarks, face.box),
             "all of it read": all_read,
@@ -109,11 +116,13 @@ def main() -> None:
     times = measure(parser.parse_args().rounds)
     time_of = {name: float(np.median(values)) for name, values in times.items()}
     for name, value in time_of.items():
-        print(f"{name:20s} {value:8.2f} ms {1e3 / value:10.1f} per second")
+        print(f"{name:24s} {value:8.2f} ms {1e3 / value:10.1f} per second")
     extra = time_of["features + score"]
     both = time_of["detector"] + time_of["predictor"]
     print(f"features + score / (detector + predictor)  {extra / both:6.1%}   (bar: 5 %)")
     print(f"features + score / predictor               {extra / time_of['predictor']:6.2f}   (bar: 0.35)")
+    again = time_of["features + score, again"] / time_of["predictor, again"]
+    print(f"{'the same, each again':42s} {again:6.2f}")
     ratio = time_of["thorough rejector"] / time_of["rejector"]
     print(f"{'thorough rejector / rejector':42s} {ratio:6.2f}   (bar: 1.8)")
     # of the same round: what slows the machine down for a while slows both
