@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from facereject._late import Later
+from facereject._lazy import Lazy
 from facereject.faces.face import CAUSES, Face, changed
 from facereject.faces.geometry import FloatArray
 from facereject.faces.landmarks.point_set import PointSet
@@ -42,7 +42,7 @@ def with_details(
     relative : bool
         Whether errors are known up to a factor only, so that none are given.
     """
-    # the array goes out with the face, and what is late must not follow what is done to it
+    # the array goes out with the face, and what is lazy must not follow what is done to it
     points_then, box = landmarks.copy(), face.box
 
     def errors() -> FloatArray | None:
@@ -65,9 +65,9 @@ def with_details(
     return changed(
         face,
         landmarks=landmarks,
-        landmark_errors=Later(errors),
-        visible=Later(visible),
-        likely_cause=Later(cause),
+        landmark_errors=Lazy(errors),
+        visible=Lazy(visible),
+        likely_cause=Lazy(cause),
     )
 
 

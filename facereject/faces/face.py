@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from facereject._late import Late, known
+from facereject._lazy import LazyField, worked_out
 from facereject.faces.regions import region_means
 
 #: why a found face is not accepted, and what that means
@@ -139,11 +139,11 @@ class Face:
     reason: str = ""
     thumbnail: bytes = b""
     track: int | None = None
-    landmark_errors: Late[NDArray[np.float64] | None] = Late(None)  # noqa: RUF009
-    visible: Late[NDArray[np.bool_] | None] = Late(None)  # noqa: RUF009
-    cause: Late[str] = Late("")  # noqa: RUF009
-    pose: Late[Pose | None] = Late(None)  # noqa: RUF009
-    likely_cause: Late[str] = Late("")  # noqa: RUF009
+    landmark_errors: LazyField[NDArray[np.float64] | None] = LazyField(None)  # noqa: RUF009
+    visible: LazyField[NDArray[np.bool_] | None] = LazyField(None)  # noqa: RUF009
+    cause: LazyField[str] = LazyField("")  # noqa: RUF009
+    pose: LazyField[Pose | None] = LazyField(None)  # noqa: RUF009
+    likely_cause: LazyField[str] = LazyField("")  # noqa: RUF009
 
     def __post_init__(self) -> None:
         if self.accepted or self.reason:
@@ -155,7 +155,7 @@ class Face:
         object.__setattr__(self, "reason", reason)
 
     def __getstate__(self) -> dict[str, Any]:
-        return known(vars(self))
+        return worked_out(vars(self))
 
     @property
     def explanation(self) -> str:
@@ -221,7 +221,7 @@ class Face:
 
 
 def changed(face: Face, **changes: Any) -> Face:
-    """As `dataclasses.replace`, which would work out all that is late."""
+    """As `dataclasses.replace`, which would work out all that is lazy."""
     other = object.__new__(type(face))
     vars(other).update(vars(face), **changes)
     other.__post_init__()

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, overload
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from facereject._late import Later
+from facereject._lazy import Lazy
 from facereject.faces._details import details_of, with_details
 from facereject.faces.detectors import Detector, check_detector, make_detector
 from facereject.faces.detectors.base import find_faces
@@ -351,7 +351,8 @@ class FaceRejector(RejectorVariants):
         """The face with another uncertainty, and the expected error and decision that follow from it."""
         if not math.isfinite(uncertainty):
             return changed(face, uncertainty=math.inf, expected_error=math.nan, accepted=False, reason="")
-        pose = Later(lambda: face.pose or pose_of(face.landmarks))
+        points = face.landmarks.copy()
+        pose = Lazy(lambda: face.pose or pose_of(points))
         turned = self.pose_limits != PoseLimits() and not self.pose_limits.allow(pose())
         certain = self.decide(uncertainty)
         return changed(
@@ -361,7 +362,7 @@ class FaceRejector(RejectorVariants):
             accepted=certain and not turned,
             reason="turned" if turned else "",
             pose=pose,
-            cause="" if certain else Later(lambda: face.likely_cause),
+            cause="" if certain else Lazy(lambda: face.likely_cause),
         )
 
     def _assess(

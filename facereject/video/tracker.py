@@ -20,7 +20,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from facereject._late import Later
+from facereject._lazy import Lazy
 from facereject.faces import Face, FaceRejector
 from facereject.faces.detectors.base import Candidates, find_candidates, find_faces, lead_of
 from facereject.faces.face import Box, Detection, changed
@@ -335,7 +335,8 @@ class FaceTracker:
         if track.smoother is None:
             track.smoother = LandmarkSmoother(track.mean_shape)
         points = track.smoother(face, time)
-        return changed(face, landmarks=points, pose=Later(lambda: pose_of(points)))
+        kept = points.copy()
+        return changed(face, landmarks=points, pose=Lazy(lambda: pose_of(kept)))
 
     def _smoothed(self, track: Track, time: float) -> Face:
         face = track.face

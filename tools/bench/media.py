@@ -68,14 +68,10 @@ def run(command: Sequence[str | Path], *, watch_memory: bool = False) -> Run:
 
 
 def _adopt() -> None:
-    """Have processes that outlive their parents become children of this one, so that their time counts.
-
-    On Linux workers are children of a server, which ends after the command that started it.
-    """
+    """Processes that outlive their parents become children of this one: the server of workers ends last."""
     if sys.platform == "linux":
-        set_child_subreaper = 36
-        if ctypes.CDLL(None, use_errno=True).prctl(set_child_subreaper, 1, 0, 0, 0):
-            raise OSError(ctypes.get_errno(), "prctl")
+        # PR_SET_CHILD_SUBREAPER
+        ctypes.CDLL(None).prctl(36, 1, 0, 0, 0)
 
 
 def _watch(process: subprocess.Popen[str]) -> int:

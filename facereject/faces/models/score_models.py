@@ -12,7 +12,7 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
-from facereject._late import Late, Later
+from facereject._lazy import Lazy, LazyField
 from facereject.faces.landmarks.point_set import POINTS_300W, PointSet
 from facereject.faces.models.causes import CauseModel
 from facereject.faces.models.compact import CompactColumns, Measured
@@ -56,9 +56,9 @@ class Details:
     """
 
     uncertainty: float
-    point_errors: Late[FloatArray | None] = Late(None)  # noqa: RUF009
-    hidden: Late[NDArray[np.bool_] | None] = Late(None)  # noqa: RUF009
-    causes: Late[FloatArray | None] = Late(None)  # noqa: RUF009
+    point_errors: LazyField[FloatArray | None] = LazyField(None)  # noqa: RUF009
+    hidden: LazyField[NDArray[np.bool_] | None] = LazyField(None)  # noqa: RUF009
+    causes: LazyField[FloatArray | None] = LazyField(None)  # noqa: RUF009
 
 
 @runtime_checkable
@@ -135,12 +135,12 @@ class CompactScoreModel:
         """All it has to say about one face, given as one row of features."""
         measured = self.columns.measure(features)
         columns = self.columns(features, measured=measured)
-        points = Later(lambda: self._of_points(features, columns, measured))
+        points = Lazy(lambda: self._of_points(features, columns, measured))
         return Details(
             float(self.trees(columns)[0]),
-            None if self.point_errors is None else Later(lambda: points().errors[0]),
-            None if self.point_errors is None else Later(lambda: points().hidden[0]),
-            None if self.causes is None else Later(lambda: self._of_causes(columns)),
+            None if self.point_errors is None else Lazy(lambda: points().errors[0]),
+            None if self.point_errors is None else Lazy(lambda: points().hidden[0]),
+            None if self.causes is None else Lazy(lambda: self._of_causes(columns)),
         )
 
     # who asks for these later does not know that features may overflow

@@ -38,9 +38,9 @@ _FALSE_ALARMS = 0.02
 #: weights the trees learn to tell such faces from others, more than points from their neighbours.
 EMPHASIS = 5.0
 
-# Log error per unit of the log-odds that a point is covered. Without it, expected errors rank best; with it,
-# points under an occluder stand out from the others of their face.
-_COVERED = 0.1
+#: Log error per unit of the log-odds that a point is covered. Without it, expected errors rank best; with it,
+#: points under an occluder stand out from the others of their face.
+COVERED_WEIGHT = 0.1
 
 
 class _Kind(NamedTuple):
@@ -85,7 +85,7 @@ def fit_point_errors(
     fold: NDArray[np.int64],
     random_state: int,
     needed: NDArray[np.int64] | None = None,
-    covered_weight: float | None = None,
+    covered_weight: float = COVERED_WEIGHT,
     most: int = MOST_FACES,
     emphasis: float = EMPHASIS,
 ) -> PointFit:
@@ -103,8 +103,8 @@ def fit_point_errors(
     random_state : int
     needed : ndarray of int or None
         Rows that must be among those used.
-    covered_weight : float or None
-        Log error per unit of the log-odds that a point is covered; None is the one that was chosen.
+    covered_weight : float
+        Log error per unit of the log-odds that a point is covered.
     most : int
         Faces to learn from.
     emphasis : float
@@ -146,8 +146,7 @@ def fit_point_errors(
         if any_covered:
             trees = grow(~out, _HIDDEN_TREES, covered, importance)
             odds[out] = trees(values[flat]).reshape(-1, logs.shape[1])
-    chosen = _COVERED if covered_weight is None else covered_weight
-    more = chosen if any_covered else 0.0
+    more = covered_weight if any_covered else 0.0
     said += more * odds
     knots, heights = calibrated(said.ravel(), truth.ravel())
     goal = covered if any_covered else np.arange(covered.size) % 2

@@ -8,7 +8,7 @@ from typing import Any, Generic, TypeVar, cast
 T = TypeVar("T")
 
 
-class Later(Generic[T]):
+class Lazy(Generic[T]):
     """The result of a function of no arguments, which is called once, when the result is first needed."""
 
     __slots__ = ("_value", "_work")
@@ -26,8 +26,8 @@ class Later(Generic[T]):
         return cast(T, self._value)
 
 
-class Late(Generic[T]):
-    """A field of a dataclass that may be given as a `Later`; who reads it gets the value.
+class LazyField(Generic[T]):
+    """A field of a dataclass that may be given as a `Lazy`; who reads it gets the value.
 
     Parameters
     ----------
@@ -45,14 +45,14 @@ class Late(Generic[T]):
         if holder is None:
             return self._default
         value = vars(holder)[self._name]
-        if isinstance(value, Later):
+        if isinstance(value, Lazy):
             value = vars(holder)[self._name] = value()
         return cast(T, value)
 
-    def __set__(self, holder: object, value: T | Later[T]) -> None:
+    def __set__(self, holder: object, value: T | Lazy[T]) -> None:
         vars(holder)[self._name] = value
 
 
-def known(fields: dict[str, Any]) -> dict[str, Any]:
-    """The same fields, with all that was late worked out: for pickles."""
-    return {name: value() if isinstance(value, Later) else value for name, value in fields.items()}
+def worked_out(fields: dict[str, Any]) -> dict[str, Any]:
+    """The same fields, with the values of all that is lazy: for pickles."""
+    return {name: value() if isinstance(value, Lazy) else value for name, value in fields.items()}

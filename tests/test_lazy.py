@@ -7,16 +7,16 @@ import pickle
 
 import pytest
 
-from facereject._late import Late, Later, known
+from facereject._lazy import Lazy, LazyField, worked_out
 
 
 @dataclasses.dataclass(frozen=True)
 class Holder:
     name: str
-    value: Late[int] = Late(7)  # noqa: RUF009
+    value: LazyField[int] = LazyField(7)  # noqa: RUF009
 
     def __getstate__(self):
-        return known(vars(self))
+        return worked_out(vars(self))
 
 
 def counting(result):
@@ -26,20 +26,20 @@ def counting(result):
         calls.append(None)
         return result
 
-    return Later(work), calls
+    return Lazy(work), calls
 
 
 def test_the_work_is_done_once_and_only_if_somebody_reads():
-    later, calls = counting(3)
-    holder = Holder("a", later)
+    lazy, calls = counting(3)
+    holder = Holder("a", lazy)
     assert not calls
-    assert (holder.value, holder.value, later()) == (3, 3, 3)
+    assert (holder.value, holder.value, lazy()) == (3, 3, 3)
     assert len(calls) == 1
 
 
 def test_two_holders_share_the_work():
-    later, calls = counting(None)
-    assert Holder("a", later).value is Holder("b", later).value is None
+    lazy, calls = counting(None)
+    assert Holder("a", lazy).value is Holder("b", lazy).value is None
     assert len(calls) == 1
 
 
@@ -56,13 +56,13 @@ def test_an_error_is_raised_again_for_the_next_reader():
     def fails():
         raise ValueError("not now")
 
-    holder = Holder("a", Later(fails))
+    holder = Holder("a", Lazy(fails))
     for _ in range(2):
         with pytest.raises(ValueError, match="not now"):
             _ = holder.value
 
 
 def test_pickles_hold_values():
-    later, calls = counting(3)
-    assert pickle.loads(pickle.dumps(Holder("a", later))) == Holder("a", 3)  # noqa: S301
+    lazy, calls = counting(3)
+    assert pickle.loads(pickle.dumps(Holder("a", lazy))) == Holder("a", 3)  # noqa: S301
     assert len(calls) == 1
