@@ -13,6 +13,7 @@ import pytest
 import yaml
 
 import facereject
+from tools.count_lines import count
 
 ROOT = Path(__file__).parents[1]
 
@@ -67,3 +68,22 @@ def test_the_citation_names_software_licence_and_paper():
         "Průša",
         "Voráček",
     ]
+
+
+def test_pages_name_scripts_that_exist():
+    pages = [path for folder in (".", "docs", "results", "tools") for path in (ROOT / folder).glob("*.md")]
+    for page in pages:
+        if page.name == "CHANGELOG.md":  # tells of what was
+            continue
+        text = page.read_text(encoding="utf-8")
+        scripts = set(re.findall(r"(?:tools|data_scripts)/[\w/]+\.py", text))
+        scripts |= {f"{name.replace('.', '/')}.py" for name in re.findall(r"-m (tools\.\w+\.\w+)", text)}
+        scripts |= {f"tools/{name}/__main__.py" for name in re.findall(r"-m tools\.(\w+)[` \n]", text)}
+        missing = {name for name in scripts if "NAME" not in name and not (ROOT / name).is_file()}
+        assert not missing, page.name
+
+
+def test_blank_lines_comments_and_docstrings_are_no_code():
+    text = '"""Doc.\n\nMore."""\nx = 1  # why\n\n# a comment\ny = """a\n\nb"""\n'
+    function = 'def f():\n    "Doc."\n    return (\n        x\n    )\n'
+    assert (count(text), count(function)) == (3, 4)

@@ -36,8 +36,3 @@ def test_example_runs(number, tmp_path, monkeypatch, capsys):
 def test_linked_files_exist():
     for link in re.findall(r"\]\(([^)#:]+)\)", README):
         assert (Path(__file__).parents[1] / link).is_file(), link
-
-
-def test_commands_name_scripts_that_exist():
-    for script in set(re.findall(r"(?:tools|data_scripts)/[\w/]+\.py", README)):
-        assert (Path(__file__).parents[1] / script).is_file(), script

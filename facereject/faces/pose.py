@@ -16,7 +16,7 @@ from facereject.faces.face import Pose
 from facereject.faces.geometry import FloatArray
 from facereject.faces.landmarks.mean_shape import MEAN_SHAPE, N_LANDMARKS
 
-# how far each point lies behind the tip of the nose, in widths of the face (tools/face_depth.py)
+# how far each point lies behind the tip of the nose, in widths of the face (tools/train/face_depth.py)
 _DEPTH = np.array(
     [
         0.658, 0.640, 0.631, 0.621, 0.579, 0.513, 0.432, 0.351, 0.323, 0.351, 0.432, 0.513, 0.579, 0.621,
@@ -28,7 +28,7 @@ _DEPTH = np.array(
 )  # fmt: skip
 
 # degrees by which the mean face of photographs looks down, compared with people who look into the camera of
-# a studio (tools/face_depth.py)
+# a studio (tools/train/face_depth.py)
 _LOOKS_DOWN = 4.0
 
 # jaw below the ears, chin and lips move with the mouth; its corners do so least

@@ -2,26 +2,15 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import cv2
 import numpy as np
 import PIL.Image
-import pytest
 
 from facereject.faces import FaceDataset, FaceSample
-
-TOOLS = Path(__file__).parents[2] / "tools"
-
-
-@pytest.fixture
-def tools(monkeypatch):
-    monkeypatch.syspath_prepend(str(TOOLS))
+from tools.train import photo_copies
 
 
-def test_copies_of_a_photograph_form_a_group(tools, astronaut, astronaut_landmarks, tmp_path, rng):
-    import photo_copies
-
+def test_copies_of_a_photograph_form_a_group(astronaut, astronaut_landmarks, tmp_path, rng):
     smaller = cv2.resize(astronaut, None, fx=0.7, fy=0.7, interpolation=cv2.INTER_AREA)
     other = rng.integers(0, 256, astronaut.shape, dtype=np.uint8)
     samples = []

@@ -2,22 +2,17 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 from facereject.metrics import aurc
-
-TOOLS = Path(__file__).parents[2] / "tools"
+from tools.train import model_card_sets
 
 
 @pytest.fixture
-def sets(monkeypatch):
-    monkeypatch.syspath_prepend(str(TOOLS))
-    import model_card_sets
-
+def sets():
     return model_card_sets
 
 

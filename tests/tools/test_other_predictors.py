@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import sys
-from pathlib import Path
 from typing import ClassVar
 
 import numpy as np
@@ -12,15 +10,11 @@ import pytest
 from sklearn.metrics import roc_auc_score
 
 from facereject.metrics import aurc
-
-TOOLS = Path(__file__).parents[2] / "tools"
+from tools.reproduce import other_predictors, other_predictors_page
 
 
 @pytest.fixture
 def page(monkeypatch):
-    monkeypatch.syspath_prepend(str(TOOLS))
-    from reproduction import other_predictors_page
-
     # intervals need not be right here
     monkeypatch.setattr(other_predictors_page, "_RESAMPLES", 10)
     return other_predictors_page
@@ -98,10 +92,7 @@ class TestWhatIsKnown:
     LOSSES: ClassVar = [1.5, 2.5]
 
     @pytest.fixture
-    def tool(self, monkeypatch):
-        monkeypatch.syspath_prepend(str(TOOLS))
-        from reproduction import other_predictors
-
+    def tool(self):
         return other_predictors
 
     @pytest.fixture
@@ -137,7 +128,3 @@ class TestWhatIsKnown:
 
     def test_without_a_file_nothing_is_known(self, tool):
         assert not any(self.known(tool, {}, self.DIGESTS).values())
-
-
-def test_sys_path_is_as_before():
-    assert str(TOOLS) not in sys.path

@@ -13,14 +13,15 @@ import numpy as np
 import pytest
 from engine_tasks import append_word, fail_with
 
+from data_scripts import registry
+from tools.reproduce import tabular
+from tools.reproduce.__main__ import parse
+from tools.reproduce.chunked import ChunkedSELE
+from tools.reproduce.scheduler import Job, run_jobs
+from tools.reproduce.store import MixedSettingsError, Store, write_atomically
+
 ROOT = Path(__file__).parents[2]
 SETTINGS = {"protocol": 1, "trees": 20}
-
-
-@pytest.fixture(autouse=True)
-def tools(monkeypatch):
-    for folder in (ROOT, ROOT / "tools"):
-        monkeypatch.syspath_prepend(str(folder))
 
 
 @pytest.fixture
@@ -33,10 +34,6 @@ def table(rng):
 
 
 def run_on(monkeypatch, table, task):
-    from reproduction import tabular
-
-    from data_scripts import registry
-
     name = next(name for name, entry in registry.DATASETS.items() if entry.task == task)
     monkeypatch.setattr(registry, "load", lambda *_: table)
     return tabular.run(name, 0, None, SETTINGS), registry.split(name, len(table[1]), 0)
@@ -110,8 +107,6 @@ def test_a_class_that_training_has_not_seen(monkeypatch, table):
 
 
 def test_chunks_are_those_of_the_library(rng):
-    from reproduction.chunked import ChunkedSELE
-
     from facereject.risks import SELE
 
     losses, scores = rng.exponential(size=1700), rng.normal(size=1700)
@@ -126,8 +121,6 @@ def stored(dataset="LETTER", split=0, task="classification"):
 
 
 def test_what_is_done_is_told_from_what_is_not(tmp_path):
-    from reproduction.store import MixedSettingsError, Store
-
     store = Store(tmp_path, SETTINGS)
     assert store.state("classification", "LETTER", 0) == "missing"
     path = store.save(stored())
@@ -142,8 +135,6 @@ def test_what_is_done_is_told_from_what_is_not(tmp_path):
 
 
 def test_a_write_that_fails_leaves_the_old_file(tmp_path, monkeypatch):
-    from reproduction.store import write_atomically
-
     path = tmp_path / "folder" / "a.json"
     write_atomically(path, "old")
 
@@ -158,8 +149,6 @@ def test_a_write_that_fails_leaves_the_old_file(tmp_path, monkeypatch):
 
 
 def test_jobs_run_longest_first_and_fail_alone(tmp_path, capfd):
-    from reproduction.scheduler import Job, run_jobs
-
     order = tmp_path / "order"
     jobs = [
         Job("short", 1, append_word, (order, "short")),
@@ -177,8 +166,6 @@ def test_jobs_run_longest_first_and_fail_alone(tmp_path, capfd):
 
 
 def test_an_interrupt_ends_the_running_jobs():
-    from reproduction.scheduler import Job, run_jobs
-
     def interrupt(line):
         raise KeyboardInterrupt
 
@@ -189,9 +176,14 @@ def test_an_interrupt_ends_the_running_jobs():
 
 
 def reproduce(*arguments, data):
-    command = [sys.executable, str(ROOT / "tools" / "reproduce.py"), *map(str, arguments)]
+    command = [sys.executable, "-m", "tools.reproduce", *map(str, arguments)]
     return subprocess.run(
-        command, capture_output=True, text=True, env={**os.environ, "FACEREJECT_DATA": str(data)}, check=False
+        command,
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        env={**os.environ, "FACEREJECT_DATA": str(data)},
+        check=False,
     )
 
 
@@ -221,23 +213,16 @@ def test_unknown_data_set(tmp_path):
 
 
 def test_another_solver_has_a_folder_and_settings_of_its_own():
-    import reproduce
-    from reproduction import tabular
-
-    default, own = reproduce.parse(["ordinal"]), reproduce.parse(["ordinal", "--solver", "bmrm"])
+    default, own = parse(["ordinal"]), parse(["ordinal", "--solver", "bmrm"])
     assert default.results == ROOT / "results"
     assert own.results == ROOT / "cache" / "bmrm"
     assert "solver" not in tabular.settings(False, default.solver)
     assert tabular.settings(False, own.solver)["solver"] == "bmrm"
     with pytest.raises(SystemExit):
-        reproduce.parse(["landmarks", "--solver", "bmrm"])
+        parse(["landmarks", "--solver", "bmrm"])
 
 
 def test_bmrm_trains_what_the_default_trains(monkeypatch, table):
-    from reproduction import tabular
-
-    from data_scripts import registry
-
     name = next(name for name, entry in registry.DATASETS.items() if entry.task == "ordinal")
     monkeypatch.setattr(registry, "load", lambda *_: table)
     default, own = (

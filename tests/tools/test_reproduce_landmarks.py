@@ -12,24 +12,19 @@ import pytest
 
 from facereject.faces import FaceDataset, FaceSample
 from facereject.metrics import aurc
+from tools.reproduce import landmark_tables, landmarks
+from tools.reproduce.landmark_predictors import Training, predictor_file
+from tools.reproduce.landmark_scores import split_rows, unpack
+from tools.reproduce.landmark_statistics import TestPart as Part
+from tools.reproduce.landmark_statistics import bootstrap_areas
 
 ROOT = Path(__file__).parents[2]
-
-
-@pytest.fixture(autouse=True)
-def tools(monkeypatch):
-    for folder in (ROOT, ROOT / "tools"):
-        monkeypatch.syspath_prepend(str(folder))
 
 
 @pytest.fixture(scope="module")
 def quick(faces_dir, tmp_path_factory):
     """A quick run with two splits: where its results and its intermediate files are."""
     with pytest.MonkeyPatch.context() as patch:
-        for folder in (ROOT, ROOT / "tools"):
-            patch.syspath_prepend(str(folder))
-        from reproduction import landmarks
-
         patch.setattr(landmarks, "_QUICK_FACES", 24)
         folder = tmp_path_factory.mktemp("landmarks")
         run = {"results": folder / "results", "data": faces_dir.parent, "work": folder / "work"}
@@ -57,9 +52,6 @@ def with_copies(faces_dir, folder):
 
 @pytest.mark.data
 def test_no_predictor_was_trained_on_a_face_it_is_used_on_or_a_copy(faces_dir, tmp_path, monkeypatch):
-    from reproduction import landmark_tables
-    from reproduction.landmark_predictors import Training
-
     trained, used = {}, {}
 
     def train(part, training, path):
@@ -94,8 +86,6 @@ def test_no_predictor_was_trained_on_a_face_it_is_used_on_or_a_copy(faces_dir, t
 
 
 def test_parts_of_a_split_share_no_photograph():
-    from reproduction.landmark_scores import split_rows
-
     photographs = [f"photo{i % 70}" for i in range(100)]
     splits = [split_rows(photographs, split) for split in range(3)]
     for parts in splits:
@@ -107,8 +97,6 @@ def test_parts_of_a_split_share_no_photograph():
 
 
 def test_predictors_are_named_by_what_they_are_trained_from(tmp_path):
-    from reproduction.landmark_predictors import Training, predictor_file
-
     path = tmp_path / "a.bmp"
     points = np.arange(136.0).reshape(68, 2)
     PIL.Image.new("L", (8, 8), 100).save(path)
@@ -122,12 +110,10 @@ def test_predictors_are_named_by_what_they_are_trained_from(tmp_path):
 
 
 def test_resamples_draw_photographs_whole_and_in_all_splits_alike(rng):
-    from reproduction.landmark_statistics import TestPart, bootstrap_areas
-
     photograph = np.repeat(np.arange(40), 2)
     losses = np.repeat(rng.exponential(size=40), 2)
     noisy = losses + rng.normal(size=80)
-    part = TestPart(photograph, losses, {"detector score": noisy, "same": noisy, "perfect": losses})
+    part = Part(photograph, losses, {"detector score": noisy, "same": noisy, "perfect": losses})
     areas = bootstrap_areas([part, part], 200)
     single = bootstrap_areas([part], 200)
     assert areas.value == pytest.approx(part.areas())
@@ -145,8 +131,6 @@ def test_resamples_draw_photographs_whole_and_in_all_splits_alike(rng):
 
 @pytest.mark.data
 def test_quick_run_stores_what_the_page_states(quick):
-    from reproduction.landmark_scores import unpack
-
     for name in ("cross-fitted", "published"):
         for split in range(2):
             result = stored(quick, f"{name}-{split}")
@@ -176,8 +160,6 @@ def test_picture_with_photographs_stays_out_of_the_results(quick):
 
 @pytest.mark.data
 def test_second_run_computes_nothing_and_a_missing_split_alone(quick, monkeypatch):
-    from reproduction import landmark_tables, landmarks
-
     ran = []
 
     def watch(jobs, n):
@@ -206,8 +188,6 @@ def test_second_run_computes_nothing_and_a_missing_split_alone(quick, monkeypatc
 def test_unlabelled_bench_uses_predictors_on_photographs_they_have_not_seen(quick, monkeypatch):
     monkeypatch.syspath_prepend(str(ROOT / "tools" / "bench"))
     import unlabelled
-    from reproduction import landmark_tables, landmarks
-    from reproduction.landmark_predictors import predictor_file
 
     monkeypatch.setattr(landmarks, "_QUICK_FACES", 24)
     samples = landmarks.load_samples(quick["data"], True)

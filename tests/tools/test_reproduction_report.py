@@ -8,30 +8,23 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from data_scripts import registry
+from tools.reproduce import explain, explain_tables, figures, report
+from tools.reproduce.store import Store
+from tools.reproduce.summary import Cell, PaperTable, agreement
+
 ROOT = Path(__file__).parents[2]
 SETTINGS = {"protocol": 1, "trees": 20}
 
 
-@pytest.fixture(autouse=True)
-def tools(monkeypatch):
-    for folder in (ROOT, ROOT / "tools"):
-        monkeypatch.syspath_prepend(str(folder))
-
-
 @pytest.fixture
-def no_figures(monkeypatch, tools):
+def no_figures(monkeypatch):
     """Drawing takes most of the time of a report."""
-    from reproduction import figures
-
     monkeypatch.setattr(figures, "draw_all", lambda *_: [])
 
 
 def like_the_paper(store, predictors=("LR", "SVM"), task="classification", change=None, rows=None):
     """Save two splits of every set whose mean and deviation over splits are the paper's."""
-    from reproduction.summary import PaperTable
-
-    from data_scripts import registry
-
     change, rows = change or {}, rows or {}
     papers = {predictor: PaperTable(predictor) for predictor in predictors}
     for dataset in papers[predictors[0]].rows:
@@ -70,8 +63,6 @@ def like_the_paper(store, predictors=("LR", "SVM"), task="classification", chang
 
 @pytest.fixture
 def store(tmp_path):
-    from reproduction.store import Store
-
     return Store(tmp_path, SETTINGS)
 
 
@@ -80,8 +71,6 @@ def line_of(text, beginning):
 
 
 def test_results_like_the_paper_agree_everywhere(store, no_figures):
-    from reproduction import report
-
     like_the_paper(store)
     like_the_paper(store, ("SVOR",), "ordinal")
     checks = report.write(store)
@@ -103,8 +92,6 @@ def test_results_like_the_paper_agree_everywhere(store, no_figures):
 
 
 def test_exceptions_are_named(store, no_figures):
-    from reproduction import report
-
     like_the_paper(
         store,
         change={
@@ -130,15 +117,11 @@ def test_exceptions_are_named(store, no_figures):
     [(10.0, "≈"), (10.5, "≈"), (10.6, "↑"), (9.4, "↓"), (11.1, "⇈"), (8.9, "⇊")],
 )
 def test_marks_of_agreement(mean, mark):
-    from reproduction.summary import Cell, agreement
-
     # standard error of the difference: sqrt((0.3² + 0.4²) / 5) = 0.22, 2.31 of them are 0.52
     assert agreement(Cell(mean, 0.3), Cell(10.0, 0.4), 5) == mark
 
 
 def test_missed_bars_are_said_to_be_missed(store, no_figures):
-    from reproduction import report
-
     worse = {("SVOR", name, "SELE"): 3.0 for name in ("CPU", "BANK", "GPU")}
     like_the_paper(store, ("SVOR",), "ordinal", change=worse)
     met = {check.statement: check.met for check in report.write(store)}
@@ -148,8 +131,6 @@ def test_missed_bars_are_said_to_be_missed(store, no_figures):
 
 
 def test_a_set_is_partial_by_the_rows_it_had(store, no_figures):
-    from reproduction import report
-
     like_the_paper(store, rows={"SENSORLESS": 58_509})
     report.write(store)
     text = (store.folder / "tables.md").read_text()
@@ -158,8 +139,6 @@ def test_a_set_is_partial_by_the_rows_it_had(store, no_figures):
 
 
 def test_report_fills_blocks_of_the_readme_and_repeats_itself(store):
-    from reproduction import report
-
     like_the_paper(store)
     readme = store.folder / "README.md"
     readme.write_text(
@@ -180,8 +159,6 @@ def test_report_fills_blocks_of_the_readme_and_repeats_itself(store):
 
 
 def test_a_run_that_is_not_finished_has_a_report(store):
-    from reproduction import report
-
     assert report.write(store) == []
     like_the_paper(store)
     for path in (store.folder / "raw" / "classification").glob("*-1.json"):
@@ -194,8 +171,6 @@ def test_a_run_that_is_not_finished_has_a_report(store):
 
 
 def test_ways_to_cut_a_target_with_ties():
-    from reproduction import explain
-
     y = np.array([0, 0, 0, 0, 0, 0, 1, 2, 3, 4])
     assert explain.running_share(y, 5).tolist() == [0, 0, 0, 0, 0, 0, 1, 2, 3, 4]
     assert explain.quantiles(y, 5).tolist() == [0, 0, 0, 0, 0, 0, 3, 3, 4, 4]
@@ -206,8 +181,6 @@ def test_ways_to_cut_a_target_with_ties():
 
 
 def test_explanations_become_tables(store):
-    from reproduction import explain, explain_tables
-
     whats = ("R@100", "Margin", "SELE", "REG")
     made_up = {f"{what}, {rule}": [1.0, 1.2] for what in whats for rule in explain.RULES}
     found = {
@@ -230,9 +203,6 @@ def test_explanations_become_tables(store):
 
 
 def test_committed_pages_follow_from_committed_numbers(tmp_path, monkeypatch):
-    from reproduction import figures, report
-    from reproduction.store import Store
-
     committed = ROOT / "results"
     drawn = sorted(path.name for path in (committed / "figures").glob("*-*LR.svg"))
     drawn += [path.name for p in ("SVM", "SVOR") for path in (committed / "figures").glob(f"*-{p}.svg")]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -12,16 +11,13 @@ from facereject.faces import FaceRejector, FaceTable
 from facereject.faces.features.quality import QUALITY
 from facereject.faces.models.ranking import gap_closed
 from facereject.faces.training._score_trees import TreeOptions
+from tools.train import select_trees
 
-TOOLS = Path(__file__).parents[2] / "tools"
 FOLDS, FACES, VERSIONS = 3, 120, 4
 
 
 @pytest.fixture
-def tool(monkeypatch):
-    monkeypatch.syspath_prepend(str(TOOLS))
-    import select_trees
-
+def tool():
     return select_trees
 
 

@@ -3,9 +3,8 @@
     python tools/bench/record.py sele_risk
     python tools/bench/record.py media photos --photos 400 --repeats 1
 
-Runs ``tools/bench/NAME.py``, or ``tools/NAME.py`` if there is none, with the options behind it and writes
-what it prints to ``results/bench/NAME.txt``, or under the name of ``--as``. Nothing is written if the bench
-fails.
+Runs ``tools/bench/NAME.py``, or else the module ``tools.train.NAME``, with the given options and writes its
+output to ``results/bench/NAME.txt``, or under the name given by ``--as``. Nothing is written if it fails.
 """
 
 from __future__ import annotations
@@ -28,18 +27,26 @@ def main() -> None:
     parser.add_argument("name")
     parser.add_argument("--as", dest="file", help="name of the file, if not that of the bench")
     options, others = parser.parse_known_args()
-    places = [folder / f"{options.name}.py" for folder in (HERE, HERE.parent)]
-    script = next((path for path in places if path.is_file()), None)
-    if script is None:
-        parser.error(f"{places[0]}: no such bench")
+    script = HERE / f"{options.name}.py"
+    if script.is_file():
+        command = [str(script.relative_to(ROOT)), *others]
+    elif (HERE.parent / "train" / script.name).is_file():
+        command = ["-m", f"tools.train.{options.name}", *others]
+    else:
+        parser.error(f"{script}: no such bench")
     load = f"{os.getloadavg()[0] / (os.cpu_count() or 1):.1f}"
     done = subprocess.run(
-        [sys.executable, script, *others], stdout=subprocess.PIPE, text=True, encoding="utf-8", check=False
+        [sys.executable, *command],
+        cwd=ROOT,
+        stdout=subprocess.PIPE,
+        text=True,
+        encoding="utf-8",
+        check=False,
     )
     if done.returncode:
-        raise SystemExit(f"{script.name}: exit code {done.returncode}; nothing was written")
+        raise SystemExit(f"{options.name}: exit code {done.returncode}; nothing was written")
     facts = {**machine(), "load per core before": load}
-    header = [f"$ python {script.relative_to(ROOT)} {' '.join(others)}".rstrip()]
+    header = [f"$ python {' '.join(command)}"]
     header.append("# " + ", ".join(f"{name} {value}" for name, value in facts.items()))
     RESULTS.mkdir(parents=True, exist_ok=True)
     path = RESULTS / f"{options.file or options.name}.txt"

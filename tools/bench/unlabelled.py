@@ -5,8 +5,8 @@ trained on so many faces of the others, with human annotation and with the predi
 place. ``--score compact`` trains the trees of the shipped models.
 
 dlib's published predictor was trained on these photographs. ``--predictors FOLDER`` takes the predictors that
-``tools/reproduce.py landmarks --work FOLDER`` has trained: each is used on the fifth of the photographs only
-that it has not seen.
+``python -m tools.reproduce landmarks --work FOLDER`` has trained: each is used only on the fifth of the
+photographs that it has not seen.
 """
 
 from __future__ import annotations
@@ -36,12 +36,12 @@ from facereject.faces.models.ranking import gap_closed
 from facereject.faces.training.train import train_on_table
 from facereject.faces.training.unlabelled import annotate_by_predictor
 
-sys.path.insert(0, str(Path(__file__).parents[1]))
+sys.path.insert(0, str(Path(__file__).parents[2]))
 
-from photo_copies import group_copies
-from reproduction.landmark_predictors import Training, predictor_files
-from reproduction.landmark_tables import join
-from train_default_model import FIT_SEED, TEST_SEED, set_aside
+from tools.reproduce.landmark_predictors import Training, predictor_files
+from tools.reproduce.landmark_tables import join
+from tools.train.default_model import FIT_SEED, TEST_SEED, set_aside
+from tools.train.photo_copies import group_copies
 
 
 class Judge(NamedTuple):
@@ -62,7 +62,7 @@ def cross_fitted(samples: FaceDataset, work: Path, training: Training) -> list[J
     fold, paths = predictor_files(samples, [copies[sample.photo] for sample in samples], training, work)
     if missing := [path.name for path in paths if not path.is_file()]:
         raise SystemExit(
-            f"{work} lacks {', '.join(missing)}; run python tools/reproduce.py landmarks --work {work}"
+            f"{work} lacks {', '.join(missing)}; run python -m tools.reproduce landmarks --work {work}"
         )
     return [
         Judge(

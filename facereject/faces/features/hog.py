@@ -60,7 +60,7 @@ class LandmarkHOG:
         The landmarks, with their mean shape.
 
     The defaults were chosen by cross-validated AuRC on photographs of 300-W, clean and degraded;
-    ``tools/select_hog.py`` compares them with other candidates by the same protocol.
+    ``tools/train/select_hog.py`` compares them with other candidates by the same protocol.
     """
 
     face_size: int = 100

@@ -15,7 +15,7 @@ FloatArray = NDArray[np.float64]
 
 
 class TreeOptions(NamedTuple):
-    """How trees of either kind are grown; ``tools/select_trees.py`` compares the defaults with others."""
+    """How trees are grown; ``tools/train/select_trees.py`` compares the defaults with others."""
 
     n_trees: int = 150
     learning_rate: float = 0.1

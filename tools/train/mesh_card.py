@@ -1,0 +1,103 @@
+"""The card of the models of the free stack: results on photographs set aside, and a chain of licences."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from facereject.faces.evaluation.results import gap_closed
+from facereject.faces.models.licences import licence_chain
+from facereject.metrics import aurc
+
+_RESAMPLES = 300
+
+_HEAD = """\
+# The models of the free stack
+
+`mesh.safetensors` and `mesh-free.safetensors` predict how wrong MediaPipe's face mesh is on a face that YuNet
+found. `FaceRejector.pretrained("mesh")` and `pretrained("mesh-free")` load them, once
+`facereject models get mesh` has obtained the weights of both networks. 68 points come out.
+
+This file is written by `tools/train/mesh_models.py`; see there for what is done.
+
+## Licences
+
+| model | part | licence | commercial use |
+|---|---|---|---|
+"""
+
+_RESULTS = """
+## Results on photographs set aside
+
+{photographs} photographs of 300-W that had no part in either model, each as it is and in {versions} degraded
+versions by `random_degradation`, of which the last only moves the box. Errors in percent of the distance of
+the outer eye corners. *Gap closed*: from ranking by YuNet's own score (0) to ranking by the true error (1),
+with 95 % bootstrap intervals over photographs. *Right unit*: mean expected error over mean error.
+
+| model | faces | missed | mean error | AuRC, YuNet | AuRC, score | AuRC, oracle | gap closed | right unit |
+|---|---|---|---|---|---|---|---|---|
+"""
+
+_TAIL = """
+## Limits
+
+- `mesh-free` has learned from studio photographs of 102 people, neutral and smiling, from the front. Its
+  truth is what the predictor itself says of the photograph as it is: what is wrong there already, such as a
+  turned head, it cannot learn. Its expected errors come from points placed by hand on the same people.
+- The fixed correspondences place the 68 points where the mesh has a vertex; brows and jaw differ from the
+  mark-up of 300-W by more than the others.
+- Weights of others: YuNet was trained on WIDER FACE, the mesh on photographs of Google's. Their files are
+  published under the licences above; terms of the photographs themselves are not known here.
+"""
+
+
+def _training(name, info):
+    """How many examples a model was trained on, as a line of a list."""
+    count, versions, groups = info["faces"], info["degradations"], info["photographs"]
+    return (
+        f"- `{name}`: {count:,} faces, each as it is and in {versions} degraded versions. They are in "
+        f"{groups:,} groups, of one person or of near copies of one photograph; a group is never cut.\n"
+    )
+
+
+def write_mesh_card(path, rejectors, held_out, versions, photo):
+    """Write the card; ``versions`` counts clean and degraded pictures, ``photo`` has the name of each."""
+    text = _HEAD
+    for name, rejector in rejectors.items():
+        for part in licence_chain(rejector):
+            allowed = "yes" if part.commercial else "**no**"
+            text += f"| {name} | {part.part} | {part.licence} | {allowed} |\n"
+    text += "\n## Training\n\n" + "".join(
+        _training(name, rejector.info) for name, rejector in rejectors.items()
+    )
+    text += _RESULTS.format(photographs=versions[0], versions=versions[1] // versions[0])
+    for name, rejector in rejectors.items():
+        table = held_out[name]
+        for k, title in enumerate(("clean", "degraded")):
+            rows = table.clean == (k == 0)
+            text += f"| {name} | {title}, {rows.sum():,} | {table.missed[k] / versions[k]:.1%} | "
+            text += _row(table, rows, rejector, np.array(photo)) + "\n"
+    path.write_text(text + _TAIL, encoding="utf-8")
+    print(text[text.index("## Results") :])
+
+
+def _row(table, rows, rejector, photo):
+    losses, scores = table.losses[rows], table.detector_scores[rows]
+    uncertainty = rejector.score(table.features[rows])
+    areas = [aurc(losses, each) for each in (-scores, uncertainty, losses)]
+    share = gap_closed(losses, scores, uncertainty)
+    low, high = _interval(losses, scores, uncertainty, photo[table.sample[rows]])
+    unit = rejector.calibration.expected_error(uncertainty).mean() / losses.mean()
+    shown = " | ".join(f"{area:.2f}" for area in [losses.mean(), *areas])
+    return f"{shown} | **{share:.0%}** ({low:.0%}–{high:.0%}) | {unit:.2f} |"
+
+
+def _interval(losses, scores, uncertainty, photos):
+    """95 % interval of the share of the gap that is closed, by resampling photographs."""
+    rng = np.random.default_rng(0)
+    names, index = np.unique(photos, return_inverse=True)
+    members = np.split(np.argsort(index, kind="stable"), np.cumsum(np.bincount(index))[:-1])
+    shares = []
+    for _ in range(_RESAMPLES):
+        rows = np.concatenate([members[i] for i in rng.integers(len(names), size=len(names))])
+        shares.append(gap_closed(losses[rows], scores[rows], uncertainty[rows]))
+    return np.nanpercentile(shares, [2.5, 97.5])

@@ -1,0 +1,154 @@
+"""Trains the models `mesh` and `mesh-free` that come with the package, and writes their card.
+
+    facereject models get mesh
+    python -m tools.train.mesh_map ../shared/data/faces/300w
+    python -m tools.train.mesh_models ../shared/data/faces/300w ../shared/data/faces/london --cache cache
+
+``mesh``: YuNet, the mesh with its fitted map, and a score trained on annotated photographs of 300-W. The
+photographs set aside are those of tools/train/default_model.py.
+
+``mesh-free``: YuNet, the mesh with its fixed correspondences, and a score trained without annotation on the
+Face Research Lab London Set: the landmarks on the photograph as it is are the truth for its degraded
+versions. The unit comes from the points that were placed by hand on the neutral faces of that set. Nothing of
+300-W decides anything about it; the results on it are for comparison.
+"""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+from pathlib import Path
+
+import numpy as np
+
+from facereject.faces import (
+    Extractor,
+    FaceContext,
+    FaceDataset,
+    FaceSample,
+    LandmarkHOG,
+    Target,
+    extract,
+    load_rgb,
+)
+from facereject.faces.datasets import photo_digests
+from facereject.faces.detectors.yunet import YuNetDetector
+from facereject.faces.geometry import fit_similarity, transform_points
+from facereject.faces.landmarks.face_mesh import FaceMesh
+from facereject.faces.training.causes import background_features
+from facereject.faces.training.cross_validation import calibration_rows
+from facereject.faces.training.train import train_on_table
+from facereject.losses import landmark_nme
+from tools.train.default_model import ALPHA, FIT_SEED, PRETRAINED, TEST_SEED, set_aside
+from tools.train.london_points import hand_placed
+from tools.train.mesh_card import write_mesh_card
+
+FOLDS = 4
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("data", help="folder with annotated photographs (300-W layout)")
+    parser.add_argument("london", type=Path, help="folder of the Face Research Lab London Set")
+    parser.add_argument("--cache", help="folder for features that were already computed")
+    parser.add_argument("--degradations", type=int, default=12, help="degraded versions, 300-W")
+    parser.add_argument("--test-degradations", type=int, default=5, help="of those set aside")
+    parser.add_argument("--london-degradations", type=int, default=16, help="the same, London Set")
+    parser.add_argument("--output", type=Path, default=PRETRAINED)
+    parser.add_argument("--jobs", type=int, help="processes; all cores if not given")
+    options = parser.parse_args()
+    run = {"workers": options.jobs, "cache": options.cache}
+
+    fit, test, group, copies = set_aside(FaceDataset.load(options.data))
+    extractors = {
+        name: Extractor(
+            FaceMesh(points),
+            YuNetDetector(),
+            LandmarkHOG(),
+            None,
+            options.degradations,
+            FIT_SEED,
+            FaceContext(),
+        )
+        for name, points in (("mesh", "fitted"), ("mesh-free", "fixed"))
+    }
+    options.output.mkdir(parents=True, exist_ok=True)
+    many = dataclasses.replace(extractors["mesh-free"], degradations=options.london_degradations)
+    rejectors, held_out = {}, {}
+    for name, train, inputs in (
+        ("mesh-free", train_free, (options.london, many)),
+        ("mesh", train_mesh, (fit, group, extractors["mesh"])),
+    ):
+        rejectors[name] = train(*inputs, run)
+        rejectors[name].save(options.output / f"{name}.safetensors")
+        print(f"{name}: {rejectors[name]!r}")
+    for name in rejectors:
+        tester = dataclasses.replace(
+            extractors[name], degradations=options.test_degradations, random_state=TEST_SEED
+        )
+        table = extract(test, tester, **run)
+        held_out[name] = table.rows(~np.isin(table.sample, copies))
+    versions = len(test), len(test) * options.test_degradations
+    photo = [group[sample.photo] for sample in test]
+    write_mesh_card(options.output / "CARD-mesh.md", rejectors, held_out, versions, photo)
+
+
+def train_mesh(fit, group, extractor, run):
+    """The model for the fitted map, on annotated photographs."""
+    table = extract(fit, extractor, **run)
+    photos = [group[sample.photo] for sample in fit]
+    background = background_features(fit, extractor)
+    rejector = train_on_table(
+        table, photos, extractor, "compact", alphas=(ALPHA,), folds=FOLDS, background=background
+    )
+    rejector.info["photo_digests"] = photo_digests(fit)
+    rejector.info["licence"] = "trained on iBUG 300-W: no commercial use"
+    return rejector
+
+
+def train_free(folder, extractor, run):
+    """The model that needs neither annotation nor photographs of 300-W."""
+    samples = FaceDataset([own_landmarks(path, extractor) for path in sorted(folder.glob("*.jpg"))])
+    table = extract(samples, extractor, **run)
+    # the two photographs of a person are one
+    person = [sample.photo for sample in samples]
+    background = background_features(samples, extractor)
+    # photographs as they are have no error here, so that none could be a target
+    rejector = train_on_table(
+        table,
+        person,
+        extractor,
+        "compact",
+        alphas=(ALPHA,),
+        folds=FOLDS,
+        target=Target("coverage", 0.5),
+        background=background,
+    )
+    rows = calibration_rows(table, FIT_SEED)
+    placed = hand_placed(folder, samples)
+    by_hand = np.array([int(table.sample[row]) in placed for row in rows])
+    losses = np.array([_error_by_hand(table, row, samples, placed) for row in rows[by_hand]])
+    rejector = rejector.with_calibration(losses, rejector.calibration.uncertainty[by_hand])
+    # as for other models: as good in the mean as photographs that nobody degraded
+    rejector = rejector.with_target(max_error=float(losses[table.clean[rows[by_hand]]].mean()))
+    rejector.info["licence"] = "trained on the Face Research Lab London Set: CC BY 4.0 (DeBruine & Jones)"
+    rejector.info["photo_digests"] = photo_digests(samples)
+    return rejector
+
+
+def own_landmarks(path, extractor):
+    """A photograph with the landmarks that the predictor places on it as it is."""
+    image = load_rgb(path)
+    (found, *_) = extractor.detector.detect(image)
+    return FaceSample(path, extractor.predictor(image, found.box), path.stem[:3])
+
+
+def _error_by_hand(table, row, samples, placed):
+    """The error of a row against the points placed by hand, moved as the photograph was."""
+    number = int(table.sample[row])
+    moved = fit_similarity(samples[number].landmarks, table.truth[row].astype(np.float64))
+    return float(landmark_nme(transform_points(moved, placed[number]), table.landmarks[row]))
+
+
+if __name__ == "__main__":
+    main()
