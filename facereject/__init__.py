@@ -36,24 +36,23 @@ _HOME = {
     "FaceRejector": "faces",
     "SELEScoreCV": "scores",
     "SelectivePredictor": "selective",
-    "assess_files": "assess",
+    "assess_files": "pipeline",
     "aurc": "metrics",
     "guaranteed_risk": "selection",
-    "judged_video": "video",
+    "judged_video": "tracking",
     "risk_coverage_curve": "metrics",
-    "score_files": "batch",
-    "score_table": "batch",
+    "score_files": "pipeline",
+    "score_table": "pipeline",
 }
 
 if TYPE_CHECKING:
-    from facereject.assess import assess_files
-    from facereject.batch import score_files, score_table
     from facereject.faces import FaceRejector
     from facereject.metrics import aurc, risk_coverage_curve
+    from facereject.pipeline import assess_files, score_files, score_table
     from facereject.scores import BoostedSELEScore, SELEScoreCV
     from facereject.selection import BoundedCoverage, BoundedImprovement, CostBased, guaranteed_risk
     from facereject.selective import SelectivePredictor
-    from facereject.video import judged_video
+    from facereject.tracking import judged_video
 
 
 def __getattr__(name: str) -> Any:

@@ -9,9 +9,9 @@ import numpy as np
 
 from facereject._files import display_name
 from facereject.faces.face import Box
+from facereject.outputs.summary import Tally
+from facereject.pipeline._store.sinks import TableSink
 from facereject.tables.rows import Row
-from facereject.tables.sinks import TableSink
-from facereject.tables.summary import Tally
 
 SUFFIXES = ("csv", "jsonl", "parquet")
 ODD_NAMES = (

@@ -14,7 +14,7 @@ import skimage.io
 from typer.testing import CliRunner
 
 from facereject._cli import app
-from facereject.video.writer import VideoWriter
+from facereject.outputs._video.writer import VideoWriter
 
 sys.path.insert(0, str(Path(__file__).parent / "cli"))
 

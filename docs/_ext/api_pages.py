@@ -33,20 +33,20 @@ GROUPS = {
 
 #: modules that users call by their own names, in packages without ``__all__``
 OPEN = (
-    "facereject.drawing.crops",
-    "facereject.drawing.faces",
-    "facereject.drawing.text",
-    "facereject.live.camera",
-    "facereject.live.devices",
-    "facereject.live.loop",
-    "facereject.live.window",
+    "facereject.outputs._drawing.crops",
+    "facereject.outputs._drawing.faces",
+    "facereject.outputs._drawing.text",
+    "facereject.sources.camera",
+    "facereject.sources._devices",
+    "facereject.pipeline.live",
+    "facereject.outputs.window",
     "facereject.serve.app",
     "facereject.serve.server",
     "facereject.tables.formats",
-    "facereject.tables.journal",
+    "facereject.pipeline._store.journal",
     "facereject.tables.rows",
-    "facereject.tables.sinks",
-    "facereject.tables.summary",
+    "facereject.pipeline._store.sinks",
+    "facereject.outputs.summary",
 )
 
 

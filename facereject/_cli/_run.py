@@ -23,8 +23,8 @@ from facereject._cli._signals import exit_code
 from facereject._words import counted
 
 if TYPE_CHECKING:
-    from facereject.batch import ScoreJob
     from facereject.faces import FaceRejector
+    from facereject.pipeline import ScoreJob
 
 # options that are called otherwise in Python
 _OPTION_OF = {"smooth_s": "smooth", "audio": "no-audio", "bridge_s": "bridge", "min_span_s": "min-span"}
@@ -63,7 +63,7 @@ def with_listed(paths: list[str]) -> list[str]:
 
 def make_job(paths: list[str], output: str | None, **options: Any) -> ScoreJob:
     """The job for the options of a command; what is wrong with them ends the command with code 2."""
-    from facereject.batch import ScoreJob
+    from facereject.pipeline import ScoreJob
 
     target: str | BinaryIO | None = sys.stdout.buffer if output == "-" else output
     with wrong_usage():
@@ -86,10 +86,10 @@ def run_job(
     remark : str
         What else there is to know about the counts.
     """
-    from facereject.batch import TimelineError
-    from facereject.batch.outputs.pictures import PictureError
+    from facereject.outputs.crops import PictureError
     from facereject.parallel import EngineError
-    from facereject.tables.sinks import TableError
+    from facereject.pipeline import TimelineError
+    from facereject.pipeline._store.sinks import TableError
 
     # progress between the rows would make both unreadable
     hidden = not isinstance(job.output, str) and console.is_terminal and sys.stdout.isatty()
@@ -140,7 +140,8 @@ def run_job(
 @contextlib.contextmanager
 def wrong_usage() -> Iterator[None]:
     """End the command with one sentence and code 2 if the library refuses an option or an input."""
-    from facereject.batch import InputError, OptionError
+    from facereject.pipeline import OptionError
+    from facereject.sources import InputError
 
     try:
         yield

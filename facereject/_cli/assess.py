@@ -64,8 +64,9 @@ def assess(
     few annotated faces, or `facereject train` for the predictor at hand, makes it right.
     """
     from facereject._cli._output.progress import ProgressBar
-    from facereject.assess import LandmarkFileError, assess_files
-    from facereject.tables.sinks import TableError
+    from facereject.pipeline import assess_files
+    from facereject.pipeline._store.sinks import TableError
+    from facereject.sources.landmark_files.found import LandmarkFileError
 
     rejector = load_rejector(model)
     target = sys.stdout.buffer if output == "-" else output

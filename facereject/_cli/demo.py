@@ -36,7 +36,7 @@ def demo(
     rejector = load_rejector(model)
 
     from facereject.demo import make_demo
-    from facereject.video.writer import VideoWriteError
+    from facereject.outputs._video.writer import VideoWriteError
 
     if not quiet:
         say("Judging one photograph, seven degraded versions of it and a video of seven seconds …")

@@ -34,8 +34,8 @@ from facereject._cli._signals import exit_code
 from facereject._words import counted, percent
 
 if TYPE_CHECKING:
-    from facereject.live.loop import LiveSummary
-    from facereject.live.window import Window
+    from facereject.outputs.window import Window
+    from facereject.pipeline.live import LiveSummary
     from facereject.tables.rows import Row
 
 WEBCAM_EXAMPLES = """[bold]Examples[/bold]
@@ -155,7 +155,7 @@ def webcam(
             stop(f"{name} must be positive; got {value:g}")
     if output == "-":
         stop("-o - is the table on stdout; for that use --headless, which prints every frame as JSON")
-    from facereject.batch.options import check_frame_rule, check_table, check_tracking
+    from facereject.pipeline.options import check_frame_rule, check_table, check_tracking
 
     with wrong_usage():
         check_frame_rule(frame_rule)
@@ -164,7 +164,7 @@ def webcam(
     _check_record(record, snapshots, camera, overwrite)
     window = None if headless else _open_window()
     if window is not None:
-        from facereject.live.overlay import loading_view
+        from facereject.outputs._overlay import loading_view
 
         window.show(loading_view())
         window.key(1)
@@ -180,13 +180,13 @@ def webcam(
         target=target,
     )
     rejector = with_limits(rejector, max_yaw, max_pitch, max_roll)
-    from facereject.live.camera import Camera, CameraError
-    from facereject.live.devices import camera_name
-    from facereject.live.loop import Live, warm_up
-    from facereject.live.virtual_camera import VirtualCamera, VirtualCameraError
-    from facereject.tables.sinks import TableError
-    from facereject.video.tracker import FaceTracker
-    from facereject.video.writer import VideoWriteError
+    from facereject.outputs._video.writer import VideoWriteError
+    from facereject.outputs.virtual_camera import VirtualCamera, VirtualCameraError
+    from facereject.pipeline._store.sinks import TableError
+    from facereject.pipeline.live import Live, warm_up
+    from facereject.sources._devices import camera_name
+    from facereject.sources.camera import Camera, CameraError
+    from facereject.tracking.tracker import FaceTracker
 
     warm_up(rejector)
     tracker = FaceTracker(
@@ -245,8 +245,8 @@ class _Table:
     """The table of a session, which is one input; a context manager."""
 
     def __init__(self, path: str, overwrite: bool, name: str, rule: str, n_points: int) -> None:
-        from facereject.tables.sinks import TableError, TableSink, UnfinishedTableError
-        from facereject.tables.summary import Tally
+        from facereject.outputs.summary import Tally
+        from facereject.pipeline._store.sinks import TableError, TableSink, UnfinishedTableError
 
         try:
             self._sink = TableSink(path, overwrite=overwrite, rule=rule, n_points=n_points)
@@ -258,8 +258,8 @@ class _Table:
         self._counts = Tally()
 
     def write(self, rows: list[Row]) -> None:
+        from facereject.outputs.summary import tally
         from facereject.tables.rows import Chunk
-        from facereject.tables.summary import tally
 
         self._sink.write(rows)
         self._counts = self._counts.plus(tally(Chunk(rows, 1), self._rule))
@@ -288,7 +288,7 @@ def _receivers(headless: bool, table: _Table | None, rule: str, n_points: int) -
 
 
 def _check_record(record: str | None, snapshots: str, camera: str, overwrite: bool) -> None:
-    from facereject.video.writer import VideoWriteError, check_video_path
+    from facereject.outputs._video.writer import VideoWriteError, check_video_path
 
     if not os.path.isdir(snapshots):
         stop(f"--snapshots {snapshots}: no such folder; make it first")
@@ -302,7 +302,7 @@ def _check_record(record: str | None, snapshots: str, camera: str, overwrite: bo
 
 
 def _open_window() -> Window:
-    from facereject.live.window import ScreenWindow, WindowError
+    from facereject.outputs.window import ScreenWindow, WindowError
 
     try:
         return ScreenWindow("facereject")

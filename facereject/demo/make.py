@@ -13,10 +13,6 @@ import numpy as np
 import PIL.Image
 
 from facereject._files import write_whole
-from facereject.batch.inputs import Input
-from facereject.batch.outputs.saving import VideoOutput
-from facereject.batch.run import score_inputs
-from facereject.batch.task import ScoreTask
 from facereject.demo.material import (
     FPS,
     SIZE,
@@ -31,11 +27,15 @@ from facereject.demo.picture import draw_picture
 from facereject.faces import FaceRejector
 from facereject.faces.images.load import ImageArray
 from facereject.losses import landmark_nme
+from facereject.outputs._video.writer import VideoWriter
+from facereject.outputs.saved_video import VideoOutput
 from facereject.parallel import SerialEngine
+from facereject.pipeline._store.sinks import StreamSink
+from facereject.pipeline.run import score_inputs
+from facereject.pipeline.task import ScoreTask
+from facereject.sources.inputs import Input
+from facereject.sources.video import open_video
 from facereject.tables.rows import Chunk, Row, frame_accepted
-from facereject.tables.sinks import StreamSink
-from facereject.video.reader import open_video
-from facereject.video.writer import VideoWriter
 
 
 class Demo(NamedTuple):

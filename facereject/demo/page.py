@@ -11,11 +11,11 @@ import matplotlib.figure
 
 from facereject import __version__
 from facereject.demo.material import FPS, Picture, Scene, scenes
-from facereject.drawing.crops import face_crop
-from facereject.drawing.faces import draw_faces
 from facereject.faces import CAUSES, Face, FaceRejector
 from facereject.faces.images.load import ImageArray
 from facereject.faces.models.card import LICENCE, target_words
+from facereject.outputs._drawing.crops import face_crop
+from facereject.outputs._drawing.faces import draw_faces
 from facereject.plotting._style import GREY, PALETTE, tidy
 from facereject.reports import pages
 from facereject.tables.rows import Row

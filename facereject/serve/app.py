@@ -20,7 +20,7 @@ from starlette.websockets import WebSocket
 
 from facereject import __version__
 from facereject.faces import FaceRejector
-from facereject.live.loop import warm_up
+from facereject.pipeline.live import warm_up
 from facereject.serve import downloads
 from facereject.serve._openapi import openapi
 from facereject.serve.bodies import read_text, uploaded

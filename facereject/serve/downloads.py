@@ -11,9 +11,9 @@ import json
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from facereject.batch.outputs.sorting import Placement
 from facereject.faces import FaceRejector
 from facereject.faces.face import Box
+from facereject.outputs.sorted_files import Placement
 from facereject.serve.answers import face_of
 from facereject.serve.bodies import private_file
 from facereject.serve.refusals import Refusal, unusable

@@ -15,9 +15,9 @@ from facereject.serve.models import ModelShelf, Wish, describe_target, wish_of
 from facereject.serve.pictures import decode_jpeg
 from facereject.serve.pool import WorkPool
 from facereject.serve.refusals import Refusal, encode, unusable
-from facereject.video.frames import Frame
-from facereject.video.judged import judge_frame
-from facereject.video.tracker import FaceTracker
+from facereject.sources.frame import Frame
+from facereject.tracking.judged import judge_frame
+from facereject.tracking.tracker import FaceTracker
 
 # codes of the protocol: going away, try again later
 _GONE, _LATER = 1001, 1013

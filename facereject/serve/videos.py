@@ -9,14 +9,14 @@ from typing import Any
 
 from facereject.faces import FaceRejector
 from facereject.faces.images.kinds import kind_of_file
-from facereject.parallel.prefetch import prefetch
 from facereject.serve.answers import frame_answer
 from facereject.serve.pictures import without_name
 from facereject.serve.pool import WorkPool
 from facereject.serve.refusals import encode, unusable
-from facereject.video.judged import judged_frames
-from facereject.video.reader import VideoError, open_video
-from facereject.video.tracker import FaceTracker
+from facereject.sources.prefetch import prefetch
+from facereject.sources.video import VideoError, open_video
+from facereject.tracking.judged import judged_frames
+from facereject.tracking.tracker import FaceTracker
 
 # seconds of work after which other clients get their turn, and rows are sent
 _TURN_S = 0.1

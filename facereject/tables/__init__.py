@@ -1,1 +1,1 @@
-"""The one table: rows and reasons, formats, sinks, journal."""
+"""The table: its rows, reasons and file formats."""

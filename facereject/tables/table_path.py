@@ -7,8 +7,8 @@ import os
 import stat
 
 from facereject._files import NOT_MADE_HERE, folder_problem, suffix_of
+from facereject.tables.errors import TableError
 from facereject.tables.formats import TEXT_FORMATS, column_names
-from facereject.tables.journal import TableError
 from facereject.tables.rows import is_own
 
 #: suffixes of tables

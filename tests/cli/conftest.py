@@ -8,7 +8,7 @@ from stub_tool import COMMANDS, make_photos, stub_rejector
 from typer.testing import CliRunner
 
 from facereject._cli import app
-from facereject.tables import table_sink
+from facereject.pipeline._store import table_sink
 
 
 @pytest.fixture

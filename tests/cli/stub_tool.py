@@ -20,7 +20,7 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 from bright_faces import BrightFaces, gray_photo
 
 from facereject._cli import app
-from facereject.tables import table_sink
+from facereject.pipeline._store import table_sink
 
 #: modules whose ``load_rejector`` is to be replaced; the package has functions of the same names
 COMMANDS = [importlib.import_module(f"facereject._cli.{name}") for name in ("score", "filtering")]

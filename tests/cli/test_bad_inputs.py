@@ -169,7 +169,7 @@ def test_missing_paths(stub, photos, run):
 
 def test_permissions(stub, photos, run, monkeypatch):
     # the tests may run as root, whom no permission stops
-    import facereject.batch.task as task
+    import facereject.pipeline.task as task
 
     def refuse(path, **options):
         raise task.ImageError(f"{path}: cannot be opened (permission denied)")
@@ -193,7 +193,7 @@ def test_folder_of_the_table_is_not_writable(stub, photos, run, monkeypatch):
     def refuse(*arguments):
         raise PermissionError(13, "Permission denied")
 
-    monkeypatch.setattr("facereject.tables.journal.os.open", refuse)
+    monkeypatch.setattr("facereject.pipeline._store.journal.os.open", refuse)
     result = run("score", "photos", "-o", "t.csv")
     assert result.exit_code == 2
     assert "t.csv.partial.journal: cannot be written (Permission denied)" in result.stderr

@@ -14,7 +14,7 @@ from typer.testing import CliRunner
 import facereject
 from facereject._cli import app
 from facereject.demo.page import JudgedFrame, spans
-from facereject.video.reader import open_video
+from facereject.sources.video import open_video
 
 
 @pytest.fixture(scope="module")

@@ -13,8 +13,8 @@ from PIL import Image
 from stub_tool import start_tool
 
 from facereject._cli import filtering
-from facereject.batch.outputs.sorting import Placement
 from facereject.faces import FaceRejector
+from facereject.outputs.sorted_files import Placement
 
 
 def _files(folder) -> list[str]:
@@ -228,7 +228,7 @@ def test_crash_between_row_and_move_is_repaired(stub, photos, run, monkeypatch):
 def test_everything_was_moved_before_the_end(stub, photos, run, monkeypatch):
     arguments = ["filter", "photos", "--accepted", "good", "--rejected", "bad", "--move", "-o", "t.csv"]
     with monkeypatch.context() as patch:
-        patch.setattr("facereject.tables.table_sink.TableSink._finish", _interrupt)
+        patch.setattr("facereject.pipeline._store.table_sink.TableSink._finish", _interrupt)
         assert run(*arguments).exit_code == 130
     assert _files("photos") == []
     # the folder is empty now, yet the table is to be finished

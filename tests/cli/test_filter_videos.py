@@ -11,8 +11,8 @@ import pytest
 import skimage.data
 from video_files import encode
 
-from facereject.video.reader import open_video
-from facereject.video.writer import VideoWriter
+from facereject.outputs._video.writer import VideoWriter
+from facereject.sources.video import open_video
 
 
 @pytest.fixture

@@ -10,9 +10,9 @@ from rich.console import Console
 from facereject._cli import _shared
 from facereject._cli._output import progress as _progress
 from facereject._cli._output.progress import ProgressBar, counting, duration, figure
-from facereject.batch import RunProgress
-from facereject.batch.inputs import Input
 from facereject.faces.face import Box
+from facereject.pipeline import RunProgress
+from facereject.sources.inputs import Input
 from facereject.tables.rows import Chunk, Row
 
 BOX = Box(0.0, 0.0, 9.0, 9.0)

@@ -15,9 +15,9 @@ import numpy as np
 import pytest
 import skimage.data
 
+from facereject.outputs._video.writer import VideoWriter
+from facereject.sources.video import open_video
 from facereject.tables.rows import COLUMNS
-from facereject.video.reader import open_video
-from facereject.video.writer import VideoWriter
 
 TOOL = [sys.executable, "-c", "from facereject._cli import main; main()"]
 

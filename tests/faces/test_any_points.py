@@ -13,9 +13,6 @@ import PIL.Image
 import pytest
 from plugins_of_others import FIVE, MOUTH, Mouth, plain_mouth
 
-from facereject.batch.inputs import Input
-from facereject.batch.task import ScoreTask
-from facereject.drawing.faces import draw_faces
 from facereject.faces import (
     FaceDataset,
     FaceRejector,
@@ -35,11 +32,14 @@ from facereject.faces import (
 )
 from facereject.losses import landmark_nme
 from facereject.modelfile import ModelFileContentError, read_model, write_model
+from facereject.outputs._drawing.faces import draw_faces
+from facereject.outputs._video.writer import VideoWriter
+from facereject.outputs.summary import Tally
+from facereject.pipeline._store.sinks import SettingsError, TableSink
+from facereject.pipeline.task import ScoreTask
+from facereject.sources.inputs import Input
 from facereject.tables.formats import encode_csv, encode_frame, read_table
 from facereject.tables.rows import columns, rows_of_frame
-from facereject.tables.sinks import SettingsError, TableSink
-from facereject.tables.summary import Tally
-from facereject.video.writer import VideoWriter
 
 QUICK = {"degradations": 1, "alphas": (1.0,), "folds": 2, "workers": 1}
 

@@ -8,9 +8,9 @@ import numpy as np
 import PIL.Image
 import pytest
 
-from facereject.batch.inputs import Input, expand_inputs
 from facereject.faces.images.files import ImageError, read_image
 from facereject.faces.images.kinds import ANIMATION_SUFFIXES, IMAGE_SUFFIXES, VIDEO_SUFFIXES
+from facereject.sources.inputs import Input, expand_inputs
 
 
 def animation(path, n_frames, **options):

@@ -11,11 +11,11 @@ import numpy as np
 import PIL.Image
 import pytest
 
-from facereject.batch.inputs import expand_inputs
 from facereject.faces import load_rgb
 from facereject.faces.images.files import ImageError, read_image
 from facereject.faces.images.source import FORMATS, BoundedFile
-from facereject.video.reader import VideoError, open_video
+from facereject.sources.inputs import expand_inputs
+from facereject.sources.video import VideoError, open_video
 
 POSTSCRIPT = b"%!PS-Adobe-3.0 EPSF-3.0\n%%BoundingBox: 0 0 20 20\n%%EndComments\nshowpage\n%%EOF\n"
 TURNS = [
@@ -108,8 +108,8 @@ def test_files_of_gigabytes_without_content_are_soon_done_with(folder):
     code = """if True:
         import resource, sys, warnings
         warnings.simplefilter("ignore")
-        from facereject.batch.inputs import expand_inputs
-        from facereject.batch.task import ScoreTask
+        from facereject.sources.inputs import expand_inputs
+        from facereject.pipeline.task import ScoreTask
 
         def used():
             usage = resource.getrusage(resource.RUSAGE_SELF)

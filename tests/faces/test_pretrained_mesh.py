@@ -14,7 +14,7 @@ from facereject.faces import FaceRejector, degrade
 from facereject.faces.models.installation import pretrained_models
 from facereject.faces.weights import WeightsError
 from facereject.losses import landmark_nme
-from facereject.video import FaceTracker
+from facereject.tracking import FaceTracker
 
 NAMES = ["mesh", "mesh-free"]
 

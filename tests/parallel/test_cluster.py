@@ -22,15 +22,15 @@ from typer.testing import CliRunner
 from video_files import encode, picture
 
 from facereject._cli import app
-from facereject.batch.inputs import Input
-from facereject.batch.run import score_inputs
-from facereject.batch.task import ScoreTask
 from facereject.faces import FaceRejector
 from facereject.parallel import DaskEngine, EngineError, SerialEngine
 from facereject.parallel._handshake import check_answers, introduce_with
 from facereject.parallel._worker import pack_task
 from facereject.parallel.cluster import _ClusterRun, _Submission
-from facereject.tables.sinks import TableSink
+from facereject.pipeline._store.sinks import TableSink
+from facereject.pipeline.run import score_inputs
+from facereject.pipeline.task import ScoreTask
+from facereject.sources.inputs import Input
 
 distributed = pytest.importorskip("distributed")
 

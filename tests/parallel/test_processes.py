@@ -127,10 +127,10 @@ PRELOADED = textwrap.dedent("""
     from facereject.parallel import WorkerEngine
 
     def loaded(item):
-        return ["facereject.batch.task" in sys.modules]
+        return ["facereject.pipeline.task" in sys.modules]
 
     if __name__ == "__main__":
-        run = WorkerEngine(2, preload=["facereject.batch.task"]).run(loaded, range(2))
+        run = WorkerEngine(2, preload=["facereject.pipeline.task"]).run(loaded, range(2))
         print([outcome.chunk for outcome in run])
         print({each.num_threads() for each in psutil.Process().children()})
 """)

@@ -12,7 +12,7 @@ import PIL.Image
 import pytest
 from matplotlib.figure import Figure
 
-from facereject.drawing.crops import GREEN, RED, WHITE, face_crop
+from facereject.outputs._drawing.crops import GREEN, RED, WHITE, face_crop
 from facereject.reports import pages
 
 NASTY = "<script>alert(1)</script> & \"quotes\" 'too' é"

@@ -8,7 +8,7 @@ import skimage.data
 from serving import jpeg, running
 
 from facereject import FaceRejector
-from facereject.video.writer import VideoWriter
+from facereject.outputs._video.writer import VideoWriter
 
 
 @pytest.fixture(scope="session")

@@ -13,7 +13,7 @@ from websockets.exceptions import ConnectionClosed, InvalidStatus
 from websockets.sync.client import connect
 
 from facereject.serve.limits import ServeLimits
-from facereject.video.tracker import FaceTracker
+from facereject.tracking.tracker import FaceTracker
 
 
 def ask(socket, message) -> dict:

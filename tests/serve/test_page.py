@@ -21,11 +21,11 @@ from serving import jpeg, pixels, running
 
 from facereject import FaceRejector, score_files
 from facereject.faces.face import Box
+from facereject.outputs._video.writer import VideoWriter
 from facereject.serve.app import ServeCounts, make_app
 from facereject.serve.models import ModelShelf
 from facereject.serve.server import bind, make_server
-from facereject.video import open_video
-from facereject.video.writer import VideoWriter
+from facereject.sources import open_video
 
 ALTERNATION = 25
 

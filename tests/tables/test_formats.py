@@ -19,10 +19,17 @@ from sample_tables import SUFFIXES, sample_rows, write_table
 
 from facereject._files import name_of_cell
 from facereject.faces.face import Box, Pose
-from facereject.tables.formats import encode_csv, encode_frame, encode_jsonl, read_csv, read_jsonl, read_table
+from facereject.outputs.summary import Tally
+from facereject.pipeline._store.sinks import TableSink
+from facereject.tables.formats import (
+    encode_csv,
+    encode_frame,
+    encode_jsonl,
+    read_csv,
+    read_jsonl,
+    read_table,
+)
 from facereject.tables.rows import COLUMNS, Row
-from facereject.tables.sinks import TableSink
-from facereject.tables.summary import Tally
 
 
 def _expected(row: Row) -> list[object]:

@@ -37,7 +37,7 @@ def test_a_believed_model_would_be_found(tmp_path, monkeypatch):
 
 
 def test_a_believed_journal_would_be_found(tmp_path, monkeypatch):
-    monkeypatch.setattr("facereject.tables.journal.zlib", SimpleNamespace(crc32=lambda data: 0))
+    monkeypatch.setattr("facereject.pipeline._store.journal.zlib", SimpleNamespace(crc32=lambda data: 0))
     trial = Trial("journals", 60)
     damaged_journals(trial, tmp_path, 150, random.Random(0))
     assert trial.failures
@@ -63,9 +63,9 @@ def sorted_folder(tmp_path):
     (tmp_path / "photos/1.png").write_bytes(b"one")
     (tmp_path / "good/1.png").write_bytes(b"one")
     from facereject.faces.face import Box
+    from facereject.outputs.summary import Tally
+    from facereject.pipeline._store.sinks import TableSink
     from facereject.tables.rows import Row
-    from facereject.tables.sinks import TableSink
-    from facereject.tables.summary import Tally
 
     box = Box(0.0, 0.0, 9.0, 9.0)
     with TableSink(tmp_path / "t.csv") as sink:

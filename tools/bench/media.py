@@ -176,12 +176,12 @@ def bare_loop(folder: Path, model: Path) -> None:
 
 def library(folder: Path, table: Path) -> None:
     """The library call; prints its seconds, models being loaded before."""
-    from facereject.batch.inputs import expand_inputs
-    from facereject.batch.run import score_inputs
-    from facereject.batch.task import ScoreTask
     from facereject.faces import FaceRejector
     from facereject.parallel import SerialEngine
-    from facereject.tables.sinks import TableSink
+    from facereject.pipeline._store.sinks import TableSink
+    from facereject.pipeline.run import score_inputs
+    from facereject.pipeline.task import ScoreTask
+    from facereject.sources.inputs import expand_inputs
 
     task = ScoreTask(FaceRejector.pretrained())
     list(task(next(expand_inputs([str(folder)]))))
@@ -237,9 +237,9 @@ def uncertainty(options: argparse.Namespace, scratch: Path) -> None:
 
 
 def video(options: argparse.Namespace, scratch: Path) -> None:
-    from facereject.batch.inputs import Input
-    from facereject.batch.task import ScoreTask
     from facereject.faces import FaceRejector
+    from facereject.pipeline.task import ScoreTask
+    from facereject.sources.inputs import Input
 
     rejector = FaceRejector.pretrained()
     modes = {"needed": ScoreTask(rejector), "every": ScoreTask(rejector, every_frame=True)}
@@ -298,7 +298,7 @@ def reading(options: argparse.Namespace, scratch: Path) -> None:
 
 
 def _read_by_us(clip: Path) -> int:
-    from facereject.video import open_video
+    from facereject.sources import open_video
 
     with open_video(clip) as video:
         return sum(1 for _ in video)
@@ -317,7 +317,7 @@ def _read_by_opencv(clip: Path) -> int:
 
 
 def long(options: argparse.Namespace, scratch: Path) -> None:
-    from facereject.video.parts import find_parts
+    from facereject.sources.video_parts import find_parts
 
     file = scratch / "long.mp4"
     frames = join_clips(file, options.long_frames)
@@ -339,7 +339,8 @@ def long(options: argparse.Namespace, scratch: Path) -> None:
 
 def join_clips(file: Path, n_frames: int) -> int:
     """The clips one after the other, over and over, up to so many frames."""
-    from facereject.video import VideoWriter, open_video
+    from facereject.outputs import VideoWriter
+    from facereject.sources import open_video
 
     clips = sorted((DATA / "video").glob("*.mkv"))
     with VideoWriter(file, 30, (640, 480)) as writer:

@@ -37,11 +37,11 @@ from scipy.optimize import nnls
 
 import facereject
 from facereject.demo.material import FPS, SIZE, clean_picture, video_frames
-from facereject.tables.journal import Entry
-from facereject.tables.known_inputs import KnownInputs
-from facereject.tables.summary import Tally
-from facereject.video import VideoWriter
-from facereject.video.parts import PART_FRAMES
+from facereject.outputs import VideoWriter
+from facereject.outputs.summary import Tally
+from facereject.pipeline._store.journal import Entry
+from facereject.pipeline._store.known_inputs import KnownInputs
+from facereject.sources.video_parts import PART_FRAMES
 
 SIZES = {"photographs": (60, 180, 540), "frames": (200, 600, 1800), "empty": (200, 600, 1800)}
 #: what is extrapolated to, in units of the kind

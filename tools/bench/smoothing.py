@@ -24,8 +24,8 @@ from media import DATA, report
 from facereject.faces import Face, FaceRejector, load_rgb
 from facereject.faces.datasets import read_pts
 from facereject.faces.landmarks.mean_shape import MEAN_SHAPE
-from facereject.video.smoothing import LandmarkSmoother
-from facereject.video.tracker import FaceTracker
+from facereject.tracking.smoothing import LandmarkSmoother
+from facereject.tracking.tracker import FaceTracker
 
 FPS, N_FRAMES, NOISE = 30, 60, 5.0
 

@@ -22,7 +22,8 @@ from facereject.faces import FaceDataset, FaceRejector
 from facereject.faces.detectors.base import find_faces
 from facereject.faces.landmarks.base import predict_landmarks
 from facereject.faces.views import Views
-from facereject.video import FaceTracker, open_video
+from facereject.sources import open_video
+from facereject.tracking import FaceTracker
 
 
 def main() -> None:

@@ -25,9 +25,9 @@ from facereject.faces import Face, FaceRejector
 from facereject.faces.face import Box
 from facereject.faces.geometry import overlap
 from facereject.faces.views import Views
-from facereject.video import open_video
-from facereject.video.tracker import DETECT_EVERY, FaceTracker
-from facereject.video.tracks import SAME
+from facereject.sources import open_video
+from facereject.tracking.tracker import DETECT_EVERY, FaceTracker
+from facereject.tracking.tracks import SAME
 
 # pixels; a smaller face may wait
 LARGE = 80

@@ -18,8 +18,8 @@ import PIL.Image
 
 from facereject import FaceRejector
 from facereject.demo.material import FPS, SIZE, clean_picture, video_frames
-from facereject.drawing.faces import GREEN, RED, draw_faces
-from facereject.video import FaceTracker
+from facereject.outputs._drawing.faces import GREEN, RED, draw_faces
+from facereject.tracking import FaceTracker
 
 BAR = 14
 LIMIT = 1_000_000

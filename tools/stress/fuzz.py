@@ -9,9 +9,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from facereject.batch.inputs import Input, expand_inputs
-from facereject.batch.task import ScoreTask
 from facereject.parallel import WorkerEngine
+from facereject.pipeline.task import ScoreTask
+from facereject.sources.inputs import Input, expand_inputs
 from facereject.tables.rows import Chunk
 from tools.stress.mutations import mutated
 from tools.stress.samples import write_samples

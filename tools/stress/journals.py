@@ -7,10 +7,10 @@ import random
 import shutil
 from pathlib import Path
 
+from facereject.outputs.summary import Tally
+from facereject.pipeline._store.sinks import TableError, TableSink
 from facereject.tables.formats import TableFormatError, read_table
 from facereject.tables.rows import Row
-from facereject.tables.sinks import TableError, TableSink
-from facereject.tables.summary import Tally
 from tools.stress.mutations import flipped
 from tools.stress.sorted_files import SUFFIXES
 from tools.stress.trial import Trial

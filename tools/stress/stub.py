@@ -14,11 +14,11 @@ from typing import Any
 import numpy as np
 import PIL.Image
 
-from facereject.batch import score_files
 from facereject.faces import Face, FaceDetector, FaceRejector
 from facereject.faces.face import Box, Detection
-from facereject.tables import table_sink
-from facereject.tables.sinks import TableError
+from facereject.pipeline import score_files
+from facereject.pipeline._store import table_sink
+from facereject.pipeline._store.sinks import TableError
 
 
 class _Blind(FaceDetector):

@@ -11,8 +11,8 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
-from facereject.batch import score_files
 from facereject.parallel import WorkerEngine
+from facereject.pipeline import score_files
 from facereject.tables.formats import read_table
 from facereject.tables.rows import Row, is_lost
 from tools.stress.sorted_files import SUFFIXES

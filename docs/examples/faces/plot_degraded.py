@@ -11,9 +11,9 @@ import numpy as np
 from skimage.data import astronaut
 
 from facereject import FaceRejector
-from facereject.drawing.faces import draw_faces
 from facereject.faces import degrade
 from facereject.losses import landmark_nme
+from facereject.outputs._drawing.faces import draw_faces
 
 rejector = FaceRejector.pretrained()
 photo = astronaut()

@@ -11,8 +11,8 @@ import matplotlib.pyplot as plt
 from skimage.data import astronaut
 
 from facereject import FaceRejector
-from facereject.drawing.faces import draw_faces
 from facereject.faces import Box, Detection
+from facereject.outputs._drawing.faces import draw_faces
 
 
 class HaarDetector:

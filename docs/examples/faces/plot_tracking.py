@@ -14,8 +14,8 @@ import numpy as np
 
 from facereject import FaceRejector
 from facereject.demo.material import FPS, SIZE, clean_picture, scenes, video_frames
-from facereject.drawing.faces import draw_faces
-from facereject.video import VideoWriter
+from facereject.outputs import VideoWriter
+from facereject.outputs._drawing.faces import draw_faces
 
 clip = Path(tempfile.mkdtemp()) / "clip.mp4"
 with VideoWriter(clip, FPS, SIZE) as writer:

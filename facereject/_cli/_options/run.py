@@ -127,7 +127,7 @@ def make_engine(
             stop(f"--timeout must be above 0 and finite; got {timeout:g}")
         if workers == 1 and timeout is None and _are_few_images(paths):
             return parallel.SerialEngine()
-        preload = ["facereject._cli", "facereject.batch.task"]
+        preload = ["facereject._cli", "facereject.pipeline.task"]
         # a plug-in that cannot be pickled is no reason to stop where no process was asked for
         or_here = workers == 1 and timeout is None
         limit = timeout or GENEROUS_SECONDS

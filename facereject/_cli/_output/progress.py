@@ -14,7 +14,7 @@ from facereject._words import counted, percent
 if TYPE_CHECKING:
     from rich.progress import Progress as RichProgress
 
-    from facereject.batch import RunProgress
+    from facereject.pipeline import RunProgress
 
 _LINE_SECONDS = 5.0
 _DRAW_SECONDS = 0.2

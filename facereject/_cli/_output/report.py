@@ -10,8 +10,8 @@ from facereject._cli._shared import say
 from facereject._words import counted, percent
 
 if TYPE_CHECKING:
-    from facereject.batch import ScoreJob
-    from facereject.tables.summary import Placed, Summary
+    from facereject.outputs.summary import Placed, Summary
+    from facereject.pipeline import ScoreJob
 
 
 def report_run(job: ScoreJob, *, quiet: bool, remark: str = "") -> None:

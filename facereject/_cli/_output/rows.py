@@ -9,7 +9,7 @@ import typer
 from facereject._cli._shared import printable
 
 if TYPE_CHECKING:
-    from facereject.batch.inputs import Input
+    from facereject.sources.inputs import Input
     from facereject.tables.rows import Chunk, Row
 
 

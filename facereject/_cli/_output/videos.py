@@ -12,8 +12,8 @@ from facereject._cli._shared import console, printable, say
 from facereject._words import percent
 
 if TYPE_CHECKING:
-    from facereject.batch import ScoreJob
-    from facereject.batch.outputs.timeline import Span
+    from facereject.outputs.timeline import Span
+    from facereject.pipeline import ScoreJob
 
 # videos shown with a strip; the file of --timeline holds all of them
 _MAX_STRIPS = 10
@@ -47,7 +47,7 @@ def report_videos(job: ScoreJob) -> None:
 
 def _strip(name: str, spans: Sequence[Span]) -> Text:
     """One line: where the video was accepted (full blocks), partly, or rejected (a thin line)."""
-    from facereject.batch.outputs.timeline import strip
+    from facereject.outputs.timeline import strip
 
     full, some, none = "█▄─" if (console.encoding or "").lower().startswith("utf") else "#+-"
     text = Text(f"{_short(printable(name)):<24} ")

@@ -8,11 +8,11 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from facereject.drawing.crops import face_crop
 from facereject.faces import Extractor, FaceEvaluation, FaceRejector, FaceSample, ImageError
 from facereject.faces.images.load import ImageArray
 from facereject.faces.plugins import color_of
 from facereject.faces.views import Views
+from facereject.outputs._drawing.crops import face_crop
 
 
 class FaceShot(NamedTuple):

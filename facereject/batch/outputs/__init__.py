@@ -1,1 +1,0 @@
-"""What a run makes beside rows: sorted files, saved videos, timelines, the best of a batch."""

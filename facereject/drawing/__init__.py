@@ -1,1 +1,0 @@
-"""Faces, crops and text drawn on pictures."""

@@ -1,1 +1,0 @@
-"""The camera filter: camera, loop, window, overlay."""

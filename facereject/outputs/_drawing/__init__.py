@@ -1,0 +1,1 @@
+"""Faces, crops and text drawn on images."""

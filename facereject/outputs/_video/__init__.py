@@ -1,0 +1,1 @@
+"""Encoding videos and copying their sound."""

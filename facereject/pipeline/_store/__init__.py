@@ -1,0 +1,1 @@
+"""What is kept of a run while it lasts, so that it can be continued."""

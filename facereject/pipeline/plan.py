@@ -1,0 +1,190 @@
+"""What a run has to do: the inputs that are still missing, and how many they are."""
+
+from __future__ import annotations
+
+import fnmatch
+import os
+import tempfile
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import closing
+from typing import IO, NamedTuple
+
+from facereject._files import Identities
+from facereject.parallel import Engine, SerialEngine, WorkerEngine
+from facereject.pipeline._store.sinks import Sink
+from facereject.sources.inputs import Input, InputError, check_inputs, read_list, walk_inputs
+from facereject.sources.video import VideoError, open_video
+
+# so many inputs are kept in memory, the names of the others in a temporary file
+_MAX_LISTED = 10_000
+
+# so few videos are opened to learn how many frames there will be, each for so long at most
+_MAX_OPENED = 20
+_MAX_SECONDS = 10.0
+
+
+class Plan(NamedTuple):
+    """The work of one run.
+
+    Attributes
+    ----------
+    inputs : iterable of Input
+        Those that are missing; to be taken once.
+    total : int
+        How many they are.
+    frames : int or None
+        How many frames they have, a photograph one, where that is known beforehand: a few videos, alone or
+        among photographs.
+    mixed : bool
+        Photographs and videos are among them, so that some take a thousand times as long as others.
+    """
+
+    inputs: Iterable[Input]
+    total: int
+    frames: int | None
+    mixed: bool = False
+
+
+def plan_run(
+    paths: Sequence[str],
+    sink: Sink,
+    *,
+    skipped: Callable[[str], bool] | None = None,
+    on_input: Callable[[Input], None] | None = None,
+    checked: bool = False,
+    engine: Engine | None = None,
+) -> Plan:
+    """What is to be done for ``paths``; folders and lists are read here, once.
+
+    Parameters
+    ----------
+    paths : sequence of str
+        As in `expand_inputs`. One that leads to nothing is fine if the sink knows inputs it has led to: an
+        earlier run may have moved the files away.
+    sink : Sink
+        Inputs that stand in it are done.
+    skipped : callable or None
+        Whether a path is no input although it was found.
+    on_input : callable or None
+        Called with every input that was found, those that are done too; it may raise.
+    checked : bool, default=False
+        The paths have passed `check_inputs`.
+    engine : Engine or None
+        Looks into a few videos to learn how many frames they have, in a worker process if it has any, for
+        some seconds each; None leaves that open.
+
+    Raises
+    ------
+    InputError
+        As from `expand_inputs`, or if there is no room for the names of very many inputs.
+    """
+    remaining = paths if checked else _remaining(paths, sink)
+    listing = _Listing()
+    for item in walk_inputs(remaining):
+        if skipped is not None and skipped(item.path):
+            continue
+        if on_input is not None:
+            on_input(item)
+        if not sink.has(item.path):
+            listing.add(item)
+    frames = None
+    if engine is not None and 0 < listing.videos <= _MAX_OPENED and listing.total == len(listing.first):
+        frames = _frames_of(listing.first, engine)
+    return Plan(listing, listing.total, frames, mixed=0 < listing.videos < listing.total)
+
+
+class _Listing:
+    """Inputs in order, to be taken once: the first ones in memory, the others in a temporary file."""
+
+    def __init__(self) -> None:
+        self.first: list[Input] = []
+        self.total = self.videos = 0
+        self._file: IO[bytes] | None = None
+
+    def add(self, item: Input) -> None:
+        self.total += 1
+        self.videos += item.kind == "video"
+        if self.total <= _MAX_LISTED:
+            self.first.append(item)
+            return
+        try:
+            if self._file is None:
+                # closed once all names have been taken
+                self._file = tempfile.TemporaryFile(prefix="facereject-")  # noqa: SIM115
+            # no path holds a NUL
+            self._file.write(item.kind.encode() + b":" + os.fsencode(item.path) + b"\0")
+        except OSError as error:
+            raise InputError(
+                "so many inputs need a temporary file for their names, which cannot be written "
+                f"({error.strerror}); set TMPDIR to a folder with more space"
+            ) from None
+
+    def __iter__(self) -> Iterator[Input]:
+        yield from self.first
+        if self._file is None:
+            return
+        with self._file as file:
+            file.seek(0)
+            rest = b""
+            while data := file.read(1 << 16):
+                *whole, rest = (rest + data).split(b"\0")
+                for entry in whole:
+                    kind, path = entry.split(b":", 1)
+                    yield Input(os.fsdecode(path), kind.decode())
+
+
+def _remaining(paths: Sequence[str], sink: Sink) -> list[str]:
+    """The paths that lead somewhere; a wrong one is an InputError unless an earlier run knew it."""
+    kept = []
+    for path in paths:
+        try:
+            check_inputs([path])
+        except InputError:
+            if not _led_to(path, sink.earlier()):
+                raise
+        else:
+            kept.append(path)
+    if not paths:
+        check_inputs(paths)
+    return kept
+
+
+def _led_to(argument: str, names: Iterable[str]) -> bool:
+    """Whether an argument stands for some of the inputs of an earlier run."""
+    identity = Identities()
+    known = map(identity, names)
+    if argument.startswith("@"):
+        listed = set(map(identity, read_list(argument[1:])))
+        return any(name in listed for name in known)
+    argument = identity(argument)
+    below = argument.rstrip(os.sep) + os.sep
+    return any(
+        name == argument or name.startswith(below) or fnmatch.fnmatch(name, argument) for name in known
+    )
+
+
+def frames_said(item: Input) -> Iterator[int | None]:
+    """How many frames a video says it has, None if it does not; a task."""
+    try:
+        with open_video(item.path) as video:
+            yield video.frame_count_hint or None
+    except VideoError:
+        yield 0
+
+
+def _frames_of(items: Sequence[Input], engine: Engine) -> int | None:
+    """Frames of inputs with a few videos among them, if the videos say how many they have."""
+    if isinstance(engine, WorkerEngine):
+        # a file that holds its reader up must not do so before the work begins
+        engine = WorkerEngine(1, timeout=_MAX_SECONDS)
+    elif not isinstance(engine, SerialEngine):
+        # for the bar alone a cluster is not asked
+        return None
+    videos = [item for item in items if item.kind == "video"]
+    total = len(items) - len(videos)
+    with closing(engine.run(frames_said, videos)) as outcomes:
+        for outcome in outcomes:
+            if outcome.chunk is None:
+                return None
+            total += outcome.chunk
+    return total or None

@@ -1,0 +1,1 @@
+"""Decoding video files with FFmpeg and animations with Pillow."""

@@ -1,0 +1,107 @@
+"""Opening a video file: that file and nothing else, in a format that cannot lead anywhere else."""
+
+from __future__ import annotations
+
+import os
+from types import SimpleNamespace, TracebackType
+from typing import TYPE_CHECKING, Any
+
+from facereject._files import display_name, suffix_of
+from facereject.sources._video.pyav import av
+from facereject.sources.frame import VideoError
+
+if TYPE_CHECKING:
+    from av.container import InputContainer
+
+#: demuxers that may be used: containers and plain streams of pictures. None of them opens other files; those
+#: that do (concat, hls, dash, sdp, image2), and those that make videos of text, are left out.
+FORMATS = (
+    *("mov", "mp4", "m4a", "3gp", "3g2", "mj2", "matroska", "webm", "avi", "mpeg", "mpegvideo", "mpegts"),
+    *("asf", "flv", "ogg", "mxf", "yuv4mpegpipe", "mjpeg", "ivf", "dv", "h264", "hevc", "m4v", "obu", "gif"),
+)
+
+_NO_VIDEO = "not a video in a format that can be read, or one without any frames"
+_PLAYLIST = "a playlist, which names other files or addresses, is not followed; name the video itself"
+_PLAYLIST_STARTS = (b"ffconcat", b"#EXTM3U", b"<MPD", b"v=0")
+
+# bytes read at once; FFmpeg's own 32 KiB would ask Python eight times as often
+_BUFFER = 1 << 18
+
+
+class MediaFile:
+    """A video file, opened for demuxing; a context manager.
+
+    The file is opened here and FFmpeg is handed its bytes, so that names of any bytes work and no protocol is
+    needed: none is allowed.
+
+    Parameters
+    ----------
+    path : str
+    max_pixels : int or None
+        Decoders refuse pictures that are clearly larger before they reserve memory for them.
+    decode : bool, default=True
+        False keeps FFmpeg from decoding anything while it looks for streams: only headers are believed.
+
+    Raises
+    ------
+    VideoError
+        Its message starts with the name of the file.
+    OSError
+        The file cannot be opened.
+    """
+
+    def __init__(self, path: str, max_pixels: int | None = None, *, decode: bool = True) -> None:
+        self._file = open(path, "rb", buffering=0)  # noqa: SIM115
+        self.size_bytes = os.fstat(self._file.fileno()).st_size
+        options = {"format_whitelist": ",".join(FORMATS), "protocol_whitelist": "none"}
+        if max_pixels is not None:
+            options |= decoder_options(max_pixels)
+        if not decode:
+            options["codec_whitelist"] = "none"
+        suffix = suffix_of(path)
+        # raw streams are told apart by their suffix
+        named = "video" + (suffix if suffix.isascii() else "")
+        source: Any = SimpleNamespace(
+            read=self._file.read, seek=self._file.seek, tell=self._file.tell, name=named
+        )
+        try:
+            self.container: InputContainer = av.open(
+                source,
+                "r",
+                # by content it would be a single picture
+                format="mjpeg" if suffix in (".mjpg", ".mjpeg") else None,
+                options=options,
+                buffer_size=_BUFFER,
+                metadata_errors="replace",
+            )
+        except (av.FFmpegError, ValueError, EOFError):
+            name, reason = display_name(path), _PLAYLIST if self._is_playlist() else _NO_VIDEO
+            self._file.close()
+            raise VideoError(f"{name}: {reason}") from None
+        except BaseException:
+            self._file.close()
+            raise
+
+    def close(self) -> None:
+        """Free the file."""
+        self.container.close()
+        self._file.close()
+
+    def __enter__(self) -> MediaFile:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def _is_playlist(self) -> bool:
+        self._file.seek(0)
+        head = self._file.read(1000).lstrip(b"\xef\xbb\xbf \t\r\n")
+        return head.startswith(_PLAYLIST_STARTS) or (head.startswith(b"<?xml") and b"<MPD" in head)
+
+
+def decoder_options(max_pixels: int) -> dict[str, str]:
+    """What keeps a decoder from reserving memory for absurd pictures."""
+    # decoders work on whole blocks, so that the picture itself may be smaller than what they ask for
+    return {"max_pixels": str(2 * max_pixels + (1 << 16))}

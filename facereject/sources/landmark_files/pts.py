@@ -1,0 +1,27 @@
+"""300-W: a .pts file per face, named after its image, with 1-based points in pixels; any number of them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from facereject._files import suffix_of
+from facereject.faces.datasets import read_pts
+from facereject.sources.landmark_files.found import FoundFace, LandmarkFileError, named_after, opening
+
+SUFFIXES = (".pts",)
+
+
+def knows(path: str, beginning: str) -> bool:
+    """Whether a file is named so, or begins like one."""
+    return suffix_of(path) in SUFFIXES or (beginning.startswith("version") and "n_points" in beginning)
+
+
+def read(path: str) -> Iterator[FoundFace]:
+    """The one face of a file."""
+    # a file that was cut off has fewer than it says
+    stated = re.search(r"n_points:\s*(\d+)", opening(path))
+    try:
+        yield FoundFace(named_after(path), read_pts(path, int(stated[1]) if stated else None))
+    except (OSError, ValueError) as error:
+        raise LandmarkFileError(f"{path}: {error}") from None

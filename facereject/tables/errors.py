@@ -1,0 +1,15 @@
+"""What can go wrong with a table."""
+
+from __future__ import annotations
+
+
+class TableError(RuntimeError):
+    """A table cannot be written; the message names the file and the reason."""
+
+
+class UnfinishedTableError(TableError):
+    """An earlier run left an unfinished table, and nobody said whether to continue it."""
+
+
+class SettingsError(TableError):
+    """An unfinished table was written with other settings."""

@@ -1,0 +1,85 @@
+"""The plan of a run: what is missing, counted beforehand."""
+
+from __future__ import annotations
+
+import pytest
+from video_files import write_video
+
+from facereject.outputs.summary import Tally
+from facereject.parallel import SerialEngine, WorkerEngine
+from facereject.pipeline import plan
+from facereject.pipeline._store.sinks import NullSink, TableSink
+from facereject.pipeline.plan import plan_run
+from facereject.sources.inputs import InputError
+from facereject.tables.rows import unreadable_row
+
+
+@pytest.fixture
+def photos(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "photos").mkdir()
+    for name in "abcd":
+        (tmp_path / "photos" / f"{name}.jpg").touch()
+    return [f"photos/{name}.jpg" for name in "abcd"]
+
+
+def begin(*paths):
+    """A table that knows these inputs from an earlier run."""
+    with TableSink("t.csv") as sink:
+        for path in paths:
+            sink.write([unreadable_row(path, "for the test")])
+            sink.end_input(path, Tally())
+    return TableSink("t.csv", resume=True)
+
+
+def paths_of(work):
+    return [item.path for item in work.inputs]
+
+
+@pytest.mark.parametrize("kept", [2, 100])
+def test_all_inputs_once_however_many_are_kept_in_memory(photos, monkeypatch, kept):
+    monkeypatch.setattr(plan, "_MAX_LISTED", kept)
+    work = plan_run(["photos"], NullSink(), skipped=lambda path: path.endswith("b.jpg"))
+    assert paths_of(work) == [photos[0], *photos[2:]]
+    assert (work.total, work.frames) == (3, None)
+
+
+def test_frames_are_counted_where_videos_are_few(photos, tmp_path, monkeypatch):
+    write_video(tmp_path / "photos" / "video.avi", 5)
+    (tmp_path / "photos" / "broken.mp4").write_text("no video")
+    here = SerialEngine()
+    assert plan_run(["photos"], NullSink(), engine=here)[1:] == (6, 9, True)
+    assert plan_run(["photos"], NullSink())[1:] == (6, None, True)
+    assert plan_run(["photos/video.avi"], NullSink(), engine=here)[1:] == (1, 5, False)
+    for limit, number in (("_MAX_OPENED", 1), ("_MAX_LISTED", 5)):
+        with monkeypatch.context() as patch:
+            patch.setattr(plan, limit, number)
+            assert plan_run(["photos"], NullSink(), engine=here)[1:] == (6, None, True)
+    # photographs are not opened, however many they are
+    with monkeypatch.context() as patch:
+        patch.setattr(plan, "_MAX_OPENED", 2)
+        assert plan_run(["photos"], NullSink(), engine=here).frames == 9
+    # where there are worker processes, they look
+    monkeypatch.setattr(plan, "open_video", None)
+    assert plan_run(["photos"], NullSink(), engine=WorkerEngine(2))[1:] == (6, 9, True)
+
+
+@pytest.mark.parametrize(
+    "argument", ["photos", "photos/*.jpg", "@list", "photos/a.jpg", "./photos/", "../{}/photos/*.jpg"]
+)
+def test_files_that_an_earlier_run_has_moved(photos, tmp_path, argument):
+    argument = argument.format(tmp_path.name)
+    (tmp_path / "list").write_text("\n".join(photos))
+    for path in photos:
+        (tmp_path / path).unlink()
+    with begin(*photos) as sink:
+        assert paths_of(plan_run([argument], sink)) == []
+        with pytest.raises(InputError, match=r"nowhere\.jpg: no such file"):
+            plan_run([argument, "nowhere.jpg"], sink)
+    with pytest.raises(InputError):
+        plan_run([argument], NullSink())
+
+
+def test_what_stands_in_the_table_is_done(photos):
+    with begin(photos[1]) as sink:
+        assert paths_of(plan_run(["photos"], sink)) == [photos[0], *photos[2:]]
