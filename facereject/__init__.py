@@ -6,8 +6,10 @@ on first use, so that ``import facereject`` loads neither dlib nor scikit-learn.
 
 from __future__ import annotations
 
-import importlib
-from typing import TYPE_CHECKING, Any
+import logging
+from typing import TYPE_CHECKING
+
+from facereject._lazy import lazy_imports
 
 __version__ = "0.3.0"
 
@@ -54,12 +56,7 @@ if TYPE_CHECKING:
     from facereject.selective import SelectivePredictor
     from facereject.tracking import judged_video
 
+__getattr__, __dir__ = lazy_imports(__name__, _HOME)
 
-def __getattr__(name: str) -> Any:
-    if name in _HOME:
-        return getattr(importlib.import_module(f"facereject.{_HOME[name]}"), name)
-    raise AttributeError(f"module 'facereject' has no attribute {name!r}")
-
-
-def __dir__() -> list[str]:
-    return sorted(__all__)
+# silent unless the program that uses the package asks for its messages
+logging.getLogger(__name__).addHandler(logging.NullHandler())

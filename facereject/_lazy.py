@@ -1,15 +1,17 @@
-"""Values that are worked out when they are first read: what nobody asks for costs nothing."""
+"""Lazy values and lazy imports: what nobody asks for costs nothing."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import importlib
+import sys
+from collections.abc import Callable, Mapping
 from typing import Any, Generic, TypeVar, cast
 
 T = TypeVar("T")
 
 
 class Lazy(Generic[T]):
-    """The result of a function of no arguments, which is called once, when the result is first needed."""
+    """The result of a function without arguments, called once, when the result is first needed."""
 
     __slots__ = ("_value", "_work")
 
@@ -21,18 +23,18 @@ class Lazy(Generic[T]):
         # threads that ask at once may both do the work, with the same result
         if (work := self._work) is not None:
             self._value = work()
-            # what the work was done with need not be kept
+            # frees the inputs of the work
             self._work = None
         return cast(T, self._value)
 
 
 class LazyField(Generic[T]):
-    """A field of a dataclass that may be given as a `Lazy`; who reads it gets the value.
+    """A dataclass field that can be set to a `Lazy`; reading it gives the value.
 
     Parameters
     ----------
     default : T
-        The value of the field where none is given.
+        Default value of the field.
     """
 
     def __init__(self, default: T) -> None:
@@ -54,5 +56,30 @@ class LazyField(Generic[T]):
 
 
 def worked_out(fields: dict[str, Any]) -> dict[str, Any]:
-    """The same fields, with the values of all that is lazy: for pickles."""
+    """Replace every `Lazy` by its value, for pickling."""
     return {name: value() if isinstance(value, Lazy) else value for name, value in fields.items()}
+
+
+def lazy_imports(
+    package: str, homes: Mapping[str, str]
+) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
+    """Make ``__getattr__`` and ``__dir__`` of a package that imports its names on first use.
+
+    Parameters
+    ----------
+    package : str
+        ``__name__`` of the package.
+    homes : mapping of str to str
+        Module of each name, relative to the package.
+
+    Returns
+    -------
+    functions : tuple (__getattr__, __dir__)
+    """
+
+    def get(name: str) -> Any:
+        if name not in homes:
+            raise AttributeError(f"module {package!r} has no attribute {name!r}")
+        return getattr(importlib.import_module(f"{package}.{homes[name]}"), name)
+
+    return get, lambda: sorted(sys.modules[package].__all__)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import importlib
 import json
 import os
 import re
@@ -25,9 +26,23 @@ def test_public_names_exist(name):
     assert name in dir(facereject)
 
 
-def test_unknown_names_are_attribute_errors():
-    with pytest.raises(AttributeError, match="no attribute 'nothing'"):
-        facereject.nothing  # noqa: B018
+@pytest.mark.parametrize("name", ["facereject", "facereject.faces", "facereject.selection"])
+def test_lazy_packages_have_what_they_list_and_nothing_else(name):
+    package = importlib.import_module(name)
+    assert sorted(package._HOME) == sorted(set(package.__all__) - {"__version__"})
+    for public in package.__all__:
+        assert getattr(package, public) is not None
+    with pytest.raises(AttributeError, match=f"module '{name}' has no attribute 'nothing'"):
+        package.nothing  # noqa: B018
+
+
+def test_messages_are_logged_and_silent_by_default():
+    code = "import logging, facereject; logging.getLogger('facereject.part').error('unheard')"
+    silent = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert (silent.stdout, silent.stderr) == ("", "")
+    code = f"import logging; logging.basicConfig(); {code}"
+    heard = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert heard.stderr == "ERROR:facereject.part:unheard\n"
 
 
 def test_import_is_light():

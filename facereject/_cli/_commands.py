@@ -14,9 +14,6 @@ from typer.core import TyperCommand, TyperGroup
 from facereject._cli._shared import say
 from facereject._cli._signals import exit_code, terminate_like_ctrl_c
 
-#: options that were renamed; the former names work until 0.3
-FORMER_NAMES = {"--film-share": "--video-share", "--jobs": "--workers"}
-
 
 class PlainCommand(TyperCommand):
     """A command with such a page, which can be interrupted."""
@@ -30,14 +27,6 @@ class PlainCommand(TyperCommand):
             say("Interrupted.")
             raise typer.Exit(exit_code(interrupt)) from None
 
-    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Read the command line; options under a former name are read under the present one."""
-        known = {name for param in self.params for name in param.opts}
-        end = args.index("--") if "--" in args else len(args)
-        present = [_present_name(word, known) for word in args[:end]]
-        rest: list[str] = super().parse_args(ctx, [*present, *args[end:]])
-        return rest
-
     def get_params(self, ctx: Any) -> list[Any]:
         """Options and arguments, also those that typer adds."""
         return _untyped(super().get_params(ctx))
@@ -49,15 +38,6 @@ class PlainGroup(TyperGroup):
     def get_params(self, ctx: Any) -> list[Any]:
         """Options, also those that typer adds."""
         return _untyped(super().get_params(ctx))
-
-
-def _present_name(word: str, known: set[str]) -> str:
-    name, equals, value = word.partition("=")
-    present = FORMER_NAMES.get(name)
-    if present is None or present not in known or name in known:
-        return word
-    say(f"Warning: {name} is now {present}; the former name goes in 0.3")
-    return present + equals + value
 
 
 def _untyped(params: list[Any]) -> list[Any]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -31,8 +30,6 @@ LandmarksOption = Annotated[
         "dlib .dat file.",
     ),
 ]
-#: the former name of --landmarks, for files only; goes with 0.3
-PredictorOption = Annotated[Path | None, typer.Option("--predictor", metavar="FILE", hidden=True)]
 PointsOption = Annotated[
     str | None,
     typer.Option(
@@ -44,33 +41,22 @@ PointsOption = Annotated[
 ]
 
 
-def option_name(landmarks: str | None, predictor: Path | None) -> str:
-    """The option that named the landmark predictor; empty if none did."""
-    if landmarks is not None and predictor is not None:
-        stop("--landmarks and --predictor are the same: give one of them")
-    return "--landmarks" if landmarks is not None else "--predictor" if predictor is not None else ""
-
-
-def chosen_landmarks(landmarks: str | None, predictor: Path | None = None) -> Landmarks | None:
+def chosen_landmarks(landmarks: str | None) -> Landmarks | None:
     """The landmark predictor of --landmarks, or None if it was not given; what is wrong ends the command."""
-    option = option_name(landmarks, predictor)
-    if not option:
+    if landmarks is None:
         return None
 
     from facereject.faces import LANDMARKS, LandmarkModelError, LandmarkPredictor, make_landmarks
 
     try:
-        if predictor is not None:
-            return LandmarkPredictor(predictor)
-        assert landmarks is not None
         if os.path.isfile(landmarks) or landmarks.endswith(".dat") or os.sep in landmarks:
             return LandmarkPredictor(landmarks)
         return make_landmarks(landmarks)
     except LandmarkModelError as error:
-        stop(f"{option}: {error}")
+        stop(f"--landmarks: {error}")
     except (TypeError, ValueError) as error:
         known = "" if landmarks in LANDMARKS.origins() else "; a file would be a dlib .dat file"
-        stop(f"{option}: {error}{known}")
+        stop(f"--landmarks: {error}{known}")
 
 
 def chosen_detector(name: str | None) -> Detector | None:

@@ -8,7 +8,6 @@ import os
 import re
 import warnings
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
 import typer
@@ -186,7 +185,6 @@ def load_rejector(
     *,
     detector: str | None = None,
     landmarks: str | None = None,
-    predictor: Path | None = None,
     upsample: int | None = None,
     min_face: float | None = None,
     detector_threshold: float | None = None,
@@ -202,8 +200,6 @@ def load_rejector(
         Name of a pretrained model, or path of a model file, with a folder or a suffix.
     detector, landmarks : str or None
         As for --detector and --landmarks; None keeps the model's own.
-    predictor : path or None
-        As for --predictor, the former name of --landmarks.
     upsample, min_face, detector_threshold
         Detector options; None keeps the model's own.
     target : mapping or None
@@ -213,7 +209,7 @@ def load_rejector(
     argument : str
         What the user calls the model, for messages.
     """
-    from facereject._cli._plugins import chosen_detector, chosen_landmarks, option_name
+    from facereject._cli._plugins import chosen_detector, chosen_landmarks
     from facereject.faces import FaceRejector
     from facereject.faces.detectors.base import change_options
     from facereject.faces.models.storage import pretrained_models
@@ -230,14 +226,9 @@ def load_rejector(
         try:
             # a file of that name in the current folder must not take the place of a shipped model
             read = FaceRejector.pretrained if model in shipped else FaceRejector.load
-            rejector = read(
-                model,
-                detector=chosen_detector(detector),
-                predictor=chosen_landmarks(landmarks, predictor),
-            )
+            rejector = read(model, detector=chosen_detector(detector), predictor=chosen_landmarks(landmarks))
         except WeightsError as error:
-            option = option_name(landmarks, predictor)
-            stop(f"{option}: {error}" if option else str(error))
+            stop(f"--landmarks: {error}" if landmarks is not None else str(error))
         except ModelFileError as error:
             stop(f"{argument} {error}")
         except OSError as error:

@@ -26,7 +26,6 @@ from facereject._cli._plugins import (
     DetectorOption,
     LandmarksOption,
     PointsOption,
-    PredictorOption,
     chosen_points,
 )
 from facereject._cli._shared import QuietOption, load_rejector, paragraphs, say, stop
@@ -78,7 +77,6 @@ def calibrate(
     in_place: Annotated[bool, typer.Option("--in-place", help="Change MODEL itself.")] = False,
     region: RegionOption = None,
     landmarks: LandmarksOption = None,
-    predictor: PredictorOption = None,
     detector: DetectorOption = None,
     points: PointsOption = None,
     jobs: JobsOption = None,
@@ -112,9 +110,7 @@ def calibrate(
         stop(f"--confidence must lie between 0 and 1, got {confidence:g}")
     target = Path(model) if output is None else output
     check_writable("--output", target, overwrite=overwrite or in_place)
-    rejector = load_rejector(
-        model, detector=detector, landmarks=landmarks, predictor=predictor, region=region, argument="MODEL"
-    )
+    rejector = load_rejector(model, detector=detector, landmarks=landmarks, region=region, argument="MODEL")
 
     from facereject.faces import evaluate_face_rejector
     from facereject.faces.evaluation.data_warnings import data_warnings

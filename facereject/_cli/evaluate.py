@@ -26,7 +26,6 @@ from facereject._cli._plugins import (
     DetectorOption,
     LandmarksOption,
     PointsOption,
-    PredictorOption,
     chosen_points,
 )
 from facereject._cli._shared import (
@@ -64,7 +63,6 @@ def evaluate(
         Path, typer.Option("--report", metavar="DIR", help="Folder for the report.", show_default=False)
     ],
     landmarks: LandmarksOption = None,
-    predictor: PredictorOption = None,
     detector: DetectorOption = None,
     points: PointsOption = None,
     degradations: Annotated[
@@ -98,7 +96,6 @@ def evaluate(
         model,
         detector=detector,
         landmarks=landmarks,
-        predictor=predictor,
         target=given,
         region=region,
         argument="MODEL",

@@ -40,7 +40,7 @@ from facereject._cli._options.video import (
     SmoothOption,
     TimelineOption,
 )
-from facereject._cli._plugins import DetectorOption, LandmarksOption, PredictorOption
+from facereject._cli._plugins import DetectorOption, LandmarksOption
 from facereject._cli._run import default_output, make_job, run_job, with_listed
 from facereject._cli._shared import (
     CostOption,
@@ -155,7 +155,6 @@ def filter_(
     smooth_landmarks: SmoothLandmarksOption = False,
     model: ModelOption = "default",
     landmarks: LandmarksOption = None,
-    predictor: PredictorOption = None,
     detector: DetectorOption = None,
     upsample: UpsampleOption = None,
     min_face: MinFaceOption = None,
@@ -244,7 +243,6 @@ def filter_(
         model,
         detector=detector,
         landmarks=landmarks,
-        predictor=predictor,
         upsample=upsample,
         min_face=min_face,
         detector_threshold=detector_threshold,

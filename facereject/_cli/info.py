@@ -10,7 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 from facereject._cli._options.annotated import results
-from facereject._cli._plugins import DetectorOption, LandmarksOption, PredictorOption
+from facereject._cli._plugins import DetectorOption, LandmarksOption
 from facereject._cli._shared import load_rejector, paragraphs, printable
 
 INFO_EXAMPLES = paragraphs("""[bold]Examples[/bold]
@@ -32,7 +32,6 @@ def info(
         ),
     ] = None,
     landmarks: LandmarksOption = None,
-    predictor: PredictorOption = None,
     detector: DetectorOption = None,
 ) -> None:
     """Show versions, licences, and which detectors and landmark predictors there are.
@@ -52,9 +51,7 @@ def info(
     from facereject.faces.plugins import fingerprint_of, name_of
 
     if model is not None:
-        rejector = load_rejector(
-            model, detector=detector, landmarks=landmarks, predictor=predictor, argument="MODEL"
-        )
+        rejector = load_rejector(model, detector=detector, landmarks=landmarks, argument="MODEL")
         used, right = fingerprint_of(rejector.predictor), trained_for(model)
         present = predictor_name(used, name_of(rejector.predictor))
         match = "the same" if used == right.fingerprint else f"NOT the same: {present}"

@@ -26,7 +26,7 @@ from facereject._cli._options.video import (
     SmoothLandmarksOption,
     SmoothOption,
 )
-from facereject._cli._plugins import DetectorOption, LandmarksOption, PredictorOption
+from facereject._cli._plugins import DetectorOption, LandmarksOption
 from facereject._cli._run import default_output, make_job, run_job, with_listed
 from facereject._cli._shared import (
     DetectorThresholdOption,
@@ -70,7 +70,6 @@ def score(
     ] = False,
     model: ModelOption = "default",
     landmarks: LandmarksOption = None,
-    predictor: PredictorOption = None,
     detector: DetectorOption = None,
     upsample: UpsampleOption = None,
     min_face: MinFaceOption = None,
@@ -133,7 +132,6 @@ def score(
         model,
         detector=detector,
         landmarks=landmarks,
-        predictor=predictor,
         upsample=upsample,
         min_face=min_face,
         detector_threshold=detector_threshold,

@@ -23,7 +23,6 @@ from facereject._cli._plugins import (
     DetectorOption,
     LandmarksOption,
     PointsOption,
-    PredictorOption,
     chosen_detector,
     chosen_landmarks,
     chosen_points,
@@ -62,7 +61,6 @@ def train(
         Path, typer.Option("--output", "-o", metavar="FILE", help="Model file to write.", show_default=False)
     ],
     landmarks: LandmarksOption = None,
-    predictor: PredictorOption = None,
     detector: DetectorOption = None,
     points: PointsOption = None,
     normalizer: Annotated[
@@ -123,7 +121,7 @@ def train(
     from facereject.selection import InfeasibleTargetError
 
     try:
-        placed_by = chosen_landmarks(landmarks, predictor) or make_landmarks("dlib")
+        placed_by = chosen_landmarks(landmarks) or make_landmarks("dlib")
     except LandmarkModelError as error:
         stop(str(error))
     # dlib's own has a threshold for training, which is the default

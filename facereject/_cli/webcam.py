@@ -13,7 +13,7 @@ import typer
 from facereject._cli._options.pose import MaxPitchOption, MaxRollOption, MaxYawOption, with_limits
 from facereject._cli._options.region import RegionOption
 from facereject._cli._options.video import DetectEveryOption, EveryFrameOption, SmoothOption
-from facereject._cli._plugins import DetectorOption, LandmarksOption, PredictorOption
+from facereject._cli._plugins import DetectorOption, LandmarksOption
 from facereject._cli._run import with_options, wrong_usage
 from facereject._cli._shared import (
     CostOption,
@@ -117,7 +117,6 @@ def webcam(
     ] = False,
     model: ModelOption = "default",
     landmarks: LandmarksOption = None,
-    predictor: PredictorOption = None,
     detector: DetectorOption = None,
     upsample: UpsampleOption = None,
     min_face: MinFaceOption = None,
@@ -172,7 +171,6 @@ def webcam(
         model,
         detector=detector,
         landmarks=landmarks,
-        predictor=predictor,
         upsample=upsample,
         min_face=min_face,
         detector_threshold=detector_threshold,

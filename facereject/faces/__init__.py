@@ -6,8 +6,9 @@ what only training and evaluation need.
 
 from __future__ import annotations
 
-import importlib
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from facereject._lazy import lazy_imports
 
 if TYPE_CHECKING:
     from facereject.faces.datasets import DatasetError, FaceDataset, FaceSample, Problem, match_face
@@ -164,12 +165,4 @@ __all__ = [
     "train_landmark_predictor",
 ]
 
-
-def __getattr__(name: str) -> Any:
-    if name in _HOME:
-        return getattr(importlib.import_module(f"{__name__}.{_HOME[name]}"), name)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-
-
-def __dir__() -> list[str]:
-    return sorted(__all__)
+__getattr__, __dir__ = lazy_imports(__name__, _HOME)

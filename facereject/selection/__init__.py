@@ -5,8 +5,9 @@ Names are imported on first use: a threshold is applied without scikit-learn.
 
 from __future__ import annotations
 
-import importlib
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from facereject._lazy import lazy_imports
 
 if TYPE_CHECKING:
     from facereject.selection.curves import evidence_curve, weighted_risk_curve
@@ -68,12 +69,4 @@ __all__ = [
     "weighted_risk_curve",
 ]
 
-
-def __getattr__(name: str) -> Any:
-    if name in _HOME:
-        return getattr(importlib.import_module(f"{__name__}.{_HOME[name]}"), name)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-
-
-def __dir__() -> list[str]:
-    return sorted(__all__)
+__getattr__, __dir__ = lazy_imports(__name__, _HOME)

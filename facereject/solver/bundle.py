@@ -21,10 +21,11 @@ No rule for the steps can invalidate the bound. The methods differ in where they
 
 from __future__ import annotations
 
+import logging
 import warnings
 from collections.abc import Callable, Iterable
 from functools import partial
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.optimize import OptimizeResult
@@ -37,6 +38,8 @@ from facereject.solver.cuts import Bundle
 from facereject.solver.protocols import Objective, PlainObjective, Preconditioned
 from facereject.solver.quasi_newton import QuasiNewton
 
+_LOG = logging.getLogger(__name__)
+
 #: Names of the methods; the first is the default.
 METHODS = ("certified-quasi-newton", "bmrm", "bmrm-line-search")
 # BMRM as published keeps every cut; beyond this number the oldest inactive ones go
@@ -45,7 +48,7 @@ _BMRM_CUTS = 1000
 
 def bundle_minimize(
     objective: Objective | Callable[[FloatArray], tuple[float, FloatArray]],
-    alpha: float | None = None,
+    alpha: float,
     *,
     tol: float = 0.01,
     max_iter: int = 1000,
@@ -54,7 +57,6 @@ def bundle_minimize(
     bundle: Bundle | None = None,
     callback: Callable[[Progress], Any] | None = None,
     time_limit: float | None = None,
-    C: float | None = None,
 ) -> OptimizeResult:
     """Minimise alpha/2 ‖w‖² + R(w) for a convex risk R.
 
@@ -79,8 +81,6 @@ def bundle_minimize(
         Called after every iteration; raising StopIteration ends the run.
     time_limit : float, optional
         Seconds after which to stop.
-    C : float
-        Deprecated name of ``alpha``.
 
     Returns
     -------
@@ -124,14 +124,13 @@ def bundle_minimize(
     >>> np.round(result.x, 1)
     array([ 0.7, -0.7,  0.2])
     """
-    alpha = _renamed("alpha", alpha, "C", C)
     problem = _prepare(objective, x0, method)
     return _minimize(problem, alpha, tol, max_iter, _start(problem, x0), bundle, callback, time_limit)[0]
 
 
 def bundle_path(
     objective: Objective | Callable[[FloatArray], tuple[float, FloatArray]],
-    alphas: Iterable[float] | None = None,
+    alphas: Iterable[float],
     *,
     tol: float = 0.01,
     max_iter: int = 1000,
@@ -140,7 +139,6 @@ def bundle_path(
     bundle: Bundle | None = None,
     callback: Callable[[Progress], Any] | None = None,
     time_limit: float | None = None,
-    Cs: Iterable[float] | None = None,
 ) -> list[OptimizeResult]:
     """Minimise for several alpha, from the largest to the smallest, sharing cuts, metric and starting points.
 
@@ -153,14 +151,12 @@ def bundle_path(
         As in ``bundle_minimize``, for each of the runs.
     x0, bundle
         As in ``bundle_minimize``, for the first of the runs.
-    Cs : iterable of float
-        Deprecated name of ``alphas``.
 
     Returns
     -------
     results : list of OptimizeResult, in the order of ``alphas``
     """
-    values = [float(alpha) for alpha in _renamed("alphas", alphas, "Cs", Cs)]
+    values = [float(alpha) for alpha in alphas]
     problem = _prepare(objective, x0, method)
     start: FloatArray | Point = _start(problem, x0)
     results: dict[int, OptimizeResult] = {}
@@ -198,21 +194,6 @@ def _prepare(objective: Any, x0: Any, method: str) -> _Problem:
     return _Problem(objective, partial(QuasiNewtonSteps, metric), Bundle.MAX_CUTS)
 
 
-T = TypeVar("T")
-
-
-def _renamed(name: str, value: T | None, old_name: str, old_value: T | None) -> T:
-    """The value of an argument that may still be given by its old name."""
-    if old_value is not None:
-        if value is not None:
-            raise TypeError(f"{name} and {old_name} are two names of one argument: pass {name} only")
-        warnings.warn(f"{old_name} is now called {name}", DeprecationWarning, stacklevel=3)
-        return old_value
-    if value is None:
-        raise TypeError(f"{name} is needed")
-    return value
-
-
 def _start(problem: _Problem, x0: Any) -> FloatArray:
     n_weights = problem.objective.n_weights
     start = np.zeros(n_weights) if x0 is None else np.array(x0, dtype=np.float64).ravel()
@@ -247,6 +228,7 @@ def _minimize(
     message = run.until(max_iter, callback, time_limit)
     run.finish()
     converged = bool(run.gap <= tol)
+    _LOG.debug("alpha %g: %s; %d evaluations, gap %.2g", alpha, message, run.n_evaluations, run.gap)
     if not converged:
         warnings.warn(f"bundle_minimize: {message} (gap {run.gap:.2g})", ConvergenceWarning, stacklevel=3)
     result = OptimizeResult(

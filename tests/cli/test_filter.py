@@ -153,18 +153,6 @@ def test_wrong_usage_is_one_sentence(stub, photos, run):
     assert sorted(os.listdir()) == ["photos"]
 
 
-def test_the_old_name_of_an_option(stub, photos, run):
-    result = run("filter", "photos", "--accepted", "a", "--film-share", "2")
-    assert result.exit_code == 2
-    assert "--film-share is now --video-share" in result.stderr
-    assert "--video-share: video_share must lie above 0" in result.stderr
-    assert "film" not in run("filter", "--help").stdout
-    assert run("filter", "photos", "--accepted", "a", "--film-share=0.9").exit_code == 0
-    assert _files("a") == ["2.png", "sub/2.png"]
-    # a file of that name is no option
-    assert "no such file or folder" in run("filter", "-o", "t.csv", "--", "--film-share").stderr
-
-
 def test_without_any_output_a_terminal_shows_lines(stub, photos, run, monkeypatch):
     monkeypatch.setattr(filtering, "default_output", lambda: None)
     result = run("filter", "photos")

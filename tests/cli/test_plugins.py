@@ -52,7 +52,7 @@ def test_a_detector_by_name(photo, run):
 def test_other_points_from_training_to_table(work, photo, run):
     data = write_faces(work / "data", 10)
     options = ["--landmarks", "dlib-5", "--points", FIVE]
-    quick = ["--degradations", 1, "--jobs", 1, "--score", "reg", "--coverage", 0.5]
+    quick = ["--degradations", 1, "--workers", 1, "--score", "reg", "--coverage", 0.5]
     result = run("train", data, "-o", "five.model", "--detector", "upright", *options, *quick)
     assert result.exit_code == 0, result.output
     assert "180 HOG values at 5 of 5 points" in " ".join(result.stdout.split())
@@ -66,11 +66,11 @@ def test_other_points_from_training_to_table(work, photo, run):
     assert "upright" in result.stdout
     assert "dlib-5 (SHA-256" in result.stdout
     assert "the distance of the points 0 and 2" in " ".join(result.stdout.split())
-    result = run("evaluate", "five.model", data, "--report", "report", "--jobs", 1, "--points", FIVE)
+    result = run("evaluate", "five.model", data, "--report", "report", "--workers", 1, "--points", FIVE)
     assert result.exit_code == 0, result.output
     assert "points 0 and 2" in result.stdout
     assert "mean distance of the 5 points" in (work / "report" / "index.html").read_text()
-    result = run("evaluate", "five.model", data, "--report", "other", "--jobs", 1)
+    result = run("evaluate", "five.model", data, "--report", "other", "--workers", 1)
     assert result.exit_code == 2
     assert "annotated with 68 points, but the model is for 5" in result.stderr
     # a table of 68 points is not continued with five
@@ -80,12 +80,8 @@ def test_other_points_from_training_to_table(work, photo, run):
     assert "68 landmarks and not 5" in result.stderr
 
 
-def test_landmarks_by_file_and_by_the_former_option(photo, run):
-    file = default_model_path()
-    for option in ("--landmarks", "--predictor"):
-        assert run("score", photo, "-o", "t.csv", option, file).exit_code == 0
-    assert "--predictor" not in run("score", "--help").stdout
-    assert "--landmarks" in run("score", "--help").stdout
+def test_landmarks_by_file(photo, run):
+    assert run("score", photo, "-o", "t.csv", "--landmarks", default_model_path()).exit_code == 0
 
 
 def test_what_is_not_there(photo, run):
@@ -94,7 +90,6 @@ def test_what_is_not_there(photo, run):
         (["--landmarks", "magic"], "--landmarks: no landmark predictor is registered as 'magic'; there are"),
         (["--landmarks", "magic.dat"], "--landmarks: magic.dat: no such landmark model"),
         (["--landmarks", "dlib-5"], "--landmarks: the predictor dlib-5 places 5 landmarks, 68 are needed"),
-        (["--landmarks", "dlib", "--predictor", "a.dat"], "--landmarks and --predictor are the same"),
     ]
     for arguments, words in cases:
         result = run("score", photo, "-o", "t.csv", *arguments)
@@ -109,6 +104,6 @@ def test_points_that_are_none(work, run):
         result = run("train", data, "-o", "m", "--points", points)
         assert result.exit_code == 2
         assert words in result.stderr
-    result = run("train", data, "-o", "m", "--landmarks", "dlib-5", "--jobs", 1)
+    result = run("train", data, "-o", "m", "--landmarks", "dlib-5", "--workers", 1)
     assert result.exit_code == 2
     assert "annotated with 68 points, but the predictor places 5" in result.stderr

@@ -126,7 +126,7 @@ def test_wrong_models(photos, run):
         ),
         (["--model", "photos"], "--model photos: this is a folder; name"),
         (["--model", "bad.model"], "--model bad.model: "),
-        (["--predictor", "bad.model"], "--predictor: bad.model: damaged or not a landmark model"),
+        (["--landmarks", "bad.model"], "--landmarks: bad.model: damaged or not a landmark model"),
         (["--upsample", "9"], "--upsample: upsample must be a whole number from 0 to 4"),
         (["--min-face", "-3"], "--min-face: min_face must be"),
     ]

@@ -105,8 +105,8 @@ def test_mistakes_are_one_sentence(tmp_path):
         ([data, *out, "--workers", 1], "folds must be 2 to the number of photographs (3)"),
         ([data, *out, "--coverage", 1.5], "--coverage"),
         ([data, *out, "--coverage", 0.5, "--cost", 3], "exclude each other"),
-        ([data, *out, "--predictor", tmp_path / "not.dat"], "--predictor"),
-        ([data, *out, "--predictor", tmp_path / "none.dat"], "no such landmark model"),
+        ([data, *out, "--landmarks", tmp_path / "not.dat"], "--landmarks"),
+        ([data, *out, "--landmarks", tmp_path / "none.dat"], "no such landmark model"),
     ]
     for arguments, words in cases:
         result = run(*arguments, "--quiet")

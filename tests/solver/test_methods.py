@@ -109,17 +109,3 @@ def test_the_default_needs_a_fraction_of_the_evaluations_of_bmrm():
 def test_an_unknown_method_is_named(minimise):
     with pytest.raises(ValueError, match=r"method must be one of certified-quasi-newton, bmrm, .* got 'sgd'"):
         minimise(SMOOTH["sele"], 1.0, method="sgd")
-
-
-def test_the_old_names_of_alpha_still_work():
-    new = bundle_minimize(SMOOTH["sele"], 0.1)
-    with pytest.warns(DeprecationWarning, match="C is now called alpha"):
-        old = bundle_minimize(SMOOTH["sele"], C=0.1)
-    assert old.fun == new.fun
-    with pytest.warns(DeprecationWarning, match="Cs is now called alphas"):
-        (on_path,) = bundle_path(SMOOTH["sele"], Cs=[0.1])
-    assert on_path.fun == new.fun
-    with pytest.raises(TypeError, match="alpha and C are two names of one argument"):
-        bundle_minimize(SMOOTH["sele"], 0.1, C=0.1)
-    with pytest.raises(TypeError, match="alpha is needed"):
-        bundle_minimize(SMOOTH["sele"])
