@@ -232,21 +232,58 @@ def _finite(value: float) -> float | None:
     return float(value) if math.isfinite(value) else None
 
 
+#: stands for pixels that are no longer needed
+NO_IMAGE: NDArray[np.uint8] = np.empty((0, 0, 3), dtype=np.uint8)
+
+#: when an image or frame with several faces is accepted
+FRAME_RULES = ("all", "any", "largest")
+
+
 class FaceFrame(NamedTuple):
-    """One frame of a video or a camera with its faces.
+    """An image, or one frame of a video or camera, with its faces.
 
     Attributes
     ----------
     index : int
-        Counted from 0.
+        Number of the frame, from 0; 0 for an image, -1 where an input gave no frame (see ``problem``).
     time_s : float
-        Seconds since the start.
+        Seconds since the start of the video; NaN for an image.
     image : ndarray of shape (H, W, 3), uint8, RGB
+        `NO_IMAGE` where the pixels are no longer needed.
     faces : list of Face
-        The oldest track first. ``Face.track`` is the same for the same face through the video.
+        In an image the best detector score first, in a video the oldest track.
+    source : str
+        Name of the input, as the table shows it.
+    problem : str
+        Why there are no faces: "unreadable: ..." or "failed: ..."; empty otherwise.
+
+    Examples
+    --------
+    >>> frame = FaceFrame(0, math.nan, NO_IMAGE, [], source="photo.jpg")
+    >>> frame.accepted()
+    False
     """
 
     index: int  # type: ignore[assignment]  # hides tuple.index, which nobody needs here
     time_s: float
     image: NDArray[np.uint8]
     faces: list[Face]
+    source: str = ""
+    problem: str = ""
+
+    def accepted(self, rule: str = "all") -> bool:
+        """Whether the frame counts as accepted.
+
+        Parameters
+        ----------
+        rule : {"all", "any", "largest"}
+            Every face, at least one, or the one with the largest box must be accepted. A frame without a
+            face never is.
+        """
+        if rule not in FRAME_RULES:
+            raise ValueError(f"rule must be one of {', '.join(FRAME_RULES)}; got {rule!r}")
+        if not self.faces:
+            return False
+        if rule == "largest":
+            return max(self.faces, key=lambda face: face.box.width * face.box.height).accepted
+        return (all if rule == "all" else any)(face.accepted for face in self.faces)

@@ -21,20 +21,23 @@ class VideoError(ValueError):
 
 
 class Frame(NamedTuple):
-    """One frame of a video or a camera.
+    """An image, or one frame of a video or camera.
 
     Attributes
     ----------
     index : int
         Counted from 0.
     time_s : float
-        Seconds since the start of the video, or since the first frame of the camera.
+        Seconds since the start of the video, or since the first frame of the camera; NaN for an image.
     image : ndarray of shape (H, W, 3), uint8, RGB
+    source : str
+        Name of the file or camera.
     """
 
     index: int  # type: ignore[assignment]  # hides tuple.index, which nobody needs here
     time_s: float
     image: ImageArray
+    source: str = ""
 
 
 @contextmanager

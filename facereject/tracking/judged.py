@@ -18,7 +18,8 @@ from facereject.tracking.tracker import DETECT_EVERY, FaceTracker
 def judge_frame(frame: Frame, tracker: FaceTracker) -> FaceFrame:
     """The next frame of the tracker's video with its faces."""
     tracked = tracker.update(frame.image, frame.time_s)
-    return FaceFrame(*frame, [changed(each.face, track=each.track) for each in tracked])
+    faces = [changed(each.face, track=each.track) for each in tracked]
+    return FaceFrame(frame.index, frame.time_s, frame.image, faces, frame.source)
 
 
 def judged_frames(frames: Iterable[Frame], tracker: FaceTracker) -> Iterator[FaceFrame]:

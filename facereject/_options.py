@@ -1,0 +1,46 @@
+"""Options that are declared once, as the fields of a dataclass, for Python and for the command line."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+
+class OptionError(ValueError):
+    """An option cannot be used. The message names options in backticks and says what to do."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Option:
+    """How a field of a dataclass appears on the command line.
+
+    Parameters
+    ----------
+    flags : tuple of str
+        Such as ``("--output", "-o")``; empty for the name of the field. A boolean field that is True by
+        default takes the flag that turns it off.
+    help : str
+    metavar : str or None
+        What stands for the value in the help.
+    parse : callable or None
+        Turns the text of the command line into the value; a ValueError it raises is shown to the user.
+    """
+
+    flags: tuple[str, ...]
+    help: str
+    metavar: str | None = None
+    parse: Any = None
+
+
+def option(
+    default: Any = dataclasses.MISSING, *flags: str, help: str, metavar: str | None = None, parse: Any = None
+) -> Any:
+    """A field of a dataclass that is an option of the command line, too; see `Option`."""
+    return dataclasses.field(default=default, metadata={"option": Option(flags, help, metavar, parse)})
+
+
+def options_of(kind: type) -> dict[str, Option]:
+    """The options that a dataclass declares, by the name of their field."""
+    return {
+        each.name: each.metadata["option"] for each in dataclasses.fields(kind) if "option" in each.metadata
+    }

@@ -1,0 +1,131 @@
+"""What an output is: it takes frames with their faces, in the worker, during the run, or at its end."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar, NamedTuple
+
+from facereject.faces.face import FaceFrame
+from facereject.faces.geometry import FloatArray
+from facereject.parallel import Engine
+from facereject.sources.video import VideoReader
+
+
+@dataclass(frozen=True)
+class RunInfo:
+    """What an output may want to know before a run begins.
+
+    Parameters
+    ----------
+    paths : tuple of str
+        The inputs as they were named: files, folders, patterns, lists.
+    base : str
+        The folder from which on outputs keep subfolders.
+    folder : str
+        Relative paths are taken from here, which matters on other machines; empty for the current folder.
+    frame_rule : {"all", "any", "largest"}
+        When an image or frame with several faces is accepted.
+    overwrite : bool
+        Files that facereject did not create may be replaced.
+    max_pixels : int
+        Larger images are not opened.
+    engine : Engine
+        Where the inputs are read.
+    """
+
+    paths: tuple[str, ...]
+    base: str
+    folder: str
+    frame_rule: str
+    overwrite: bool
+    max_pixels: int
+    engine: Engine
+
+
+class Media(NamedTuple):
+    """The input whose frames come next.
+
+    Attributes
+    ----------
+    path : str
+        Where the file is, as the operating system takes it.
+    source : str
+        Its name in the table.
+    kind : {"image", "video"}
+    mean_shape : ndarray of shape (n, 2)
+        The mean shape of the landmarks, for upright crops.
+    video : VideoReader or None
+        The open video, in a worker; None elsewhere and for images.
+    stamp : str
+        Size and time of change of the file that was read, see `facereject._files.stamp_of`; empty in a
+        worker.
+    """
+
+    path: str
+    source: str
+    kind: str
+    mean_shape: FloatArray
+    video: VideoReader | None = None
+    stamp: str = ""
+
+
+class Output:
+    """Something that is done with frames and their faces.
+
+    Subclass it and define `write`; every other method is optional. Options are parameters of the
+    constructor; declared as fields of a dataclass with `facereject._options.option`, they appear on the
+    command line, too.
+
+    Attributes
+    ----------
+    place : {"worker", "run", "end"}
+        Where the output runs. "worker": beside the pixels, in the process that reads the input; the output is
+        pickled. "run": in this process while the run lasts, inputs in order, without pixels. "end": once
+        after the last input, without pixels; it sees all frames of the table, those of earlier runs too.
+    panel : str
+        Title of its options on the command line.
+
+    Examples
+    --------
+    >>> from facereject.faces.face import NO_IMAGE, FaceFrame
+    >>> class CountFaces(Output):
+    ...     total = 0
+    ...
+    ...     def write(self, frame):
+    ...         self.total += len(frame.faces)
+    >>> output = CountFaces()
+    >>> output.write(FaceFrame(0, 0.0, NO_IMAGE, []))
+    >>> output.total
+    0
+    """
+
+    place: ClassVar[str] = "run"
+    panel: ClassVar[str] = ""
+
+    def prepare(self, run: RunInfo) -> None:
+        """Check the options before any work; raise `OptionError` if they cannot be used."""
+
+    def begin(self, media: Media) -> None:
+        """The frames of another input come next."""
+
+    def write(self, frame: FaceFrame) -> None:
+        """Take a frame with its faces."""
+        raise NotImplementedError
+
+    def end(self, *, failed: bool = False) -> None:
+        """The input has ended; ``failed`` by an exception, then leave nothing half-written behind."""
+
+    def close(self) -> None:
+        """The run is over."""
+
+    def files(self) -> list[str]:
+        """The single files that this output writes: none of them may be an input."""
+        return []
+
+    def target_of(self, path: str) -> str | None:
+        """The file that is made from an input, where there is one for each."""
+        return None
+
+    def report(self) -> list[str]:
+        """Sentences for the summary of the run."""
+        return []
