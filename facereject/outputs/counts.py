@@ -56,4 +56,4 @@ class Counts(NamedTuple):
 
     def _combined(self, other: Counts, sign: int) -> Counts:
         numbers = (mine + sign * theirs for mine, theirs in zip(self[:-1], other[:-1], strict=True))
-        return Counts(*numbers, self.failure)
+        return Counts._make((*numbers, self.failure))
