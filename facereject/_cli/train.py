@@ -117,7 +117,7 @@ def train(
 
     from facereject.faces import LandmarkModelError, MirroredRuns, make_landmarks, train_face_rejector
     from facereject.faces.evaluation.data_warnings import data_warnings
-    from facereject.scores import LightGBMNotAvailableError
+    from facereject.scores._lightgbm import LightGBMNotAvailableError
     from facereject.selection import InfeasibleTargetError
 
     try:

@@ -6,17 +6,15 @@ Learned: ``SELEScore``, ``RegressionScore``, ``TrueClassProbabilityScore`` and, 
 ``MarginScore``, ``GapScore``. ``cross_fit`` trains a predictor and its score on the same examples.
 """
 
-from facereject.scores._lightgbm import LightGBMNotAvailableError
-from facereject.scores.boosted import BoostedRegressionScore, BoostedSELEScore
-from facereject.scores.confidence import ConfidenceScore
-from facereject.scores.cross_fitting import CrossFit, cross_fit
-from facereject.scores.linear_risk import LinearRiskScore, LinearRiskScoreCV
-from facereject.scores.margin import GapScore, MarginScore
-from facereject.scores.neighbours import NeighbourIndex
-from facereject.scores.plugin import MaxClassProbability, PlugInRisk
-from facereject.scores.regression import RegressionScore, RegressionScoreCV
-from facereject.scores.sele import SELEScore, SELEScoreCV
-from facereject.scores.tcp import TrueClassProbabilityScore, TrueClassProbabilityScoreCV
+from facereject.scores._boosted import BoostedRegressionScore, BoostedSELEScore
+from facereject.scores._confidence import ConfidenceScore
+from facereject.scores._cross_fitting import CrossFit, cross_fit
+from facereject.scores._linear_risk import LinearRiskScore, LinearRiskScoreCV
+from facereject.scores._margin import GapScore, MarginScore
+from facereject.scores._plugin import MaxClassProbability, PlugInRisk
+from facereject.scores._regression import RegressionScore, RegressionScoreCV
+from facereject.scores._sele import SELEScore, SELEScoreCV
+from facereject.scores._tcp import TrueClassProbabilityScore, TrueClassProbabilityScoreCV
 
 __all__ = [
     "BoostedRegressionScore",
@@ -24,12 +22,10 @@ __all__ = [
     "ConfidenceScore",
     "CrossFit",
     "GapScore",
-    "LightGBMNotAvailableError",
     "LinearRiskScore",
     "LinearRiskScoreCV",
     "MarginScore",
     "MaxClassProbability",
-    "NeighbourIndex",
     "PlugInRisk",
     "RegressionScore",
     "RegressionScoreCV",

@@ -49,10 +49,10 @@ class BaseScore(BaseEstimator):
     response : str or None
         What it reads from the predictor besides the predictions: None, "predict_proba",
         "decision_function", or "auto" (the first of the two that there is).
-    reads_evidence : bool
-        Whether ``fit`` and ``predict`` take ``evidence`` and ``offset``.
-    asks_others : str or None
-        Whether the evidence about a regressor is to hold the opinion of other models, which must be trained:
+    reads_auxiliary : bool
+        Whether ``fit`` and ``predict`` take ``auxiliary`` and ``base_score``.
+    reference_models : str or None
+        Trees trained on the same examples whose predictions are auxiliary features about a regressor:
         "few" random trees, or "many" and boosted ones.
     reads_features : bool
         Whether X is looked at.
@@ -60,8 +60,8 @@ class BaseScore(BaseEstimator):
 
     target: str = "losses"
     response: str | None = None
-    reads_evidence: bool = False
-    asks_others: str | None = None
+    reads_auxiliary: bool = False
+    reference_models: str | None = None
     reads_features: bool = True
     # what scikit-learn's checks say to NaN in X: refused, or "allow-nan"
     _all_finite: bool | str = True

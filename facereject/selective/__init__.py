@@ -1,5 +1,5 @@
-"""A predictor h, its uncertainty score s and a selection rule c as one estimator: ``SelectivePredictor``."""
+"""A predictor h, its uncertainty score s and a selection rule c as one estimator."""
 
-from facereject.selective.estimator import SelectivePredictor
+from facereject.selective._estimator import SelectivePredictor, neg_aurc
 
-__all__ = ["SelectivePredictor"]
+__all__ = ["SelectivePredictor", "neg_aurc"]

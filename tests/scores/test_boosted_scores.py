@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 
 from facereject.metrics import aurc
-from facereject.scores import BoostedRegressionScore, BoostedSELEScore, LightGBMNotAvailableError, SELEScoreCV
-from facereject.scores.boosted import sele_objective
+from facereject.scores import BoostedRegressionScore, BoostedSELEScore, SELEScoreCV
+from facereject.scores._boosted import sele_objective
+from facereject.scores._lightgbm import LightGBMNotAvailableError
 
 BOTH = pytest.mark.parametrize("kind", [BoostedSELEScore, BoostedRegressionScore])
 
@@ -72,10 +73,10 @@ def test_sees_what_no_linear_score_can(kind):
 def test_stops_where_the_validation_aurc_is_lowest(kind):
     X, losses = ring(1000, 0)
     held = ring(500, 1)
-    score = kind(200, learning_rate=0.1, max_leaves=31, patience=10).fit(X, losses, validation=held)
-    assert 1 <= score.n_trees_ < 190
+    score = kind(200, learning_rate=0.1, max_leaf_nodes=31, patience=10).fit(X, losses, validation=held)
+    assert 1 <= score.n_estimators_ < 190
     best = aurc(held[1], score.predict(held[0]))
-    for n_trees in (1, score.n_trees_ - 1, score.n_trees_ + 5):
+    for n_trees in (1, score.n_estimators_ - 1, score.n_estimators_ + 5):
         other = score.booster_.predict(held[0], num_iteration=n_trees)
         assert aurc(held[1], other) >= best
 
@@ -83,7 +84,7 @@ def test_stops_where_the_validation_aurc_is_lowest(kind):
 def test_own_validation_part_is_used_for_the_trees_in_the_end():
     X, losses = ring(1000, 0)
     score = BoostedSELEScore(60, validation_fraction=0.5).fit(X, losses)
-    assert score.booster_.num_trees() == score.n_trees_
+    assert score.booster_.num_trees() == score.n_estimators_
     # the root of a tree counts the examples it was grown on
     root = score.booster_.dump_model()["tree_info"][0]["tree_structure"]
     assert root["internal_count"] == len(X)
@@ -92,7 +93,7 @@ def test_own_validation_part_is_used_for_the_trees_in_the_end():
 @BOTH
 def test_number_of_threads_does_not_matter(kind):
     X, losses = ring(500, 0)
-    one, two = (kind(5, workers=n).fit(X, losses).predict(X) for n in (1, 2))
+    one, two = (kind(5, n_jobs=n).fit(X, losses).predict(X) for n in (1, 2))
     np.testing.assert_array_equal(one, two)
 
 
@@ -139,11 +140,11 @@ def test_nothing_to_split(kind):
 @pytest.mark.parametrize(
     ("name", "values"),
     [
-        ("n_trees", (0, 2.5, "x")),
+        ("n_estimators", (0, 2.5, "x")),
         ("learning_rate", (0.0, 1.5)),
-        ("max_leaves", (1, None)),
-        ("l2", (-1.0,)),
-        ("min_leaf", (0,)),
+        ("max_leaf_nodes", (1, None)),
+        ("l2_regularization", (-1.0,)),
+        ("min_samples_leaf", (0,)),
         ("patience", (0,)),
         ("validation_fraction", (0.0, 1.0, 1.5)),
     ],
@@ -207,10 +208,10 @@ def test_the_size_of_the_trees_is_that_of_the_lower_area_held_out(interaction, e
     X = rng.uniform(-1, 1, size=(1500, 2))
     hard = np.sign(X[:, 0] * X[:, 1]) if interaction else 2.0 * X[:, 0]
     losses = (rng.uniform(size=1500) < 1 / (1 + np.exp(-2.0 * hard))).astype(float)
-    settings = {"n_trees": 60, "learning_rate": 0.2, "l2": 1.0, "patience": 10}
-    score = BoostedSELEScore(max_leaves=(2, 8), **settings).fit(X, losses)
-    assert score.n_leaves_ == expected
-    alone = BoostedSELEScore(max_leaves=expected, **settings).fit(X, losses)
+    settings = {"n_estimators": 60, "learning_rate": 0.2, "l2_regularization": 1.0, "patience": 10}
+    score = BoostedSELEScore(max_leaf_nodes=(2, 8), **settings).fit(X, losses)
+    assert score.max_leaf_nodes_ == expected
+    alone = BoostedSELEScore(max_leaf_nodes=expected, **settings).fit(X, losses)
     np.testing.assert_array_equal(score.predict(X), alone.predict(X))
-    repeated = BoostedSELEScore(max_leaves=(2, 8), **settings).fit(X, losses, validation=(X, losses))
-    assert repeated.booster_.num_trees() >= repeated.n_trees_ > 0
+    repeated = BoostedSELEScore(max_leaf_nodes=(2, 8), **settings).fit(X, losses, validation=(X, losses))
+    assert repeated.booster_.num_trees() >= repeated.n_estimators_ > 0

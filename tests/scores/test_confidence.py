@@ -17,7 +17,7 @@ from facereject.scores import (
     SELEScoreCV,
     TrueClassProbabilityScore,
 )
-from facereject.scores.confidence import OutputReader, _fit_slope, count_errors
+from facereject.scores._confidence import OutputReader, _fit_slope, count_errors
 
 STARTED = [SELEScore(1.0), RegressionScore(1.0), BoostedSELEScore(30), BoostedRegressionScore(30)]
 
@@ -53,9 +53,9 @@ def test_unanimous_ensembles_have_finite_odds():
 
 def test_minimises_the_stated_objective():
     rng = np.random.default_rng(0)
-    evidence, losses = rng.normal(size=(60, 2)), rng.exponential(size=60)
-    score = ConfidenceScore(0.4, tol=1e-8).fit(None, losses, evidence=evidence)
-    inside = np.clip(evidence, *np.quantile(evidence, (0.02, 0.98), axis=0))
+    auxiliary, losses = rng.normal(size=(60, 2)), rng.exponential(size=60)
+    score = ConfidenceScore(0.4, tol=1e-8).fit(None, losses, auxiliary=auxiliary)
+    inside = np.clip(auxiliary, *np.quantile(auxiliary, (0.02, 0.98), axis=0))
     Z = (inside - inside.mean(axis=0)) / inside.std(axis=0)
 
     def objective(w):
@@ -74,19 +74,19 @@ def test_what_rounds_to_certainty_is_equally_certain():
 
 
 def test_weight_of_the_offset_is_the_best_one():
-    """With errors enough the score on the offset alone is the minimum over β of the stated objective."""
+    """With errors enough the score on the base_score alone is the minimum over β of the stated objective."""
     rng = np.random.default_rng(0)
-    offset = rng.normal(size=300)
-    losses = (rng.uniform(size=300) < 1 / (1 + np.exp(-offset))).astype(float)
-    beta = _fit_slope(SELE(losses / losses.mean()), offset, 0.05)
+    base_score = rng.normal(size=300)
+    losses = (rng.uniform(size=300) < 1 / (1 + np.exp(-base_score))).astype(float)
+    beta = _fit_slope(SELE(losses / losses.mean()), base_score, 0.05)
 
     def objective(beta):
-        s = beta * offset
+        s = beta * base_score
         pairs = (losses / losses.mean())[:, None] * np.logaddexp(0.0, s[None, :] - s[:, None])
         return 0.025 * beta * beta + pairs.mean()
 
     assert beta == pytest.approx(minimize_scalar(objective, bounds=(0, 10), method="bounded").x, rel=0.02)
-    assert _fit_slope(SELE(1 - losses), offset, 0.05) == 0.0
+    assert _fit_slope(SELE(1 - losses), base_score, 0.05) == 0.0
 
 
 @pytest.mark.parametrize("n_errors", [3, 10])
@@ -96,11 +96,11 @@ def test_a_few_errors_do_not_overrule_the_predictor(n_errors):
     for _ in range(20):
         p = rng.uniform(0.5, 1.0, size=3400)
         losses = (rng.uniform(size=3400) > p).astype(float)
-        outputs, evidence = np.column_stack([p, 1 - p]), rng.normal(size=(3400, 8))
+        outputs, auxiliary = np.column_stack([p, 1 - p]), rng.normal(size=(3400, 8))
         errors = np.flatnonzero(losses[:400])[n_errors:]
         rows = np.delete(np.arange(400), errors)
-        score = ConfidenceScore().fit(None, losses[rows], outputs=outputs[rows], evidence=evidence[rows])
-        found = score.predict(None, outputs=outputs[400:], evidence=evidence[400:])
+        score = ConfidenceScore().fit(None, losses[rows], outputs=outputs[rows], auxiliary=auxiliary[rows])
+        found = score.predict(None, outputs=outputs[400:], auxiliary=auxiliary[400:])
         ratios.append(aurc(losses[400:], found) / aurc(losses[400:], -p[400:]))
     assert np.mean(ratios) < 1.15
 
@@ -125,19 +125,19 @@ def test_close_to_the_best_order_where_the_predictor_knows():
 
 def test_without_errors_the_order_of_the_offset_stands():
     rng = np.random.default_rng(0)
-    offset, evidence = rng.normal(size=50), rng.normal(size=(50, 2))
-    score = ConfidenceScore().fit(None, np.zeros(50), evidence=evidence, offset=offset)
+    base_score, auxiliary = rng.normal(size=50), rng.normal(size=(50, 2))
+    score = ConfidenceScore().fit(None, np.zeros(50), auxiliary=auxiliary, base_score=base_score)
     np.testing.assert_array_equal(
-        np.argsort(score.predict(None, evidence=evidence, offset=offset)), np.argsort(offset)
+        np.argsort(score.predict(None, auxiliary=auxiliary, base_score=base_score)), np.argsort(base_score)
     )
 
 
 def test_columns_that_leave_their_range_count_as_its_end():
     rng = np.random.default_rng(0)
-    evidence, losses = rng.normal(size=(200, 1)), rng.exponential(size=200)
-    evidence[:, 0] += losses
-    score = ConfidenceScore().fit(None, losses, evidence=evidence)
-    highest, beyond, below = score.predict(None, evidence=[[evidence.max()], [1e9], [np.median(evidence)]])
+    auxiliary, losses = rng.normal(size=(200, 1)), rng.exponential(size=200)
+    auxiliary[:, 0] += losses
+    score = ConfidenceScore().fit(None, losses, auxiliary=auxiliary)
+    highest, beyond, below = score.predict(None, auxiliary=[[auxiliary.max()], [1e9], [np.median(auxiliary)]])
     assert highest == beyond > below
 
 
@@ -151,11 +151,11 @@ def test_a_few_copies_do_not_become_the_most_certain_of_all():
         copies = np.arange(n) < n // 200
         return np.column_stack([p, 1 - p]), np.where(copies, -30.0, near)[:, None], wrong | copies
 
-    outputs, evidence, losses = draw(4000)
-    score = ConfidenceScore().fit(None, losses.astype(float), outputs=outputs, evidence=evidence)
-    outputs, evidence, losses = draw(4000)
+    outputs, auxiliary, losses = draw(4000)
+    score = ConfidenceScore().fit(None, losses.astype(float), outputs=outputs, auxiliary=auxiliary)
+    outputs, auxiliary, losses = draw(4000)
     own = aurc(losses.astype(float), MaxClassProbability().from_outputs(outputs))
-    assert aurc(losses.astype(float), score.predict(None, outputs=outputs, evidence=evidence)) < 1.02 * own
+    assert aurc(losses.astype(float), score.predict(None, outputs=outputs, auxiliary=auxiliary)) < 1.02 * own
 
 
 @pytest.mark.parametrize("score", STARTED, ids=lambda score: type(score).__name__)
@@ -177,7 +177,7 @@ def test_large_alpha_leaves_the_start():
 def test_zero_trees_are_a_valid_outcome():
     X, losses, outputs = honest(1500, 0)
     score = BoostedSELEScore(50).fit(X, losses, outputs=outputs)
-    assert score.n_trees_ == 0
+    assert score.n_estimators_ == 0
     assert score.booster_ is None
     alone = ConfidenceScore().fit(None, losses, outputs=outputs)
     np.testing.assert_allclose(score.predict(X, outputs=outputs), alone.predict(None, outputs=outputs))
@@ -189,7 +189,7 @@ def test_trees_are_added_where_they_help():
     hidden = np.abs(X[:, 0]) < 0.4
     losses = (rng.uniform(size=2000) < 0.02 + 0.5 * hidden).astype(float)
     score = BoostedSELEScore(60).fit(X, losses, outputs=outputs)
-    assert score.n_trees_ > 0
+    assert score.n_estimators_ > 0
     values = score.predict(X, outputs=outputs)
     assert values[hidden].mean() > values[~hidden].mean() + 0.5
 
@@ -201,10 +201,12 @@ def test_groups_are_held_out_together():
     X = np.column_stack([groups + 0.01 * rng.normal(size=1000), rng.normal(size=1000)])
     bad = rng.permutation(40) < 12
     losses = (rng.uniform(size=1000) < np.where(bad[groups], 0.9, 0.05)).astype(float)
-    offset = rng.normal(size=1000)
-    apart = BoostedSELEScore(40, max_leaves=31, min_leaf=5).fit(X, losses, offset=offset, groups=groups)
-    mixed = BoostedSELEScore(40, max_leaves=31, min_leaf=5).fit(X, losses, offset=offset)
-    assert apart.n_trees_ < mixed.n_trees_
+    base_score = rng.normal(size=1000)
+    apart = BoostedSELEScore(40, max_leaf_nodes=31, min_samples_leaf=5).fit(
+        X, losses, base_score=base_score, groups=groups
+    )
+    mixed = BoostedSELEScore(40, max_leaf_nodes=31, min_samples_leaf=5).fit(X, losses, base_score=base_score)
+    assert apart.n_estimators_ < mixed.n_estimators_
     for wrong, message in (([0] * 1000, "at least 2 groups"), ([0, 1], "one group per row of X")):
         with pytest.raises(ValueError, match=message):
             BoostedSELEScore(5).fit(X, losses, groups=wrong)
@@ -233,16 +235,16 @@ def test_true_class_probability_from_outputs():
 
 def test_mistakes_are_named():
     X, losses, outputs = honest(50, 0)
-    with pytest.raises(ValueError, match="pass outputs, evidence or offset"):
+    with pytest.raises(ValueError, match="pass outputs, auxiliary or base_score"):
         ConfidenceScore().fit(X, losses)
     with pytest.raises(ValueError, match="alpha must be > 0"):
         ConfidenceScore(0.0).fit(X, losses, outputs=outputs)
-    with pytest.raises(ValueError, match="evidence must have one row per row of X"):
-        ConfidenceScore().fit(X, losses, evidence=X[:3])
-    score = ConfidenceScore().fit(X, losses, outputs=outputs, evidence=X)
-    with pytest.raises(ValueError, match="evidence must be given to fit and to predict"):
+    with pytest.raises(ValueError, match="auxiliary must have one row per row of X"):
+        ConfidenceScore().fit(X, losses, auxiliary=X[:3])
+    score = ConfidenceScore().fit(X, losses, outputs=outputs, auxiliary=X)
+    with pytest.raises(ValueError, match="auxiliary must be given to fit and to predict"):
         score.predict(X, outputs=outputs)
     with pytest.raises(ValueError, match="outputs must have 3 columns"):
-        score.predict(X, outputs=outputs[:, :2], evidence=X)
-    with pytest.raises(ValueError, match="evidence must have 6 columns"):
-        score.predict(X, outputs=outputs, evidence=X[:, :2])
+        score.predict(X, outputs=outputs[:, :2], auxiliary=X)
+    with pytest.raises(ValueError, match="auxiliary must have 6 columns"):
+        score.predict(X, outputs=outputs, auxiliary=X[:, :2])

@@ -43,7 +43,7 @@ def test_losses_are_those_of_out_of_fold_predictions():
     np.testing.assert_array_equal(fitted.predictions, expected)
     np.testing.assert_array_equal(fitted.losses, expected != y)
     # the final predictor has seen all examples: one neighbour is the example itself
-    np.testing.assert_array_equal(fitted.predictor.predict(X), y)
+    np.testing.assert_array_equal(fitted.estimator.predict(X), y)
 
 
 @pytest.mark.parametrize(
@@ -90,7 +90,7 @@ def test_every_kind_of_score(score):
     X, y = examples()
     X_test, y_test = examples(1000, seed=1)
     fitted = cross_fit(LogisticRegression(), score, X, y, zero_one_loss)
-    losses = zero_one_loss(y_test, fitted.predictor.predict(X_test))
+    losses = zero_one_loss(y_test, fitted.estimator.predict(X_test))
     assert aurc(losses, fitted.uncertainty(X_test)) < 0.8 * losses.mean()
     out_of_fold = fitted.out_of_fold_uncertainty(X)
     assert aurc(fitted.losses, out_of_fold) < 0.8 * fitted.losses.mean()
@@ -107,7 +107,7 @@ def test_another_score_for_the_same_predictor_is_the_one_cross_fitted_with_it(sc
     other, expected = fitted.with_score(score, X), cross_fit(LogisticRegression(), score, X, y, zero_one_loss)
     np.testing.assert_allclose(other.uncertainty(X_test), expected.uncertainty(X_test))
     np.testing.assert_allclose(other.out_of_fold_uncertainty(X), expected.out_of_fold_uncertainty(X))
-    assert other.predictor is fitted.predictor
+    assert other.estimator is fitted.estimator
 
 
 def test_out_of_fold_uncertainty_does_not_flatter():
@@ -125,7 +125,7 @@ def test_margin_of_each_fold_predictor(predictor):
     X, y = examples()
     fitted = cross_fit(predictor, MarginScore(), X, y, absolute_error, cv=3)
     uncertainty = fitted.out_of_fold_uncertainty(X)
-    for k, part in enumerate(fitted.fold_predictors):
+    for k, part in enumerate(fitted.fold_estimators):
         rows = fitted.fold == k
         np.testing.assert_allclose(uncertainty[rows], MarginScore(part).predict(X[rows]))
 
@@ -162,7 +162,7 @@ def test_two_classes_left_of_three(score):
     assert np.isfinite(uncertainty).all()
     if not isinstance(score, BoostedSELEScore):
         last = fitted.fold == 2
-        probabilities = fitted.fold_predictors[2].predict_proba(X[last])
+        probabilities = fitted.fold_estimators[2].predict_proba(X[last])
         np.testing.assert_allclose(uncertainty[last], 1.0 - probabilities.max(axis=1))
 
 

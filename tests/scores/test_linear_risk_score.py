@@ -12,7 +12,7 @@ from sklearn.datasets import load_iris
 from sklearn.linear_model import LogisticRegression, QuantileRegressor
 from sklearn.model_selection import GridSearchCV
 
-import facereject.scores.linear_risk
+import facereject.scores._linear_risk
 from facereject import BoundedCoverage, SelectivePredictor
 from facereject.losses import zero_one_loss
 from facereject.metrics import aurc
@@ -55,7 +55,7 @@ def examples(rng):
 
 
 def test_the_example_in_the_docstring():
-    results = doctest.testmod(facereject.scores.linear_risk)
+    results = doctest.testmod(facereject.scores._linear_risk)
     assert results.attempted > 0
     assert results.failed == 0
 

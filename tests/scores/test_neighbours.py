@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from facereject.scores import NeighbourIndex
-from facereject.scores import neighbours as module
+from facereject.scores import _neighbours as module
+from facereject.scores._neighbours import NeighbourIndex
 
 
 def examples(n, d=3, seed=0):
@@ -125,7 +125,7 @@ def test_a_number_that_stands_for_no_data_leaves_the_rest_alone(sentinel, d):
     np.testing.assert_allclose(found, expected)
 
 
-def test_a_class_without_examples_is_no_evidence():
+def test_a_class_without_examples_tells_nothing():
     X, y = examples(50)
     ratio = NeighbourIndex(X, np.zeros(50, int)).class_columns(X, y)[:, 0]
     np.testing.assert_allclose(ratio, 0.0)

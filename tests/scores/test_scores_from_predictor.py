@@ -102,7 +102,7 @@ def test_gap_reads_probabilities_or_decision_values():
 
 def test_errors_say_what_to_do():
     X, y = examples(n_classes=4)
-    with pytest.raises(ValueError, match="pass predictor= or use bind"):
+    with pytest.raises(ValueError, match="pass estimator= or use bind"):
         MarginScore().predict(X)
     with pytest.raises(TypeError, match="LinearSVC has no predict_proba"):
         MaxClassProbability(LinearSVC().fit(X, y)).predict(X)
@@ -120,6 +120,6 @@ def test_bind_leaves_the_original_alone():
     X, y = examples()
     unbound = MarginScore()
     bound = unbound.bind(SVMClassifier().fit(X, y))
-    assert unbound.predictor is None
+    assert unbound.estimator is None
     assert bound.fit(X) is bound
     assert bound.predict(X).shape == (len(X),)

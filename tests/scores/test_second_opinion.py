@@ -115,10 +115,10 @@ def test_a_score_that_asks_for_it_gains(waves, monkeypatch):
     X = np.hstack([X, np.random.default_rng(3).uniform(-1, 1, size=(len(X), 20))])
     areas = []
     for asks in ("many", "few", None):
-        monkeypatch.setattr(BoostedSELEScore, "asks_others", asks)
-        score = BoostedSELEScore(60, max_leaves=8, random_state=0)
+        monkeypatch.setattr(BoostedSELEScore, "reference_models", asks)
+        score = BoostedSELEScore(60, max_leaf_nodes=8, random_state=0)
         fitted = cross_fit(Ridge(), score, X[:600], y[:600], absolute_error, 2, random_state=0)
-        losses = absolute_error(y[600:], fitted.predictor.predict(X[600:]))
+        losses = absolute_error(y[600:], fitted.estimator.predict(X[600:]))
         areas.append(aurc(losses, fitted.uncertainty(X[600:])))
     assert max(areas[:2]) < 0.95 * areas[2]
 
@@ -142,7 +142,7 @@ def test_the_default_asks_a_line_but_no_ensemble(waves, monkeypatch):
 def test_an_ensemble_gets_no_second_forest(waves):
     X, y = waves
     of_line, of_forest = (
-        cross_fit(predictor, BoostedSELEScore(2), X[:300], y[:300], absolute_error, 2).material.evidence
+        cross_fit(predictor, BoostedSELEScore(2), X[:300], y[:300], absolute_error, 2).material.auxiliary
         for predictor in (Ridge(), RandomForestRegressor(5, random_state=0))
     )
     assert of_line.shape[1] - of_forest.shape[1] == 5

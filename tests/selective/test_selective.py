@@ -18,7 +18,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import LinearSVC
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-import facereject.selective.estimator
+import facereject.selective._estimator
 from facereject.losses import absolute_error, zero_one_loss
 from facereject.metrics import aurc
 from facereject.predictors import OrdinalSVM
@@ -40,8 +40,8 @@ from facereject.selection import (
     guaranteed_risk,
     suggest_start,
 )
-from facereject.selective import SelectivePredictor
-from facereject.selective._checks import default_folds
+from facereject.selective import SelectivePredictor, neg_aurc
+from facereject.selective._estimator import _default_folds
 
 WEIGHTS = dict.fromkeys(
     ("check_sample_weight_equivalence_on_dense_data", "check_sample_weight_equivalence_on_sparse_data"),
@@ -66,7 +66,7 @@ def test_check_estimator(estimator, check):
 
 
 def test_docstring_examples():
-    result = doctest.testmod(facereject.selective.estimator)
+    result = doctest.testmod(facereject.selective._estimator)
     assert result.attempted > 10
     assert result.failed == 0
 
@@ -177,7 +177,7 @@ def test_calibration_is_not_fooled_by_a_score_that_overfits():
     ],
 )
 def test_folds_of_the_default_score(y, kind, groups, expected):
-    assert default_folds(y, kind, groups) == expected
+    assert _default_folds(y, kind, groups) == expected
 
 
 class Counted(LogisticRegression):
@@ -263,15 +263,15 @@ def test_classifiers_wrapped_and_prefit(predictor, score):
     X_new, y_new = classes(1000, seed=2)
     wrapped = SelectivePredictor(predictor, score, cv=3).fit(X, y)
     losses = zero_one_loss(y_new, wrapped.predict(X_new))
-    assert -wrapped.score(X_new, y_new) < 0.85 * losses.mean()
+    assert -neg_aurc(wrapped, X_new, y_new) < 0.85 * losses.mean()
     assert is_classifier(wrapped)
 
     trained = clone(predictor).fit(X, y)
     prefit = SelectivePredictor(trained, score, cv=3, prefit=True).fit(X_cal, y_cal)
-    assert prefit.predictor_ is trained
+    assert prefit.estimator_ is trained
     np.testing.assert_array_equal(prefit.predict(X_new), wrapped.predict(X_new))
     np.testing.assert_array_equal(prefit.oof_predictions_, trained.predict(X_cal))
-    assert -prefit.score(X_new, y_new) < 0.85 * losses.mean()
+    assert -neg_aurc(prefit, X_new, y_new) < 0.85 * losses.mean()
     if isinstance(score, (MaxClassProbability, MarginScore)):
         # nothing is learned: the same predictor has the same uncertainties
         np.testing.assert_allclose(prefit.uncertainty(X_new), wrapped.uncertainty(X_new))
@@ -295,10 +295,10 @@ def test_prefit_survives_clones_and_grid_search():
     X, y = classes(300)
     trained = GaussianNB().fit(X, y)
     model = SelectivePredictor(trained, SELEScore(), cv=3, prefit=True)
-    assert clone(model).predictor is trained
+    assert clone(model).estimator is trained
     assert clone(model).get_params()["uncertainty_score"] is not model.get_params()["uncertainty_score"]
     search = GridSearchCV(model, {"uncertainty_score__alpha": [1e-3, 1.0]}, cv=3).fit(*classes(300, seed=1))
-    assert search.best_estimator_.predictor_ is trained
+    assert search.best_estimator_.estimator_ is trained
     with pytest.raises(NotFittedError):
         SelectivePredictor(GaussianNB(), prefit=True).fit(X, y)
 
@@ -314,7 +314,7 @@ def test_regressors(predictor):
     assert not hasattr(model, "classes_")
     losses = np.abs(y_new - model.predict(X_new))
     assert losses[model.accept(X_new)].mean() < 0.75 * losses.mean()
-    assert model.score(X_new, y_new) == pytest.approx(-aurc(losses, model.uncertainty(X_new)))
+    assert neg_aurc(model, X_new, y_new) == pytest.approx(-aurc(losses, model.uncertainty(X_new)))
     assert model.expected_error(X_new).mean() == pytest.approx(losses.mean(), rel=0.15)
 
 

@@ -37,7 +37,7 @@ from facereject.selection import (
     BoundedImprovement,
     InfeasibleTargetError,
 )
-from facereject.selective import SelectivePredictor
+from facereject.selective import SelectivePredictor, neg_aurc
 
 # --- scikit-learn's tools ---
 
@@ -105,29 +105,36 @@ def test_pickle_repeats_and_carries_no_fold_predictors():
 def test_score_is_a_parameter_and_a_method():
     model = quick(score=SELEScore(0.5))
     assert model.get_params()["uncertainty_score__alpha"] == 0.5
-    model.set_params(uncertainty_score__alpha=2.0, rejection=BoundedCoverage(0.6), predictor__C=3.0)
+    model.set_params(uncertainty_score__alpha=2.0, rejection=BoundedCoverage(0.6), estimator__C=3.0)
     model.set_params(rejection__coverage=0.5)
     copy = clone(model)
     assert copy.get_params()["uncertainty_score"].alpha == 2.0
-    assert (copy.rejection.coverage, copy.predictor.C) == (0.5, 3.0)
+    assert (copy.rejection.coverage, copy.estimator.C) == (0.5, 3.0)
     assert "score=SELEScore(alpha=2.0)" in repr(model)
     X, y = classes(200)
-    assert model.fit(X, y).score(X, y) == pytest.approx(-np.mean(model.risk_coverage(X, y).risk))
-    assert model.set_params(uncertainty_score=MaxClassProbability()).fit(X, y).score(X, y) <= 0
+    assert neg_aurc(model.fit(X, y), X, y) == pytest.approx(-np.mean(model.risk_coverage(X, y).risk))
+    # what scikit-learn means by it: the accuracy of all predictions
+    assert model.score(X, y) == model.estimator_.score(X, y) == np.mean(model.predict(X) == y)
+    model.set_params(uncertainty_score=MaxClassProbability()).fit(X, y)
     assert isinstance(model.uncertainty_score_, MaxClassProbability)
+
+
+def pipeline_aurc(pipeline, X, y):
+    return neg_aurc(pipeline[-1], pipeline[:-1].transform(X), y)
 
 
 def test_grid_search_over_a_pipeline():
     X, y = classes(300)
     pipeline = make_pipeline(StandardScaler(), quick(rejection=BoundedCoverage(0.5), cv=3))
     grid = {
-        "selectivepredictor__predictor__C": [1e-6, 1.0],
+        "selectivepredictor__estimator__C": [1e-6, 1.0],
         "selectivepredictor__uncertainty_score__alpha": [1e-3, 1e-1],
     }
-    search = GridSearchCV(pipeline, grid, cv=3).fit(X, y)
-    assert search.best_params_["selectivepredictor__predictor__C"] == 1.0
+    search = GridSearchCV(pipeline, grid, scoring=pipeline_aurc, cv=3).fit(X, y)
+    assert search.best_params_["selectivepredictor__estimator__C"] == 1.0
     assert (search.predict(X) == y).mean() > 0.6
     assert -0.5 < search.best_score_ < 0
+    assert 0.5 < search.best_estimator_.score(X, y) < 1
 
 
 # --- mistakes ---
@@ -143,8 +150,8 @@ class ReturnsItself(BaseEstimator):
 @pytest.mark.parametrize(
     ("settings", "error", "message"),
     [
-        ({"predictor": LogisticRegression}, TypeError, "predictor must be an object with fit and predict"),
-        ({"predictor": StandardScaler()}, TypeError, "predictor must be .* classifier or regressor"),
+        ({"estimator": LogisticRegression}, TypeError, "estimator must be an object with fit and predict"),
+        ({"estimator": StandardScaler()}, TypeError, "estimator must be .* classifier or regressor"),
         (
             {"uncertainty_score": "sele"},
             TypeError,
@@ -157,7 +164,7 @@ class ReturnsItself(BaseEstimator):
         ({"loss": lambda y, predicted: 0.0}, ValueError, "loss must return one value per example"),
         ({"rejection": BoundedCoverage(2.0)}, ValueError, "coverage must be <= 1"),
         (
-            {"predictor": Ridge(), "uncertainty_score": MarginScore()},
+            {"estimator": Ridge(), "uncertainty_score": MarginScore()},
             TypeError,
             "Ridge has no decision_function",
         ),
@@ -166,7 +173,7 @@ class ReturnsItself(BaseEstimator):
 def test_mistakes_are_explained(settings, error, message):
     X, y = classes(60)
     with pytest.raises(error, match=message):
-        SelectivePredictor(**{"predictor": GaussianNB(), "uncertainty_score": SELEScore(), **settings}).fit(
+        SelectivePredictor(**{"estimator": GaussianNB(), "uncertainty_score": SELEScore(), **settings}).fit(
             X, y
         )
 
@@ -234,8 +241,8 @@ def test_a_predictor_that_is_no_estimator():
     assert vars(plain) == {}
     losses = np.abs(y_new - model.predict(X_new))
     assert losses[model.accept(X_new)].mean() < losses.mean()
-    assert -model.score(X_new, y_new) < 0.8 * losses.mean()
-    assert clone(model).fit(X, y).score(X_new, y_new) == model.score(X_new, y_new)
+    assert -neg_aurc(model, X_new, y_new) < 0.8 * losses.mean()
+    assert neg_aurc(clone(model).fit(X, y), X_new, y_new) == neg_aurc(model, X_new, y_new)
     with pytest.raises(ValueError, match="PlainPredictor is neither a classifier nor a regressor: pass loss"):
         SelectivePredictor(plain).fit(X, y)
 
@@ -247,8 +254,8 @@ def test_a_function_that_predicts():
     X_new, y_new = classes(2000, seed=2)
     np.testing.assert_array_equal(model.predict(X_new), trained.predict(X_new))
     # it knows the neighbours, and nothing of the probabilities
-    assert -model.score(X_new, y_new) < 0.9 * (model.predict(X_new) != y_new).mean()
-    assert clone(model).predictor == trained.predict
+    assert -neg_aurc(model, X_new, y_new) < 0.9 * (model.predict(X_new) != y_new).mean()
+    assert clone(model).estimator == trained.predict
     with pytest.raises(TypeError, match="a function of X that predicts needs prefit=True"):
         SelectivePredictor(trained.predict, loss=zero_one_loss).fit(X, y)
 
@@ -316,7 +323,7 @@ def test_weights_reach_all_parts():
     plain = SelectivePredictor(LogisticRegression()).fit(X, labels)
     # examples without weight count neither for the threshold nor for the expected error
     assert weighted.expected_error(X_new).mean() < 0.75 * plain.expected_error(X_new).mean()
-    assert weighted.score(X_new, y_new) > plain.score(X_new, y_new)
+    assert neg_aurc(weighted, X_new, y_new) > neg_aurc(plain, X_new, y_new)
     accepted = weighted.accept(X_new).mean()
     assert 0.85 < accepted <= 1
     piped = SelectivePredictor(make_pipeline(StandardScaler(), LogisticRegression()))
@@ -344,18 +351,10 @@ def test_reachable_in_a_pipeline():
     assert list(table) == ["uncertainty", "expected_error", "accepted"]
     np.testing.assert_array_equal(table["uncertainty"], model.uncertainty(scaled))
     np.testing.assert_array_equal(table["accepted"], model.accept(scaled))
-    np.testing.assert_allclose(pipeline.predict_proba(X), model.predictor_.predict_proba(scaled))
+    np.testing.assert_allclose(pipeline.predict_proba(X), model.estimator_.predict_proba(scaled))
     assert pipeline.score(X, y) == model.score(scaled, y)
     assert not hasattr(SelectivePredictor(Ridge()), "predict_proba")
     assert hasattr(SelectivePredictor(LinearSVC()), "decision_function")
-
-
-def test_the_old_name_of_the_expected_error():
-    X, y = classes(100)
-    model = quick().fit(X, y)
-    with pytest.warns(DeprecationWarning, match="expected_loss is now expected_error"):
-        old = model.expected_loss(X)
-    np.testing.assert_array_equal(old, model.expected_error(X))
 
 
 def test_default_is_not_worse_than_the_maximum_class_probability():
@@ -364,14 +363,14 @@ def test_default_is_not_worse_than_the_maximum_class_probability():
     default, trivial = (
         SelectivePredictor(forest, score).fit(X, y) for score in (None, MaxClassProbability())
     )
-    assert default.score(X_test, y_test) > 1.05 * trivial.score(X_test, y_test)
+    assert neg_aurc(default, X_test, y_test) > 1.05 * neg_aurc(trivial, X_test, y_test)
 
 
 @pytest.mark.parametrize("predictor", [BayesianRidge(), BaggingRegressor(n_estimators=5, random_state=0)])
 def test_spread_that_a_regressor_states(predictor):
     X, y = numbers(300)
     model = SelectivePredictor(predictor).fit(X, y)
-    assert model._cross_fit.material.offset is not None
+    assert model._cross_fit.material.base_score is not None
     assert np.isfinite(model.uncertainty(X)).all()
 
 

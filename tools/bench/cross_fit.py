@@ -49,7 +49,7 @@ def split_in_two(predictor, score, X, y, X_test) -> tuple[np.ndarray, np.ndarray
 def both_on_all(predictor, score, X, y, X_test) -> tuple[np.ndarray, np.ndarray]:
     """Predictions and uncertainties at the test examples."""
     fitted = cross_fit(predictor, score, X, y, percent)
-    return fitted.predictor.predict(X_test), fitted.uncertainty(X_test)
+    return fitted.estimator.predict(X_test), fitted.uncertainty(X_test)
 
 
 def main() -> None:

@@ -10,9 +10,9 @@ class probability, or for the ordinal tables (absolute error) the plug-in risk. 
 absolute error, they are the share of the way from a random ranking to the oracle's.
 
 =============  ======================================================================================
-boosted        ``BoostedSELEScore()``, with the outputs and evidence that ``cross_fit`` gives it
+boosted        ``BoostedSELEScore()``, with the outputs and auxiliary that ``cross_fit`` gives it
 default        ``SelectivePredictor(predictor)``: ``ConfidenceScore``, two folds from 500 rows on
-linear SELE    ``SELEScoreCV`` with three values of alpha, the same outputs and evidence
+linear SELE    ``SELEScoreCV`` with three values of alpha, the same outputs and auxiliary
 log-loss       the same trees from the same start, but fitted to log-loss of "is it wrong"
 least squares  ``BoostedRegressionScore()``
 error HGB      a HistGradientBoosting model of the loss, on features, predicted class and outputs
@@ -161,7 +161,7 @@ def run(case: Case, n_rows: int) -> dict[str, Any]:
     timed("predictor", lambda: clone(predictor).fit(X, y))
     selective = timed("default", lambda: SelectivePredictor(predictor, loss=loss).fit(X, y))
     fitted = timed("cross-fit + boosted", lambda: cross_fit(predictor, BoostedSELEScore(), X, y, loss))
-    losses = loss(y_test, fitted.predictor.predict(X_test))
+    losses = loss(y_test, fitted.estimator.predict(X_test))
     found = {"boosted": fitted.uncertainty(X_test), "default": selective.uncertainty(X_test)}
     for name, score in {
         "linear SELE": SELEScoreCV((0.01, 1.0, 100.0), cv=3),
@@ -179,8 +179,8 @@ def run(case: Case, n_rows: int) -> dict[str, Any]:
         "errors": int((losses > 0).sum()),
         "random": float(losses.mean()),
         "oracle": aurc(losses, losses),
-        "trees": int(fitted.score.n_trees_),
-        "leaves": int(fitted.score.n_leaves_),
+        "trees": int(fitted.score.n_estimators_),
+        "leaves": int(fitted.score.max_leaf_nodes_),
         "aurc": {k: aurc(own if k == "default" else losses, v) for k, v in found.items()},
         "seconds": seconds,
     }
@@ -188,22 +188,22 @@ def run(case: Case, n_rows: int) -> dict[str, Any]:
 
 def rivals(case: Case, fitted: Any, X: np.ndarray, X_test: np.ndarray) -> dict[str, np.ndarray]:
     """Uncertainties of the scores that are not ours."""
-    predictor, material = fitted.predictor, fitted.material
+    predictor, material = fitted.estimator, fitted.material
     predictions = predictor.predict(X_test)
-    evidence, offset = fitted.part.evidence(X_test, predictions, None)
-    table, table_test = [X, material.evidence], [X_test, evidence]
+    auxiliary, base_score = fitted.part.auxiliary(X_test, predictions, None)
+    table, table_test = [X, material.auxiliary], [X_test, auxiliary]
     found: dict[str, np.ndarray] = {}
     if case.kind == "numbers":
-        if material.offset is not None:
-            found["spread"] = offset
-            table, table_test = [*table, material.offset[:, None]], [*table_test, offset[:, None]]
+        if material.base_score is not None:
+            found["spread"] = base_score
+            table, table_test = [*table, material.base_score[:, None]], [*table_test, base_score[:, None]]
     else:
         probabilities = predictor.predict_proba(X_test)
         matrix = loss_matrix(absolute_error, fitted.classes) if case.kind == "ordinal" else None
         trivial = MaxClassProbability(predictor) if matrix is None else PlugInRisk(matrix, predictor)
         found["trivial"] = trivial.predict(X_test, predictions)
         found["entropy"] = -(probabilities * np.log(np.maximum(probabilities, 1e-300))).sum(axis=1)
-        found["trust score"] = evidence[:, 0]
+        found["trust score"] = auxiliary[:, 0]
         codes = [np.searchsorted(fitted.classes, p)[:, None] for p in (material.predictions, predictions)]
         table, table_test = [*table, codes[0], material.outputs], [*table_test, codes[1], probabilities]
     plain, plain_test = (np.hstack([part[0], *part[2:]]) for part in (table, table_test))

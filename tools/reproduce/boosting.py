@@ -2,4 +2,9 @@
 
 from typing import Any
 
-AS_PUBLISHED: dict[str, Any] = {"learning_rate": 0.1, "max_leaves": 31, "l2": 5.0, "use_offset": False}
+AS_PUBLISHED: dict[str, Any] = {
+    "learning_rate": 0.1,
+    "max_leaf_nodes": 31,
+    "l2_regularization": 5.0,
+    "use_base_score": False,
+}

@@ -88,7 +88,7 @@ def fit(
             zip(map(str, score.alphas_.tolist()), score.validation_aurc_.round(4).tolist(), strict=True)
         )
     else:
-        report["trees"] = score.n_trees_
+        report["trees"] = score.n_estimators_
     return lambda rows: score.predict(np.ascontiguousarray(rows[:, :width])), report
 
 

@@ -168,7 +168,7 @@ def score_fits(
             validation=(*held_out, validation.outputs),
         )
         uncertainty = score.predict(test.X, test.predictions, outputs=test.outputs)
-        return uncertainty, {"trees": int(score.n_trees_)}
+        return uncertainty, {"trees": int(score.n_estimators_)}
 
     def baseline(test: Part) -> tuple[np.ndarray, dict[str, Any]]:
         score = MaxClassProbability(predictor) if kind == "LR" else MarginScore(predictor)

@@ -56,8 +56,8 @@ RECIPES = {
     "300 of each kind": Recipe(TreeOptions(300)),
     "300 by SELE alone": Recipe(TreeOptions(300), kinds=(0,)),
     "300 by squares alone": Recipe(TreeOptions(300), kinds=(1,)),
-    "4 leaves, 300": Recipe(TreeOptions(300, max_leaves=4)),
-    "16 leaves": Recipe(TreeOptions(max_leaves=16)),
+    "4 leaves, 300": Recipe(TreeOptions(300, max_leaf_nodes=4)),
+    "16 leaves": Recipe(TreeOptions(max_leaf_nodes=16)),
     "rate 0.05, 300": Recipe(TreeOptions(300, learning_rate=0.05)),
     "clean faces as many as they are": Recipe(clean_share=0.0),
     "clean faces 50 %": Recipe(clean_share=0.5),
@@ -119,7 +119,7 @@ def out_of_fold(table: FaceTable, columns: Columns, recipe: Recipe) -> FloatArra
             table.losses[rows],
             recipe.clip,
             weights,
-            n_trees=recipe.trees.n_trees,
+            n_trees=recipe.trees.n_estimators,
             options=recipe.trees,
         )
         judged[out] = np.column_stack([kind(seen[out]) for kind in trees])

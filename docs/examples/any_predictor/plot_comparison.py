@@ -39,8 +39,8 @@ for X, y in data.values():
     model = make_pipeline(StandardScaler(), LogisticRegression(max_iter=500))
     fitted = cross_fit(model, SELEScoreCV(ALPHAS), X_train, y_train, zero_one_loss, cv=3, random_state=0)
     regression = fitted.with_score(RegressionScoreCV(ALPHAS), X_train)
-    losses = zero_one_loss(y_test, fitted.predictor.predict(X_test))
-    probability = 1 - fitted.predictor.predict_proba(X_test).max(axis=1)
+    losses = zero_one_loss(y_test, fitted.estimator.predict(X_test))
+    probability = 1 - fitted.estimator.predict_proba(X_test).max(axis=1)
     ranked = (fitted.uncertainty(X_test), regression.uncertainty(X_test), probability)
     values.append([aurc(losses, uncertainty) for uncertainty in ranked])
 

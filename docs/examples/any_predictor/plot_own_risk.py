@@ -40,7 +40,7 @@ print(f"certified gap {fitted.score.gap_:.4f}")
 # On new examples, the share of errors below the predicted quantile, and the quantile beside the errors.
 
 uncertainty = fitted.uncertainty(X[2000:])
-errors = np.abs(fitted.predictor.predict(X[2000:]) - y[2000:])
+errors = np.abs(fitted.estimator.predict(X[2000:]) - y[2000:])
 print(f"{(errors <= uncertainty).mean():.1%} of the errors are below")
 
 figure, ax = plt.subplots(layout="constrained")

@@ -33,9 +33,9 @@ linear = fitted.with_score(SELEScoreCV(use_outputs=False), X_train)
 # %%
 # All of them rank the predictions of the same forest on the same test examples.
 
-losses = zero_one_loss(y_test, fitted.predictor.predict(X_test))
+losses = zero_one_loss(y_test, fitted.estimator.predict(X_test))
 uncertainty = {
-    "maximum class probability": 1 - fitted.predictor.predict_proba(X_test).max(axis=1),
+    "maximum class probability": 1 - fitted.estimator.predict_proba(X_test).max(axis=1),
     "confidence and neighbours": fitted.uncertainty(X_test),
     "linear SELE of the pixels": linear.uncertainty(X_test),
 }

@@ -100,7 +100,7 @@ def _fit_boosted(features: NDArray[np.float32], losses: NDArray[np.float64], alp
     from facereject.scores import BoostedSELEScore
 
     threads = os.cpu_count() or 1 if features.size > _LARGE_TABLE else 1
-    fitted = BoostedSELEScore(workers=threads).fit(features, losses)
+    fitted = BoostedSELEScore(n_jobs=threads).fit(features, losses)
     return TreeScore.from_lightgbm(fitted.booster_)
 
 

@@ -17,9 +17,9 @@ FloatArray = NDArray[np.float64]
 class TreeOptions(NamedTuple):
     """How trees are grown; ``tools/train/select_trees.py`` compares the defaults with others."""
 
-    n_trees: int = 150
+    n_estimators: int = 150
     learning_rate: float = 0.1
-    max_leaves: int = 8
+    max_leaf_nodes: int = 8
     patience: int = 20
 
 
@@ -98,10 +98,10 @@ def grow_trees(
     from facereject.scores import BoostedSELEScore
 
     if n_trees is not None:
-        options = options._replace(n_trees=n_trees)
+        options = options._replace(n_estimators=n_trees)
     threads = os.cpu_count() or 1 if columns.size > _LARGE_TABLE else 1
     share = _HELD_OUT if n_trees is None else None
-    fitted = BoostedSELEScore(**options._asdict(), validation_fraction=share, workers=threads)
+    fitted = BoostedSELEScore(**options._asdict(), validation_fraction=share, n_jobs=threads)
     bounded = losses if clip is None else np.minimum(losses, clip)
     fitted.fit(columns, bounded, sample_weight=weights, groups=groups)
     width = columns.shape[1]
@@ -111,13 +111,13 @@ def grow_trees(
     leaf = max(1, min(_SQUARES["min_data_in_leaf"], len(columns) // 20))
     parameters = _SQUARES | {
         "learning_rate": options.learning_rate,
-        "num_leaves": options.max_leaves,
+        "num_leaves": options.max_leaf_nodes,
         "num_threads": threads,
         "min_data_in_leaf": leaf,
     }
     data = lightgbm.Dataset(
         columns, np.log(_FLOOR + np.minimum(losses, _CEILING)), weight=weights, params=parameters
     )
-    squares = lightgbm.train(parameters, data, fitted.n_trees_)
+    squares = lightgbm.train(parameters, data, fitted.n_estimators_)
     by_sele, by_squares = (TreeScore.from_lightgbm(booster) for booster in (fitted.booster_, squares))
-    return ScoreTrees(by_sele, by_squares), fitted.n_trees_
+    return ScoreTrees(by_sele, by_squares), fitted.n_estimators_

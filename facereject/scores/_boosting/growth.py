@@ -1,4 +1,4 @@
-"""Trees of LightGBM that grow one at a time, judged by examples held out."""
+"""Trees of LightGBM that grow one at a time, compared by their AuRC on held-out examples."""
 
 from __future__ import annotations
 
@@ -44,8 +44,8 @@ class Growth:
         parameters = {
             "learning_rate": score.learning_rate,
             "num_leaves": n_leaves,
-            "lambda_l2": score.l2,
-            "min_data_in_leaf": max(1, min(score.min_leaf, int(_LEAF_SHARE * len(part.table)))),
+            "lambda_l2": score.l2_regularization,
+            "min_data_in_leaf": max(1, min(score.min_samples_leaf, int(_LEAF_SHARE * len(part.table)))),
             # a bin holds 3 values by default: too many for a handful of examples
             "min_data_in_bin": min(3, max(1, len(part.table) // 100)),
             "feature_pre_filter": False,
@@ -54,7 +54,7 @@ class Growth:
             "seed": int(check_random_state(score.random_state).randint(2**31)),
             "deterministic": True,
             "force_row_wise": True,
-            "num_threads": score.workers,
+            "num_threads": score.n_jobs,
             "verbosity": -1,
         }
         categorical = [score.n_features_in_] if score.classes_ is not None else []
@@ -73,7 +73,7 @@ class Growth:
         self._objective = score._objective(part.target, part.weight)
         self._held_out = held_out
         self._scores = None if held_out is None else held_out.start.copy()
-        self._threads = score.workers
+        self._threads = score.n_jobs
 
     def grow(self, n_trees: int) -> Any:
         """Add trees and return the booster."""

@@ -15,8 +15,7 @@ from facereject._settings import check_integer, check_number
 from facereject._validation import FloatArray, check_same_length, check_vector
 from facereject.scores._base import BaseScore, check_groups_of_rows
 from facereject.scores._boosting.growth import BoostingRows, Growth
-from facereject.scores._lightgbm import import_lightgbm
-from facereject.scores.confidence import (
+from facereject.scores._confidence import (
     START_ALPHA,
     START_TOL,
     Confidence,
@@ -25,7 +24,8 @@ from facereject.scores.confidence import (
     as_columns,
     fit_start,
 )
-from facereject.scores.margin import top_and_gap
+from facereject.scores._lightgbm import import_lightgbm
+from facereject.scores._margin import top_and_gap
 
 # relative decrease of AuRC below which trees are not worth having
 _WORTHWHILE = 0.005
@@ -41,38 +41,38 @@ class FoundTrees(NamedTuple):
 
 
 class BoostedScore(BaseScore):
-    """Trees on the features, the predicted class, the outputs of the predictor and evidence about it."""
+    """Trees on the features, the predicted class, the outputs of the predictor and auxiliary features."""
 
     response = "auto"
-    reads_evidence = True
-    asks_others = "many"
+    reads_auxiliary = True
+    reference_models = "many"
     _all_finite = "allow-nan"
     # score of every example before the first tree, where there is nothing to start from
     _origin = 0.0
 
     def __init__(
         self,
-        n_trees: int = 1000,
+        n_estimators: int = 1000,
         *,
         learning_rate: float = 0.05,
-        max_leaves: int | Sequence[int] = (8, 31),
-        l2: float = 20.0,
-        min_leaf: int = 20,
+        max_leaf_nodes: int | Sequence[int] = (8, 31),
+        l2_regularization: float = 20.0,
+        min_samples_leaf: int = 20,
         patience: int = 50,
         validation_fraction: float | None = 0.2,
-        use_offset: bool = True,
-        workers: int = 1,
+        use_base_score: bool = True,
+        n_jobs: int = 1,
         random_state: Any = 0,
     ):
-        self.n_trees = n_trees
+        self.n_estimators = n_estimators
         self.learning_rate = learning_rate
-        self.max_leaves = max_leaves
-        self.l2 = l2
-        self.min_leaf = min_leaf
+        self.max_leaf_nodes = max_leaf_nodes
+        self.l2_regularization = l2_regularization
+        self.min_samples_leaf = min_samples_leaf
         self.patience = patience
         self.validation_fraction = validation_fraction
-        self.use_offset = use_offset
-        self.workers = workers
+        self.use_base_score = use_base_score
+        self.n_jobs = n_jobs
         self.random_state = random_state
 
     def fit(
@@ -83,8 +83,8 @@ class BoostedScore(BaseScore):
         sample_weight: Any = None,
         *,
         outputs: Any = None,
-        evidence: Any = None,
-        offset: Any = None,
+        auxiliary: Any = None,
+        base_score: Any = None,
         groups: Any = None,
         validation: Any = None,
     ) -> Any:
@@ -102,15 +102,15 @@ class BoostedScore(BaseScore):
         outputs : array-like of shape (n, K) or (n,), optional
             predict_proba or decision_function of the predictor, used as further columns together with
             log-odds, top, gap and entropy of each row.
-        evidence : array-like of shape (n, m), optional
-            Further columns about the predictions, for instance those of ``NeighbourIndex``.
-        offset : array-like of shape (n,), optional
+        auxiliary : array-like of shape (n, m), optional
+            Auxiliary features: further columns about the predictions, as distances to neighbours.
+        base_score : array-like of shape (n,), optional
             The predictor's own uncertainty, where the log-odds of its outputs are not it; see
             ``ConfidenceScore``.
         groups : array-like of shape (n,), optional
             Examples of one group are held out together when the number of trees is sought: photographs of
             one person, losses of one predictor.
-        validation : tuple (X, losses, predictions, outputs, evidence, offset), optional
+        validation : tuple (X, losses, predictions, outputs, auxiliary, base_score), optional
             Examples that decide the number of trees; None for what is absent, and trailing Nones may be left
             out. Without it parts of the training examples are held out for that, and the score is then fitted
             again to all of them.
@@ -126,14 +126,14 @@ class BoostedScore(BaseScore):
         self.classes_ = position = None
         if data.predictions is not None:
             self.classes_, position = np.unique(data.predictions, return_inverse=True)
-        self._reader = ConfidenceReader(outputs, evidence, offset, n)
-        confidence = self._reader(outputs, evidence, offset, n)
+        self._reader = ConfidenceReader(outputs, auxiliary, base_score, n)
+        confidence = self._reader(outputs, auxiliary, base_score, n)
         # in units of the mean loss, the trees do not depend on the unit
         self.mean_loss_ = float(np.average(data.target, weights=data.sample_weight))
         target = data.target / (self.mean_loss_ or 1.0)
         weight = np.ones(n) if data.sample_weight is None else data.sample_weight
         self.start_: LinearStart | None = None
-        if self.use_offset and not self._reader.is_empty:
+        if self.use_base_score and not self._reader.is_empty:
             self.start_ = self._fit_start(confidence, target, data.sample_weight)
         table = self._table(data.X, position, outputs, confidence)
         part = BoostingRows(table, target, weight, self._start(confidence))
@@ -144,17 +144,17 @@ class BoostedScore(BaseScore):
             if self.booster_ is not None:
                 # trees grown while the search waited for a better one are no part of the score
                 self.booster_.best_iteration = found.n_trees
-            self.n_trees_, self.n_leaves_ = found.n_trees, found.n_leaves
+            self.n_estimators_, self.max_leaf_nodes_ = found.n_trees, found.n_leaves
         else:
-            self.n_trees_, self.n_leaves_ = self.n_trees, sizes[0]
+            self.n_estimators_, self.max_leaf_nodes_ = self.n_estimators, sizes[0]
             if self.validation_fraction is not None:
                 folds = [(part.rows(rest), part.rows(out)) for rest, out in self._parts_held_out(n, groups)]
                 found = self._search(lightgbm, sizes, folds)
-                self.n_trees_, self.n_leaves_ = found.n_trees, found.n_leaves
-            final = Growth(self, lightgbm, part, None, self.n_leaves_)
-            self.booster_ = final.grow(self.n_trees_) if self.n_trees_ else None
+                self.n_estimators_, self.max_leaf_nodes_ = found.n_trees, found.n_leaves
+            final = Growth(self, lightgbm, part, None, self.max_leaf_nodes_)
+            self.booster_ = final.grow(self.n_estimators_) if self.n_estimators_ else None
         if self.booster_ is None:
-            self.n_trees_ = 0
+            self.n_estimators_ = 0
         return self
 
     def predict(
@@ -163,15 +163,15 @@ class BoostedScore(BaseScore):
         predictions: Any = None,
         *,
         outputs: Any = None,
-        evidence: Any = None,
-        offset: Any = None,
+        auxiliary: Any = None,
+        base_score: Any = None,
     ) -> FloatArray:
         """Uncertainty of the prediction at each row of X; higher = less certain.
 
         Parameters
         ----------
         X : array-like of shape (n, d)
-        predictions, outputs, evidence, offset
+        predictions, outputs, auxiliary, base_score
             As in ``fit``; needed exactly when ``fit`` had them. A predicted class that training never saw is
             a missing value to the trees: they fall back on the other columns.
 
@@ -181,34 +181,34 @@ class BoostedScore(BaseScore):
         """
         check_is_fitted(self)
         X, position = self._check_predict(X, predictions, self.classes_)
-        confidence = self._reader(outputs, evidence, offset, len(X))
+        confidence = self._reader(outputs, auxiliary, base_score, len(X))
         scores = self._start(confidence)
         if self.booster_ is not None:
             table = self._table(X, position, outputs, confidence)
             scores = scores + self.booster_.predict(
-                table, num_iteration=self.n_trees_, num_threads=self.workers
+                table, num_iteration=self.n_estimators_, num_threads=self.n_jobs
             )
         elif self.start_ is None:
             return np.full(len(X), self.mean_loss_)
         return np.asarray(scores, dtype=np.float64) * self._score_unit()
 
     def _check_settings(self) -> None:
-        for name, least in (("n_trees", 1), ("min_leaf", 1), ("patience", 1)):
+        for name, least in (("n_estimators", 1), ("min_samples_leaf", 1), ("patience", 1)):
             # a search that ended with zero trees may be repeated without searching
-            allowed = 0 if name == "n_trees" and self.validation_fraction is None else least
+            allowed = 0 if name == "n_estimators" and self.validation_fraction is None else least
             check_integer(getattr(self, name), name, minimum=allowed)
         check_number(self.learning_rate, "learning_rate", above=0, maximum=1)
-        check_number(self.l2, "l2", minimum=0)
+        check_number(self.l2_regularization, "l2_regularization", minimum=0)
         if self.validation_fraction is not None:
             check_number(self.validation_fraction, "validation_fraction", above=0, below=1)
 
     def _check_leaves(self) -> list[int]:
         """Numbers of leaves to try, in the order given."""
-        several = np.ndim(self.max_leaves) == 1 and not isinstance(self.max_leaves, str)
-        sizes: Any = self.max_leaves if several else [self.max_leaves]
+        several = np.ndim(self.max_leaf_nodes) == 1 and not isinstance(self.max_leaf_nodes, str)
+        sizes: Any = self.max_leaf_nodes if several else [self.max_leaf_nodes]
         if not len(sizes):
-            raise ValueError("max_leaves must hold at least one number of leaves")
-        return [check_integer(size, "max_leaves", minimum=2) for size in sizes]
+            raise ValueError("max_leaf_nodes must hold at least one number of leaves")
+        return [check_integer(size, "max_leaf_nodes", minimum=2) for size in sizes]
 
     def _score_unit(self) -> float:
         return 1.0
@@ -269,7 +269,7 @@ class BoostedScore(BaseScore):
             return 0, areas[0]
         first = 0 if self.start_ is not None else 1
         best = first
-        while len(areas) <= self.n_trees:
+        while len(areas) <= self.n_estimators:
             for part in growth:
                 part.grow(1)
             areas.append(float(np.mean([part.area() for part in growth])))
@@ -290,7 +290,7 @@ class BoostedScore(BaseScore):
             columns.append(position[:, None])
         if outputs is not None:
             columns.append(as_columns(outputs))
-        if outputs is not None and not self.use_offset:
+        if outputs is not None and not self.use_base_score:
             columns.extend(_plain_columns(columns[-1]))
         else:
             columns.append(confidence.columns)
@@ -298,12 +298,14 @@ class BoostedScore(BaseScore):
 
     def _check_validation(self, validation: Any) -> BoostingRows:
         if not isinstance(validation, (tuple, list)) or not 2 <= len(validation) <= 6:
-            raise ValueError("validation must be a tuple (X, losses, predictions, outputs, evidence, offset)")
-        X, losses, predictions, outputs, evidence, offset = (*validation, None, None, None, None)[:6]
+            raise ValueError(
+                "validation must be a tuple (X, losses, predictions, outputs, auxiliary, base_score)"
+            )
+        X, losses, predictions, outputs, auxiliary, base_score = (*validation, None, None, None, None)[:6]
         X, position = self._check_predict(X, predictions, self.classes_)
         losses = check_vector(losses, "losses of validation", non_negative=True)
         check_same_length(**{"X of validation": X, "losses of validation": losses})
-        confidence = self._reader(outputs, evidence, offset, len(X))
+        confidence = self._reader(outputs, auxiliary, base_score, len(X))
         table = self._table(X, position, outputs, confidence)
         return BoostingRows(table, losses, np.ones(len(X)), self._start(confidence))
 

@@ -27,7 +27,7 @@ from facereject.scores._base import (
     check_predictions,
     make_folds,
 )
-from facereject.scores.confidence import Confidence, ConfidenceReader, LinearStart
+from facereject.scores._confidence import Confidence, ConfidenceReader, LinearStart
 from facereject.solver.features import CentredFeatures
 from facereject.solver.standardized import Standardized
 
@@ -63,8 +63,8 @@ class LinearModel(NamedTuple):
 class LinearScore(BaseScore):
     """Base of the scores that minimise alpha/2 ‖θ‖² + mean risk over θ = (w_1, b_1, …, w_K, b_K).
 
-    Given outputs of the predictor, evidence about its predictions or an offset, a start is fitted to these
-    alone, one weight per column whatever the predicted class, and the features correct it.
+    Given outputs of the predictor, auxiliary features of its predictions or a base score, a start is fitted
+    to these alone, one weight per column whatever the predicted class, and the features correct it.
 
     A subclass implements ``_path`` and ``_fit_start``. Attributes after ``fit``:
 
@@ -78,7 +78,7 @@ class LinearScore(BaseScore):
     """
 
     response: str | None = "auto"
-    reads_evidence = True
+    reads_auxiliary = True
     # −1 where the target grows with certainty
     _sign = 1.0
     # whether the score can be learned from Dask collections
@@ -116,23 +116,27 @@ class LinearScore(BaseScore):
         """Weights of what is known of the predictor, without the features."""
         raise NotImplementedError
 
-    def _with_start(self, data: Any, outputs: Any = None, evidence: Any = None, offset: Any = None) -> Any:
+    def _with_start(
+        self, data: Any, outputs: Any = None, auxiliary: Any = None, base_score: Any = None
+    ) -> Any:
         """The examples with the score they start from, which is fitted here if there is any."""
         partitioned = not isinstance(data, TrainingSet)
-        if partitioned and any(value is not None for value in (outputs, evidence, offset)):
-            raise TypeError("outputs, evidence and offset are not taken with Dask collections: add them to X")
+        if partitioned and any(value is not None for value in (outputs, auxiliary, base_score)):
+            raise TypeError(
+                "outputs, auxiliary and base_score are not taken with Dask collections: add them to X"
+            )
         n = 0 if partitioned else len(data.X)
-        self._reader = ConfidenceReader(outputs, evidence, offset, n)
+        self._reader = ConfidenceReader(outputs, auxiliary, base_score, n)
         self.start_: LinearStart | None = None
         if self._reader.is_empty:
             return data
-        confidence = self._reader(outputs, evidence, offset, n)
+        confidence = self._reader(outputs, auxiliary, base_score, n)
         self.start_ = self._fit_start(confidence, data.target, data.sample_weight)
         return data._replace(start=self.start_(confidence))
 
-    def _start(self, n: int, outputs: Any, evidence: Any, offset: Any) -> FloatArray:
+    def _start(self, n: int, outputs: Any, auxiliary: Any, base_score: Any) -> FloatArray:
         """Uncertainty before the features correct it."""
-        confidence = self._reader(outputs, evidence, offset, n)
+        confidence = self._reader(outputs, auxiliary, base_score, n)
         return np.zeros(n) if self.start_ is None else self._sign * self.start_(confidence)
 
     def _models(self, data: Any, alphas: Sequence[float]) -> list[LinearModel]:
@@ -170,8 +174,8 @@ class LinearScore(BaseScore):
         predictions: Any = None,
         *,
         outputs: Any = None,
-        evidence: Any = None,
-        offset: Any = None,
+        auxiliary: Any = None,
+        base_score: Any = None,
     ) -> Any:
         """Uncertainty of the prediction at each row of X; higher = less certain.
 
@@ -181,7 +185,7 @@ class LinearScore(BaseScore):
         predictions : array-like, Dask array or series of shape (n,), optional
             Predicted classes; needed exactly when ``fit`` had them. A class that training never saw gets the
             highest uncertainty of the training examples: nothing is known about it.
-        outputs, evidence, offset
+        outputs, auxiliary, base_score
             As in ``fit``; needed exactly when ``fit`` had them.
 
         Returns
@@ -192,7 +196,7 @@ class LinearScore(BaseScore):
         if is_dask(X, predictions):
             return _on_partitions().predict(self, X, predictions)
         X, position = self._check_predict(X, predictions, self.classes_)
-        start = self._start(len(X), outputs, evidence, offset)
+        start = self._start(len(X), outputs, auxiliary, base_score)
         return start + self._model(X, position)
 
 
@@ -273,7 +277,7 @@ class LinearScoreCV(LinearScore):
         """Raise a ValueError unless ``validation`` holds what ``fit`` was given."""
         expected = "(X, losses, predictions)" if with_predictions else "(X, losses)"
         if self.start_ is not None:
-            expected = "(X, losses, predictions, outputs, evidence, offset)"
+            expected = "(X, losses, predictions, outputs, auxiliary, base_score)"
         most = 6 if self.start_ is not None else 2 + with_predictions
         if not isinstance(validation, (tuple, list)) or not 2 + with_predictions <= len(validation) <= most:
             raise ValueError(f"validation must be a tuple {expected}, as in the other arguments of fit")
@@ -284,8 +288,8 @@ class LinearScoreCV(LinearScore):
         losses = check_vector(validation[1], "losses of validation", non_negative=True)
         check_same_length(**{"X of validation": X, "losses of validation": losses})
         predictions = check_predictions(validation[2], len(X)) if with_predictions else None
-        outputs, evidence, offset = (*validation[3:], None, None, None)[:3]
-        start = self._start(len(X), outputs, evidence, offset)
+        outputs, auxiliary, base_score = (*validation[3:], None, None, None)[:3]
+        start = self._start(len(X), outputs, auxiliary, base_score)
         return TrainingSet(X, losses, predictions, None, start)
 
 

@@ -18,16 +18,16 @@ from facereject.losses import absolute_error, zero_one_loss
 class PredictorScore(BaseEstimator):
     """Base of the scores computed from the outputs of a fitted predictor; higher = less certain.
 
-    ``from_outputs`` is the formula; ``predict`` applies it to the outputs of ``predictor`` at X. Cloning
+    ``from_outputs`` is the formula; ``predict`` applies it to the outputs of ``estimator`` at X. Cloning
     keeps the fitted predictor: it is what the score reads, not something the score trains.
     """
 
     response: str = "auto"
-    predictor: Any
+    estimator: Any
 
     def bind(self, predictor: Any) -> Any:
         """A copy of this score that reads from ``predictor``."""
-        return type(self)(**{**self.get_params(deep=False), "predictor": predictor})
+        return type(self)(**{**self.get_params(deep=False), "estimator": predictor})
 
     def fit(
         self, X: Any = None, losses: Any = None, predictions: Any = None, sample_weight: Any = None
@@ -37,9 +37,9 @@ class PredictorScore(BaseEstimator):
 
     def predict(self, X: Any, predictions: Any = None) -> FloatArray:
         """Uncertainty of the predictor at each row of X."""
-        if self.predictor is None:
+        if self.estimator is None:
             raise ValueError(
-                f"{type(self).__name__} has no predictor to read from: pass predictor= or use bind(predictor)"
+                f"{type(self).__name__} has no predictor to read from: pass estimator= or use bind(predictor)"
             )
         return self.from_outputs(self._outputs(X), predictions)
 
@@ -48,23 +48,23 @@ class PredictorScore(BaseEstimator):
         raise NotImplementedError
 
     def _outputs(self, X: Any) -> FloatArray:
-        """What the score reads from ``predictor`` at X."""
-        return read_outputs(self.predictor, X, self.response)
+        """What the score reads from ``estimator`` at X."""
+        return read_outputs(self.estimator, X, self.response)
 
     def __sklearn_clone__(self) -> Any:
-        return self.bind(self.predictor)
+        return self.bind(self.estimator)
 
     def __sklearn_is_fitted__(self) -> bool:
-        return self.predictor is not None
+        return self.estimator is not None
 
 
 def check_predictor(predictor: Any) -> None:
     """Refuse what cannot be trained and asked for predictions."""
     if isinstance(predictor, type):
-        raise TypeError(f"predictor must be an object, got the class {predictor.__name__}: add parentheses")
+        raise TypeError(f"estimator must be an object, got the class {predictor.__name__}: add parentheses")
     if not (hasattr(predictor, "fit") and hasattr(predictor, "predict")):
         raise TypeError(
-            "predictor must be an object with fit and predict, for instance a classifier or regressor of "
+            "estimator must be an object with fit and predict, for instance a classifier or regressor of "
             f"scikit-learn; got {predictor!r}"
         )
 
@@ -116,8 +116,8 @@ def read_outputs(predictor: Any, X: Any, response: str) -> FloatArray:
     """predict_proba or decision_function of the predictor at X; "auto" takes the first that there is."""
     name = find_response(predictor, response)
     if name is None:
-        wanted = "predict_proba or decision_function" if response == "auto" else response
-        raise TypeError(f"{type(predictor).__name__} has no {wanted}, which this score reads")
+        required = "predict_proba or decision_function" if response == "auto" else response
+        raise TypeError(f"{type(predictor).__name__} has no {required}, which this score reads")
     return np.asarray(getattr(predictor, name)(X), dtype=np.float64)
 
 

@@ -29,7 +29,7 @@ class OpinionPanel(NamedTuple):
     max_rows: int
 
 
-#: What ``asks_others`` of a score may be: a panel whose cost hardly shows, and one that says all it can.
+#: What ``reference_models`` of a score may be: a panel whose cost hardly shows, and one that says all it can.
 PANELS = {
     "few": OpinionPanel(n_trees=10, boosted=False, max_rows=4_000),
     "many": OpinionPanel(n_trees=50, boosted=True, max_rows=10_000),

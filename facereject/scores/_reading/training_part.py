@@ -11,12 +11,12 @@ from numpy.typing import NDArray
 from sklearn.utils import _safe_indexing
 
 from facereject._validation import FloatArray
+from facereject.scores._margin import check_one_value_per_class
+from facereject.scores._neighbours import NeighbourIndex
+from facereject.scores._plugin import PlugInRisk, check_probabilities
 from facereject.scores._reading.predictor import find_response, read_outputs
 from facereject.scores._reading.second_opinion import PANELS, SecondOpinion
 from facereject.scores._reading.tables import TableEncoder, features_of, last_step
-from facereject.scores.margin import check_one_value_per_class
-from facereject.scores.neighbours import NeighbourIndex
-from facereject.scores.plugin import PlugInRisk, check_probabilities
 
 # predictions of more numbers than this, landmarks for instance, are not columns
 _MAX_PREDICTED = 16
@@ -26,20 +26,20 @@ _QUANTILES = (0.16, 0.84)
 _TINY = 1e-4
 
 
-class Wanted(NamedTuple):
+class Required(NamedTuple):
     """What a score reads besides features and predictions."""
 
     response: str | None
-    evidence: bool
+    auxiliary: bool
     others: str | None
 
     @classmethod
-    def by(cls, score: Any) -> Wanted:
-        """The wishes that the score declares; nothing for a score of a user that declares none."""
+    def by(cls, score: Any) -> Required:
+        """What the score declares; nothing for a score of a user that declares nothing."""
         if not getattr(score, "use_outputs", True):
             return cls(None, False, None)
-        evidence = bool(getattr(score, "reads_evidence", False))
-        return cls(getattr(score, "response", None), evidence, getattr(score, "asks_others", None))
+        auxiliary = bool(getattr(score, "reads_auxiliary", False))
+        return cls(getattr(score, "response", None), auxiliary, getattr(score, "reference_models", None))
 
 
 class Material(NamedTuple):
@@ -47,20 +47,20 @@ class Material(NamedTuple):
 
     predictions: NDArray[Any] | None
     outputs: FloatArray | None
-    evidence: FloatArray | None
-    offset: FloatArray | None
+    auxiliary: FloatArray | None
+    base_score: FloatArray | None
 
     def rows(self, index: Any) -> Material:
         """Those of the examples at ``index``."""
         return Material(*(None if part is None else part[index] for part in self))
 
-    def arguments(self, wanted: Wanted) -> dict[str, Any]:
+    def arguments(self, required: Required) -> dict[str, Any]:
         """Keyword arguments of ``fit`` and ``predict`` of a score."""
         given: dict[str, Any] = {"predictions": self.predictions}
-        if wanted.response is not None:
+        if required.response is not None:
             given["outputs"] = self.outputs
-        if wanted.evidence:
-            given.update(evidence=self.evidence, offset=self.offset)
+        if required.auxiliary:
+            given.update(auxiliary=self.auxiliary, base_score=self.base_score)
         return {name: value for name, value in given.items() if value is not None}
 
 
@@ -115,18 +115,18 @@ class TrainingPart:
                 if panel.n_trees or panel.boosted:
                     self._opinion = SecondOpinion(table, targets, losses, panel)
 
-    def evidence(
+    def auxiliary(
         self, X: Any, predictions: NDArray[Any], outputs: FloatArray | None
     ) -> tuple[FloatArray | None, FloatArray | None]:
-        """Columns about the predictions and the offset to start from; None for what there is not."""
+        """Columns about the predictions and the base score to start from; None for what there is not."""
         features = features_of(self.predictor, X)
         columns: list[FloatArray] = []
         if self.classes is not None:
-            offset = self._plug_in_offset(outputs, predictions)
+            base_score = self._plug_in_base_score(outputs, predictions)
             if self._index is not None and self._index.classes_ is not None:
                 columns.append(self._index.class_columns(self._encoder(features), predictions))
         else:
-            offset = _log_spread(last_step(self.predictor), features, self._smallest)
+            base_score = _log_spread(last_step(self.predictor), features, self._smallest)
             if predictions.dtype.kind in "fiu" and predictions[:1].size <= _MAX_PREDICTED:
                 columns.append(self._bent(predictions.reshape(len(predictions), -1)))
             if self._index is not None:
@@ -134,7 +134,7 @@ class TrainingPart:
                 columns.append(self._index.loss_columns(table, predictions))
                 if self._opinion is not None:
                     columns.append(self._opinion.columns(table, predictions))
-        return np.hstack(columns).astype(np.float64) if columns else None, offset
+        return np.hstack(columns).astype(np.float64) if columns else None, base_score
 
     def _bent(self, predictions: FloatArray) -> FloatArray:
         """Predictions, and for a single number what it exceeds the quartiles of y by: bends of a line."""
@@ -142,7 +142,7 @@ class TrainingPart:
             return predictions
         return np.hstack([predictions, np.maximum(predictions - self._quartiles, 0.0)])
 
-    def _plug_in_offset(self, outputs: FloatArray | None, predictions: NDArray[Any]) -> FloatArray | None:
+    def _plug_in_base_score(self, outputs: FloatArray | None, predictions: NDArray[Any]) -> FloatArray | None:
         """log of the expected loss under the probabilities; None for 0/1 loss, whose log-odds say more."""
         if (
             self._matrix is None

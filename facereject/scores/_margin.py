@@ -24,14 +24,14 @@ class MarginScore(PredictorScore):
 
     Parameters
     ----------
-    predictor : fitted predictor, optional
-        A pipeline is judged by its last step.
+    estimator : fitted predictor, optional
+        Of a pipeline, the last step is read.
     """
 
     response = "decision_function"
 
-    def __init__(self, predictor: Any = None):
-        self.predictor = predictor
+    def __init__(self, estimator: Any = None):
+        self.estimator = estimator
 
     def from_outputs(self, decision_values: Any, predictions: Any = None) -> FloatArray:
         """Uncertainty from decision values of shape (n,) or (n, K); ``predictions`` are not used."""
@@ -44,14 +44,14 @@ class MarginScore(PredictorScore):
         return -(values if values.ndim == 1 else values.min(axis=1))
 
     def _outputs(self, X: Any) -> FloatArray:
-        piped = isinstance(self.predictor, Pipeline) and len(self.predictor) > 1
-        last = self.predictor[-1] if piped else self.predictor
+        piped = isinstance(self.estimator, Pipeline) and len(self.estimator) > 1
+        last = self.estimator[-1] if piped else self.estimator
         if hasattr(last, "threshold_distances"):
-            distances = last.threshold_distances(self.predictor[:-1].transform(X) if piped else X)
+            distances = last.threshold_distances(self.estimator[:-1].transform(X) if piped else X)
             # one value per example, from which from_outputs makes −min |distance| again
             return -self.from_threshold_distances(distances)
-        outputs = read_outputs(self.predictor, X, self.response)
-        check_one_value_per_class(self.predictor, outputs)
+        outputs = read_outputs(self.estimator, X, self.response)
+        check_one_value_per_class(self.estimator, outputs)
         return outputs
 
 
@@ -62,13 +62,13 @@ class GapScore(PredictorScore):
 
     Parameters
     ----------
-    predictor : fitted classifier, optional
+    estimator : fitted classifier, optional
     response : {"auto", "predict_proba", "decision_function"}
         What the gap is taken of; "auto" means predict_proba where there is one.
     """
 
-    def __init__(self, predictor: Any = None, response: str = "auto"):
-        self.predictor = predictor
+    def __init__(self, estimator: Any = None, response: str = "auto"):
+        self.estimator = estimator
         self.response = response
 
     def from_outputs(self, outputs: Any, predictions: Any = None) -> FloatArray:
@@ -80,8 +80,8 @@ class GapScore(PredictorScore):
         return -(np.abs(values) if values.ndim == 1 else top_and_gap(values)[1])
 
     def _outputs(self, X: Any) -> FloatArray:
-        outputs = read_outputs(self.predictor, X, self.response)
-        check_one_value_per_class(self.predictor, outputs)
+        outputs = read_outputs(self.estimator, X, self.response)
+        check_one_value_per_class(self.estimator, outputs)
         return outputs
 
 

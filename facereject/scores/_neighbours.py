@@ -58,7 +58,7 @@ class NeighbourIndex:
 
     Examples
     --------
-    >>> from facereject.scores import NeighbourIndex
+    >>> from facereject.scores._neighbours import NeighbourIndex
     >>> index = NeighbourIndex([[0.0], [1.0], [4.0]], labels=[0, 0, 1])
     >>> near_zero, near_one = index.class_columns([[0.5], [4.5]], predictions=[0, 0])[:, 0]
     >>> bool(near_zero < 0 < near_one)  # the second lies nearer to an example of another class
@@ -131,7 +131,7 @@ class NeighbourIndex:
         # first the nearest of each side, then the mean of several
         for same, other in zip(*find(queries, codes), strict=True):
             nearest = np.minimum(same, other)
-            # a class without examples is as far as can be told: no evidence either way
+            # a class without examples is as far as can be told: nothing is known either way
             sides = [np.where(np.isfinite(part), part, nearest) for part in (same, other)]
             logs = [np.log(part + self._smoothing) for part in (*sides, nearest)]
             columns.extend([logs[0] - logs[1], logs[2]])

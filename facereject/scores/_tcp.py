@@ -7,7 +7,7 @@ from typing import Any
 from facereject._validation import check_same_length, check_vector
 from facereject.scores._base import TrainingSet
 from facereject.scores._linear.model import LinearScoreCV
-from facereject.scores.regression import RidgePath
+from facereject.scores._regression import RidgePath
 
 
 class _TrueClassPath(RidgePath):
@@ -56,8 +56,8 @@ class TrueClassProbabilityScore(_TrueClassPath):
         sample_weight: Any = None,
         *,
         outputs: Any = None,
-        evidence: Any = None,
-        offset: Any = None,
+        auxiliary: Any = None,
+        base_score: Any = None,
     ) -> TrueClassProbabilityScore:
         """Learn the score.
 
@@ -66,11 +66,11 @@ class TrueClassProbabilityScore(_TrueClassPath):
         X : array-like of shape (n, d)
         true_class_probability : array-like of shape (n,)
             What the predictor's predict_proba gives to the true class of each example.
-        predictions, sample_weight, outputs, evidence, offset
+        predictions, sample_weight, outputs, auxiliary, base_score
             As in ``SELEScore.fit``.
         """
         data = self._check_fit(X, true_class_probability, predictions, sample_weight)
-        data = self._with_start(data, outputs, evidence, offset)
+        data = self._with_start(data, outputs, auxiliary, base_score)
         self._adopt(self._models(data, [self.alpha])[0])
         return self
 
@@ -100,8 +100,8 @@ class TrueClassProbabilityScoreCV(_TrueClassPath, LinearScoreCV):
         *,
         losses: Any = None,
         outputs: Any = None,
-        evidence: Any = None,
-        offset: Any = None,
+        auxiliary: Any = None,
+        base_score: Any = None,
         groups: Any = None,
         validation: Any = None,
     ) -> TrueClassProbabilityScoreCV:
@@ -109,17 +109,17 @@ class TrueClassProbabilityScoreCV(_TrueClassPath, LinearScoreCV):
 
         Parameters
         ----------
-        X, true_class_probability, predictions, sample_weight, outputs, evidence, offset
+        X, true_class_probability, predictions, sample_weight, outputs, auxiliary, base_score
             As in ``TrueClassProbabilityScore.fit``.
         losses : array-like of shape (n,)
             Losses of the training examples; needed without ``validation``, since AuRC is about losses.
         groups : array-like of shape (n,), optional
             As in ``SELEScoreCV.fit``.
-        validation : tuple (X, losses, predictions, outputs, evidence, offset), optional
+        validation : tuple (X, losses, predictions, outputs, auxiliary, base_score), optional
             As in ``SELEScoreCV.fit``.
         """
         data = self._check_fit(X, true_class_probability, predictions, sample_weight)
-        data = self._with_start(data, outputs, evidence, offset)
+        data = self._with_start(data, outputs, auxiliary, base_score)
         if validation is None and losses is None:
             raise ValueError("alpha is picked by AuRC, which needs losses: pass losses or validation")
         if losses is not None:

@@ -93,7 +93,7 @@ class RiskPath(LinearScore):
 class _OwnRiskPath(RiskPath):
     # a start is fitted to one risk, which need not suit another
     response = None
-    reads_evidence = False
+    reads_auxiliary = False
     risk: RiskFactory
 
     def _make_risk(self, target: FloatArray, sample_weight: FloatArray | None) -> Risk:

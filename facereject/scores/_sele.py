@@ -10,9 +10,9 @@ import numpy as np
 from facereject._validation import FloatArray
 from facereject.risks import SELE, Risk
 from facereject.scores._base import ALPHAS
+from facereject.scores._confidence import START_ALPHA, START_TOL, Confidence, LinearStart, fit_start
 from facereject.scores._linear.model import LinearScoreCV
-from facereject.scores.confidence import START_ALPHA, START_TOL, Confidence, LinearStart, fit_start
-from facereject.scores.linear_risk import LinearFunction, RiskPath
+from facereject.scores._linear_risk import LinearFunction, RiskPath
 from facereject.solver import METHODS
 
 
@@ -47,7 +47,7 @@ class SELEScore(_SELEPath):
     The score orders predictions; its differences are log-odds, not losses. Dividing by the mean loss makes
     the score independent of the unit of the losses. It is the paper's score at C = alpha · ℓ̄.
 
-    Given outputs of the predictor, or evidence about its predictions, s(x) is added to the linear
+    Given outputs of the predictor, or auxiliary features of its predictions, s(x) is added to the linear
     ``ConfidenceScore`` of them, which is fitted first: large alpha leaves that alone.
 
     Parameters
@@ -61,8 +61,8 @@ class SELEScore(_SELEPath):
     solver : {"certified-quasi-newton", "bmrm", "bmrm-line-search"}
         See ``facereject.solver.bundle_minimize``; the paper uses BMRM.
     use_outputs : bool
-        Whether ``cross_fit`` and ``SelectivePredictor`` pass outputs and evidence to ``fit``. False leaves
-        the score with the paper's features: X and the predicted class.
+        Whether ``cross_fit`` and ``SelectivePredictor`` pass outputs and auxiliary features to ``fit``. False
+        leaves the score with the paper's features: X and the predicted class.
 
     Attributes
     ----------
@@ -108,8 +108,8 @@ class SELEScore(_SELEPath):
         sample_weight: Any = None,
         *,
         outputs: Any = None,
-        evidence: Any = None,
-        offset: Any = None,
+        auxiliary: Any = None,
+        base_score: Any = None,
     ) -> SELEScore:
         """Learn the score.
 
@@ -122,7 +122,7 @@ class SELEScore(_SELEPath):
         predictions : array-like, Dask array or series of shape (n,), optional
             Predicted classes: each gets weights and a bias of its own.
         sample_weight : array-like, Dask array or series of shape (n,), optional
-        outputs, evidence, offset : array-likes with n rows, optional
+        outputs, auxiliary, base_score : array-likes with n rows, optional
             What is known of the predictor, as in ``ConfidenceScore.fit``; not with Dask collections.
 
         Notes
@@ -134,7 +134,7 @@ class SELEScore(_SELEPath):
         there is one, runs the work on its cluster and makes up for lost workers; else local threads run it.
         """
         data = self._check_fit(X, losses, predictions, sample_weight)
-        data = self._with_start(data, outputs, evidence, offset)
+        data = self._with_start(data, outputs, auxiliary, base_score)
         self._adopt(self._models(data, [self.alpha])[0])
         return self
 
@@ -186,8 +186,8 @@ class SELEScoreCV(_SELEPath, LinearScoreCV):
         sample_weight: Any = None,
         *,
         outputs: Any = None,
-        evidence: Any = None,
-        offset: Any = None,
+        auxiliary: Any = None,
+        base_score: Any = None,
         groups: Any = None,
         validation: Any = None,
     ) -> SELEScoreCV:
@@ -195,20 +195,20 @@ class SELEScoreCV(_SELEPath, LinearScoreCV):
 
         Parameters
         ----------
-        X, losses, predictions, sample_weight, outputs, evidence, offset
+        X, losses, predictions, sample_weight, outputs, auxiliary, base_score
             As in ``SELEScore.fit``. With Dask collections each row is assigned to a fold at random, whatever
             its partition: files are often sorted by time or place, and a fold of whole partitions would then
             differ from the rest. ``cv`` and ``random_state`` must be integers.
         groups : array-like of shape (n,), optional
             Examples of one group share a fold: photographs of one person, losses of one predictor. Not taken
             with Dask collections.
-        validation : tuple (X, losses, predictions, outputs, evidence, offset), optional
+        validation : tuple (X, losses, predictions, outputs, auxiliary, base_score), optional
             Examples to pick alpha on; None for what is absent, and trailing Nones may be left out. Without it
             the training examples are cut into folds, and the score is fitted again to all of them at the
             alpha that won. Every validation example counts the same. Arrays in memory or Dask collections,
             whatever the other arguments are.
         """
         data = self._check_fit(X, losses, predictions, sample_weight)
-        data = self._with_start(data, outputs, evidence, offset)
+        data = self._with_start(data, outputs, auxiliary, base_score)
         self._select(data, data.target, validation, groups)
         return self

@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 from facereject._validation import FloatArray
 from facereject.risks import SquaredError
 from facereject.scores._base import Standardizer
+from facereject.scores._confidence import START_ALPHA, ColumnRange, Confidence, LinearStart
 from facereject.scores._linear.model import LinearScore, LinearScoreCV, Solution
-from facereject.scores.confidence import START_ALPHA, ColumnRange, Confidence, LinearStart
 from facereject.solver import LinearObjective, ridge_path
 from facereject.solver.standardized import Standardized
 
@@ -83,12 +83,12 @@ class RegressionScore(RidgePath):
         sample_weight: Any = None,
         *,
         outputs: Any = None,
-        evidence: Any = None,
-        offset: Any = None,
+        auxiliary: Any = None,
+        base_score: Any = None,
     ) -> RegressionScore:
         """Learn the score; parameters as in ``SELEScore.fit``."""
         data = self._check_fit(X, losses, predictions, sample_weight)
-        data = self._with_start(data, outputs, evidence, offset)
+        data = self._with_start(data, outputs, auxiliary, base_score)
         self._adopt(self._models(data, [self.alpha])[0])
         return self
 
@@ -117,13 +117,13 @@ class RegressionScoreCV(RidgePath, LinearScoreCV):
         sample_weight: Any = None,
         *,
         outputs: Any = None,
-        evidence: Any = None,
-        offset: Any = None,
+        auxiliary: Any = None,
+        base_score: Any = None,
         groups: Any = None,
         validation: Any = None,
     ) -> RegressionScoreCV:
         """Learn the score and its regularisation; parameters as in ``SELEScoreCV.fit``."""
         data = self._check_fit(X, losses, predictions, sample_weight)
-        data = self._with_start(data, outputs, evidence, offset)
+        data = self._with_start(data, outputs, auxiliary, base_score)
         self._select(data, data.target, validation, groups)
         return self

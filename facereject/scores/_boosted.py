@@ -10,8 +10,8 @@ import numpy as np
 from facereject._validation import FloatArray
 from facereject.risks import SELE
 from facereject.scores._boosting.score import BoostedScore
-from facereject.scores.confidence import Confidence, LinearStart
-from facereject.scores.regression import ridge_start
+from facereject.scores._confidence import Confidence, LinearStart
+from facereject.scores._regression import ridge_start
 
 # where the curvature vanishes, in the far tails, LightGBM would divide by it
 _MIN_CURVATURE = 1e-6
@@ -22,7 +22,7 @@ class BoostedSELEScore(BoostedScore):
 
         ψ(s) = 1/n² Σᵢ Σⱼ (ℓᵢ/ℓ̄) log(1 + exp(s(xⱼ) − s(xᵢ))),     ℓ̄ the mean loss
 
-    Given outputs of the predictor, or evidence about its predictions, s starts from the linear
+    Given outputs of the predictor, or auxiliary features of its predictions, s starts from the linear
     ``ConfidenceScore`` of them, and trees only correct it: as many as lower the AuRC of examples held out,
     which may be none. Each tree takes a Newton step, with the exact gradient and a diagonal curvature
     (``sele_objective``) from the linear-time sum of ``facereject.risks.SELE``. The score orders predictions;
@@ -30,28 +30,28 @@ class BoostedSELEScore(BoostedScore):
 
     Parameters
     ----------
-    n_trees : int
+    n_estimators : int
         At most this many trees; early stopping decides.
     learning_rate : float
         Share of its Newton step that each tree takes, in (0, 1].
-    max_leaves : int or sequence of int
+    max_leaf_nodes : int or sequence of int
         Leaves per tree. Of several numbers the one with the lowest AuRC of the examples held out is taken,
         an earlier one if they are on a par: small trees suit a strong predictor, whose score is a good start;
         where features tell much that the predictor does not know, large ones do. Without a search
         (``validation_fraction`` None) it is the first.
-    l2 : float
+    l2_regularization : float
         Added to the curvature of a leaf, which is about 1/2 per example at the start: small leaves step less.
-    min_leaf : int
+    min_samples_leaf : int
         Examples per leaf, at least; never more than 5 % of the examples, so that small samples still split.
     patience : int
         Trees without a lower validation AuRC after which to stop.
     validation_fraction : float or None
         Share of the examples held out to find the number of trees when ``fit`` gets no validation set. Where
         there is a score to start from, parts of that size are held out in turn until every example has been;
-        the mean of their AuRC decides. None: exactly ``n_trees``.
-    use_offset : bool
+        the mean of their AuRC decides. None: exactly ``n_estimators``.
+    use_base_score : bool
         Start from the predictor's own uncertainty. Without it the outputs are mere columns of the trees.
-    workers : int
+    n_jobs : int
         Threads of LightGBM; the result does not depend on it.
     random_state : int, RandomState or None
         Draws the examples held out.
@@ -60,9 +60,9 @@ class BoostedSELEScore(BoostedScore):
     ----------
     booster_ : lightgbm.Booster or None
         None with zero trees: the start was not to be improved on, or no column can be split.
-    n_trees_, n_leaves_ : int
+    n_estimators_, max_leaf_nodes_ : int
     start_ : LinearStart or None
-        The linear score that the trees correct; None without outputs, evidence and offset.
+        The linear score that the trees correct; None without outputs, auxiliary features and base score.
     classes_ : ndarray or None
         Predicted classes seen in training.
     mean_loss_ : float
@@ -74,7 +74,7 @@ class BoostedSELEScore(BoostedScore):
     >>> rng = np.random.default_rng(0)
     >>> X = rng.normal(size=(1000, 2))
     >>> losses = (rng.uniform(size=1000) < 0.5 * (np.abs(X[:, 0]) < 0.3)).astype(float)  # hard in the middle
-    >>> score = BoostedSELEScore(n_trees=50).fit(X, losses)
+    >>> score = BoostedSELEScore(n_estimators=50).fit(X, losses)
     >>> left, middle, right = score.predict([[-1.0, 0.0], [0.0, 0.0], [1.0, 0.0]])
     >>> bool(middle > max(left, right))
     True
@@ -94,13 +94,13 @@ class BoostedRegressionScore(BoostedScore):
 
     Parameters
     ----------
-    n_trees, learning_rate, max_leaves, l2, min_leaf, patience, validation_fraction, use_offset, workers, \
-random_state
+    n_estimators, learning_rate, max_leaf_nodes, l2_regularization, min_samples_leaf, patience, \
+validation_fraction, use_base_score, n_jobs, random_state
         As in ``BoostedSELEScore``.
 
     Attributes
     ----------
-    booster_, n_trees_, n_leaves_, start_, classes_, mean_loss_
+    booster_, n_estimators_, max_leaf_nodes_, start_, classes_, mean_loss_
         As in ``BoostedSELEScore``; the start is fitted by least squares too.
     """
 

@@ -22,7 +22,7 @@ class PlugInRisk(PredictorScore):
     ----------
     loss_matrix : array-like of shape (K, K)
         Loss ≥ 0 of predicting column ŷ when row y is true, classes in the order of the probabilities.
-    predictor : fitted classifier with predict_proba, optional
+    estimator : fitted classifier with predict_proba, optional
 
     Examples
     --------
@@ -34,9 +34,9 @@ class PlugInRisk(PredictorScore):
 
     response = "predict_proba"
 
-    def __init__(self, loss_matrix: Any, predictor: Any = None):
+    def __init__(self, loss_matrix: Any, estimator: Any = None):
         self.loss_matrix = loss_matrix
-        self.predictor = predictor
+        self.estimator = estimator
 
     def from_outputs(self, probabilities: Any, predictions: Any = None, classes: Any = None) -> FloatArray:
         """Conditional risk from class probabilities.
@@ -53,7 +53,7 @@ class PlugInRisk(PredictorScore):
         if predictions is None:
             return np.asarray(risks.min(axis=1))
         if classes is None:
-            classes = getattr(self.predictor, "classes_", np.arange(risks.shape[1]))
+            classes = getattr(self.estimator, "classes_", np.arange(risks.shape[1]))
         names = np.asarray(classes)
         if len(names) != risks.shape[1] or len(np.unique(names)) != len(names):
             raise ValueError(f"classes must be {risks.shape[1]} different names of the columns, got {names}")
@@ -83,11 +83,11 @@ class MaxClassProbability(PlugInRisk):
 
     Parameters
     ----------
-    predictor : fitted classifier with predict_proba, optional
+    estimator : fitted classifier with predict_proba, optional
     """
 
-    def __init__(self, predictor: Any = None):
-        self.predictor = predictor
+    def __init__(self, estimator: Any = None):
+        self.estimator = estimator
 
     def _risk_of_each_decision(self, probabilities: FloatArray) -> FloatArray:
         # 1 − p rounds away differences between predictions that are almost certain; the sum of the other

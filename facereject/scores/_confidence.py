@@ -13,13 +13,13 @@ from facereject._validation import FloatArray, check_same_length, check_vector
 from facereject.risks import SELE
 from facereject.scores._base import BaseScore, Standardizer, check_sample_weight
 from facereject.scores._linear.shifted import ShiftedRisk
+from facereject.scores._margin import top_and_gap
 from facereject.scores._reading.predictor import check_outputs
-from facereject.scores.margin import top_and_gap
 from facereject.solver import LinearObjective, bundle_minimize
 
 # regularisation and accuracy of a linear start of other scores
 START_ALPHA, START_TOL = 1e-3, 1e-3
-# largest weight of the standardised offset that is looked at, and how exactly it is found: w corrects it
+# largest weight of the standardised base score that is searched, and how exactly it is found: w corrects it
 _MAX_BETA, _BETA_TOL = 64.0, 0.01
 # number of errors at which regularisation is 1; it falls with their square
 _FULL_ALPHA_ERRORS = 10.0
@@ -27,19 +27,20 @@ _FULL_ALPHA_ERRORS = 10.0
 _STEADY_ALPHA, _STEADY_ERRORS = 0.01, 200.0
 # number of errors at which what they teach and the predictor's own order count alike
 _FEW_ERRORS = 10.0
-# share of the examples at either end of a column of evidence that count as at the end of the others
+# share of the examples at either end of an auxiliary column that count as at the end of the others
 _TAIL = 0.02
 
 
 class Confidence(NamedTuple):
     """Columns about each prediction, (n, m), and the uncertainty the predictor itself states, (n,).
 
-    The last ``n_evidence`` columns are evidence, those before them are what the predictor says of itself.
+    The last ``n_auxiliary`` columns are auxiliary features, those before them are what the predictor says of
+    itself.
     """
 
     columns: FloatArray
-    offset: FloatArray | None
-    n_evidence: int = 0
+    base_score: FloatArray | None
+    n_auxiliary: int = 0
 
 
 class OutputReader:
@@ -47,7 +48,7 @@ class OutputReader:
 
     From probabilities: the log-odds against the prediction log((1 − p)/p), p the largest probability; p; its
     distance to the second largest; the entropy. From decision values: the largest and its distance to the
-    second, or the absolute value of a single one. The first column is the offset.
+    second, or the absolute value of a single one. The first column is the base score.
     """
 
     def __init__(self, outputs: Any):
@@ -80,21 +81,21 @@ class OutputReader:
 class ConfidenceReader:
     """Remembers what ``fit`` was given about the predictor and reads the same from ``predict``."""
 
-    def __init__(self, outputs: Any, evidence: Any, offset: Any, n: int):
+    def __init__(self, outputs: Any, auxiliary: Any, base_score: Any, n: int):
         self._outputs = None if outputs is None else OutputReader(outputs)
-        self._n_evidence = None if evidence is None else as_columns(evidence, "evidence", n).shape[1]
-        self._has_offset = offset is not None
+        self._n_auxiliary = None if auxiliary is None else as_columns(auxiliary, "auxiliary", n).shape[1]
+        self._has_base_score = base_score is not None
 
     @property
     def is_empty(self) -> bool:
         """Whether nothing is known but the features."""
-        return self._outputs is None and self._n_evidence is None and not self._has_offset
+        return self._outputs is None and self._n_auxiliary is None and not self._has_base_score
 
-    def __call__(self, outputs: Any, evidence: Any, offset: Any, n: int) -> Confidence:
+    def __call__(self, outputs: Any, auxiliary: Any, base_score: Any, n: int) -> Confidence:
         for name, value, expected in (
             ("outputs", outputs, self._outputs is not None),
-            ("evidence", evidence, self._n_evidence is not None),
-            ("offset", offset, self._has_offset),
+            ("auxiliary", auxiliary, self._n_auxiliary is not None),
+            ("base_score", base_score, self._has_base_score),
         ):
             if (value is not None) != expected:
                 raise ValueError(f"{name} must be given to fit and to predict, or to neither")
@@ -102,25 +103,26 @@ class ConfidenceReader:
         if self._outputs is not None:
             columns.append(self._outputs(as_columns(outputs, "outputs", n)))
             start = columns[-1][:, 0]
-        if offset is not None:
-            start = check_vector(offset, "offset")
-            check_same_length(X=np.empty(n), offset=start)
+        if base_score is not None:
+            start = check_vector(base_score, "base_score")
+            check_same_length(X=np.empty(n), base_score=start)
             columns.append(start[:, None])
-        if evidence is not None:
-            columns.append(as_columns(evidence, "evidence", n))
-            if columns[-1].shape[1] != self._n_evidence:
+        if auxiliary is not None:
+            columns.append(as_columns(auxiliary, "auxiliary", n))
+            if columns[-1].shape[1] != self._n_auxiliary:
                 raise ValueError(
-                    f"evidence must have {self._n_evidence} columns as in fit, got {columns[-1].shape[1]}"
+                    f"auxiliary must have {self._n_auxiliary} columns as in fit, got {columns[-1].shape[1]}"
                 )
-        return Confidence(np.hstack(columns), start, self._n_evidence or 0)
+        return Confidence(np.hstack(columns), start, self._n_auxiliary or 0)
 
 
 class ColumnRange(NamedTuple):
     """What columns may say at most: beyond, they count as at the end of their range in training.
 
-    For evidence the range is that of all but the most extreme 2 % on either side. A linear score multiplies
-    whatever a column says: an example that is almost a copy of another one, and yet predicted wrongly, would
-    otherwise become the most certain of all, and a single such error makes up a large part of a small AuRC.
+    For auxiliary features the range is that of all but the most extreme 2 % on either side. A linear score
+    multiplies whatever a column says: an example that is almost a copy of another one, and yet predicted
+    wrongly, would otherwise become the most certain of all, and a single such error makes up a large part of
+    a small AuRC.
     """
 
     lowest: FloatArray
@@ -129,7 +131,7 @@ class ColumnRange(NamedTuple):
     @classmethod
     def of(cls, confidence: Confidence) -> ColumnRange:
         """The range of the training columns."""
-        columns, m = confidence.columns, confidence.n_evidence
+        columns, m = confidence.columns, confidence.n_auxiliary
         if not columns.size:
             return cls(*np.empty((2, columns.shape[1])))
         lowest, highest = columns.min(axis=0), columns.max(axis=0)
@@ -154,8 +156,8 @@ class LinearStart(NamedTuple):
     def __call__(self, confidence: Confidence) -> FloatArray:
         inside = self.range(confidence.columns)
         scores = self.standardizer(inside)[:] @ self.weights + self.intercept
-        if confidence.offset is not None:
-            scores = scores + self.slope * (confidence.offset - self.centre)
+        if confidence.base_score is not None:
+            scores = scores + self.slope * (confidence.base_score - self.centre)
         return np.asarray(scores, dtype=np.float64)
 
 
@@ -165,11 +167,11 @@ def fit_start(
     """Minimise SELE first over β ≥ 0 and then over w, both with alpha/2 times their squares.
 
     A few errors teach little: with m of them (``count_errors``) alpha is at least (10/m)², and where there is
-    an offset the score is a mean of what was learned, with weight m²/(m² + 10²), and the scaled offset. Some
-    hundred errors still leave it to chance which of two columns that say nearly the same gets the weight:
-    alpha is at least 0.01 up to 200 errors, and 2/m beyond.
+    a base score the score is a mean of what was learned, with weight m²/(m² + 10²), and the scaled base
+    score. Some hundred errors still leave it to chance which of two columns that say nearly the same gets the
+    weight: alpha is at least 0.01 up to 200 errors, and 2/m beyond.
     """
-    bounds, offset = ColumnRange.of(confidence), confidence.offset
+    bounds, base_score = ColumnRange.of(confidence), confidence.base_score
     columns = bounds(confidence.columns)
     mean = float(np.average(losses, weights=sample_weight))
     standardizer = (
@@ -178,15 +180,15 @@ def fit_start(
     weights = np.zeros(columns.shape[1])
     if mean <= 0:
         # no error to learn from: the predictor's own order stands
-        return LinearStart(bounds, standardizer, weights, slope=0.0 if offset is None else 1.0)
+        return LinearStart(bounds, standardizer, weights, slope=0.0 if base_score is None else 1.0)
     n_errors = count_errors(losses, sample_weight)
     steady = _STEADY_ALPHA * min(1.0, _STEADY_ERRORS / n_errors)
     alpha = max(alpha, steady, (_FULL_ALPHA_ERRORS / n_errors) ** 2)
     risk: Any = SELE(losses / mean, sample_weight)
     centre = slope = spread = 0.0
-    if offset is not None:
-        (centre,), (spread,) = Standardizer.of(offset[:, None], sample_weight)
-        unit = (offset - centre) / spread
+    if base_score is not None:
+        (centre,), (spread,) = Standardizer.of(base_score[:, None], sample_weight)
+        unit = (base_score - centre) / spread
         beta = _fit_slope(risk, unit, alpha)
         slope = beta / spread
         risk = ShiftedRisk(risk, beta * unit)
@@ -194,7 +196,7 @@ def fit_start(
         objective = LinearObjective(standardizer(columns), risk, fit_intercept=False)
         weights = bundle_minimize(objective, alpha, tol=tol).x
     learned = LinearStart(bounds, standardizer, weights, float(centre), float(slope))
-    if offset is None:
+    if base_score is None:
         return learned
     share = n_errors**2 / (n_errors**2 + _FEW_ERRORS**2)
     scores = learned(confidence)
@@ -240,16 +242,16 @@ class ConfidenceScore(BaseScore):
         s = β o + ⟨w, c⟩,     alpha/2 (β² + ‖w‖²) + 1/n² Σᵢ Σⱼ (ℓᵢ/ℓ̄) log(1 + exp(sⱼ − sᵢ))
 
     o is the uncertainty that the predictor states: the log-odds log((1 − p)/p) against the predicted class,
-    or the ``offset`` given. The columns c hold it again, with the largest output, its distance to the second
-    largest, the entropy, and the ``evidence``, of which the most extreme 2 % on either side count as the next
-    (``ColumnRange``). β is fitted first, by itself; then w corrects it. The fewer errors there are to learn
-    from, the closer the score stays to o: with m errors alpha is at least (10/m)² and at least 0.01 or
-    2/m, whichever is less; the score is a mean of what was learned, with weight m²/(m² + 10²), and o. For
-    losses other than 0/1, m is (Σℓ)²/Σℓ².
+    or the ``base_score`` given. The columns c hold it again, with the largest output, its distance to the
+    second largest, the entropy, and the auxiliary features, of which the most extreme 2 % on either side
+    count as the next (``ColumnRange``). β is fitted first, by itself; then w corrects it. The fewer errors
+    there are to learn from, the closer the score stays to o: with m errors alpha is at least (10/m)² and at
+    least 0.01 or 2/m, whichever is less; the score is a mean of what was learned, with weight m²/(m² + 10²),
+    and o. For losses other than 0/1, m is (Σℓ)²/Σℓ².
 
-    ``cross_fit`` and ``SelectivePredictor`` supply the evidence: the neighbours of an example in the part the
-    predictor was trained on, and for a regressor its prediction and spread or, where it states none, what a
-    few random trees trained on the same examples say.
+    ``cross_fit`` and ``SelectivePredictor`` supply the auxiliary features: the neighbours of an example in
+    the part the predictor was trained on, and for a regressor its prediction and spread or, where it states
+    none, what a few random trees trained on the same examples say.
 
     Parameters
     ----------
@@ -277,8 +279,8 @@ class ConfidenceScore(BaseScore):
     """
 
     response = "auto"
-    reads_evidence = True
-    asks_others = "few"
+    reads_auxiliary = True
+    reference_models = "few"
     reads_features = False
 
     def __init__(self, alpha: float = 1e-3, *, tol: float = 1e-3):
@@ -293,8 +295,8 @@ class ConfidenceScore(BaseScore):
         sample_weight: Any = None,
         *,
         outputs: Any = None,
-        evidence: Any = None,
-        offset: Any = None,
+        auxiliary: Any = None,
+        base_score: Any = None,
     ) -> ConfidenceScore:
         """Learn the weights.
 
@@ -307,9 +309,9 @@ class ConfidenceScore(BaseScore):
         sample_weight : array-like of shape (n,), optional
         outputs : array-like of shape (n, K) or (n,), optional
             predict_proba or decision_function of a classifier.
-        evidence : array-like of shape (n, m), optional
-            Further columns about the predictions, for instance those of ``NeighbourIndex``.
-        offset : array-like of shape (n,), optional
+        auxiliary : array-like of shape (n, m), optional
+            Auxiliary features: further columns about the predictions, as distances to neighbours.
+        base_score : array-like of shape (n,), optional
             The predictor's own uncertainty, where the log-odds of its outputs are not it: log plug-in risk
             for a loss other than 0/1, log standard deviation of a regressor.
         """
@@ -317,10 +319,12 @@ class ConfidenceScore(BaseScore):
         losses = check_vector(losses, "losses", non_negative=True)
         if sample_weight is not None:
             sample_weight = check_sample_weight(sample_weight, losses)
-        reader = ConfidenceReader(outputs, evidence, offset, len(losses))
+        reader = ConfidenceReader(outputs, auxiliary, base_score, len(losses))
         if reader.is_empty:
-            raise ValueError("this score learns from the predictor alone: pass outputs, evidence or offset")
-        confidence = reader(outputs, evidence, offset, len(losses))
+            raise ValueError(
+                "this score learns from the predictor alone: pass outputs, auxiliary or base_score"
+            )
+        confidence = reader(outputs, auxiliary, base_score, len(losses))
         self._reader = reader
         self.start_ = fit_start(confidence, losses, sample_weight, self.alpha, self.tol)
         return self
@@ -331,13 +335,13 @@ class ConfidenceScore(BaseScore):
         predictions: Any = None,
         *,
         outputs: Any = None,
-        evidence: Any = None,
-        offset: Any = None,
+        auxiliary: Any = None,
+        base_score: Any = None,
     ) -> FloatArray:
         """Uncertainty of each prediction, shape (n,); higher = less certain. Arguments as in ``fit``."""
         check_is_fitted(self, "start_")
-        given = next((part for part in (outputs, evidence, offset) if part is not None), ())
-        return self.start_(self._reader(outputs, evidence, offset, len(given)))
+        given = next((part for part in (outputs, auxiliary, base_score) if part is not None), ())
+        return self.start_(self._reader(outputs, auxiliary, base_score, len(given)))
 
 
 def as_columns(values: Any, name: str = "outputs", n: int | None = None) -> FloatArray:

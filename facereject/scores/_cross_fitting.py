@@ -26,8 +26,8 @@ from facereject.scores._reading.predictor import (
     predict_from,
 )
 from facereject.scores._reading.tables import FeatureView
-from facereject.scores._reading.training_part import Material, TrainingPart, Wanted, outputs_of_all_classes
-from facereject.scores.tcp import TrueClassProbabilityScoreCV
+from facereject.scores._reading.training_part import Material, Required, TrainingPart, outputs_of_all_classes
+from facereject.scores._tcp import TrueClassProbabilityScoreCV
 
 
 class CrossFit(NamedTuple):
@@ -35,7 +35,7 @@ class CrossFit(NamedTuple):
 
     Attributes
     ----------
-    predictor, score : fitted estimators
+    estimator, score : fitted estimators
     losses : ndarray of shape (n,)
         Losses of out-of-fold predictions.
     predictions : ndarray of shape (n, ...)
@@ -46,27 +46,27 @@ class CrossFit(NamedTuple):
         What the score was fitted to: ``losses``, or out-of-fold probabilities of the true classes.
     fold : ndarray of shape (n,)
         Fold in which each example was held out.
-    fold_predictors : list
+    fold_estimators : list
         The predictor fitted without each fold.
     material : Material
         What the score was given besides features.
     view : FeatureView
         Turns X into the features that the score sees.
     part : TrainingPart or None
-        The training examples of ``predictor``, searched for neighbours; None when the score does not ask.
+        The training examples of ``estimator``, searched for neighbours; None when the score does not ask.
     classes : ndarray of shape (K,) or None
         Of a classifier.
     sample_weight : ndarray of shape (n,) or None
     """
 
-    predictor: Any
+    estimator: Any
     score: Any
     losses: FloatArray
     predictions: NDArray[Any]
     outputs: FloatArray | None
     target: FloatArray
     fold: NDArray[np.intp]
-    fold_predictors: list[Any]
+    fold_estimators: list[Any]
     material: Material
     view: FeatureView
     part: TrainingPart | None
@@ -85,7 +85,7 @@ class CrossFit(NamedTuple):
         """
         uncertainty = np.empty(len(self.losses))
         features = self.view(X, self.score)
-        for k, predictor in enumerate(self.fold_predictors):
+        for k, predictor in enumerate(self.fold_estimators):
             held_out = self.fold == k
             rows, rest = np.flatnonzero(held_out), np.flatnonzero(~held_out)
             if isinstance(self.score, PredictorScore):
@@ -101,20 +101,20 @@ class CrossFit(NamedTuple):
         return uncertainty
 
     def uncertainty(self, X: Any) -> FloatArray:
-        """Uncertainty of the predictions of ``predictor`` at new examples."""
-        return self.uncertainty_of(X, np.asarray(self.predictor.predict(X)))
+        """Uncertainty of the predictions of ``estimator`` at new examples."""
+        return self.uncertainty_of(X, np.asarray(self.estimator.predict(X)))
 
     def uncertainty_of(self, X: Any, predictions: NDArray[Any]) -> FloatArray:
         """The same where the predictions have been computed already."""
         given = predictions if self.classes is not None else None
         if isinstance(self.score, PredictorScore):
             return np.asarray(self.score.predict(X, **({} if given is None else {"predictions": given})))
-        wanted, outputs, evidence, offset = Wanted.by(self.score), None, None, None
-        if self.material.outputs is not None and wanted.response is not None:
-            outputs = outputs_of_all_classes(self.predictor, X, wanted.response, self.classes)
-        if self.part is not None and wanted.evidence:
-            evidence, offset = self.part.evidence(X, predictions, outputs)
-        arguments = Material(given, outputs, evidence, offset).arguments(wanted)
+        required, outputs, auxiliary, base_score = Required.by(self.score), None, None, None
+        if self.material.outputs is not None and required.response is not None:
+            outputs = outputs_of_all_classes(self.estimator, X, required.response, self.classes)
+        if self.part is not None and required.auxiliary:
+            auxiliary, base_score = self.part.auxiliary(X, predictions, outputs)
+        arguments = Material(given, outputs, auxiliary, base_score).arguments(required)
         return np.asarray(self.score.predict(self.view(X, self.score), **arguments))
 
     def with_score(self, score: Any, X: Any) -> CrossFit:
@@ -128,7 +128,7 @@ class CrossFit(NamedTuple):
         X : the examples given to ``cross_fit``
         """
         if isinstance(score, PredictorScore):
-            return self._replace(score=score.bind(self.predictor), target=self.losses)
+            return self._replace(score=score.bind(self.estimator), target=self.losses)
         copy = clone(score, safe=False)
         other = self._replace(score=copy, target=self.losses)
         return other._replace(score=other._fit(copy, self.view(X, copy), slice(None)))
@@ -146,13 +146,13 @@ class CrossFit(NamedTuple):
         return score
 
     def _arguments(self, rows: Any) -> dict[str, Any]:
-        return self.material.rows(rows).arguments(Wanted.by(self.score))
+        return self.material.rows(rows).arguments(Required.by(self.score))
 
     def _read_uncertainty(self, predictor: Any, X: Any, rows: Any) -> FloatArray:
         """Uncertainty read from the predictor of a fold at its examples."""
         predictions = {} if self.classes is None else {"predictions": self.predictions[rows]}
         response = self.score.response
-        classes: Any = getattr(self.predictor, "classes_", ())
+        classes: Any = getattr(self.estimator, "classes_", ())
         lacks_a_class = not np.array_equal(getattr(predictor, "classes_", ()), classes)
         if lacks_a_class and find_response(predictor, response) == "predict_proba":
             # a class without a column would not fit to a loss matrix of all classes
@@ -162,7 +162,7 @@ class CrossFit(NamedTuple):
 
 
 def cross_fit(
-    predictor: Any,
+    estimator: Any,
     score: Any,
     X: Any,
     y: Any,
@@ -177,31 +177,31 @@ def cross_fit(
 
     A score must learn from losses on examples that the predictor has not seen. Instead of setting examples
     aside for it, a copy of the predictor is trained without each fold and its losses are taken there: all n
-    losses are honest, and the predictor that is returned is trained on all n examples. The score then judges
-    a predictor that is slightly better than the ones it learned from.
+    losses are honest, and the predictor that is returned is trained on all n examples. The score is then
+    used for a predictor that is slightly better than the ones it learned from.
 
     Parameters
     ----------
-    predictor : object with ``fit`` and ``predict``
-        A classifier or regressor of scikit-learn, or any other. Copied, never changed. One that is already
-        trained, on other examples, goes in as ``sklearn.frozen.FrozenEstimator(predictor)``.
+    estimator : object with ``fit`` and ``predict``
+        The predictor: a classifier or regressor of scikit-learn, or any other. Copied, never changed. One
+        that is already trained, on other examples, goes in as ``sklearn.frozen.FrozenEstimator(predictor)``.
     score : learned score, or score read from a predictor
         Or any other object with ``fit(X, losses, predictions=None)`` and ``predict(X, predictions=None)``.
         Copied, never changed. Predictions are passed on for classifiers. A score that declares ``response``
         gets predict_proba or decision_function as ``outputs``, where the predictor has it; one that declares
-        ``reads_evidence`` gets ``evidence`` and ``offset``:
+        ``reads_auxiliary`` gets ``auxiliary`` and ``base_score``:
 
         =============  ==================================================================================
         classifier     log ratio of the distances to the nearest example of the predicted class and of
                        another one, log distance to the nearest, both again with the mean distance to
-                       five; offset: log plug-in risk, unless 0/1 loss
+                       five; base score: log plug-in risk, unless 0/1 loss
         any other      the prediction, log mean distance to the nearest examples, log of their mean loss and
                        of the mean difference between their targets and the prediction; for a score with
-                       ``asks_others`` "few", as ``ConfidenceScore``, log distance to the prediction of
+                       ``reference_models`` "few", as ``ConfidenceScore``, log distance to the prediction of
                        ten random trees trained on the same examples, how sure they are and the mean loss
                        in their leaves, unless the predictor states a standard deviation; with "many", as
                        boosted scores, of 50 such trees, and in any case log distance to the prediction of
-                       boosted trees; offset: log standard deviation, of an ensemble's members or as the
+                       boosted trees; base score: log standard deviation, of an ensemble's members or as the
                        predictor says
         =============  ==================================================================================
 
@@ -234,13 +234,14 @@ def cross_fit(
     >>> from facereject.scores import SELEScore, cross_fit
     >>> X, y = load_iris(return_X_y=True)
     >>> fitted = cross_fit(LogisticRegression(C=0.01), SELEScore(), X, y, zero_one_loss)
-    >>> fitted.predictor.predict(X[:2]), fitted.uncertainty(X[:2]).shape
+    >>> fitted.estimator.predict(X[:2]), fitted.uncertainty(X[:2]).shape
     (array([0, 0]), (2,))
     """
-    frozen = isinstance(predictor, FrozenEstimator)
+    frozen = isinstance(estimator, FrozenEstimator)
     # without the wrapper, which would hide from a score what kind of predictor it reads
-    predictor = predictor.estimator if frozen else predictor
-    check_predictor(predictor)
+    predictor = estimator.estimator if frozen else estimator
+    if not frozen:
+        check_predictor(predictor)
     X, y = indexable(X, np.asarray(y))
     weight = None if sample_weight is None else check_sample_weight(sample_weight, y)
     is_class = find_kind(predictor, y, loss) == "classifier"
@@ -259,18 +260,18 @@ def cross_fit(
             # outputs have the columns of the classes it was fitted to, whichever of them occur in y
             classes = getattr(predictor, "classes_", classes)
     needs_probabilities = getattr(score, "target", "losses") == "true_class_probability"
-    wanted = Wanted(None, False, None) if isinstance(score, PredictorScore) else Wanted.by(score)
-    response = "predict_proba" if needs_probabilities else wanted.response
+    required = Required(None, False, None) if isinstance(score, PredictorScore) else Required.by(score)
+    response = "predict_proba" if needs_probabilities else required.response
     folds = range(int(fold.max()) + 1)
-    fold_predictors, predictions, outputs = [], [], []
+    fold_estimators, predictions, outputs = [], [], []
     for k in folds:
-        fold_predictors.append(train(np.flatnonzero(fold != k)))
+        fold_estimators.append(train(np.flatnonzero(fold != k)))
         held_out = _safe_indexing(X, np.flatnonzero(fold == k))
         given = None
-        if is_class and response is not None and find_response(fold_predictors[-1], response):
-            given = outputs_of_all_classes(fold_predictors[-1], held_out, response, classes)
+        if is_class and response is not None and find_response(fold_estimators[-1], response):
+            given = outputs_of_all_classes(fold_estimators[-1], held_out, response, classes)
             outputs.append(given)
-        predictions.append(predict_from(fold_predictors[-1], held_out, given, classes))
+        predictions.append(predict_from(fold_estimators[-1], held_out, given, classes))
     order = np.argsort(np.argsort(fold, kind="stable"), kind="stable")
     all_predictions = np.concatenate(predictions)[order]
     all_outputs = np.concatenate(outputs)[order] if outputs else None
@@ -278,36 +279,36 @@ def cross_fit(
     target = losses
     if needs_probabilities:
         target = _true_class_probability(score, predictor, y, all_outputs, classes)
-    evidence = offset = part = None
-    if wanted.evidence:
+    auxiliary = base_score = part = None
+    if required.auxiliary:
 
         def training_part(owner: Any, rows: NDArray[np.intp]) -> TrainingPart:
             examples = _safe_indexing(X, rows)
             return TrainingPart(
-                owner, examples, y[rows], losses[rows], classes, loss, len(y), others=wanted.others
+                owner, examples, y[rows], losses[rows], classes, loss, len(y), others=required.others
             )
 
         found = []
-        for k, owner in zip(folds, fold_predictors, strict=True):
+        for k, owner in zip(folds, fold_estimators, strict=True):
             rows = np.flatnonzero(fold == k)
             given = None if all_outputs is None else all_outputs[rows]
             neighbours = training_part(owner, np.flatnonzero(fold != k))
-            found.append(neighbours.evidence(_safe_indexing(X, rows), all_predictions[rows], given))
-        evidence, offset = (_stack(parts, order) for parts in zip(*found, strict=True))
+            found.append(neighbours.auxiliary(_safe_indexing(X, rows), all_predictions[rows], given))
+        auxiliary, base_score = (_stack(parts, order) for parts in zip(*found, strict=True))
     final = train(np.arange(len(y)))
-    if wanted.evidence:
+    if required.auxiliary:
         part = training_part(final, np.arange(len(y)))
-    material = Material(all_predictions if is_class else None, all_outputs, evidence, offset)
+    material = Material(all_predictions if is_class else None, all_outputs, auxiliary, base_score)
     view = FeatureView(final, X)
     result = CrossFit(
-        predictor=final,
+        estimator=final,
         score=score,
         losses=losses,
         predictions=all_predictions,
-        outputs=all_outputs if wanted.response is not None else None,
+        outputs=all_outputs if required.response is not None else None,
         target=target,
         fold=fold,
-        fold_predictors=fold_predictors,
+        fold_estimators=fold_estimators,
         material=material,
         view=view,
         part=part,
@@ -353,6 +354,8 @@ def _with_choices_of(score: Any) -> Any:
     # a score that is no scikit-learn estimator is copied as it is; its fit starts anew
     copy = clone(score, safe=False)
     if isinstance(score, BoostedScore):
-        return copy.set_params(n_trees=score.n_trees_, max_leaves=score.n_leaves_, validation_fraction=None)
+        return copy.set_params(
+            n_estimators=score.n_estimators_, max_leaf_nodes=score.max_leaf_nodes_, validation_fraction=None
+        )
     # with one value to try the folds decide nothing: as few as possible
     return copy.set_params(alphas=[score.alpha_], cv=2) if isinstance(score, LinearScoreCV) else copy
