@@ -14,6 +14,7 @@ from facereject._cli._options.annotated import (
     JobsOption,
     ModelArgument,
     OverwriteOption,
+    cache_warnings,
     check_writable,
     list_problems,
     read_dataset,
@@ -127,7 +128,7 @@ def calibrate(
     for text in data_warnings(samples, rejector.predictor, rejector.info):
         tell(f"Warning: {text}")
     try:
-        with counting("faces", quiet=quiet) as progress:
+        with cache_warnings(), counting("faces", quiet=quiet) as progress:
             evaluation = evaluate_face_rejector(
                 rejector, samples, degradations=0, workers=jobs, cache=cache, progress=progress
             )

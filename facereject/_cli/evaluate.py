@@ -14,6 +14,7 @@ from facereject._cli._options.annotated import (
     JobsOption,
     ModelArgument,
     OverwriteOption,
+    cache_warnings,
     check_folder,
     list_problems,
     read_dataset,
@@ -111,7 +112,7 @@ def evaluate(
     for text in notes:
         tell(f"Warning: {text}")
     try:
-        with counting("faces", quiet=quiet) as progress:
+        with cache_warnings(), counting("faces", quiet=quiet) as progress:
             evaluation = evaluate_face_rejector(
                 rejector,
                 samples,

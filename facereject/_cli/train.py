@@ -13,6 +13,7 @@ from facereject._cli._options.annotated import (
     DatasetArgument,
     JobsOption,
     OverwriteOption,
+    cache_warnings,
     check_writable,
     read_dataset,
     results,
@@ -131,7 +132,7 @@ def train(
     samples = None if unlabelled else read_dataset(dataset, points=chosen_points(points), quiet=quiet)
     for text in data_warnings(samples, placed_by) if samples is not None else ():
         tell(f"Warning: {text}")
-    with ExitStack() as bars:
+    with cache_warnings(), ExitStack() as bars:
         progress = bars.enter_context(counting("faces", quiet=quiet))
         fitting = _Fitting(bars, quiet)
         try:

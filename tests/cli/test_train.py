@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 
 import PIL.Image
@@ -89,11 +90,22 @@ def test_an_interruption_leaves_nothing(tmp_path, monkeypatch):
     assert list((tmp_path / "out").iterdir()) == []
 
 
+def test_a_cache_that_cannot_be_written_is_a_warning(tmp_path):
+    data = write_faces(tmp_path / "data", 8)
+    options = ["--degradations", 0, "--workers", 1, "--score", "reg", "--coverage", 0.5]
+    result = run(data, "-o", tmp_path / "model", "--cache", os.devnull, *options)
+    assert result.exit_code == 0, result.output
+    assert "the cache cannot be written" in " ".join(result.stderr.split())
+    assert FaceRejector.load(tmp_path / "model")
+
+
 def test_mistakes_are_one_sentence(tmp_path):
     data = write_faces(tmp_path / "data", 3)
     (tmp_path / "empty").mkdir()
     (tmp_path / "old").write_text("precious")
     (tmp_path / "not.dat").write_text("no model")
+    header = tmp_path / "header.csv"
+    header.write_text((data.read_text()).splitlines()[0] + "\n")
     out = ["-o", tmp_path / "new"]
     cases = [
         ([tmp_path / "nothing", *out], "no such file or folder"),
@@ -102,7 +114,8 @@ def test_mistakes_are_one_sentence(tmp_path):
         ([data, "-o", tmp_path / "old"], "pass --overwrite"),
         ([data, "-o", tmp_path / "no" / "model"], "there is no folder"),
         ([data, "-o", tmp_path / "empty"], "is a folder"),
-        ([data, *out, "--workers", 1], "folds must be 2 to the number of photographs (3)"),
+        ([data, *out, "--workers", 1], "at least 4 photos are needed"),
+        ([header, *out], "no usable face in it"),
         ([data, *out, "--coverage", 1.5], "--coverage"),
         ([data, *out, "--coverage", 0.5, "--cost", 3], "exclude each other"),
         ([data, *out, "--landmarks", tmp_path / "not.dat"], "--landmarks"),

@@ -8,7 +8,13 @@ import pytest
 from facereject.faces import FaceDetector, FaceRejector
 from facereject.faces.models.card import promise_of
 from facereject.faces.rejector import PredictorMismatchWarning
-from facereject.faces.training.certify import certified, faces_needed, independent_rows, smallest_promise
+from facereject.faces.training.certify import (
+    certified,
+    faces_needed,
+    fewest_faces,
+    independent_rows,
+    smallest_promise,
+)
 from facereject.selection import NoValidThresholdError
 
 
@@ -92,7 +98,7 @@ def test_what_could_be_promised_instead(rejector):
         certified(rejector, **few, max_error=3.0)
     message = str(caught.value)
     assert "no threshold can promise a mean error of at most 3 %" in message
-    assert "at best" in message
+    assert "if the errors stay like these" in message
     possible, share = smallest_promise(
         certified(rejector, **draw(400), max_error=5.0).calibration, delta=0.05
     )
@@ -110,6 +116,17 @@ def test_more_faces_would_do(rejector):
         certified(rejector, **draw(2 * needed, seed=3), max_error=3.0).info["certificate"]["n"] == 2 * needed
     )
     assert faces_needed(calibration, 0.5, delta=0.05) is None
+
+
+@pytest.mark.parametrize(("max_error", "delta"), [(5.0, 0.05), (1.0, 0.1)])
+def test_fewer_faces_than_perfect_ones_would_need_say_so(rejector, max_error, delta):
+    least = fewest_faces(max_error, delta)
+    perfect = {"losses": np.zeros(least), "uncertainty": np.arange(least)}
+    assert certified(rejector, **perfect, max_error=max_error, delta=delta)
+    for n in (1, 2, 4, least - 1):
+        fewer = {name: values[:n] for name, values in perfect.items()}
+        with pytest.raises(NoValidThresholdError, match=f"at least {least} are needed"):
+            certified(rejector, **fewer, max_error=max_error, delta=delta)
 
 
 def test_one_face_per_photograph():

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -11,6 +14,7 @@ from facereject.faces.features.hog import LandmarkHOG
 from facereject.faces.features.stability import LandmarkStability
 from facereject.faces.images.load import to_gray
 from facereject.faces.training.extract import Extractor, extract
+from facereject.faces.training.table import CacheWarning, read_table, write_table
 from facereject.losses import landmark_nme
 
 
@@ -163,19 +167,69 @@ def test_the_cache_follows_the_content_of_files_and_the_libraries(sample, predic
 def test_cache(sample, predictor, tmp_path, monkeypatch):
     cache = tmp_path / "cache"
     first = extract([sample], extractor(predictor), workers=1, cache=cache)
-    (file,) = cache.iterdir()
     monkeypatch.setattr(Extractor, "rows", lambda *_: pytest.fail("the cache was not used"))
     again = extract([sample], extractor(predictor), workers=1, cache=cache)
     np.testing.assert_array_equal(first.features, again.features)
     assert first.kinds == again.kinds
     monkeypatch.undo()
-    # a damaged file is computed again, other settings get another file
-    file.write_bytes(file.read_bytes()[:1000])
-    np.testing.assert_array_equal(
-        extract([sample], extractor(predictor), workers=1, cache=cache).losses, first.losses
-    )
+    # other settings get another file
     extract([sample], extractor(predictor, random_state=5), workers=1, cache=cache)
     assert len(list(cache.iterdir())) == 2
+
+
+def flip(data, position):
+    return data[:position] + bytes([data[position] ^ 1]) + data[position + 1 :]
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        lambda data: data[:1000],
+        lambda data: b"",
+        lambda data: flip(data, 3),
+        lambda data: flip(data, 40),
+        lambda data: flip(data, len(data) // 2),
+        lambda data: flip(data, len(data) - 5),
+        lambda data: data + b"x",
+        lambda data: data[32:],
+    ],
+)
+def test_a_damaged_cache_is_computed_again_with_a_warning(sample, predictor, tmp_path, damage):
+    settings = extractor(predictor, degradations=0)
+    first = extract([sample], settings, workers=1, cache=tmp_path / "cache")
+    (file,) = (tmp_path / "cache").iterdir()
+    whole = file.read_bytes()
+    file.write_bytes(damage(whole))
+    with pytest.warns(CacheWarning, match="computed again"):
+        again = extract([sample], settings, workers=1, cache=tmp_path / "cache")
+    np.testing.assert_array_equal(again.losses, first.losses)
+    assert file.read_bytes() == whole
+
+
+def test_a_table_of_other_faces_or_a_pipe_in_the_cache_is_not_used(sample, predictor, tmp_path):
+    cache = tmp_path / "cache"
+    settings = extractor(predictor, degradations=0)
+    extract([sample], settings, workers=1, cache=cache)
+    (file,) = cache.iterdir()
+    other = read_table(file)
+    write_table(cache / "other.table", replace(other, losses=other.losses * 2))
+    os.replace(cache / "other.table", file)
+    with pytest.warns(CacheWarning):
+        again = extract([sample], settings, workers=1, cache=cache)
+    np.testing.assert_array_equal(again.losses, other.losses)
+    if hasattr(os, "mkfifo"):
+        file.unlink()
+        os.mkfifo(file)
+        with pytest.warns(CacheWarning, match="regular file"):
+            extract([sample], settings, workers=1, cache=cache)
+
+
+def test_a_cache_that_cannot_be_written_costs_nothing_but_time(sample, predictor, tmp_path):
+    (tmp_path / "file").write_text("precious")
+    with pytest.warns(CacheWarning, match="cannot be written"):
+        table = extract([sample], extractor(predictor, degradations=0), workers=1, cache=tmp_path / "file")
+    assert len(table) == 1
+    assert (tmp_path / "file").read_text() == "precious"
 
 
 def test_predictors_without_a_fingerprint_are_not_cached(sample, astronaut_landmarks, tmp_path):

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
-from collections.abc import Sequence
+import warnings
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -72,8 +74,8 @@ def read_dataset(path: Path, *, points: Sequence[int] | None = None, quiet: bool
     except OSError as error:
         stop(f"DATASET {path}: cannot be read ({error.strerror})")
     if not len(dataset):
-        first = f"; first: {dataset.problems[0].entry}: {dataset.problems[0].reason}"
-        stop(f"DATASET {path}: no usable face in it{first if dataset.problems else ''}")
+        first = "".join(f"; first: {entry}: {reason}" for entry, reason in dataset.problems[:1])
+        stop(f"DATASET {path}: no usable face in it{first}")
     if not quiet:
         say(f"{counted(len(dataset), 'face')} of {counted(len(dataset.photos), 'photograph')} in {path}")
     list_problems(dataset.problems)
@@ -89,6 +91,20 @@ def list_problems(problems: Sequence[Problem]) -> None:
         say(f"  {problem.entry}: {problem.reason}")
     if len(problems) > _LISTED:
         say(f"  … and {len(problems) - _LISTED:,} more")
+
+
+@contextlib.contextmanager
+def cache_warnings() -> Iterator[None]:
+    """Say what is wrong with the cache, behind the progress of the work."""
+    from facereject.faces.training.table import CacheWarning
+
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.filterwarnings("always", category=CacheWarning)
+        try:
+            yield
+        finally:
+            for warning in caught:
+                tell(f"Warning: {warning.message}")
 
 
 def tell(sentence: str) -> None:

@@ -7,6 +7,7 @@ far off its landmarks are.
 
 from __future__ import annotations
 
+import bisect
 import math
 from collections.abc import Sequence
 from typing import Any
@@ -135,6 +136,22 @@ def smallest_promise(
     return None
 
 
+def fewest_faces(max_error: float, delta: float = 0.05, loss_bound: float = LOSS_BOUND) -> int:
+    """The smallest sample that certifies ``max_error`` if all of its errors are 0."""
+
+    def too_few(n: int) -> bool:
+        try:
+            _select(Calibration(np.zeros(n), np.arange(n)), max_error, delta, loss_bound)
+        except NoValidThresholdError:
+            return True
+        return False
+
+    most = 2
+    while too_few(most):
+        most *= 2
+    return bisect.bisect_left(range(most), True, lo=1, key=lambda n: not too_few(n))
+
+
 def faces_needed(
     calibration: Calibration, max_error: float, delta: float = 0.05, loss_bound: float = LOSS_BOUND
 ) -> int | None:
@@ -175,9 +192,13 @@ def _what_could_be(calibration: Calibration, max_error: float, delta: float, los
     # from the ranks of these faces alone; where that is less than was asked for, it is no advice
     if smallest is not None and smallest[0] > max_error:
         text += f"; faces like these can promise {smallest[0]:g} %, accepting {smallest[1]:.0%} of them"
-    needed = faces_needed(calibration, max_error, delta, loss_bound)
-    if needed is None:
-        text += f"; more faces of this kind would not help: a lower error than {max_error:g} % is not in them"
+    least = fewest_faces(max_error, delta, loss_bound)
+    needed = faces_needed(calibration, max_error, delta, loss_bound) if n >= least else None
+    if n < least:
+        # so small a sample says nothing about how many more would do
+        text += f"; at least {least:,} are needed, even if every error were 0"
+    elif needed is None:
+        text += f"; more faces like these would not help: their errors are too large for {max_error:g} %"
     else:
-        text += f"; at best {needed:,} faces of this kind could promise {max_error:g} %"
+        text += f"; if the errors stay like these, about {needed:,} faces can promise {max_error:g} %"
     return text + ". Choose a bound, then certify it on faces not used for choosing it"

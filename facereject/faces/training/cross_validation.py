@@ -92,10 +92,12 @@ def ranked(
 def photo_folds(photos: Sequence[str], folds: int, random_state: int) -> NDArray[np.int64]:
     """A fold number for every row, equal for rows of one photograph; folds have equally many photographs."""
     names, index = np.unique(np.asarray(photos, dtype=np.str_), return_inverse=True)
-    if not 2 <= folds <= len(names):
+    if folds < 2:
+        raise ValueError(f"folds must be at least 2, got {folds}")
+    if len(names) < folds:
         raise ValueError(
-            f"folds must be 2 to the number of photographs ({len(names)}), got {folds}; "
-            "faces with the same FaceSample.photo count as one photograph"
+            f"usable faces in at least {folds} photos are needed, one for each fold; got {len(names)}. "
+            "A few hundred give a useful model"
         )
     return np.random.default_rng(random_state).permutation(np.arange(len(names)) % folds)[index]
 

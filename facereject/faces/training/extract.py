@@ -191,14 +191,15 @@ def extract(
         detector or predictor cannot be sent to others, or a script lacks the ``if __name__ == "__main__":``
         guard that more than one process need.
     cache : folder or None
-        Where finished tables are kept (``.npz``, read without pickle). The name of a file is a digest of
-        everything that determines the numbers. A predictor without a ``fingerprint``, or a detector without a
-        ``definition``, is not cached.
+        Where finished tables are kept (SHA-256 and ``.npz``, read without pickle). The name of a file is a
+        digest of everything that determines the numbers. A damaged file is computed again, and a folder that
+        cannot be written is left alone, both with a `CacheWarning`. A predictor without a ``fingerprint``, or
+        a detector without a ``definition``, is not cached.
     progress : callable or None
         Called with (faces done, of how many).
     """
     key = _cache_key(samples, extractor)
-    file = Path(cache, f"faces-{key}.npz") if cache is not None and key is not None else None
+    file = Path(cache, f"faces-{key}.table") if cache is not None and key is not None else None
     if file is not None and (table := read_table(file)) is not None:
         return table
     starts = range(0, len(samples), _CHUNK)

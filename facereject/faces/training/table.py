@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import hashlib
 import itertools
-import zipfile
+import os
+import warnings
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from facereject._files import replacing
+from facereject._files import is_regular, replacing
 from facereject.faces.datasets import Problem
 
 _ARRAYS = (
@@ -27,6 +29,7 @@ _ARRAYS = (
     "failed",
 )
 _PROBLEMS = ("problems", "failures")
+_DIGEST_BYTES = hashlib.sha256().digest_size
 
 
 # arrays have no truth value, so a generated == would raise
@@ -91,28 +94,64 @@ class FaceTable:
         return np.asarray(self.variant == 0)
 
 
+class CacheWarning(UserWarning):
+    """A cached table cannot be used or kept; the work is done without it."""
+
+
 def write_table(file: Path, table: FaceTable) -> None:
-    """Keep a table as .npz, in one step."""
-    file.parent.mkdir(parents=True, exist_ok=True)
+    """Keep a table as SHA-256 and .npz, in one step; a warning if that is impossible."""
     arrays: dict[str, Any] = {name: getattr(table, name) for name in _ARRAYS}
     arrays["kinds"] = np.array(table.kinds, dtype=np.str_)
     for name in _PROBLEMS:
         texts = itertools.chain.from_iterable(getattr(table, name))
         arrays[name] = np.array(list(texts), dtype=np.str_)
-    with replacing(file) as made:
-        np.savez(made, **arrays)
+    try:
+        file.parent.mkdir(parents=True, exist_ok=True)
+        with replacing(file) as made:
+            made.write(bytes(_DIGEST_BYTES))
+            np.savez(made, **arrays)
+            digest = _digest(made, file.name)
+            made.seek(0)
+            made.write(digest)
+    except OSError as error:
+        _warn(f"{file.parent}: the cache cannot be written ({error.strerror or error})")
 
 
 def read_table(file: Path) -> FaceTable | None:
-    """The table, or None if there is none or it is damaged: it will be computed and written again."""
+    """The table, or None if there is none, with a warning if it is damaged: it will be computed again."""
     try:
-        with np.load(file, allow_pickle=False) as stored:
-            arrays = {name: stored[name] for name in _ARRAYS}
-            kinds = tuple(str(kind) for kind in stored["kinds"])
-            texts = [[str(text) for text in stored[name]] for name in _PROBLEMS]
-    except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile):
+        if not os.path.lexists(file):
+            return None
+        if not is_regular(file):
+            raise ValueError("not a regular file")
+        with open(file, "rb") as stored_file:
+            stated = stored_file.read(_DIGEST_BYTES)
+            # also of the name: a table of other faces under this one is damage, too
+            if stated != _digest(stored_file, file.name):
+                raise ValueError("its content does not match its digest")
+            stored_file.seek(_DIGEST_BYTES)
+            with np.load(stored_file, allow_pickle=False) as stored:
+                arrays = {name: stored[name] for name in _ARRAYS}
+                kinds = tuple(str(kind) for kind in stored["kinds"])
+                texts = [[str(text) for text in stored[name]] for name in _PROBLEMS]
+    except (OSError, ValueError) as error:
+        _warn(f"{file}: the cached faces are computed again ({error})")
         return None
     problems, failures = (
         tuple(Problem(*pair) for pair in zip(pairs[::2], pairs[1::2], strict=True)) for pairs in texts
     )
     return FaceTable(**arrays, kinds=kinds, problems=problems, failures=failures)
+
+
+def _digest(file: IO[bytes], name: str) -> bytes:
+    """SHA-256 of a name and of what follows the digest in a file."""
+    digest = hashlib.sha256(name.encode())
+    file.seek(_DIGEST_BYTES)
+    while block := file.read(1 << 20):
+        digest.update(block)
+    return digest.digest()
+
+
+def _warn(text: str) -> None:
+    # at the caller of `extract`
+    warnings.warn(text, CacheWarning, stacklevel=4)
