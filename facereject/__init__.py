@@ -24,6 +24,7 @@ __all__ = [
     "__version__",
     "assess_files",
     "aurc",
+    "compare_scores",
     "guaranteed_risk",
     "judged_video",
     "risk_coverage_curve",
@@ -40,6 +41,7 @@ _HOME = {
     "SelectivePredictor": "selective",
     "assess_files": "pipeline",
     "aurc": "metrics",
+    "compare_scores": "predictions",
     "guaranteed_risk": "selection",
     "judged_video": "tracking",
     "risk_coverage_curve": "metrics",
@@ -51,6 +53,7 @@ if TYPE_CHECKING:
     from facereject.faces import FaceRejector
     from facereject.metrics import aurc, risk_coverage_curve
     from facereject.pipeline import assess_files, score_files, score_table
+    from facereject.predictions import compare_scores
     from facereject.scores import BoostedSELEScore, SELEScoreCV
     from facereject.selection import BoundedCoverage, BoundedImprovement, CostBased, guaranteed_risk
     from facereject.selective import SelectivePredictor

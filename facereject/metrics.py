@@ -14,6 +14,7 @@ Areas are plain means over these n points, without a trapezoid rule and without 
     E-AuRC = AuRC minus the AuRC of the same losses sorted increasingly, the best any score can reach
     AUGRC  = 1/n sum_k L(k)/n           the mean of the generalized risk: rejected examples count as loss 0
     SELE   = 1/n^2 sum_i sum_j losses[i] [uncertainty[i] <= uncertainty[j]]
+    EDC    = mean of the risk while the share discarded grows from 0 to ``max_discard``; AuRC at 1
 
 The generalized risk is coverage x risk (Traub et al. 2024, "Overcoming Common Flaws in the Evaluation of
 Selective Classification Systems"). Their area uses the trapezoid rule from the point (0, 0), which is AUGRC
@@ -46,6 +47,7 @@ Dask arrays, one chunk per bucket.
 from __future__ import annotations
 
 import importlib
+import math
 from types import ModuleType
 from typing import Any, Literal, NamedTuple
 
@@ -53,14 +55,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from facereject._dask import is_dask
+from facereject._settings import check_number
 from facereject._validation import FloatArray, check_losses_and_uncertainty, safe_exponent
 
 __all__ = [
+    "ErrorDiscardCurve",
     "RiskCoverageCurve",
     "augrc",
     "aurc",
     "coverage_at_risk",
     "eaurc",
+    "edc_area",
+    "error_discard_curve",
     "risk_at_coverage",
     "risk_coverage_curve",
     "sele_loss",
@@ -81,10 +87,50 @@ class RiskCoverageCurve(NamedTuple):
     threshold : ndarray of shape (n,)
         Accept where uncertainty <= threshold. Tied examples share a threshold, which accepts all of them:
         only the last of their points is reached by a threshold alone, the others need a random choice.
+
+    See Also
+    --------
+    risk_coverage_curve : Computes it.
+
+    Examples
+    --------
+    >>> from facereject.metrics import risk_coverage_curve
+    >>> curve = risk_coverage_curve([0, 1], [0.1, 0.7])
+    >>> curve.coverage, curve.risk
+    (array([0.5, 1. ]), array([0. , 0.5]))
     """
 
     coverage: FloatArray
     risk: FloatArray
+    threshold: FloatArray
+
+
+class ErrorDiscardCurve(NamedTuple):
+    """The n points of an error-versus-discard curve, in order of increasing discard.
+
+    Attributes
+    ----------
+    discard : ndarray of shape (n,)
+        m/n, m = 0..n-1: the rejected fraction of the examples.
+    error : ndarray of shape (n,)
+        Mean loss of the n - m examples that are kept, in the unit of the losses.
+    threshold : ndarray of shape (n,)
+        Keep where uncertainty <= threshold.
+
+    See Also
+    --------
+    error_discard_curve : Computes it.
+
+    Examples
+    --------
+    >>> from facereject.metrics import error_discard_curve
+    >>> curve = error_discard_curve([0, 1], [0.1, 0.7])
+    >>> curve.discard, curve.error
+    (array([0. , 0.5]), array([0.5, 0. ]))
+    """
+
+    discard: FloatArray
+    error: FloatArray
     threshold: FloatArray
 
 
@@ -104,6 +150,22 @@ def risk_coverage_curve(losses: Any, uncertainty: Any, *, ties: Ties = "expected
     -------
     RiskCoverageCurve
         Named tuple (coverage, risk, threshold) of arrays of shape (n,); Dask arrays for Dask collections.
+
+    See Also
+    --------
+    aurc : The area under this curve.
+    error_discard_curve : The same points by the share discarded.
+    facereject.plotting.RiskCoverageDisplay : Draws it.
+
+    References
+    ----------
+    .. [1] El-Yaniv and Wiener, "On the Foundations of Noise-free Selective Classification", JMLR 2010.
+
+    Examples
+    --------
+    >>> from facereject.metrics import risk_coverage_curve
+    >>> risk_coverage_curve(losses=[0, 0, 1, 0], uncertainty=[0.1, 0.2, 0.9, 0.4]).risk
+    array([0.  , 0.  , 0.  , 0.25])
     """
     _check_ties(ties)
     if is_dask(losses, uncertainty):
@@ -116,7 +178,34 @@ def risk_coverage_curve(losses: Any, uncertainty: Any, *, ties: Ties = "expected
 def aurc(losses: Any, uncertainty: Any, *, ties: Ties = "expected") -> float:
     """Area under the risk-coverage curve: AuRC = 1/n sum_k L(k)/k, in the unit of the losses.
 
-    Parameters as in `risk_coverage_curve`. Lower is better; a random score gives mean(losses) on average.
+    Lower is better; a random score gives mean(losses) on average.
+
+    Parameters
+    ----------
+    losses, uncertainty, ties
+        As in `risk_coverage_curve`.
+
+    Returns
+    -------
+    float
+        The AuRC.
+
+    See Also
+    --------
+    eaurc : How much of it the score is to blame for.
+    augrc : Counts rejected examples as loss 0.
+    facereject.compare_scores : Several scores, with intervals and paired tests.
+
+    References
+    ----------
+    .. [1] Geifman, Uziel and El-Yaniv, "Bias-Reduced Uncertainty Estimation for Deep Neural Classifiers",
+       ICLR 2019.
+
+    Examples
+    --------
+    >>> from facereject.metrics import aurc
+    >>> aurc(losses=[0, 0, 1, 0], uncertainty=[0.1, 0.2, 0.9, 0.4])
+    0.0625
     """
     _check_ties(ties)
     if is_dask(losses, uncertainty):
@@ -130,7 +219,31 @@ def eaurc(losses: Any, uncertainty: Any, *, ties: Ties = "expected") -> float:
 
     Exactly 0.0 for a perfect ranking, that is, when the losses never decrease along the ranking. Under
     ``ties="expected"`` tied examples of different loss are a defect of the score and add to the excess.
-    Parameters as in `risk_coverage_curve`.
+
+    Parameters
+    ----------
+    losses, uncertainty, ties
+        As in `risk_coverage_curve`.
+
+    Returns
+    -------
+    float
+        The excess, at least 0.
+
+    See Also
+    --------
+    aurc : The area itself.
+
+    References
+    ----------
+    .. [1] Geifman, Uziel and El-Yaniv, "Bias-Reduced Uncertainty Estimation for Deep Neural Classifiers",
+       ICLR 2019.
+
+    Examples
+    --------
+    >>> from facereject.metrics import eaurc
+    >>> eaurc(losses=[0, 0, 1, 0], uncertainty=[0.1, 0.2, 0.9, 0.4])
+    0.0
     """
     _check_ties(ties)
     if is_dask(losses, uncertainty):
@@ -147,7 +260,33 @@ def augrc(losses: Any, uncertainty: Any, *, ties: Ties = "expected") -> float:
     """Area under the generalized risk-coverage curve: AUGRC = 1/n sum_k L(k)/n, in the unit of the losses.
 
     The generalized risk L(k)/n is the mean loss over all n examples when rejected ones cost nothing. Unlike
-    in AuRC, the few most certain examples do not dominate. Parameters as in `risk_coverage_curve`.
+    in AuRC, the few most certain examples do not dominate.
+
+    Parameters
+    ----------
+    losses, uncertainty, ties
+        As in `risk_coverage_curve`.
+
+    Returns
+    -------
+    float
+        The AUGRC.
+
+    See Also
+    --------
+    aurc : Divides by the number of accepted examples instead.
+    sele_loss : The same number where no two uncertainties are equal.
+
+    References
+    ----------
+    .. [1] Traub et al., "Overcoming Common Flaws in the Evaluation of Selective Classification Systems",
+       NeurIPS 2024.
+
+    Examples
+    --------
+    >>> from facereject.metrics import augrc
+    >>> augrc(losses=[0, 0, 1, 0], uncertainty=[0.1, 0.2, 0.9, 0.4])
+    0.0625
     """
     _check_ties(ties)
     if is_dask(losses, uncertainty):
@@ -162,7 +301,32 @@ def sele_loss(losses: Any, uncertainty: Any) -> float:
     """SELE loss: 1/n^2 sum_i sum_j losses[i] [uncertainty[i] <= uncertainty[j]], in the unit of the losses.
 
     The pairs include i = j, and both orders of two tied examples. The definition needs no order among ties,
-    so there is no ``ties`` argument. Parameters as in `risk_coverage_curve`.
+    so there is no ``ties`` argument.
+
+    Parameters
+    ----------
+    losses, uncertainty
+        As in `risk_coverage_curve`.
+
+    Returns
+    -------
+    float
+        The SELE loss.
+
+    See Also
+    --------
+    augrc : The same number where no two uncertainties are equal.
+    facereject.scores.SELEScore : Learns a score by minimising a convex upper bound.
+
+    References
+    ----------
+    .. [1] Franc, Průša and Voráček, "Optimal Strategies for Reject Option Classifiers", JMLR 2023.
+
+    Examples
+    --------
+    >>> from facereject.metrics import sele_loss
+    >>> sele_loss(losses=[0, 0, 1, 0], uncertainty=[0.1, 0.2, 0.9, 0.4])
+    0.0625
     """
     if is_dask(losses, uncertainty):
         return float(_on_partitions().sele_loss(losses, uncertainty))
@@ -190,6 +354,16 @@ def risk_at_coverage(losses: Any, uncertainty: Any, coverage: float, *, ties: Ti
     -------
     float
         L(k)/k, in the unit of the losses.
+
+    See Also
+    --------
+    coverage_at_risk : The other way round.
+
+    Examples
+    --------
+    >>> from facereject.metrics import risk_at_coverage
+    >>> risk_at_coverage(losses=[0, 0, 1, 0], uncertainty=[0.1, 0.2, 0.9, 0.4], coverage=0.75)
+    0.0
     """
     if not 0 < coverage <= 1:
         raise ValueError(f"coverage must be above 0 and at most 1, got {coverage}")
@@ -204,8 +378,8 @@ def risk_at_coverage(losses: Any, uncertainty: Any, coverage: float, *, ties: Ti
 def coverage_at_risk(losses: Any, uncertainty: Any, risk: float, *, ties: Ties = "expected") -> float:
     """Largest coverage k/n whose selective risk is at most ``risk``; 0.0 if there is none.
 
-    The risk may exceed the target at a smaller coverage: the curve need not rise. Equality is judged up to
-    the rounding of the running sum, so that n equal losses x have coverage 1 at risk x. Under
+    The risk may exceed the target at a smaller coverage: the curve need not rise. Equality holds up to the
+    rounding of the running sum, so that n equal losses x have coverage 1 at risk x. Under
     ``ties="expected"`` the coverage is read off the expected curve; it is not itself an expectation.
 
     Parameters
@@ -219,6 +393,17 @@ def coverage_at_risk(losses: Any, uncertainty: Any, risk: float, *, ties: Ties =
     -------
     float
         Coverage in [0, 1].
+
+    See Also
+    --------
+    risk_at_coverage : The other way round.
+    facereject.selection.guaranteed_risk : A threshold that keeps the risk on new examples, too.
+
+    Examples
+    --------
+    >>> from facereject.metrics import coverage_at_risk
+    >>> coverage_at_risk(losses=[0, 0, 1, 0], uncertainty=[0.1, 0.2, 0.9, 0.4], risk=0.1)
+    0.75
     """
     if not 0 <= risk < np.inf:
         raise ValueError(f"risk must be a finite number >= 0, got {risk}")
@@ -233,6 +418,90 @@ def coverage_at_risk(losses: Any, uncertainty: Any, risk: float, *, ties: Ties =
     slack = 2 * counts * np.finfo(np.float64).eps
     reached = np.flatnonzero(np.cumsum(ranked) * (1 - slack) <= target * counts)
     return float((reached[-1] + 1) / len(ranked)) if reached.size else 0.0
+
+
+def error_discard_curve(losses: Any, uncertainty: Any, *, ties: Ties = "expected") -> ErrorDiscardCurve:
+    """Error-versus-discard curve (EDC): the mean loss of the kept examples by the share discarded.
+
+    Biometrics compares quality measures by it. With m of n examples discarded, the most uncertain first, the
+    error is L(n - m)/(n - m).
+
+    Parameters
+    ----------
+    losses, uncertainty, ties
+        As in `risk_coverage_curve`; arrays in memory.
+
+    Returns
+    -------
+    ErrorDiscardCurve
+        Named tuple (discard, error, threshold) of arrays of shape (n,).
+
+    See Also
+    --------
+    edc_area : Its partial area.
+    facereject.plotting.ErrorDiscardDisplay : Draws it.
+
+    References
+    ----------
+    .. [1] Schlett, Rathgeb, Tapia and Busch, "Considerations on the Evaluation of Biometric Quality
+       Assessment Algorithms", IEEE T-BIOM 2024.
+
+    Examples
+    --------
+    >>> from facereject.metrics import error_discard_curve
+    >>> error_discard_curve(losses=[0, 0, 1, 0], uncertainty=[0.1, 0.2, 0.9, 0.4]).error
+    array([0.25, 0.  , 0.  , 0.  ])
+    """
+    _, risk, threshold = risk_coverage_curve(losses, uncertainty, ties=ties)
+    n = len(risk)
+    return ErrorDiscardCurve(np.arange(n) / n, risk[::-1], threshold[::-1])
+
+
+def edc_area(losses: Any, uncertainty: Any, *, max_discard: float = 0.2, ties: Ties = "expected") -> float:
+    """Partial area under the error-versus-discard curve, divided by ``max_discard``: the mean error there.
+
+        1/max_discard * integral of error(d), d from 0 to max_discard;  error(d) = L(k)/k, k = n - floor(d n)
+
+    Lower is better. The area up to 1 is the AuRC.
+
+    Parameters
+    ----------
+    losses, uncertainty, ties
+        As in `risk_coverage_curve`; arrays in memory.
+    max_discard : float, default=0.2
+        Share of the examples that may be discarded at most, 0 < max_discard <= 1.
+
+    Returns
+    -------
+    float
+        The area, in the unit of the losses.
+
+    See Also
+    --------
+    error_discard_curve : The curve.
+    aurc : The area under all of it.
+
+    References
+    ----------
+    .. [1] Schlett, Rathgeb, Tapia and Busch, "Considerations on the Evaluation of Biometric Quality
+       Assessment Algorithms", IEEE T-BIOM 2024.
+
+    Examples
+    --------
+    >>> from facereject.metrics import edc_area
+    >>> edc_area(losses=[0, 0, 1, 0], uncertainty=[0.1, 0.2, 0.9, 0.4], max_discard=0.5)
+    0.125
+    """
+    max_discard = check_number(max_discard, "max_discard", above=0, maximum=1)
+    error = error_discard_curve(losses, uncertainty, ties=ties).error
+    n = len(error)
+    whole = min(math.floor(max_discard * n), n)
+    # scaled by the largest value, so that no sum leaves the range of numbers
+    largest = float(error.max()) or 1.0
+    area = float((error[:whole] / largest).sum())
+    if whole < n:
+        area += (max_discard * n - whole) * float(error[whole] / largest)
+    return area / (max_discard * n) * largest
 
 
 def _on_partitions() -> ModuleType:

@@ -19,6 +19,8 @@ from facereject.metrics import (
     aurc,
     coverage_at_risk,
     eaurc,
+    edc_area,
+    error_discard_curve,
     risk_at_coverage,
     risk_coverage_curve,
     sele_loss,
@@ -30,6 +32,8 @@ METRICS = [
     risk_coverage_curve,
     *AREAS,
     sele_loss,
+    error_discard_curve,
+    edc_area,
     pytest.param(lambda losses, u: risk_at_coverage(losses, u, 0.5), id="risk_at_coverage"),
     pytest.param(lambda losses, u: coverage_at_risk(losses, u, 0.5), id="coverage_at_risk"),
 ]
@@ -371,3 +375,32 @@ def test_numbers_in_other_clothes_are_taken():
     ]
     for losses in clothes:
         assert aurc(losses, [0, 1, 2]) == expected
+
+
+@given(samples(), st.floats(0.01, 1.0))
+def test_partial_edc_area_is_the_integral_of_the_steps(sample, max_discard):
+    losses, uncertainty = sample
+    n = len(losses)
+    risks = risk_coverage_curve(losses, uncertainty).risk
+    # the curve as a function of the discarded share, at the middles of steps that are fine against 1/n
+    steps = (np.arange(100_000) + 0.5) / 100_000 * max_discard
+    kept = n - np.floor(steps * n).astype(int)
+    assert edc_area(losses, uncertainty, max_discard=max_discard) == pytest.approx(
+        risks[kept - 1].mean(), rel=1e-3, abs=1e-3 * losses.max()
+    )
+
+
+@given(samples())
+def test_discarding_is_covering_from_the_right(sample):
+    assert edc_area(*sample, max_discard=1.0) == pytest.approx(aurc(*sample))
+    discard, error, threshold = error_discard_curve(*sample)
+    curve = risk_coverage_curve(*sample)
+    np.testing.assert_allclose(1 - discard, curve.coverage[::-1])
+    np.testing.assert_array_equal(error, curve.risk[::-1])
+    np.testing.assert_array_equal(threshold, curve.threshold[::-1])
+
+
+@pytest.mark.parametrize("max_discard", [0, -0.1, 1.5, np.nan])
+def test_edc_area_refuses_impossible_shares(max_discard):
+    with pytest.raises(ValueError, match="max_discard"):
+        edc_area([0, 1], [0, 1], max_discard=max_discard)

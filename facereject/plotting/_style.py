@@ -98,6 +98,19 @@ def place_legend(ax: Axes) -> None:
     ax.legend([handles[k] for k in order], [labels[k] for k in order], **options)
 
 
+def draw_band(ax: Axes, band: Any, line: Any) -> Any:
+    """Fill between the lower and the upper end of a band (x, low, high), in the colour of its line."""
+    x, low, high = band
+    return ax.fill_between(x, low, high, color=line.get_color(), alpha=0.15, linewidth=0, zorder=1)
+
+
+def percent_axis() -> Any:
+    """Ticks of fractions in whole percent."""
+    from matplotlib.ticker import PercentFormatter
+
+    return PercentFormatter(xmax=1.0, decimals=0)
+
+
 def check_series(series: Mapping[str, Any], name: str, length: int) -> dict[str, FloatArray]:
     """Copy of `series` as float arrays; a ValueError names an empty mapping or a series of another length."""
     if not series:

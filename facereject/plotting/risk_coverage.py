@@ -13,10 +13,12 @@ from facereject.plotting._style import (
     GREY,
     INK,
     axes_or_new,
+    draw_band,
     mark_method,
     mark_reference,
     method_style,
     n_methods_drawn,
+    percent_axis,
     place_legend,
     tidy,
 )
@@ -24,8 +26,8 @@ from facereject.plotting._style import (
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-# Below this coverage, and below so many examples, a curve is the mean of so few losses that one of them makes
-# a spike.
+# Below this coverage or number of examples a curve is the mean of so few losses that one of them makes a
+# spike.
 _STEADY_COVERAGE = 0.02
 _STEADY_EXAMPLES = 20
 
@@ -40,6 +42,8 @@ class RiskCoverageDisplay:
         coverage (fractions) and risk.
     aurc : mapping of str to float, optional
         AuRC per method, for the legend.
+    bands : mapping of str to (coverage, low, high), optional
+        Interval of the risk per method, drawn behind its line.
     oracle : curve, optional
         Curve of the best possible ranking.
     oracle_aurc : float, optional
@@ -53,7 +57,22 @@ class RiskCoverageDisplay:
     ax_, figure_ : matplotlib Axes and Figure
     lines_ : dict of str to Line2D
         One line per method; x is the coverage (fraction), y the selective risk.
+    bands_ : dict of str to PolyCollection
+        The bands that were drawn.
     oracle_line_, random_line_ : Line2D or None
+
+    See Also
+    --------
+    ErrorDiscardDisplay : The same from the right: error against the share discarded.
+    facereject.compare_scores : Curves with bands.
+
+    Examples
+    --------
+    >>> from facereject.plotting import RiskCoverageDisplay
+    >>> losses, uncertainty = [0, 0, 1, 0], [0.1, 0.2, 0.9, 0.4]
+    >>> display = RiskCoverageDisplay.from_predictions(losses, uncertainty, name="mine")
+    >>> display.lines_["mine"].get_label()
+    'mine (AuRC 0.0625)'
     """
 
     def __init__(
@@ -61,6 +80,7 @@ class RiskCoverageDisplay:
         curves: Mapping[str, Any],
         *,
         aurc: Mapping[str, float] | None = None,
+        bands: Mapping[str, Any] | None = None,
         oracle: Any = None,
         oracle_aurc: float | None = None,
         random_risk: float | None = None,
@@ -71,6 +91,7 @@ class RiskCoverageDisplay:
             raise ValueError(f"methods differ: curves has {list(curves)}, aurc has {list(aurc)}")
         self.curves = dict(curves)
         self.aurc = None if aurc is None else dict(aurc)
+        self.bands = {} if bands is None else dict(bands)
         self.oracle = oracle
         self.oracle_aurc = oracle_aurc
         self.random_risk = random_risk
@@ -128,8 +149,8 @@ class RiskCoverageDisplay:
         """Draw the curves.
 
         The risk axis is fitted to the curves from 2 % coverage and 20 examples on (but at least to their
-        right half); what lies above at lower coverage, where the mean is over a handful of examples, leaves
-        the picture at the top.
+        right half); at lower coverage, where the mean is over a few examples, curves may leave the axes at
+        the top.
 
         Parameters
         ----------
@@ -148,13 +169,15 @@ class RiskCoverageDisplay:
         ax = axes_or_new(ax, (7.4, 4.2))
         first = n_methods_drawn(ax)
         top = ax.get_ylim()[1] if first else 0.0
-        self.lines_ = {}
+        self.lines_, self.bands_ = {}, {}
         for index, (method, (coverage, risk, *_)) in enumerate(self.curves.items(), start=first):
             style = method_style(index) | {"marker": ""}
             area = None if self.aurc is None else self.aurc[method]
             (line,) = ax.plot(coverage, risk, label=_label(method, area), linewidth=1.8, zorder=3, **style)
             mark_method(line)
             self.lines_[method] = line
+            if method in self.bands:
+                self.bands_[method] = draw_band(ax, self.bands[method], line)
             least = max(_STEADY_COVERAGE, min(_STEADY_EXAMPLES / len(risk), 0.5))
             steady = np.asarray(risk)[np.asarray(coverage) >= least]
             top = max(top, 1.08 * float(steady.max(initial=0.0)))
@@ -176,7 +199,7 @@ class RiskCoverageDisplay:
 
         ax.set_xlim(0.0, 1.0)
         ax.set_ylim(0.0, top or 1.0)
-        ax.xaxis.set_major_formatter(_percent())
+        ax.xaxis.set_major_formatter(percent_axis())
         ax.set_xlabel("coverage")
         ax.set_ylabel(risk_label)
         tidy(ax, grid="both")
@@ -191,9 +214,3 @@ def _label(method: str, area: float | None) -> str:
     # "#" keeps trailing zeros, so that all areas show three digits, but also the bare point of "123."
     digits = f"{area:#.3g}".rstrip(".")
     return f"{method} (AuRC {digits})"
-
-
-def _percent() -> Any:
-    from matplotlib.ticker import PercentFormatter
-
-    return PercentFormatter(xmax=1.0, decimals=0)

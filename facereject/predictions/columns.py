@@ -1,0 +1,510 @@
+"""What the columns of a file mean, and the losses and uncertainties they give.
+
+Names in backticks in messages are arguments; the command line shows them as its options.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import entr, logsumexp, softmax
+
+from facereject._validation import FloatArray
+from facereject.predictions.files import Column, PredictionFile
+
+#: losses that labels and predictions give; anything else is the name of a column of losses
+LOSSES = ("zero-one", "absolute", "squared")
+
+# sums of squares of larger losses, over all rows of a file, could leave the range of numbers
+_LARGEST_LOSS = 1e140
+
+# more classes than this are no classes
+_MOST_CLASSES = 10_000
+
+# how far rounded probabilities may be from a sum of one
+_ROUNDING = 0.01
+
+_LABEL_NAMES = ("label", "labels", "y_true", "y", "target", "targets", "truth", "true_label", "ground_truth")
+_PREDICTION_NAMES = ("prediction", "predictions", "predicted", "pred", "y_pred", "y_hat", "predicted_label")
+_CONFIDENCE_NAMES = ("confidence", "confidences", "conf", "max_prob", "max_probability", "msp")
+_UNCERTAINTY_NAMES = ("uncertainty", "uncertainties", "entropy", "variance", "std", "sigma", "spread")
+_LOSS_NAMES = ("loss", "losses")
+_PROBABILITIES = re.compile(r"(?:p|probs?|proba|probabilit(?:y|ies)|softmax)_(.+)", re.IGNORECASE)
+_LOGITS = re.compile(r"logits?_(.+)", re.IGNORECASE)
+
+
+class Uncertainty(Protocol):
+    """An uncertainty that can be computed from columns of numbers."""
+
+    @property
+    def name(self) -> str:
+        """What tables and pages call it."""
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The columns it needs."""
+
+    def __call__(self, numbers: Mapping[str, FloatArray]) -> FloatArray:
+        """Uncertainty of every row; higher = less certain."""
+
+    def definition(self) -> dict[str, Any]:
+        """What a rule stores, for `facereject.predictions.rule`."""
+
+
+@dataclass(frozen=True)
+class ColumnScore:
+    """A column that holds a confidence or an uncertainty."""
+
+    column: str
+    confidence: bool
+
+    @property
+    def name(self) -> str:
+        return self.column
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        return (self.column,)
+
+    def __call__(self, numbers: Mapping[str, FloatArray]) -> FloatArray:
+        values = numbers[self.column]
+        return -values if self.confidence else values
+
+    def definition(self) -> dict[str, Any]:
+        return {"confidence" if self.confidence else "uncertainty": self.column}
+
+
+def _rest(probabilities: FloatArray) -> FloatArray:
+    # 1 - p would round away differences between predictions that are almost certain
+    return np.asarray(np.sort(probabilities, axis=1)[:, :-1].sum(axis=1))
+
+
+def _negative_gap(probabilities: FloatArray) -> FloatArray:
+    top = np.partition(probabilities, -2, axis=1)
+    return np.asarray(top[:, -2] - top[:, -1])
+
+
+#: uncertainties that probabilities give
+_OF_PROBABILITIES: dict[str, Callable[[FloatArray], FloatArray]] = {
+    "max-prob": _rest,
+    "gap": _negative_gap,
+    "entropy": lambda probabilities: np.asarray(entr(probabilities).sum(axis=1)),
+}
+#: uncertainties that only logits give
+_OF_LOGITS: dict[str, Callable[[FloatArray], FloatArray]] = {
+    "energy": lambda logits: np.asarray(-logsumexp(logits, axis=1)),
+    "max-logit": lambda logits: np.asarray(-logits.max(axis=1)),
+}
+
+
+@dataclass(frozen=True)
+class OutputScore:
+    """An uncertainty read from the probabilities or logits of all classes."""
+
+    reading: str
+    outputs: tuple[str, ...]
+    logits: bool
+
+    @property
+    def name(self) -> str:
+        return self.reading
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        return self.outputs
+
+    def __call__(self, numbers: Mapping[str, FloatArray]) -> FloatArray:
+        values = np.column_stack([numbers[column] for column in self.outputs])
+        if self.reading in _OF_LOGITS:
+            return _OF_LOGITS[self.reading](values)
+        return _OF_PROBABILITIES[self.reading](softmax(values, axis=1) if self.logits else values)
+
+    def definition(self) -> dict[str, Any]:
+        return {"reading": self.reading, "outputs": list(self.outputs), "logits": self.logits}
+
+
+def readings(logits: bool) -> tuple[str, ...]:
+    """Names of the uncertainties that probabilities, or logits, give."""
+    return (*_OF_PROBABILITIES, *(_OF_LOGITS if logits else ()))
+
+
+@dataclass(frozen=True)
+class Columns:
+    """Which columns of a file are what.
+
+    Attributes
+    ----------
+    label, prediction, group : str or None
+        Columns; the class of the largest output stands in for a missing ``prediction``.
+    loss : str
+        One of `LOSSES`, or a column.
+    scores : tuple of Uncertainty
+        The uncertainties to use.
+    outputs : tuple of str
+        Probabilities or logits of all classes; empty if there are none.
+    logits : bool
+        Whether the outputs are logits.
+    """
+
+    label: str | None
+    prediction: str | None
+    loss: str
+    scores: tuple[Uncertainty, ...]
+    outputs: tuple[str, ...] = ()
+    logits: bool = False
+    group: str | None = None
+
+    @property
+    def classes(self) -> tuple[str, ...]:
+        """Names of the classes of the outputs."""
+        pattern = _LOGITS if self.logits else _PROBABILITIES
+        return tuple(match[1] for match in map(pattern.fullmatch, self.outputs) if match)
+
+
+def find_columns(
+    file: PredictionFile,
+    *,
+    label: str | None = None,
+    prediction: str | None = None,
+    confidence: Iterable[str] = (),
+    uncertainty: Iterable[str] = (),
+    loss: str | None = None,
+    group: str | None = None,
+    learned: Iterable[Uncertainty] = (),
+    need_losses: bool = True,
+) -> Columns:
+    """Columns by the names given; obvious names are recognised where none is given.
+
+    Parameters
+    ----------
+    file : PredictionFile
+        The file.
+    label, prediction, group : str, optional
+        Columns.
+    confidence, uncertainty : iterable of str
+        Columns with scores; higher = more certain, and less certain. If any is given, no other is used but
+        ``learned``.
+    loss : str, optional
+        One of `LOSSES`, or a column; by default a column called "loss", else 0/1.
+    learned : iterable of Uncertainty
+        Further scores.
+    need_losses : bool
+        Whether labels and predictions, or losses, are needed.
+    """
+    for argument, name in (("label", label), ("prediction", prediction), ("group", group)):
+        if name is not None:
+            _check_column(file, name, argument)
+    given: list[Uncertainty] = []
+    for argument, names in (("confidence", confidence), ("uncertainty", uncertainty)):
+        for name in names:
+            _check_column(file, name, argument)
+            given.append(ColumnScore(name, argument == "confidence"))
+    if loss is not None and loss not in LOSSES:
+        _check_column(file, loss, "loss", f"; other losses: {', '.join(LOSSES)}")
+    elif loss is None and label is None:
+        loss = _guess(file, _LOSS_NAMES, "loss")
+    outputs, logits = _outputs(file)
+    scores = [*given, *learned]
+    if not scores:
+        scores += [ColumnScore(name, True) for name in _all_like(file, _CONFIDENCE_NAMES)]
+        scores += [ColumnScore(name, False) for name in _all_like(file, _UNCERTAINTY_NAMES)]
+        own = {score.name for score in scores}
+        scores += [
+            OutputScore(name, outputs, logits) for name in readings(logits) if outputs and name not in own
+        ]
+    _check_distinct(file, scores)
+    if need_losses and (loss or "zero-one") in LOSSES:
+        label = label or _guess(file, _LABEL_NAMES, "label")
+        prediction = prediction or _guess(file, _PREDICTION_NAMES, "prediction")
+        missing = "label" if label is None else "prediction" if prediction is None and not outputs else ""
+        if missing:
+            raise file.error(f"which column holds the {missing}s? Pass `{missing}`; {_listed(file)}")
+        if loss in ("absolute", "squared") and prediction is None:
+            raise file.error(f"the {loss} loss needs a column of predictions; pass `prediction`")
+    return Columns(label, prediction, loss or "zero-one", tuple(scores), outputs, logits, group)
+
+
+def check_scores(file: PredictionFile, columns: Columns) -> None:
+    """Raise an error if no score was named or recognised."""
+    if not columns.scores:
+        raise file.error(
+            f"which column says how certain a prediction is? Pass `confidence` or `uncertainty`; "
+            f"{_listed(file)}"
+        )
+
+
+class Rows(NamedTuple):
+    """Some rows of a file: losses, uncertainties (rows, scores), codes of labels and predictions, groups."""
+
+    losses: FloatArray
+    uncertainty: FloatArray
+    labels: NDArray[np.int32]
+    predictions: NDArray[np.int32]
+    groups: NDArray[np.object_] | None
+
+
+class RowReader:
+    """Reads losses and uncertainties of a file, a chunk at a time, as often as needed.
+
+    Attributes
+    ----------
+    names : list of str
+        Names of the classes met so far; codes of labels and predictions are positions in it.
+    n_unlabelled : int
+        Rows without a label that were left out, with ``skip_unlabelled``.
+    """
+
+    def __init__(
+        self, file: PredictionFile, columns: Columns, *, skip_unlabelled: bool = False, scores: bool = True
+    ) -> None:
+        if scores:
+            check_scores(file, columns)
+        self.file, self.columns = file, columns
+        self.names: list[str] = []
+        self.n_unlabelled = 0
+        self._skip = skip_unlabelled
+        self._codes: dict[Any, int] = {}
+        self._of_output = np.array([self._code(name) for name in columns.classes], dtype=np.int32)
+        self._seen: tuple[set[int], set[int]] = (set(), set())
+
+    def __iter__(self) -> Iterator[Rows]:
+        columns, first = self.columns, 1
+        needed = {column for score in columns.scores for column in score.columns}
+        if columns.loss in LOSSES:
+            needed |= set(columns.outputs if columns.prediction is None else [columns.prediction])
+        else:
+            needed.add(columns.loss)
+        named = (columns.label if columns.loss in LOSSES else None, columns.group)
+        needed |= {name for name in named if name is not None}
+        self.n_unlabelled = 0
+        for chunk in self.file.chunks(sorted(needed, key=self.file.columns.index)):
+            n = len(next(iter(chunk.values())))
+            yield self._rows(chunk, first)
+            first += n
+        if first == 1:
+            raise self.file.error("there are no rows")
+
+    def check_classes(self) -> list[str]:
+        """Names of classes that are labels but never predicted; an error if labels and predictions differ."""
+        labels, predictions = self._seen
+        if labels and not labels & predictions:
+            shown = [", ".join(repr(self.names[k]) for k in sorted(seen)[:3]) for seen in self._seen]
+            source = repr(self.columns.prediction) if self.columns.prediction else "the outputs"
+            raise self.file.error(
+                f"no label of column {self.columns.label!r} ({shown[0]}) is ever predicted by {source} "
+                f"({shown[1]}); use the same names in both"
+            )
+        return sorted(self.names[k] for k in labels - predictions)
+
+    def _rows(self, chunk: Mapping[str, Column], first: int) -> Rows:
+        columns = self.columns
+        if self._skip:
+            key = columns.label if columns.loss in LOSSES else columns.loss
+            labelled = np.array([not _is_missing(value) for value in chunk[str(key)]], dtype=bool)
+            self.n_unlabelled += int((~labelled).sum())
+            chunk = {name: _pick(column, labelled) for name, column in chunk.items()}
+        numeric = {column for score in columns.scores for column in score.columns}
+        if columns.loss == "zero-one" and columns.prediction is None:
+            numeric |= set(columns.outputs)
+        numbers = {name: as_numbers(self.file, name, chunk[name], first) for name in numeric}
+        if columns.outputs and not columns.logits and numeric.issuperset(columns.outputs):
+            self._check_probabilities(numbers, first)
+        labels = predictions = np.empty(0, dtype=np.int32)
+        if columns.loss == "zero-one":
+            labels, predictions = self._classes(chunk, numbers, first)
+            losses = (labels != predictions).astype(np.float64)
+        elif columns.loss in LOSSES:
+            true, predicted = (
+                as_numbers(self.file, str(name), chunk[str(name)], first)
+                for name in (columns.label, columns.prediction)
+            )
+            losses = np.abs(true - predicted)
+            losses = losses**2 if columns.loss == "squared" else losses
+            self._check_losses(losses, str(columns.prediction), first)
+        else:
+            losses = as_numbers(self.file, columns.loss, chunk[columns.loss], first)
+            self._check_losses(losses, columns.loss, first)
+        uncertainty = np.empty((len(losses), len(columns.scores)))
+        for k, score in enumerate(columns.scores):
+            uncertainty[:, k] = score(numbers)
+        groups = None
+        if columns.group is not None:
+            groups = as_groups(self.file, columns.group, chunk[columns.group], first)
+        return Rows(losses, uncertainty, labels, predictions, groups)
+
+    def _check_probabilities(self, numbers: Mapping[str, FloatArray], first: int) -> None:
+        for name in self.columns.outputs:
+            bad = np.flatnonzero((numbers[name] < 0) | (numbers[name] > 1 + _ROUNDING))
+            if bad.size:
+                value = numbers[name][bad[0]]
+                raise self.file.error(
+                    f"column {name!r}, row {first + bad[0]:,}: {value:g} is not a probability; columns of "
+                    "logits are called logit_0, logit_1, …"
+                )
+        total = np.sum([numbers[name] for name in self.columns.outputs], axis=0)
+        bad = np.flatnonzero(np.abs(total - 1) > _ROUNDING)
+        if bad.size:
+            names = f"{self.columns.outputs[0]!r} … {self.columns.outputs[-1]!r}"
+            raise self.file.error(f"row {first + bad[0]:,}: columns {names} sum to {total[bad[0]]:g}, not 1")
+
+    def _check_losses(self, losses: FloatArray, column: str, first: int) -> None:
+        bad = np.flatnonzero((losses < 0) | (losses > _LARGEST_LOSS))
+        if bad.size:
+            value = losses[bad[0]]
+            what = "is negative; losses are at least 0" if value < 0 else "is too large for a loss"
+            raise self.file.error(f"column {column!r}, row {first + bad[0]:,}: {value:g} {what}")
+
+    def _classes(
+        self, chunk: Mapping[str, Column], numbers: Mapping[str, FloatArray], first: int
+    ) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+        labels = self._encode(str(self.columns.label), chunk[str(self.columns.label)], first)
+        if self.columns.prediction is not None:
+            predictions = self._encode(self.columns.prediction, chunk[self.columns.prediction], first)
+        else:
+            outputs = np.column_stack([numbers[name] for name in self.columns.outputs])
+            predictions = self._of_output[outputs.argmax(axis=1)]
+        for seen, codes in zip(self._seen, (labels, predictions), strict=True):
+            seen.update(np.unique(codes).tolist())
+        return labels, predictions
+
+    def _encode(self, column: str, values: Column, first: int) -> NDArray[np.int32]:
+        plain = values.tolist() if isinstance(values, np.ndarray) else values
+        known = self._codes
+        codes = np.empty(len(plain), dtype=np.int32)
+        for i, value in enumerate(plain):
+            try:
+                code = known.get(value)
+            except TypeError:
+                raise self.file.error(
+                    f"column {column!r}, row {first + i:,}: {value!r} is not a class"
+                ) from None
+            if code is None:
+                if _is_missing(value):
+                    raise self.file.error(
+                        f"column {column!r}, row {first + i:,}: the cell is empty; leave such rows out"
+                    )
+                code = known[value] = self._code(_class_name(value))
+                if len(self.names) > _MOST_CLASSES:
+                    raise self.file.error(
+                        f"column {column!r} has more than {_MOST_CLASSES:,} different values: if these are "
+                        "numbers, pass `loss` absolute or squared"
+                    )
+            codes[i] = code
+        return codes
+
+    def _code(self, name: str) -> int:
+        code = self._codes.get(("name", name))
+        if code is None:
+            code = self._codes[("name", name)] = len(self.names)
+            self.names.append(name)
+        return code
+
+
+def as_numbers(
+    file: PredictionFile, column: str, values: Column, first: int, *, missing: bool = False
+) -> FloatArray:
+    """A column as finite numbers, or an error that names it and the row.
+
+    Parameters
+    ----------
+    file, column, values, first
+        The column, and the number of its first row.
+    missing : bool
+        Give NaN for cells that are empty or hold no finite number.
+    """
+    try:
+        numbers = np.asarray(values, dtype=np.float64)
+    except (TypeError, ValueError, OverflowError):
+        numbers = np.array([_number(value) for value in values])
+    bad = np.flatnonzero(~np.isfinite(numbers))
+    if bad.size and missing:
+        numbers = np.where(np.isfinite(numbers), numbers, np.nan)
+    elif bad.size:
+        value = values[bad[0]]
+        what = "the cell is empty" if _is_missing(value) else f"{value!r} is not a finite number"
+        raise file.error(f"column {column!r}, row {first + bad[0]:,}: {what}")
+    return numbers
+
+
+def as_groups(file: PredictionFile, column: str, values: Column, first: int) -> NDArray[np.object_]:
+    """A column as names of groups, or an error that names an empty cell."""
+    groups = np.empty(len(values), dtype=object)
+    for i, value in enumerate(values.tolist() if isinstance(values, np.ndarray) else values):
+        if _is_missing(value):
+            raise file.error(f"column {column!r}, row {first + i:,}: the cell is empty, but names the group")
+        groups[i] = _class_name(value)
+    return groups
+
+
+def _number(value: Any) -> float:
+    try:
+        return float(value)
+    except (TypeError, ValueError, OverflowError):
+        return np.nan
+
+
+def _is_missing(value: Any) -> bool:
+    if isinstance(value, str):
+        return value.strip() == "" or value.strip().lower() == "nan"
+    return value is None or value != value
+
+
+def _class_name(value: Any) -> str:
+    """One name for 3, 3.0 and "3.0"; whole numbers of any size keep all their digits."""
+    text = value.decode("utf-8", "replace") if isinstance(value, bytes) else str(value).strip()
+    for kind in (int, float):
+        try:
+            number = kind(text if not isinstance(value, bool) else value)
+        except ValueError:
+            continue
+        whole = isinstance(number, int) or (number.is_integer() and abs(number) < 2**53)
+        return str(int(number)) if whole else repr(number)
+    return text
+
+
+def _pick(column: Column, mask: NDArray[np.bool_]) -> Column:
+    if isinstance(column, np.ndarray):
+        return column[mask]
+    return [value for value, wanted in zip(column, mask.tolist(), strict=True) if wanted]
+
+
+def _check_column(file: PredictionFile, name: str, argument: str, more: str = "") -> None:
+    if name not in file.columns:
+        raise file.error(f"`{argument}`: there is no column {name!r}{more}; {_listed(file)}")
+
+
+def _listed(file: PredictionFile) -> str:
+    shown = ", ".join(map(repr, file.columns[:12]))
+    return f"columns: {shown}{', …' if len(file.columns) > 12 else ''}"
+
+
+def _all_like(file: PredictionFile, names: Sequence[str]) -> list[str]:
+    return [column for column in file.columns if column.strip().lower() in names]
+
+
+def _guess(file: PredictionFile, names: Sequence[str], argument: str) -> str | None:
+    found = _all_like(file, names)
+    if len(found) > 1:
+        raise file.error(f"{' and '.join(map(repr, found))} could both be meant; pass `{argument}`")
+    return found[0] if found else None
+
+
+def _outputs(file: PredictionFile) -> tuple[tuple[str, ...], bool]:
+    """Columns of probabilities, or else of logits, of all classes; and whether they are logits."""
+    for pattern in (_PROBABILITIES, _LOGITS):
+        found = tuple(column for column in file.columns if pattern.fullmatch(column))
+        if len(found) > 1:
+            return found, pattern is _LOGITS
+    return (), False
+
+
+def _check_distinct(file: PredictionFile, scores: Sequence[Uncertainty]) -> None:
+    names = [score.name for score in scores]
+    for name in names:
+        if names.count(name) > 1:
+            raise file.error(f"two scores are called {name!r}; name each column once")
