@@ -276,7 +276,7 @@ class _SqliteFile(PredictionFile):
         ]
         if table is None and len(names) == 1:
             (table,) = names
-        if table not in names:
+        if table is None or table not in names:
             listed = ", ".join(map(repr, names[:10])) or "none"
             chosen = f"there is no table {table!r}" if table is not None else "say which table is meant"
             raise self.error(f"{chosen}; tables: {listed}")
@@ -312,8 +312,10 @@ class _NpzFile(PredictionFile):
         super().__init__(path)
         # column -> (array, its place in it)
         self._places: dict[str, tuple[str, int | None]] = {}
-        names, self._lengths = [], {}
+        names: list[str] = []
+        self._lengths: dict[str, int] = {}
         for name, shape in self._shapes().items():
+            columns: dict[str, int | None]
             if len(shape) == 1:
                 columns = {name: None}
             elif len(shape) == 2:

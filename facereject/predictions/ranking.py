@@ -92,10 +92,11 @@ class ScoreRanking:
         n = len(self._edges)
         self._counts, self._sums = np.zeros(n, np.int64), np.zeros(n)
         self._highest = float(self._edges[-1])
-        # the bin of every group: about as many sampled rows in each
-        ranks = np.searchsorted(np.sort(values), self._edges, side="right") - 1
-        self._bin = (np.minimum(ranks, len(values) - 1) * min(BINS, n)) // len(values)
-        _, self._bin = np.unique(self._bin, return_inverse=True)
+        self._bin = np.arange(n)
+        if n > BINS:
+            # about as many sampled rows in each bin
+            ranks = np.searchsorted(np.sort(values), self._edges, side="right") - 1
+            _, self._bin = np.unique(ranks * BINS // len(values), return_inverse=True)
         self.n_bins = int(self._bin[-1]) + 1
         self.block_counts = np.zeros((n_blocks, self.n_bins))
         self.block_sums = np.zeros((n_blocks, self.n_bins))
