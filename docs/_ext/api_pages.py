@@ -24,7 +24,7 @@ import facereject
 GROUPS = {
     "Theory": [
         "losses", "metrics", "risks", "solver", "predictors", "scores", "selection", "selective",
-        "comparison", "plotting", "modelfile",
+        "comparison", "plotting", "predictions", "modelfile",
     ],
     "Faces": ["faces"],
     "Videos, tables, pictures": ["video", "tables", "drawing"],

@@ -238,7 +238,7 @@ def check_scores(file: PredictionFile, columns: Columns) -> None:
         )
 
 
-class Rows(NamedTuple):
+class PredictionRows(NamedTuple):
     """Some rows of a file: losses, uncertainties (rows, scores), codes of labels and predictions, groups."""
 
     losses: FloatArray
@@ -256,7 +256,7 @@ class RowReader:
     names : list of str
         Names of the classes met so far; codes of labels and predictions are positions in it.
     n_unlabelled : int
-        Rows without a label that were left out, with ``skip_unlabelled``.
+        PredictionRows without a label that were left out, with ``skip_unlabelled``.
     """
 
     def __init__(
@@ -272,7 +272,7 @@ class RowReader:
         self._of_output = np.array([self._code(name) for name in columns.classes], dtype=np.int32)
         self._seen: tuple[set[int], set[int]] = (set(), set())
 
-    def __iter__(self) -> Iterator[Rows]:
+    def __iter__(self) -> Iterator[PredictionRows]:
         columns, first = self.columns, 1
         needed = {column for score in columns.scores for column in score.columns}
         if columns.loss in LOSSES:
@@ -301,7 +301,7 @@ class RowReader:
             )
         return sorted(self.names[k] for k in labels - predictions)
 
-    def _rows(self, chunk: Mapping[str, Column], first: int) -> Rows:
+    def _rows(self, chunk: Mapping[str, Column], first: int) -> PredictionRows:
         columns = self.columns
         if self._skip:
             key = columns.label if columns.loss in LOSSES else columns.loss
@@ -335,7 +335,7 @@ class RowReader:
         groups = None
         if columns.group is not None:
             groups = as_groups(self.file, columns.group, chunk[columns.group], first)
-        return Rows(losses, uncertainty, labels, predictions, groups)
+        return PredictionRows(losses, uncertainty, labels, predictions, groups)
 
     def _check_probabilities(self, numbers: Mapping[str, FloatArray], first: int) -> None:
         for name in self.columns.outputs:
