@@ -26,10 +26,10 @@ __all__ = [
     "aurc",
     "compare_scores",
     "guaranteed_risk",
-    "judged_video",
     "risk_coverage_curve",
     "score_files",
     "score_table",
+    "scored_video",
 ]
 _HOME = {
     "BoostedSELEScore": "scores",
@@ -43,21 +43,20 @@ _HOME = {
     "aurc": "metrics",
     "compare_scores": "predictions",
     "guaranteed_risk": "selection",
-    "judged_video": "tracking",
     "risk_coverage_curve": "metrics",
     "score_files": "pipeline",
     "score_table": "pipeline",
+    "scored_video": "pipeline",
 }
 
 if TYPE_CHECKING:
     from facereject.faces import FaceRejector
     from facereject.metrics import aurc, risk_coverage_curve
-    from facereject.pipeline import assess_files, score_files, score_table
+    from facereject.pipeline import assess_files, score_files, score_table, scored_video
     from facereject.predictions import compare_scores
     from facereject.scores import BoostedSELEScore, SELEScoreCV
     from facereject.selection import BoundedCoverage, BoundedImprovement, CostBased, guaranteed_risk
     from facereject.selective import SelectivePredictor
-    from facereject.tracking import judged_video
 
 __getattr__, __dir__ = lazy_imports(__name__, _HOME)
 

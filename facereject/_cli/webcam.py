@@ -184,15 +184,17 @@ def webcam(
     from facereject.pipeline.live import Live, warm_up
     from facereject.sources._devices import camera_name
     from facereject.sources.camera import Camera, CameraError
-    from facereject.tracking.tracker import FaceTracker
+    from facereject.tracking.tracker import FaceTracker, Tracking
 
     warm_up(rejector)
     tracker = FaceTracker(
         rejector,
-        every=detect_every,
-        every_frame=every_frame,
-        smooth_s=smooth,
-        smooth_landmarks=not headless if smooth_landmarks is None else smooth_landmarks,
+        Tracking(
+            detect_every,
+            every_frame,
+            smooth,
+            smooth_landmarks=not headless if smooth_landmarks is None else smooth_landmarks,
+        ),
     )
     source: int | str = int(camera) if camera.isdigit() else camera
     failed, code, live = "", 0, None

@@ -318,15 +318,15 @@ class FaceRejector(RejectorVariants):
         points = landmarks_or_none(self.predictor, view, face, self.n_points)
         return self._assess(view, points, face, math.nan)
 
-    def video(self, path: str | os.PathLike[str], **options: Any) -> Iterator[FaceFrame]:
-        """The frames of a video with ``index``, ``time_s``, ``image`` and judged ``faces``.
+    def video(self, path: str | os.PathLike[str], *options: Any, **more: Any) -> Iterator[FaceFrame]:
+        """The frames of a video with ``index``, ``time_s``, ``image`` and scored ``faces``.
 
-        Options are those of `facereject.judged_video`.
+        Options are those of `facereject.scored_video`.
         """
         # faces know nothing of videos, so the way leads over the whole package
         import facereject
 
-        yield from facereject.judged_video(self, path, **options)
+        yield from facereject.scored_video(self, path, *options, **more)
 
     @overload
     def decide(self, uncertainty: float) -> bool: ...

@@ -3,6 +3,7 @@
 from facereject.outputs.timeline import TimelineError
 from facereject.pipeline.assess import assess_files
 from facereject.pipeline.job import ScoreJob
+from facereject.pipeline.loop import scored_frames, scored_video
 from facereject.pipeline.options import OptionError
 from facereject.pipeline.run import RunProgress
 from facereject.pipeline.score import score_files, score_table
@@ -15,4 +16,6 @@ __all__ = [
     "assess_files",
     "score_files",
     "score_table",
+    "scored_frames",
+    "scored_video",
 ]

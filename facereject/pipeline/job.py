@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any, BinaryIO, TypeAlias, cast
 
 from facereject import __version__
+from facereject._options import OptionError
 from facereject.faces import FaceRejector
 from facereject.faces.images.files import MAX_PIXELS
 from facereject.outputs._segments import Steadiness
@@ -31,7 +32,6 @@ from facereject.pipeline._store.sinks import (
 from facereject.pipeline.keep_best import KeepBestSink
 from facereject.pipeline.kept_inputs import KeptInputs
 from facereject.pipeline.options import (
-    OptionError,
     SingleVideo,
     check_frame_rule,
     check_keep_best,

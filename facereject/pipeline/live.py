@@ -21,7 +21,6 @@ from facereject.outputs.saved_video import annotated
 from facereject.outputs.window import Window
 from facereject.sources.frame import Frame
 from facereject.tables.rows import Row, frame_accepted, rows_of_frame
-from facereject.tracking.judged import judge_frame
 from facereject.tracking.tracker import FaceTracker
 
 #: frames per second of recordings; a frame stays until the next one is there
@@ -149,7 +148,7 @@ class Live:
 
     def _work(self, frame: Frame) -> None:
         began = self._clock()
-        judged = judge_frame(frame, self.tracker)
+        judged = self.tracker(frame)
         if self.tracker.searches != self._searches:
             self._searches, self._searched_at = self.tracker.searches, frame.time_s
         self._status.searched_s = frame.time_s - self._searched_at

@@ -21,13 +21,13 @@ from facereject.faces.images.load import ImageArray, ImageError
 from facereject.faces.plugins import definition_of, fingerprint_of, name_of
 from facereject.outputs.crops import PictureOutput
 from facereject.outputs.saved_video import VideoOutput
+from facereject.pipeline.loop import scored_frames
 from facereject.sources._video.decoder import FrameRange
 from facereject.sources.inputs import Input
 from facereject.sources.video import VideoError, open_video, prefetch
 from facereject.sources.video_parts import PART_FRAMES
 from facereject.tables.rows import Chunk, Row, frame_accepted, rows_of_frame, unreadable_row
-from facereject.tracking.judged import judged_frames
-from facereject.tracking.tracker import DETECT_EVERY, FaceTracker
+from facereject.tracking.tracker import DETECT_EVERY, FaceTracker, Tracking
 
 _NO_IMAGE: ImageArray = np.empty((0, 0, 3), dtype=np.uint8)
 
@@ -104,10 +104,7 @@ class ScoreTask:
         """A tracker for one video, from a frame on, with the options of this task."""
         return FaceTracker(
             self.rejector,
-            every=self.detect_every,
-            every_frame=self.every_frame,
-            smooth_s=self.smooth_s,
-            smooth_landmarks=self.smooth_landmarks,
+            Tracking(self.detect_every, self.every_frame, self.smooth_s, self.smooth_landmarks),
             first_frame=first_frame,
         )
 
@@ -134,7 +131,7 @@ class ScoreTask:
             shots = None
             if self.pictures is not None:
                 shots = stack.enter_context(self.pictures.open(path, self.rejector.points.mean_shape))
-            for frame in judged_frames(frames, tracker):
+            for frame in scored_frames(frames, tracker):
                 if frame.time_s < reader.begin_s:
                     run_up.append(frame._replace(image=_NO_IMAGE))
                     continue

@@ -16,7 +16,6 @@ from facereject.serve.pictures import decode_jpeg
 from facereject.serve.pool import WorkPool
 from facereject.serve.refusals import Refusal, encode, unusable
 from facereject.sources.frame import Frame
-from facereject.tracking.judged import judge_frame
 from facereject.tracking.tracker import FaceTracker
 
 # codes of the protocol: going away, try again later
@@ -140,7 +139,7 @@ class LiveClient:
         image = decode_jpeg(data, self._limits.frame_pixels)
         if self._tracker is None:
             self._tracker = FaceTracker(self._shelf.get(self._wish))
-        judged = judge_frame(Frame(number, time_s, image), self._tracker)
+        judged = self._tracker(Frame(number, time_s, image))
         height, width = image.shape[:2]
         return {
             "frame": number,

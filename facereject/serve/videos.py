@@ -9,13 +9,13 @@ from typing import Any
 
 from facereject.faces import FaceRejector
 from facereject.faces.images.kinds import kind_of_file
+from facereject.pipeline.loop import scored_frames
 from facereject.serve.answers import frame_answer
 from facereject.serve.pictures import without_name
 from facereject.serve.pool import WorkPool
 from facereject.serve.refusals import encode, unusable
 from facereject.sources.prefetch import prefetch
 from facereject.sources.video import VideoError, open_video
-from facereject.tracking.judged import judged_frames
 from facereject.tracking.tracker import FaceTracker
 
 # seconds of work after which other clients get their turn, and rows are sent
@@ -55,7 +55,7 @@ class VideoStream:
         self._resources = ExitStack()
         self._reader = self._resources.enter_context(reader)
         frames = self._resources.enter_context(closing(prefetch(reader)))
-        self._frames = judged_frames(frames, FaceTracker(rejector))
+        self._frames = scored_frames(frames, FaceTracker(rejector))
         self._max_seconds = max_seconds
         self._end = time.monotonic() + max_seconds
         self.frames = self.accepted = 0

@@ -1,6 +1,5 @@
 """Following faces through the frames of a video or a camera."""
 
-from facereject.tracking.judged import judged_frames, judged_video
-from facereject.tracking.tracker import FaceTracker, TrackedFace
+from facereject.tracking.tracker import FaceTracker, TrackedFace, Tracking
 
-__all__ = ["FaceTracker", "TrackedFace", "judged_frames", "judged_video"]
+__all__ = ["FaceTracker", "TrackedFace", "Tracking"]

@@ -1,10 +1,11 @@
 """Following faces through a video: the uncertainty of the landmarks decides when the detector runs.
 
 While a face is certain, its box in the next frame comes from its landmarks in the last one. When it becomes
-doubtful, the detector looks around the face only. The whole frame is searched every ``every``
+doubtful, the detector looks around the face only. The whole frame is searched every ``detect_every``
 frames, when the picture changes at once, and when a face is gone at once; so a new face waits for at most
-``every`` frames, half of that while no face is in view. In between, the detector looks where a lost face has
-gone, where a face nearly was (candidates just below its threshold), and where the picture has changed.
+``detect_every`` frames, half of that while no face is in view. In between, the detector looks where a lost
+face has gone, where a face nearly was (candidates just below its threshold), and where the picture has
+changed.
 
 Doubtful means: so close to the threshold that another box could change the decision, or less certain than
 three quarters of the calibration faces. The second does not count for some frames after the detector found it
@@ -16,18 +17,21 @@ that the detector does not confirm is lost; it keeps its number if it is found a
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
 
 from facereject._lazy import Lazy
+from facereject._options import OptionError, option
 from facereject.faces import Face, FaceRejector
 from facereject.faces.detectors.base import Candidates, find_candidates, find_faces, lead_of
-from facereject.faces.face import Box, Detection, changed
+from facereject.faces.face import Box, Detection, FaceFrame, changed
 from facereject.faces.geometry import overlap
 from facereject.faces.images.load import ImageArray, ImageLike
 from facereject.faces.pose import pose_of
 from facereject.faces.views import Views
+from facereject.sources.frame import Frame
 from facereject.tracking._looks import Looks
 from facereject.tracking._motion import drift
 from facereject.tracking.smoothing import LandmarkSmoother
@@ -60,6 +64,64 @@ _PAUSE = 4
 _CUT = 20
 
 
+@dataclass(frozen=True)
+class Tracking:
+    """How faces are followed through a video.
+
+    Parameters
+    ----------
+    detect_every : int, default=15
+        Search the whole frame at least every this many frames, twice as often while no face is in view.
+    every_frame : bool, default=False
+        Search the whole of every frame: the faces are those of ``rejector(image)``.
+    smooth : float, default=0
+        Time constant, in seconds, of an exponential mean over the uncertainty of each track; 0 is off.
+        Expected error and decision follow the mean.
+    smooth_landmarks : bool, default=False
+        Smooth the landmarks that are returned, and the pose with them. Uncertainty and decision are those of
+        the landmarks of the frame itself.
+
+    Raises
+    ------
+    OptionError
+        A value cannot be used.
+
+    Examples
+    --------
+    >>> Tracking(smooth=0.3).detect_every
+    15
+    """
+
+    detect_every: int = option(
+        DETECT_EVERY,
+        "--detect-every",
+        metavar="N",
+        help="Search the whole frame for new faces at least every N frames.",
+    )
+    every_frame: bool = option(
+        False, "--every-frame", help="Search every frame as a whole instead of following faces: slower."
+    )
+    smooth: float = option(
+        0.0,
+        "--smooth",
+        metavar="SECONDS",
+        help="Average the uncertainty of each face over about this time; 0 is off.",
+    )
+    smooth_landmarks: bool = option(
+        False,
+        "--smooth-landmarks",
+        help="Smooth the landmarks over time. Uncertainty and decision are those of the frame itself.",
+    )
+
+    panel = "Videos"
+
+    def __post_init__(self) -> None:
+        if self.detect_every < 1:
+            raise OptionError(f"`detect_every` must be at least 1 frame; got {self.detect_every}")
+        if not (math.isfinite(self.smooth) and self.smooth >= 0):
+            raise OptionError(f"`smooth` must be seconds, 0 or more; got {self.smooth:g}")
+
+
 class TrackedFace(NamedTuple):
     """A face in a video.
 
@@ -81,47 +143,38 @@ class TrackedFace(NamedTuple):
 class FaceTracker:
     """Faces of the frames of one video, with stable numbers, detecting only when needed.
 
+    Call it with one frame after the other; it is a scorer of `facereject.pipeline.loop`.
+
     Parameters
     ----------
     rejector : FaceRejector
-    every : int, default=15
-        The whole frame is searched at least every so many frames, twice as often while no face is in view.
-    every_frame : bool, default=False
-        Search the whole of every frame: the faces are those of ``rejector(image)``.
-    smooth_s : float, default=0
-        Time constant in seconds of an exponential mean over the uncertainty of each track. Expected error and
-        decision follow the mean; when to detect does not. 0 is off.
-    smooth_landmarks : bool, default=False
-        Steady the landmarks that are given out, see `LandmarkSmoother`, and the pose with them. Uncertainty
-        and decision are those of the landmarks of the frame itself.
+    tracking : Tracking or None
+        None is ``Tracking()``.
     first_frame : int, default=0
-        Number in its video of the first frame that comes. Frames whose number is a multiple of ``every`` are
-        searched as a whole, so that trackers that start at different frames of a video soon agree.
+        Number in its video of the first frame that comes. Frames whose number is a multiple of
+        ``detect_every`` are searched as a whole, so that trackers that start at different frames of a video
+        soon agree.
 
     Attributes
     ----------
     frames, searches : int
         Frames so far, and how many of them were searched as a whole.
+
+    Examples
+    --------
+    >>> from facereject import FaceRejector
+    >>> from facereject.sources import open_video
+    >>> tracker = FaceTracker(FaceRejector.pretrained(), Tracking(smooth=0.3))  # doctest: +SKIP
+    >>> with open_video("clip.mp4") as video:  # doctest: +SKIP
+    ...     frames = [tracker(frame) for frame in video]
     """
 
     def __init__(
-        self,
-        rejector: FaceRejector,
-        *,
-        every: int = DETECT_EVERY,
-        every_frame: bool = False,
-        smooth_s: float = 0.0,
-        smooth_landmarks: bool = False,
-        first_frame: int = 0,
+        self, rejector: FaceRejector, tracking: Tracking | None = None, *, first_frame: int = 0
     ) -> None:
-        if every < 1:
-            raise ValueError(f"every must be at least 1 frame, got {every}")
-        if not (smooth_s >= 0 and math.isfinite(smooth_s)):
-            raise ValueError(f"smooth_s must be seconds, 0 or more; got {smooth_s}")
-        self.every = every
-        self.every_frame = every_frame or every == 1
-        self.smooth_s = smooth_s
-        self.smooth_landmarks = smooth_landmarks
+        self.tracking = tracking or Tracking()
+        self.every = self.tracking.detect_every
+        self.every_frame = self.tracking.every_frame or self.every == 1
         self.frames = self.searches = 0
         self._tracks: list[Track] = []
         self._looks = Looks()
@@ -145,6 +198,12 @@ class FaceTracker:
         low, high, gone = np.quantile(rejector.calibration.uncertainty, [0.25, 0.75, 0.95])
         self._noise = _NOISE * float(high - low)
         self._weak, self._gone = float(high), float(gone)
+
+    def __call__(self, frame: Frame) -> FaceFrame:
+        """Find and score the faces of the next frame."""
+        tracked = self.update(frame.image, frame.time_s)
+        faces = [changed(each.face, track=each.track) for each in tracked]
+        return FaceFrame(frame.index, frame.time_s, frame.image, faces, frame.source)
 
     def update(self, image: ImageLike, time_s: float | None = None) -> list[TrackedFace]:
         """The faces of the next frame, by track number.
@@ -330,7 +389,7 @@ class FaceTracker:
     def _shown(self, track: Track, time: float) -> Face:
         """The face as it is given out; the track itself goes on with what it saw."""
         face = self._smoothed(track, time)
-        if not self.smooth_landmarks:
+        if not self.tracking.smooth_landmarks:
             return face
         if track.smoother is None:
             track.smoother = LandmarkSmoother(track.mean_shape)
@@ -340,12 +399,12 @@ class FaceTracker:
 
     def _smoothed(self, track: Track, time: float) -> Face:
         face = track.face
-        if self.smooth_s == 0 or not math.isfinite(face.uncertainty):
+        if self.tracking.smooth == 0 or not math.isfinite(face.uncertainty):
             return face
         if math.isnan(track.smooth):
             track.smooth = face.uncertainty
         else:
-            kept = math.exp(-max(time - track.smooth_time, 0.0) / self.smooth_s)
+            kept = math.exp(-max(time - track.smooth_time, 0.0) / self.tracking.smooth)
             track.smooth = kept * track.smooth + (1 - kept) * face.uncertainty
         track.smooth_time = time
         return self.rejector.judge(face, track.smooth)

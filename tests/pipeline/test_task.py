@@ -167,4 +167,4 @@ def test_the_task_can_be_sent_to_other_processes():
     task = ScoreTask(FaceRejector.pretrained(), smooth_s=0.5, video=VideoOutput("a.mp4", annotate=True))
     sent = pickle.loads(pickle.dumps(task))  # noqa: S301
     assert (sent.smooth_s, sent.video) == (0.5, task.video)
-    assert sent.tracker().smooth_s == 0.5
+    assert sent.tracker().tracking.smooth == 0.5

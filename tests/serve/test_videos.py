@@ -11,7 +11,7 @@ from contextlib import AsyncExitStack
 import pytest
 from serving import running
 
-from facereject import judged_video
+from facereject import scored_video
 from facereject.serve.app import HeldResponse
 from facereject.serve.limits import ServeLimits
 
@@ -24,7 +24,7 @@ def test_the_frames_are_those_of_the_library(server, rejector, clip):
     answer = server.client.post("/api/video", content=clip.read_bytes())
     assert answer.headers["Content-Type"].startswith("application/x-ndjson")
     head, *frames, last = lines_of(answer)
-    expected = list(judged_video(rejector, clip))
+    expected = list(scored_video(rejector, clip))
     assert head == {"width": 320, "height": 240, "fps": 10.0, "frames": 12}
     assert [frame["frame"] for frame in frames] == list(range(12))
     assert [frame["time_s"] for frame in frames] == [frame.time_s for frame in expected]

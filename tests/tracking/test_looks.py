@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from fake_world import DOUBTFUL, Hesitant, Someone, blank
 
-from facereject.tracking.tracker import FaceTracker
+from facereject.tracking.tracker import FaceTracker, Tracking
 
 
 def numbers(faces):
@@ -15,7 +15,7 @@ def numbers(faces):
 def test_a_face_that_was_nearly_found_is_seen_as_soon_as_it_is_one():
     left, right = Someone(30, 80), Someone(200, 80)
     world = Hesitant(left, right)
-    tracker = FaceTracker(world, every=100)
+    tracker = FaceTracker(world, Tracking(detect_every=100))
     world.scores[right] = -0.1
     for _ in range(5):
         assert numbers(tracker.update(blank())) == [0]
@@ -50,7 +50,7 @@ class Recalling(Hesitant):
 def test_a_detector_that_recalls_a_face_is_told_how_it_found_it_last():
     someone = Someone(100, 80, uncertainty=DOUBTFUL)
     world = Recalling(someone)
-    tracker = FaceTracker(world, every=50)
+    tracker = FaceTracker(world, Tracking(detect_every=50))
     for step in range(10):
         someone.box = someone.box._replace(x=100.0 + 3 * step)
         (tracked,) = tracker.update(blank())
@@ -63,7 +63,7 @@ def test_a_detector_that_recalls_a_face_is_told_how_it_found_it_last():
 def test_a_lost_face_is_recalled_where_it_was():
     someone = Someone(100, 80, uncertainty=DOUBTFUL)
     world = Recalling(someone)
-    tracker = FaceTracker(world, every=50)
+    tracker = FaceTracker(world, Tracking(detect_every=50))
     tracker.update(blank())
     world.faces.clear()
     assert [tracker.update(blank()) for _ in range(3)] == [[], [], []]

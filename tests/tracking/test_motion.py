@@ -10,7 +10,7 @@ from fake_world import SIZE, Someone, World, blank
 
 from facereject.faces.face import Box
 from facereject.tracking._motion import Motion, drift
-from facereject.tracking.tracker import FaceTracker
+from facereject.tracking.tracker import FaceTracker, Tracking
 
 
 @pytest.fixture
@@ -78,7 +78,7 @@ def shown(*places):
 
 def test_somebody_new_who_moves_need_not_wait_for_the_whole_search():
     world = World(Someone(30, 80))
-    tracker = FaceTracker(world, every=100)
+    tracker = FaceTracker(world, Tracking(detect_every=100))
     for _ in range(5):
         tracker.update(shown((30, 80)))
     world.faces.append(Someone(200, 120))
@@ -89,7 +89,7 @@ def test_somebody_new_who_moves_need_not_wait_for_the_whole_search():
 
 def test_a_lost_face_is_looked_for_where_it_went():
     someone = Someone(40, 80)
-    tracker = FaceTracker(World(someone), every=1000)
+    tracker = FaceTracker(World(someone), Tracking(detect_every=1000))
     tracker.update(shown((40, 80)))
     someone.seen, someone.uncertainty = False, 0.05
     for x in range(46, 150, 6):
@@ -103,7 +103,7 @@ def test_a_lost_face_is_looked_for_where_it_went():
 
 
 def test_nothing_is_looked_for_in_a_picture_that_stands_still():
-    tracker = FaceTracker(World(Someone(30, 80)), every=1000)
+    tracker = FaceTracker(World(Someone(30, 80)), Tracking(detect_every=1000))
     for _ in range(50):
         tracker.update(blank())
     assert (tracker.searches, tracker.local_searches) == (1, 0)

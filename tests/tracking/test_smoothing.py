@@ -12,7 +12,7 @@ from facereject.faces import Face
 from facereject.faces.face import Box
 from facereject.faces.landmarks.mean_shape import MEAN_SHAPE
 from facereject.tracking.smoothing import LandmarkSmoother, certainty_of
-from facereject.tracking.tracker import FaceTracker
+from facereject.tracking.tracker import FaceTracker, Tracking
 
 WIDTH = 150.0
 N_FRAMES = 120
@@ -161,7 +161,7 @@ def test_the_tracker_steadies_what_it_shows_and_judges_what_it_sees():
     found = {}
     for smooth in (False, True):
         someone = Someone(100, 80)
-        tracker = FaceTracker(World(someone), smooth_landmarks=smooth)
+        tracker = FaceTracker(World(someone), Tracking(smooth_landmarks=smooth))
         shown = []
         for i in range(40):
             someone.box = someone.box._replace(x=100 + float(rng.normal(0, 0.3)))

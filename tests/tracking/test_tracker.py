@@ -9,14 +9,19 @@ import pytest
 import skimage.data
 from fake_world import DOUBTFUL, GOOD, Hesitant, Someone, World, blank
 
+from facereject._options import OptionError
 from facereject.faces import FaceRejector
-from facereject.tracking.tracker import DETECT_EVERY, MEMORY, FaceTracker
+from facereject.tracking.tracker import DETECT_EVERY, MEMORY, FaceTracker, Tracking
 
 
 @pytest.fixture
 def follow():
     """Makes a tracker in a world."""
-    return FaceTracker
+
+    def make(world, *, first_frame=0, **options):
+        return FaceTracker(world, Tracking(**options), first_frame=first_frame)
+
+    return make
 
 
 def numbers(faces):
@@ -25,7 +30,7 @@ def numbers(faces):
 
 def test_a_certain_face_is_followed_by_its_landmarks_alone(follow):
     someone = Someone(100, 80)
-    tracker = follow(World(someone), every=10)
+    tracker = follow(World(someone), detect_every=10)
     for step in range(10):
         someone.box = someone.box._replace(x=100.0 + 2 * step)
         (tracked,) = tracker.update(blank())
@@ -46,7 +51,7 @@ def test_the_box_of_the_next_frame_is_like_the_box_of_the_detector(follow):
 
 def test_a_doubtful_face_is_confirmed_by_a_search_around_it(follow):
     someone = Someone(100, 80, uncertainty=DOUBTFUL)
-    tracker = follow(World(someone), every=50)
+    tracker = follow(World(someone), detect_every=50)
     for _ in range(20):
         assert numbers(tracker.update(blank())) == [0]
     assert tracker.searches == 1
@@ -55,7 +60,7 @@ def test_a_doubtful_face_is_confirmed_by_a_search_around_it(follow):
 
 def test_a_doubtful_face_that_the_detector_does_not_confirm_is_lost_and_found_again(follow):
     someone = Someone(100, 80)
-    tracker = follow(World(someone), every=200)
+    tracker = follow(World(someone), detect_every=200)
     tracker.update(blank())
     someone.uncertainty, someone.seen = DOUBTFUL, False
     assert tracker.update(blank()) == []
@@ -65,7 +70,7 @@ def test_a_doubtful_face_that_the_detector_does_not_confirm_is_lost_and_found_ag
 
 def test_a_certain_face_stays_although_the_detector_misses_it(follow):
     someone = Someone(100, 80)
-    tracker = follow(World(someone), every=3)
+    tracker = follow(World(someone), detect_every=3)
     tracker.update(blank())
     someone.seen = False
     assert all(numbers(tracker.update(blank())) == [0] for _ in range(10))
@@ -74,7 +79,7 @@ def test_a_certain_face_stays_although_the_detector_misses_it(follow):
 @pytest.mark.parametrize("others", [0, 1])
 def test_a_new_face_waits_for_at_most_so_many_frames(follow, others):
     world = World(*[Someone(30, 80)] * others)
-    tracker = follow(world, every=7)
+    tracker = follow(world, detect_every=7)
     for _ in range(30):
         tracker.update(blank())
     world.faces.append(Someone(200, 80))
@@ -83,7 +88,7 @@ def test_a_new_face_waits_for_at_most_so_many_frames(follow, others):
 
 
 def test_without_a_face_the_detector_rests(follow):
-    tracker = follow(World(), every=25)
+    tracker = follow(World(), detect_every=25)
     for _ in range(200):
         assert tracker.update(blank()) == []
     # every 13 frames: twice as often as with a face in view
@@ -93,7 +98,7 @@ def test_without_a_face_the_detector_rests(follow):
 
 def test_a_face_that_is_gone_at_once_is_searched_for_in_the_same_frame(follow):
     someone = Someone(40, 40)
-    tracker = follow(World(someone), every=100)
+    tracker = follow(World(someone), detect_every=100)
     for _ in range(10):
         tracker.update(blank())
     someone.box = someone.box._replace(x=200.0, y=150.0)
@@ -104,7 +109,7 @@ def test_a_face_that_is_gone_at_once_is_searched_for_in_the_same_frame(follow):
 
 def test_searches_for_a_face_that_stays_away_become_rare(follow):
     world = World(Someone(40, 40))
-    tracker = follow(world, every=64)
+    tracker = follow(world, detect_every=64)
     for _ in range(10):
         tracker.update(blank())
     world.faces.clear()
@@ -117,7 +122,7 @@ def test_searches_for_a_face_that_stays_away_become_rare(follow):
 
 def test_another_scene_is_searched_at_once_and_keeps_no_stale_box(follow):
     world = World(Someone(40, 40))
-    tracker = follow(world, every=100)
+    tracker = follow(world, detect_every=100)
     for _ in range(3):
         tracker.update(blank(40))
     world.faces[:] = [Someone(200, 120)]
@@ -130,7 +135,7 @@ def test_another_scene_is_searched_at_once_and_keeps_no_stale_box(follow):
 def test_a_number_is_kept_for_a_while_and_never_given_again(follow):
     someone = Someone(100, 80)
     world = World(someone)
-    tracker = follow(world, every=5)
+    tracker = follow(world, detect_every=5)
     tracker.update(blank())
     for gap, number in ((MEMORY - 10, 0), (MEMORY + 10, 1), (MEMORY + 10, 2)):
         world.faces.clear()
@@ -143,7 +148,7 @@ def test_a_number_is_kept_for_a_while_and_never_given_again(follow):
 
 def test_two_faces_keep_their_numbers_by_place(follow):
     left, right = Someone(30, 80), Someone(200, 80)
-    tracker = follow(World(left, right), every=4)
+    tracker = follow(World(left, right), detect_every=4)
     tracker.update(blank())
     for step in range(30):
         left.box = left.box._replace(y=80.0 - step)
@@ -156,7 +161,7 @@ def test_two_faces_keep_their_numbers_by_place(follow):
 def test_two_tracks_on_one_face_become_one(follow):
     front, behind = Someone(100, 80), Someone(160, 80)
     world = World(front, behind)
-    tracker = follow(world, every=50)
+    tracker = follow(world, detect_every=50)
     assert numbers(tracker.update(blank())) == [0, 1]
     for x in (150.0, 140.0, 130.0, 120.0, 110.0):
         behind.box = behind.box._replace(x=x)
@@ -167,7 +172,7 @@ def test_two_tracks_on_one_face_become_one(follow):
 def test_a_face_that_leaves_the_picture_ends_its_track(follow):
     someone = Someone(250, 80)
     world = World(someone)
-    tracker = follow(world, every=5)
+    tracker = follow(world, detect_every=5)
     for step in range(12):
         someone.box = someone.box._replace(x=250.0 + 8 * step)
         tracker.update(blank())
@@ -179,7 +184,7 @@ def test_a_face_that_leaves_the_picture_ends_its_track(follow):
 
 def test_smoothing_is_an_exponential_mean_that_decisions_follow(follow):
     someone = Someone(100, 80, uncertainty=-1.0)
-    tracker = follow(World(someone), smooth_s=0.5)
+    tracker = follow(World(someone), smooth=0.5)
     assert tracker.update(blank(), 0.0)[0].face.uncertainty == -1.0
     someone.uncertainty = 0.5
     (after,) = tracker.update(blank(), 0.1)
@@ -205,7 +210,7 @@ def test_another_rejector_decides_from_the_next_frame_on(follow):
 def test_every_frame_gives_what_the_rejector_gives():
     rejector = FaceRejector.pretrained()
     photo = skimage.data.astronaut()[:300, 60:400]
-    tracker = FaceTracker(rejector, every_frame=True)
+    tracker = FaceTracker(rejector, Tracking(every_frame=True))
     for shift in (0, 3, 6):
         frame = np.roll(photo, shift, axis=1)
         (expected,), (tracked,) = rejector(frame), tracker.update(frame)
@@ -218,7 +223,7 @@ def test_every_frame_gives_what_the_rejector_gives():
 def test_a_wandering_photo_is_judged_as_by_detecting_in_every_frame():
     rejector = FaceRejector.pretrained()
     photo = skimage.data.astronaut()[:300, 60:400]
-    tracker = FaceTracker(rejector, every=30)
+    tracker = FaceTracker(rejector, Tracking(detect_every=30))
     for step in range(40):
         frame = np.roll(photo, (step // 4, 2 * step), axis=(0, 1))
         (expected,), (tracked,) = rejector(frame), tracker.update(frame)
@@ -231,7 +236,7 @@ def test_a_wandering_photo_is_judged_as_by_detecting_in_every_frame():
 
 def test_searches_keep_the_beat_of_the_video_wherever_a_tracker_begins(follow):
     def searched(first, last=200):
-        tracker = follow(World(Someone(100, 80)), every=25, first_frame=first)
+        tracker = follow(World(Someone(100, 80)), detect_every=25, first_frame=first)
         found = set()
         for number in range(first, last):
             before = tracker.searches
@@ -255,7 +260,7 @@ def test_a_high_score_vouches_for_a_weak_face_for_some_frames(follow, score, loo
     someone = Someone(100, 80, uncertainty=WEAK)
     world = Hesitant(someone)
     world.scores[someone] = score
-    tracker = follow(world, every=50)
+    tracker = follow(world, detect_every=50)
     for _ in range(21):
         assert numbers(tracker.update(blank())) == [0]
     assert (tracker.searches, tracker.local_searches) == (1, looks)
@@ -264,7 +269,7 @@ def test_a_high_score_vouches_for_a_weak_face_for_some_frames(follow, score, loo
 def test_no_score_vouches_for_a_face_without_landmarks(follow):
     someone = Someone(100, 80, uncertainty=math.inf)
     world = Hesitant(someone)
-    tracker = follow(world, every=50)
+    tracker = follow(world, detect_every=50)
     for _ in range(4):
         tracker.update(blank())
     # the detector is asked in every frame
@@ -276,7 +281,7 @@ def test_no_score_vouches_for_a_face_that_changes_or_comes_close_to_the_threshol
     someone = Someone(100, 80, uncertainty=WEAK)
     world = Hesitant(someone)
     world.scores[someone] = 5.0
-    tracker = follow(world, every=50)
+    tracker = follow(world, detect_every=50)
     for _ in range(3):
         tracker.update(blank())
     assert tracker.local_searches == 0
@@ -289,7 +294,7 @@ def test_a_weak_face_that_the_detector_no_longer_finds_is_lost_when_nothing_vouc
     someone = Someone(100, 80, uncertainty=WEAK)
     world = Hesitant(someone)
     world.scores[someone] = 1.0
-    tracker = follow(world, every=50)
+    tracker = follow(world, detect_every=50)
     assert numbers(tracker.update(blank())) == [0]
     world.scores[someone] = -0.5
     seen = [numbers(tracker.update(blank())) for _ in range(4)]
@@ -307,7 +312,7 @@ def test_no_box_is_judged_twice_in_a_frame(follow):
         return World.assess_box(world, image, box)
 
     world.assess_box = assess
-    tracker = follow(world, every=50)
+    tracker = follow(world, detect_every=50)
     tracker.update(blank())
     someone.uncertainty = DOUBTFUL
     judged.clear()
@@ -336,7 +341,7 @@ def test_videos_are_judged_as_by_detecting_in_every_frame(faces_dir):
     assert tracker.searches <= frames / DETECT_EVERY + 2
 
 
-@pytest.mark.parametrize(("options", "message"), [({"every": 0}, "every"), ({"smooth_s": -1}, "smooth_s")])
-def test_wrong_options_are_named(options, message):
-    with pytest.raises(ValueError, match=message):
-        FaceTracker(World(), **options)
+@pytest.mark.parametrize("options", [{"detect_every": 0}, {"smooth": -1}])
+def test_wrong_options_are_named(options):
+    with pytest.raises(OptionError, match=next(iter(options))):
+        Tracking(**options)

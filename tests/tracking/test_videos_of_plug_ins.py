@@ -10,7 +10,7 @@ from facereject.faces import Detection, FaceDetector, FaceRejector, LandmarkFail
 from facereject.faces.geometry import overlap
 from facereject.pipeline.live import Live
 from facereject.sources.frame import Frame
-from facereject.tracking.tracker import FaceTracker
+from facereject.tracking.tracker import FaceTracker, Tracking
 
 
 class PlainDetector:
@@ -89,7 +89,7 @@ def test_a_predictor_that_fails_costs_the_frames_it_fails_on():
 
     with pytest.warns(UserWarning, match="trained for the landmark predictor"):
         rejector = FaceRejector.pretrained(predictor=moody)
-    tracker = FaceTracker(rejector, every_frame=True)
+    tracker = FaceTracker(rejector, Tracking(every_frame=True))
 
     def follow():
         return [[tracked.face.reason for tracked in tracker.update(frame(number))] for number in range(5)]

@@ -26,7 +26,7 @@ from facereject.faces.face import Box
 from facereject.faces.geometry import overlap
 from facereject.faces.views import Views
 from facereject.sources import open_video
-from facereject.tracking.tracker import DETECT_EVERY, FaceTracker
+from facereject.tracking.tracker import DETECT_EVERY, FaceTracker, Tracking
 from facereject.tracking.tracks import SAME
 
 # pixels; a smaller face may wait
@@ -99,7 +99,7 @@ class TimedRejector:
 
 def follow(clip: Path, rejector: FaceRejector, every: int, mirror: bool) -> Result:
     timed: Any = TimedRejector(rejector)
-    tracker, unseen, kept_unseen = FaceTracker(timed, every=every), Unseen(), Unseen()
+    tracker, unseen, kept_unseen = FaceTracker(timed, Tracking(detect_every=every)), Unseen(), Unseen()
     kept: list[Face] = []
     kept_equal, kept_s = 0, 0.0
     frames = equal = n_faces = found = alone = 0

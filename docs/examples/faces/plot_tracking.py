@@ -16,6 +16,7 @@ from facereject import FaceRejector
 from facereject.demo.material import FPS, SIZE, clean_picture, scenes, video_frames
 from facereject.outputs import VideoWriter
 from facereject.outputs._drawing.faces import draw_faces
+from facereject.tracking import Tracking
 
 clip = Path(tempfile.mkdtemp()) / "clip.mp4"
 with VideoWriter(clip, FPS, SIZE) as writer:
@@ -27,7 +28,7 @@ with VideoWriter(clip, FPS, SIZE) as writer:
 # of a face over time.
 
 rejector = FaceRejector.pretrained()
-frames = list(rejector.video(clip, smooth_s=0.2))
+frames = list(rejector.video(clip, Tracking(smooth=0.2)))
 tracks = {face.track for frame in frames for face in frame.faces}
 accepted = [bool(frame.faces) and all(face.accepted for face in frame.faces) for frame in frames]
 print(f"{len(frames)} frames, tracks {sorted(tracks)}, {np.mean(accepted):.0%} of the frames accepted")
