@@ -9,6 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from facereject._files import display_name
+from facereject._options import OptionError
 from facereject.outputs._segments import AS_THEY_ARE, Steadiness
 from facereject.outputs._video.writer import CODECS, VideoWriteError
 from facereject.outputs.contact_sheet import check_sheet_path
@@ -23,10 +24,6 @@ from facereject.tables.table_path import check_table_path
 
 #: time limit of several workers unless another one is set; the largest image takes a minute on a slow machine
 GENEROUS_SECONDS = 600.0
-
-
-class OptionError(ValueError):
-    """An option cannot be used. In the message, names of options stand in backticks."""
 
 
 def path_list(paths: Any) -> list[str]:
