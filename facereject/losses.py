@@ -1,8 +1,8 @@
-"""Losses: how wrong each prediction is, as one number >= 0 per example.
+"""Losses: how wrong each prediction is, as one number ≥ 0 per example.
 
 `zero_one_loss` and `absolute_error` serve classification and (ordinal) regression; `landmark_nme` is the
-normalised mean error of face landmarks. Of the 68 points of 300-W, counted from 1 as in the literature,
-37..42 are the right eye and 43..48 the left one; their outer corners are 37 and 46.
+normalised mean error of face landmarks. Of the 68 landmarks of 300-W, counted from 1 as in the literature,
+37 to 42 are the right eye and 43 to 48 the left eye; their outer corners are 37 and 46.
 """
 
 from __future__ import annotations
@@ -19,18 +19,18 @@ from facereject._validation import FloatArray, check_same_length, check_vector
 __all__ = ["absolute_error", "landmark_nme", "landmark_scale", "zero_one_loss"]
 
 N_LANDMARKS = 68
-# 0-based positions of the points named above.
+# 0-based positions of the landmarks named above.
 OUTER_CORNERS = (36, 45)
 RIGHT_EYE = slice(36, 42)
 LEFT_EYE = slice(42, 48)
 
-# rules that know where the eyes are
+# rules that need to know where the eyes are
 _RULES_OF_300W = ("outer_eyes", "pupils")
 _POINT_PAIR = re.compile(r"points:(\d{1,5}),(\d{1,5})")
 
 
 def zero_one_loss(y: Any, y_pred: Any) -> FloatArray:
-    """0/1 loss: [y_i != y_pred_i] per example.
+    """Compute the 0/1 loss of each example: 1 where the label is wrong, else 0.
 
     Parameters
     ----------
@@ -41,11 +41,22 @@ def zero_one_loss(y: Any, y_pred: Any) -> FloatArray:
     -------
     ndarray of shape (n,)
         0.0 where the labels agree and 1.0 where they differ (a fraction, not percent).
+
+    See Also
+    --------
+    absolute_error : For numbers and ordinal labels.
+    facereject.metrics.aurc : Summarises losses and uncertainties by one number.
+
+    Examples
+    --------
+    >>> from facereject.losses import zero_one_loss
+    >>> zero_one_loss(["cat", "dog", "cat"], ["cat", "cat", "cat"])
+    array([0., 1., 0.])
     """
     true_labels, predicted = _check_labels(y, "y"), _check_labels(y_pred, "y_pred")
     check_same_length(y=true_labels, y_pred=predicted)
     kinds = {_label_kind(true_labels), _label_kind(predicted)}
-    # NumPy calls 1 and "1" different without a word, and every prediction would count as wrong.
+    # for NumPy 1 and "1" are different, so that every prediction would count as wrong
     if len(kinds - {"objects"}) > 1:
         raise ValueError(
             f"y holds {_label_kind(true_labels)} but y_pred holds {_label_kind(predicted)}: "
@@ -55,7 +66,7 @@ def zero_one_loss(y: Any, y_pred: Any) -> FloatArray:
 
 
 def absolute_error(y: Any, y_pred: Any) -> FloatArray:
-    """Absolute error: |y_i - y_pred_i| per example, in the unit of y.
+    """Compute the absolute error |y − y_pred| of each example.
 
     Parameters
     ----------
@@ -65,6 +76,17 @@ def absolute_error(y: Any, y_pred: Any) -> FloatArray:
     Returns
     -------
     ndarray of shape (n,)
+        Errors in the unit of y.
+
+    See Also
+    --------
+    zero_one_loss : For labels without an order.
+
+    Examples
+    --------
+    >>> from facereject.losses import absolute_error
+    >>> absolute_error([1, 2, 3], [1, 3, 1])
+    array([0., 1., 2.])
     """
     targets, predicted = check_vector(y, "y"), check_vector(y_pred, "y_pred")
     check_same_length(y=targets, y_pred=predicted)
@@ -72,27 +94,43 @@ def absolute_error(y: Any, y_pred: Any) -> FloatArray:
 
 
 def landmark_nme(landmarks: Any, landmarks_pred: Any, normalizer: Any = "outer_eyes") -> FloatArray | float:
-    """Normalised mean error of face landmarks, in percent of the normaliser.
+    """Compute the normalised mean error of the landmarks of each face, in percent.
 
-        loss = 100 / (k d) sum_i ||landmarks[i] - landmarks_pred[i]||
+        loss = 100 / (k d) Σ_i ‖landmarks[i] − landmarks_pred[i]‖
 
     Parameters
     ----------
     landmarks, landmarks_pred : array-like of shape (n, k, 2) or (k, 2)
-        True and predicted points (x, y) in pixels; for "outer_eyes" and "pupils" the k = 68 points of 300-W.
+        True and predicted landmarks (x, y) in pixels; for "outer_eyes" and "pupils" the k = 68 of 300-W.
     normalizer : str, or array-like of shape (n,) or ()
-        The length d, measured on the true landmarks by a rule of `landmark_scale`. An array gives d in pixels
-        per face, a single number the same d for all.
+        The length d: a rule of `landmark_scale`, applied to the true landmarks, or d itself in pixels, one
+        number per face or one for all.
 
     Returns
     -------
     ndarray of shape (n,), or float for landmarks of shape (k, 2)
-        Percent: 100 means that the points are off by d on average.
+        Percent: 100 means that the landmarks are off by d on average.
 
     Raises
     ------
     ValueError
         If the input is malformed, or d is not positive for some face; the message names it.
+
+    See Also
+    --------
+    landmark_scale : The length d by itself.
+
+    References
+    ----------
+    C. Sagonas, E. Antonakos, G. Tzimiropoulos, S. Zafeiriou, M. Pantic: 300 Faces In-The-Wild Challenge:
+    database and results. Image and Vision Computing 47, 2016.
+
+    Examples
+    --------
+    >>> from facereject.losses import landmark_nme
+    >>> true, predicted = [[0, 0], [100, 0], [50, 50]], [[0, 0], [100, 3], [50, 50]]
+    >>> landmark_nme(true, predicted, normalizer="points:0,1")
+    1.0
     """
     truth = _check_landmarks(landmarks, "landmarks", normalizer)
     predicted = _check_landmarks(landmarks_pred, "landmarks_pred", normalizer)
@@ -119,19 +157,32 @@ def landmark_nme(landmarks: Any, landmarks_pred: Any, normalizer: Any = "outer_e
 
 
 def landmark_scale(landmarks: Any, normalizer: str = "outer_eyes") -> FloatArray | float:
-    """The length by which the errors of a face are normalised, in pixels; 0 where the points coincide.
+    """Measure the length by which the errors of a face are normalised.
 
     Parameters
     ----------
     landmarks : array-like of shape (n, k, 2) or (k, 2)
+        Landmarks (x, y) in pixels.
     normalizer : str
-        ``"outer_eyes"``: distance of the outer eye corners (points 37 and 46 of 68). ``"pupils"``: distance
-        of the eye centres, each the mean of its six points (of 68). ``"box"``: sqrt(width x height) of the
-        tight box around the points. ``"points:i,j"``: distance of two points, counted from 0.
+        ``"outer_eyes"``: distance of the outer eye corners (landmarks 37 and 46 of 68). ``"pupils"``:
+        distance of the eye centres, each the mean of its six landmarks (of 68). ``"box"``:
+        sqrt(width x height) of the tight box around the landmarks. ``"points:i,j"``: distance of two
+        landmarks, counted from 0.
 
     Returns
     -------
     ndarray of shape (n,), or float for landmarks of shape (k, 2)
+        Pixels; 0 where the landmarks coincide.
+
+    See Also
+    --------
+    landmark_nme : The error in percent of this length.
+
+    Examples
+    --------
+    >>> from facereject.losses import landmark_scale
+    >>> landmark_scale([[0, 0], [30, 40]], normalizer="points:0,1")
+    50.0
     """
     points = _check_landmarks(landmarks, "landmarks", normalizer)
     lengths = _rule_lengths(points.reshape(-1, *points.shape[-2:]), normalizer)

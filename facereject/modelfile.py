@@ -1,10 +1,10 @@
-"""One safe file per model: a safetensors container with a JSON header; loading never runs code.
+"""Model files: named arrays and a JSON header in one safetensors file; loading never runs code.
 
 Layout: eight bytes with the header length, the safetensors header (names, dtypes, shapes and one metadata
-entry ``facereject`` with our JSON), then the raw arrays. The JSON object carries ``format`` (an integer
-version), ``kind`` (what the arrays mean), ``sha256`` and whatever the writer adds. ``sha256`` is the digest
-of the whole file with `_NO_DIGEST` in its place: no byte can change unnoticed. It protects from
-accidents, not from forgery, as whoever changes a file can compute it, too.
+entry ``facereject`` with our JSON), then the raw arrays. The JSON object has ``format`` (an integer version),
+``kind`` (what the arrays mean), ``sha256`` and the writer's own entries. ``sha256`` is the digest of the whole
+file with a placeholder in its place. It detects every accidental change, but does not prevent forgery:
+everybody can compute it.
 """
 
 from __future__ import annotations
@@ -26,6 +26,8 @@ from numpy.typing import NDArray
 
 from facereject._files import write_whole
 
+__all__ = ["ModelFile", "ModelFileError", "read_model", "write_model"]
+
 #: files of format 1 have no digest
 FORMAT_VERSION = 2
 
@@ -45,7 +47,7 @@ _SAFETENSORS_ERRORS = (
     AttributeError,
 )
 
-#: what a reader expects of one array: dtype name and shape, where None stands for any length
+#: dtype and shape that a reader expects of an array; None in the shape stands for any length
 ArraySpec = tuple[str, tuple[int | None, ...]]
 
 
@@ -54,23 +56,42 @@ class ModelFileError(ValueError):
 
 
 class ModelFileDamagedError(ModelFileError):
-    """Not a model file of this package, or truncated or changed on the way."""
+    """The file is no model file of this package, or truncated, or changed."""
 
 
 class ModelFileVersionError(ModelFileError):
-    """Written by a newer version of the package."""
+    """The file was written by a newer version of the package."""
 
 
 class ModelFileContentError(ModelFileError):
-    """A sound file whose header or arrays are not those of the model asked for."""
+    """The file is intact, but its header or arrays are not those of the requested model."""
 
 
 class UncheckedModelFileWarning(UserWarning):
-    """A model file of format 1, which has no digest: damage would go unnoticed."""
+    """The file has format 1, without a digest: damage would go unnoticed."""
 
 
 class ModelFile(NamedTuple):
-    """What a model file holds: the JSON header and the named arrays."""
+    """The content of a model file.
+
+    Parameters
+    ----------
+    header : dict
+        The JSON header, without the digest.
+    arrays : dict of str to ndarray
+        The arrays by name.
+
+    See Also
+    --------
+    read_model : Reads one.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from facereject.modelfile import ModelFile
+    >>> ModelFile({"kind": "example"}, {"weights": np.zeros(3)}).header["kind"]
+    'example'
+    """
 
     header: dict[str, Any]
     arrays: dict[str, NDArray[Any]]
@@ -79,10 +100,40 @@ class ModelFile(NamedTuple):
 def write_model(
     path: str | os.PathLike[str], kind: str, header: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]
 ) -> None:
-    """Write a model file in one step: readers see the old file or the new one, never a part.
+    """Write a model file atomically: readers see the old file or the new one, never a part.
 
-    Equal content gives equal bytes. Raises ModelFileContentError for arrays that are not finite numbers,
-    so that a file that cannot be loaded is never written.
+    Equal content gives equal bytes.
+
+    Parameters
+    ----------
+    path : path
+        The file to write.
+    kind : str
+        What the arrays mean; `read_model` asks for it.
+    header : mapping
+        Further entries of the header, plain JSON.
+    arrays : mapping of str to ndarray
+        Finite numbers.
+
+    Raises
+    ------
+    ModelFileError
+        If the header is not plain JSON or an array has values that are not finite: a file that cannot be read
+        is never written.
+
+    See Also
+    --------
+    read_model : Reads the file.
+    facereject.FaceRejector.save : Writes a rejector this way.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from facereject.modelfile import read_model, write_model
+    >>> write_model("mine.safetensors", "example", {"author": "me"}, {"weights": np.ones(3)})
+    >>> model = read_model("mine.safetensors", "example", {"weights": ("float64", (None,))})
+    >>> model.header["author"], model.arrays["weights"]
+    ('me', array([1., 1., 1.]))
     """
     path = Path(path)
     content = {"format": FORMAT_VERSION, "kind": kind, **header, "sha256": _NO_DIGEST}
@@ -97,7 +148,7 @@ def write_model(
     )
     signed = _with_digest(packed, _NO_DIGEST, hashlib.sha256(packed).hexdigest())
     if signed is None:
-        raise ModelFileContentError(f"{path}: the header holds {_NO_DIGEST!r}, which stands for the digest")
+        raise ModelFileContentError(f"{path}: the header has {_NO_DIGEST!r}, the placeholder of the digest")
     write_whole(path, signed)
 
 
@@ -115,18 +166,39 @@ def read_model(
     kind : str
         The kind of model the caller can use.
     arrays : mapping of name to (dtype, shape), or a function from the header to one, or None
-        What must be in it, and nothing else; None in a shape stands for any length. None: whatever is in it.
+        The arrays that the file must have, and no others; None in a shape stands for any length. With None
+        any arrays are accepted.
 
-    Warns
-    -----
-    UncheckedModelFileWarning
-        If the file has format 1. Files of that format will be refused in a later version.
+    Returns
+    -------
+    model : ModelFile
+        Header and arrays.
 
     Raises
     ------
     ModelFileError
-        One of its three subclasses says whether the file is damaged, too new, or another model's. A missing
-        file raises FileNotFoundError.
+        If the file is damaged, too new, or not of this kind. A missing file raises FileNotFoundError.
+
+    Warns
+    -----
+    UncheckedModelFileWarning
+        If the file has format 1, which has no digest. A later version will no longer read such files.
+
+    See Also
+    --------
+    write_model : Writes a file, with an example.
+    facereject.FaceRejector.load : Reads a rejector this way.
+
+    Examples
+    --------
+    >>> from facereject.modelfile import ModelFileError, read_model
+    >>> with open("broken.safetensors", "wb") as file:
+    ...     _ = file.write(b"not a model")
+    >>> try:
+    ...     read_model("broken.safetensors", "example", None)
+    ... except ModelFileError as error:
+    ...     print("refused")
+    refused
     """
     path = Path(path)
     data = _read_bytes(path)
@@ -174,7 +246,7 @@ def _read_bytes(path: Path) -> bytes:
 
 def _read_header(path: Path, data: bytes) -> dict[str, Any]:
     length = int.from_bytes(data[:8], "little")
-    # checked before anything is parsed: a hostile length must not cost memory
+    # checked before parsing: a hostile length must not cost memory
     if len(data) < 8 or length > len(data) - 8 or length > _MAX_HEADER_BYTES:
         raise ModelFileDamagedError(f"{path}: truncated, or not a facereject model file")
     try:
@@ -211,11 +283,11 @@ def _check_digest(path: Path, data: bytes, header: dict[str, Any]) -> None:
     if unsigned is None:
         raise ModelFileDamagedError(f"{path}: the checksum is missing")
     if hashlib.sha256(unsigned).hexdigest() != digest:
-        raise ModelFileDamagedError(f"{path}: damaged model file (its checksum is another one)")
+        raise ModelFileDamagedError(f"{path}: damaged model file (wrong checksum)")
 
 
 def _with_digest(data: bytes, old: str, new: str) -> bytes | None:
-    """The file with another digest in its header; None if the old one does not stand there exactly once."""
+    """Replace the digest in the header; None if the old one is not there exactly once."""
     end = 8 + int.from_bytes(data[:8], "little")
     if len(old) != len(new) or data.count(old.encode(), 0, end) != 1:
         return None
@@ -225,7 +297,7 @@ def _with_digest(data: bytes, old: str, new: str) -> bytes | None:
 def _once_each(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     found = dict(pairs)
     if len(found) != len(pairs):
-        raise ValueError("a name stands twice")
+        raise ValueError("a name is given twice")
     return found
 
 
@@ -237,4 +309,4 @@ def _check_finite(path: Path, name: str, array: NDArray[Any]) -> None:
     if array.dtype.kind not in "fiu":
         raise ModelFileContentError(f"{path}: array {name!r} has dtype {array.dtype}, expected numbers")
     if array.dtype.kind == "f" and array.size and not math.isfinite(float(np.abs(array).max())):
-        raise ModelFileContentError(f"{path}: array {name!r} holds values that are not finite")
+        raise ModelFileContentError(f"{path}: array {name!r} has values that are not finite")

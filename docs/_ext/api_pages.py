@@ -1,8 +1,7 @@
 """The reference: one page per public module, written from the modules themselves before Sphinx reads.
 
-A package with ``__all__`` offers these names, wherever they are defined; the files behind them have no page
-of their own. Of packages that keep their names in modules, the modules of `OPEN` are offered. A name has one
-page, that of the first module that offers it.
+Public is what ``__all__`` of the package, of its modules and of its folders lists. A name has one page, in
+the first module that lists it.
 """
 
 from __future__ import annotations
@@ -22,32 +21,14 @@ import facereject
 
 # in the order in which a reader meets them
 GROUPS = {
-    "Theory": [
+    "Reject option": [
         "losses", "metrics", "risks", "solver", "predictors", "scores", "selection", "selective",
         "comparison", "plotting", "predictions", "modelfile",
     ],
     "Faces": ["faces"],
-    "Videos, tables, pictures": ["video", "tables", "drawing"],
-    "Running": ["batch", "assess", "live", "serve", "parallel", "reports", "demo"],
+    "Images, videos, files": ["sources", "tracking", "outputs", "tables", "pipeline", "parallel"],
+    "Reports and pages": ["reports", "serve", "demo"],
 }  # fmt: skip
-
-#: modules that users call by their own names, in packages without ``__all__``
-OPEN = (
-    "facereject.outputs._drawing.crops",
-    "facereject.outputs._drawing.faces",
-    "facereject.outputs._drawing.text",
-    "facereject.sources.camera",
-    "facereject.sources._devices",
-    "facereject.pipeline.live",
-    "facereject.outputs.window",
-    "facereject.serve.app",
-    "facereject.serve.server",
-    "facereject.tables.formats",
-    "facereject.pipeline._store.journal",
-    "facereject.tables.rows",
-    "facereject.pipeline._store.sinks",
-    "facereject.outputs.summary",
-)
 
 
 class Page(NamedTuple):
@@ -57,32 +38,16 @@ class Page(NamedTuple):
     summary: str
 
 
-def public_modules(package: ModuleType = facereject) -> list[str]:
-    """Names of the modules that offer something, parents first."""
-    found = []
-    for info in pkgutil.iter_modules(package.__path__, f"{package.__name__}."):
-        if info.name.rpartition(".")[2].startswith("_"):
-            continue
-        module = importlib.import_module(info.name)
-        offers = hasattr(module, "__all__") if info.ispkg else package is facereject
-        if offers or info.name in OPEN:
-            found.append(info.name)
-        if info.ispkg:
-            found += public_modules(module)
-    return found
+def public_modules() -> list[str]:
+    """Names of the modules and folders of the package that list public names."""
+    names = [f"facereject.{info.name}" for info in pkgutil.iter_modules(facereject.__path__)]
+    public = [name for name in names if not name.startswith("facereject._")]
+    return [name for name in public if hasattr(importlib.import_module(name), "__all__")]
 
 
 def public_names(module: ModuleType) -> list[str]:
-    """What a module offers: ``__all__``, or what it defines without an underscore."""
-    if hasattr(module, "__all__"):
-        return [name for name in module.__all__ if not name.startswith("_")]
-    return [
-        name
-        for name, value in vars(module).items()
-        if not name.startswith("_")
-        and getattr(value, "__module__", None) == module.__name__
-        and (inspect.isclass(value) or inspect.isfunction(value))
-    ]
+    """The names in ``__all__``, without ``__version__``."""
+    return [name for name in module.__all__ if not name.startswith("_")]
 
 
 @functools.cache
@@ -90,7 +55,7 @@ def pages() -> list[Page]:
     """One page per module that shows something not yet shown."""
     shown: set[int] = set()
     made = []
-    # the top level repeats names of its packages: they are described in those, and listed on the first page
+    # the top level repeats names of its folders: they are described there, and listed on the first page
     for name in public_modules():
         module = importlib.import_module(name)
         names, constants = [], []
@@ -166,7 +131,7 @@ def index_text(made: list[Page]) -> str:
     top = [where[id(getattr(facereject, name))] for name in public_names(facereject)]
     parts = [
         _title("Reference"),
-        "Every public name, by module. What begins with an underscore is not part of the interface.",
+        "Every public name, by module: what ``__all__`` lists there. Nothing else is part of the interface.",
         "Estimators are those of scikit-learn: they also have ``get_params``, ``set_params`` and, where they",
         "take sample weights, the methods for metadata routing, which are not repeated here.\n",
         "The most used names can be imported from ``facereject`` itself:\n",

@@ -49,6 +49,7 @@ def region_points(names: str | Iterable[str]) -> tuple[int, ...]:
 
     Examples
     --------
+    >>> from facereject.faces import region_points
     >>> region_points("eyes")
     (36, 37, 38, 39, 40, 41, 42, 43, 44, 45, 46, 47)
     >>> len(region_points("eyes,mouth"))

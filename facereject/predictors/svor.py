@@ -4,93 +4,37 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
 from facereject._validation import FloatArray
-from facereject.losses import absolute_error
-from facereject.predictors._base import AlphaSearch, FixedAlpha
-from facereject.predictors._classes import LinearClassifier, locate_ordered
-from facereject.risks import OrdinalHinge
+from facereject.predictors._base import AlphaSearch, FixedAlpha, LinearPredictor
+from facereject.risks import OrdinalHinge, Risk
 from facereject.risks._base import LabelArray
 from facereject.solver import METHODS, LinearObjective
 
 
-class _Ordinal(LinearClassifier):
-    _loss = staticmethod(absolute_error)
+class _Ordinal(LinearPredictor):
+    task = "ordinal"
 
-    def _objective(self, X: Any, codes: LabelArray, weights: FloatArray) -> LinearObjective:
-        return LinearObjective(X, OrdinalHinge(codes, self.classes_.size, weights), shared_weights=True)
+    def _make_risk(self, codes: LabelArray, weights: FloatArray) -> Risk:
+        return OrdinalHinge(codes, self.classes_.size, weights)
 
     def _read_weights(self, objective: LinearObjective, w: FloatArray) -> None:
-        coefficients, thresholds = objective.split(w)
-        self.coef_ = coefficients[0].copy()
-        # Short of the optimum two thresholds may come out in the wrong order. Sorting never raises the
-        # objective: if φ_y(b) is the part of the risk that belongs to b_y, φ_{y+1} − φ_y does not grow in b.
-        self.thresholds_ = np.sort(thresholds)
+        super()._read_weights(objective, w)
+        self.coef_, self.thresholds_ = self.coef_[0], -self.intercept_
 
     def threshold_distances(self, X: Any) -> FloatArray:
-        """Signed distances ⟨w, x⟩ − b_y to the thresholds, positive above, in units of the margin.
+        """Compute the signed distances ⟨w, x⟩ − b_y to the thresholds, in units of the margin.
 
         Parameters
         ----------
         X : array-like or sparse matrix of shape (n, d)
+            Features.
 
         Returns
         -------
         distances : ndarray of shape (n, n_classes − 1)
+            Positive above the threshold.
         """
-        return self._distances(self._check_features(X))
-
-    def _distances(self, X: Any) -> FloatArray:
-        return np.asarray(X @ self.coef_, dtype=np.float64)[:, None] - self.thresholds_
-
-    def decision_function(self, X: Any) -> FloatArray:
-        """Scores of the classes.
-
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n, d)
-
-        Returns
-        -------
-        scores : ndarray of shape (n, n_classes), or (n,) for two classes
-            The score of class k is Σ_{y < k} (⟨w, x⟩ − b_y), so that passing a threshold makes the next class
-            the best: the largest score is that of the predicted class. For two classes ⟨w, x⟩ − b_1.
-        """
-        distances = self.threshold_distances(X)
-        if distances.shape[1] == 1:
-            return distances[:, 0]
-        return np.pad(distances.cumsum(axis=1), ((0, 0), (1, 0)))
-
-    def _predict_codes(self, X: Any) -> LabelArray:
-        # h(x) = 1 + Σ_y [⟨w, x⟩ > b_y], counted from 0 here
-        return np.asarray((self._distances(X) > 0).sum(axis=1))
-
-    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
-        """Minus the mean absolute error between positions in ``classes_``; at most 0, higher is better.
-
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n, d)
-        y : array-like of shape (n,)
-            Labels, all of them known from ``fit``.
-        sample_weight : array-like of shape (n,), optional
-
-        Returns
-        -------
-        score : float
-        """
-        predicted = self._predict_codes(self._check_features(X))
-        return -float(np.average(self._loss(self._check_target(y), predicted), weights=sample_weight))
-
-    def _check_target(self, y: Any) -> LabelArray:
-        return locate_ordered(y, self.classes_)
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        # classes that do not follow each other along a line cannot be told apart by parallel hyperplanes
-        tags.classifier_tags.poor_score = True
-        return tags
+        return self._scores(self._check_features(X))
 
 
 class OrdinalSVM(_Ordinal, FixedAlpha):
@@ -111,26 +55,39 @@ class OrdinalSVM(_Ordinal, FixedAlpha):
     max_iter : int
         Iterations after which to give up with a ``ConvergenceWarning``.
     solver : {"certified-quasi-newton", "bmrm", "bmrm-line-search"}
-        See ``facereject.solver.bundle_minimize``.
+        See `facereject.solver.bundle_minimize`.
 
     Attributes
     ----------
     classes_ : ndarray of shape (n_classes,)
-        The labels in the order that ``numpy.sort`` gives them. This is taken to be their meaning: strings
-        sort by alphabet, so write grades as numbers, or as "1 poor", "2 fair", "3 good". An absolute error
-        counts steps along ``classes_``.
+        The labels in the order of ``numpy.sort``, which must be their order of meaning: strings sort by
+        alphabet, so write grades as numbers, or as "1 poor", "2 fair", "3 good". An absolute error counts
+        steps along ``classes_``.
     coef_ : ndarray of shape (d,)
         The direction w.
     thresholds_ : ndarray of shape (n_classes − 1,)
         b_1 ≤ … ≤ b_{Y−1}.
+    intercept_ : ndarray of shape (n_classes − 1,)
+        −b_y.
     alpha_ : float
         The regularisation used.
     n_iter_ : int
+        Iterations of the solver.
     gap_ : float
         (objective − lower bound) / objective at the stop.
     n_features_in_ : int
+        Number of features d.
     feature_names_in_ : ndarray of shape (d,)
-        Only when X had column names.
+        Only if X had column names.
+
+    See Also
+    --------
+    OrdinalSVMCV : Chooses alpha by validation.
+    facereject.scores.MarginScore : Uncertainty of its predictions.
+
+    References
+    ----------
+    W. Chu, S. S. Keerthi: Support vector ordinal regression. Neural Computation 19, 2007.
 
     Examples
     --------
@@ -146,23 +103,20 @@ class OrdinalSVM(_Ordinal, FixedAlpha):
     def __init__(
         self, alpha: float | None = None, tol: float = 0.01, max_iter: int = 1000, solver: str = METHODS[0]
     ):
-        self.alpha = alpha
-        self.tol = tol
-        self.max_iter = max_iter
-        self.solver = solver
+        super().__init__(alpha, tol, max_iter, solver=solver)
 
 
 class OrdinalSVMCV(_Ordinal, AlphaSearch):
-    """``OrdinalSVM`` with alpha = c/n chosen by the validation MAE.
+    """`OrdinalSVM` with alpha = c/n chosen by the validation MAE.
 
     Parameters
     ----------
     cs : sequence of float
-        The c to try. One run serves the grid: cuts and starting points are shared.
+        The c to try. Cuts and solutions are shared over the grid.
     cv : int, splitter or iterable of (train, test)
-        Folds, stratified by label for an integer; unused when ``fit`` is given a validation set.
+        Folds, stratified by label for an integer; unused if ``fit`` is given a validation set.
     tol, max_iter, solver
-        As in ``OrdinalSVM``.
+        As in `OrdinalSVM`.
 
     Attributes
     ----------
@@ -173,7 +127,21 @@ class OrdinalSVMCV(_Ordinal, AlphaSearch):
     alpha_ : float
         The best of ``alphas_``; the largest of equals.
     classes_, coef_, thresholds_, n_iter_, gap_, n_features_in_, feature_names_in_
-        Of the model with ``alpha_``, trained on all examples given to ``fit``; as in ``OrdinalSVM``.
+        Of the model with ``alpha_``, trained on all examples given to ``fit``; as in `OrdinalSVM`.
+
+    See Also
+    --------
+    OrdinalSVM : Training at a given alpha.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from facereject.predictors import OrdinalSVMCV
+    >>> X = np.arange(60.0)[:, None] / 60
+    >>> y = np.repeat([1, 2, 3], 20)
+    >>> model = OrdinalSVMCV(cs=(0.01, 0.1)).fit(X, y)
+    >>> model.alpha_ in model.alphas_, model.score(X, y) > -0.1
+    (True, True)
     """
 
     def __init__(
@@ -184,8 +152,4 @@ class OrdinalSVMCV(_Ordinal, AlphaSearch):
         max_iter: int = 1000,
         solver: str = METHODS[0],
     ):
-        self.cs = cs
-        self.cv = cv
-        self.tol = tol
-        self.max_iter = max_iter
-        self.solver = solver
+        super().__init__(cs, cv, tol, max_iter, solver=solver)

@@ -1,11 +1,17 @@
 """Convex risks of a score vector: ``risk(scores) -> (value, gradient)``.
 
 A risk knows losses or labels and never the features; ``facereject.solver.LinearObjective`` turns it into a
-function of weights. Anything callable that way can take part; what a risk may offer besides is said by the
-protocols ``ShapedRisk``, ``SmoothableRisk`` and ``CurvedRisk``.
+function of weights. Any callable of this form is a risk. It can also have
+
+``score_shape``
+    (n,) or (n, K), the shape of the scores it takes: a wrong number of scores is reported at once.
+``smoothed(scores, tau)``
+    A smooth function above a risk with kinks, as in `MulticlassHinge`: the solver needs fewer steps.
+``with_curvature(scores)``
+    Second derivatives, as in `SELE`: what boosted trees need.
 """
 
-from facereject.risks._base import CurvedRisk, Risk, RiskFactory, ShapedRisk, SmoothableRisk
+from facereject.risks._base import Risk
 from facereject.risks.cross_entropy import CrossEntropy
 from facereject.risks.hinge import BinaryHinge, MulticlassHinge
 from facereject.risks.ordinal_hinge import OrdinalHinge
@@ -16,12 +22,8 @@ __all__ = [
     "SELE",
     "BinaryHinge",
     "CrossEntropy",
-    "CurvedRisk",
     "MulticlassHinge",
     "OrdinalHinge",
     "Risk",
-    "RiskFactory",
-    "ShapedRisk",
-    "SmoothableRisk",
     "SquaredError",
 ]

@@ -1,4 +1,4 @@
-"""What a risk is, and the checks all risks share."""
+"""The protocols of risks, and the checks that all risks share."""
 
 from __future__ import annotations
 
@@ -17,21 +17,34 @@ LabelArray = NDArray[np.intp]
 class Risk(Protocol):
     """A convex function of the scores of all examples: ``risk(scores) -> (value, gradient)``.
 
-    The scores have shape (n,), or (n, K) for K per example. The gradient (a subgradient where there are
-    several) has the same shape and is an array of its own: the solver keeps it. The scores are read-only.
+    The scores have shape (n,), or (n, K) for K per example, and are read-only. The gradient, at a kink any
+    subgradient, has the same shape and must be a new array, as the solver keeps it. Any function of this
+    form is a `Risk`; no base class is needed.
 
-    A function will do. What a risk can do besides is declared by the protocols below; a risk takes part in
-    one by having its members.
+    See Also
+    --------
+    SELE, CrossEntropy, BinaryHinge, MulticlassHinge, OrdinalHinge, SquaredError : The risks of the package.
+    facereject.predictors.LinearRiskPredictor : Trains a linear predictor for a given risk.
+    facereject.scores.LinearRiskScore : Trains an uncertainty score for a given risk.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from facereject.risks import Risk
+    >>> def absolute(scores):
+    ...     return np.abs(scores - 1).mean(), np.sign(scores - 1) / scores.size
+    >>> isinstance(absolute, Risk)
+    True
     """
 
     def __call__(self, scores: FloatArray, /) -> tuple[float, FloatArray]:
-        """Value and gradient at ``scores``."""
+        """Compute value and gradient at ``scores``."""
         ...
 
 
 @runtime_checkable
 class ShapedRisk(Risk, Protocol):
-    """A risk that says which scores it takes, so that a wrong number of them is found at once."""
+    """A risk that declares the shape of its scores, so that a wrong number of them is reported at once."""
 
     @property
     def score_shape(self) -> tuple[int, ...]:
@@ -41,46 +54,46 @@ class ShapedRisk(Risk, Protocol):
 
 @runtime_checkable
 class SmoothableRisk(Risk, Protocol):
-    """A risk with kinks that comes with smooth functions above it; see ``MulticlassHinge``.
+    """A risk with kinks that has smooth upper bounds; see ``MulticlassHinge``.
 
     The quasi-Newton method then steps on the smooth value and bounds the exact one.
     """
 
     def smoothed(self, scores: FloatArray, tau: float, /) -> tuple[float, FloatArray, float]:
-        """Value, gradient and cut at the temperature ``tau`` > 0.
+        """Compute value, gradient and cut at the temperature ``tau`` > 0.
 
-        The value belongs to a smooth convex function that is nowhere below the risk and comes down to it as
-        tau goes to 0. The cut is the value at ``scores`` of the linear function with the same gradient that
-        nowhere exceeds the risk.
+        The value belongs to a smooth convex function above the risk that converges to it as tau goes to 0.
+        The cut is the value at ``scores`` of a linear function with the same gradient that is nowhere above
+        the risk.
         """
         ...
 
 
 @runtime_checkable
 class CurvedRisk(Risk, Protocol):
-    """A risk that knows its second derivatives, which is what boosted trees need; see ``SELE``."""
+    """A risk that knows its second derivatives, for boosted trees; see ``SELE``."""
 
     def with_curvature(self, scores: FloatArray, /) -> tuple[float, FloatArray, FloatArray]:
-        """Value, gradient, and an estimate ≥ 0 of the second derivative in each score."""
+        """Compute value, gradient, and an estimate ≥ 0 of the second derivative in each score."""
         ...
 
 
 class RiskFactory(Protocol):
-    """Builds a risk from the losses or labels of the examples at hand; see ``LinearRiskScore``.
+    """Builds a risk from losses or labels; see ``LinearRiskScore``.
 
     A function of this form, or a class of risks such as ``SELE`` or ``CrossEntropy``.
     """
 
     def __call__(self, target: FloatArray, /, *, sample_weight: FloatArray) -> Risk:
-        """The risk of examples with these losses or labels.
+        """Build the risk of examples with these losses or labels.
 
-        ``sample_weight`` holds one weight ≥ 0 per example, and their sum is 1.
+        ``sample_weight`` has one weight ≥ 0 per example, and their sum is 1.
         """
         ...
 
 
 class ClassRisk:
-    """Base of the risks of one score per class.
+    """Base of the risks with one score per class.
 
     Parameters
     ----------
@@ -89,6 +102,7 @@ class ClassRisk:
     n_classes : int, optional
         By default one more than the largest label.
     sample_weight : array-like of shape (n,), optional
+        Weight ≥ 0 of each example; equal by default. Weights are scaled to sum to 1.
     """
 
     def __init__(self, labels: Any, n_classes: int | None = None, sample_weight: Any = None):
@@ -98,13 +112,13 @@ class ClassRisk:
         self._rows = np.arange(self.labels.size)
 
     def _lead(self, scores: FloatArray) -> FloatArray:
-        """How far each class is ahead of the label: s_y − s_{yᵢ}."""
+        """Compute s_y − s_{yᵢ}: how far each class is ahead of the label."""
         scores = check_scores(scores, self.score_shape)
         return scores - scores[self._rows, self.labels][:, None]
 
 
 def check_answer(answer: Any, shape: tuple[int, ...]) -> tuple[float, FloatArray]:
-    """Value and gradient as a risk returned them: a number and an array of the shape of the scores."""
+    """Check what a risk returned: a number, and an array of the shape of the scores."""
     try:
         value, gradient = answer
         value = float(value)
@@ -119,7 +133,7 @@ def check_answer(answer: Any, shape: tuple[int, ...]) -> tuple[float, FloatArray
 
 
 def check_scores(scores: Any, shape: tuple[int, ...]) -> FloatArray:
-    """Scores as float64 of the expected shape."""
+    """Convert scores to float64 and check their shape."""
     array = np.asarray(scores, dtype=np.float64)
     if array.shape != shape:
         raise ValueError(f"scores must have shape {shape}, got {array.shape}")
@@ -127,7 +141,7 @@ def check_scores(scores: Any, shape: tuple[int, ...]) -> FloatArray:
 
 
 def check_weights(sample_weight: Any, n: int) -> FloatArray:
-    """Sample weights scaled to sum to one; None means equal weights."""
+    """Scale sample weights to sum to one; None means equal weights."""
     if sample_weight is None:
         return np.full(n, 1.0 / n)
     weights = check_vector(sample_weight, "sample_weight", non_negative=True)
@@ -136,12 +150,12 @@ def check_weights(sample_weight: Any, n: int) -> FloatArray:
     largest = weights.max()
     if largest <= 0:
         raise ValueError("sample_weight must not be zero for every example")
-    weights = weights / largest  # their sum may overflow
+    weights = weights / largest  # the plain sum could overflow
     return np.asarray(weights / weights.sum())
 
 
 def check_labels(labels: Any, n_classes: int | None) -> tuple[LabelArray, int]:
-    """Labels as integers 0 … n_classes − 1, and n_classes: one more than the largest label if not given."""
+    """Check labels 0 … n_classes − 1; by default n_classes is one more than the largest label."""
     array = np.asarray(labels)
     if array.ndim != 1 or array.size == 0:
         raise ValueError(f"labels must be a non-empty one-dimensional array, got shape {array.shape}")

@@ -11,13 +11,32 @@ from facereject.risks._base import ClassRisk, check_scores, check_weights
 
 
 class BinaryHinge:
-    """Mean of max(0, 1 − yᵢ sᵢ) with yᵢ = ±1.
+    """Mean hinge loss of one score per example, for two classes.
+
+    R(s) is the mean of max(0, 1 − yᵢ sᵢ) with yᵢ = ±1.
 
     Parameters
     ----------
     labels : array-like of shape (n,)
-        Two classes, written 0 and 1 or −1 and +1; the larger is the positive one.
+        Two classes, 0 and 1 or −1 and +1; the larger is the positive one.
     sample_weight : array-like of shape (n,), optional
+        Weight ≥ 0 of each example; equal by default. Weights are scaled to sum to 1.
+
+    See Also
+    --------
+    MulticlassHinge : For more than two classes.
+    facereject.predictors.SVMClassifier : Minimises it over linear scores.
+
+    References
+    ----------
+    C. Cortes, V. Vapnik: Support-vector networks. Machine Learning 20, 1995.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from facereject.risks import BinaryHinge
+    >>> BinaryHinge([0, 1])(np.array([-2.0, 0.5]))
+    (0.25, array([ 0. , -0.5]))
     """
 
     def __init__(self, labels: Any, sample_weight: Any = None):
@@ -36,7 +55,9 @@ class BinaryHinge:
 
 
 class MulticlassHinge(ClassRisk):
-    """Mean of max over y of [y ≠ yᵢ] + s_y − s_{yᵢ}.
+    """Mean multi-class hinge loss after Crammer and Singer.
+
+    R(s) is the mean of max_y ([y ≠ yᵢ] + s_y − s_{yᵢ}) over examples i.
 
     Parameters
     ----------
@@ -45,6 +66,25 @@ class MulticlassHinge(ClassRisk):
     n_classes : int, optional
         By default one more than the largest label.
     sample_weight : array-like of shape (n,), optional
+        Weight ≥ 0 of each example; equal by default. Weights are scaled to sum to 1.
+
+    See Also
+    --------
+    BinaryHinge : For two classes.
+    facereject.predictors.SVMClassifier : Minimises it over linear scores.
+
+    References
+    ----------
+    K. Crammer, Y. Singer: On the algorithmic implementation of multiclass kernel-based vector machines.
+    Journal of Machine Learning Research 2, 2001.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from facereject.risks import MulticlassHinge
+    >>> value, gradient = MulticlassHinge([0, 2])(np.array([[2.0, 0.0, 0.0], [0.0, 0.0, 0.5]]))
+    >>> value, gradient.tolist()
+    (0.25, [[0.0, 0.0, 0.0], [0.25, 0.25, -0.5]])
     """
 
     def __call__(self, scores: FloatArray) -> tuple[float, FloatArray]:
@@ -56,11 +96,27 @@ class MulticlassHinge(ClassRisk):
         return float(self.weights @ top), gradient
 
     def smoothed(self, scores: FloatArray, tau: float) -> tuple[float, FloatArray, float]:
-        """The risk smoothed at temperature ``tau``, its gradient, and the exact risk's cut with that slope.
+        """Compute a smooth upper bound of the risk.
 
         The maximum over classes is a maximum over distributions q on them of ⟨q, slack⟩. Adding
-        tau·entropy(q) makes it smooth and lies above; the maximising q = softmax(slack/tau) still gives a
-        linear function below the exact risk, ⟨q, slack⟩. A solver may take smooth steps and keep exact cuts.
+        tau·entropy(q) gives a smooth function above it; the maximising q = softmax(slack/tau) also gives a
+        linear function below the exact risk, ⟨q, slack⟩. A solver can take smooth steps and keep exact cuts.
+
+        Parameters
+        ----------
+        scores : ndarray of shape (n, n_classes)
+            Where to compute it.
+        tau : float
+            Temperature > 0; the bound falls to the risk as tau goes to 0.
+
+        Returns
+        -------
+        value : float
+            The smooth upper bound.
+        gradient : ndarray of shape (n, n_classes)
+            Its gradient.
+        cut : float
+            Value of the linear function with this gradient that is nowhere above the risk.
         """
         slack, top = self._slack(scores)
         gradient = np.exp((slack - top[:, None]) / tau)
@@ -72,7 +128,7 @@ class MulticlassHinge(ClassRisk):
         return float(self.weights @ upper), gradient, lower
 
     def _slack(self, scores: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """[y ≠ yᵢ] + s_y − s_{yᵢ} for every class, and its maximum."""
+        """Compute [y ≠ yᵢ] + s_y − s_{yᵢ} for every class, and its maximum."""
         slack = self._lead(scores) + 1.0
         slack[self._rows, self.labels] = 0.0
         return slack, slack.max(axis=1)

@@ -15,9 +15,10 @@ from facereject.risks._pairs import pair_sum
 
 
 class SELE:
-    """ψ(s) = 1/n² Σᵢ Σⱼ ℓᵢ log(1 + exp(sⱼ − sᵢ)), pairs i = j included.
+    """Convex proxy of the area under the risk-coverage curve (AuRC).
 
-    By default the sum runs over all n² pairs, exactly, in time O(n) (``facereject.risks._pairs``).
+    ψ(s) = 1/n² Σᵢ Σⱼ ℓᵢ log(1 + exp(sⱼ − sᵢ)), pairs i = j included. By default the sum runs over all n²
+    pairs, exactly, in time O(n) (``facereject.risks._pairs``).
 
     Parameters
     ----------
@@ -27,11 +28,31 @@ class SELE:
         A pair counts with the product of its two weights, and n² becomes the square of their sum: an
         integer weight equals repeating the example.
     chunk_size : int, optional
-        The paper's approximation: split the examples at random into round(n / chunk_size) chunks and
-        average ψ over them (weighted by their share of ``sample_weight``), pairs across chunks left out. For
-        comparison only; it is slower.
+        Use the paper's approximation: split the examples at random into round(n / chunk_size) chunks and
+        average ψ over them (weighted by their share of ``sample_weight``), without pairs across chunks. It is
+        slower than the exact sum, and there for comparison.
     random_state : int, RandomState or None
-        Draws the partition into chunks; unused without ``chunk_size``.
+        Draws the chunks; unused without ``chunk_size``.
+
+    See Also
+    --------
+    facereject.scores.SELEScore : Minimises it over linear uncertainty scores.
+    facereject.scores.BoostedSELEScore : Minimises it over boosted trees.
+    facereject.metrics.aurc : The area that it stands for.
+
+    References
+    ----------
+    V. Franc, D. Průša, V. Voráček: Optimal strategies for reject option classifiers. Journal of Machine
+    Learning Research 24, 2023.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from facereject.risks import SELE
+    >>> risk = SELE([0.0, 0.0, 1.0])
+    >>> good, bad = risk(np.array([-1.0, -1.0, 2.0])), risk(np.array([1.0, 1.0, -2.0]))
+    >>> round(good[0], 3), round(bad[0], 3)
+    (0.088, 0.754)
     """
 
     def __init__(
@@ -61,13 +82,25 @@ class SELE:
         return total.value, total.gradient
 
     def with_curvature(self, scores: FloatArray) -> tuple[float, FloatArray, FloatArray]:
-        """Value, gradient and curvature of each score: what second-order boosting needs.
+        """Compute value, gradient and the second derivative in each score.
 
         The curvature Σᵢ ℓᵢ σ'(s_k − sᵢ) + ℓ_k Σⱼ σ'(sⱼ − s_k), over n², counts the pair of an example with
         itself. That adds ℓ_k/(2n²) to the diagonal of the Hessian and keeps it positive where ℓ_k is.
+
+        Parameters
+        ----------
+        scores : ndarray of shape (n,)
+            Where to compute them.
+
+        Returns
+        -------
+        value : float
+            ψ.
+        gradient, curvature : ndarray of shape (n,)
+            First and second derivatives.
         """
         if self._chunks is not None:
-            raise ValueError("with_curvature is computed over all pairs: leave chunk_size out")
+            raise ValueError("with_curvature needs all pairs: leave chunk_size out")
         total = pair_sum(self._check(scores), self.losses, self.weights, curvature=True)
         assert total.curvature is not None
         return total.value, total.gradient, total.curvature
@@ -91,7 +124,7 @@ class SELE:
 
 
 def _pairs_directly(scores: FloatArray, losses: FloatArray, weights: FloatArray) -> tuple[float, FloatArray]:
-    """ψ by its definition, all pairs at once; memory grows with the square of the number of scores."""
+    """Compute ψ by its definition, all pairs at once; memory grows with the square of the number."""
     difference = scores[None, :] - scores[:, None]
     shrink = np.exp(-np.abs(difference))
     softplus = np.log1p(shrink) + np.maximum(difference, 0.0)

@@ -9,12 +9,25 @@ from facereject.risks._base import check_scores, check_weights
 
 
 class SquaredError:
-    """Mean of (tᵢ − sᵢ)².
+    """Mean squared error of one score per example.
 
     Parameters
     ----------
     targets : array-like of shape (n,)
+        What the scores should be.
     sample_weight : array-like of shape (n,), optional
+        Weight ≥ 0 of each example; equal by default. Weights are scaled to sum to 1.
+
+    See Also
+    --------
+    facereject.solver.ridge_path : Minimises it over linear scores in closed form.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from facereject.risks import SquaredError
+    >>> SquaredError([1.0, 3.0])(np.array([1.0, 1.0]))
+    (2.0, array([ 0., -2.]))
     """
 
     def __init__(self, targets: Any, sample_weight: Any = None):

@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from facereject._validation import FloatArray
 from facereject.metrics import aurc
-from facereject.risks import Risk, RiskFactory, ShapedRisk
-from facereject.risks._base import check_weights
+from facereject.risks import Risk
+from facereject.risks._base import RiskFactory, ShapedRisk, check_weights
 from facereject.scores._base import ALPHAS
 from facereject.scores._linear.model import LinearScore, LinearScoreCV, Solution
 from facereject.scores._linear.shifted import ShiftedRisk

@@ -1,25 +1,20 @@
-"""Regularised risk minimisation with a certificate, and the linear objectives it minimises."""
+"""Regularised risk minimisation with a certificate of optimality, and the linear objectives it minimises.
 
-from facereject.solver._run import NonFiniteRiskError, Progress, SubgradientError
+`bundle_minimize` also takes objectives of your own: anything with the members of `LinearObjective` that
+``facereject.solver.protocols.Objective`` lists.
+"""
+
+from facereject.solver._run import NonFiniteRiskError, SubgradientError
 from facereject.solver.bundle import METHODS, bundle_minimize, bundle_path
 from facereject.solver.closed_form import ridge_path
-from facereject.solver.cuts import Bundle
 from facereject.solver.linear import LinearObjective
-from facereject.solver.protocols import Objective, Preconditioned, Rounded
-from facereject.solver.simplex_qp import solve_simplex_qp
 
 __all__ = [
     "METHODS",
-    "Bundle",
     "LinearObjective",
     "NonFiniteRiskError",
-    "Objective",
-    "Preconditioned",
-    "Progress",
-    "Rounded",
     "SubgradientError",
     "bundle_minimize",
     "bundle_path",
     "ridge_path",
-    "solve_simplex_qp",
 ]

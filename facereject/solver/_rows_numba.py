@@ -1,6 +1,6 @@
-"""Products with centred rows compiled by numba; same functions and results as ``_rows_numpy``.
+"""Products with centred rows, compiled by numba; the same functions as in ``_rows_numpy``.
 
-Memory-bound, like BLAS, on one core; nothing but the answer is allocated.
+Memory-bound, like BLAS, on one core; nothing but the result is allocated.
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ def sums(X: Any, centre: Any, gradient: Any, blocks: Any, n_blocks: int) -> Any:
 
 
 def _contiguous(X: Any) -> Any:
-    """All rows where each lies in one place in memory, else pieces that are cheap to copy."""
+    """Return all rows if X is contiguous, else pieces that are cheap to copy."""
     return (slice(None),) if X.flags.c_contiguous else pieces(X)
 
 
-# fastmath lets the sum run in several registers; the order of its terms is all that changes
+# fastmath lets the sum use several registers; only the order of its terms changes
 @njit(cache=True, fastmath={"reassoc", "contract"})  # type: ignore[untyped-decorator, unused-ignore]
 def _products(X: Any, centre: Any, weights: Any, blocks: Any, out: Any) -> None:
     for i in range(X.shape[0]):

@@ -1,4 +1,4 @@
-"""Products with centred rows in plain NumPy: the reference, and what runs without numba."""
+"""Products with centred rows in plain NumPy: the reference, used where numba is not installed."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from facereject.solver.standardized import pieces
 
 
 def products(X: Any, centre: Any, weights: Any, blocks: Any) -> Any:
-    """⟨weights[blocks[i]], X[i] − centre⟩ for every row i, in float64."""
+    """Compute ⟨weights[blocks[i]], X[i] − centre⟩ for every row i, in float64."""
     out = np.empty(len(X))
     for rows in pieces(X):
         out[rows] = np.einsum("ij,ij->i", X[rows] - centre, weights[blocks[rows]])
@@ -19,7 +19,7 @@ def products(X: Any, centre: Any, weights: Any, blocks: Any) -> Any:
 
 
 def sums(X: Any, centre: Any, gradient: Any, blocks: Any, n_blocks: int) -> Any:
-    """Σ gradient[i] (X[i] − centre) over the rows i of each block, in float64."""
+    """Compute Σ gradient[i] (X[i] − centre) over the rows i of each block, in float64."""
     out = np.zeros((n_blocks, X.shape[1]))
     for rows in pieces(X):
         part = gradient[rows]

@@ -1,4 +1,4 @@
-"""State of one minimisation: checked evaluations, the bound that the cuts give, and the stop."""
+"""The state of one minimisation: checked evaluations, the lower bound, the stopping rule."""
 
 from __future__ import annotations
 
@@ -9,19 +9,18 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 
 from facereject._validation import FloatArray
-from facereject.risks import SmoothableRisk
-from facereject.risks._base import check_answer
+from facereject.risks._base import SmoothableRisk, check_answer
 from facereject.solver.cuts import Bundle
 from facereject.solver.protocols import Objective, Rounded
 
 # a bound may exceed a value by this share before a subgradient counts as wrong
 _WRONG = 1e-6
-# temperature at which risks that can be smoothed start; hinges have a margin of one
+# first temperature of smoothed risks; hinges have a margin of one
 _FIRST_TAU = 0.1
 
 
 class NonFiniteRiskError(ArithmeticError):
-    """The risk or its subgradient was NaN or infinite."""
+    """The risk or its subgradient is NaN or infinite."""
 
 
 class SubgradientError(ArithmeticError):
@@ -29,7 +28,7 @@ class SubgradientError(ArithmeticError):
 
 
 class Progress(NamedTuple):
-    """One line of the history: where the run stood after an iteration."""
+    """The state of a run after an iteration."""
 
     iteration: int
     n_evaluations: int
@@ -54,7 +53,7 @@ class Evaluation(NamedTuple):
 
 
 class Point(NamedTuple):
-    """A place where the risk was evaluated; all but ``fun`` holds for every alpha."""
+    """A point where the risk was evaluated; only ``fun`` depends on alpha."""
 
     w: FloatArray
     risk: Evaluation
@@ -63,12 +62,12 @@ class Point(NamedTuple):
 
 
 class Steps(Protocol):
-    """How a method moves: see ``facereject.solver._steps``."""
+    """The steps of a method; see ``facereject.solver._steps``."""
 
-    smooths: bool  # on the smoothed risk, where there is one
+    smooths: bool  # uses the smoothed risk where there is one
 
     def advance(self, run: Run, target: FloatArray) -> None:
-        """One iteration; ``target`` is the minimiser of the cutting-plane model."""
+        """Do one iteration; ``target`` is the minimiser of the cutting-plane model."""
         ...
 
 
@@ -105,7 +104,7 @@ class Run:
         self.scale = self._find_scale() if scale is None else scale
 
     def _find_scale(self) -> float:
-        """|R(0)|: the unit in which values are negligible. Zero is also where a poor start is left for."""
+        """Compute |R(0)|, the unit in which values are negligible, and start at 0 if F is lower there."""
         if not self.best.w.any():
             return abs(self.best.risk.value)
         zero = np.zeros_like(self.best.w)
@@ -117,7 +116,7 @@ class Run:
     def until(
         self, max_iter: int, callback: Callable[[Progress], Any] | None, time_limit: float | None
     ) -> str:
-        """Iterate to a stop; returns the reason."""
+        """Iterate until a stopping rule applies; return its description."""
         begin = time.perf_counter()
         for iteration in range(max_iter + 1):
             target = self._update_bound()
@@ -141,7 +140,7 @@ class Run:
         return f"max_iter = {max_iter} reached"
 
     def finish(self) -> None:
-        """Replace a smoothed value at the best point by the exact one, which is not above it."""
+        """Replace the smoothed value at the best point by the exact one, which is not above it."""
         if self._tau > 0:
             self._tau = 0.0
             self.best = self._make_point(self.best.w, self.evaluate(self.best.risk.scores))
@@ -152,7 +151,7 @@ class Run:
             )  # fmt: skip
 
     def _tighten(self) -> None:
-        """Smooth less once the smoothing is what keeps the gap open."""
+        """Smooth less where the smoothing keeps the gap open."""
         error = self.best.risk.value - self.best.risk.cut
         scale = max(abs(self.best.fun), self.negligible())
         if error > 0.4 * self.tol * scale and error > min(0.5 * self.gap, 0.5) * scale:
@@ -160,7 +159,7 @@ class Run:
             self.best = self._make_point(self.best.w, self.evaluate(self.best.risk.scores))
 
     def _update_bound(self) -> FloatArray:
-        """Renew dual and gap; returns the minimiser of the model."""
+        """Update dual and gap; return the minimiser of the model."""
         fun = self.best.fun
         if self.alpha > 0:
             bound, target = self.bundle.bound(self.alpha)
@@ -176,21 +175,21 @@ class Run:
                 "evaluations: a subgradient is wrong, or the risk is not convex"
             )
         difference = max(fun - self.dual, 0.0)
-        # where F falls to zero no relative gap is ever reached: such differences count as none
+        # where F falls to zero no relative gap is reached
         nothing = abs(fun) <= self.negligible() and difference <= self.negligible()
         self.gap = 0.0 if nothing else difference / max(abs(fun), 1e-290)
         return target
 
     def negligible(self) -> float:
-        """A difference of values that counts as none."""
+        """Largest difference of values that counts as none."""
         return max(1e-9 * self.scale, 1e-290)
 
     def regularised(self, risk: float, w: FloatArray) -> float:
-        """F = R + alpha/2 ‖w‖²."""
+        """Compute F = R + alpha/2 ‖w‖²."""
         return risk + 0.5 * self.alpha * float(w @ w)
 
     def evaluate(self, scores: FloatArray) -> Evaluation:
-        """The risk at some scores, counted and checked."""
+        """Evaluate the risk at some scores; count and check the result."""
         self.n_evaluations += 1
         where = f"at evaluation {self.n_evaluations} (iteration {len(self.history)}"
         if not np.isfinite(scores).all():
@@ -212,13 +211,13 @@ class Run:
         return Evaluation(scores, value, gradient, float(cut), self._tau)
 
     def _make_point(self, w: FloatArray, risk: Evaluation) -> Point:
-        """Add the cut at ``w``."""
+        """Add the cut at ``w`` to the bundle."""
         subgradient = self.objective.pull_back(risk.gradient)
         self.bundle.add(risk.cut, subgradient, w, self._precision)
         return Point(w, risk, subgradient, self.regularised(risk.value, w))
 
     def land(self, w: FloatArray, risk: Evaluation) -> Point:
-        """Add the cut at ``w``, check it, and make the point the best if it is."""
+        """Add the cut at ``w``, check it, and keep the point if it is the best."""
         point = self._make_point(w, risk)
         change = float(point.subgradient @ (self.best.w - w))
         excess = risk.cut + change - self.best.risk.value

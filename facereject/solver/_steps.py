@@ -1,4 +1,4 @@
-"""The steps of both methods: quasi-Newton with probes for the bound, and BMRM."""
+"""The steps of the methods: quasi-Newton with extra cuts for the bound, and BMRM."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ from facereject.solver.quasi_newton import QuasiNewton
 # Weak Wolfe conditions: enough decrease, and a slope that has flattened.
 _DECREASE, _FLATTEN = 1e-4, 0.9
 _MAX_TRIALS = 12
-# the bound lags when the gap has fallen by less than a quarter over this many iterations
+# the bound lags if the gap has fallen by less than a quarter within _PATIENCE iterations
 _PATIENCE, _LAG = 5, 0.75
-# BMRM with a line search makes its cut this share of the way from the minimum on the line to the model's
+# BMRM with a line search cuts beyond the minimum on the line, by this share of the rest of the way
 _BEYOND = 0.1
 
 
 class QuasiNewtonSteps:
-    """Descent by quasi-Newton steps; cuts come from their evaluations, and from probes where the bound lags.
+    """Quasi-Newton steps; their evaluations are the cuts, with probes where the bound lags.
 
     Parameters
     ----------
     metric : QuasiNewton
-        What earlier runs have learned about the same risk.
+        What earlier runs learned about the same risk.
     """
 
     smooths = True
@@ -35,13 +35,13 @@ class QuasiNewtonSteps:
         self._probe_step = 0.1
 
     def advance(self, run: Run, target: FloatArray) -> None:
-        """A descent step, and a probe when that failed or the bound lags."""
+        """Take a descent step, and a probe if that failed or the bound lags."""
         lags = len(run.history) > _PATIENCE and run.gap > _LAG * run.history[-_PATIENCE - 1].gap
         if not self._descend(run) or lags:
             self._probe(run, target)
 
     def _descend(self, run: Run) -> bool:
-        """Line search in a quasi-Newton direction; True when it lowered F."""
+        """Search along a quasi-Newton direction; True if that lowered F."""
         point = run.best
         gradient = point.subgradient + run.alpha * point.w
         direction = self._metric.direction(gradient, run.alpha)
@@ -63,7 +63,7 @@ class QuasiNewtonSteps:
                 step = 2.0 * step
             elif low > 0:
                 step = 0.5 * (low + high)
-            else:  # the minimum of the parabola through both ends, which may lie orders of magnitude nearer
+            else:  # the minimum of the parabola through both ends can be orders of magnitude nearer
                 parabola = -0.5 * slope * high**2 / (trial.fun - point.fun - slope * high)
                 step = min(max(parabola, 1e-4 * high), 0.5 * high)
         landed = run.land(trial.w, trial.risk)
@@ -94,8 +94,8 @@ class ModelSteps:
     Parameters
     ----------
     line_search : bool
-        Minimise F on the line from the best point to that minimiser, go there, and make the cut a tenth of
-        the remaining way beyond (Franc and Sonnenburg 2009).
+        Minimise F on the line from the best point to that minimiser, go there, and cut a tenth of the
+        remaining way beyond (Franc and Sonnenburg 2009).
     """
 
     smooths = False
@@ -104,7 +104,7 @@ class ModelSteps:
         self._line_search = line_search
 
     def advance(self, run: Run, target: FloatArray) -> None:
-        """One cut, or two with a line search."""
+        """Make one cut, or two with a line search."""
         ray = _Ray(run, run.best, target - run.best.w)
         if not self._line_search:
             trial = ray.at(1.0)
@@ -129,7 +129,7 @@ class _Trial(NamedTuple):
 
 
 class _Ray:
-    """F on the half-line from a point; the scores move linearly, so no product with X is needed on it."""
+    """F on a half-line from a point. The scores are linear on it, so it needs no products with X."""
 
     def __init__(self, run: Run, point: Point, direction: FloatArray):
         self.along = run.objective.scores(direction)
@@ -144,7 +144,7 @@ class _Ray:
 
 
 def _minimum_on(ray: _Ray) -> _Trial:
-    """The minimum of F on [0, 1] of the ray, to a tenth of the slope at 0: false position, F being convex."""
+    """Minimise F on [0, 1] of the ray by false position, to a tenth of the slope at 0."""
     low, high, low_slope, high_slope = 0.0, np.inf, ray.slope, 0.0
     flat, step = 0.1 * abs(ray.slope), 1.0
     for _ in range(_MAX_TRIALS):
@@ -161,5 +161,5 @@ def _minimum_on(ray: _Ray) -> _Trial:
 
 
 def _dot(a: FloatArray, b: FloatArray) -> float:
-    """Sum of products; np.vdot copies arrays that lie in memory column by column, as scores of classes do."""
+    """Compute the sum of products. np.vdot would copy scores of classes, which are in column order."""
     return float(np.vdot(a.T, b.T) if a.flags.f_contiguous else np.vdot(a, b))

@@ -1,22 +1,22 @@
-"""Regularised risk minimisation with a certificate of optimality, by two methods over the same cuts.
+"""Regularised risk minimisation with a certificate of optimality.
 
-Minimises F(w) = alpha/2 ‖w‖² + R(w) for a convex R given by values and subgradients. Every subgradient is a
-cut of R from below. The cuts give a lower bound of F, and a run stops when (best F − bound) / best F ≤ tol.
-No rule for the steps can invalidate the bound. The methods differ in where they evaluate R:
+Minimises F(w) = alpha/2 ‖w‖² + R(w) for a convex R given by values and subgradients. Every subgradient gives
+a cut, a linear function below R. The cuts give a lower bound of F, and a run stops when
+(best F − bound) / best F ≤ tol. The bound holds for any choice of steps. The methods differ in where they
+evaluate R:
 
 ``"certified-quasi-newton"`` (default)
-    Not BMRM. Steps go in a quasi-Newton direction with a line search; the cutting-plane model is there for
-    the certificate. Where the bound lags behind, as with hinge risks, or a step fails at a kink, one more cut
-    is made a little off the best point, towards the minimiser of the model, where F exceeds the best value by
-    about tol; should F be lower there, that point is kept. A risk that can be smoothed (the multi-class
-    hinge) is stepped on through a smooth function above it, whose temperature falls as the gap closes, while
-    the cuts stay those of the risk itself.
+    Along quasi-Newton directions, with a line search; the cutting-plane model serves the certificate only.
+    Where the bound improves slowly, as with hinge risks, or a step fails at a kink, one more cut is made near
+    the best point, towards the minimiser of the model, where F exceeds the best value by about tol; if F is
+    lower there, that point is kept. A risk that can be smoothed (the multi-class hinge) is replaced for the
+    steps by a smooth upper bound whose temperature falls with the gap; the cuts are those of the risk itself.
 ``"bmrm"``
-    The bundle method for risk minimisation of Teo et al. (2010), which the paper uses: R is evaluated at the
-    minimiser of the model. For small alpha that jumps far away and takes ten times the evaluations and more
+    At the minimiser of the model: the bundle method of Teo et al. (2010), which the paper uses. For small
+    alpha the minimiser is far away, and ten times as many evaluations and more are needed
     (``tools/bench/solver.py``).
 ``"bmrm-line-search"``
-    The same with a line search from the best point to the minimiser of the model.
+    On the line from the best point to the minimiser of the model.
 """
 
 from __future__ import annotations
@@ -58,55 +58,72 @@ def bundle_minimize(
     callback: Callable[[Progress], Any] | None = None,
     time_limit: float | None = None,
 ) -> OptimizeResult:
-    """Minimise alpha/2 ‖w‖² + R(w) for a convex risk R.
+    """Minimise alpha/2 ‖w‖² + R(w) for a convex risk R, with a certificate of optimality.
 
     Parameters
     ----------
-    objective : LinearObjective or another ``Objective``, or callable w -> (value, subgradient)
-        The risk R. An ``Objective`` is searched along lines without products with X.
+    objective : LinearObjective, or callable w -> (value, subgradient)
+        The risk R. Line searches over a `LinearObjective` need no products with X.
     alpha : float
         Regularisation ≥ 0. With alpha = 0 there is no bound over all w; see Notes.
     tol : float
         Relative gap at which to stop.
     max_iter : int
+        Number of iterations after which to stop without success.
     method : {"certified-quasi-newton", "bmrm", "bmrm-line-search"}
-        Where R is evaluated: along quasi-Newton directions, or at the minimiser of the cutting-plane model.
-        All stop by the same certificate; see the module's documentation.
+        Where R is evaluated: along quasi-Newton directions, at the minimiser of the cutting-plane model, or
+        on the line to that minimiser. The stopping rule is the same.
     x0 : array of shape (n_weights,), optional
-        Start; zeros by default. Needed for a plain function, as it tells the number of weights. Zero is
+        Start; zeros by default. Required for a plain function, whose number of weights it tells. Zero is
         evaluated too: R(0) is the unit in which a value counts as negligible.
     bundle : Bundle, optional
-        Cuts of the same R from an earlier run, for instance at another alpha; extended in place.
-    callback : callable(Progress), optional
-        Called after every iteration; raising StopIteration ends the run.
+        Cuts of the same R from an earlier run (``result.bundle``), for instance at another alpha; extended in
+        place.
+    callback : callable, optional
+        Called after every iteration with a named tuple: ``iteration``, ``n_evaluations``, ``n_cuts``,
+        ``fun``, ``dual``, ``gap``, ``seconds``. Raising StopIteration ends the run.
     time_limit : float, optional
-        Seconds after which to stop.
+        Seconds after which to stop without success.
 
     Returns
     -------
     result : OptimizeResult
         ``x``, ``fun`` (best alpha/2‖w‖² + R), ``dual`` (lower bound), ``gap`` (their difference relative to
-        ``fun``; 0 if both are below 1e-9 R(0)), ``nit``, ``nfev``, ``success``, ``message``, ``history`` (a
-        list of ``Progress``), ``bundle``.
-
-    Warns
-    -----
-    ConvergenceWarning
-        When ``max_iter``, ``time_limit`` or the callback ends the run before the gap is closed; ``success``
-        is then False. Features of very large scale make that likely: standardise them.
+        ``fun``; 0 if both are below 1e-9 R(0)), ``nit``, ``nfev``, ``success``, ``message``, ``history`` (as
+        for the callback), ``bundle``.
 
     Raises
     ------
     NonFiniteRiskError
-        The risk or a subgradient is NaN or infinite; the message names the iterate.
+        If the risk or a subgradient is NaN or infinite; the message names the evaluation.
     SubgradientError
-        A lower bound lies above a value of R: wrong subgradient, or R not convex. Small errors of a
-        subgradient can go unnoticed, and the bound is then as wrong as they are.
+        If a lower bound lies above a value of R: the subgradient is wrong, or R is not convex. Small errors
+        of a subgradient can go unnoticed, and the bound is then as wrong as they are.
+
+    Warns
+    -----
+    ConvergenceWarning
+        If ``max_iter``, ``time_limit`` or the callback ends the run before the gap is closed; ``success``
+        is then False. Features of very large scale make that likely: standardise them.
+
+    See Also
+    --------
+    bundle_path : Minimises for several alpha.
+    LinearObjective : A risk of linear scores.
+    ridge_path : The closed form for the squared error.
 
     Notes
     -----
     With alpha = 0 the bound comes from a proximal term around x and holds in a ball: at the stop, no w with
     ‖w − x‖ ≤ max(1, ‖x‖) has R(w) < (1 − tol) R(x). ``dual`` is the bound over that ball.
+
+    References
+    ----------
+    C. H. Teo, S. V. N. Vishwanathan, A. Smola, Q. V. Le: Bundle methods for regularized risk minimization.
+    Journal of Machine Learning Research 11, 2010.
+
+    V. Franc, S. Sonnenburg: Optimized cutting plane algorithm for large-scale risk minimization. Journal of
+    Machine Learning Research 10, 2009.
 
     Examples
     --------
@@ -140,21 +157,43 @@ def bundle_path(
     callback: Callable[[Progress], Any] | None = None,
     time_limit: float | None = None,
 ) -> list[OptimizeResult]:
-    """Minimise for several alpha, from the largest to the smallest, sharing cuts, metric and starting points.
+    """Minimise alpha/2 ‖w‖² + R(w) for several alpha in one go.
+
+    Goes from the largest alpha to the smallest; cuts, metric and solutions are reused.
 
     Parameters
     ----------
-    objective
-        As in ``bundle_minimize``.
+    objective : LinearObjective, or callable w -> (value, subgradient)
+        As in `bundle_minimize`.
     alphas : iterable of float
-    tol, max_iter, method, callback, time_limit
-        As in ``bundle_minimize``, for each of the runs.
+        Regularisations ≥ 0, in any order.
+    tol, max_iter, method
+        As in `bundle_minimize`, for each alpha.
     x0, bundle
-        As in ``bundle_minimize``, for the first of the runs.
+        As in `bundle_minimize`, for the first run.
+    callback, time_limit
+        As in `bundle_minimize`, for each alpha.
 
     Returns
     -------
-    results : list of OptimizeResult, in the order of ``alphas``
+    results : list of OptimizeResult
+        In the order of ``alphas``.
+
+    See Also
+    --------
+    bundle_minimize : Minimises for one alpha, and describes the parameters.
+    ridge_path : The closed form for the squared error.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from facereject.risks import SELE
+    >>> from facereject.solver import LinearObjective, bundle_path
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(200, 3))
+    >>> objective = LinearObjective(X, SELE(np.abs(X[:, 0])))
+    >>> [result.success for result in bundle_path(objective, [1.0, 0.1, 0.01])]
+    [True, True, True]
     """
     values = [float(alpha) for alpha in alphas]
     problem = _prepare(objective, x0, method)
@@ -170,7 +209,7 @@ def bundle_path(
 
 
 class _Problem(NamedTuple):
-    """An objective and what holds for it at every alpha."""
+    """An objective, and what is shared by all alpha."""
 
     objective: Objective
     make_steps: Callable[[], Steps]
@@ -186,7 +225,7 @@ def _prepare(objective: Any, x0: Any, method: str) -> _Problem:
                 f"objective must be callable: w -> (value, subgradient); got {type(objective).__name__}"
             )
         if x0 is None:
-            raise ValueError("x0 is needed: a plain function does not tell its number of weights")
+            raise ValueError("x0 is required: a plain function does not tell its number of weights")
         objective = PlainObjective(objective, np.size(x0))
     if method != METHODS[0]:
         return _Problem(objective, partial(ModelSteps, method == "bmrm-line-search"), _BMRM_CUTS)

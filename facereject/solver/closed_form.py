@@ -1,4 +1,4 @@
-"""Linear objectives of the squared error, minimised in closed form for many alpha at once."""
+"""The closed form of the minimiser of the squared error, for many alpha at once."""
 
 from __future__ import annotations
 
@@ -14,21 +14,36 @@ from facereject.solver.standardized import slices
 
 
 def ridge_path(objective: LinearObjective, alphas: Sequence[float]) -> list[FloatArray]:
-    """Minimise alpha/2 ‖w‖² + mean (t − s(w))² for each alpha, from one factorisation per block.
+    """Minimise alpha/2 ‖w‖² + mean (t − s(w))² for several alpha in closed form.
 
-    The counterpart of ``bundle_path`` for the one risk whose minimiser can be written down. Exact up to
-    rounding, so there is no gap to certify.
+    The counterpart of `bundle_path` for ridge regression: one factorisation per block of weights serves all
+    alpha. Exact up to rounding, so there is no gap to certify.
 
     Parameters
     ----------
     objective : LinearObjective
-        Of the risk ``SquaredError``.
-    alphas : sequence of float ≥ 0
-        At 0 directions without data get weight zero, which is the limit of alpha → 0.
+        Its risk must be a `facereject.risks.SquaredError`.
+    alphas : sequence of float
+        Regularisations ≥ 0. At 0 directions without data get weight zero, the limit of alpha → 0.
 
     Returns
     -------
-    weights : list of arrays of shape (n_weights,), in the order of ``alphas``
+    weights : list of ndarray of shape (n_weights,)
+        In the order of ``alphas``.
+
+    See Also
+    --------
+    bundle_path : For every other risk.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from facereject.risks import SquaredError
+    >>> from facereject.solver import LinearObjective, ridge_path
+    >>> X = np.array([[0.0], [1.0], [2.0]])
+    >>> exact, flat = ridge_path(LinearObjective(X, SquaredError([1.0, 3.0, 5.0])), [0.0, 1e6])
+    >>> np.round(exact, 6), bool(np.abs(flat).max() < 1e-4)
+    (array([2., 1.]), True)
     """
     risk = objective.risk
     if not isinstance(risk, SquaredError):
@@ -47,9 +62,9 @@ def ridge_path(objective: LinearObjective, alphas: Sequence[float]) -> list[Floa
 def _ridge(
     objective: LinearObjective, risk: SquaredError, examples: NDArray[np.intp], alphas: Sequence[float]
 ) -> FloatArray:
-    """(w, b) of one block for each alpha: (alpha/2 I + AᵀA) θ = Aᵀ √ω t with A = √ω (X, 1).
+    """Solve (alpha/2 I + AᵀA) θ = Aᵀ √ω t for θ = (w, b) of one block, with A = √ω (X, 1).
 
-    From the eigenvectors of AᵀA, or of AAᵀ where there are fewer rows than columns.
+    By the eigenvectors of AᵀA, or of AAᵀ where there are fewer rows than columns.
     """
 
     def design(part: NDArray[np.intp]) -> tuple[FloatArray, FloatArray]:

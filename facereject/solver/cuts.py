@@ -1,4 +1,4 @@
-"""The bundle: cutting planes that bound a convex risk from below, and the best bound they give."""
+"""The bundle: cutting planes below a convex risk, and the best lower bound they give."""
 
 from __future__ import annotations
 
@@ -14,9 +14,10 @@ class Bundle:
     Parameters
     ----------
     n_weights : int
+        Length of w.
     max_cuts : int
-        When reached, the cuts are thinned to half: first those without weight in the last bound, then those
-        with the least. Their weighted sum, itself a valid cut that gives the same bound, takes their place.
+        When reached, the half of the cuts with the least weight in the last bound is dropped. The weighted
+        sum of all cuts, itself a valid cut that gives the same bound, takes their place.
     """
 
     #: Default of ``max_cuts``.
@@ -39,10 +40,10 @@ class Bundle:
     def add(
         self, value: float, subgradient: FloatArray, w: FloatArray, precision: float = np.finfo(float).eps
     ) -> None:
-        """Add the cut that touches the risk at ``w``, lowered by what rounding may have added to it.
+        """Add the cut that touches the risk at ``w``, lowered by its rounding error.
 
-        ``precision`` is the unit of rounding of the arithmetic behind value and subgradient. Far from the
-        origin the offset is a small difference of large numbers, and a bound must not profit from its error.
+        ``precision`` is the unit of rounding of value and subgradient. Far from the origin the offset is a
+        small difference of large numbers, and its error must not raise the bound.
         """
         if self.n_cuts == self.max_cuts:
             self._thin()
@@ -55,7 +56,7 @@ class Bundle:
         Returns
         -------
         value : float
-            A lower bound of min_w ρ/2 ‖w − centre‖² + R(w), whatever the accuracy of the inner solver.
+            A lower bound of min_w ρ/2 ‖w − centre‖² + R(w); it holds for any accuracy of the inner solver.
         w : array of shape (n_weights,)
             The minimiser.
 
@@ -68,14 +69,14 @@ class Bundle:
         slopes, gram = self._slopes[:k], self._gram[:k, :k]
         offsets = self._offsets[:k] if centre is None else self._offsets[:k] + slopes @ centre
         multipliers = solve_simplex_qp(gram, rho * offsets, self._multipliers[:k])
-        # one flat cut among steep ones can be beyond the solver's accuracy, and be the best bound by itself
+        # a single flat cut among steep ones can be the best bound, and too small for the solver to see
         alone = offsets - gram.diagonal() / (2.0 * rho)
         best = int(alone.argmax())
         if alone[best] > multipliers @ offsets - multipliers @ gram @ multipliers / (2.0 * rho):
             multipliers = np.zeros(k)
             multipliers[best] = 1.0
         self._multipliers[:k] = multipliers
-        # not through the Gram matrix: where the slopes cancel, μᵀGμ would be all rounding
+        # not by the Gram matrix: where the slopes cancel, μᵀGμ would be rounding errors only
         slope = multipliers @ slopes
         value = float(multipliers @ offsets - slope @ slope / (2.0 * rho))
         w = slope / -rho
@@ -93,7 +94,7 @@ class Bundle:
         multipliers = self._multipliers[: self.n_cuts]
         aggregate = multipliers @ self._slopes[: self.n_cuts]
         offset = float(multipliers @ self._offsets[: self.n_cuts])
-        # newest first among equals: recent cuts describe the neighbourhood of the optimum
+        # of equals the newest stay: recent cuts describe the neighbourhood of the optimum
         order = np.lexsort((np.arange(multipliers.size), multipliers))
         keep = np.sort(order[-(self.max_cuts // 2) :])
         k = keep.size

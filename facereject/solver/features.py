@@ -33,25 +33,25 @@ Blocks = NDArray[np.int32]
 
 
 class Features(Protocol):
-    """A matrix Z of n rows as a linear map. ``precision`` is the unit of rounding of its products."""
+    """A matrix Z with n rows as a linear map; ``precision`` is the unit of rounding of its products."""
 
     precision: float
 
     def product(self, weights: FloatArray) -> FloatArray:
-        """Weights (K, d) to ⟨w_k, zᵢ⟩: shape (K, n), or (n,) where every row has a block k of its own."""
+        """Map weights (K, d) to ⟨w_k, zᵢ⟩ of shape (K, n), or (n,) where each row has one block k."""
         ...
 
     def adjoint(self, gradient: FloatArray) -> FloatArray:
-        """Gradient (n, K), or (n,) with blocks, to Σᵢ gᵢₖ zᵢ of shape (K, d)."""
+        """Map a gradient (n, K), or (n,) with blocks, to Σᵢ gᵢₖ zᵢ of shape (K, d)."""
         ...
 
     def grams(self) -> list[FloatArray]:
-        """Σᵢ (zᵢ, 1)(zᵢ, 1)ᵀ over the rows of each block; one of all rows without blocks."""
+        """Compute Σᵢ (zᵢ, 1)(zᵢ, 1)ᵀ over the rows of each block; over all rows without blocks."""
         ...
 
 
 def make_features(X: Any, blocks: Blocks | None, n_blocks: int) -> Features:
-    """The right class for an array, a sparse matrix or a ``Standardized`` one."""
+    """Wrap an array, a sparse matrix or a `Standardized` matrix."""
     if sp.issparse(X):
         return SparseFeatures(X) if blocks is None else SparseBlocks(X, blocks, n_blocks)
     if not isinstance(X, Standardized):
@@ -91,7 +91,7 @@ class FoldedFeatures:
 
 
 class CentredFeatures:
-    """Row by row in float64: for rows with a block each, and for means that are large beside their scale."""
+    """Row by row in float64, for rows with blocks and for means that are large beside their scale."""
 
     precision = float(np.finfo(np.float64).eps)
 
@@ -127,10 +127,10 @@ class CentredFeatures:
 
 
 class SparseFeatures:
-    """A sparse matrix as it is."""
+    """A sparse matrix without blocks."""
 
     def __init__(self, X: Any):
-        # csr @ vector is fast, csr.T @ vector a scatter: a transposed copy of its own keeps both gathers
+        # products with csr.T scatter; a transposed copy lets both directions gather
         self._X, self._XT = X, sp.csr_matrix(X.T)
         self.precision = float(np.finfo(X.dtype).eps)
 
@@ -177,7 +177,7 @@ def _as_columns(gradient: FloatArray) -> FloatArray:
 def _gram(Z: Standardized, rows: NDArray[np.intp] | None) -> FloatArray:
     d = Z.shape[1]
     gram = np.zeros((d + 1, d + 1))
-    # larger pieces than elsewhere: products of matrices are slow on thin ones
+    # products of thin matrices are slow, hence larger pieces than elsewhere
     for part in slices(len(Z) if rows is None else rows.size, d, 8 * PIECE):
         A = Z[part if rows is None else rows[part]]
         gram[d, :d] += A.sum(axis=0)

@@ -1,4 +1,4 @@
-"""Linear scores: owns the features X and turns a risk of scores into a function of weights."""
+"""The linear objective: owns the features X and turns a risk of scores into a function of weights."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from sklearn.utils import check_array
 
 from facereject._settings import check_integer
 from facereject._validation import FloatArray
-from facereject.risks import Risk, ShapedRisk
-from facereject.risks._base import check_answer
+from facereject.risks import Risk
+from facereject.risks._base import ShapedRisk, check_answer
 from facereject.solver.features import Blocks, make_features
 from facereject.solver.preconditioner import gram_preconditioner
 from facereject.solver.protocols import Preconditioner
@@ -21,9 +21,9 @@ from facereject.solver.standardized import Standardized
 
 
 class LinearObjective:
-    """R(w) = risk(scores(w)), where the scores are linear in the weights.
+    """A risk of linear scores as a function of the weights: R(w) = risk(scores(w)).
 
-    The scores come in four layouts; b is the intercept:
+    The scores have one of four layouts; b is the intercept:
 
     ================  =====================================  ==================================
     scores            meaning                                weights ``w``, in this order
@@ -39,21 +39,36 @@ class LinearObjective:
     Parameters
     ----------
     X : array-like, scipy.sparse matrix or Standardized, shape (n, d)
-        float32 stays float32, which halves memory and the time of a product; its products are then
+        Features. float32 stays float32, which halves memory and the time of a product; products are then
         rounded to float32. ``Standardized(X, mean, scale)`` stands for (X − mean) / scale, which is never
         computed as a whole.
     risk : Risk
-        ``risk(scores) -> (value, gradient)``. One that declares its ``score_shape`` is checked against X.
+        ``risk(scores) -> (value, gradient)``. If it has a ``score_shape``, that is checked against X.
     blocks : array-like of int, shape (n,), optional
-        Which weight block scores example i, for instance its predicted class. A matrix with K·d columns is
-        never built.
+        The block of weights that scores example i, for instance its predicted class. A matrix with K·d
+        columns is never built.
     n_blocks : int, optional
         Number of blocks K; by default one more than the largest in ``blocks``.
     fit_intercept : bool
+        Whether the scores have intercepts.
     n_scores : int, optional
-        Scores per example, K. By default what the risk declares (``ShapedRisk``), else one, of shape (n,).
+        Scores per example, K. By default as the risk's ``score_shape`` says, else scores have shape (n,).
     shared_weights : bool
         The K scores of an example differ by thresholds only, ⟨w, x⟩ − b_k: ordinal regression.
+
+    See Also
+    --------
+    bundle_minimize : Minimises it with regularisation.
+    facereject.risks.Risk : What a risk is.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from facereject.risks import SquaredError
+    >>> from facereject.solver import LinearObjective
+    >>> objective = LinearObjective(np.array([[0.0], [1.0]]), SquaredError([1.0, 3.0]))
+    >>> objective(np.array([1.0, 1.0]))  # slope and intercept
+    (0.5, array([-1., -1.]))
     """
 
     def __init__(
@@ -104,19 +119,34 @@ class LinearObjective:
         return self._features.precision
 
     def preconditioner(self) -> Preconditioner | None:
-        """Inverse of curvature · XᵀX/n + alpha; None above 600 features, where it would not pay."""
+        """Make an approximate inverse of the Hessian, (curvature · XᵀX/n + alpha)⁻¹.
+
+        Returns
+        -------
+        solve : callable (v, curvature, alpha) -> array, or None
+            None above 600 features, where it would cost more than it saves.
+        """
         return gram_preconditioner(self)
 
     def grams(self) -> list[FloatArray]:
-        """1/n Σᵢ xᵢ xᵢᵀ over the examples of each block, or one over all examples without blocks.
+        """Compute 1/n Σᵢ xᵢ xᵢᵀ over the examples of each block.
 
-        Where intercepts belong to blocks of weights, x has a last entry 1 for them.
+        Returns
+        -------
+        grams : list of ndarray of shape (d, d) or (d + 1, d + 1)
+            One over all examples without blocks. Where each block has an intercept, x ends with a 1.
         """
         size = self.n_features + (self.fit_intercept and not self.shared_weights)
         return [gram[:size, :size] / self.score_shape[0] for gram in self._features.grams()]
 
     def examples_of_blocks(self) -> list[NDArray[np.intp]]:
-        """Numbers of the examples that each block of weights scores; all of them without blocks."""
+        """List the examples that each block of weights scores.
+
+        Returns
+        -------
+        examples : list of ndarray of int
+            Row numbers; one array of all rows without blocks.
+        """
         if self._blocks is None:
             return [np.arange(self.score_shape[0])]
         order = np.argsort(self._blocks, kind="stable")
@@ -124,19 +154,54 @@ class LinearObjective:
         return [order[i:j] for i, j in pairwise(bounds)]
 
     def features(self, examples: NDArray[np.intp]) -> FloatArray:
-        """What the weights of some examples are multiplied with, as a dense float64 array."""
+        """Copy the features of some examples to a dense array.
+
+        Parameters
+        ----------
+        examples : ndarray of int
+            Row numbers.
+
+        Returns
+        -------
+        rows : ndarray of shape (number of examples, d)
+            Standardised, if X is.
+        """
         rows: Any = self.X[examples]
         return np.asarray(rows.toarray() if sp.issparse(rows) else rows, dtype=np.float64)
 
     def split(self, w: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Weights as (K, d) and intercepts as (K,), or (0,) without them; views into ``w``."""
+        """Split the weight vector into coefficients and intercepts.
+
+        Parameters
+        ----------
+        w : ndarray of shape (n_weights,)
+            All weights.
+
+        Returns
+        -------
+        coefficients : ndarray of shape (K, d)
+            A view into ``w``.
+        intercepts : ndarray of shape (K,) or (0,)
+            A view into ``w``.
+        """
         if w.shape != (self.n_weights,):
             raise ValueError(f"w must have shape ({self.n_weights},), got {w.shape}")
         n_coefficients = self.n_blocks * self.n_features
         return w[:n_coefficients].reshape(self.n_blocks, self.n_features), w[n_coefficients:]
 
     def scores(self, w: FloatArray) -> FloatArray:
-        """The scores of all examples; linear in ``w``."""
+        """Compute the scores of all examples.
+
+        Parameters
+        ----------
+        w : ndarray of shape (n_weights,)
+            All weights.
+
+        Returns
+        -------
+        scores : ndarray of shape ``score_shape``
+            Linear in ``w``.
+        """
         coefficients, intercepts = self.split(w)
         product = self._features.product(coefficients)
         if self._blocks is not None:
@@ -150,7 +215,18 @@ class LinearObjective:
         return product[0] if len(self.score_shape) == 1 else np.ascontiguousarray(product).T
 
     def pull_back(self, gradient: FloatArray) -> FloatArray:
-        """The gradient in the weights that belongs to a gradient in the scores: the adjoint of ``scores``."""
+        """Turn a gradient in the scores into one in the weights: the adjoint of ``scores``.
+
+        Parameters
+        ----------
+        gradient : ndarray of shape ``score_shape``
+            Gradient in the scores.
+
+        Returns
+        -------
+        gradient : ndarray of shape (n_weights,)
+            Gradient in the weights.
+        """
         w = np.empty(self.n_weights)
         coefficients, intercepts = self.split(w)
         summed = gradient.sum(axis=1) if self.shared_weights else gradient
@@ -164,13 +240,13 @@ class LinearObjective:
         return w
 
     def __call__(self, w: FloatArray) -> tuple[float, FloatArray]:
-        """Risk and subgradient at the weights ``w``."""
+        """Compute risk and subgradient at the weights ``w``."""
         value, gradient = check_answer(self.risk(self.scores(w)), self.score_shape)
         return value, self.pull_back(gradient)
 
 
 def _score_shape(risk: Risk, n: int, n_scores: int | None) -> tuple[int, ...]:
-    """(n,) or (n, K): what the risk declares, or what ``n_scores`` says."""
+    """Return (n,) or (n, K), as the risk or ``n_scores`` says."""
     if not isinstance(risk, Risk) or isinstance(risk, type):
         what = f"the class {risk.__name__}" if isinstance(risk, type) else type(risk).__name__
         raise TypeError(f"risk must be callable: scores -> (value, gradient); got {what}")

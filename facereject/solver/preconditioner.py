@@ -1,4 +1,4 @@
-"""A first guess of the inverse Hessian of a linear objective, from the Gram matrix of its features."""
+"""An approximate inverse Hessian of a linear objective, from the Gram matrix of its features."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ MAX_FEATURES = 600
 
 
 class HasGrams(Protocol):
-    """A linear objective as far as its features are concerned; see ``LinearObjective``."""
+    """The part of a linear objective that concerns its features; see ``LinearObjective``."""
 
     n_features: int
     n_blocks: int
@@ -26,10 +26,10 @@ class HasGrams(Protocol):
 
 
 def gram_preconditioner(objective: HasGrams) -> Preconditioner | None:
-    """Inverse of curvature · XᵀX/n + alpha, block by block; None where it would not pay.
+    """Make the inverse of curvature · XᵀX/n + alpha, block by block; None where it would not pay.
 
     The Hessian of a linear objective is Xᵀ D X with D the second derivative of the risk in the scores. With D
-    replaced by a constant it takes out the correlation of the features, which is what slows small alpha down.
+    replaced by a constant its inverse removes the correlation of the features, which makes small alpha slow.
     """
     n_features = objective.n_features + (not objective.shared_weights and objective.fit_intercept)
     if n_features > MAX_FEATURES:
@@ -57,7 +57,7 @@ def gram_preconditioner(objective: HasGrams) -> Preconditioner | None:
 
 
 def spectrum(gram: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Eigenvalues, floored, and eigenvectors of a Gram matrix."""
+    """Compute the eigenvalues, floored, and eigenvectors of a Gram matrix."""
     eigenvalues, vectors = np.linalg.eigh(gram)
-    # a floor keeps directions without data from taking unbounded steps when alpha is tiny
+    # without a floor, steps in directions without data are unbounded for tiny alpha
     return np.maximum(eigenvalues, 1e-10 * max(eigenvalues[-1], 1e-300)), vectors

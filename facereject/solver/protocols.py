@@ -1,4 +1,4 @@
-"""What the solver asks of an objective: the part that every one has, and what some offer besides."""
+"""The protocols of objectives: what every one has, and what some have in addition."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ Preconditioner = Callable[[FloatArray, float, float], FloatArray]
 class Objective(Protocol):
     """R(w) = risk(scores(w)) with scores that are linear in w; see ``LinearObjective``.
 
-    The scores are kept apart from w because a line search needs no product with X: along a line in w they
-    move along a line too.
+    Scores and weights are separate because a line search then needs no products with X: along a line in w the
+    scores move along a line too.
     """
 
     @property
@@ -32,20 +32,20 @@ class Objective(Protocol):
         ...
 
     def scores(self, w: FloatArray, /) -> FloatArray:
-        """Scores of all examples, linear in ``w``."""
+        """Compute the scores of all examples, linear in ``w``."""
         ...
 
     def pull_back(self, gradient: FloatArray, /) -> FloatArray:
-        """The gradient in w that belongs to a gradient in the scores: the adjoint of ``scores``."""
+        """Turn a gradient in the scores into one in w: the adjoint of ``scores``."""
         ...
 
 
 @runtime_checkable
 class Preconditioned(Objective, Protocol):
-    """An objective that knows roughly how it bends."""
+    """An objective with an approximate inverse Hessian."""
 
     def preconditioner(self) -> Preconditioner | None:
-        """A first guess of the inverse Hessian for quasi-Newton steps; None where it would not pay.
+        """Make an approximate inverse Hessian for quasi-Newton steps; None where it would not pay.
 
         ``curvature`` is the mean second derivative of the risk in a score along the last step.
         """
@@ -58,26 +58,26 @@ class Rounded(Objective, Protocol):
 
     @property
     def precision(self) -> float:
-        """Unit of rounding of ``scores`` and ``pull_back``; cuts are lowered by what it may have added."""
+        """Unit of rounding of ``scores`` and ``pull_back``; cuts are lowered accordingly."""
         ...
 
 
 class PlainObjective:
-    """A function of w as a risk of scores, the scores being w itself."""
+    """A function of w as an objective; the scores are w itself."""
 
     def __init__(self, function: Callable[[FloatArray], tuple[float, FloatArray]], n_weights: int):
         self._function = function
         self.n_weights = n_weights
 
     def risk(self, scores: FloatArray, /) -> tuple[float, FloatArray]:
-        """The function; it may change its argument, or use one array for all its answers."""
+        """Call the function, which may change its argument or reuse one array for its results."""
         value, subgradient = check_answer(self._function(scores.copy()), scores.shape)
         return value, subgradient.copy()
 
     def scores(self, w: FloatArray, /) -> FloatArray:
-        """``w`` itself."""
+        """Return ``w``."""
         return w
 
     def pull_back(self, gradient: FloatArray, /) -> FloatArray:
-        """``gradient`` itself."""
+        """Return ``gradient``."""
         return gradient

@@ -1,4 +1,4 @@
-"""Directions of steepest descent in a metric learned on the way: L-BFGS with a preconditioner."""
+"""L-BFGS directions with a preconditioner."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ _MEMORY = 10
 
 
 class QuasiNewton:
-    """Approximates (∇²R + alpha)⁻¹ from differences of gradients of R, so that alpha may change along a path.
+    """Approximates (∇²R + alpha)⁻¹ by differences of gradients of R, so that alpha can change along a path.
 
     Parameters
     ----------
     solve : callable (v, curvature, alpha) -> array, optional
-        A first guess of that inverse, ``curvature`` being the mean second derivative of the risk in a score
-        along the last step; by default a multiple of the identity.
+        A first approximation of that inverse; ``curvature`` is the mean second derivative of the risk in a
+        score along the last step. A multiple of the identity by default.
     """
 
     def __init__(self, solve: Preconditioner | None = None):
@@ -39,7 +39,7 @@ class QuasiNewton:
         self._steps.clear()
 
     def direction(self, gradient: FloatArray, alpha: float) -> FloatArray:
-        """−(approximate inverse) · gradient, by the two-loop recursion."""
+        """Compute −(approximate inverse) · gradient by the two-loop recursion."""
         pairs = [(s, y + alpha * s) for s, y in self._steps]
         q = gradient.copy()
         weights = []

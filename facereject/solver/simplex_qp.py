@@ -1,10 +1,10 @@
 """The small quadratic programme of the bundle method: a convex quadratic over the simplex.
 
-Own solver because the programme is solved after every cut and has more cuts than are active: a warm active
-set works on the active ones only. ``tools/bench/simplex_qp.py`` compares: quadprog is faster below 50 cuts,
-where the time does not matter, and several times slower at 100 to 200, where hinge risks go; it also wants a
-definite matrix, which dependent cuts do not give. Clarabel's bounds are short by up to 1e-4. Accuracy is not
-critical for the bundle method: every feasible x gives a valid lower bound.
+The programme is solved after every cut, and few of the cuts are active: a warm-started active set works on
+these only. ``tools/bench/simplex_qp.py`` compares it with others. quadprog is faster below 50 cuts, where the
+time does not matter, and several times slower at 100 to 200, which hinge risks need; it also requires a
+definite matrix, which dependent cuts do not give. Clarabel's bounds are too low by up to 1e-4. Accuracy is
+not critical for the bundle method: every feasible x gives a valid lower bound.
 """
 
 from __future__ import annotations
@@ -26,18 +26,21 @@ def solve_simplex_qp(
 
     Parameters
     ----------
-    Q : array of shape (k, k), positive semi-definite
+    Q : array of shape (k, k)
+        Positive semi-definite.
     q : array of shape (k,)
+        Linear term.
     start : array of shape (k,), optional
         A feasible point to start from; by default the best vertex.
     tol : float
         Stop when no coordinate can lower the objective at a rate above ``tol`` times the size of its terms.
     max_iter : int
-        Changes of the active set; the best feasible point so far is returned if they run out.
+        Limit of changes of the active set; then the best feasible point so far is returned.
 
     Returns
     -------
     x : array of shape (k,)
+        The minimiser.
     """
     diagonal = Q.diagonal()
     rounding = np.finfo(float).eps * float(diagonal.max())
@@ -70,7 +73,7 @@ def solve_simplex_qp(
         slope[support] = 0.0
         entering = int(slope.argmin())
         value, size = 0.5 * quadratic - linear, quadratic + abs(linear)
-        # a value that no longer falls means that rounding decides who enters: the set would only cycle
+        # once the value no longer falls, rounding decides what enters, and the set would cycle
         if slope[entering] >= -(tol * size + rounding) or value >= previous - np.finfo(float).eps * size:
             break
         previous = value

@@ -1,4 +1,4 @@
-"""Standardised features without a standardised copy: means and deviations of columns, and rows on demand."""
+"""Standardised features without a standardised copy: column moments, and rows on demand."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from numpy.typing import NDArray
 
 from facereject._validation import FloatArray
 
-# numbers of X turned to float64 at once: half a megabyte, which stays in the processor's cache
+# numbers of X converted to float64 at once: half a megabyte fits in the processor's cache
 PIECE = 2**16
 
 
 class Standardized:
-    """The matrix Z = (X − mean) / scale, of which only the rows asked for are ever made.
+    """The matrix Z = (X − mean) / scale, computed for the requested rows only.
 
     Parameters
     ----------
@@ -31,14 +31,14 @@ class Standardized:
         return self.shape[0]
 
     def __getitem__(self, rows: Any) -> FloatArray:
-        """A float64 copy of some rows: a slice, or positions."""
+        """Compute some rows, given by a slice or by positions, in float64."""
         Z: FloatArray = self.X[rows] - self.mean
         Z /= self.scale
         return Z
 
 
 class ColumnMoments(NamedTuple):
-    """Weighted moments of the columns of some rows; those of several sets of rows can be merged."""
+    """Weighted moments of the columns of a set of rows; those of several sets can be merged."""
 
     mass: float  # Σ ω
     mean: FloatArray  # Σ ω x / Σ ω
@@ -46,12 +46,12 @@ class ColumnMoments(NamedTuple):
 
     @classmethod
     def of(cls, X: NDArray[Any], weight: FloatArray | None = None) -> ColumnMoments:
-        """The moments of all rows, by pieces in float64."""
+        """Compute the moments of all rows, piece by piece in float64."""
         return cls.merge((cls._of_piece(X[rows], _part(weight, rows)) for rows in pieces(X)), X.shape[1])
 
     @classmethod
     def _of_piece(cls, X: NDArray[Any], weight: FloatArray | None) -> ColumnMoments:
-        # shifted by one of the rows: a constant column has spread 0 exactly, a large mean costs no digits
+        # after a shift by one row a constant column has spread 0 exactly, and a large mean costs no digits
         first = X[0].astype(np.float64)
         shifted = X - first
         if weight is None:
@@ -65,7 +65,7 @@ class ColumnMoments(NamedTuple):
 
     @classmethod
     def merge(cls, parts: Iterable[ColumnMoments], n_columns: int) -> ColumnMoments:
-        """The moments of all parts together, by the update of Chan, Golub and LeVeque."""
+        """Combine the moments of several parts by the update of Chan, Golub and LeVeque."""
         total = cls(0.0, np.zeros(n_columns), np.zeros(n_columns))
         for part in parts:
             if total.mass == 0:
@@ -78,19 +78,19 @@ class ColumnMoments(NamedTuple):
         return total
 
     def deviation(self) -> FloatArray:
-        """Standard deviation (divisor Σ ω) of each column; 1 where it is within rounding of zero."""
+        """Compute the standard deviation (divisor Σ ω) of each column; 1 where it is zero up to rounding."""
         deviation = np.sqrt(self.spread / self.mass)
         noise = 64 * np.finfo(np.float64).eps * np.abs(self.mean)
         return np.where(deviation <= noise, 1.0, deviation)
 
 
 def pieces(X: NDArray[Any]) -> Iterator[slice]:
-    """Rows of a matrix in consecutive slices small enough for the cache."""
+    """Cut the rows of a matrix into slices that fit in the cache."""
     return slices(X.shape[0], X.shape[1])
 
 
 def slices(n_rows: int, n_columns: int, piece: int = PIECE) -> Iterator[slice]:
-    """As ``pieces``, for a matrix of that shape and about ``piece`` numbers at a time."""
+    """Cut ``n_rows`` rows into slices of about ``piece`` numbers."""
     size = max(1, piece // max(1, n_columns))
     for start in range(0, n_rows, size):
         yield slice(start, min(start + size, n_rows))

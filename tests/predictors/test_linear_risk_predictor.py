@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import doctest
 import pickle
 
 import numpy as np
@@ -17,7 +16,6 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-import facereject.predictors.linear_risk
 from facereject import SelectivePredictor
 from facereject.predictors import (
     LinearRiskPredictor,
@@ -107,12 +105,6 @@ def iris():
 )
 def test_check_estimator(estimator, check):
     check(estimator)
-
-
-def test_the_example_in_the_docstring():
-    results = doctest.testmod(facereject.predictors.linear_risk)
-    assert results.attempted > 0
-    assert results.failed == 0
 
 
 @pytest.mark.parametrize(
@@ -254,7 +246,7 @@ def test_mistakes_are_named(iris):
     with pytest.raises(ValueError, match="needs at least two classes"):
         LinearRiskPredictor(CrossEntropy).fit(X, np.zeros(150))
     folds = [(np.arange(50), np.arange(50, 150))]
-    with pytest.raises(ValueError, match="a training fold holds one class only"):
+    with pytest.raises(ValueError, match="one class only"):
         LinearRiskPredictorCV(CrossEntropy, cv=folds).fit(X, y)
     with pytest.raises(ValueError, match="label 7 was not seen in fit"):
         LinearRiskPredictor(OrdinalHinge, "ordinal").fit(X, y).score(X, np.full(150, 7))

@@ -6,16 +6,10 @@ import numpy as np
 import pytest
 from linear_problems import LABELS, LOSSES, K, N, X
 
-from facereject.risks import (
-    SELE,
-    CrossEntropy,
-    CurvedRisk,
-    MulticlassHinge,
-    Risk,
-    ShapedRisk,
-    SmoothableRisk,
-)
-from facereject.solver import METHODS, LinearObjective, Objective, Preconditioned, Rounded, bundle_minimize
+from facereject.risks import SELE, CrossEntropy, MulticlassHinge, Risk
+from facereject.risks._base import CurvedRisk, ShapedRisk, SmoothableRisk
+from facereject.solver import METHODS, LinearObjective, bundle_minimize
+from facereject.solver.protocols import Objective, Preconditioned, Rounded
 
 
 def test_protocols_say_what_each_risk_and_objective_can_do():
