@@ -1,5 +1,5 @@
 # make demo   set up .venv and run the main job on a built-in example
-# make test   set up .venv with the development tools; lint, types, layers, tests
+# make test   set up .venv with the development tools; lint, types, layers, docstrings, tests
 # make docs   build the documentation site into build/docs; a warning is an error
 PYTHON ?= python3
 VENV := .venv
@@ -22,6 +22,7 @@ lint: $(VENV)/.dev
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-logo
+	$(BIN)/python tools/docs/check_docstrings.py
 
 format: $(VENV)/.dev
 	$(BIN)/ruff check --fix .

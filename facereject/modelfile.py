@@ -2,8 +2,8 @@
 
 Layout: eight bytes with the header length, the safetensors header (names, dtypes, shapes and one metadata
 entry ``facereject`` with our JSON), then the raw arrays. The JSON object has ``format`` (an integer version),
-``kind`` (what the arrays mean), ``sha256`` and the writer's own entries. ``sha256`` is the digest of the whole
-file with a placeholder in its place. It detects every accidental change, but does not prevent forgery:
+``kind`` (what the arrays mean), ``sha256`` and the writer's own entries. ``sha256`` is the digest of the
+whole file with a placeholder in its place. It detects every accidental change, but does not prevent forgery:
 everybody can compute it.
 """
 

@@ -88,6 +88,7 @@ class Tracking:
 
     Examples
     --------
+    >>> from facereject.tracking import Tracking
     >>> Tracking(smooth=0.3).detect_every
     15
     """

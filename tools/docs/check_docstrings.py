@@ -23,7 +23,7 @@ from numpydoc.validate import validate
 ROOT = Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(ROOT), str(ROOT / "docs" / "_ext")]
 
-from api_pages import pages, skip  # noqa: E402
+from api_pages import pages  # noqa: E402
 
 #: modules that pass; a new public module joins
 CHECKED = ("losses", "modelfile", "predictors", "risks", "solver")
@@ -45,8 +45,9 @@ def methods(cls: type) -> Iterator[tuple[str, Any]]:
     """Public methods and properties that the package itself defines."""
     for name in dir(cls):
         value = inspect.getattr_static(cls, name)
-        own = inspect.isroutine(value) or isinstance(value, property)
-        if own and not skip(None, "class", name, value, False, None):
+        function = getattr(value, "fget", None) or getattr(value, "__func__", value)
+        own = str(getattr(function, "__module__", "")).startswith("facereject")
+        if own and (inspect.isroutine(value) or isinstance(value, property)) and not name.startswith("_"):
             yield name, value
 
 
