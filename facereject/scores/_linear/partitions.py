@@ -1,7 +1,7 @@
 """Training a linear SELE score, as far as one partition of the examples is concerned.
 
 These functions run where the partition lies. What they take besides it, and what they return, does not grow
-with the number of examples, except the few numbers per example (``Columns``, ``Rows``, ``Located``) that stay
+with the number of examples, except the few numbers per example (``PartColumns``, ``Rows``, ``Located``) that stay
 with the partition.
 """
 
@@ -23,7 +23,7 @@ from facereject.solver.features import Features, make_features
 from facereject.solver.standardized import ColumnMoments
 
 
-class Columns(NamedTuple):
+class PartColumns(NamedTuple):
     """What is known of the examples of a partition besides their features."""
 
     losses: FloatArray
@@ -87,7 +87,7 @@ def as_matrix(X: Any) -> NDArray[Any]:
     return array if array.dtype == np.float32 else array.astype(np.float64, copy=False)
 
 
-def make_columns(losses: Any, predictions: Any, weight: Any, number: int) -> Columns:
+def make_columns(losses: Any, predictions: Any, weight: Any, number: int) -> PartColumns:
     """Checked columns of a partition."""
     losses = check_part(losses, "losses", number, non_negative=True)
     if predictions is not None:
@@ -95,10 +95,10 @@ def make_columns(losses: Any, predictions: Any, weight: Any, number: int) -> Col
     if weight is not None:
         weight = check_part(weight, "sample_weight", number, non_negative=True)
         check_same_length(losses=losses, sample_weight=weight)
-    return Columns(losses, predictions, weight, None)
+    return PartColumns(losses, predictions, weight, None)
 
 
-def draw_folds(columns: Columns, number: int, n_folds: int, seed: int) -> Columns:
+def draw_folds(columns: PartColumns, number: int, n_folds: int, seed: int) -> PartColumns:
     """Assign each example of a partition to a fold.
 
     The generator depends on the seed and the number of the partition alone: a partition that is computed
@@ -108,7 +108,7 @@ def draw_folds(columns: Columns, number: int, n_folds: int, seed: int) -> Column
     return columns._replace(fold=generator.integers(n_folds, size=columns.losses.size, dtype=np.int32))
 
 
-def check_features(X: NDArray[Any], columns: Columns, number: int, n_features: int) -> None:
+def check_features(X: NDArray[Any], columns: PartColumns, number: int, n_features: int) -> None:
     """Raise a ValueError that names the partition."""
     if X.ndim != 2 or X.shape[1] != n_features:
         raise ValueError(f"X (partition {number}) must have {n_features} columns, got shape {X.shape}")
@@ -117,7 +117,9 @@ def check_features(X: NDArray[Any], columns: Columns, number: int, n_features: i
         check_array(X, dtype=[np.float64, np.float32], input_name=f"X (partition {number})")
 
 
-def survey(X: NDArray[Any], columns: Columns, number: int, n_features: int, held_out: int | None) -> Overview:
+def survey(
+    X: NDArray[Any], columns: PartColumns, number: int, n_features: int, held_out: int | None
+) -> Overview:
     """Check a partition and sum over its training examples."""
     check_features(X, columns, number, n_features)
     weight = columns.training(held_out)
@@ -130,7 +132,7 @@ def survey(X: NDArray[Any], columns: Columns, number: int, n_features: int, held
 
 
 def make_rows(
-    columns: Columns, classes: NDArray[Any] | None, mean_loss: float, mass: float, held_out: int | None
+    columns: PartColumns, classes: NDArray[Any] | None, mean_loss: float, mass: float, held_out: int | None
 ) -> Rows:
     """What the risk needs of a partition."""
     losses = columns.losses / mean_loss if mean_loss > 0 else columns.losses
@@ -193,7 +195,7 @@ def add(sums: list[list[FloatArray]]) -> list[FloatArray]:
 
 
 def largest_scores(
-    X: NDArray[Any], columns: Columns, models: list[LinearModel], held_out: int | None
+    X: NDArray[Any], columns: PartColumns, models: list[LinearModel], held_out: int | None
 ) -> FloatArray:
     """Highest score of a training example under each model."""
     trained = columns.trained_on(held_out)
@@ -203,7 +205,7 @@ def largest_scores(
 
 
 def held_out_scores(
-    X: NDArray[Any], columns: Columns, models: list[LinearModel], held_out: int | None
+    X: NDArray[Any], columns: PartColumns, models: list[LinearModel], held_out: int | None
 ) -> tuple[FloatArray, FloatArray]:
     """Losses and scores (n_models, n) of the examples held out; of all without folds."""
     held = slice(None) if held_out is None or columns.fold is None else columns.fold == held_out
@@ -211,7 +213,7 @@ def held_out_scores(
     return columns.losses[held], np.stack(scores)
 
 
-def _scores(X: NDArray[Any], columns: Columns, models: list[LinearModel]) -> list[FloatArray]:
+def _scores(X: NDArray[Any], columns: PartColumns, models: list[LinearModel]) -> list[FloatArray]:
     classes = models[0].classes
     position = None
     if classes is not None and columns.predictions is not None:
