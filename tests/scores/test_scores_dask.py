@@ -20,7 +20,7 @@ from facereject.risks import SELE
 from facereject.scores import RegressionScore, SELEScore, SELEScoreCV, TrueClassProbabilityScore
 from facereject.scores._linear import dask_training as on_partitions
 from facereject.scores._linear.model import Solution
-from facereject.scores._linear.partitions import Columns, draw_folds
+from facereject.scores._linear.partitions import PartColumns, draw_folds
 from facereject.solver import LinearObjective
 
 CHUNKS = (0, 700, 1, 1299, 1000)
@@ -190,7 +190,7 @@ def folds_of(n_folds, seed):
     """The fold of every example, partition by partition."""
     return np.concatenate(
         [
-            draw_folds(Columns(np.zeros(length), None, None, None), i, n_folds, seed).fold
+            draw_folds(PartColumns(np.zeros(length), None, None, None), i, n_folds, seed).fold
             for i, length in enumerate(CHUNKS)
         ]
     )

@@ -1,8 +1,8 @@
 """Training a linear SELE score, as far as one partition of the examples is concerned.
 
-These functions run where the partition lies. What they take besides it, and what they return, does not grow
-with the number of examples, except the few numbers per example (``PartColumns``, ``Rows``, ``Located``) that stay
-with the partition.
+They run where the partition is. Their other arguments and their results do not grow with the number
+of examples, except the few numbers per example (``PartColumns``, ``Rows``, ``Located``) that stay with the
+partition.
 """
 
 from __future__ import annotations
