@@ -1,0 +1,42 @@
+"""No option of version 0.2 is lost: every command still has it, with its flags, placeholder and default."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import typer
+
+from facereject._cli import app
+
+RECORDED = Path(__file__).with_name("options_of_0.2.txt")
+
+
+def recorded() -> list[tuple[str, str]]:
+    """Command and option, as the command line of 0.2 had them."""
+    options, command = [], ""
+    for line in RECORDED.read_text(encoding="utf-8").splitlines():
+        if line.startswith(" "):
+            options.append((command, line.strip()))
+        else:
+            command = line
+    return options
+
+
+def present(command: Any, name: str = "") -> Iterator[tuple[str, str]]:
+    """The same of the command line of today."""
+    for sub, inner in getattr(command, "commands", {}).items():
+        yield from present(inner, f"{name} {sub}".strip())
+    for each in [] if hasattr(command, "commands") else command.params:
+        named = each.param_type_name == "option"
+        flags = "/".join([*each.opts, *each.secondary_opts]) if named else "argument"
+        shown = f"{flags} {each.metavar or ''}".strip()
+        unset = each.default is None or each.default is False or callable(each.default)
+        yield name, shown if unset else f"{shown} = {each.default}"
+
+
+def test_every_option_is_still_there():
+    now = set(present(typer.main.get_command(app)))
+    assert len(recorded()) > 150
+    assert [option for option in recorded() if option not in now] == []
