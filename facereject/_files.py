@@ -80,12 +80,34 @@ class Identities:
 
 
 def stamp_of(path: str) -> str:
-    """Size and time of change of a file, which tell whether it is still the same; empty if there is none."""
+    """Size and time of change of a file, which tell whether it is still the same; empty if there is none.
+
+    The stamp of a link names the file it leads to, too.
+    """
     try:
-        status = os.stat(path)
+        return make_stamp(os.stat(path), os.path.realpath(path) if os.path.islink(path) else "")
     except (OSError, ValueError):
         return ""
-    return f"{status.st_size} {status.st_mtime_ns}"
+
+
+def make_stamp(status: os.stat_result, leads_to: str = "") -> str:
+    """The stamp of a file with this status, which a link leads to if ``leads_to`` is given."""
+    stamp = f"{status.st_size} {status.st_mtime_ns}"
+    return f"{stamp} {display_name(leads_to)}" if leads_to else stamp
+
+
+def open_regular(path: str | os.PathLike[str]) -> IO[bytes]:
+    """Open a regular file for reading; an OSError for a link, a device, a pipe or a folder."""
+
+    def opener(path: str, flags: int) -> int:
+        # without O_NONBLOCK a pipe would wait for its other end
+        descriptor = _never_through_links(path, flags | getattr(os, "O_NONBLOCK", 0))
+        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+            os.close(descriptor)
+            raise OSError(errno.EINVAL, "not a regular file")
+        return descriptor
+
+    return open(path, "rb", opener=opener)
 
 
 def suffix_of(path: str) -> str:
@@ -118,6 +140,18 @@ def folder_problem(path: str | os.PathLike[str]) -> str:
     if not os.access(folder, os.W_OK):
         return f"nothing may be written to the folder {display_name(folder)}; choose another one"
     return ""
+
+
+def output_problem(path: str | os.PathLike[str]) -> str:
+    """Why nothing can be written under this name, whatever may be overwritten; empty if nothing is wrong.
+
+    What exists must be a regular file: a device, a pipe or a socket is never replaced.
+    """
+    if os.path.isdir(path):
+        return "this is a folder; name a file"
+    if is_special(path):
+        return "this is a device, a pipe or a socket, which is never replaced; name a file"
+    return folder_problem(path)
 
 
 @contextlib.contextmanager

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Mapping
 from typing import Any
 
 
@@ -24,19 +25,29 @@ class Option:
         What stands for the value in the help.
     parse : callable or None
         Turns the text of the command line into the value; a ValueError it raises is shown to the user.
+    switches : mapping of str to str
+        Flags that set the field to their own name, such as ``--move`` to ``"move"``, and the help of each;
+        they take the place of ``flags``.
     """
 
     flags: tuple[str, ...]
     help: str
     metavar: str | None = None
     parse: Any = None
+    switches: Mapping[str, str] = dataclasses.field(default_factory=dict)
 
 
 def option(
-    default: Any = dataclasses.MISSING, *flags: str, help: str, metavar: str | None = None, parse: Any = None
+    default: Any = dataclasses.MISSING,
+    *flags: str,
+    help: str,
+    metavar: str | None = None,
+    parse: Any = None,
+    switches: Mapping[str, str] | None = None,
 ) -> Any:
     """A field of a dataclass that is an option of the command line, too; see `Option`."""
-    return dataclasses.field(default=default, metadata={"option": Option(flags, help, metavar, parse)})
+    described = Option(flags, help, metavar, parse, switches or {})
+    return dataclasses.field(default=default, metadata={"option": described})
 
 
 def options_of(kind: type) -> dict[str, Option]:

@@ -86,7 +86,7 @@ def run_job(
     remark : str
         What else there is to know about the counts.
     """
-    from facereject.outputs.crops import PictureError
+    from facereject.outputs._images import PictureError
     from facereject.parallel import EngineError
     from facereject.pipeline import TimelineError
     from facereject.pipeline._store.sinks import TableError

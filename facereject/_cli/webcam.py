@@ -163,7 +163,7 @@ def webcam(
     _check_record(record, snapshots, camera, overwrite)
     window = None if headless else _open_window()
     if window is not None:
-        from facereject.outputs._overlay import loading_view
+        from facereject.outputs._drawing.overlay import loading_view
 
         window.show(loading_view())
         window.key(1)

@@ -28,8 +28,8 @@ from facereject.faces import FaceRejector
 from facereject.faces.images.load import ImageArray
 from facereject.losses import landmark_nme
 from facereject.outputs._video.writer import VideoWriter
-from facereject.outputs.saved_video import VideoOutput
 from facereject.parallel import SerialEngine
+from facereject.pipeline._old.saved_video import VideoOutput
 from facereject.pipeline._store.sinks import StreamSink
 from facereject.pipeline.run import score_inputs
 from facereject.pipeline.task import ScoreTask

@@ -1,5 +1,39 @@
-"""What becomes of frames and their faces: tables, sorted files, videos, crops, contact sheets, a window."""
+"""What becomes of frames and their faces: sorted files, videos, crops, contact sheets, a window.
+
+Every output is a class with its options as parameters; see `Output` for how to write another one.
+"""
 
 from facereject.outputs._video.writer import VideoWriteError, VideoWriter
+from facereject.outputs.annotated_images import AnnotatedImages
+from facereject.outputs.base import Output
+from facereject.outputs.best_frames import BestFrames
+from facereject.outputs.contact_sheet import ContactSheet
+from facereject.outputs.crops import Crops
+from facereject.outputs.saved_video import SavedVideo
+from facereject.outputs.sorted_files import SortedFiles
+from facereject.outputs.timeline import Timeline
 
-__all__ = ["VideoWriteError", "VideoWriter"]
+#: the outputs of ``facereject filter``, in the order of its help; an output is added by one line here
+OUTPUTS: tuple[type[Output], ...] = (
+    SortedFiles,
+    SavedVideo,
+    Timeline,
+    Crops,
+    BestFrames,
+    AnnotatedImages,
+    ContactSheet,
+)
+
+__all__ = [
+    "OUTPUTS",
+    "AnnotatedImages",
+    "BestFrames",
+    "ContactSheet",
+    "Crops",
+    "Output",
+    "SavedVideo",
+    "SortedFiles",
+    "Timeline",
+    "VideoWriteError",
+    "VideoWriter",
+]

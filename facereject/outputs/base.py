@@ -31,6 +31,8 @@ class RunInfo:
         Larger images are not opened.
     engine : Engine
         Where the inputs are read.
+    outputs : tuple of Output
+        All outputs of the run.
     """
 
     paths: tuple[str, ...]
@@ -40,6 +42,7 @@ class RunInfo:
     overwrite: bool
     max_pixels: int
     engine: Engine
+    outputs: tuple[Output, ...] = ()
 
 
 class Media(NamedTuple):
@@ -67,6 +70,10 @@ class Media(NamedTuple):
     mean_shape: FloatArray
     video: VideoReader | None = None
     stamp: str = ""
+
+
+class StopLoop(Exception):
+    """Raised by an output to end the loop without an error, such as a window that was closed."""
 
 
 class Output:
@@ -125,6 +132,14 @@ class Output:
     def target_of(self, path: str) -> str | None:
         """The file that is made from an input, where there is one for each."""
         return None
+
+    def holds(self, path: str) -> bool:
+        """Whether a file is where this output puts files, and so no new input."""
+        return False
+
+    def where(self, path: str) -> str:
+        """Where an input is now, if this output has moved it."""
+        return path
 
     def report(self) -> list[str]:
         """Sentences for the summary of the run."""

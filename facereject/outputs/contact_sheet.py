@@ -1,139 +1,158 @@
-"""The contact sheet of a run: faces of all inputs on one picture, chosen evenly from certain to uncertain."""
+"""The contact sheet of a run: faces of all inputs on one image, chosen evenly from certain to uncertain."""
 
 from __future__ import annotations
 
-import io
 import math
 import os
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import closing
-from dataclasses import dataclass, field
+from dataclasses import MISSING, dataclass, field
 from typing import NamedTuple
 
 import numpy as np
-import PIL.Image
-import PIL.PngImagePlugin
 
-from facereject._files import NOT_MADE_HERE, display_name, folder_problem, suffix_of, write_whole
-from facereject.faces.face import Box
-from facereject.faces.images.files import MAX_PIXELS, read_image
+from facereject._files import NOT_MADE_HERE, display_name, output_problem, suffix_of, write_whole
+from facereject._options import OptionError, option
+from facereject._words import counted
+from facereject.faces.face import Box, FaceFrame
+from facereject.faces.images.files import read_image
 from facereject.faces.images.load import ImageArray, ImageError
 from facereject.outputs._drawing.crops import face_crop
 from facereject.outputs._drawing.sheet import SheetFace, contact_sheet
-from facereject.outputs.crops import PictureError, is_own_picture, jpeg
-from facereject.parallel import Engine, SerialEngine
-from facereject.sources.inputs import Input
+from facereject.outputs._images import PictureError, is_own_picture, jpeg, png
+from facereject.outputs.base import Media, Output, RunInfo
 from facereject.sources.video import VideoError, open_video
-from facereject.tables.formats import read_table
-from facereject.tables.rows import Chunk, Row
-
-#: faces on a sheet, at most
-SHEET_FACES = 240
 
 _SUFFIXES = (".png", ".jpg", ".jpeg")
 
+# faces on a sheet, at most
+_FACES = 240
 
-class _Seen(NamedTuple):
+
+class _FoundFace(NamedTuple):
     """A face of a run: enough to find it again."""
 
     uncertainty: float
     path: str
     frame: int
+    time_s: float
     box: Box
     expected_error: float
     accepted: bool
-    video: bool
 
 
 @dataclass
-class ContactSheet:
-    """Collects the faces of a run; an observer. Of a video, each person counts twice: most and least certain.
+class ContactSheet(Output):
+    """Show up to 240 faces on one image, evenly from the most certain to the least.
+
+    Each person of a video is shown twice: in the most and in the least certain frame.
 
     Parameters
     ----------
-    faces : int
-        On the sheet, at most: evenly from the most certain to the least.
-    max_pixels : int
-        Larger pictures are not opened again.
+    path : path
+        ``.png`` or ``.jpg``.
+
+    Examples
+    --------
+    >>> from facereject import score_files
+    >>> from facereject.outputs import ContactSheet
+    >>> score_files("photos", ContactSheet("sheet.jpg"))  # doctest: +SKIP
     """
 
-    faces: int = SHEET_FACES
-    max_pixels: int = MAX_PIXELS
-    _stills: list[_Seen] = field(default_factory=list, init=False)
-    _tracks: dict[tuple[str, int | None], tuple[_Seen, _Seen]] = field(default_factory=dict, init=False)
+    place = "end"
+    panel = "Images to make (folders are made if needed)"
 
-    @classmethod
-    def of_table(cls, table: str, faces: int = SHEET_FACES, max_pixels: int = MAX_PIXELS) -> ContactSheet:
-        """The faces of a finished table; its inputs are opened by the names that stand there."""
-        sheet = cls(faces, max_pixels)
-        for row in read_table(table):
-            sheet.add(row.source, [row])
-        return sheet
+    path: str = option(
+        MISSING,
+        "--contact-sheet",
+        metavar="FILE",
+        help="One image (.png or .jpg) of up to 240 faces from certain to uncertain, with their file names; "
+        "of a video, the most and the least certain frame of each person.",
+    )
 
-    def __call__(self, item: Input, chunk: Chunk, last: bool) -> None:
-        """Take the rows of a chunk."""
-        self.add(item.path, chunk.rows)
+    n_shown: int = field(default=0, init=False, repr=False)
+    _run: RunInfo | None = field(default=None, init=False, repr=False)
+    _path: str = field(default="", init=False, repr=False)
+    _stills: list[_FoundFace] = field(default_factory=list, init=False, repr=False)
+    _tracks: dict[tuple[str, int | None], tuple[_FoundFace, _FoundFace]] = field(
+        default_factory=dict, init=False, repr=False
+    )
 
-    def add(self, path: str, rows: Iterable[Row]) -> None:
-        """Take rows of an input."""
-        for row in rows:
-            if row.box is None or row.uncertainty is None or not math.isfinite(row.uncertainty):
+    def prepare(self, run: RunInfo) -> None:
+        """Check the name of the file."""
+        self.path, self._run = os.fspath(self.path), run
+        name = f"`ContactSheet.path` {display_name(self.path)}"
+        if suffix_of(self.path) not in _SUFFIXES:
+            raise OptionError(f"{name}: a contact sheet is written as .png or .jpg")
+        if problem := output_problem(self.path):
+            raise OptionError(f"{name}: {problem}")
+        if os.path.lexists(self.path) and not run.overwrite and not is_own_picture(self.path):
+            raise OptionError(f"{name}: {NOT_MADE_HERE}")
+
+    def files(self) -> list[str]:
+        """The sheet."""
+        return [self.path]
+
+    def begin(self, media: Media) -> None:
+        """Another input begins."""
+        self._path = media.path
+
+    def write(self, frame: FaceFrame) -> None:
+        """Remember where the faces of a frame are."""
+        for face in frame.faces:
+            if not math.isfinite(face.uncertainty):
                 continue
-            error = math.nan if row.expected_error is None else row.expected_error
-            video = row.time_s is not None
-            seen = _Seen(row.uncertainty, path, row.frame or 0, row.box, error, row.accepted, video)
-            if not video:
+            seen = _FoundFace(
+                face.uncertainty,
+                self._path,
+                frame.index,
+                frame.time_s,
+                face.box,
+                face.expected_error,
+                face.accepted,
+            )
+            if math.isnan(frame.time_s):
                 self._stills.append(seen)
                 continue
-            best, worst = self._tracks.get((path, row.track), (seen, seen))
-            self._tracks[path, row.track] = min(best, seen), max(worst, seen)
+            best, worst = self._tracks.get((self._path, face.track), (seen, seen))
+            self._tracks[self._path, face.track] = min(best, seen), max(worst, seen)
 
-    def write(
-        self,
-        path: str,
-        *,
-        overwrite: bool = False,
-        engine: Engine | None = None,
-        folder: str = "",
-        where: Callable[[str], str] = str,
-    ) -> int:
-        """Write the sheet and return how many faces it shows; without any face nothing is written.
-
-        Parameters
-        ----------
-        path : str
-        overwrite : bool, default=False
-            As in `check_sheet_path`.
-        engine : Engine or None
-            Opens the inputs again: they are decoded where they were before. None is this process.
-        folder : str
-            Where relative paths are taken from there.
-        where : callable
-            Where an input is now, as it may have been moved.
-        """
-        check_sheet_path(path, overwrite=overwrite)
-        by_path: dict[str, list[_Seen]] = {}
+    def close(self) -> None:
+        """Open the inputs once more and write the sheet; without any face nothing is written."""
+        if self._run is None:
+            raise ValueError("ContactSheet is not prepared: pass it to score_files")
+        by_path: dict[str, list[_FoundFace]] = {}
         for seen in self._chosen():
             by_path.setdefault(seen.path, []).append(seen)
-        inputs = [(os.path.join(folder, where(path)), faces) for path, faces in by_path.items()]
-        with closing((engine or SerialEngine()).run(_Cutter(self.max_pixels), inputs)) as outcomes:
+        inputs = [(self._where(path), faces) for path, faces in by_path.items()]
+        with closing(self._run.engine.run(_Cutter(self._run.max_pixels), inputs)) as outcomes:
             # a file that cannot be read any more is left out
             pictures = [outcome.chunk for outcome in outcomes if outcome.chunk is not None]
+        self.n_shown = len(pictures)
         if not pictures:
-            return 0
+            return
         sheet = contact_sheet(pictures)
         try:
-            write_whole(path, _png(sheet) if suffix_of(path) == ".png" else jpeg(sheet))
+            write_whole(self.path, png(sheet) if suffix_of(self.path) == ".png" else jpeg(sheet))
         except OSError as error:
-            raise PictureError(f"{display_name(path)}: cannot be written ({error.strerror})") from None
-        return len(pictures)
+            raise PictureError(f"{display_name(self.path)}: cannot be written ({error.strerror})") from None
 
-    def _chosen(self) -> list[_Seen]:
+    def report(self) -> list[str]:
+        """Where the sheet is."""
+        made = f"{self.path} ({counted(self.n_shown, 'face')})" if self.n_shown else "none, there is no face"
+        return [f"Contact sheet: {made}"]
+
+    def _where(self, path: str) -> str:
+        for output in self._run.outputs if self._run is not None else ():
+            path = output.where(path)
+        return path
+
+    def _chosen(self) -> list[_FoundFace]:
         of_videos = {seen for pair in self._tracks.values() for seen in pair}
         found = sorted([*self._stills, *of_videos])
-        if len(found) <= self.faces:
+        if len(found) <= _FACES:
             return found
-        return [found[round(i * (len(found) - 1) / (self.faces - 1))] for i in range(self.faces)]
+        return [found[round(i * (len(found) - 1) / (_FACES - 1))] for i in range(_FACES)]
 
 
 @dataclass(frozen=True)
@@ -142,30 +161,21 @@ class _Cutter:
 
     max_pixels: int
 
-    def __call__(self, item: tuple[str, list[_Seen]]) -> Iterator[SheetFace]:
+    def __call__(self, item: tuple[str, list[_FoundFace]]) -> Iterator[SheetFace]:
         for seen, image in _images(*item, self.max_pixels):
             x, y, width, height = seen.box
             around = np.array([(x, y), (x + width, y + height)])
             picture = face_crop(image, None, seen.accepted, around=around, side=160, margin=0.2)
-            yield SheetFace(picture, seen.uncertainty, seen.expected_error, seen.accepted)
+            name = display_name(os.path.basename(seen.path))
+            if not math.isnan(seen.time_s):
+                name = f"{name} {int(seen.time_s // 60)}:{seen.time_s % 60:04.1f}"
+            yield SheetFace(picture, seen.uncertainty, seen.expected_error, seen.accepted, name)
 
 
-def check_sheet_path(path: str, *, overwrite: bool = False) -> None:
-    """Raise PictureError if no sheet can be written under this name."""
-    name = display_name(path)
-    if suffix_of(path) not in _SUFFIXES:
-        raise PictureError(f"{name}: a contact sheet is written as .png or .jpg")
-    problem = "this is a folder; name a file" if os.path.isdir(path) else folder_problem(path)
-    if problem:
-        raise PictureError(f"{name}: {problem}")
-    if os.path.lexists(path) and not overwrite and not is_own_picture(path):
-        raise PictureError(f"{name}: {NOT_MADE_HERE}")
-
-
-def _images(path: str, faces: list[_Seen], max_pixels: int) -> Iterable[tuple[_Seen, ImageArray]]:
-    """The pictures that show these faces; what has gone in the meantime is left out."""
+def _images(path: str, faces: list[_FoundFace], max_pixels: int) -> Iterator[tuple[_FoundFace, ImageArray]]:
+    """The images that show these faces; files that are gone are left out."""
     try:
-        if not faces[0].video:
+        if math.isnan(faces[0].time_s):
             image = read_image(path, max_pixels=max_pixels)
             yield from ((seen, image) for seen in faces)
             return
@@ -178,11 +188,3 @@ def _images(path: str, faces: list[_Seen], max_pixels: int) -> Iterable[tuple[_S
                     return
     except (ImageError, VideoError):
         return
-
-
-def _png(image: ImageArray) -> bytes:
-    made = PIL.PngImagePlugin.PngInfo()
-    made.add_text("Software", "facereject")
-    data = io.BytesIO()
-    PIL.Image.fromarray(image).save(data, "PNG", pnginfo=made)
-    return data.getvalue()

@@ -1,217 +1,103 @@
-"""Pictures made while files are judged: aligned faces, drawn photographs, the best frames of each person."""
+"""Accepted faces cut out upright and in one size: all of an image, the best of each person in a video."""
 
 from __future__ import annotations
 
-import io
-import math
 import os
-from collections.abc import Iterable
-from dataclasses import dataclass, field
-from types import TracebackType
-from typing import NamedTuple
+from dataclasses import MISSING, dataclass, field
 
 import numpy as np
-import PIL.Image
 
-from facereject._files import NOT_MADE_HERE, display_name, is_regular, write_whole
+from facereject._options import OptionError, option
 from facereject.faces.face import Face, FaceFrame
 from facereject.faces.geometry import FloatArray
 from facereject.faces.images.load import ImageArray
 from facereject.faces.landmarks.mean_shape import MEAN_SHAPE
-from facereject.outputs._drawing.aligned import aligned_crop, sharpness
-from facereject.outputs._drawing.faces import draw_faces
+from facereject.outputs._drawing.aligned import aligned_crop
+from facereject.outputs._images import ImageFolder, jpeg
+from facereject.outputs.base import Media, RunInfo
+from facereject.outputs.best_frames import BestShots, check_best_per_track
 
-#: side of a crop that sharpness is measured on
-_MEASURED = 128
-
-#: seconds; two frames of a person that are nearer to each other show the same
-APART_S = 0.5
-
-# what a turned head and an expected error cost, in halvings of the sharpness
-_DEGREES = 25.0
-_PERCENT = 2.0
-
-_COMMENT = b"facereject"
-# bytes in which a picture made here says so
-_START = 1024
-
-_QUALITY = 92
+_SIDES = (16, 4096)
 
 
-class PictureError(OSError):
-    """A picture cannot be written. The message names the file and says what to do."""
+@dataclass
+class Crops(ImageFolder):
+    """Save accepted faces, upright and in one size.
 
-
-@dataclass(frozen=True)
-class PictureOutput:
-    """Which pictures are made, and where they go. Names are those of the inputs with something added.
+    Files are named after their inputs, with the number of the face or track and frame added.
 
     Parameters
     ----------
-    base : str
-        Below the folders, subfolders are kept from here on.
-    crops : str or None
-        Folder for accepted faces, upright and in one size: every face of a photograph, the best of each
-        person in a video.
-    annotated : str or None
-        Folder for photographs with landmarks and decisions drawn.
-    frames : str or None
-        Folder for the whole frames that show a person of a video best.
-    size : int
+    folder : path
+        Made if needed; subfolders of the inputs are kept.
+    size : int, default=256
         Side of the crops in pixels.
-    best_per_track : int
-        How many pictures of each person of a video, at least half a second apart.
-    overwrite : bool
-        Replace files that were not made here, too.
+    best_per_track : int, default=1
+        How many crops of each person in a video, at least half a second apart.
+
+    See Also
+    --------
+    BestFrames : The whole frames that show each person best.
+
+    Examples
+    --------
+    >>> from facereject import score_files
+    >>> from facereject.outputs import Crops
+    >>> score_files("photos", Crops("faces", size=128))  # doctest: +SKIP
     """
 
-    base: str
-    crops: str | None = None
-    annotated: str | None = None
-    frames: str | None = None
-    size: int = 256
-    best_per_track: int = 1
-    overwrite: bool = field(default=False, compare=False)
+    folder: str = option(
+        MISSING,
+        "--crops",
+        metavar="DIR",
+        help="Accepted faces, upright and in one size: all faces of a photo, the best of each person in a "
+        "video.",
+    )
+    size: int = option(256, metavar="PIXELS", help="Side of the crops.")
+    best_per_track: int = option(
+        1,
+        metavar="N",
+        help="With --crops or --frames: N images of each person in a video, at least half a second apart.",
+    )
 
-    def write_still(
-        self, path: str, image: ImageArray, faces: list[Face], mean_shape: FloatArray = MEAN_SHAPE
-    ) -> None:
-        """Write the pictures of a photograph and its faces; PictureError if that fails."""
-        if self.annotated is not None:
-            self._write(self.target(self.annotated, path, "annotated"), draw_faces(image, faces))
-        if self.crops is None:
-            return
-        for i, face in enumerate(faces):
-            if face.accepted and np.isfinite(face.landmarks).all():
-                crop = aligned_crop(image, face.landmarks, self.size, mean_shape)
-                self._write(self.target(self.crops, path, f"face{i}"), crop)
+    _mean_shape: FloatArray = field(default_factory=lambda: MEAN_SHAPE, init=False, repr=False)
+    _shots: BestShots | None = field(default=None, init=False, repr=False)
 
-    def open(self, path: str, mean_shape: FloatArray = MEAN_SHAPE) -> TrackPictures:
-        """Start to look for the best frames of a video."""
-        return TrackPictures(self, path, mean_shape)
+    def prepare(self, run: RunInfo) -> None:
+        """Check folder and numbers."""
+        super().prepare(run)
+        low, high = _SIDES
+        if not low <= self.size <= high:
+            raise OptionError(
+                f"`Crops.size` must be the side of the crops in pixels, {low} to {high}; got {self.size}"
+            )
+        check_best_per_track(self, self.best_per_track)
 
-    def target(self, folder: str, path: str, what: str) -> str:
-        """The picture that is made of an input."""
-        whole = os.path.abspath(path)
-        inside = os.path.relpath(whole, self.base)
-        if inside.startswith(os.pardir):
-            # from elsewhere: the whole path, so that equal names stay apart
-            inside = os.path.splitdrive(whole)[1].lstrip(os.sep)
-        return os.path.join(folder, f"{inside}.{what}.jpg")
-
-    def _write(self, path: str, image: ImageArray) -> None:
-        self.write_bytes(path, jpeg(image))
-
-    def write_bytes(self, path: str, data: bytes) -> None:
-        """Write a picture that was encoded before, in one step; PictureError if that fails."""
-        if os.path.lexists(path) and not self.overwrite and not is_own_picture(path):
-            raise PictureError(f"{display_name(path)}: {NOT_MADE_HERE.replace('`', '')}")
-        try:
-            os.makedirs(os.path.dirname(path), exist_ok=True)
-            write_whole(path, data)
-        except OSError as error:
-            raise PictureError(f"{display_name(path)}: cannot be written ({error.strerror})") from None
-
-
-class _Shot(NamedTuple):
-    """A frame that shows a person well."""
-
-    quality: float
-    number: int
-    time_s: float
-    crop: bytes
-    frame: bytes
-
-
-class TrackPictures:
-    """The best frames of each person of a video; a context manager that writes them at the end.
-
-    After an exception nothing is written.
-    """
-
-    def __init__(self, output: PictureOutput, path: str, mean_shape: FloatArray) -> None:
-        self._output, self._path, self._mean_shape = output, path, mean_shape
-        # by person, and by stretch of half a second
-        self._shots: dict[int, dict[int, _Shot]] = {}
+    def begin(self, media: Media) -> None:
+        """Another input begins."""
+        super().begin(media)
+        self._mean_shape = media.mean_shape
+        self._shots = BestShots(self.best_per_track, media.mean_shape) if media.kind == "video" else None
 
     def write(self, frame: FaceFrame) -> None:
-        """Look at the next frame of the video."""
-        if self._output.crops is self._output.frames is None:
+        """Save the accepted faces of an image; of a video, remember the best."""
+        if self._shots is not None:
+            self._shots.add(frame, lambda face: jpeg(self._crop(frame, face)))
             return
-        for face in frame.faces:
-            if face.accepted and face.track is not None and np.isfinite(face.landmarks).all():
-                self._consider(face.track, face, frame)
+        for i, face in enumerate(frame.faces):
+            if face.accepted and np.isfinite(face.landmarks).all():
+                self.save(f"face{i}", jpeg(self._crop(frame, face)))
 
-    def _consider(self, track: int, face: Face, frame: FaceFrame) -> None:
-        output, shots = self._output, self._shots.setdefault(track, {})
-        small = aligned_crop(frame.image, face.landmarks, _MEASURED, self._mean_shape)
-        quality = quality_of(face, sharpness(small))
-        stretch = int(frame.time_s // APART_S)
-        # of two neighbouring stretches only one may be left in the end
-        full = len(shots) >= 3 * output.best_per_track
-        worst = stretch if stretch in shots else min(shots, key=lambda key: shots[key].quality, default=None)
-        if worst is not None and (full or worst == stretch):
-            if quality <= shots[worst].quality:
-                return
-            del shots[worst]
-        crop = picture = b""
-        if output.crops is not None:
-            crop = jpeg(aligned_crop(frame.image, face.landmarks, output.size, self._mean_shape))
-        if output.frames is not None:
-            picture = jpeg(frame.image)
-        shots[stretch] = _Shot(quality, frame.index, frame.time_s, crop, picture)
+    def end(self, *, failed: bool = False) -> None:
+        """Save the best crops of a video."""
+        shots, self._shots = self._shots, None
+        if shots is not None and not failed:
+            for what, data in shots.best():
+                self.save(what, data)
 
-    def _best(self, shots: Iterable[_Shot]) -> list[_Shot]:
-        """The best ones that lie apart."""
-        chosen: list[_Shot] = []
-        for shot in sorted(shots, reverse=True):
-            apart = all(abs(shot.time_s - other.time_s) >= APART_S for other in chosen)
-            if apart and len(chosen) < self._output.best_per_track:
-                chosen.append(shot)
-        return chosen
+    def report(self) -> list[str]:
+        """Where the crops are."""
+        return [f"Crops: {self.folder if os.path.isdir(self.folder) else 'none, no face was accepted'}"]
 
-    def __enter__(self) -> TrackPictures:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        if kind is not None:
-            return
-        output = self._output
-        for track, shots in sorted(self._shots.items()):
-            for shot in self._best(shots.values()):
-                what = f"track{track:03d}.frame{shot.number:06d}"
-                for folder, data in ((output.crops, shot.crop), (output.frames, shot.frame)):
-                    if folder is not None:
-                        output.write_bytes(output.target(folder, self._path, what), data)
-
-
-def quality_of(face: Face, sharp: float) -> float:
-    """How well a frame shows a face: log2 of the sharpness, less for its expected error and for turning away.
-
-    Half the sharpness is as bad as two percent of expected error more, or a head turned by 25 degrees.
-    """
-    error = face.expected_error if math.isfinite(face.expected_error) else face.uncertainty
-    turn = 0.0 if face.pose is None else (face.pose.yaw**2 + face.pose.pitch**2) / _DEGREES**2
-    return math.log2(max(sharp, 1e-6)) - error / _PERCENT - turn
-
-
-def jpeg(image: ImageArray) -> bytes:
-    """An RGB picture as JPEG, with a comment that says where it was made."""
-    data = io.BytesIO()
-    PIL.Image.fromarray(image).save(data, "JPEG", quality=_QUALITY, comment=_COMMENT)
-    return data.getvalue()
-
-
-def is_own_picture(path: str) -> bool:
-    """Whether a file is a picture that was made here; links never are."""
-    if not is_regular(path):
-        return False
-    try:
-        with open(path, "rb") as file:
-            start = file.read(_START)
-    except OSError:
-        return False
-    # the comment of a JPEG, or the text of a PNG, as `jpeg` and `ContactSheet` write them
-    return b"\xff\xfe\x00\x0cfacereject" in start or b"tEXtSoftware\x00facereject" in start
+    def _crop(self, frame: FaceFrame, face: Face) -> ImageArray:
+        return aligned_crop(frame.image, face.landmarks, self.size, self._mean_shape)

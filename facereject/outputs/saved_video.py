@@ -1,169 +1,255 @@
-"""Videos made while videos are read: the accepted frames only, or all of them with their faces drawn."""
+"""Videos made from videos: the accepted frames only, or all frames with their faces drawn."""
 
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import MISSING, dataclass, field
 from fractions import Fraction
-from itertools import groupby
-from types import TracebackType
+from itertools import islice
 
 from facereject._files import display_name
+from facereject._options import OptionError, option
 from facereject.faces.face import FaceFrame
 from facereject.faces.images.load import ImageArray
 from facereject.outputs._drawing.faces import draw_frame
-from facereject.outputs._segments import AS_THEY_ARE, Steadiness
+from facereject.outputs._folders import check_folder, name_below
 from facereject.outputs._video.encoding import exact_time
+from facereject.outputs._video.segments import SegmentFilter, check_seconds
 from facereject.outputs._video.writer import CODECS, VideoWriteError, VideoWriter, check_video_path
+from facereject.outputs.base import Media, Output, RunInfo
 from facereject.sources.video import VideoReader, open_video
 
+# bytes of frames that wait for a decision; beyond that, the video is decoded a second time
+_HELD_BYTES = 1 << 28
 
-@dataclass(frozen=True)
-class VideoOutput:
-    """Where videos go and what they show.
+
+@dataclass
+class _Waiting:
+    """A frame that is not decided on; without its image if that takes too much memory."""
+
+    time_s: float
+    image: ImageArray | None
+
+
+@dataclass
+class SavedVideo(Output):
+    """Write the accepted frames of videos, or all frames with their faces drawn.
+
+    Nothing is left of a video that could not be written as a whole, and no video is made if no frame is
+    kept.
 
     Parameters
     ----------
-    save : str
-        A video, or a folder if ``base`` is given.
-    base : str or None
-        Below the folder, videos keep their subfolders from here on, and their names; a container that cannot
-        be written is followed by ``.mp4``.
-    annotate : bool
-        Every frame, with landmarks, score and decision; else the accepted frames as they are.
-    frame_rule : {"all", "any", "largest"}
-        When a frame with several faces is accepted; see `facereject.tables.rows.frame_accepted`.
-    audio : bool
-        Keep the sound: all of it with ``annotate``, else that of the accepted frames.
-    steadiness : Steadiness
-        Gaps that are kept and stretches that are dropped, unless ``annotate`` keeps all. What is kept is then
-        known only at the end, and the video is read a second time.
-    overwrite : bool
-        Replace files that were not made here, too.
+    path : path
+        A video (.mp4, .mov, .mkv, .webm or .avi); for several inputs a folder, below which videos keep their
+        subfolders and names. ``.mp4`` is added to names of containers that cannot be written.
+    annotate : bool, default=False
+        Save every frame, with landmarks, score and decision drawn.
+    audio : bool, default=True
+        Keep the sound of the saved frames.
+    bridge, min_span : float, default=0.0
+        Keep rejected segments between accepted ones that are shorter than ``bridge`` seconds, then drop
+        accepted segments shorter than ``min_span`` seconds. Frames wait in memory until they are decided on;
+        if that takes more than 256 MB, the video is decoded a second time.
+
+    See Also
+    --------
+    Timeline : The same segments as a list.
+
+    Examples
+    --------
+    >>> from facereject import score_files
+    >>> from facereject.outputs import SavedVideo
+    >>> score_files("clip.mp4", SavedVideo("good.mp4", bridge=0.5))  # doctest: +SKIP
     """
 
-    save: str
-    base: str | None = None
-    annotate: bool = False
-    frame_rule: str = "all"
-    audio: bool = True
-    steadiness: Steadiness = AS_THEY_ARE
-    overwrite: bool = field(default=False, compare=False)
+    place = "worker"
+    panel = "Videos"
 
-    def target(self, path: str) -> str:
-        """The video that is made of the video at ``path``."""
-        if self.base is None:
-            return self.save
-        whole = os.path.abspath(path)
-        inside = os.path.relpath(whole, self.base)
-        if inside.startswith(os.pardir):
-            # from elsewhere: the whole path, so that equal names stay apart
-            inside = os.path.splitdrive(whole)[1].lstrip(os.sep)
-        if os.path.splitext(inside)[1].lower() not in CODECS:
-            inside += ".mp4"
-        return os.path.join(self.save, inside)
+    path: str = option(
+        MISSING,
+        "--save",
+        metavar="VIDEO|DIR",
+        help="Write the accepted frames, with their sound, as a video (.mp4, .mov, .mkv, .webm or .avi); for "
+        "several videos, a folder.",
+    )
+    annotate: bool = option(
+        False, help="With --save: the whole video, with landmarks, score and decision drawn."
+    )
+    audio: bool = option(True, "--no-audio", help="With --save: leave the sound out.")
+    bridge: float = option(
+        0.0,
+        metavar="SECONDS",
+        help="With --save or --timeline: keep rejected segments between accepted ones that are shorter.",
+    )
+    min_span: float = option(
+        0.0, metavar="SECONDS", help="With --save or --timeline: drop accepted segments that are shorter."
+    )
 
-    def check(self) -> None:
-        """Raise VideoWriteError if nothing can be written there."""
-        if self.base is None:
-            check_video_path(self.save, overwrite=self.overwrite)
-        elif os.path.lexists(self.save) and not os.path.isdir(self.save):
-            raise VideoWriteError(
-                f"{display_name(self.save)}: this is a file; name a folder, or a video for one input"
-            )
+    _base: str | None = field(default=None, init=False, repr=False)
+    _run: tuple[str, str, bool] = field(default=("", "all", False), init=False, repr=False)
+    _saving: _Saving | None = field(default=None, init=False, repr=False)
 
-    def open(self, reader: VideoReader) -> SavedVideo:
-        """Start the video that is made of another one."""
-        path, target = reader.path, self.target(reader.path)
-        if os.path.exists(target) and os.path.samefile(target, path):
-            raise VideoWriteError(
-                f"{display_name(target)}: this is the video that is read; save it under another name"
-            )
+    def prepare(self, run: RunInfo) -> None:
+        """Check the name of the video or folder."""
+        self.path = os.fspath(self.path)
+        check_seconds(self, "bridge", "min_span")
+        suffix = os.path.splitext(self.path)[1]
+        single = suffix.lower() in CODECS and not os.path.isdir(self.path)
+        name = f"`SavedVideo.path` {display_name(self.path)}"
+        # any other suffix is a mistake rather than the name of a folder
+        if not single and not os.path.isdir(self.path) and 2 <= len(suffix) <= 5:
+            raise OptionError(f"{name}: videos are written as {', '.join(CODECS)}; or name a folder")
+        self._base = None if single else run.base
+        self._run = (run.folder, run.frame_rule, run.overwrite)
+        if not single:
+            check_folder("SavedVideo.path", self.path, run.paths)
+            return
         try:
-            if self.base is not None:
+            check_video_path(self.path, overwrite=run.overwrite)
+        except VideoWriteError as error:
+            raise OptionError(f"`SavedVideo.path` {error}") from None
+
+    def files(self) -> list[str]:
+        """The video, if it is one."""
+        return [self.path] if self._base is None else []
+
+    def target_of(self, path: str) -> str:
+        """The video that is made from the video at ``path``."""
+        if self._base is None:
+            return self.path
+        inside = name_below(path, self._base)
+        return os.path.join(
+            self.path, inside if os.path.splitext(inside)[1].lower() in CODECS else f"{inside}.mp4"
+        )
+
+    def begin(self, media: Media) -> None:
+        """Start the video that is made from a video; images are left out."""
+        self._saving = None
+        if media.video is None:
+            return
+        folder, _, overwrite = self._run
+        target = os.path.join(folder, self.target_of(media.path))
+        name = display_name(target)
+        if os.path.exists(target) and os.path.samefile(target, media.path):
+            raise VideoWriteError(f"{name}: this is the video that is read; save it under another name")
+        try:
+            if self._base is not None:
                 os.makedirs(os.path.dirname(target), exist_ok=True)
         except OSError as error:
-            raise VideoWriteError(f"{display_name(target)}: cannot be written ({error.strerror})") from None
-        writer = VideoWriter(target, reader.rate, reader.size, overwrite=self.overwrite)
-        return SavedVideo(writer, self, reader)
+            raise VideoWriteError(f"{name}: cannot be written ({error.strerror})") from None
+        writer = VideoWriter(target, media.video.rate, media.video.size, overwrite=overwrite)
+        self._saving = _Saving(self, writer, media.video)
+
+    def write(self, frame: FaceFrame) -> None:
+        """Take the next frame of the video that is read."""
+        if self._saving is not None:
+            self._saving.write(frame, frame.accepted(self._run[1]))
+
+    def end(self, *, failed: bool = False) -> None:
+        """Finish the video, or remove it."""
+        saving, self._saving = self._saving, None
+        if saving is not None:
+            saving.end(failed)
+
+    def report(self) -> list[str]:
+        """Where the videos are."""
+        if self._base is not None:
+            return [f"Videos: {self.path}"]
+        return [f"Video: {self.path}"] if os.path.exists(self.path) else [f"Video: none, {self._nothing()}"]
+
+    def _nothing(self) -> str:
+        if self.annotate or not self.min_span:
+            return "no frame was accepted"
+        return f"no accepted segment lasts {self.min_span:g} s"
 
 
-class SavedVideo:
-    """One video being written; a context manager. After an exception nothing is left behind."""
+class _Saving:
+    """One video being written."""
 
-    def __init__(self, writer: VideoWriter, output: VideoOutput, reader: VideoReader) -> None:
-        self._writer, self._output, self._reader = writer, output, reader
-        self._before: Fraction | None = None
-        self._length = Fraction(0)
-        self._stretches: list[tuple[Fraction, Fraction]] = []
-        self._later = output.steadiness != AS_THEY_ARE and not output.annotate
-        self._decided: list[tuple[float, bool]] = []
+    def __init__(self, output: SavedVideo, writer: VideoWriter, reader: VideoReader) -> None:
+        self._output, self._writer, self._reader = output, writer, reader
+        self._segments: SegmentFilter[_Waiting] = SegmentFilter(output.bridge, output.min_span)
+        self._end_s = 0.0
         self._pixels = 0
+        # frames that are decided on with their image, and the decisions on those that follow without
+        self._n_decided = 0
+        self._later: list[bool] = []
+        self._holding = True
+        self._kept: Fraction | None = None
+        self._length = Fraction(0)
+        self._cuts: list[tuple[Fraction, Fraction]] = []
 
     def write(self, frame: FaceFrame, accepted: bool) -> None:
-        """Take the next frame of the video that is read."""
         if self._output.annotate:
-            self._writer.write(annotated(frame, accepted), frame.time_s)
+            self._writer.write(draw_decision(frame, accepted), frame.time_s)
             return
-        if self._later:
-            self._decided.append((frame.time_s, accepted))
-            self._pixels = max(self._pixels, frame.image.shape[0] * frame.image.shape[1])
-        else:
-            self._keep(frame.image, frame.time_s, accepted)
+        self._end_s = frame.time_s + 1 / float(self._writer.rate)
+        self._pixels = max(self._pixels, frame.image.shape[0] * frame.image.shape[1])
+        waiting = _Waiting(frame.time_s, frame.image if self._holding else None)
+        self._take(self._segments.push(waiting, frame.time_s, accepted))
+        if self._holding and frame.image.nbytes * self._segments.n_held > _HELD_BYTES:
+            self._holding = False
+            for each in self._segments.held():
+                each.image = None
 
-    def _keep(self, image: ImageArray, time: float, accepted: bool) -> None:
-        time_s = exact_time(time, self._writer.rate)
-        self._end_before(time_s)
-        if accepted:
-            self._writer.write(image, float(self._length))
-            self._before = time_s
-
-    def _read_again(self) -> None:
-        """Write the frames of the steadied stretches."""
-        runs = [list(group) for _, group in groupby(self._decided, key=lambda pair: pair[1])]
-        # a run lasts until the next one begins, the last one for as long as a frame does
-        ends = [run[0][0] for run in runs[1:]] + [self._decided[-1][0] + 1 / float(self._writer.rate)]
-        lengths = [(end - run[0][0], run[0][1]) for run, end in zip(runs, ends, strict=True)]
-        steady = self._output.steadiness.decisions(lengths)
-        kept = [accepted for run, accepted in zip(runs, steady, strict=True) for _ in run]
-        with open_video(self._reader.path, max_pixels=self._pixels) as frames:
-            for frame, accepted in zip(frames, kept, strict=False):
-                self._keep(frame.image, frame.time_s, accepted)
-
-    def __enter__(self) -> SavedVideo:
-        self._writer.__enter__()
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def end(self, failed: bool) -> None:
         try:
-            if kind is None and self._decided:
-                self._read_again()
-        except BaseException as problem:
-            self._writer.__exit__(type(problem), problem, None)
+            if not failed:
+                self._finish()
+        except BaseException:
+            failed = True
             raise
-        if kind is None and self._output.audio:
-            if self._before is not None:
-                self._end_before(self._before + 1 / self._writer.rate)
-            cut = [(float(start), float(end)) for start, end in self._stretches]
-            kept = None if self._output.annotate else cut
-            self._writer.keep_sound(self._reader.path, self._reader.start_s, kept)
-        self._writer.__exit__(kind, error, trace)
+        finally:
+            if failed:
+                self._writer.discard()
+        if not failed:
+            self._writer.close()
 
-    def _end_before(self, time_s: Fraction) -> None:
+    def _finish(self) -> None:
+        self._take(self._segments.finish(self._end_s))
+        if any(self._later):
+            with open_video(self._reader.path, max_pixels=self._pixels) as frames:
+                rest = islice(frames, self._n_decided, None)
+                for frame, kept in zip(rest, self._later, strict=False):
+                    self._keep(frame.image, frame.time_s, kept)
+        if self._kept is not None:
+            self._end_kept(self._kept + 1 / self._writer.rate)
+        if self._output.audio:
+            cuts = [(float(start), float(end)) for start, end in self._cuts]
+            self._writer.keep_sound(
+                self._reader.path, self._reader.start_s, None if self._output.annotate else cuts
+            )
+
+    def _take(self, decided: Sequence[tuple[_Waiting, bool]]) -> None:
+        for frame, kept in decided:
+            if frame.image is None:
+                self._later.append(kept)
+            else:
+                self._n_decided += 1
+                self._keep(frame.image, frame.time_s, kept)
+
+    def _keep(self, image: ImageArray, time: float, kept: bool) -> None:
+        time_s = exact_time(time, self._writer.rate)
+        self._end_kept(time_s)
+        if kept:
+            self._writer.write(image, float(self._length))
+            self._kept = time_s
+
+    def _end_kept(self, time_s: Fraction) -> None:
         """A kept frame lasts until the next frame of its video, kept or not."""
-        if self._before is None:
+        if self._kept is None:
             return
-        start, self._before = self._before, None
+        start, self._kept = self._kept, None
         self._length += time_s - start
-        if self._stretches and self._stretches[-1][1] == start:
-            start = self._stretches.pop()[0]
-        self._stretches.append((start, time_s))
+        if self._cuts and self._cuts[-1][1] == start:
+            start = self._cuts.pop()[0]
+        self._cuts.append((start, time_s))
 
 
-def annotated(frame: FaceFrame, accepted: bool) -> ImageArray:
-    """The frame with its faces, its time and the decision on it."""
+def draw_decision(frame: FaceFrame, accepted: bool) -> ImageArray:
+    """Draw the faces of a frame, its time and the decision on it."""
     minutes, seconds = divmod(frame.time_s, 60)
     text = f"{int(minutes)}:{seconds:05.2f}  frame {frame.index}"
     return draw_frame(frame.image, frame.faces, accepted, text if frame.faces else f"no face  {text}")

@@ -1,45 +1,55 @@
 """Sorting files into folders by decision: copied, linked or moved; nothing is overwritten, nothing is lost.
 
 The last copy of a file is never removed: before a source is unlinked, its target is a regular file, synced
-and compared with it. Nothing is moved onto or through links.
+and compared with it. Nothing is moved onto or through links, and only the file that was scored is placed.
 """
 
 from __future__ import annotations
 
+import contextlib
 import errno
-import filecmp
-import glob
 import os
 import shutil
-from collections.abc import Sequence
+import stat
 from dataclasses import dataclass, field
+from typing import IO
 
-from facereject._files import display_name, is_regular, remove_unfinished, sync_folder, unfinished
-from facereject.outputs.summary import MAX_FAILURES, Tally
+from facereject._files import (
+    copy_bytes,
+    display_name,
+    is_regular,
+    make_stamp,
+    open_regular,
+    remove_unfinished,
+    stamp_of,
+    sync_folder,
+    unfinished,
+)
+from facereject._options import OptionError, option
+from facereject.faces.face import FaceFrame
+from facereject.outputs._folders import is_inside, name_below
+from facereject.outputs.base import Media, Output, RunInfo
+from facereject.outputs.summary import MAX_FAILURES, Placed
+from facereject.sources.inputs import InputError
 
 #: how a file gets into its folder
 MODES = ("copy", "link", "move")
 
-
-class PlacementError(ValueError):
-    """Folders cannot be used for sorting files; the message names them and says what to do."""
+_PIECE = 1 << 20
 
 
 @dataclass
-class Placement:
-    """Puts every finished input into the folder of its decision, below the same subfolders it came from.
+class SortedFiles(Output):
+    """Copy, link or move every input into the folder of its decision, below the subfolders it came from.
 
-    Placing is repeatable: what stands in its place already is left alone, so that after a crash everything
-    can be placed again. A file that an earlier run has put into the other folder leaves it. Inputs that are
-    unreadable or failed stay where they are, and so do links and files behind linked folders if files are
-    moved.
+    Sorting can be repeated: what is in its place is left alone, and a file that an earlier run has put into
+    the other folder leaves it. Inputs that are unreadable or failed stay where they are. So do files that
+    have changed since they were scored, and, if files are moved, links and files behind linked folders.
 
     Parameters
     ----------
-    accepted, rejected : str or None
-        The folders; None leaves those inputs alone. They are made when first needed.
-    base : str
-        Subfolders are kept from here on; see `base_of`.
+    accepted, rejected : path or None
+        The folders, made when first needed; None leaves those inputs alone.
     mode : {"copy", "link", "move"}, default="copy"
         A link is symbolic and absolute.
     video_share : float, default=0.5
@@ -47,71 +57,150 @@ class Placement:
 
     Attributes
     ----------
-    n_accepted, n_rejected : int
-        Files that were copied, linked or moved.
-    n_there, n_left : int
-        Files that stood in their place already, and files of earlier runs that left the other folder.
-    failed : int
-    failures : list of (name, reason)
-        The first files that could not be placed.
+    placed : Placed
+        What was done.
+
+    Examples
+    --------
+    >>> from facereject import score_files
+    >>> from facereject.outputs import SortedFiles
+    >>> score_files("photos", SortedFiles("good", "bad", mode="link"))  # doctest: +SKIP
     """
 
-    accepted: str | None
-    rejected: str | None
-    base: str
-    mode: str = "copy"
-    video_share: float = 0.5
-    n_accepted: int = field(default=0, init=False)
-    n_rejected: int = field(default=0, init=False)
-    n_there: int = field(default=0, init=False)
-    n_left: int = field(default=0, init=False)
-    failed: int = field(default=0, init=False)
-    failures: list[tuple[str, str]] = field(default_factory=list, init=False)
+    place = "end"
+    panel = "Where files go (subfolders are kept, nothing is overwritten)"
 
-    def __post_init__(self) -> None:
+    accepted: str | None = option(None, metavar="DIR", help="Folder for accepted files.")
+    rejected: str | None = option(
+        None,
+        metavar="DIR",
+        help="Folder for rejected files and files without a face; unreadable files stay where they are.",
+    )
+    mode: str = option(
+        "copy",
+        switches={
+            "--link": "Make symbolic links instead of copies: no space, the originals stay.",
+            "--move": "Move the files instead of copying.",
+        },
+        help="How files get into their folder.",
+    )
+    video_share: float = option(
+        0.5,
+        metavar="SHARE",
+        help="A video counts as accepted if at least this share of its frames is.",
+    )
+
+    placed: Placed = field(default_factory=Placed, init=False, repr=False)
+    _base: str = field(default="", init=False, repr=False)
+    _rule: str = field(default="all", init=False, repr=False)
+    _media: Media | None = field(default=None, init=False, repr=False)
+    _frames: int = field(default=0, init=False, repr=False)
+    _accepted_frames: int = field(default=0, init=False, repr=False)
+    _failure: bool = field(default=False, init=False, repr=False)
+    _cleaned: set[str] = field(default_factory=set, init=False, repr=False)
+
+    def prepare(self, run: RunInfo) -> None:
+        """Check the folders."""
         if self.mode not in MODES:
-            raise ValueError(f"mode must be one of {', '.join(MODES)}; got {self.mode!r}")
+            raise OptionError(f"`SortedFiles.mode` must be one of {', '.join(MODES)}; got {self.mode!r}")
         if not 0 < self.video_share <= 1:
-            raise ValueError(f"video_share must lie above 0 and at most at 1; got {self.video_share!r}")
-        folders = [
-            os.path.realpath(folder) for folder in (self.accepted, self.rejected) if folder is not None
-        ]
-        for folder in folders:
-            if os.path.lexists(folder) and not os.path.isdir(folder):
-                raise PlacementError(f"{folder}: this is a file; name a folder")
-        if len(folders) == 2 and (_inside(folders[0], folders[1]) or _inside(folders[1], folders[0])):
-            raise PlacementError(
-                f"accepted and rejected files need folders apart; {self.accepted} and {self.rejected} overlap"
+            raise OptionError(
+                f"`SortedFiles.video_share` must be above 0 and at most 1; got {self.video_share!r}"
             )
-        self._folders = folders
-        self._cleaned: set[str] = set()
+        self.accepted = None if self.accepted is None else os.fspath(self.accepted)
+        self.rejected = None if self.rejected is None else os.fspath(self.rejected)
+        for name in ("accepted", "rejected"):
+            folder = getattr(self, name)
+            if folder is not None and os.path.lexists(folder) and not os.path.isdir(folder):
+                raise OptionError(
+                    f"`SortedFiles.{name}` {display_name(folder)}: this is a file; name a folder"
+                )
+        folders = self._folders()
+        if not folders:
+            raise OptionError(
+                "`SortedFiles` needs a folder: give `SortedFiles.accepted`, `SortedFiles.rejected` or both"
+            )
+        if len(folders) == 2 and (is_inside(folders[0], folders[1]) or is_inside(folders[1], folders[0])):
+            raise OptionError(
+                "`SortedFiles.accepted` and `SortedFiles.rejected` must be folders apart; "
+                f"{self.accepted} and {self.rejected} overlap"
+            )
+        for path in run.paths:
+            if self.holds(path):
+                raise InputError(
+                    f"{display_name(path)}: lies in the folder for sorted files; choose a folder apart from "
+                    "the inputs"
+                )
+        self._base, self._rule = run.base, run.frame_rule
 
-    def __call__(self, path: str, counts: Tally) -> None:
-        """Place one input."""
-        if counts.failure or not counts.frames:
+    def begin(self, media: Media) -> None:
+        """Another input begins."""
+        self._media = media
+        self._frames = self._accepted_frames = 0
+        self._failure = False
+
+    def write(self, frame: FaceFrame) -> None:
+        """Count accepted frames."""
+        self._failure = self._failure or bool(frame.problem)
+        self._frames += frame.index >= 0
+        self._accepted_frames += frame.accepted(self._rule)
+
+    def end(self, *, failed: bool = False) -> None:
+        """Put the input into its folder."""
+        if self._media is None or failed or self._failure or not self._frames:
             return
-        accepted = counts.accepted_frames >= self.video_share * counts.frames
-        folder, other = (self.accepted, self.rejected) if accepted else (self.rejected, self.accepted)
+        accepted = self._accepted_frames >= self.video_share * self._frames
         try:
-            placed = folder is not None and self._place(path, folder)
-            if other is not None:
-                self._leave(path, folder, other)
+            self._place(self._media.path, self._media.stamp, accepted)
         except OSError as error:
-            self.failed += 1
-            if len(self.failures) < MAX_FAILURES:
-                self.failures.append((display_name(path), error.strerror or str(error)))
-            return
-        if folder is None:
-            return
-        self.n_there += not placed
-        self.n_accepted += accepted and placed
-        self.n_rejected += placed and not accepted
+            self.placed.failed += 1
+            if len(self.placed.failures) < MAX_FAILURES:
+                self.placed.failures.append((self._media.source, error.strerror or str(error)))
 
-    def _place(self, path: str, folder: str) -> bool:
-        target = self.target(path, folder)
-        linked = _linked_folder(target, os.path.abspath(folder))
-        if linked is None and self.mode == "move":
-            linked = _linked_folder(path, self._root(path))
+    def where(self, path: str) -> str:
+        """Where an input is now."""
+        folders = (folder for folder in (self.accepted, self.rejected) if folder is not None)
+        places = (path, *(self.target(path, folder) for folder in folders))
+        return next(filter(os.path.lexists, places), path)
+
+    def holds(self, path: str) -> bool:
+        """Whether a file lies in one of the folders."""
+        whole = os.path.join(os.path.realpath(os.path.dirname(path) or os.curdir), os.path.basename(path))
+        return any(is_inside(whole, folder) for folder in self._folders())
+
+    def target(self, path: str, folder: str) -> str:
+        """Where a file goes in one of the folders."""
+        return os.path.join(folder, name_below(path, self._base))
+
+    def _folders(self) -> list[str]:
+        return [os.path.realpath(each) for each in (self.accepted, self.rejected) if each is not None]
+
+    def _place(self, path: str, stamp: str, accepted: bool) -> None:
+        folder, other = (self.accepted, self.rejected) if accepted else (self.rejected, self.accepted)
+        home = None if folder is None else self.target(path, folder)
+        old = None if other is None else self.target(path, other)
+        new = False
+        if old is not None and self._was_moved(path, stamp, old) and not (home and os.path.lexists(home)):
+            # without a folder for this decision it goes back to where it came from
+            new = self._put(old, home or path, "move", stamp)
+            self.placed.taken_out += 1
+        else:
+            new = home is not None and self._put(path, home, self.mode, stamp)
+            if old is not None:
+                self._take_out(path, home, old)
+        if home is not None:
+            self.placed.there += not new
+            self.placed.accepted += new and accepted
+            self.placed.rejected += new and not accepted
+
+    def _was_moved(self, path: str, stamp: str, old: str) -> bool:
+        """Whether an earlier run that decided otherwise has moved the input to ``old``."""
+        return bool(stamp) and not os.path.lexists(path) and is_regular(old) and stamp_of(old) == stamp
+
+    def _put(self, source: str, target: str, mode: str, stamp: str) -> bool:
+        linked = _linked_folder(target, self._root(target))
+        if linked is None and mode == "move":
+            linked = _linked_folder(source, self._root(source))
         if linked is not None:
             text = f"behind the linked folder {display_name(linked)}; name the folder it leads to"
             raise OSError(errno.ELOOP, text)
@@ -119,128 +208,114 @@ class Placement:
         if inner not in self._cleaned:
             self._cleaned.add(inner)
             remove_unfinished(inner)
-        return place(path, target, self.mode)
+        return place(source, target, mode, stamp)
 
-    def _leave(self, path: str, folder: str | None, other: str) -> None:
+    def _take_out(self, path: str, home: str | None, old: str) -> None:
         """Take away what an earlier run, with another decision, has put into the other folder."""
-        old = self.target(path, other)
-        if not os.path.lexists(old) or _linked_folder(old, os.path.abspath(other)) is not None:
+        if not os.path.lexists(old) or _linked_folder(old, self._root(old)) is not None:
             return
-        kept = [path] if folder is None else [self.target(path, folder), path]
+        kept = [path] if home is None else [home, path]
         if os.path.islink(old):
             # by name, as the file it led to may just have been moved
             if os.path.realpath(old) not in map(os.path.realpath, kept):
                 return
-        elif not (is_regular(old) and any(_same_bytes(old, file) for file in kept)):
+            os.unlink(old)
+        elif is_regular(old) and any(_same_bytes(old, file) for file in kept):
+            _remove(old, os.lstat(old), next(filter(is_regular, kept), path))
+        else:
             # another file of that name
             return
-        if folder is None:
-            text = f"{display_name(old)} is there from an earlier run that decided otherwise; remove it"
-            raise FileExistsError(errno.EEXIST, text)
-        if os.path.islink(old):
-            os.unlink(old)
-        else:
-            _remove(old, os.lstat(old), next(filter(is_regular, kept), path))
-        self.n_left += 1
+        self.placed.taken_out += 1
 
     def _root(self, path: str) -> str:
-        """The folder below which links are looked for: the base, or for files from elsewhere the disk."""
+        """The folder below which links are looked for: that of the decision, the base, or the disk."""
         whole = os.path.abspath(path)
-        if _inside(whole, self.base):
-            return self.base
+        for folder in (self.accepted, self.rejected, self._base):
+            if folder is not None and is_inside(whole, os.path.abspath(folder)):
+                return os.path.abspath(folder)
         # systems link folders of the first level themselves
         return os.sep.join(whole.split(os.sep)[:2]) or os.sep
 
-    def target(self, path: str, folder: str) -> str:
-        """Where a file goes in one of the folders."""
-        whole = os.path.abspath(path)
-        if _inside(whole, self.base):
-            return os.path.join(folder, os.path.relpath(whole, self.base))
-        # from elsewhere: the whole path, so that equal names stay apart
-        return os.path.join(folder, os.path.splitdrive(whole)[1].lstrip(os.sep))
 
-    def where(self, path: str) -> str:
-        """Where a file is now that was at ``path`` before it was placed."""
-        folders = (folder for folder in (self.accepted, self.rejected) if folder is not None)
-        places = (path, *(self.target(path, folder) for folder in folders))
-        return next(filter(os.path.lexists, places), path)
-
-    def holds(self, path: str) -> bool:
-        """Whether a file lies in one of the folders: what was placed there is no new input."""
-        if not self._folders:
-            return False
-        whole = os.path.join(os.path.realpath(os.path.dirname(path) or os.curdir), os.path.basename(path))
-        return any(_inside(whole, folder) for folder in self._folders)
-
-
-def base_of(arguments: Sequence[str]) -> str:
-    """The folder from which on subfolders are kept, for arguments as `expand_inputs` takes them.
-
-    A single folder is its own base. Otherwise it is the deepest folder that holds everything named: the
-    names of several folders are kept, so that equal names in them stay apart. Lists count as the current
-    folder.
-    """
-    if len(arguments) == 1 and os.path.isdir(arguments[0]):
-        return os.path.abspath(arguments[0])
-    parents = []
-    for argument in arguments:
-        if argument.startswith("@"):
-            parents.append(os.getcwd())
-            continue
-        while glob.has_magic(argument) and not os.path.lexists(argument):
-            argument = os.path.dirname(argument)
-            if not glob.has_magic(argument):
-                # a file in place of what was cut off
-                argument = os.path.join(argument, "_")
-        parents.append(os.path.dirname(os.path.abspath(argument)))
-    try:
-        return os.path.commonpath(parents)
-    except ValueError:  # drives of their own
-        return os.getcwd()
-
-
-def place(source: str, target: str, mode: str) -> bool:
+def place(source: str, target: str, mode: str, stamp: str = "") -> bool:
     """Copy, link or move a file; whether that was still to be done.
 
     What is in its place already is left alone. A file is never overwritten, and a source is removed only
     when the target is a regular file that has been synced and compared with it. Anything else is an OSError.
+
+    Parameters
+    ----------
+    source, target : str
+    mode : {"copy", "link", "move"}
+    stamp : str
+        Of the file that was scored; another file is not placed. Empty if it is not known, then links are not
+        followed.
     """
     if mode == "link":
-        return _link(source, target)
+        return _link(source, target, stamp)
     if mode == "move":
-        return _move(source, target)
-    return _copy(source, target)
+        return _move(source, target, stamp)
+    return _copy(source, target, stamp)
 
 
-def _link(source: str, target: str) -> bool:
+def _open_scored(source: str, stamp: str) -> IO[bytes]:
+    """Open the very file that was scored; an OSError for any other, and for what is no regular file."""
+    leads_to = os.path.realpath(source) if stamp and os.path.islink(source) else ""
+    file = open_regular(leads_to or source)
+    if stamp and make_stamp(os.fstat(file.fileno()), leads_to) != stamp:
+        file.close()
+        raise _changed()
+    return file
+
+
+def _changed() -> OSError:
+    return OSError(errno.ESTALE, "the file has changed since it was scored; score it again")
+
+
+def _link(source: str, target: str, stamp: str) -> bool:
     if os.path.lexists(target):
         if not _is_same_file(source, target):
             raise _exists(target)
         return False
+    _open_scored(source, stamp).close()
     os.makedirs(os.path.dirname(target), exist_ok=True)
     os.symlink(os.path.abspath(source), target)
+    try:
+        # again, now that the link leads to it
+        _open_scored(source, stamp).close()
+    except OSError:
+        os.unlink(target)
+        raise
     return True
 
 
-def _copy(source: str, target: str) -> bool:
+def _copy(source: str, target: str, stamp: str) -> bool:
     if os.path.lexists(target):
         _check_in_place(source, target)
         return False
-    os.makedirs(os.path.dirname(target), exist_ok=True)
-    with unfinished(target, clean=False) as made:
-        shutil.copy2(source, made.name)
-        if not _same_bytes(source, made.name):
-            raise OSError(errno.EIO, "the file changed while it was copied")
-        # unlike a rename, this never replaces a file
-        if not _hard_link(made.name, target):
-            # a disk without hard links
-            if os.path.lexists(target):
-                raise _exists(target)
-            os.rename(made.name, target)
+    with _open_scored(source, stamp) as file:
+        before = os.fstat(file.fileno())
+        os.makedirs(os.path.dirname(target), exist_ok=True)
+        with unfinished(target, clean=False) as made:
+            copy_bytes(file, made, before.st_size)
+            made.flush()
+            after = os.fstat(file.fileno())
+            if make_stamp(before) != make_stamp(after) or not _equal(file, made, before.st_size):
+                raise OSError(errno.EIO, "the file changed while it was copied")
+            with contextlib.suppress(OSError):
+                # permissions and attributes; the times are those of the file that was opened
+                shutil.copystat(os.path.realpath(source), made.name)
+            os.utime(made.name, ns=(before.st_atime_ns, before.st_mtime_ns))
+            # unlike a rename, this never replaces a file
+            if not _hard_link(made.name, target):
+                # a disk without hard links
+                if os.path.lexists(target):
+                    raise _exists(target)
+                os.rename(made.name, target)
     return True
 
 
-def _move(source: str, target: str) -> bool:
+def _move(source: str, target: str, stamp: str) -> bool:
     if not os.path.lexists(source):
         if is_regular(target):
             # moved before
@@ -248,15 +323,27 @@ def _move(source: str, target: str) -> bool:
         raise FileNotFoundError(errno.ENOENT, "the file is gone")
     if not is_regular(source):
         raise OSError(errno.ELOOP, "a link or no regular file; move what it leads to, or copy it")
-    before = os.lstat(source)
+    with _open_scored(source, stamp) as file:
+        before = os.fstat(file.fileno())
     if os.path.lexists(target):
         _check_in_place(source, target)
     else:
         os.makedirs(os.path.dirname(target), exist_ok=True)
-        if not _hard_link(source, target):
-            _copy(source, target)
+        if _hard_link(source, target):
+            _check_linked(target, before)
+        else:
+            _copy(source, target, stamp)
     _remove(source, before, target)
     return True
+
+
+def _check_linked(target: str, before: os.stat_result) -> None:
+    """Take a new hard link back if the file was exchanged in the meantime; OSError then."""
+    now = os.lstat(target)
+    if not os.path.samestat(now, before):
+        if stat.S_ISLNK(now.st_mode) or now.st_nlink > 1:
+            os.unlink(target)
+        raise _changed()
 
 
 def _remove(path: str, before: os.stat_result, kept: str) -> None:
@@ -279,7 +366,7 @@ def _remove(path: str, before: os.stat_result, kept: str) -> None:
 
 
 def _check_in_place(source: str, target: str) -> None:
-    """Something stands in the place of a copy: fine if it is one, else an error."""
+    """Something is in the place of a copy: fine if it is one, else an error."""
     if os.path.islink(target):
         raise FileExistsError(errno.EEXIST, f"{display_name(target)} is a link, no copy; remove it first")
     if not is_regular(target) or not _same_bytes(source, target):
@@ -294,12 +381,25 @@ def _exists(target: str) -> FileExistsError:
 def _same_bytes(one: str, other: str) -> bool:
     """Whether two files hold the same; files that are hard links of each other do."""
     try:
-        return os.path.samefile(one, other) or filecmp.cmp(one, other, shallow=False)
+        if os.path.samefile(one, other):
+            return True
+        with open_regular(os.path.realpath(one)) as first, open_regular(os.path.realpath(other)) as second:
+            size = os.fstat(first.fileno()).st_size
+            return size == os.fstat(second.fileno()).st_size and _equal(first, second, size)
     except OSError:
         return False
-    finally:
-        # it remembers results by size and time of change, which a changed file may share
-        filecmp.clear_cache()
+
+
+def _equal(one: IO[bytes], other: IO[bytes], size: int) -> bool:
+    """Whether the first ``size`` bytes of two files are the same."""
+    one.seek(0)
+    other.seek(0)
+    while size > 0:
+        piece = one.read(min(size, _PIECE))
+        if not piece or piece != other.read(len(piece)):
+            return False
+        size -= len(piece)
+    return True
 
 
 def _is_same_file(one: str, other: str) -> bool:
@@ -334,12 +434,8 @@ def _linked_folder(path: str, base: str) -> str | None:
     """The first folder between ``base`` and a file that is a link, if there is one."""
     folder = os.path.dirname(os.path.abspath(path))
     found = None
-    while _inside(folder, base) and folder != base:
+    while is_inside(folder, base) and folder != base:
         if os.path.islink(folder):
             found = folder
         folder = os.path.dirname(folder)
     return found
-
-
-def _inside(path: str, folder: str) -> bool:
-    return path == folder or path.startswith(folder.rstrip(os.sep) + os.sep)

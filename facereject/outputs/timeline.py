@@ -1,27 +1,29 @@
-"""Timelines: which stretches of a video were accepted and which rejected, and mainly why."""
+"""Timelines: which segments of a video were accepted and which rejected, and mainly why."""
 
 from __future__ import annotations
 
 import csv
 import io
 import json
+import math
 import os
 from collections import Counter
-from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass, field, fields, replace
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, field, fields
 from itertools import groupby
+from typing import NamedTuple
 
-from facereject._files import NOT_MADE_HERE, cell_name, display_name, folder_problem, write_whole
-from facereject.outputs._segments import AS_THEY_ARE, Steadiness
-from facereject.sources.inputs import Input
-from facereject.tables.formats import read_table
-from facereject.tables.rows import Chunk, Row, frame_accepted
+from facereject._files import NOT_MADE_HERE, cell_name, display_name, output_problem, write_whole
+from facereject._options import OptionError, option
+from facereject.faces.face import FaceFrame
+from facereject.outputs._video.segments import SegmentFilter, check_seconds
+from facereject.outputs.base import Media, Output, RunInfo
 
 # characters that hold the first span of a timeline, however long the name of its video
 _FIRST_SPAN = 1 << 16
 
 
-class TimelineError(ValueError):
+class TimelineError(OSError):
     """A timeline cannot be written. The message names the file and says what to do."""
 
 
@@ -39,7 +41,8 @@ class Span:
         Both belong to the span.
     accepted : bool
     reason : str
-        The most frequent reason of rejected frames (see `facereject.tables.rows.REASONS`); empty if accepted.
+        The most frequent reason of rejected frames, as in the table; ``short`` for frames that were dropped
+        because their segment is short; empty if accepted.
     """
 
     source: str
@@ -51,153 +54,149 @@ class Span:
     reason: str
 
 
+class _TimedFrame(NamedTuple):
+    """What a timeline needs of a frame."""
+
+    index: int  # type: ignore[assignment]  # hides tuple.index, which nobody needs here
+    time_s: float
+    reasons: frozenset[str]
+
+
 @dataclass
-class Timeline:
-    """Collects the spans of all videos of a run; an observer of `facereject.pipeline.run.score_inputs`.
+class Timeline(Output):
+    """Write the accepted and rejected segments of all videos as ``.csv`` or ``.json``.
 
     Parameters
     ----------
-    rule : {"all", "any", "largest"}
-        As for `frame_accepted`.
-    steadiness : Steadiness
-        Gaps to be bridged and spans to be dropped. A dropped span has the reason of its neighbours, or
-        ``short`` if it has none.
+    path : path or None
+        None collects the spans and writes nothing.
+    bridge, min_span : float, default=0.0
+        As in `SavedVideo`: seconds of gaps that are kept, and of segments that are dropped.
 
     Attributes
     ----------
     spans : list of Span
         In the order of the videos and frames.
+
+    See Also
+    --------
+    SavedVideo : The accepted segments as a video.
+
+    Examples
+    --------
+    >>> from facereject import score_files
+    >>> from facereject.outputs import Timeline
+    >>> score_files("clip.mp4", Timeline("spans.csv"))  # doctest: +SKIP
     """
 
-    rule: str = "all"
-    steadiness: Steadiness = AS_THEY_ARE
-    spans: list[Span] = field(default_factory=list, init=False)
-    _first: int = field(default=0, init=False)
-    _frames: list[tuple[int, float]] = field(default_factory=list, init=False)
-    _accepted: bool = field(default=False, init=False)
-    _reasons: Counter[str] = field(default_factory=Counter, init=False)
-    _step: float = field(default=0.0, init=False)
+    place = "end"
+    panel = "Videos"
 
-    @classmethod
-    def of_table(cls, path: str, rule: str = "all", steadiness: Steadiness = AS_THEY_ARE) -> Timeline:
-        """The timeline of a finished table, with the videos of all its runs."""
-        timeline = cls(rule, steadiness)
-        for source, rows in groupby(read_table(path), key=lambda row: row.source):
-            timeline.add(source, rows, True)
-        return timeline
+    path: str | None = option(
+        None,
+        "--timeline",
+        metavar="FILE",
+        help="Write the accepted and rejected segments of the videos: .csv or .json.",
+    )
+    bridge: float = option(
+        0.0,
+        metavar="SECONDS",
+        help="With --save or --timeline: keep rejected segments between accepted ones that are shorter.",
+    )
+    min_span: float = option(
+        0.0, metavar="SECONDS", help="With --save or --timeline: drop accepted segments that are shorter."
+    )
 
-    def __call__(self, item: Input, chunk: Chunk, last: bool) -> None:
-        """Add the rows of a chunk, which holds whole frames."""
-        if item.kind == "video":
-            self.add(display_name(item.path), chunk.rows, last)
+    spans: list[Span] = field(default_factory=list, init=False, repr=False)
+    _rule: str = field(default="all", init=False, repr=False)
+    _overwrite: bool = field(default=False, init=False, repr=False)
+    _filter: SegmentFilter[_TimedFrame] = field(default_factory=SegmentFilter, init=False, repr=False)
+    _source: str = field(default="", init=False, repr=False)
+    _times: tuple[float, float] = field(default=(math.nan, math.nan), init=False, repr=False)
+    # the frames of the span that is open: first, last, and their reasons
+    _open: list[_TimedFrame] = field(default_factory=list, init=False, repr=False)
+    _accepted: bool = field(default=False, init=False, repr=False)
+    _reasons: Counter[str] = field(default_factory=Counter, init=False, repr=False)
 
-    def add(self, source: str, rows: Iterable[Row], last: bool) -> None:
-        """Add frames of a video; ``last`` says that it ends with them."""
-        shown = (row for row in rows if row.frame is not None and row.time_s is not None)
-        for number, group in groupby(shown, key=lambda row: row.frame):
-            self._frame(source, number or 0, list(group))
-        if last and self._frames:
-            # the last frame lasts as long as the one before it
-            self._close(source, self._frames[1][1] + self._step)
-            self._step = 0.0
-            self.spans[self._first :] = _steadied(self.spans[self._first :], self.steadiness)
-            self._first = len(self.spans)
+    def prepare(self, run: RunInfo) -> None:
+        """Check the name of the file."""
+        check_seconds(self, "bridge", "min_span")
+        self._rule, self._overwrite = run.frame_rule, run.overwrite
+        if self.path is not None:
+            self.path = os.fspath(self.path)
+            _check_path(self.path, overwrite=run.overwrite)
 
-    def _frame(self, source: str, number: int, rows: list[Row]) -> None:
-        time_s = rows[0].time_s or 0.0
-        accepted = frame_accepted(rows, self.rule)
-        if self._frames:
-            self._step = time_s - self._frames[1][1]
-            if accepted != self._accepted:
-                self._close(source, time_s)
-        if not self._frames:
-            self._frames = [(number, time_s)] * 2
-        self._frames[1] = (number, time_s)
-        self._accepted = accepted
-        if not accepted:
-            self._reasons.update({row.reason.split(":")[0] for row in rows if row.reason})
+    def files(self) -> list[str]:
+        """The timeline."""
+        return [] if self.path is None else [self.path]
 
-    def _close(self, source: str, end_s: float) -> None:
-        (first, start_s), (final, _) = self._frames
-        reason = "" if self._accepted or not self._reasons else self._reasons.most_common(1)[0][0]
-        span = Span(source, start_s, round(end_s, 6), first, final, self._accepted, reason)
-        self.spans.append(span)
-        self._frames, self._reasons = [], Counter()
+    def begin(self, media: Media) -> None:
+        """Another video begins."""
+        self._source = media.source
+        self._filter = SegmentFilter(self.bridge, self.min_span)
+        self._times = (math.nan, math.nan)
+
+    def write(self, frame: FaceFrame) -> None:
+        """Take the next frame of a video; images have no time."""
+        if frame.index < 0 or math.isnan(frame.time_s):
+            return
+        accepted = frame.accepted(self._rule)
+        reasons = {face.reason for face in frame.faces if face.reason} if frame.faces else {"no_face"}
+        seen = _TimedFrame(frame.index, frame.time_s, frozenset() if accepted else frozenset(reasons))
+        self._times = (self._times[1], frame.time_s)
+        self._take(self._filter.push(seen, frame.time_s, accepted))
+
+    def end(self, *, failed: bool = False) -> None:
+        """The video has ended."""
+        before, last = self._times
+        if math.isnan(last):
+            return
+        # the last frame lasts as long as the one before it
+        end_s = last if math.isnan(before) else 2 * last - before
+        self._take(self._filter.finish(end_s))
+        self._close_span(end_s)
+
+    def close(self) -> None:
+        """Write the timeline in one step."""
+        if self.path is None:
+            return
+        try:
+            text = _json(self.spans) if self.path.lower().endswith(".json") else _csv(self.spans)
+            write_whole(self.path, text)
+        except OSError as error:
+            raise TimelineError(f"{display_name(self.path)}: cannot be written ({error.strerror})") from None
+
+    def report(self) -> list[str]:
+        """Where the timeline is."""
+        return [] if self.path is None else [f"Timeline: {self.path}"]
 
     def videos(self) -> list[tuple[str, list[Span]]]:
         """The videos with their spans."""
         return [(name, list(group)) for name, group in groupby(self.spans, key=lambda span: span.source)]
 
-    def write(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
-        """Write all spans as ``.csv`` or ``.json``, under a temporary name first.
+    def _take(self, decided: Sequence[tuple[_TimedFrame, bool]]) -> None:
+        for seen, kept in decided:
+            if self._open and kept != self._accepted:
+                self._close_span(seen.time_s)
+            self._accepted = kept
+            self._open = [*self._open[:1], seen]
+            self._reasons.update(seen.reasons)
 
-        A file that is no timeline is replaced only with ``overwrite``.
-        """
-        path = os.fspath(path)
-        check_timeline_path(path, overwrite=overwrite)
-        try:
-            write_whole(path, _json(self.spans) if path.lower().endswith(".json") else _csv(self.spans))
-        except OSError as error:
-            raise TimelineError(f"{display_name(path)}: cannot be written ({error.strerror})") from None
-
-
-def _steadied(spans: list[Span], steadiness: Steadiness) -> list[Span]:
-    """The spans of one video after gaps are bridged and short spans dropped; neighbours become one."""
-    kept = steadiness.decisions([(span.end_s - span.start_s, span.accepted) for span in spans])
-    joined = []
-    for accepted, group in groupby(zip(spans, kept, strict=True), key=lambda pair: pair[1]):
-        members = [span for span, _ in group]
-        reasons = Counter({span.reason: 0 for span in members if span.reason})
-        for span in members:
-            if span.reason:
-                reasons[span.reason] += span.last_frame - span.first_frame + 1
-        reason = reasons.most_common(1)[0][0] if reasons else "short"
-        first, last = members[0], members[-1]
-        joined.append(
-            replace(
-                first,
-                end_s=last.end_s,
-                last_frame=last.last_frame,
-                accepted=accepted,
-                reason="" if accepted else reason,
+    def _close_span(self, end_s: float) -> None:
+        first, last = self._open[0], self._open[-1]
+        reason = self._reasons.most_common(1)[0][0] if self._reasons else "short"
+        self.spans.append(
+            Span(
+                self._source,
+                first.time_s,
+                round(end_s, 6),
+                first.index,
+                last.index,
+                self._accepted,
+                "" if self._accepted else reason,
             )
         )
-    return joined
-
-
-def is_timeline(path: str) -> bool:
-    """Whether a file is a timeline, or empty."""
-    with open(path, encoding="utf-8", errors="replace", newline="") as file:
-        start = file.read(_FIRST_SPAN)
-    names = [item.name for item in fields(Span)]
-    if not path.lower().endswith(".json"):
-        return not start or start.splitlines()[0].split(",") == names
-    if not start.replace("\n", "").removeprefix("[").removesuffix("]"):
-        return True
-    try:
-        bracket, span = start.splitlines()[:2]
-        return bracket == "[" and list(json.loads(span.removesuffix(","))) == names
-    except ValueError:
-        return False
-
-
-def check_timeline_path(path: str, *, overwrite: bool = False) -> None:
-    """Raise TimelineError if no timeline can be written under this name.
-
-    With ``overwrite`` a file that is no timeline may be replaced.
-    """
-    if os.path.splitext(path)[1].lower() not in (".csv", ".json"):
-        raise TimelineError(f"{display_name(path)}: a timeline is written as .csv or .json")
-    problem = "this is a folder; name a file" if os.path.isdir(path) else folder_problem(path)
-    if problem:
-        raise TimelineError(f"{display_name(path)}: {problem}")
-    try:
-        foreign = os.path.lexists(path) and not overwrite and not is_timeline(path)
-    except OSError:
-        # what cannot be read is not known to be a timeline
-        foreign = True
-    if foreign:
-        raise TimelineError(f"{display_name(path)}: {NOT_MADE_HERE}")
+        self._open, self._reasons = [], Counter()
 
 
 def strip(spans: Sequence[Span], width: int) -> list[float]:
@@ -212,6 +211,38 @@ def strip(spans: Sequence[Span], width: int) -> list[float]:
         for i in range(int(first), min(int(last) + 1, width)):
             shares[i] += max(0.0, min(i + 1, last) - max(i, first))
     return [min(share, 1.0) for share in shares]
+
+
+def _check_path(path: str, *, overwrite: bool) -> None:
+    """OptionError if no timeline can be written under this name."""
+    name = f"`Timeline.path` {display_name(path)}"
+    if os.path.splitext(path)[1].lower() not in (".csv", ".json"):
+        raise OptionError(f"{name}: a timeline is written as .csv or .json")
+    if problem := output_problem(path):
+        raise OptionError(f"{name}: {problem}")
+    try:
+        strange = os.path.lexists(path) and not overwrite and not _is_timeline(path)
+    except OSError:
+        # what cannot be read is not known to be a timeline
+        strange = True
+    if strange:
+        raise OptionError(f"{name}: {NOT_MADE_HERE}")
+
+
+def _is_timeline(path: str) -> bool:
+    """Whether a file is a timeline, or empty."""
+    with open(path, encoding="utf-8", errors="replace", newline="") as file:
+        start = file.read(_FIRST_SPAN)
+    names = [item.name for item in fields(Span)]
+    if not path.lower().endswith(".json"):
+        return not start or start.splitlines()[0].split(",") == names
+    if not start.replace("\n", "").removeprefix("[").removesuffix("]"):
+        return True
+    try:
+        bracket, span = start.splitlines()[:2]
+        return bracket == "[" and list(json.loads(span.removesuffix(","))) == names
+    except ValueError:
+        return False
 
 
 def _csv(spans: Sequence[Span]) -> str:

@@ -13,14 +13,14 @@ from facereject import __version__
 from facereject._options import OptionError
 from facereject.faces import FaceRejector
 from facereject.faces.images.files import MAX_PIXELS
-from facereject.outputs._segments import Steadiness
-from facereject.outputs.contact_sheet import ContactSheet
-from facereject.outputs.crops import PictureOutput
-from facereject.outputs.saved_video import VideoOutput
-from facereject.outputs.sorted_files import Placement
 from facereject.outputs.summary import Placed, Summary
-from facereject.outputs.timeline import Timeline
 from facereject.parallel import Engine, SerialEngine
+from facereject.pipeline._old.contact_sheet import SheetCollector
+from facereject.pipeline._old.crops import PictureOutput
+from facereject.pipeline._old.saved_video import VideoOutput
+from facereject.pipeline._old.segments import Steadiness
+from facereject.pipeline._old.sorted_files import Placement
+from facereject.pipeline._old.timeline import SpanCollector
 from facereject.pipeline._store.sinks import (
     NullSink,
     SettingsError,
@@ -76,7 +76,7 @@ class ScoreJob:
     ----------
     summary : Summary
         Kept up to date while the job runs, so that it can be read after an exception.
-    timeline : Timeline
+    timeline : SpanCollector
         The stretches of the videos, if ``keep_timeline`` is true or ``timeline_path`` is given.
     placement : Placement or None
     video : VideoOutput or None
@@ -118,7 +118,7 @@ class ScoreJob:
     stream_suffix: str = ".csv"
 
     summary: Summary = field(default_factory=Summary, init=False)
-    timeline: Timeline = field(init=False)
+    timeline: SpanCollector = field(init=False)
     placement: Placement | None = field(init=False)
     video: VideoOutput | None = field(init=False)
     pictures: PictureOutput | None = field(init=False)
@@ -160,8 +160,8 @@ class ScoreJob:
         self.placement = make_placement(self.accepted, self.rejected, self.mode, self.video_share, self.paths)
         if self.placement is not None and isinstance(self.output, Sink):
             raise OptionError("`output` must be a file, a stream or None where files are sorted")
-        self.timeline = Timeline(self.frame_rule, self._steadiness)
-        self._sheet = ContactSheet(max_pixels=self.max_pixels)
+        self.timeline = SpanCollector(self.frame_rule, self._steadiness)
+        self._sheet = SheetCollector(max_pixels=self.max_pixels)
         self.keep_timeline = self.keep_timeline or self.timeline_path is not None
 
     @property
@@ -265,7 +265,7 @@ class ScoreJob:
         known = self.keep_best is not None or not self.keep_timeline
         if self.resume and isinstance(self.output, str | os.PathLike) and not known:
             # the table knows the videos of earlier runs, too
-            self.timeline = Timeline.of_table(os.fspath(self.output), self.frame_rule, self._steadiness)
+            self.timeline = SpanCollector.of_table(os.fspath(self.output), self.frame_rule, self._steadiness)
         if self.timeline_path is not None:
             self.timeline.write(self.timeline_path, overwrite=self.overwrite)
 
@@ -274,7 +274,7 @@ class ScoreJob:
             return
         if self.resume and isinstance(self.output, str | os.PathLike):
             # as above
-            self._sheet = ContactSheet.of_table(os.fspath(self.output), max_pixels=self.max_pixels)
+            self._sheet = SheetCollector.of_table(os.fspath(self.output), max_pixels=self.max_pixels)
         where = str if self.placement is None else self.placement.where
         self.on_sheet = self._sheet.write(
             self.contact_sheet, overwrite=self.overwrite, engine=self.engine, folder=self._folder, where=where

@@ -8,7 +8,7 @@ from typing import TypeAlias
 
 from facereject._files import display_name
 from facereject._options import OptionError
-from facereject.outputs.saved_video import VideoOutput
+from facereject.pipeline._old.saved_video import VideoOutput
 from facereject.sources.inputs import Input
 
 _FileId: TypeAlias = "tuple[int, int]"

@@ -15,9 +15,9 @@ from facereject._files import display_name
 from facereject.faces import FaceRejector
 from facereject.faces.face import FaceFrame
 from facereject.faces.images.load import ImageArray
-from facereject.outputs._overlay import Status, draw_view, scale_of
+from facereject.outputs._drawing.overlay import Status, draw_view, scale_of
 from facereject.outputs._video.writer import VideoWriter
-from facereject.outputs.saved_video import annotated
+from facereject.outputs.saved_video import draw_decision
 from facereject.outputs.window import Window
 from facereject.sources.frame import Frame
 from facereject.tables.rows import Row, frame_accepted, rows_of_frame
@@ -164,7 +164,7 @@ class Live:
             self._start_recording(os.fspath(self._record), frame.image)
             self._record = None
         if self._recording is not None:
-            self._recording.write(frame.time_s, annotated(judged, accepted))
+            self._recording.write(frame.time_s, draw_decision(judged, accepted))
         self._last = (judged, accepted)
         self._show()
         now = self._clock()
@@ -225,7 +225,7 @@ class Live:
         if self._last is None:
             return
         path = self._new_file("snapshot", ".png")
-        if _write_png(path, annotated(*self._last)):
+        if _write_png(path, draw_decision(*self._last)):
             self._tell(f"saved {os.path.basename(path)}")
             self.summary.files += (path,)
         else:

@@ -10,14 +10,16 @@ from typing import Any
 
 from facereject._files import display_name
 from facereject._options import OptionError
-from facereject.outputs._segments import AS_THEY_ARE, Steadiness
+from facereject.outputs._images import PictureError
 from facereject.outputs._video.writer import CODECS, VideoWriteError
-from facereject.outputs.contact_sheet import check_sheet_path
-from facereject.outputs.crops import PictureError, PictureOutput
-from facereject.outputs.saved_video import VideoOutput
-from facereject.outputs.sorted_files import Placement, PlacementError, base_of
-from facereject.outputs.timeline import TimelineError, check_timeline_path
+from facereject.outputs.timeline import TimelineError
 from facereject.parallel import DaskEngine, Engine, SerialEngine, WorkerEngine
+from facereject.pipeline._old.contact_sheet import check_sheet_path
+from facereject.pipeline._old.crops import PictureOutput
+from facereject.pipeline._old.saved_video import VideoOutput
+from facereject.pipeline._old.segments import AS_THEY_ARE, Steadiness
+from facereject.pipeline._old.sorted_files import Placement, PlacementError, base_of
+from facereject.pipeline._old.timeline import check_timeline_path
 from facereject.pipeline._store.sinks import Sink, TableError
 from facereject.sources.inputs import Input, InputError
 from facereject.tables.table_path import check_table_path

@@ -19,8 +19,8 @@ from facereject.faces.face import FaceFrame
 from facereject.faces.images.files import MAX_PIXELS, read_image
 from facereject.faces.images.load import ImageArray, ImageError
 from facereject.faces.plugins import definition_of, fingerprint_of, name_of
-from facereject.outputs.crops import PictureOutput
-from facereject.outputs.saved_video import VideoOutput
+from facereject.pipeline._old.crops import PictureOutput
+from facereject.pipeline._old.saved_video import VideoOutput
 from facereject.pipeline.loop import scored_frames
 from facereject.sources._video.decoder import FrameRange
 from facereject.sources.inputs import Input

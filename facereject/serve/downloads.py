@@ -13,7 +13,7 @@ from typing import Any
 
 from facereject.faces import FaceRejector
 from facereject.faces.face import Box
-from facereject.outputs.sorted_files import Placement
+from facereject.pipeline._old.sorted_files import Placement
 from facereject.serve.answers import face_of
 from facereject.serve.bodies import private_file
 from facereject.serve.refusals import Refusal, unusable

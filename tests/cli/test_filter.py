@@ -14,7 +14,7 @@ from stub_tool import start_tool
 
 from facereject._cli import filtering
 from facereject.faces import FaceRejector
-from facereject.outputs.sorted_files import Placement
+from facereject.pipeline._old.sorted_files import Placement
 
 
 def _files(folder) -> list[str]:

@@ -14,6 +14,7 @@ from facereject.faces.landmarks.mean_shape import MEAN_SHAPE
 from facereject.outputs._drawing.aligned import aligned_crop, sharpness
 from facereject.outputs._drawing.faces import GREEN, RED
 from facereject.outputs._drawing.sheet import SheetFace, contact_sheet
+from facereject.outputs._drawing.text import text_mask
 
 
 @pytest.fixture(scope="module")
@@ -79,11 +80,11 @@ def test_a_sheet_shows_the_most_certain_first():
         for uncertainty, level in levels.items()
     ]
     sheet = contact_sheet(faces, cell=60, width=2)
-    assert sheet.shape == (3 * 66 + 6, 2 * 66 + 6, 3)
-    middles = [sheet[6 + 66 * (i // 2) + 20, 6 + 66 * (i % 2) + 30, 0] for i in range(5)]
+    line = text_mask("", 10).shape[0]
+    middles = [sheet[6 + (66 + line) * (i // 2) + 20, 6 + 66 * (i % 2) + 30, 0] for i in range(5)]
     assert middles[:3] == [40, 120, 200]
     assert tuple(sheet[6, 6]) == GREEN
-    assert tuple(sheet[6 + 66, 6]) == RED
+    assert tuple(sheet[6 + 66 + line, 6]) == RED
 
 
 def test_an_empty_sheet_is_refused():

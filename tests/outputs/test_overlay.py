@@ -11,8 +11,8 @@ from fake_world import Someone, World, blank
 from facereject.faces import Pose
 from facereject.faces.face import EXPLANATIONS
 from facereject.outputs._drawing.faces import RED
+from facereject.outputs._drawing.overlay import Status, advice, draw_view, limit_text, loading_view
 from facereject.outputs._drawing.text import text_mask
-from facereject.outputs._overlay import Status, advice, draw_view, limit_text, loading_view
 from facereject.outputs.window import fitting_size
 
 

@@ -8,15 +8,15 @@ import stat
 from collections import Counter
 
 import pytest
+from feeding import face, feed, photo, prepared
 
+from facereject.outputs import SortedFiles
 from facereject.outputs import sorted_files as sorting
-from facereject.outputs.sorted_files import Placement, base_of
-from facereject.outputs.summary import Tally
 from facereject.sources.inputs import expand_inputs
 
 FOLDERS = ["photos", "photos/a", "photos/b", "good", "good/a", "bad", "elsewhere"]
 NAMES = ["1.jpg", "2.jpg", "3.jpg"]
-DECISIONS = [Tally(1, accepted_frames=1), Tally(1)]
+DECISIONS = [[photo(face())], [photo(face(False))]]
 
 
 def contents(top):
@@ -73,18 +73,18 @@ def sort_once(rng):
         [["photos"], ["photos"], ["photos/a"], ["photos/a", "photos/b"], ["elsewhere", "photos"]]
     )
     try:
-        sort = Placement(
+        sort = SortedFiles(
             rng.choice(["good", "good", None, "photos/good"]),
             rng.choice(["bad", "bad", None]),
-            base_of(arguments),
             rng.choice(sorting.MODES),
         )
+        prepared(sort, arguments)
         inputs = [item.path for item in expand_inputs(arguments)]
     except ValueError:
         return
     for path in inputs:
         if not sort.holds(path):
-            sort(path, rng.choice(DECISIONS))
+            feed(sort, path, rng.choice(DECISIONS), stamp="" if rng.random() < 0.2 else None)
 
 
 def other_disk(monkeypatch, rng):

@@ -4,38 +4,27 @@ from __future__ import annotations
 
 import csv
 import json
+import os
 
 import pytest
+from feeding import clip, face, feed, photo, prepared
 
-from facereject.faces.face import Box
-from facereject.outputs.timeline import Span, Timeline, TimelineError, strip
-from facereject.sources.inputs import Input
-from facereject.tables.rows import Chunk, Row, unreadable_row
-
-BOX = Box(0.0, 0.0, 10.0, 10.0)
-
-
-def video(source, decisions):
-    """Rows at 10 frames per second: + accepted, u uncertain, 0 no face."""
-    rows = []
-    for i, sign in enumerate(decisions):
-        reason = {"+": "", "u": "uncertain", "0": "no_face"}[sign]
-        box = None if sign == "0" else BOX
-        rows.append(Row(source, i, i / 10, box=box, accepted=sign == "+", reason=reason))
-    return rows
+from facereject._options import OptionError
+from facereject.faces.face import NO_IMAGE, FaceFrame
+from facereject.outputs import Timeline
+from facereject.outputs.timeline import Span, TimelineError, strip
 
 
-def observe(timeline, source, rows, size):
-    parts = [rows[i : i + size] for i in range(0, len(rows), size)]
-    for i, part in enumerate(parts):
-        timeline(Input(source, "video"), Chunk(part, len(part)), i == len(parts) - 1)
+def spans_of(signs, source="a"):
+    timeline = prepared(Timeline())
+    feed(timeline, source, clip(signs), kind="video")
+    return timeline.spans
 
 
-@pytest.mark.parametrize("size", [1, 3, 100])
-def test_spans_do_not_depend_on_the_chunks(size):
-    timeline = Timeline()
-    observe(timeline, "a.mp4", video("a.mp4", "+++u00++"), size)
-    observe(timeline, "b.mp4", video("b.mp4", "uu0"), size)
+def test_every_frame_is_in_one_span():
+    timeline = prepared(Timeline())
+    feed(timeline, "a.mp4", clip("+++u00++"), kind="video")
+    feed(timeline, "b.mp4", clip("uu0"), kind="video")
     assert timeline.spans == [
         Span("a.mp4", 0.0, 0.3, 0, 2, True, ""),
         Span("a.mp4", 0.3, 0.6, 3, 5, False, "no_face"),
@@ -46,25 +35,32 @@ def test_spans_do_not_depend_on_the_chunks(size):
 
 
 def test_images_and_unreadable_videos_have_no_span():
-    timeline = Timeline()
-    timeline(Input("a.jpg", "image"), Chunk([Row("a.jpg", 0, accepted=True, box=BOX)], 1), True)
-    timeline(Input("b.mp4", "video"), Chunk([unreadable_row("b.mp4", "broken")]), True)
+    timeline = prepared(Timeline())
+    feed(timeline, "a.jpg", [photo(face())])
+    feed(timeline, "b.mp4", [photo(problem="unreadable: broken")], kind="video")
     assert timeline.spans == []
 
 
-def test_the_rule_for_several_faces_holds():
-    rows = [Row("a", 0, 0.0, 0, box=BOX, accepted=True), Row("a", 0, 0.0, 1, box=BOX, reason="uncertain")]
-    for rule, accepted in (("all", False), ("any", True)):
-        timeline = Timeline(rule)
-        timeline.add("a", rows, True)
-        assert [span.accepted for span in timeline.spans] == [accepted]
+def test_a_single_frame_is_a_span():
+    assert spans_of("+") == [Span("a", 0.0, 0.0, 0, 0, True, "")]
+
+
+@pytest.mark.parametrize(("rule", "accepted"), [("all", False), ("any", True)])
+def test_the_rule_for_several_faces_holds(rule, accepted):
+    timeline = prepared(Timeline(), frame_rule=rule)
+    feed(timeline, "a", [FaceFrame(0, 0.0, NO_IMAGE, [face(), face(False)])], kind="video")
+    assert [span.accepted for span in timeline.spans] == [accepted]
 
 
 def test_both_formats_hold_the_same(tmp_path):
-    timeline = Timeline()
-    timeline.add('a, "b".mp4', video('a, "b".mp4', "++uu"), True)
     for name in ("t.csv", "t.JSON"):
-        timeline.write(tmp_path / name)
+        timeline = prepared(Timeline(tmp_path / name))
+        feed(timeline, 'a, "b".mp4', clip("++uu"), kind="video")
+        timeline.close()
+        assert timeline.report() == [f"Timeline: {tmp_path / name}"]
+        # one of our own is replaced
+        prepared(Timeline(tmp_path / name)).close()
+        timeline.close()
     with open(tmp_path / "t.csv", newline="", encoding="utf-8") as file:
         table = list(csv.DictReader(file))
     spans = json.loads((tmp_path / "t.JSON").read_text())
@@ -75,16 +71,28 @@ def test_both_formats_hold_the_same(tmp_path):
     assert {file.name for file in tmp_path.iterdir()} == {"t.csv", "t.JSON"}
 
 
-@pytest.mark.parametrize("name", ["t.txt", "none/t.csv", "folder.csv"])
-def test_a_wrong_name_is_an_error(tmp_path, name):
+@pytest.mark.parametrize("name", ["t.txt", "none/t.csv", "folder.csv", "mine.csv", "pipe.csv"])
+def test_a_wrong_name_is_an_error_before_any_work(tmp_path, name):
     (tmp_path / "folder.csv").mkdir()
-    with pytest.raises(TimelineError, match=name.split("/")[-1]):
-        Timeline().write(tmp_path / name)
+    (tmp_path / "mine.csv").write_text("precious")
+    os.mkfifo(tmp_path / "pipe.csv")
+    with pytest.raises(OptionError, match="Timeline"):
+        prepared(Timeline(tmp_path / name))
+    if name != "mine.csv":
+        with pytest.raises(OptionError):
+            prepared(Timeline(tmp_path / name), overwrite=True)
+
+
+def test_a_folder_that_has_gone_is_reported(tmp_path):
+    (tmp_path / "a").mkdir()
+    timeline = prepared(Timeline(tmp_path / "a" / "t.csv"))
+    (tmp_path / "a").rmdir()
+    with pytest.raises(TimelineError, match="cannot be written"):
+        timeline.close()
 
 
 def test_the_strip_shows_the_share_of_accepted_time():
-    timeline = Timeline()
-    timeline.add("a", video("a", "++++uuuu+u"), True)
-    assert strip(timeline.spans, 5) == pytest.approx([1, 1, 0, 0, 0.5])
-    assert strip(timeline.spans, 1) == pytest.approx([0.5])
-    assert sum(strip(timeline.spans, 37)) / 37 == pytest.approx(0.5)
+    spans = spans_of("++++uuuu+u")
+    assert strip(spans, 5) == pytest.approx([1, 1, 0, 0, 0.5])
+    assert strip(spans, 1) == pytest.approx([0.5])
+    assert sum(strip(spans, 37)) / 37 == pytest.approx(0.5)

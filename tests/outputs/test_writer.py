@@ -326,3 +326,53 @@ def test_a_video_of_another_tool_is_not_replaced(tmp_path):
     with pytest.raises(VideoWriteError, match="not made by facereject"):
         VideoWriter(path, 25, (64, 48))
     assert path.read_bytes() == before
+
+
+def test_an_interrupt_while_a_frame_is_queued_loses_no_recording(tmp_path, monkeypatch):
+    video = VideoWriter(tmp_path / "r.mp4", 30, (160, 120), fragmented=True)
+    for index in range(10):
+        video.write(picture(index))
+    put = video._waiting.put
+
+    def interrupted(item):
+        monkeypatch.setattr(video._waiting, "put", put)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(video._waiting, "put", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        video.write(picture(10))
+    video.close()
+    assert [number_of(image) for image in frames_of(tmp_path / "r.mp4")[2]] == list(range(10))
+
+
+def test_an_interrupt_after_a_frame_was_queued_loses_no_recording(tmp_path, monkeypatch):
+    video = VideoWriter(tmp_path / "r.mp4", 30, (160, 120), fragmented=True)
+    put = video._waiting.put
+
+    def interrupted(item):
+        put(item)
+        monkeypatch.setattr(video._waiting, "put", put)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(video._waiting, "put", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        video.write(picture(0))
+    video.close()
+    assert len(frames_of(tmp_path / "r.mp4")[2]) == 1
+
+
+def test_a_recording_that_plays_is_never_removed(tmp_path, monkeypatch):
+    path = tmp_path / "r.mp4"
+    video = VideoWriter(path, 30, (160, 120), fragmented=True)
+    for index in range(90):
+        video.write(picture(index))
+
+    def full(*args):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("os.replace", full)
+    with pytest.raises(VideoWriteError, match=r"No space left on device.*what was recorded is in") as caught:
+        video.close()
+    (left,) = tmp_path.iterdir()
+    assert left.name in str(caught.value)
+    assert len(frames_of(left)[2]) == 90

@@ -15,8 +15,8 @@ import pyarrow.parquet
 import pytest
 from bright_faces import BrightFaces, gray_photo
 
-from facereject.outputs.sorted_files import Placement
 from facereject.pipeline import OptionError, score_files
+from facereject.pipeline._old.sorted_files import Placement
 from facereject.pipeline.keep_best import KeepBestSink, threshold_of_best
 from facereject.tables.errors import SettingsError
 

@@ -16,9 +16,9 @@ from video_files import damage_packets, encode
 from facereject.faces import FaceRejector
 from facereject.faces.face import Box
 from facereject.faces.views import Views
-from facereject.outputs.saved_video import VideoOutput
-from facereject.outputs.timeline import Timeline
 from facereject.parallel import SerialEngine, WorkerEngine
+from facereject.pipeline._old.saved_video import VideoOutput
+from facereject.pipeline._old.timeline import SpanCollector
 from facereject.pipeline._store.sinks import NullSink, TableSink
 from facereject.pipeline.parts import JoinedParts, PartFinder, cut_long_videos
 from facereject.pipeline.run import score_inputs
@@ -154,7 +154,7 @@ def test_what_is_not_cut(make_task, video, tmp_path):
 def test_observers_see_one_video(make_task, video):
     seen, timelines = [], {}
     for name, task in (("cut", make_task()), ("whole", make_task(part_frames=0))):
-        timelines[name] = Timeline()
+        timelines[name] = SpanCollector()
         judge(task, video, observers=[timelines[name], lambda *args: seen.append(args)])
     assert {item for item, _, _ in seen} == {Input(str(video), "video")}
     assert [last for _, _, last in seen].count(True) == 2

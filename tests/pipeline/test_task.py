@@ -10,9 +10,9 @@ from fake_world import GOOD, SIZE, Someone, World
 from video_files import write_video
 
 from facereject.faces import FaceRejector
-from facereject.outputs._segments import Steadiness
 from facereject.outputs._video.writer import VideoWriter
-from facereject.outputs.saved_video import VideoOutput
+from facereject.pipeline._old.saved_video import VideoOutput
+from facereject.pipeline._old.segments import Steadiness
 from facereject.pipeline.task import ScoreTask
 from facereject.sources.inputs import Input
 from facereject.sources.video import open_video

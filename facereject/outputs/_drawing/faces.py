@@ -94,6 +94,14 @@ def draw_frame(
     return canvas
 
 
+def draw_note(image: ImageLike, text: str) -> ImageArray:
+    """A copy of an image without a face, with a text behind a cross in its lower left corner."""
+    canvas = load_rgb(image).copy()
+    panel = Panel([text], False, font_size(canvas))
+    panel.draw(canvas, 4, canvas.shape[0] - panel.height - 4)
+    return canvas
+
+
 def font_size(image: ImageArray) -> int:
     """A readable font size in pixels for a picture."""
     return max(9, round(0.034 * int(min(image.shape[:2]))))

@@ -1,4 +1,4 @@
-"""A contact sheet: many faces on one picture, the most certain first, accepted green and rejected red."""
+"""A contact sheet: many faces on one image, the most certain first, with the names of their files."""
 
 from __future__ import annotations
 
@@ -10,11 +10,17 @@ import cv2
 import numpy as np
 
 from facereject.faces.images.load import ImageArray
-from facereject.outputs._drawing.faces import GREEN, RED
+from facereject.outputs._drawing.faces import GREEN, RED, SILVER
 from facereject.outputs._drawing.text import WHITE, put_panel, put_text, text_mask
 
 _GROUND = (24, 26, 30)
 _GAP = 6
+
+_LEGEND = (
+    "+ accepted (green), x rejected (red)",
+    "number: expected error in percent",
+    "from the most certain face to the least",
+)
 
 
 class SheetFace(NamedTuple):
@@ -27,12 +33,15 @@ class SheetFace(NamedTuple):
     uncertainty, expected_error : float
         The first orders the sheet, the second is shown if it is known.
     accepted : bool
+    name : str
+        Written below the face, shortened if need be.
     """
 
     picture: ImageArray
     uncertainty: float
     expected_error: float
     accepted: bool
+    name: str = ""
 
 
 def contact_sheet(faces: Sequence[SheetFace], *, cell: int = 112, width: int = 12) -> ImageArray:
@@ -54,21 +63,52 @@ def contact_sheet(faces: Sequence[SheetFace], *, cell: int = 112, width: int = 1
         raise ValueError("faces must not be empty: there is nothing to show")
     # NaN has no order
     ordered = sorted(faces, key=lambda face: math.inf if math.isnan(face.uncertainty) else face.uncertainty)
-    width = min(width, len(ordered))
-    rows, step = math.ceil(len(ordered) / width), cell + _GAP
-    sheet = np.full((rows * step + _GAP, width * step + _GAP, 3), _GROUND, dtype=np.uint8)
     size = max(10, cell // 9)
+    line = text_mask("", size).shape[0]
+    width = min(width, len(ordered))
+    rows, down, right = math.ceil(len(ordered) / width), cell + line + _GAP, cell + _GAP
+    legend = _wrapped(_LEGEND, width * right, size)
+    across = max(width * right, *(text_mask(text, size).shape[1] for text in legend)) + 2 * _GAP
+    shape = (rows * down + len(legend) * line + 2 * _GAP, across, 3)
+    sheet = np.full(shape, _GROUND, dtype=np.uint8)
     for i, face in enumerate(ordered):
-        y, x = _GAP + i // width * step, _GAP + i % width * step
-        small = cv2.resize(face.picture, (cell, cell), interpolation=cv2.INTER_AREA)
-        picture = np.asarray(small, dtype=np.uint8)
-        color = GREEN if face.accepted else RED
-        # the word stands beside the colour for those who do not see it
-        known = math.isfinite(face.expected_error)
-        text = ("+ " if face.accepted else "x ") + (f"{face.expected_error:.1f} %" if known else "")
-        mask = text_mask(text, size)
-        put_panel(picture, 3, cell - mask.shape[0] - 5, mask.shape[1] + 8, mask.shape[0] + 2)
-        put_text(picture, text, 7, cell - mask.shape[0] - 4, size, WHITE)
-        cv2.rectangle(picture, (0, 0), (cell - 1, cell - 1), color, 3)
-        sheet[y : y + cell, x : x + cell] = picture
+        y, x = _GAP + i // width * down, _GAP + i % width * right
+        sheet[y : y + cell, x : x + cell] = _cell(face, cell, size)
+        put_text(sheet, _shortened(face.name, cell, size), x, y + cell, size, SILVER)
+    for i, text in enumerate(legend):
+        put_text(sheet, text, _GAP, rows * down + _GAP + i * line, size, SILVER)
     return sheet
+
+
+def _cell(face: SheetFace, side: int, size: int) -> ImageArray:
+    small = cv2.resize(face.picture, (side, side), interpolation=cv2.INTER_AREA)
+    picture = np.asarray(small, dtype=np.uint8)
+    # the sign is beside the colour for those who do not see it
+    known = math.isfinite(face.expected_error)
+    text = ("+ " if face.accepted else "x ") + (f"{face.expected_error:.1f} %" if known else "")
+    mask = text_mask(text, size)
+    put_panel(picture, 3, side - mask.shape[0] - 5, mask.shape[1] + 8, mask.shape[0] + 2)
+    put_text(picture, text, 7, side - mask.shape[0] - 4, size, WHITE)
+    cv2.rectangle(picture, (0, 0), (side - 1, side - 1), GREEN if face.accepted else RED, 3)
+    return picture
+
+
+def _shortened(name: str, width: int, size: int) -> str:
+    """The name with its middle left out until it fits."""
+    shown, kept = name, len(name)
+    while kept > 2 and text_mask(shown, size).shape[1] > width:
+        kept -= 1
+        shown = f"{name[: kept // 2]}..{name[len(name) - (kept + 1) // 2 :]}"
+    return shown
+
+
+def _wrapped(parts: Sequence[str], width: int, size: int) -> list[str]:
+    """The parts in as few lines as fit."""
+    lines = [parts[0]]
+    for part in parts[1:]:
+        longer = f"{lines[-1]};  {part}"
+        if text_mask(longer, size).shape[1] <= width:
+            lines[-1] = longer
+        else:
+            lines.append(part)
+    return lines

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import cv2
 import numpy as np
 
-from facereject._files import NOT_MADE_HERE, display_name, folder_problem, suffix_of, sync_folder, unfinished
+from facereject._files import NOT_MADE_HERE, display_name, output_problem, suffix_of, sync_folder, unfinished
 from facereject._words import counted
 from facereject.faces.images.load import ImageArray
 from facereject.outputs._video.encoding import (
@@ -73,7 +73,7 @@ class VideoWriter:
         size are scaled to fit, with black bars at the sides where the shape differs.
     fragmented : bool, default=False
         Write so that the temporary file, which is then not hidden, can be played whenever the process is
-        killed; at most the last second is lost. For recordings.
+        killed; at most the last second is lost. It stays if the video cannot be finished. For recordings.
     overwrite : bool, default=False
         Replace a file of that name whatever it is; else only a video that a writer like this one has made.
 
@@ -129,8 +129,9 @@ class VideoWriter:
         """
         if self._error is not None:
             raise self._failure()
-        self.frames += 1
         self._waiting.put((image, time_s))
+        # not before: an interrupt may come while a frame waits for its place in the queue
+        self.frames += 1
 
     def keep_sound(
         self, source: str, start_s: float = 0.0, stretches: Sequence[tuple[float, float]] | None = None
@@ -154,12 +155,12 @@ class VideoWriter:
         try:
             if self._error is not None:
                 raise self._failure()
-            if self.frames:
-                if self._written != self.frames:
+            if self._written or self.frames:
+                # an interrupt may also come before a queued frame is counted
+                if self._written < self.frames:
                     written = f"{self._written} of {counted(self.frames, 'frame')}"
-                    raise VideoWriteError(
-                        f"{display_name(self.path)}: only {written} could be written; "
-                        "make sure that the disk is not full"
+                    raise self._failure(
+                        f"only {written} could be written; make sure that the disk is not full"
                     )
                 made = self._with_sound()
                 with open(made, "rb") as file:
@@ -261,7 +262,7 @@ class VideoWriter:
             except BaseException as error:
                 self._error = error
             # without a frame no header was written, and so no end can be
-            if self.frames:
+            if self._written or self.frames:
                 try:
                     self._video.close()
                 except BaseException as error:
@@ -283,12 +284,14 @@ class VideoWriter:
         )
         return target if made else self._partial
 
-    def _failure(self, error: BaseException | None = None) -> VideoWriteError:
+    def _failure(self, error: BaseException | str | None = None) -> VideoWriteError:
         error = error or self._error
         name = display_name(self.path)
+        text = str(error) if isinstance(error, str) else f"a frame could not be encoded ({error})"
         if isinstance(error, OSError):
-            return VideoWriteError(f"{name}: cannot be written ({error.strerror or error})")
-        return VideoWriteError(f"{name}: a frame could not be encoded ({error})")
+            text = f"cannot be written ({error.strerror or error})"
+        kept = f"; what was recorded is in {display_name(self._partial)}" if self._stays() else ""
+        return VideoWriteError(f"{name}: {text}{kept}")
 
     def _new_file(self, *, hidden: bool = True) -> str:
         try:
@@ -304,8 +307,12 @@ class VideoWriter:
         self._temporary.append(path)
         return path
 
+    def _stays(self) -> bool:
+        """Whether there is a recording to be found: what plays is never removed."""
+        return bool(self._temporary and self._written)
+
     def _remove(self) -> None:
-        for path in self._temporary:
+        for path in [] if self._stays() else self._temporary:
             with contextlib.suppress(OSError):
                 os.unlink(path)
         self._unfinished.close()
@@ -342,10 +349,7 @@ def check_video_path(path: str, *, overwrite: bool = False) -> None:
         raise VideoWriteError(
             f"{name}: videos are written as {', '.join(CODECS)}; choose one of these suffixes"
         )
-    if os.path.isdir(path):
-        raise VideoWriteError(f"{name}: this is a folder")
-    problem = folder_problem(path)
-    if problem:
+    if problem := output_problem(path):
         raise VideoWriteError(f"{name}: {problem}")
     if os.path.lexists(path) and not overwrite and not made_here(path):
         raise VideoWriteError(f"{name}: {NOT_MADE_HERE}")

@@ -1,0 +1,72 @@
+"""Folders of outputs: the names that files get below them, and where they may be."""
+
+from __future__ import annotations
+
+import glob
+import os
+from collections.abc import Sequence
+
+from facereject._files import display_name
+from facereject._options import OptionError
+
+
+def base_of(paths: Sequence[str]) -> str:
+    """The folder from which on outputs keep the subfolders of their inputs.
+
+    A single folder is its own base. Otherwise it is the deepest folder that holds everything named, so that
+    files of one name in several folders stay apart. Lists count as the current folder.
+
+    Parameters
+    ----------
+    paths : sequence of str
+        As `facereject.sources.inputs.expand_inputs` takes them: files, folders, patterns, lists.
+    """
+    if len(paths) == 1 and os.path.isdir(paths[0]):
+        return os.path.abspath(paths[0])
+    parents = []
+    for path in paths:
+        if path.startswith("@"):
+            parents.append(os.getcwd())
+            continue
+        while glob.has_magic(path) and not os.path.lexists(path):
+            path = os.path.dirname(path)
+            if not glob.has_magic(path):
+                # a file in place of what was cut off
+                path = os.path.join(path, "_")
+        parents.append(os.path.dirname(os.path.abspath(path)))
+    try:
+        return os.path.commonpath(parents)
+    except ValueError:
+        # several drives, or no path at all
+        return os.getcwd()
+
+
+def name_below(path: str, base: str) -> str:
+    """The name of a file below the base; of a file elsewhere its whole path, to keep equal names apart."""
+    whole = os.path.abspath(path)
+    return (
+        os.path.relpath(whole, base)
+        if is_inside(whole, base)
+        else os.path.splitdrive(whole)[1].lstrip(os.sep)
+    )
+
+
+def is_inside(path: str, folder: str) -> bool:
+    """Whether an absolute path is the folder, or inside it."""
+    return path == folder or path.startswith(folder.rstrip(os.sep) + os.sep)
+
+
+def check_folder(option: str, folder: str, paths: Sequence[str]) -> None:
+    """OptionError if a folder of outputs is a file, or lies in a folder that is read."""
+    shown, target = display_name(folder), os.path.realpath(folder)
+    above = target
+    while not os.path.lexists(above):
+        above = os.path.dirname(above)
+    if not os.path.isdir(above):
+        raise OptionError(f"`{option}` {shown}: {display_name(above)} is a file; name a folder")
+    for path in paths:
+        if os.path.isdir(path) and is_inside(target, os.path.realpath(path)):
+            raise OptionError(
+                f"`{option}` {shown}: lies in {display_name(path)}, which is read; choose a folder apart "
+                "from the inputs"
+            )

@@ -1,0 +1,1 @@
+"""Outputs as the present job takes them; they go when the job takes `facereject.outputs`."""
