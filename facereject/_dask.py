@@ -1,4 +1,4 @@
-"""Dask collections as lists of partitions. Dask is optional, not imported before one is given."""
+"""Dask collections as lists of partitions. Dask is optional and imported only when needed."""
 
 from __future__ import annotations
 
@@ -12,21 +12,26 @@ from facereject._validation import FloatArray, check_vector
 
 
 def is_dask(*values: Any) -> bool:
-    """True if one of the values is a Dask collection. Nobody can hold one without having imported Dask."""
+    """Whether one of the values is a Dask collection; without an imported Dask there is none."""
     dask = sys.modules.get("dask")
     return dask is not None and any(dask.is_dask_collection(value) for value in values)
 
 
 def align(**arguments: Any) -> dict[str, list[Any]]:
-    """Each argument as a list of ``Delayed`` partitions, those of equal number belonging together.
+    """Split each argument into ``Delayed`` partitions that correspond to each other.
 
-    Arrays are cut like the first argument where the lengths of its partitions are known. Partitions of
-    unknown length, as a frame has, must already match; whoever computes them checks their lengths.
+    Arrays are cut like the first argument if the lengths of its partitions are known. Partitions of unknown
+    length, as in a frame, must already match; their lengths are checked when they are computed.
 
     Parameters
     ----------
-    **arguments : Dask array, frame or series, or NumPy array; None is left out
-        The first must be a Dask collection.
+    **arguments : Dask array, frame or series, NumPy array or None
+        The first must be a Dask collection. None is left out.
+
+    Returns
+    -------
+    partitions : dict of str to list of Delayed
+        By argument.
     """
     given = {name: value for name, value in arguments.items() if value is not None}
     first = next(iter(given))
@@ -46,7 +51,7 @@ def align(**arguments: Any) -> dict[str, list[Any]]:
 
 
 def check_part(values: Any, name: str, number: int, *, non_negative: bool = False) -> FloatArray:
-    """A partition of numbers as a checked vector; it may be empty."""
+    """Check a partition as a vector of numbers; it can be empty."""
     return check_vector(values, f"{name} (partition {number})", non_negative=non_negative, min_length=0)
 
 
@@ -55,7 +60,7 @@ def _names(given: dict[str, Any], first: str) -> str:
 
 
 def _lengths(collection: Any) -> tuple[int, ...] | None:
-    """Rows of each partition, where they are known."""
+    """Return the number of rows of each partition, or None if unknown."""
     chunks = getattr(collection, "chunks", None)
     if chunks is None or np.isnan(chunks[0]).any():
         return None
@@ -75,8 +80,8 @@ def _partitions(name: str, value: Any, lengths: tuple[int, ...] | None, first: s
             value, chunks=(lengths, *((size,) for size in value.shape[1:]))
         )
     if not hasattr(value, "chunks"):
-        # the whole optimisation would also join the partitions of columns that are small on disk, and those
-        # of X and losses would no longer belong together
+        # full optimisation would also merge the partitions of columns that are small on disk, and those of X
+        # and losses would no longer correspond
         if hasattr(value, "simplify"):
             return list(value.simplify().to_delayed(optimize_graph=False))
         return list(value.to_delayed())

@@ -1,4 +1,4 @@
-"""Areas and the risk-coverage curve of Dask collections: exact, and in pieces that fit a worker."""
+"""Metrics of Dask collections: exact, and in pieces that fit into the memory of a worker."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from facereject._validation import FloatArray, check_same_length
 dask = importlib.import_module("dask")
 arrays = importlib.import_module("dask.array")
 
-# examples of a bucket, about; a bucket is what one task of the last step holds
+# approximate number of examples per bucket, which one task holds in memory
 _BUCKET = 2**20
-# values of each part from which the bounds of the buckets are chosen
+# number of values of each part from which the bounds of the buckets are chosen
 _SAMPLE = 512
 
 
@@ -33,7 +33,7 @@ class PartitionRanking(NamedTuple):
     loss: float
 
     def sum(self, share: Callable[[Groups, Before], float]) -> float:
-        """The sum over all buckets of what each contributes."""
+        """Sum up the shares of all buckets."""
         shares = [dask.delayed(share)(*pair) for pair in zip(self.buckets, self.before, strict=True)]
         return float(sum(dask.compute(*shares)))
 
@@ -57,7 +57,7 @@ def rank_parts(parts: list[tuple[Any, Any]], ties: str, bucket: int = _BUCKET) -
     cut = [dask.delayed(ranked.cut, nout=bounds.size + 1)(part, bounds) for part in groups]
     gather = dask.delayed(ranked.gather)
     (buckets,) = dask.persist([gather(list(pieces), join=join) for pieces in zip(*cut, strict=True)])
-    del groups, cut  # the sorted parts may now leave the workers' memory
+    del groups, cut  # frees the sorted parts in the memory of the workers
     totals = dask.compute([dask.delayed(_totals)(bucket) for bucket in buckets])[0]
     counts = [count for count, _ in totals]
     loss = np.concatenate([[0.0], np.cumsum([loss for _, loss in totals])])
@@ -73,7 +73,7 @@ def aurc(losses: Any, uncertainty: Any, ties: str) -> float:
 
 
 def eaurc(losses: Any, uncertainty: Any, ties: str) -> float:
-    """See ``metrics.eaurc``; the best ranking is that by the losses themselves."""
+    """See ``metrics.eaurc``; the best ranking is by the losses themselves."""
     return max(aurc(losses, uncertainty, ties) - aurc(losses, losses, ties), 0.0)
 
 
@@ -91,7 +91,7 @@ def sele_loss(losses: Any, uncertainty: Any) -> float:
 
 
 def risk_at_coverage(losses: Any, uncertainty: Any, coverage: float, ties: str) -> float:
-    """See ``metrics.risk_at_coverage``; one bucket holds the rank in question."""
+    """See ``metrics.risk_at_coverage``; one bucket has the rank."""
     ranking = rank(losses, uncertainty, ties)
     position = min(max(1, math.ceil(coverage * ranking.total)), ranking.total)
     # the product may have been rounded up
@@ -111,7 +111,7 @@ def coverage_at_risk(losses: Any, uncertainty: Any, risk: float, ties: str) -> f
 
 
 def curve(losses: Any, uncertainty: Any, ties: str) -> list[Any]:
-    """Coverage, risk and threshold as Dask arrays with one chunk per bucket."""
+    """Compute coverage, risk and threshold as Dask arrays with one chunk per bucket."""
     ranking = rank(losses, uncertainty, ties)
     blocks = [
         arrays.from_delayed(
@@ -141,7 +141,7 @@ def _totals(groups: Groups) -> tuple[int, float]:
 
 
 def _bounds(sizes: list[tuple[int, FloatArray]], n_buckets: int) -> FloatArray:
-    """Values that cut all examples into about equal buckets."""
+    """Choose values that cut all examples into buckets of about equal size."""
     values = np.concatenate([sample for _, sample in sizes])
     share = np.concatenate([np.full(sample.size, count / max(sample.size, 1)) for count, sample in sizes])
     order = np.argsort(values)

@@ -1,4 +1,4 @@
-"""Labels as positions in the sorted classes of training; −1 for a label that training did not see."""
+"""Labels as positions in the sorted classes of training."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from numpy.typing import NDArray
 
 
 def locate_labels(labels: NDArray[Any], classes: NDArray[Any], name: str) -> NDArray[np.intp]:
-    """Position of each label in the sorted ``classes``; −1 where it is not among them.
+    """Find the position of each label in the sorted ``classes``; −1 for unknown labels.
 
-    Labels of another kind than the classes are refused: NumPy would compare 1 and "1" without a word and find
-    every label unknown.
+    Raises a ValueError if labels and classes are of different kinds: NumPy would silently find 1 and "1"
+    different, and every label unknown.
     """
     if kind_of_labels(labels) != kind_of_labels(classes):
         raise ValueError(
@@ -24,7 +24,7 @@ def locate_labels(labels: NDArray[Any], classes: NDArray[Any], name: str) -> NDA
 
 
 def kind_of_labels(labels: NDArray[Any]) -> str:
-    """What the labels are: "strings", "numbers" or "a mixture of both"."""
+    """Name the kind of labels: "strings", "numbers" or "a mixture of both"."""
     if labels.dtype.kind != "O":
         return "strings" if labels.dtype.kind in "STU" else "numbers"
     text = [isinstance(label, (str, bytes)) for label in labels.flat]

@@ -1,8 +1,8 @@
-"""The ranking by uncertainty, in parts: what the areas of ``metrics`` need when no place holds all examples.
+"""The ranking by uncertainty in parts, for metrics of examples that do not fit into one memory.
 
-Each part is sorted by itself. Values that cut the range of uncertainties into *buckets* send every example to
-the bucket of its value, tied examples together; what lies in the buckets before is known by its number and
-its sum of losses. Every bucket then gives its own share of an area, exactly.
+Each part is sorted separately. The range of uncertainties is cut into *buckets*; tied examples share one. Of
+the preceding buckets a bucket needs only the number of examples and the sum of losses. Each bucket then adds
+its share to an area, exactly.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ from facereject._validation import FloatArray
 
 IntArray = NDArray[np.int64]
 
-# first positions at which harmonic numbers are added up; beyond, their expansion is exact in double precision
+# harmonic numbers; beyond the table their expansion is exact in double precision
 _TABLE = np.concatenate([[0.0], np.cumsum(1.0 / np.arange(1.0, 1001.0))])
 
 
 class Groups(NamedTuple):
-    """Examples by increasing uncertainty; those of a group have one place, which its mean loss fills."""
+    """Examples by increasing uncertainty; a group of ties counts with its mean loss."""
 
     values: FloatArray  # (g,) uncertainty
     counts: NDArray[np.integer]  # (g,)
@@ -30,22 +30,22 @@ class Groups(NamedTuple):
 
 
 class Before(NamedTuple):
-    """What comes before a bucket."""
+    """Totals of the preceding buckets."""
 
     examples: int
     loss: float
 
 
 def sort_part(losses: FloatArray, uncertainty: FloatArray, *, join: bool) -> Groups:
-    """The examples of a part; with ``join`` tied ones are one group, else they keep their order."""
+    """Sort the examples of a part; with ``join`` ties become one group, else they keep their order."""
     order = np.argsort(uncertainty, kind="quicksort" if join else "stable")
-    # a part has fewer than 2³¹ examples, and most groups one: half the memory of larger counts
+    # int32 halves the memory; a part has fewer than 2³¹ examples
     groups = Groups(uncertainty[order], np.ones(order.size, np.int32), losses[order])
     return join_ties(groups) if join else groups
 
 
 def join_ties(groups: Groups) -> Groups:
-    """One group for each value; the groups are sorted."""
+    """Merge groups of equal values; the groups are sorted."""
     new = np.ones(groups.values.size, dtype=bool)
     np.not_equal(groups.values[1:], groups.values[:-1], out=new[1:])
     first = np.flatnonzero(new)
@@ -56,7 +56,7 @@ def join_ties(groups: Groups) -> Groups:
 
 
 def quantiles(groups: Groups, number: int) -> FloatArray:
-    """Values at evenly spaced ranks of a part."""
+    """Compute the values at evenly spaced ranks of a part."""
     if groups.values.size == 0:
         return np.empty(0)
     ranks = np.cumsum(groups.counts)
@@ -65,13 +65,13 @@ def quantiles(groups: Groups, number: int) -> FloatArray:
 
 
 def cut(groups: Groups, bounds: FloatArray) -> list[Groups]:
-    """The pieces of a part that belong to each bucket: up to the first bound, up to the second, …"""
+    """Cut a part into buckets: up to the first bound, up to the second, …"""
     at = np.searchsorted(groups.values, bounds, side="right")
     return [Groups(*piece) for piece in zip(*(np.split(column, at) for column in groups), strict=True)]
 
 
 def gather(pieces: Sequence[Groups], *, join: bool) -> Groups:
-    """One bucket from its pieces of all parts, in the order of the parts where values are equal."""
+    """Merge the pieces of a bucket from all parts; equal values keep the order of the parts."""
     columns = [np.concatenate(column) for column in zip(*pieces, strict=True)]
     order = np.argsort(columns[0], kind="stable")
     groups = Groups(*(column[order] for column in columns))
@@ -79,7 +79,7 @@ def gather(pieces: Sequence[Groups], *, join: bool) -> Groups:
 
 
 def sum_of_risks(groups: Groups, before: Before) -> float:
-    """Σ L(k)/k over the ranks k of the bucket.
+    """Compute Σ L(k)/k over the ranks k of the bucket.
 
     A group of c examples with mean loss μ after k examples with sum L adds
 
@@ -94,19 +94,19 @@ def sum_of_risks(groups: Groups, before: Before) -> float:
 
 
 def sum_of_generalized_risks(groups: Groups, before: Before) -> float:
-    """Σ L(k) over the ranks k of the bucket."""
+    """Compute Σ L(k) over the ranks k of the bucket."""
     _, loss = _running(groups, before)
     return float((groups.counts * loss + 0.5 * (groups.counts + 1) * groups.sums).sum())
 
 
 def sum_of_losses_times_rest(groups: Groups, before: Before) -> float:
-    """Σ losses × number of examples before their group: n Σ losses minus the pairs that SELE counts."""
+    """Compute Σ losses × number of examples before their group: n Σ losses minus the pairs of SELE."""
     count, _ = _running(groups, before)
     return float(groups.sums @ count.astype(np.float64))
 
 
 def points(groups: Groups, before: Before, total: int) -> FloatArray:
-    """Coverage, risk and threshold at every rank of the bucket, shape (3, number of examples)."""
+    """Compute coverage, risk and threshold at every rank of the bucket: shape (3, number of examples)."""
     count, loss = _running(groups, before)
     within = np.arange(1, int(groups.counts.sum()) + 1) - np.repeat(count - before.examples, groups.counts)
     rank = np.repeat(count, groups.counts) + within
@@ -116,7 +116,7 @@ def points(groups: Groups, before: Before, total: int) -> FloatArray:
 
 
 def risk_at(groups: Groups, before: Before, rank: int) -> float:
-    """L(k)/k at one rank of the bucket."""
+    """Compute L(k)/k at one rank of the bucket."""
     count, loss = _running(groups, before)
     group = int(np.searchsorted(count, rank, side="left")) - 1
     mean = groups.sums[group] / groups.counts[group]
@@ -124,7 +124,7 @@ def risk_at(groups: Groups, before: Before, rank: int) -> float:
 
 
 def last_rank_within(groups: Groups, before: Before, risk: float) -> int:
-    """The last rank k of the bucket with L(k)/k <= risk, up to the rounding of the sum; 0 if there is none.
+    """Find the last rank k of the bucket with L(k)/k <= risk, up to rounding; 0 if there is none.
 
     In a group of c examples with mean loss μ after k examples with sum L, the risk moves from L/k towards μ:
 
@@ -143,7 +143,7 @@ def last_rank_within(groups: Groups, before: Before, risk: float) -> int:
 
 
 def _running(groups: Groups, before: Before) -> tuple[IntArray, FloatArray]:
-    """Number of examples and sum of losses before each group."""
+    """Compute the number of examples and the sum of losses before each group."""
     count = before.examples + np.cumsum(groups.counts, dtype=np.int64) - groups.counts
     loss = np.empty(groups.sums.size)
     loss[:1] = before.loss
@@ -153,9 +153,9 @@ def _running(groups: Groups, before: Before) -> tuple[IntArray, FloatArray]:
 
 
 def _harmonic(k: IntArray, c: IntArray) -> FloatArray:
-    """H_{k+c} − H_k.
+    """Compute H_{k+c} − H_k.
 
-    From a table up to its end, and beyond it by H_k ≈ γ + log x + 1/(24 x²) − 7/(960 x⁴), x = k + 1/2.
+    From a table, and beyond its end by H_k ≈ γ + log x + 1/(24 x²) − 7/(960 x⁴), x = k + 1/2.
     """
     end = _TABLE.size - 1
     near = _TABLE[np.minimum(k + c, end)] - _TABLE[np.minimum(k, end)]

@@ -1,4 +1,4 @@
-"""Checks of scalar settings: a finite number inside an interval, or a ValueError that names the setting."""
+"""Checks of scalar arguments: a finite number in an interval, or a ValueError that names the argument."""
 
 from __future__ import annotations
 
@@ -42,5 +42,5 @@ def check_integer(value: Any, name: str, *, minimum: int) -> int:
 
 
 def _describe(value: Any) -> str:
-    """A scalar as it is, of anything larger only the shape."""
+    """Describe a value in a message: scalars as they are, arrays by their shape."""
     return f"an array of shape {value.shape}" if getattr(value, "shape", ()) else repr(value)

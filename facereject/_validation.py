@@ -1,4 +1,4 @@
-"""Checks at the public boundary: arrays become finite float64 vectors or a ValueError names the argument."""
+"""Checks of array arguments: finite float64 vectors, or a ValueError that names the argument."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ _KINDS = {
 def check_vector(values: Any, name: str, *, non_negative: bool = False, min_length: int = 1) -> FloatArray:
     """Return ``values`` as a finite 1-D float64 array, or raise a ValueError that names the argument.
 
-    Text and times are refused even where they could be read as numbers: a column of another meaning was
-    taken. So are masked entries, the values under which mean nothing.
+    Text and times are rejected even where they could be read as numbers: probably the wrong column was
+    passed. So are masked entries, whose values mean nothing.
     """
-    # plain arrays first: numpy.ma is imported when it is first named, which takes long
+    # plain arrays first: the first use of numpy.ma imports it, which takes long
     if type(values) is not np.ndarray and isinstance(values, np.ma.MaskedArray) and np.ma.is_masked(values):
         position = int(np.flatnonzero(np.ma.getmaskarray(values).ravel())[0])
         raise ValueError(f"{name} must not be masked, but entry {position} is; leave such examples out")
@@ -74,7 +74,7 @@ def check_same_length(**arrays: NDArray[Any]) -> None:
 
 
 def check_losses_and_uncertainty(losses: Any, uncertainty: Any) -> tuple[FloatArray, FloatArray]:
-    """The pair almost every function here takes: one loss >= 0 and one uncertainty per example."""
+    """Check one loss ≥ 0 and one uncertainty per example."""
     checked_losses = check_vector(losses, "losses", non_negative=True)
     checked_uncertainty = check_vector(uncertainty, "uncertainty")
     check_same_length(losses=checked_losses, uncertainty=checked_uncertainty)
@@ -82,10 +82,10 @@ def check_losses_and_uncertainty(losses: Any, uncertainty: Any) -> tuple[FloatAr
 
 
 def safe_exponent(losses: FloatArray, count: float) -> int:
-    """Exponent e for which losses * 2^e are as large as ``count``^2 of them can be summed up.
+    """Find the exponent e for which ``count``² terms of losses · 2^e can just be summed without overflow.
 
-    Sums of losses near the largest number would overflow, and those of the smallest numbers would be
-    rounded to few digits. A power of two changes no digit of anything else.
+    Sums of losses near the largest float would overflow, and those near the smallest would lose digits.
+    Scaling by a power of two is exact.
     """
     largest = float(losses.max(initial=0.0))
     if largest == 0:

@@ -1,15 +1,15 @@
-"""Numbers in sentences: "1 face", "2,000 faces", and shares that are all only where nothing is missing."""
+"""Numbers in sentences: "1 face", "2,000 faces", "<1%"."""
 
 from __future__ import annotations
 
 
 def counted(number: int, noun: str, plural: str = "") -> str:
-    """A number with its noun; the plural is the noun with an s unless given."""
+    """Format a number with its noun; the plural is the noun with an s unless given."""
     return f"{number:,} {noun if number == 1 else plural or f'{noun}s'}"
 
 
 def percent(part: float, whole: float, digits: int = 0) -> str:
-    """A share in percent: "100%" for the whole alone and "0%" for nothing alone, else ">99%" and "<1%"."""
+    """Format a share in percent; "100%" means all and "0%" none, otherwise ">99%" and "<1%"."""
     share = part / whole
     text = f"{share:.{digits}%}"
     step = 10.0**-digits

@@ -99,7 +99,7 @@ def test_python_page(capsys):
     assert names["table"].accepted.tolist() == [True] * 7
     assert (names["summary"].inputs, names["summary"].failed) == (2, 0)
     assert names["summary"].placed.accepted + names["summary"].placed.rejected == 2
-    for name in ("faces.csv", "faces.jsonl", "stretches.csv"):
+    for name in ("faces.csv", "faces.jsonl", "segments.csv"):
         assert Path(name).stat().st_size > 0
 
 

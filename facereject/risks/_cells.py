@@ -1,12 +1,12 @@
-"""Points in cells: what a part of the points contributes to the pair sums of ``_pairs``, and takes from them.
+"""Points in cells: the contribution of a part of the points to the pair sums of ``_pairs``.
 
-The points may lie in several parts, for instance one per worker of a cluster. Only what this file returns
-moves between a part and whoever sums over the cells; its size is that of the occupied cells, not of the part:
+The points can be in several parts, for instance one per worker of a cluster. What moves between a part and
+the sum over the cells grows with the number of occupied cells, not with the number of points:
 
     locate      part → the cells it occupies, with the range of its scores in each
     merge       those of all parts → cells that span the points of all parts
     summarise   part, cells → Chebyshev moments of the crowded cells, the points themselves of sparse ones
-    Field       what the sums over all cells are at the points of a part, as a function of the score
+    Field       the sums over all cells at the points of a part, as functions of the score
     evaluate    part, field → the combination of both sums at every point
 """
 
@@ -44,7 +44,7 @@ IntArray = NDArray[np.intp]
 
 
 class Part(NamedTuple):
-    """Some of the points, each with its cell among those that the part occupies."""
+    """Some of the points, each with its cell, counted among those that the part occupies."""
 
     scores: FloatArray  # (n,)
     losses: FloatArray  # (n,)
@@ -73,7 +73,7 @@ class Cells(NamedTuple):
     reference: FloatArray  # (C,)
 
     def take(self, at: IntArray) -> Cells:
-        """Some of the cells."""
+        """Select some of the cells."""
         return Cells(
             self.grid[at], self.centre[at], self.radius[at], self.crowded[at], self.population[at],
             self.reference[at],
@@ -81,7 +81,7 @@ class Cells(NamedTuple):
 
 
 class CellSummary(NamedTuple):
-    """What a part adds to the cells it occupies."""
+    """The contribution of a part to the cells it occupies."""
 
     at: IntArray  # (c,) these cells among those of all parts
     totals: FloatArray  # (2, c) Σ b (ℓ − reference of the cell) and Σ b
@@ -103,7 +103,7 @@ class Field(NamedTuple):
 
 
 def locate(scores: FloatArray, losses: FloatArray, weights: FloatArray) -> tuple[Part, Occupied]:
-    """Sort the points of a part into cells of the width ``CELL_WIDTH``."""
+    """Sort the points of a part into cells of width ``CELL_WIDTH``."""
     if scores.size == 0:
         none = np.empty(0)
         part = Part(scores, losses, weights, np.empty(0, np.int32))
@@ -116,7 +116,7 @@ def locate(scores: FloatArray, losses: FloatArray, weights: FloatArray) -> tuple
         if occupied.size < count.size:
             cell = (np.cumsum(count > 0) - 1).astype(cell.dtype)[cell]
         grid, count = occupied + leftmost, count[occupied]
-    else:  # a few clusters far apart: a table of all cells between them would not fit
+    else:  # a few clusters far apart: a table of all cells between them would be too large
         grid, cell, count = np.unique(np.floor(scores / CELL_WIDTH), return_inverse=True, return_counts=True)
         cell = cell.astype(np.int32)
     low, high = kernels.cell_bounds(cell, scores, grid.size)
@@ -126,7 +126,7 @@ def locate(scores: FloatArray, losses: FloatArray, weights: FloatArray) -> tuple
 
 
 def merge(parts: Sequence[Occupied]) -> Cells:
-    """The cells of all parts, each as wide as the points in it need."""
+    """Merge the cells of all parts; each spans the points in it."""
     if len(parts) == 1:
         (only,) = parts
         return _span(only.grid, only.low, only.high, only.population, only.reference)
@@ -165,7 +165,7 @@ def summarise(part: Part, occupied: Occupied, cells: Cells) -> CellSummary:
 
 
 def evaluate(part: Part, field: Field, sign: float) -> FloatArray:
-    """b (first + sign·ℓ·second + (constants[0] − (ℓ − reference)·constants[1])/2) at every point."""
+    """Compute b (first + sign·ℓ·second + (constants[0] − (ℓ − reference)·constants[1])/2) at every point."""
     cells = field.cells
     alone = _alone(part, cells)
     node_of_point = np.full(part.scores.size, -1, dtype=np.int32)
@@ -179,7 +179,7 @@ def evaluate(part: Part, field: Field, sign: float) -> FloatArray:
 
 
 def _alone(part: Part, cells: Cells) -> IntArray:
-    """The points in sparse cells, by cell and then in the order of the part."""
+    """Find the points in sparse cells, by cell and then in the order of the part."""
     if cells.crowded.all():
         return np.empty(0, np.intp)
     alone = np.flatnonzero(~cells.crowded[part.cell])

@@ -1,4 +1,4 @@
-"""The inner loops of ``_pairs`` compiled by numba; same functions and results as ``_kernels_numpy``."""
+"""The inner loops of ``_pairs``, compiled by numba; the same functions as in ``_kernels_numpy``."""
 
 from __future__ import annotations
 

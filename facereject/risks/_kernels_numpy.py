@@ -1,4 +1,4 @@
-"""The inner loops of ``_pairs`` in plain NumPy: the reference, and what runs without numba.
+"""The inner loops of ``_pairs`` in plain NumPy: the reference, used where numba is not installed.
 
 A point x in [−1, 1] of a crowded cell is described by its Chebyshev polynomials T_0 … T_{p−1}. No array
 of n × p numbers is built: the recurrence T_q = 2x T_{q−1} − T_{q−2} carries two of them along.
@@ -19,13 +19,13 @@ _BLOCK_PAIRS = 2**18
 
 
 def locate(scores: Any, leftmost: float, n_cells: int) -> tuple[Any, Any]:
-    """Grid cell of each score, counted from ``leftmost``, and how many each holds."""
+    """Find the grid cell of each score, counted from ``leftmost``, and the number of scores per cell."""
     cell = (np.floor(scores / CELL_WIDTH) - leftmost).astype(np.int32)
     return cell, np.bincount(cell, minlength=n_cells)
 
 
 def cell_bounds(cell: Any, scores: Any, n_cells: int) -> tuple[Any, Any]:
-    """Smallest and largest score in each cell."""
+    """Find the smallest and largest score in each cell."""
     low, high = np.full(n_cells, np.inf), np.full(n_cells, -np.inf)
     np.minimum.at(low, cell, scores)
     np.maximum.at(high, cell, scores)
@@ -33,13 +33,13 @@ def cell_bounds(cell: Any, scores: Any, n_cells: int) -> tuple[Any, Any]:
 
 
 def totals(losses: Any, weights: Any, cell: Any, reference: Any) -> Any:
-    """Σ b (ℓ − reference of the cell) and Σ b over each cell."""
+    """Compute Σ b (ℓ − reference of the cell) and Σ b over each cell."""
     shifted = np.bincount(cell, weights * (losses - reference[cell]), minlength=reference.size)
     return np.stack([shifted, np.bincount(cell, weights, minlength=reference.size)])
 
 
 def moments(scores: Any, losses: Any, weights: Any, cell: Any, centre: Any, radius: Any, crowded: Any) -> Any:
-    """Σ a T_q(x) and Σ b T_q(x) over the points of each crowded cell."""
+    """Compute Σ a T_q(x) and Σ b T_q(x) over the points of each crowded cell."""
     inside = crowded[cell]
     cell, b = cell[inside], weights[inside]
     a = b * losses[inside]
@@ -54,7 +54,7 @@ def combine_at_points(
     scores: Any, losses: Any, weights: Any, cell: Any, centre: Any, radius: Any, node_of_point: Any,
     coefficients: Any, first: Any, second: Any, sign: float, reference: Any, constants: Any,
 ) -> Any:  # fmt: skip
-    """b (first + sign·ℓ·second + (constants[0] − (ℓ − reference)·constants[1])/2) at every point.
+    """Compute b (first + sign·ℓ·second + (constants[0] − (ℓ − reference)·constants[1])/2) at every point.
 
     ``first`` and ``second`` are known at the nodes; a point is a node itself or lies in a crowded cell,
     whose interpolant is given by Chebyshev ``coefficients``.
@@ -77,7 +77,7 @@ def combine_at_points(
 def sum_over_nodes(
     grid: Any, centre: Any, last: Any, start: Any, cell: Any, offset: Any, a: Any, b: Any, curvature: bool
 ) -> tuple[float, Any]:
-    """Value and potentials from all pairs of nodes whose cells are within the window ``last``.
+    """Compute value and potentials from all pairs of nodes with cells within the window ``last``.
 
     Rows of the result: Σ a σ(t − τ) and Σ b σ(τ − t), with ±tanh/2 in place of σ between neighbouring cells;
     with ``curvature`` also Σ a σ'(t − τ) and Σ b σ'(t − τ).
@@ -114,7 +114,7 @@ def sum_over_nodes(
 
 
 def _last_row(top: int, left: int, end: Any) -> int:
-    """End of the rows from ``top`` on whose block with the columns from ``left`` to ``end`` is small enough.
+    """Find the end of a block of rows from ``top`` with at most ``_BLOCK_PAIRS`` pairs.
 
     Windows widen from a sparse tail to a dense middle: the last row has the most columns, not the first.
     """

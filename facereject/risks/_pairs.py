@@ -57,7 +57,7 @@ class PairSum(NamedTuple):
 
 
 class PairPotentials(NamedTuple):
-    """The value of the pair sum, and per part what its gradient and its curvature are made of."""
+    """The value of the pair sum, and per part the fields of its gradient and its curvature."""
 
     value: float
     gradient: list[Field]
@@ -65,7 +65,7 @@ class PairPotentials(NamedTuple):
 
 
 class _Nodes(NamedTuple):
-    """The points' stand-ins, sorted by cell; cell c owns nodes start[c]:start[c + 1]."""
+    """Nodes in place of the points, sorted by cell; cell c has nodes start[c]:start[c + 1]."""
 
     start: IntArray  # (C + 1,)
     cell: IntArray  # (M,)
@@ -90,7 +90,7 @@ def pair_sum(
 
 
 def pair_potentials(cells: Cells, parts: Sequence[CellSummary], *, curvature: bool = False) -> PairPotentials:
-    """Sum over all pairs of cells; the points are known by what each part tells of them."""
+    """Sum over all pairs of cells, given the summaries of all parts."""
     nodes, nodes_of_parts = _make_nodes(cells, parts)
     last = _window_ends(cells)
     value, potentials = _cells.kernels.sum_over_nodes(cells.grid, cells.centre, last, *nodes, curvature)
@@ -115,7 +115,7 @@ def pair_potentials(cells: Cells, parts: Sequence[CellSummary], *, curvature: bo
 
 
 def _make_nodes(cells: Cells, parts: Sequence[CellSummary]) -> tuple[_Nodes, list[IntArray]]:
-    """Nodes of all cells, and for each part which of them are its own points."""
+    """Make the nodes of all cells; also return for each part which of them are its own points."""
     size = np.where(cells.crowded, N_NODES, cells.population)
     start = np.concatenate([[0], np.cumsum(size)])
     cell = np.repeat(np.arange(size.size), size)
@@ -141,12 +141,12 @@ def _make_nodes(cells: Cells, parts: Sequence[CellSummary]) -> tuple[_Nodes, lis
 
 
 def _window_ends(cells: Cells) -> IntArray:
-    """For each cell, the first cell to its right whose gap exceeds FAR_GAP."""
+    """Find for each cell the first cell to its right with a gap above FAR_GAP."""
     return np.searchsorted(cells.centre - cells.radius, cells.centre + cells.radius + FAR_GAP, side="right")
 
 
 def _near_totals(cells: Cells, parts: Sequence[CellSummary]) -> FloatArray:
-    """Σ b (ℓ − reference of the cell) and Σ b over each cell and the neighbours that share the tanh form."""
+    """Compute Σ b (ℓ − reference of the cell) and Σ b over each cell and its touching neighbours."""
     totals = np.zeros((2, cells.grid.size))
     for part in parts:
         totals[:, part.at] += part.totals
