@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 SERVE_EXAMPLES = """[bold]Examples[/bold]
 facereject serve                           [dim]opens the page in the browser[/dim]
 facereject serve --model thorough --port 9000 --no-browser
-facereject serve --host 0.0.0.0            [dim]for other machines; prints a token[/dim]
+facereject serve --host 0.0.0.0            [dim]for other computers; prints a token[/dim]
 
 [bold]Exit codes[/bold]: 0 stopped by Ctrl-C or SIGTERM, 1 it cannot listen there, 2 wrong usage"""
 
@@ -45,7 +45,7 @@ def serve(
         typer.Option(
             "--host",
             metavar="ADDRESS",
-            help="Listen on this address, and demand a token; without it only this computer is served.",
+            help="Listen on this address, for other computers, and demand a token. There is no TLS.",
         ),
     ] = None,
     port: Annotated[
@@ -71,8 +71,8 @@ def serve(
 ) -> None:
     """Serve the camera filter as a page in the browser, and a JSON API.
 
-    The page judges a camera, photographs and videos. Pictures stay on this computer: the browser sends them
-    to this server only, and the server keeps none.
+    The page scores a camera, photos and videos. The browser sends images to this server only, and the server
+    keeps none. Without --host they stay on this computer.
 
     The API is described at /api/docs; docs/serve.md has examples.
     """
@@ -81,8 +81,8 @@ def serve(
         stop(f"--workers must be at least 1; got {workers}")
     try:
         from facereject.serve.app import ServeCounts, make_app
-        from facereject.serve.models import ModelShelf
-        from facereject.serve.server import HOST, AddressError, address_of, bind, run_server
+        from facereject.serve.models import ModelRegistry
+        from facereject.serve.server import HOST, AddressError, address_of, bind, is_private, run_server
     except ImportError as error:
         stop(f"the page needs more packages ({error.name}): pip install 'facereject[serve]'")
     try:
@@ -93,38 +93,45 @@ def serve(
         rejector = load_rejector(model, detector=detector, landmarks=landmarks, target=target)
         token = None if host is None else secrets.token_urlsafe(24)
         counts = ServeCounts()
-        shelf = ModelShelf(_name_of(model), rejector, _others(detector, landmarks))
-        app = make_app(shelf, host=host, token=token, workers=workers, counts=counts)
+        models = ModelRegistry(_name_of(model), rejector, _others(detector, landmarks))
+        app = make_app(models, host=host, token=token, workers=workers, counts=counts)
         address = address_of(listener, token)
 
         def ready() -> None:
             say(f"facereject is at {address}")
             if host in ("0.0.0.0", "::"):
-                say("From other machines, put the name or address of this one in place of 127.0.0.1.")
-            say("Pictures stay on this computer. Ctrl-C stops the server.")
+                say("From other computers, use the name or address of this one instead of 127.0.0.1.")
+            if is_private(listener):
+                say("Images stay on this computer. Ctrl-C stops the server.")
+            else:
+                say(
+                    "Warning: there is no encryption (TLS). Images and the token that other computers send "
+                    "can be read on the network. Use it on networks you trust, or over a tunnel. Images are "
+                    "not kept. Ctrl-C stops the server."
+                )
             if browser:
                 threading.Thread(target=_open_browser, args=[address], daemon=True).start()
 
         # how a server is meant to be stopped, also by SIGTERM
         with contextlib.suppress(KeyboardInterrupt):
+            _log_to_stderr()
             run_server(app, listener, on_ready=ready)
     if not quiet:
         say(
-            f"Stopped. {counted(counts.pictures, 'picture')}, {counted(counts.videos, 'video')} and "
-            f"{counted(counts.live_frames, 'live frame')} judged; "
-            f"{counted(counts.refused, 'request')} refused."
+            f"Stopped. Scored {counted(counts.images, 'image')}, {counted(counts.videos, 'video')} and "
+            f"{counted(counts.live_frames, 'live frame')}; {counted(counts.errors, 'error response')}."
         )
 
 
 def _name_of(model: str) -> str:
-    """A name for the model picker; of a file only its stem, as clients need not know where it lies."""
+    """A name for the model picker; of a file only its stem, as clients need not know its folder."""
     from facereject.faces.models.storage import pretrained_models
 
     return model if model in pretrained_models() else Path(model).stem
 
 
 def _others(detector: str | None, landmarks: str | None) -> dict[str, Callable[[], FaceRejector]]:
-    """The models that come along, with the same detector and landmark predictor."""
+    """The models installed with the package, with the same detector and landmark predictor."""
     from facereject._cli._plugins import chosen_detector, chosen_landmarks
     from facereject.faces import FaceRejector
     from facereject.faces.models.storage import pretrained_models
@@ -135,6 +142,15 @@ def _others(detector: str | None, landmarks: str | None) -> dict[str, Callable[[
         )
 
     return {name: loader(name) for name in pretrained_models()}
+
+
+def _log_to_stderr() -> None:
+    """Show what the server logs about its own failures."""
+    import logging
+
+    handler = logging.StreamHandler()
+    handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(message)s"))
+    logging.getLogger("facereject").addHandler(handler)
 
 
 def _open_browser(address: str) -> None:

@@ -150,16 +150,14 @@ def _video(frames: Sequence[JudgedFrame], animation: bytes, rejector: FaceReject
         "Video",
         pages.columns(
             pages.movie(animation, "image/webp", "The video with its decisions"),
-            "".join(
-                [
-                    pages.paragraph(text),
-                    strip,
-                    pages.paragraph(legend, soft=True),
-                    pages.chart(
-                        figure, "video", "Expected error through the video; accepted below the dashed line."
-                    ),
-                ]
-            ),
+            [
+                pages.paragraph(text),
+                strip,
+                pages.paragraph(legend, soft=True),
+                pages.chart(
+                    figure, "video", "Expected error through the video; accepted below the dashed line."
+                ),
+            ],
         ),
         pages.heading("Frames"),
         pages.faces(cards, large=True),

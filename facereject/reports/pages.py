@@ -1,6 +1,7 @@
 """Self-contained HTML: one file without links to anywhere, light and dark, readable on a phone.
 
-Every function takes plain text, escapes it and returns a piece of HTML as a string; `page` joins the pieces.
+Every function takes plain text, which is escaped, or pieces of HTML that other functions made, and returns a
+piece; `page` joins the pieces.
 """
 
 from __future__ import annotations
@@ -9,11 +10,12 @@ import base64
 import io
 import re
 from collections.abc import Iterable, Sequence
-from html import escape
+from importlib import resources
 from typing import TYPE_CHECKING, Any
 
 import PIL.Image
 
+from facereject._html import HTML, Content, document, tag, with_code
 from facereject.faces.images.load import ImageArray
 
 if TYPE_CHECKING:
@@ -33,204 +35,115 @@ _THEME = {
     "#ffffff": "card",
 }
 
-_STYLE = """
-:root { color-scheme: light dark; --back: #f4f5f7; --card: #ffffff; --ink: #1d2329; --soft: #5c6670;
-  --line: #dde1e6; --good: #0a7d46; --bad: #c4271c; --good-back: #e3f4ea; --bad-back: #fbe6e4;
-  --note-back: #fff4d6; --note: #6b4e00; --blue: #0072b2; --orange: #d55e00; --green: #009e73;
-  --pink: #b65a8b; }
-@media (prefers-color-scheme: dark) { :root { --back: #111418; --card: #1a1f25; --ink: #e6e9ec;
-  --soft: #9aa5b1; --line: #323a43; --good: #4fd08b; --bad: #ff7b70; --good-back: #12301f;
-  --bad-back: #3a1a18; --note-back: #33290c; --note: #f0cf7a; --blue: #4fb3f0; --orange: #ff9452;
-  --green: #37d1a5; --pink: #e79ac4; } }
-* { box-sizing: border-box; }
-body { margin: 0; background: var(--back); color: var(--ink);
-  font: 16px/1.5 system-ui, -apple-system, "Segoe UI", Roboto, "Helvetica Neue", Arial, sans-serif; }
-main { max-width: 72rem; margin: 0 auto; padding: 1.5rem 1rem 4rem; }
-h1 { font-size: 1.7rem; line-height: 1.2; margin: .5rem 0 .25rem; text-wrap: balance; }
-h2 { font-size: 1.2rem; margin: 0 0 .5rem; }
-h3 { font-size: 1rem; margin: 1.25rem 0 .4rem; }
-p { margin: .4rem 0; max-width: 46rem; }
-a { color: var(--blue); }
-code { font-family: ui-monospace, Menlo, Consolas, monospace; font-size: .9em; }
-.lead { color: var(--soft); margin-bottom: 1.25rem; overflow-wrap: anywhere; }
-section { background: var(--card); border: 1px solid var(--line); border-radius: 12px; padding: 1.1rem;
-  margin: 1rem 0; }
-.tiles { display: grid; grid-template-columns: repeat(auto-fit, minmax(9.5rem, 1fr)); gap: .75rem;
-  margin: 1rem 0; }
-.tile { background: var(--card); border: 1px solid var(--line); border-radius: 12px; padding: .8rem .9rem; }
-.tile b { display: block; font-size: 1.35rem; line-height: 1.3; white-space: nowrap;
-  font-variant-numeric: tabular-nums; }
-.tile span, .soft { color: var(--soft); font-size: .875rem; }
-.charts { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(100%, 22rem), 1fr)); gap: 1rem; }
-.charts figure { max-width: 36rem; }
-.charts + .scroll { margin-top: 1rem; max-width: 32rem; }
-figure { margin: 0; } figcaption { color: var(--soft); font-size: .875rem; margin-top: .25rem; }
-svg { width: 100%; height: auto; display: block; }
-.scroll { overflow-x: auto; }
-table { border-collapse: collapse; width: 100%; font-variant-numeric: tabular-nums; font-size: .94rem; }
-th, td { padding: .38rem .6rem; text-align: right; border-bottom: 1px solid var(--line);
-  white-space: nowrap; }
-th { color: var(--soft); font-weight: 600; font-size: .8125rem; vertical-align: bottom;
-  white-space: normal; }
-th:first-child, td:first-child { text-align: left; padding-left: 0; }
-tr.own td { background: var(--good-back); font-weight: 600; }
-tr:last-child td { border-bottom: 0; }
-dl { display: grid; grid-template-columns: minmax(8rem, 13rem) 1fr; gap: .35rem 1rem; margin: 0; }
-dt { color: var(--soft); } dd { margin: 0; overflow-wrap: anywhere; }
-dl.code { grid-template-columns: minmax(8rem, max-content) 1fr; }
-dl.code dt { font-family: ui-monospace, Menlo, Consolas, monospace; font-size: .875rem; color: var(--ink); }
-dl.code dd { color: var(--soft); }
-.faces { display: grid; grid-template-columns: repeat(auto-fill, minmax(9.5rem, 1fr)); gap: .75rem; }
-.faces.large { grid-template-columns: repeat(auto-fill, minmax(14rem, 1fr)); }
-.face { border: 2px solid var(--line); border-radius: 10px; overflow: hidden; font-size: .8125rem; }
-.face img { display: block; width: 100%; height: auto; }
-.face div { padding: .4rem .55rem .5rem; overflow-wrap: anywhere; line-height: 1.4; }
-.face.good { border-color: var(--good); } .face.bad { border-color: var(--bad); }
-.tag { display: inline-block; border-radius: 99px; padding: 0 .5rem; font-weight: 600; }
-.tag.good { color: var(--good); background: var(--good-back); }
-.tag.bad { color: var(--bad); background: var(--bad-back); }
-.note { background: var(--note-back); color: var(--note); border-radius: 10px; padding: .6rem .9rem;
-  margin: .6rem 0; max-width: none; }
-.strip { display: flex; height: 1.5rem; border-radius: 6px; overflow: hidden; }
-.strip i { display: block; background: var(--bad); } .strip i.good { background: var(--good); }
-.strip i.none { background: var(--soft); }
-.movie { max-width: 32rem; width: 100%; border-radius: 10px; display: block; }
-.side { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(100%, 20rem), 1fr)); gap: 1.25rem;
-  align-items: start; }
-footer { color: var(--soft); font-size: .875rem; margin-top: 2rem; }
-@media (max-width: 40rem) { section { padding: .9rem .8rem; }
-  dl, dl.code { grid-template-columns: 1fr; gap: 0; } dd { margin-bottom: .5rem; }
-  .faces, .faces.large { grid-template-columns: repeat(2, 1fr); } }
-@media print { body { background: #fff; } section, .tile { break-inside: avoid; } }
-"""
 
-
-def _text(text: str) -> str:
-    """Escaped text; what stands in backticks is code."""
-    return re.sub(r"`([^`]+)`", r"<code>\1</code>", escape(text))
-
-
-def page(title: str, lead: str, *pieces: str, footer: str = "") -> str:
+def page(title: str, lead: str, *pieces: Content, footer: str = "") -> str:
     """A whole document from a title, a line below it, and pieces of HTML."""
-    return (
-        "<!DOCTYPE html>\n"
-        f'<html lang="en"><head><meta charset="utf-8"><title>{escape(title)}</title>\n'
-        '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
-        f"<style>{_STYLE}</style></head>\n<body><main>\n"
-        f'<h1>{escape(title)}</h1>\n<p class="lead">{escape(lead)}</p>\n'
-        + "\n".join(pieces)
-        + f"\n<footer>{_text(footer)}</footer>\n</main></body></html>\n"
-    )
+    style = (resources.files("facereject.reports") / "page.css").read_text(encoding="utf-8")
+    top = [tag("h1", title), tag("p", lead, class_="lead")]
+    main = tag("main", top, pieces, tag("footer", with_code(footer)))
+    return document(title, tag("style", HTML(style)), main)
 
 
-def section(title: str, *pieces: str) -> str:
+def section(title: str, *pieces: Content) -> HTML:
     """A card with a heading."""
-    return f"<section><h2>{escape(title)}</h2>\n" + "\n".join(pieces) + "</section>"
+    return tag("section", tag("h2", title), pieces)
 
 
-def heading(text: str) -> str:
+def heading(text: str) -> HTML:
     """A heading within a section."""
-    return f"<h3>{escape(text)}</h3>"
+    return tag("h3", text)
 
 
-def paragraph(text: str, *, soft: bool = False) -> str:
-    """Running text; soft text stands back."""
-    return f'<p class="{"soft" if soft else "text"}">{_text(text)}</p>'
+def paragraph(text: str, *, soft: bool = False) -> HTML:
+    """Running text; soft text is less prominent."""
+    return tag("p", with_code(text), class_="soft" if soft else "text")
 
 
-def note(text: str) -> str:
+def note(text: str) -> HTML:
     """Something the reader must not miss."""
-    return f'<p class="note">{_text(text)}</p>'
+    return tag("p", with_code(text), class_="note")
 
 
-def tiles(numbers: Iterable[tuple[str, str]]) -> str:
+def tiles(numbers: Iterable[tuple[str, str]]) -> HTML:
     """Large numbers with what they are: (number, meaning) pairs."""
-    inner = "".join(
-        f'<div class="tile"><b>{escape(number)}</b><span>{escape(meaning)}</span></div>'
-        for number, meaning in numbers
+    return tag(
+        "div", [tag("div", tag("b", a), tag("span", b), class_="tile") for a, b in numbers], class_="tiles"
     )
-    return f'<div class="tiles">{inner}</div>'
 
 
-def facts(pairs: Iterable[tuple[str, str]], *, code: bool = False) -> str:
+def facts(pairs: Iterable[tuple[str, str]], *, code: bool = False) -> HTML:
     """Names and values, one below the other; the names may be commands."""
-    inner = "".join(f"<dt>{escape(name)}</dt><dd>{_text(value)}</dd>" for name, value in pairs)
-    return f'<dl class="{"code" if code else "text"}">{inner}</dl>'
+    items = [[tag("dt", name), tag("dd", with_code(value))] for name, value in pairs]
+    return tag("dl", items, class_="code" if code else "text")
 
 
-def table(columns: Sequence[str], rows: Iterable[Sequence[str]], *, own: int | None = None) -> str:
+def table(columns: Sequence[str], rows: Iterable[Sequence[str]], *, own: int | None = None) -> HTML:
     """Rows of text; the first column is left-aligned, the row number ``own`` is marked."""
-    head = "".join(f"<th>{escape(name)}</th>" for name in columns)
-    body = "".join(
-        f'<tr class="{"own" if i == own else "row"}">'
-        + "".join(f"<td>{escape(cell)}</td>" for cell in row)
-        + "</tr>"
+    head = tag("thead", tag("tr", [tag("th", name) for name in columns]))
+    body = [
+        tag("tr", [tag("td", cell) for cell in row], class_="own" if i == own else "row")
         for i, row in enumerate(rows)
-    )
-    return f'<div class="scroll"><table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>'
+    ]
+    return tag("div", tag("table", head, tag("tbody", body)), class_="scroll")
 
 
-def tag(text: str, good: bool) -> str:
+def label(text: str, good: bool) -> HTML:
     """A coloured word: green for accepted, red for rejected."""
-    return f'<span class="tag {"good" if good else "bad"}">{escape(text)}</span>'
+    return tag("span", text, class_=f"tag {'good' if good else 'bad'}")
 
 
-def face(image: ImageArray, accepted: bool, title: str, lines: Sequence[str]) -> str:
-    """A picture in a green or red frame with its decision and some lines of text."""
-    decision = tag("accepted" if accepted else "rejected", accepted)
-    text = "<br>".join([f"<b>{escape(title)}</b>", decision, *(escape(line) for line in lines)])
-    picture = f'<img src="{image_uri(image)}" alt="{escape(title)}">'
-    return f'<div class="face {"good" if accepted else "bad"}">{picture}<div>{text}</div></div>'
+def face(image: ImageArray, accepted: bool, title: str, lines: Sequence[str]) -> HTML:
+    """An image in a green or red frame with its decision and some lines of text."""
+    decision = label("accepted" if accepted else "rejected", accepted)
+    text = [tag("b", title), *([tag("br"), line] for line in (decision, *lines))]
+    shown = tag("img", src=image_uri(image), alt=title)
+    return tag("div", shown, tag("div", text), class_=f"face {'good' if accepted else 'bad'}")
 
 
-def faces(pieces: Iterable[str], *, large: bool = False) -> str:
-    """Pictures made by `face`, side by side as the screen allows."""
-    return f'<div class="faces {"large" if large else "small"}">{"".join(pieces)}</div>'
+def faces(pieces: Iterable[str], *, large: bool = False) -> HTML:
+    """Images made by `face`, side by side as the screen allows."""
+    return tag("div", pieces, class_=f"faces {'large' if large else 'small'}")
 
 
-def strip(spans: Iterable[tuple[int, str]], *, left: float = 0.0, right: float = 0.0) -> str:
+def strip(spans: Iterable[tuple[int, str]], *, left: float = 0.0, right: float = 0.0) -> HTML:
     """A timeline: (length, "good" | "bad" | "none") spans from left to right.
 
     ``left`` and ``right`` are margins in shares of the width, to stand above the axis of a chart.
     """
-    inner = "".join(f'<i class="{escape(kind)}" style="flex:{int(length)}"></i>' for length, kind in spans)
-    return f'<div class="strip" style="margin:.5rem {right:.1%} .25rem {left:.1%}">{inner}</div>'
+    inner = [tag("i", class_=kind, style=f"flex:{int(length)}") for length, kind in spans]
+    return tag("div", inner, class_="strip", style=f"margin:.5rem {right:.1%} .25rem {left:.1%}")
 
 
-def columns(*pieces: str) -> str:
+def columns(*pieces: Content) -> HTML:
     """Pieces side by side where there is room, else below each other."""
-    return '<div class="side">' + "".join(f"<div>{piece}</div>" for piece in pieces) + "</div>"
+    return tag("div", [tag("div", piece) for piece in pieces], class_="side")
 
 
-def link(target: str, text: str) -> str:
-    """A link to a file beside the page."""
-    return f'<a href="{escape(target)}">{escape(text)}</a>'
+def links(intro: str, targets: Iterable[tuple[str, str]]) -> HTML:
+    """One line of links to files beside the page: (file, text) pairs after some words."""
+    made = [[" · " if i else " ", tag("a", text, href=file)] for i, (file, text) in enumerate(targets)]
+    return tag("p", intro, made, class_="soft")
 
 
-def links(intro: str, targets: Iterable[tuple[str, str]]) -> str:
-    """One line of links: (file, text) pairs after some words."""
-    return f'<p class="soft">{escape(intro)} {" · ".join(link(*pair) for pair in targets)}</p>'
+def movie(data: bytes, kind: str, text: str) -> HTML:
+    """An animated image, embedded; ``kind`` is its MIME type."""
+    return tag("img", class_="movie", src=data_uri(data, kind), alt=text)
 
 
-def movie(data: bytes, kind: str, text: str) -> str:
-    """An animated picture, embedded; ``kind`` is its MIME type."""
-    return f'<img class="movie" src="{data_uri(data, kind)}" alt="{escape(text)}">'
-
-
-def charts(*pieces: str) -> str:
+def charts(*pieces: Content) -> HTML:
     """Figures side by side where there is room."""
-    return f'<div class="charts">{"".join(pieces)}</div>'
+    return tag("div", pieces, class_="charts")
 
 
-def chart(figure: Figure, name: str, caption: str) -> str:
+def chart(figure: Figure, name: str, caption: str) -> HTML:
     """A matplotlib figure as inline SVG whose colours follow the page's light or dark style.
 
     ``name`` must be unique in the page.
     """
-    return f"<figure>{figure_svg(figure, name)}<figcaption>{escape(caption)}</figcaption></figure>"
+    return tag("figure", figure_svg(figure, name), tag("figcaption", caption))
 
 
-def figure_svg(figure: Figure, name: str) -> str:
+def figure_svg(figure: Figure, name: str) -> HTML:
     """The figure as an <svg> element that can stand in a page beside others of another name."""
     import matplotlib
 
@@ -248,7 +161,7 @@ def figure_svg(figure: Figure, name: str) -> str:
         text = re.sub(color, f"var(--{name})", text, flags=re.I)
     # without a fill of their own letters are black, also on a dark page
     text = re.sub(r'<text style="(?![^"]*fill)', '<text style="fill: var(--ink); ', text)
-    return text.replace("'DejaVu Sans', ", "")
+    return HTML(text.replace("'DejaVu Sans', ", ""))
 
 
 def image_uri(image: ImageArray, *, quality: int = 82) -> str:

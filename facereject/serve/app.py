@@ -5,33 +5,37 @@ from __future__ import annotations
 import asyncio
 import functools
 import os
-from collections.abc import AsyncGenerator, AsyncIterator, Callable
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import AsyncExitStack, aclosing, asynccontextmanager
 from dataclasses import dataclass
 from importlib import resources
+from typing import TypeVar
 
 from starlette.applications import Starlette
 from starlette.datastructures import QueryParams
+from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 from starlette.routing import Route, WebSocketRoute
-from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from starlette.types import ASGIApp, Receive, Scope, Send
 from starlette.websockets import WebSocket
 
 from facereject import __version__
 from facereject.faces import FaceRejector
 from facereject.pipeline.live import warm_up
-from facereject.serve import downloads
-from facereject.serve._openapi import openapi
-from facereject.serve.bodies import read_text, uploaded
+from facereject.serve import tables
+from facereject.serve.bodies import PrivateFile, private_file, read_text, uploaded
+from facereject.serve.docs import docs_page, read_openapi
 from facereject.serve.guard import Guard
+from facereject.serve.images import score_image
 from facereject.serve.limits import ServeLimits
-from facereject.serve.live_socket import LiveClient, refuse_socket
-from facereject.serve.models import ModelShelf, wish_of
-from facereject.serve.pictures import score_picture
+from facereject.serve.live_socket import LiveClient, reject_socket
+from facereject.serve.models import ModelRegistry, ModelRequest
 from facereject.serve.pool import Gate, WorkPool
-from facereject.serve.refusals import Refusal, answer_failure, answer_refusal, json_response
+from facereject.serve.responses import error_response, json_response, respond_to_failure
 from facereject.serve.videos import VideoStream, lines_of
+
+T = TypeVar("T")
 
 _MEDIA_TYPES = {
     ".html": "text/html; charset=utf-8",
@@ -43,16 +47,16 @@ _MEDIA_TYPES = {
 
 @dataclass
 class ServeCounts:
-    """What a server has done; nothing else is ever noted about its clients."""
+    """What a server has done, and how many requests ended with an error response."""
 
-    pictures: int = 0
+    images: int = 0
     videos: int = 0
     live_frames: int = 0
-    refused: int = 0
+    errors: int = 0
 
 
 def make_app(
-    shelf: ModelShelf,
+    models: ModelRegistry,
     *,
     host: str | None = None,
     token: str | None = None,
@@ -64,17 +68,17 @@ def make_app(
 
     Parameters
     ----------
-    shelf : ModelShelf
+    models : ModelRegistry
     host, token : str or None
         See `Guard`.
     workers : int or None
-        Threads that judge faces; None takes one per core.
+        Threads that score faces; None takes one per core.
     limits : ServeLimits or None
     counts : ServeCounts or None
         Kept up to date.
     """
     service = _Service(
-        shelf,
+        models,
         WorkPool(os.cpu_count() or 1 if workers is None else workers),
         limits or ServeLimits(),
         counts or ServeCounts(),
@@ -85,13 +89,14 @@ def make_app(
         Route("/api/decide", service.decide, methods=["POST"]),
         Route("/api/table", service.table, methods=["POST"]),
         Route("/api/model", service.model),
-        Route("/api/docs", _docs),
         WebSocketRoute("/api/live", service.live),
+        Route("/api/docs", _file(docs_page().encode(), _MEDIA_TYPES[".html"])),
+        Route("/api/openapi.json", _file(read_openapi(), "application/json")),
         *(Route(path, _file(content, kind)) for path, content, kind in _page_files()),
     ]
     app = Starlette(
         routes=routes,
-        exception_handlers={Refusal: service.refused, Exception: answer_failure},
+        exception_handlers={HTTPException: service.respond_to_error, Exception: respond_to_failure},
         lifespan=service.lifespan,
     )
     return Guard(app, host=host, token=token)
@@ -100,9 +105,11 @@ def make_app(
 class _Service:
     """The routes of the API."""
 
-    def __init__(self, shelf: ModelShelf, pool: WorkPool, limits: ServeLimits, counts: ServeCounts) -> None:
-        self._shelf, self._pool, self._limits, self._counts = shelf, pool, limits, counts
-        self._pictures = Gate("pictures", limits.pictures, 1)
+    def __init__(
+        self, models: ModelRegistry, pool: WorkPool, limits: ServeLimits, counts: ServeCounts
+    ) -> None:
+        self._models, self._pool, self._limits, self._counts = models, pool, limits, counts
+        self._images = Gate("images", limits.images, 1)
         self._videos = Gate("videos", limits.videos, 10)
         self._tables = Gate("tables", limits.tables, 1)
         self._live = Gate("live clients", limits.live, 10)
@@ -110,8 +117,8 @@ class _Service:
 
     @asynccontextmanager
     async def lifespan(self, app: Starlette) -> AsyncIterator[None]:
-        """Threads get ready while the first client comes."""
-        rejector = self._shelf.get(wish_of({}))
+        """Threads get ready while the first client connects."""
+        rejector = self._models.get(ModelRequest())
         getting_ready = asyncio.gather(
             *(self._pool.run(warm_up, rejector) for _ in range(self._pool.workers)), return_exceptions=True
         )
@@ -121,25 +128,27 @@ class _Service:
             getting_ready.cancel()
             self._pool.close()
 
-    async def refused(self, request: Request, error: Exception) -> Response:
-        self._counts.refused += 1
-        return await answer_refusal(request, error)
+    async def respond_to_error(self, request: Request, error: Exception) -> Response:
+        """Handle `HTTPException`."""
+        assert isinstance(error, HTTPException)
+        self._counts.errors += 1
+        return error_response(error)
 
     async def score(self, request: Request) -> Response:
         limits, choose = self._limits, self._chosen(request.query_params)
-        with self._pictures.place():
+        with self._images.place():
             async with uploaded(
-                request, limits.picture_bytes, seconds=limits.body_s, silent_s=limits.silent_s
+                request, limits.image_bytes, seconds=limits.body_s, silent_s=limits.silent_s
             ) as file:
-                answer = await self._pool.run(
-                    score_picture,
+                response = await self._pool.run(
+                    score_image,
                     choose,
                     file.path,
-                    max_pixels=limits.picture_pixels,
+                    max_pixels=limits.image_pixels,
                     thumbnails=request.query_params.get("thumbnails") == "1",
                 )
-        self._counts.pictures += 1
-        return json_response(answer)
+        self._counts.images += 1
+        return json_response(response)
 
     async def video(self, request: Request) -> Response:
         limits, choose = self._limits, self._chosen(request.query_params)
@@ -148,41 +157,42 @@ class _Service:
             file = await stack.enter_async_context(
                 uploaded(request, limits.video_bytes, seconds=limits.video_body_s, silent_s=limits.silent_s)
             )
-            video = await self._pool.run(
-                VideoStream,
-                choose,
-                file.path,
-                max_pixels=limits.frame_pixels,
-                max_seconds=limits.video_s,
-            )
+            video = VideoStream(choose, file.path, limits)
             stack.callback(video.close)
+            head = await _while_connected(request, self._pool.run(video.open, stop=video.stop))
             self._counts.videos += 1
-            return HeldResponse(lines_of(video, self._pool), stack.pop_all(), limits.idle_s)
+            lines = lines_of(video, head, self._pool)
+            return HeldResponse(lines, stack.pop_all(), media_type="application/x-ndjson")
 
     async def decide(self, request: Request) -> Response:
         choose = self._chosen(request.query_params)
         with self._tables.place():
             body = await self._text(request)
-            return json_response(await self._pool.run(downloads.decide, choose, body))
+            items = self._limits.table_items
+            decided = await self._pool.run(tables.decide, choose, body, max_items=items)
+        return Response(decided, media_type="application/json")
 
     async def table(self, request: Request) -> Response:
         kind = request.query_params.get("format", "csv")
-        media_type, choose = downloads.media_type(kind), self._chosen(request.query_params)
-        with self._tables.place():
+        media_type, choose = tables.media_type(kind), self._chosen(request.query_params)
+        async with AsyncExitStack() as stack:
+            stack.enter_context(self._tables.place())
             body = await self._text(request)
-            made = await self._pool.run(downloads.table, choose, body, kind)
-        headers = {"Content-Disposition": f'attachment; filename="faces.{kind}"'}
-        return Response(made, headers=headers, media_type=media_type)
+            file = stack.enter_context(private_file())
+            items = self._limits.table_items
+            await self._pool.run(tables.write_table, choose, body, kind, file, max_items=items)
+            headers = {"Content-Disposition": f'attachment; filename="faces.{kind}"'}
+            return HeldResponse(_chunks(file), stack.pop_all(), headers=headers, media_type=media_type)
 
     async def model(self, request: Request) -> Response:
-        wish, limits = wish_of(request.query_params), self._limits
+        chosen, limits = ModelRequest.parse(request.query_params), self._limits
         with self._questions.place():
-            described = await self._pool.run(self._shelf.describe, wish)
+            described = await self._pool.run(self._models.describe, chosen)
         described["version"] = __version__
-        described["formats"] = downloads.formats()
+        described["formats"] = tables.formats()
         described["limits"] = {
-            "picture_bytes": limits.picture_bytes,
-            "picture_pixels": limits.picture_pixels,
+            "image_bytes": limits.image_bytes,
+            "image_pixels": limits.image_pixels,
             "video_bytes": limits.video_bytes,
             "frame_bytes": limits.frame_bytes,
             "frame_pixels": limits.frame_pixels,
@@ -193,18 +203,18 @@ class _Service:
         try:
             with self._live.place():
                 await socket.accept()
-                client = LiveClient(socket, self._shelf, self._pool, self._limits)
+                client = LiveClient(socket, self._models, self._pool, self._limits)
                 try:
                     await client.run()
                 finally:
                     self._counts.live_frames += client.frames
-        except Refusal as refusal:
-            self._counts.refused += 1
-            await refuse_socket(socket, refusal)
+        except HTTPException as error:
+            self._counts.errors += 1
+            await reject_socket(socket, error)
 
     def _chosen(self, query: QueryParams) -> Callable[[], FaceRejector]:
         """How to get the rejector of a query; what makes no sense is refused before the body is read."""
-        return functools.partial(self._shelf.get, wish_of(query))
+        return functools.partial(self._models.get, ModelRequest.parse(query))
 
     async def _text(self, request: Request) -> bytes:
         limits = self._limits
@@ -212,31 +222,52 @@ class _Service:
 
 
 class HeldResponse(StreamingResponse):
-    """Lines of JSON, and what they need until the last one is sent or the client is gone.
+    """A streamed response, and what it needs until its end is sent or the client has gone.
 
     Parameters
     ----------
-    lines : async generator of bytes
+    parts : async generator of bytes
     held : AsyncExitStack
-        Closed at the end, however that comes.
-    patience_s : float
-        A client that does not read for so long is gone.
+        Closed at the end in any case.
+    headers, media_type
+        As in Starlette.
     """
 
-    def __init__(self, lines: AsyncGenerator[bytes, None], held: AsyncExitStack, patience_s: float) -> None:
-        super().__init__(lines, media_type="application/x-ndjson")
-        self._lines, self._held, self._patience_s = lines, held, patience_s
+    def __init__(
+        self,
+        parts: AsyncGenerator[bytes, None],
+        held: AsyncExitStack,
+        *,
+        headers: Mapping[str, str] | None = None,
+        media_type: str,
+    ) -> None:
+        super().__init__(parts, headers=headers, media_type=media_type)
+        self._parts, self._held = parts, held
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        async def send_in_time(message: Message) -> None:
-            await asyncio.wait_for(send(message), self._patience_s)
-
-        async with self._held, aclosing(self._lines):
-            await super().__call__(scope, receive, send_in_time)
+        async with self._held, aclosing(self._parts):
+            await super().__call__(scope, receive, send)
 
 
-async def _docs(request: Request) -> Response:
-    return json_response(openapi())
+async def _chunks(file: PrivateFile) -> AsyncGenerator[bytes, None]:
+    """The content of a file, read as the client reads it."""
+    while chunk := file.file.read(1 << 16):
+        yield chunk
+
+
+async def _while_connected(request: Request, work: Awaitable[T]) -> T:
+    """The result of some work, cancelled if the client goes; the body must have been read."""
+    working = asyncio.ensure_future(work)
+    gone = asyncio.ensure_future(request.receive())
+    try:
+        await asyncio.wait({working, gone}, return_when=asyncio.FIRST_COMPLETED)
+        if working.done():
+            return working.result()
+        raise HTTPException(400, "the client has gone")
+    finally:
+        for task in (working, gone):
+            task.cancel()
+        await asyncio.gather(working, gone, return_exceptions=True)
 
 
 def _file(content: bytes, kind: str) -> Callable[[Request], Response]:

@@ -1,4 +1,4 @@
-"""The body of a request, read within limits into a private file; the name its sender gives it is unused."""
+"""The body of a request, read within limits into a private file; file names from clients are not used."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect, Request
 from starlette.types import Message
 
-from facereject.serve.refusals import Refusal, too_large, unusable
+from facereject.serve.responses import too_large, unusable
 
 # here the system shows open files by number, also those without a name
 _BY_NUMBER = "/proc/self/fd"
@@ -24,7 +24,7 @@ _BY_NUMBER = "/proc/self/fd"
 _PREFIX = "facereject-serve-"
 _ABANDONED_S = 86_400.0
 
-# bytes of a multipart body that are not the picture itself: boundaries, names, further fields
+# bytes of a multipart body besides the file: boundaries, names, further fields
 _AROUND = 1 << 16
 
 
@@ -81,7 +81,7 @@ async def uploaded(
 
     Raises
     ------
-    Refusal
+    HTTPException
         413 for more bytes, known from the header where it tells; 408 for a slow client; 400 and 422 for a
         form that is broken or holds no file.
     """
@@ -96,10 +96,10 @@ async def uploaded(
                     target.file.write(chunk)
             target.file.flush()
         except ClientDisconnect:
-            raise Refusal(400, "the body ended early") from None
+            raise HTTPException(400, "the body ended early") from None
         except OSError as error:
             reason = (error.strerror or str(error)).lower()
-            raise Refusal(507, f"the upload cannot be stored ({reason})") from None
+            raise HTTPException(507, f"the upload cannot be stored ({reason})") from None
         target.file.seek(0, os.SEEK_END)
         if target.file.tell() == 0:
             raise unusable("the body is empty; send a file as the body or in a multipart form")
@@ -113,7 +113,7 @@ async def read_text(request: Request, limit: int, *, seconds: float, silent_s: f
         async for chunk in _bounded(request, limit, limit, seconds, silent_s).stream():
             chunks.append(chunk)
     except ClientDisconnect:
-        raise Refusal(400, "the body ended early") from None
+        raise HTTPException(400, "the body ended early") from None
     return b"".join(chunks)
 
 
@@ -121,7 +121,7 @@ async def _copy_form_file(request: Request, target: IO[bytes], limit: int) -> No
     try:
         form = await request.form(max_files=1, max_fields=8, max_part_size=_AROUND)
     except HTTPException as error:
-        raise Refusal(400, f"the multipart form cannot be read ({error.detail})") from None
+        raise HTTPException(400, f"the multipart form cannot be read ({error.detail})") from None
     try:
         files = [value for _, value in form.multi_items() if isinstance(value, UploadFile)]
         if len(files) != 1:
@@ -136,8 +136,9 @@ async def _copy_form_file(request: Request, target: IO[bytes], limit: int) -> No
 
 def _bounded(request: Request, most: int, limit: int, seconds: float, silent_s: float) -> Request:
     """The request, its body counted and timed while it is received."""
-    announced = request.headers.get("content-length", "")
-    if announced.isdigit() and int(announced) > most:
+    announced = request.headers.get("content-length", "0")
+    # Python takes seconds, then an exception, for an integer of thousands of digits
+    if len(announced) > 20 or (announced.isdecimal() and int(announced) > most):
         raise too_large(limit)
     end = time.monotonic() + seconds
     taken = 0
@@ -148,7 +149,7 @@ def _bounded(request: Request, most: int, limit: int, seconds: float, silent_s: 
         try:
             message = await asyncio.wait_for(request.receive(), max(wait, 0.001))
         except asyncio.TimeoutError:
-            raise Refusal(408, "the body came too slowly; send it again") from None
+            raise HTTPException(408, "the body came too slowly; send it again") from None
         taken += len(message.get("body", b""))
         if taken > most:
             raise too_large(limit)

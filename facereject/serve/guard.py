@@ -9,17 +9,22 @@ from __future__ import annotations
 
 import hmac
 import ipaddress
+import re
 import socket
 from collections.abc import Iterable
 from http.cookies import CookieError, SimpleCookie
-from urllib.parse import parse_qs, urlsplit
+from urllib.parse import parse_qs
 
 from starlette.datastructures import Headers, MutableHeaders
+from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from facereject.serve.refusals import Refusal
+from facereject.serve.responses import error_response
 
 LOOPBACK_NAMES = frozenset({"localhost", "127.0.0.1", "::1"})
+
+# an address of IPv6 in brackets, or a name or address without colons; and a port
+_HOST = re.compile(r"(?:\[([0-9a-f:.]+)\]|([^\[\]:]+))(?::\d*)?")
 
 _POLICY = "; ".join(
     [
@@ -84,26 +89,26 @@ class Guard:
                     bound.append("Set-Cookie", cookie)
             await send(message)
 
-        refusal = self._refusal(scope, headers, known)
-        if refusal is None:
+        error = self._error(scope, headers, known)
+        if error is None:
             await self._app(scope, receive, send_bound)
         elif scope["type"] == "websocket" and "websocket.http.response" not in scope.get("extensions", {}):
-            await send({"type": "websocket.close", "code": 1008, "reason": refusal.sentence[:120]})
+            await send({"type": "websocket.close", "code": 1008, "reason": error.detail[:120]})
         else:
-            await refusal.response()(scope, receive, send_bound)
+            await error_response(error)(scope, receive, send_bound)
 
-    def _refusal(self, scope: Scope, headers: Headers, known: str) -> Refusal | None:
+    def _error(self, scope: Scope, headers: Headers, known: str) -> HTTPException | None:
         hosts = headers.getlist("host")
         if len(hosts) != 1 or not self._is_ours(_name_of(hosts[0])):
-            return Refusal(421, "this server does not answer under that name; use the address it has printed")
+            return HTTPException(421, "this server has another name; use the address that it printed")
+        host = hosts[0].lower()
         for origin in headers.getlist("origin"):
-            parts = urlsplit(origin)
-            if parts.scheme not in ("http", "https") or parts.netloc.lower() != hosts[0].lower():
-                return Refusal(403, "pages of other sites may not use this server")
+            if origin.lower() not in (f"http://{host}", f"https://{host}"):
+                return HTTPException(403, "pages of other sites may not use this server")
         if headers.get("sec-fetch-site") in ("cross-site", "same-site") and not _is_visit(scope, headers):
-            return Refusal(403, "pages of other sites may not use this server")
+            return HTTPException(403, "pages of other sites may not use this server")
         if not known:
-            return Refusal(
+            return HTTPException(
                 401,
                 "the token is missing or wrong: open the address that the server has printed, or send the "
                 "header Authorization: Bearer TOKEN",
@@ -121,7 +126,7 @@ class Guard:
         return self._any_address
 
     def _known(self, scope: Scope, headers: Headers) -> str:
-        """How the token came: "query", "header", "cookie", or "free" where none is needed; else empty."""
+        """Where the token is: "query", "header", "cookie"; "free" where none is needed, else empty."""
         if self._token is None:
             return "free"
         query = parse_qs(scope.get("query_string", b"").decode("latin-1")).get("token", [])
@@ -144,15 +149,13 @@ class Guard:
 
 
 def _name_of(host: str) -> str:
-    """The name or address in a Host header, without its port, which a tunnel may change."""
-    host = host.strip().lower()
-    if host.startswith("["):
-        return host[1:].partition("]")[0]
-    return host.partition(":")[0].removesuffix(".")
+    """The name or address in a Host header, without its port, which a tunnel may change; empty if broken."""
+    parts = _HOST.fullmatch(host.strip().lower())
+    return (parts[1] or parts[2].removesuffix(".")) if parts else ""
 
 
 def _is_visit(scope: Scope, headers: Headers) -> bool:
-    """Somebody follows a link to the page; that opens it, and does nothing else."""
+    """Whether somebody follows a link to the page, which only opens it."""
     return (
         scope["type"] == "http"
         and scope["method"] == "GET"

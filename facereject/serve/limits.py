@@ -1,4 +1,4 @@
-"""What a server takes at most: bytes and pixels before anything is decoded, seconds, things at a time."""
+"""The limits of a server: bytes and pixels before anything is decoded, seconds, requests at a time."""
 
 from __future__ import annotations
 
@@ -11,40 +11,44 @@ class ServeLimits:
 
     Attributes
     ----------
-    picture_bytes, video_bytes, table_bytes, frame_bytes : int
-        Largest body of a picture, a video and a table; largest message of a live client.
-    picture_pixels, frame_pixels : int
-        Width times height of a picture; of the frames of a video or a live client.
+    image_bytes, video_bytes, table_bytes, frame_bytes : int
+        Largest body of an image, a video and a table; largest message of a live client.
+    table_items : int
+        Lists and objects in the body of a table. 64 MB of real faces hold about two million.
+    image_pixels, frame_pixels : int
+        Width times height of an image; of the frames of a video or a live client.
     body_s, video_body_s : float
         Seconds within which a whole body must have come, in general and of a video.
     silent_s : float
-        Seconds a client may say nothing while its request or body is awaited.
+        Seconds that a client may take for its request, or between two parts of a body.
     idle_s : float
-        Seconds after which a live client that sends no frame is sent away, and a client that does not read
-        what it asked for.
-    video_s : float
-        Seconds that a video may take.
-    pictures, videos, live, tables, questions : int
-        Requests of a kind at the same time; more are answered with 503. Whatever waits for a worker is
-        counted here, so no queue is longer than their sum.
+        Seconds after which a live client that sends no frame is disconnected, and a client that does not
+        read its response.
+    video_s, stall_s : float
+        Seconds that a video may take, and that may pass in it without a frame that can be decoded.
+    images, videos, live, tables, questions : int
+        Requests of a kind at the same time; others get error 503. Whatever waits for a worker is counted
+        here, so no queue is longer than their sum.
     connections : int
         Open connections of any kind.
     """
 
-    picture_bytes: int = 64 << 20
+    image_bytes: int = 64 << 20
     video_bytes: int = 2 << 30
     table_bytes: int = 64 << 20
+    table_items: int = 2_500_000
     frame_bytes: int = 4 << 20
-    picture_pixels: int = 60_000_000
+    image_pixels: int = 60_000_000
     frame_pixels: int = 9_000_000
     body_s: float = 60.0
     video_body_s: float = 600.0
     silent_s: float = 10.0
     idle_s: float = 60.0
     video_s: float = 3600.0
-    pictures: int = 8
+    stall_s: float = 5.0
+    images: int = 8
     videos: int = 4
     live: int = 16
-    tables: int = 4
+    tables: int = 2
     questions: int = 16
     connections: int = 200

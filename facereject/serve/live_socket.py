@@ -1,4 +1,4 @@
-"""Live clients: JPEG frames in, JSON out. The newest frame wins; each client has one frame in work."""
+"""Live clients: JPEG frames in, JSON out. One frame is in work; of those that wait, the newest wins."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ import json
 import time
 from typing import Any
 
+from starlette.exceptions import HTTPException
 from starlette.websockets import WebSocket, WebSocketDisconnect, WebSocketState
 
-from facereject.serve.answers import frame_answer
+from facereject.serve.images import decode_jpeg
 from facereject.serve.limits import ServeLimits
-from facereject.serve.models import ModelShelf, Wish, describe_target, wish_of
-from facereject.serve.pictures import decode_jpeg
+from facereject.serve.models import ModelRegistry, ModelRequest, describe_target
 from facereject.serve.pool import WorkPool
-from facereject.serve.refusals import Refusal, encode, unusable
+from facereject.serve.responses import encode, error_response, frame_response, log_failure, unusable
 from facereject.sources.frame import Frame
 from facereject.tracking.tracker import FaceTracker
 
@@ -29,22 +29,22 @@ class LiveClient:
     ----------
     socket : WebSocket
         Accepted.
-    shelf : ModelShelf
+    models : ModelRegistry
     pool : WorkPool
     limits : ServeLimits
 
     Attributes
     ----------
     frames : int
-        Judged so far.
+        Scored so far.
     """
 
-    def __init__(self, socket: WebSocket, shelf: ModelShelf, pool: WorkPool, limits: ServeLimits) -> None:
-        self._socket, self._shelf, self._pool, self._limits = socket, shelf, pool, limits
-        self._wish = Wish()
+    def __init__(self, socket: WebSocket, models: ModelRegistry, pool: WorkPool, limits: ServeLimits) -> None:
+        self._socket, self._models, self._pool, self._limits = socket, models, pool, limits
+        self._request = ModelRequest()
         self._tracker: FaceTracker | None = None
         self._newest: tuple[int, float, bytes] | None = None
-        self._asked: list[Any] = []
+        self._asked: str | None = None
         self._received = 0
         self._something = asyncio.Event()
         self._start = time.monotonic()
@@ -88,76 +88,78 @@ class LiveClient:
                 self._received += 1
             elif text is not None:
                 # the last one counts, and a flood of them is not kept
-                self._asked = [text]
+                self._asked = text
             self._something.set()
 
     async def _work(self) -> None:
         self._something.clear()
-        asked, self._asked = self._asked, []
+        asked, self._asked = self._asked, None
         newest, self._newest = self._newest, None
-        for text in asked:
-            await self._send(await self._change(text))
+        if asked is not None:
+            await self._send(await self._change(asked))
         if newest is not None:
-            await self._send(await self._judge(*newest))
+            await self._send(await self._score(*newest))
 
     async def _change(self, text: str) -> dict[str, Any]:
         """Another model or target."""
         try:
             try:
                 values = json.loads(text)
-                wish = wish_of(values if isinstance(values, dict) else {"model": None})
             except (ValueError, RecursionError):
-                raise unusable('a message must be JSON such as {"expected_error": 5}') from None
-            described = await self._pool.run(self._use, wish)
-        except Refusal as refusal:
-            return {"error": refusal.sentence}
+                values = None
+            if not isinstance(values, dict):
+                raise unusable('a message must be JSON such as {"expected_error": 5}')
+            described = await self._pool.run(self._use, ModelRequest.parse(values))
+        except HTTPException as error:
+            return {"error": error.detail}
         return {"target": described}
 
-    def _use(self, wish: Wish) -> dict[str, Any]:
-        rejector = self._shelf.get(wish)
-        if self._tracker is None or wish.scale != self._wish.scale:
+    def _use(self, request: ModelRequest) -> dict[str, Any]:
+        rejector = self._models.get(request)
+        if self._tracker is None or request.scale != self._request.scale:
             self._tracker = FaceTracker(rejector)
         else:
             # faces keep their numbers under another target
             self._tracker.use(rejector)
-        self._wish = wish
-        return describe_target(rejector, wish)
+        self._request = request
+        return describe_target(rejector, request)
 
-    async def _judge(self, number: int, time_s: float, data: bytes) -> dict[str, Any]:
+    async def _score(self, number: int, time_s: float, data: bytes) -> dict[str, Any]:
         try:
-            answer = await self._pool.run(self._judge_here, number, time_s, data)
-        except Refusal as refusal:
-            return {"frame": number, "error": refusal.sentence}
-        except Exception:
-            # what went wrong stays here, and the next frame may work
+            response = await self._pool.run(self._score_here, number, time_s, data)
+        except HTTPException as error:
+            return {"frame": number, "error": error.detail}
+        except Exception as error:
+            # the next frame may work
+            log_failure("A frame of /api/live", error)
             return {"frame": number, "error": "the server failed on this frame"}
         self.frames += 1
-        return answer
+        return response
 
-    def _judge_here(self, number: int, time_s: float, data: bytes) -> dict[str, Any]:
+    def _score_here(self, number: int, time_s: float, data: bytes) -> dict[str, Any]:
         start = time.perf_counter()
         image = decode_jpeg(data, self._limits.frame_pixels)
         if self._tracker is None:
-            self._tracker = FaceTracker(self._shelf.get(self._wish))
-        judged = self._tracker(Frame(number, time_s, image))
+            self._tracker = FaceTracker(self._models.get(self._request))
+        scored = self._tracker(Frame(number, time_s, image))
         height, width = image.shape[:2]
         return {
             "frame": number,
             "width": width,
             "height": height,
             "seconds": round(time.perf_counter() - start, 4),
-            **frame_answer(judged.faces),
+            **frame_response(scored.faces),
         }
 
-    async def _send(self, answer: dict[str, Any]) -> None:
-        # a client that does not read is sent away, so that nothing piles up for it
-        await asyncio.wait_for(self._socket.send_text(encode(answer).decode()), self._limits.silent_s)
+    async def _send(self, response: dict[str, Any]) -> None:
+        # a client that does not read is disconnected, so that nothing piles up for it
+        await asyncio.wait_for(self._socket.send_text(encode(response).decode()), self._limits.silent_s)
 
 
-async def refuse_socket(socket: WebSocket, refusal: Refusal) -> None:
+async def reject_socket(socket: WebSocket, error: HTTPException) -> None:
     """Turn a client away before its socket is open."""
     if socket.client_state == WebSocketState.CONNECTING:
         if "websocket.http.response" in socket.scope.get("extensions", {}):
-            await socket.send_denial_response(refusal.response())
+            await socket.send_denial_response(error_response(error))
         else:
-            await socket.close(_LATER, refusal.sentence[:120])
+            await socket.close(_LATER, error.detail[:120])

@@ -1,4 +1,4 @@
-"""The models of a server by name, and the rejector for what a client asks for: a model and a target."""
+"""The models of a server by name, and the rejector for the model and target that a client requests."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from facereject.faces import REGIONS, FaceRejector
 from facereject.faces.models.calibration import Calibration, checked_target
 from facereject.faces.models.card import error_unit, model_facts, target_words
 from facereject.metrics import risk_coverage_curve
-from facereject.serve.refusals import unusable
+from facereject.serve.responses import unusable
 
 #: what a client may ask for, at most one of them: the targets of `FaceRejector.with_target`, and
 #: ``expected_error``, which accepts every face up to that expected error, in percent
@@ -24,10 +24,10 @@ TARGETS = ("expected_error", "max_error", "coverage", "cost", "threshold")
 _CURVE_POINTS = 120
 
 
-class Wish(NamedTuple):
-    """What a client asks for; empty and None are the choice of the server.
+class ModelRequest(NamedTuple):
+    """The model and target that a client asks for; empty and None are the server's choice.
 
-    ``region`` names the points that matter, see `FaceRejector.for_region`; empty is the whole face.
+    ``region`` names the landmarks that matter, see `FaceRejector.for_region`; empty is the whole face.
     """
 
     model: str = ""
@@ -37,42 +37,40 @@ class Wish(NamedTuple):
 
     @property
     def scale(self) -> tuple[str, str]:
-        """What uncertainties depend on: they can be compared under the same model and region."""
+        """Uncertainties can be compared under the same model and region."""
         return self.model, self.region
 
-
-def wish_of(values: Mapping[str, Any]) -> Wish:
-    """The wish in a query or a JSON object; a `Refusal` with 422 for what makes no sense."""
-    model, region = values.get("model", ""), values.get("region", "")
-    if not (isinstance(model, str) and isinstance(region, str)):
-        raise unusable("model and region must be names")
-    given = {kind: values[kind] for kind in TARGETS if values.get(kind) not in (None, "")}
-    if len(given) > 1:
-        raise unusable(f"give at most one of {', '.join(TARGETS)}; got {', '.join(given)}")
-    for kind, value in given.items():
-        try:
-            if isinstance(value, bool):
-                raise ValueError
-            number = float(value)
+    @classmethod
+    def parse(cls, values: Mapping[str, Any]) -> ModelRequest:
+        """The request in a query or a JSON object; error 422 for what makes no sense."""
+        model, region = values.get("model", ""), values.get("region", "")
+        if not (isinstance(model, str) and isinstance(region, str)):
+            raise unusable("model and region must be names")
+        given = {kind: values[kind] for kind in TARGETS if values.get(kind) not in (None, "")}
+        if len(given) > 1:
+            raise unusable(f"give at most one of {', '.join(TARGETS)}; got {', '.join(given)}")
+        for kind, value in given.items():
+            try:
+                number = math.nan if isinstance(value, bool) else float(value)
+            except (TypeError, ValueError, OverflowError):
+                number = math.nan
             if not math.isfinite(number):
-                raise ValueError
-        except (TypeError, ValueError):
-            raise unusable(f"{kind} must be a number") from None
-        return Wish(model, kind, number, region)
-    return Wish(model, region=region)
+                raise unusable(f"{kind} must be a number")
+            return cls(model, kind, number, region)
+        return cls(model, region=region)
 
 
-class ModelShelf:
-    """Models by name, each loaded when it is first asked for.
+class ModelRegistry:
+    """Models by name, each loaded when it is first requested.
 
     Parameters
     ----------
     first : str
-        The name of the model that clients get who name none.
+        Name of the default model.
     rejector : FaceRejector
         That model.
     others : mapping of str to callable
-        Further names and how to load each. No name leads to a file: others than these are refused.
+        Further names and how to load each. Other names are refused: none is ever taken for a file.
     """
 
     def __init__(
@@ -89,41 +87,41 @@ class ModelShelf:
 
     @property
     def names(self) -> list[str]:
-        """The names, the first choice first."""
+        """The names, the default first."""
         return [self._first, *sorted(self._load)]
 
-    def get(self, wish: Wish) -> FaceRejector:
-        """The rejector that does what is asked for; a `Refusal` with 422 if none can."""
-        return self._tuned(wish._replace(model=wish.model or self._first))
+    def get(self, request: ModelRequest) -> FaceRejector:
+        """The rejector for a request; error 422 if there is none."""
+        return self._tuned(request._replace(model=request.model or self._first))
 
-    def describe(self, wish: Wish) -> dict[str, Any]:
-        """The model as plain JSON: what it is, where the target stands, the whole risk-coverage curve."""
-        rejector = self.get(wish)
+    def describe(self, request: ModelRequest) -> dict[str, Any]:
+        """The model as plain JSON: what it is, its target, its risk-coverage curve."""
+        rejector = self.get(request)
         calibration = rejector.calibration
         return {
-            "name": wish.model or self._first,
+            "name": request.model or self._first,
             "models": self.names,
-            # the target is told apart, as the client asked for it
+            # the target is shown as the client asked for it
             "facts": [list(fact) for fact in model_facts(rejector) if fact[0] not in ("target", "threshold")],
             "n_points": rejector.n_points,
             "regions": regions_of(rejector),
             "unit": error_unit(rejector),
-            "target": describe_target(rejector, wish),
+            "target": describe_target(rejector, request),
             "expected_errors": [float(calibration.values[0]), float(calibration.values[-1])],
             "curve": curve_of(calibration),
         }
 
-    def _tune(self, wish: Wish) -> FaceRejector:
-        rejector = self._model(wish.model)
+    def _tune(self, request: ModelRequest) -> FaceRejector:
         try:
-            if wish.region:
-                rejector = rejector.for_region(wish.region)
-            if wish.value is None:
+            rejector = self._model(request.model)
+            if request.region:
+                rejector = rejector.for_region(request.region)
+            if request.value is None:
                 return rejector
-            if wish.kind == "expected_error":
-                kind, value = target_of_expected_error(rejector.calibration, wish.value)
+            if request.kind == "expected_error":
+                kind, value = target_of_expected_error(rejector.calibration, request.value)
             else:
-                kind, value = wish.kind, wish.value
+                kind, value = request.kind, request.value
             checked_target(kind, value)
             return rejector.with_target(**{kind: value})
         except ValueError as error:
@@ -141,14 +139,14 @@ class ModelShelf:
 
 
 def regions_of(rejector: FaceRejector) -> list[str]:
-    """The regions that clients may ask for, the most usual ones first; none if the model knows none."""
+    """The regions that clients may ask for, eyes and mouth first; none if the model tells none."""
     if rejector.calibration.regions is None:
         return []
     return ["eyes", "mouth", *(name for name in REGIONS if name not in ("eyes", "mouth"))]
 
 
 def target_of_expected_error(calibration: Calibration, most: float) -> tuple[str, float]:
-    """The target that accepts exactly the faces with an expected error of at most so many percent.
+    """The target that accepts exactly the faces with an expected error of at most ``most`` percent.
 
     The expected error never falls with the uncertainty, so these are the faces up to one uncertainty
 
@@ -171,22 +169,22 @@ def target_of_expected_error(calibration: Calibration, most: float) -> tuple[str
     return "threshold", threshold
 
 
-def describe_target(rejector: FaceRejector, wish: Wish) -> dict[str, Any]:
+def describe_target(rejector: FaceRejector, request: ModelRequest) -> dict[str, Any]:
     """The target as plain JSON: in words, its threshold, and what it gives on the calibration faces."""
     selector = rejector.selector
     threshold = float(selector.threshold_)
-    asked = wish.kind == "expected_error" and wish.value is not None
+    asked = request.kind == "expected_error" and request.value is not None
     accepts_none = selector.coverage_ == 0
     expected = rejector.calibration.values[-1]
     if math.isfinite(threshold):
         expected = rejector.calibration.expected_error(threshold)
     return {
-        "kind": wish.kind or rejector.target.kind,
-        "value": rejector.target.value if wish.value is None else wish.value,
-        "words": f"expected error at most {wish.value:.3g} %" if asked else target_words(rejector.target),
+        "kind": request.kind or rejector.target.kind,
+        "value": rejector.target.value if request.value is None else request.value,
+        "words": f"expected error at most {request.value:.3g} %" if asked else target_words(rejector.target),
         "threshold": threshold if math.isfinite(threshold) else None,
         "accepts_all": math.isinf(threshold),
-        "expected_error": wish.value if asked else float(expected),
+        "expected_error": request.value if asked else float(expected),
         "coverage": float(selector.coverage_),
         "error": None
         if accepts_none or not math.isfinite(selector.selective_risk_)

@@ -1,25 +1,23 @@
-"""Threads that share the work of all clients, and gates that keep what waits for them short.
-
-A live client has one frame in work at most and a video a few frames, so that in one queue all get their turn.
-Landmark predictors and detectors compute outside of Python's lock, so that threads work side by side.
-"""
+"""Threads that share the work of all clients, and how many requests may wait for them."""
 
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import functools
+import queue
+import threading
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
-from typing import ParamSpec, TypeVar
+from concurrent.futures import Future
+from typing import Any, TypeVar
 
-from facereject.serve.refusals import busy
+from facereject.serve.responses import busy
 
-P = ParamSpec("P")
 T = TypeVar("T")
 
 
 class Gate:
-    """Lets a number of requests of a kind pass at the same time and refuses the others.
+    """Limits how many requests of a kind are served at the same time.
 
     Parameters
     ----------
@@ -27,16 +25,16 @@ class Gate:
         The kind, in the plural, for messages.
     places : int
     retry_after_s : int
-        When a refused client should come again.
+        When a client should try again that found no place.
     """
 
     def __init__(self, what: str, places: int, retry_after_s: int) -> None:
         self._what, self._places, self._retry_after_s = what, places, retry_after_s
         self._taken = 0
 
-    @contextmanager
+    @contextlib.contextmanager
     def place(self) -> Iterator[None]:
-        """A place while the block lasts; a `Refusal` with 503 if there is none."""
+        """A place while the block lasts; error 503 if there is none."""
         if self._taken >= self._places:
             raise busy(self._what, self._retry_after_s)
         self._taken += 1
@@ -47,7 +45,9 @@ class Gate:
 
 
 class WorkPool:
-    """A fixed number of threads.
+    """A fixed number of threads that end with the process, whatever they are doing.
+
+    `concurrent.futures` would wait for its threads when the process ends.
 
     Parameters
     ----------
@@ -56,23 +56,61 @@ class WorkPool:
 
     def __init__(self, workers: int) -> None:
         self.workers = workers
-        self._threads = ThreadPoolExecutor(workers, thread_name_prefix="facereject-serve")
+        self._awaited: set[asyncio.Future[Any]] = set()
+        self._calls: queue.SimpleQueue[tuple[Future[Any], Callable[[], Any]] | None] = queue.SimpleQueue()
+        for number in range(workers):
+            threading.Thread(target=self._work, name=f"facereject-serve-{number}", daemon=True).start()
 
-    async def run(self, work: Callable[P, T], *args: P.args, **options: P.kwargs) -> T:
+    async def run(
+        self, work: Callable[..., T], *args: Any, stop: Callable[[], None] | None = None, **options: Any
+    ) -> T:
         """The result of a call in one of the threads.
 
         If the caller is cancelled, it still waits for a call that has begun: the place it holds at a gate is
         taken as long as the thread is.
+
+        Parameters
+        ----------
+        work : callable
+        *args, **options
+            What it is called with.
+        stop : callable or None
+            Called if the caller is cancelled while the call runs, to make it end early.
         """
-        future = self._threads.submit(work, *args, **options)
-        awaited = asyncio.wrap_future(future)
+        future: Future[T] = Future()
+        self._calls.put((future, functools.partial(work, *args, **options)))
+        result = asyncio.wrap_future(future)
+        self._awaited.add(result)
+        result.add_done_callback(self._awaited.discard)
         try:
-            return await asyncio.shield(awaited)
+            return await asyncio.shield(result)
         except asyncio.CancelledError:
             if not future.cancel():
-                await asyncio.wait([awaited])
+                if stop is not None:
+                    stop()
+                await asyncio.wait([result])
             raise
 
     def close(self) -> None:
-        """Start nothing more; what runs comes to its end."""
-        self._threads.shutdown(wait=False, cancel_futures=True)
+        """Start nothing more, and wait for nothing that runs."""
+        with contextlib.suppress(queue.Empty):
+            while (waiting := self._calls.get_nowait()) is not None:
+                waiting[0].cancel()
+        for _ in range(self.workers):
+            self._calls.put(None)
+        for result in list(self._awaited):
+            result.cancel()
+
+    def _work(self) -> None:
+        while (call := self._calls.get()) is not None:
+            future, work = call
+            if future.set_running_or_notify_cancel():
+                try:
+                    result = work()
+                except BaseException as error:
+                    future.set_exception(error)
+                else:
+                    future.set_result(result)
+                    del result
+            # an image must not stay in memory until the next call
+            del call, future, work

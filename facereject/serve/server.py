@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import ipaddress
+import logging
 import socket
 from collections.abc import Callable
 from typing import Any
@@ -39,12 +41,12 @@ def bind(host: str = HOST, port: int | None = None) -> socket.socket:
     ------
     AddressError
     """
+    if port is not None and not 0 <= port <= 65535:
+        raise AddressError(f"--port {port}: a port is a number from 0 to 65535")
     try:
         family, _, _, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
     except (socket.gaierror, UnicodeError):
         raise AddressError(f"--host {host}: this machine has no such name or address") from None
-    except OverflowError:
-        raise AddressError(f"--port {port}: a port is a number from 0 to 65535") from None
     choices = [PORT, 0] if port is None else [port]
     for choice in choices:
         listener = socket.socket(family, socket.SOCK_STREAM)
@@ -52,9 +54,6 @@ def bind(host: str = HOST, port: int | None = None) -> socket.socket:
         try:
             listener.bind((address[0], choice, *address[2:]))
             listener.listen(128)
-        except OverflowError:
-            listener.close()
-            raise AddressError(f"--port {port}: a port is a number from 0 to 65535") from None
         except OSError as error:
             listener.close()
             if choice != choices[-1]:
@@ -63,6 +62,11 @@ def bind(host: str = HOST, port: int | None = None) -> socket.socket:
             raise AddressError(f"{host}, port {choice}: cannot listen there ({reason})") from None
         return listener
     raise AssertionError("a choice is left")
+
+
+def is_private(listener: socket.socket) -> bool:
+    """Whether only this computer can reach the server."""
+    return ipaddress.ip_address(listener.getsockname()[0]).is_loopback
 
 
 def address_of(listener: socket.socket, token: str | None = None) -> str:
@@ -103,9 +107,11 @@ def make_server(
 ) -> uvicorn.Server:
     """The server of `run_server`, for who runs it in a thread."""
     limits = limits or ServeLimits()
+    # without a handler Python would print what it says about broken forms
+    logging.getLogger("python_multipart").addHandler(logging.NullHandler())
     config = uvicorn.Config(
         app,
-        http=_protocol(limits.silent_s),
+        http=_protocol(limits),
         lifespan="on",
         log_config=None,
         log_level="critical",
@@ -115,7 +121,7 @@ def make_server(
         limit_concurrency=limits.connections,
         timeout_graceful_shutdown=_GRACE_S,
         ws_max_size=limits.frame_bytes,
-        # pictures are compressed already
+        # images are compressed already
         ws_per_message_deflate=False,
     )
     return _QuietServer(config, on_ready)
@@ -132,24 +138,50 @@ class _QuietServer(uvicorn.Server):
             self._on_ready()
 
 
-def _protocol(silent_s: float) -> type[H11Protocol]:
-    """HTTP that closes connections on which no whole request comes: they would count against the limit."""
+def _protocol(limits: ServeLimits) -> type[H11Protocol]:
+    """HTTP that closes connections of clients that send no whole request, or do not read the response.
 
-    class PatientProtocol(H11Protocol):
-        _silence: asyncio.TimerHandle | None = None
+    Both would count against the limit of connections, and the response would stay in memory.
+    """
+
+    class TimedProtocol(H11Protocol):
+        # of the time for the next request, and of the time for reading what was sent
+        _request_timer: asyncio.TimerHandle | None = None
+        _read_timer: asyncio.TimerHandle | None = None
 
         def connection_made(self, transport: Any) -> None:
             super().connection_made(transport)
-            self._silence = self.loop.call_later(silent_s, self._hang_up)
+            # writing pauses as soon as the system takes no more
+            transport.set_write_buffer_limits(0)
+            self._request_timer = self.loop.call_later(limits.silent_s, self._hang_up)
+
+        def on_response_complete(self) -> None:
+            super().on_response_complete()
+            _cancel(self._request_timer)
+            self._request_timer = self.loop.call_later(limits.silent_s, self._hang_up)
+
+        def pause_writing(self) -> None:
+            super().pause_writing()
+            self._read_timer = self.loop.call_later(limits.idle_s, self.transport.abort)
+
+        def resume_writing(self) -> None:
+            super().resume_writing()
+            _cancel(self._read_timer)
 
         def connection_lost(self, exc: Exception | None) -> None:
-            if self._silence is not None:
-                self._silence.cancel()
+            _cancel(self._request_timer)
+            _cancel(self._read_timer)
             super().connection_lost(exc)
 
         def _hang_up(self) -> None:
-            # an open socket has gone over to another protocol
-            if self.cycle is None and self.transport.get_protocol() is self:
+            waiting = self.cycle is None or self.cycle.response_complete
+            # an open WebSocket has another protocol
+            if waiting and self.transport.get_protocol() is self:
                 self.transport.close()
 
-    return PatientProtocol
+    return TimedProtocol
+
+
+def _cancel(timer: asyncio.TimerHandle | None) -> None:
+    if timer is not None:
+        timer.cancel()

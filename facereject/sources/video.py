@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from facereject._files import display_name, is_special, suffix_of
 from facereject.faces.images.files import MAX_PIXELS
@@ -75,7 +75,11 @@ class VideoReader:
 
 
 def open_video(
-    path: str | os.PathLike[str], *, max_pixels: int = MAX_PIXELS, stretch: FrameRange | None = None
+    path: str | os.PathLike[str],
+    *,
+    max_pixels: int = MAX_PIXELS,
+    stretch: FrameRange | None = None,
+    check: Callable[[], None] | None = None,
 ) -> VideoReader:
     """Open a video or an animation; its first frame is decoded at once.
 
@@ -89,6 +93,9 @@ def open_video(
         Videos with larger frames (width times height) are refused before they are decoded.
     stretch : FrameRange or None
         Read this stretch only, see `facereject.sources.video_parts`; not for animations.
+    check : callable or None
+        Called before every packet is decoded; what it raises ends the reading. Damaged videos may hold
+        millions of packets without a frame. Not for animations.
 
     Raises
     ------
@@ -114,4 +121,4 @@ def open_video(
     if suffix_of(path) not in MEDIA_SUFFIXES and not starts_like_video(path):
         # FFmpeg would show a text as a video of scrolling letters
         raise VideoError(f"{name}: not a video in a format that can be read")
-    return VideoReader(path, DecodedVideo(path, max_pixels, stretch))
+    return VideoReader(path, DecodedVideo(path, max_pixels, stretch, check))

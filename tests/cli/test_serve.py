@@ -50,8 +50,28 @@ def test_it_starts_serves_and_stops(number, options):
             process.send_signal(number)
             _, said = process.communicate(timeout=60)
         assert process.returncode == 0, said
-        assert "Stopped. 0 pictures, 0 videos and 0 live frames judged" in said
+        assert "Stopped. Scored 0 images, 0 videos and 0 live frames" in said
         assert "Traceback" not in said
+    finally:
+        process.kill()
+
+
+def test_other_computers_mean_a_warning_and_broken_forms_no_output():
+    process, address = start("--host", "0.0.0.0")
+    try:
+        base, _, token = address.partition("?token=")
+        headers = {"Authorization": f"Bearer {token}", "Content-Type": "multipart/form-data; boundary=b"}
+        broken = (
+            b'--b\r\nContent-Disposition: form-data; name="f"; filename="anna.jpg"\r\n\r\nx\r\n--b--\r\nmore'
+        )
+        answer = httpx.post(base + "api/score", headers=headers, content=broken, timeout=60)
+        assert answer.status_code == 422
+        process.send_signal(signal.SIGTERM)
+        _, said = process.communicate(timeout=60)
+        told = " ".join(said.split())
+        assert "no encryption (TLS)" in told
+        assert "stay on this computer" not in told
+        assert len(said.splitlines()) == 3, said
     finally:
         process.kill()
 
@@ -67,6 +87,7 @@ def test_a_port_in_use_is_told(run):
     ("options", "words"),
     [
         (("--port", "99999"), "a port is a number from 0 to 65535"),
+        (("--port", "-1"), "--port -1: a port is a number from 0 to 65535"),
         (("--host", "no such.name."), "no such name or address"),
         (("--workers", "0"), "--workers must be at least 1"),
         (("--coverage", "0.5", "--cost", "3"), "exclude each other"),

@@ -12,7 +12,7 @@ import PIL.Image
 
 from facereject.serve.app import ServeCounts, make_app
 from facereject.serve.limits import ServeLimits
-from facereject.serve.models import ModelShelf
+from facereject.serve.models import ModelRegistry
 from facereject.serve.server import address_of, bind, make_server
 
 
@@ -33,8 +33,8 @@ class Running:
 def running(rejector, *, limits: ServeLimits | None = None, others=None, host=None, token=None, workers=2):
     """Serve a rejector while the block lasts."""
     counts, ready = ServeCounts(), threading.Event()
-    shelf = ModelShelf("first", rejector, others)
-    app = make_app(shelf, host=host, token=token, workers=workers, limits=limits, counts=counts)
+    models = ModelRegistry("first", rejector, others)
+    app = make_app(models, host=host, token=token, workers=workers, limits=limits, counts=counts)
     listener = bind("127.0.0.1", 0)
     server = make_server(app, limits=limits, on_ready=ready.set)
     thread = threading.Thread(target=server.run, args=[[listener]], daemon=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import threading
 import time
@@ -12,15 +13,19 @@ import pytest
 from serving import running
 
 import facereject.serve
+from facereject import __version__
+from facereject.faces.face import CAUSES
 from facereject.serve.app import make_app
 from facereject.serve.limits import ServeLimits
-from facereject.serve.models import ModelShelf
+from facereject.serve.models import TARGETS, ModelRegistry
+from facereject.tables.rows import REASONS
 
 
 def test_every_route_is_documented_and_answers_as_documented(server, rejector):
-    document = server.client.get("/api/docs").json()
+    document = server.client.get("/api/openapi.json").json()
     assert document["openapi"].startswith("3.1")
-    app = make_app(ModelShelf("a", rejector))._app
+    assert document["info"]["version"] == __version__
+    app = make_app(ModelRegistry("a", rejector))._app
     assert sorted(document["paths"]) == sorted(
         route.path for route in app.routes if route.path.startswith("/api/")
     )
@@ -35,10 +40,44 @@ def test_every_route_is_documented_and_answers_as_documented(server, rejector):
 
 
 def test_documented_faces_have_the_keys_of_real_ones(server, photo_jpeg):
-    schemas = server.client.get("/api/docs").json()["components"]["schemas"]
+    schemas = server.client.get("/api/openapi.json").json()["components"]["schemas"]
     answer = server.client.post("/api/score", content=photo_jpeg).json()
     assert set(answer["faces"][0]) == set(schemas["Face"]["properties"])
     assert set(schemas["Frame"]["properties"]) <= set(answer)
+    assert schemas["Face"]["properties"]["reason"]["enum"] == ["", *REASONS]
+    assert schemas["Face"]["properties"]["cause"]["enum"] == ["", *CAUSES]
+
+
+def test_targets_are_documented_where_they_are_taken(server):
+    document = server.client.get("/api/openapi.json").json()
+    names = ["model", "region", *TARGETS]
+    assert list(document["components"]["parameters"]) == names
+    for path, operations in document["paths"].items():
+        for operation in operations.values():
+            refs = [
+                item["$ref"].rpartition("/")[2] for item in operation.get("parameters", []) if "$ref" in item
+            ]
+            takes_target = path in ("/api/score", "/api/video", "/api/decide", "/api/table", "/api/model")
+            assert refs == (names if takes_target else [])
+
+
+def test_references_in_the_document_lead_somewhere(server):
+    text = server.client.get("/api/openapi.json").text
+    document = json.loads(text)
+    for kind, name in set(re.findall(r'"#/components/(\w+)/(\w+)"', text)):
+        assert name in document["components"][kind]
+
+
+def test_the_documentation_is_a_page_for_people(server):
+    answer = server.client.get("/api/docs")
+    assert answer.headers["Content-Type"].startswith("text/html")
+    document = server.client.get("/api/openapi.json").json()
+    for path in document["paths"]:
+        assert path in answer.text
+    for text in (*TARGETS, "undecodable", "Too many requests of this kind", "Higher is less certain"):
+        assert text in answer.text
+    assert "$ref" not in answer.text
+    assert "`" not in answer.text
 
 
 @pytest.mark.parametrize(
@@ -84,7 +123,7 @@ class Stuck:
 
 def test_overload_is_answered_at_once_and_passes(rejector, photo_jpeg):
     stuck = Stuck(rejector)
-    with running(stuck, limits=ServeLimits(pictures=3), workers=1) as server:
+    with running(stuck, limits=ServeLimits(images=3), workers=1) as server:
         answers = []
         threads = [
             threading.Thread(
@@ -105,5 +144,5 @@ def test_overload_is_answered_at_once_and_passes(rejector, photo_jpeg):
         assert all(int(answer.headers["Retry-After"]) > 0 for answer in refused)
         assert sorted(answer.status_code for answer in answers) == [200] * 3 + [503] * 7
         assert server.client.post("/api/score", content=photo_jpeg).status_code == 200
-        assert (server.counts.pictures, server.counts.refused) == (4, 7)
+        assert (server.counts.images, server.counts.errors) == (4, 7)
     assert stuck.begun == 4

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import socket
 import tempfile
@@ -19,9 +20,7 @@ from facereject.serve.limits import ServeLimits
 @pytest.fixture(scope="module")
 def small(rejector):
     """A server with narrow limits."""
-    limits = ServeLimits(
-        picture_bytes=100_000, video_bytes=100_000, table_bytes=1000, silent_s=0.4, body_s=1.0
-    )
+    limits = ServeLimits(image_bytes=100_000, video_bytes=100_000, table_bytes=1000, silent_s=0.4, body_s=1.0)
     with running(rejector, limits=limits) as found:
         yield found
 
@@ -80,6 +79,44 @@ def test_a_connection_without_a_request_is_closed(small, said):
         connection.sendall(said)
         connection.settimeout(10)
         assert connection.recv(4096) == b""
+
+
+def test_a_connection_on_which_the_next_request_does_not_come_is_closed(small):
+    with socket.create_connection(("127.0.0.1", small.port)) as connection:
+        connection.sendall(b"GET /icon.svg HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n")
+        connection.settimeout(10)
+        assert connection.recv(1 << 16).startswith(b"HTTP/1.1 200 ")
+        connection.sendall(b"G")
+        while connection.recv(1 << 16):
+            pass
+
+
+def test_a_response_that_is_not_read_is_given_up(rejector):
+    frames = [{"frame": k, "time_s": k / 30, "faces": []} for k in range(60_000)]
+    body = json.dumps({"inputs": [{"source": "a.mp4", "frames": frames}]}).encode()
+    limits = ServeLimits(idle_s=0.5, tables=1)
+    with running(rejector, limits=limits) as server, socket.socket() as connection:
+        # before it is connected, so that the system announces a small window
+        connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+        connection.connect(("127.0.0.1", server.port))
+        head = f"POST /api/table HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: {len(body)}\r\n\r\n"
+        connection.sendall(head.encode() + body)
+        assert connection.recv(15) == b"HTTP/1.1 200 OK"
+        end = time.monotonic() + 30
+        while server.client.post("/api/table", json={"inputs": []}).status_code == 503:
+            assert time.monotonic() < end
+            time.sleep(0.05)
+
+
+@pytest.mark.parametrize(
+    "length", ["9" * 400, "9" * 5000, "-1", "+5", "1e3", "0x10", "\xb2"], ids=lambda length: length[:5]
+)
+def test_a_length_that_is_no_number(small, length):
+    with socket.create_connection(("127.0.0.1", small.port)) as connection:
+        head = f"POST /api/decide HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: {length}\r\n\r\n"
+        connection.sendall(head.encode("latin-1"))
+        connection.settimeout(10)
+        assert connection.recv(4096)[9:12] in (b"400", b"413")
 
 
 @pytest.mark.parametrize(

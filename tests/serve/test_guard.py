@@ -19,7 +19,8 @@ def test_own_names_are_answered(server, host):
 
 @pytest.mark.parametrize(
     "host",
-    ["evil.example", "127.0.0.1.evil.example", "localhost.evil", "192.168.0.7", "0.0.0.0", "", "[::2]"],
+    ["evil.example", "127.0.0.1.evil.example", "localhost.evil", "192.168.0.7", "0.0.0.0", "", "[::2]"]
+    + ["[::1].evil.example", "[::1]evil.example", "[::1", "::1]", "[localhost]", "localhost:80.evil.example"],
 )
 @pytest.mark.parametrize("path", ["/", "/api/model", "/api/docs"])
 def test_other_names_are_not(server, host, path):
@@ -30,7 +31,8 @@ def test_other_names_are_not(server, host, path):
 
 @pytest.mark.parametrize(
     "origin",
-    ["https://evil.example", "null", "http://localhost:1", "file://", "http://127.0.0.1.evil.example"],
+    ["https://evil.example", "null", "http://localhost:1", "file://", "http://127.0.0.1.evil.example"]
+    + ["http://[::1", "http://[", "http://[::1]x", "//", "http://127.0.0.1:99999999999999999999"],
 )
 def test_pages_of_other_sites_may_not_ask(server, photo_jpeg, origin):
     headers = {"Origin": origin, "Content-Type": "text/plain"}
@@ -127,14 +129,23 @@ def test_a_token_does_not_help_pages_of_other_sites(guarded):
     assert httpx.get(guarded.address + "api/model", headers=headers).status_code == 403
 
 
-def test_a_failure_tells_nothing(rejector, monkeypatch, photo_jpeg):
+def test_a_failure_tells_nothing_but_is_logged(rejector, monkeypatch, photo_jpeg, caplog):
     from facereject.serve import app
 
     def fail(*args, **options):
-        raise RuntimeError("secret /path")
+        raise RuntimeError("secret /path") from KeyError("secret")
 
-    monkeypatch.setattr(app, "score_picture", fail)
-    with running(rejector) as server:
+    monkeypatch.setattr(app, "score_image", fail)
+    with running(rejector) as server, caplog.at_level("DEBUG", logger="facereject"):
         answer = server.client.post("/api/score", content=photo_jpeg)
     assert answer.status_code == 500
     assert "secret" not in answer.text
+    # the log has the cause and the place, but no message, which may hold a name
+    (entry,) = [
+        record.getMessage() for record in caplog.records if record.name == "facereject.serve.responses"
+    ]
+    assert entry.startswith("POST /api/score failed: RuntimeError (")
+    assert "test_guard.py" in entry
+    assert "caused by" in entry
+    assert "KeyError" in entry
+    assert "secret" not in entry

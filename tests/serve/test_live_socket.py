@@ -62,7 +62,10 @@ def test_the_model_changes_without_a_restart(server, photo_jpeg):
 
 
 @pytest.mark.parametrize(
-    "text", ["", "no json", "[]", "3", '{"model": 3}', '{"model": "../x"}', '{"coverage": 7}', "[" * 100_000]
+    "text",
+    ["", "no json", "[]", "3", '{"model": 3}', '{"model": "../x"}', '{"coverage": 7}', "[" * 100_000]
+    + [f'{{"expected_error": {number}}}' for number in ("1e999", "9" * 400, "9" * 5000, "[]", "{}")],
+    ids=lambda text: text[:24],
 )
 def test_a_message_that_makes_no_sense_changes_nothing(server, photo_jpeg, text):
     with connect(server.socket_address) as socket:

@@ -7,12 +7,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from serving import pixels, running
+from starlette.exceptions import HTTPException
 
 from facereject.faces import FaceRejector
 from facereject.faces.models.calibration import Calibration
 from facereject.metrics import risk_coverage_curve
-from facereject.serve.models import ModelShelf, Wish, target_of_expected_error, wish_of
-from facereject.serve.refusals import Refusal
+from facereject.serve.models import ModelRegistry, ModelRequest, target_of_expected_error
 
 
 @settings(max_examples=60, deadline=None)
@@ -95,19 +95,19 @@ def test_others_are_loaded_once_and_only_when_asked_for(rejector):
         loaded.append(1)
         return rejector
 
-    shelf = ModelShelf("mine", rejector, {"other": load, "mine": load})
-    assert shelf.names == ["mine", "other"]
-    assert shelf.get(Wish()) is rejector
+    models = ModelRegistry("mine", rejector, {"other": load, "mine": load})
+    assert models.names == ["mine", "other"]
+    assert models.get(ModelRequest()) is rejector
     assert not loaded
-    shelf.get(Wish("other"))
-    shelf.get(Wish("other", "coverage", 0.5))
+    models.get(ModelRequest("other"))
+    models.get(ModelRequest("other", "coverage", 0.5))
     assert loaded == [1]
 
 
 @pytest.mark.parametrize(
     "values", [{"model": 3}, {"cost": "x"}, {"cost": True}, {"cost": "inf"}, {"cost": 1, "coverage": 1}]
 )
-def test_wishes_that_make_no_sense(values):
-    with pytest.raises(Refusal) as refused:
-        wish_of(values)
-    assert refused.value.status == 422
+def test_requests_that_make_no_sense(values):
+    with pytest.raises(HTTPException) as error:
+        ModelRequest.parse(values)
+    assert error.value.status_code == 422

@@ -23,7 +23,7 @@ from facereject import FaceRejector, score_files
 from facereject.faces.face import Box
 from facereject.outputs._video.writer import VideoWriter
 from facereject.serve.app import ServeCounts, make_app
-from facereject.serve.models import ModelShelf
+from facereject.serve.models import ModelRegistry
 from facereject.serve.server import bind, make_server
 from facereject.sources import open_video
 
@@ -269,7 +269,7 @@ def test_a_long_job_can_be_cancelled(browser, rejector, tmp_path, photo_jpeg):
 
 
 def test_a_dead_server_is_explained_and_its_return_noticed(browser, rejector):
-    app = make_app(ModelShelf("first", rejector), workers=1, counts=ServeCounts())
+    app = make_app(ModelRegistry("first", rejector), workers=1, counts=ServeCounts())
     listener = bind("127.0.0.1", 0)
     port = listener.getsockname()[1]
 
@@ -288,7 +288,7 @@ def test_a_dead_server_is_explained_and_its_return_noticed(browser, rejector):
         thread.join(20)
         browser.wait(lambda: "server does not answer" in browser.text("trouble"))
         assert "start it again" in browser.text("trouble")
-        server, thread = serve(bind("127.0.0.1", port), make_app(ModelShelf("first", rejector), workers=1))
+        server, thread = serve(bind("127.0.0.1", port), make_app(ModelRegistry("first", rejector), workers=1))
         browser.wait(lambda: not browser.text("trouble"))
         browser.wait(lambda: browser.text("state-word") == "Accepted")
     finally:

@@ -47,12 +47,12 @@ def test_curl(server):
 
 
 def test_limits_and_requests_are_those_of_the_server(server):
-    documented = set(re.findall(r"`(?:GET|POST|WS) (/api/\w+)`", PAGE))
-    assert documented == set(server.client.get("/api/docs").json()["paths"])
+    documented = set(re.findall(r"`(?:GET|POST|WS) (/api/[\w.]+)`", PAGE))
+    assert documented == set(server.client.get("/api/openapi.json").json()["paths"])
     limits = server.client.get("/api/model").json()["limits"]
     said = (
-        f"{limits['picture_bytes'] >> 20} MB and {limits['picture_pixels'] // 10**6} megapixels for a "
-        f"picture, {limits['video_bytes'] >> 30} GB for a video, {limits['frame_bytes'] >> 20} MB for a live "
+        f"{limits['image_bytes'] >> 20} MB and {limits['image_pixels'] // 10**6} megapixels for an "
+        f"image, {limits['video_bytes'] >> 30} GB for a video, {limits['frame_bytes'] >> 20} MB for a live "
         f"frame, {limits['frame_pixels'] // 10**6} megapixels for a frame"
     )
     assert said in " ".join(PAGE.split())

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
+import struct
 import threading
 import time
-from contextlib import AsyncExitStack
+from pathlib import Path
 
+import av
+import httpx
+import numpy as np
 import pytest
-from serving import running
+from serving import jpeg, running
 
 from facereject import scored_video
-from facereject.serve.app import HeldResponse
 from facereject.serve.limits import ServeLimits
 
 
@@ -96,31 +98,38 @@ def test_time_is_limited(rejector, clip):
     assert len(frames) < 12
 
 
-def test_a_client_that_does_not_read_frees_its_place():
-    freed = []
+def tiny_packets(clip_path: Path, count: int) -> bytes:
+    """An AVI file whose packets hold two bytes each, which no decoder takes for an image."""
+    with av.open(str(clip_path), "w") as container:
+        stream = container.add_stream("mjpeg", rate=25)
+        stream.width, stream.height, stream.pix_fmt = 64, 48, "yuvj420p"
+        container.mux(stream.encode(av.VideoFrame.from_ndarray(np.zeros((48, 64, 3), np.uint8))))
+        container.mux(stream.encode(None))
+    data = clip_path.read_bytes()
+    start = data.index(b"movi")
+    packets = b"00dc\x02\0\0\0xy" * count
+    body = data[12 : start - 8] + b"LIST" + struct.pack("<I", len(packets) + 4) + b"movi" + packets
+    return b"RIFF" + struct.pack("<I", len(body) + 4) + b"AVI " + body
 
-    async def lines():
-        while True:
-            yield b"line\n"
 
-    async def never(message):
-        await asyncio.sleep(60)
+def test_a_video_without_frames_is_given_up(rejector, tmp_path):
+    data = tiny_packets(tmp_path / "clip.avi", 600_000)
+    with running(rejector, limits=ServeLimits(stall_s=0.3)) as server:
+        answer = server.client.post("/api/video", content=data)
+    assert answer.status_code == 422
+    assert "no frame could be decoded for 0.3 s" in answer.json()["error"]
 
-    async def silent():
-        await asyncio.sleep(60)
 
-    async def run():
-        held = AsyncExitStack()
-        held.callback(freed.append, True)
-        scope = {"type": "http", "asgi": {"spec_version": "2.3"}, "extensions": {}}
-        response = HeldResponse(lines(), held, 0.05)
-        sending = asyncio.create_task(response(scope, silent, never))
-        done, _ = await asyncio.wait({sending}, timeout=20)
-        assert done
-        assert sending.exception() is not None
-
-    asyncio.run(run())
-    assert freed == [True]
+def test_a_client_that_goes_stops_the_search_for_a_frame(rejector, tmp_path):
+    data = tiny_packets(tmp_path / "clip.avi", 600_000)
+    limits = ServeLimits(stall_s=600, videos=1)
+    with running(rejector, limits=limits, workers=1) as server:
+        with pytest.raises(httpx.ReadTimeout):
+            server.client.post("/api/video", content=data, timeout=httpx.Timeout(30, read=0.3))
+        # the only worker is free again, and so is the place of the video
+        photo = jpeg(np.zeros((50, 50, 3), np.uint8))
+        assert server.client.post("/api/score", content=photo).status_code == 200
+        assert server.client.post("/api/video", content=b"hello").status_code == 422
 
 
 class Waiting:

@@ -20,11 +20,11 @@ from skimage.data import astronaut
 from facereject import FaceRejector
 from facereject.demo.material import clean_picture, degraded_pictures
 from facereject.serve.app import make_app
-from facereject.serve.models import ModelShelf
+from facereject.serve.models import ModelRegistry
 from facereject.serve.server import address_of, bind, make_server
 
 listener, ready = bind(port=0), threading.Event()
-server = make_server(make_app(ModelShelf("default", FaceRejector.pretrained())), on_ready=ready.set)
+server = make_server(make_app(ModelRegistry("default", FaceRejector.pretrained())), on_ready=ready.set)
 thread = threading.Thread(target=server.run, args=([listener],), daemon=True)
 thread.start()
 ready.wait()

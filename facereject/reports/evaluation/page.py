@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from matplotlib.figure import Figure
 
 from facereject import __version__
+from facereject._html import HTML
 from facereject.faces import FaceEvaluation, FaceRejector, FaceSample
 from facereject.faces.evaluation.evidence import at_coverages, failure_rates
 from facereject.faces.models.card import error_unit, model_facts, predictor_name
@@ -50,7 +51,7 @@ def report_page(
 
 def _group_pieces(
     group: GroupEvidence, figures: tuple[Figure, Figure, Figure], threshold: float, *, alone: bool
-) -> list[str]:
+) -> list[HTML]:
     curve, honest, cumulative = figures
     result = group.result
     rejected = group.losses[~group.accepted]
@@ -119,7 +120,7 @@ def _group_pieces(
     return pieces
 
 
-def _threshold_table(group: GroupEvidence, threshold: float) -> list[str]:
+def _threshold_table(group: GroupEvidence, threshold: float) -> list[HTML]:
     shown = at_coverages(group.thresholds, _SHOWN)
     own = None
     if group.accepted.any():
@@ -149,7 +150,7 @@ def _face_section(
     group: GroupEvidence,
     *,
     alone: bool,
-) -> str:
+) -> HTML:
     pieces = [
         pages.paragraph(
             "Green or red: the predicted points of accepted and rejected faces. White: the annotation."
@@ -162,7 +163,7 @@ def _face_section(
     return pages.section(f"Best and worst faces{'' if alone else f', photographs {group.name}'}", *pieces)
 
 
-def _background(rejector: FaceRejector, samples: Sequence[FaceSample], evaluation: FaceEvaluation) -> str:
+def _background(rejector: FaceRejector, samples: Sequence[FaceSample], evaluation: FaceEvaluation) -> HTML:
     photographs = len({sample.photo for sample in samples})
     predictor, n_points = rejector.predictor, rejector.n_points
     known = [

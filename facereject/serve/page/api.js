@@ -1,11 +1,10 @@
-// Talking to the server: requests, refusals with a sentence, the socket for live frames.
+// Talking to the server: requests, error responses, the socket for live frames.
 
-/** What the server refuses: its sentence, its status, and where else to ask. */
-export class Refused extends Error {
-  constructor(sentence, status, see = "") {
+/** An error response of the server: its sentence and its status. */
+export class ResponseError extends Error {
+  constructor(sentence, status) {
     super(sentence);
     this.status = status;
-    this.see = see;
   }
 }
 
@@ -39,7 +38,7 @@ export async function request(path, options = {}) {
     try {
       said = await answer.json();
     } catch { /* no sentence came */ }
-    throw new Refused(said.error || `the server answered ${answer.status}`, answer.status, said.see);
+    throw new ResponseError(said.error || `the server answered ${answer.status}`, answer.status);
   }
 }
 

@@ -151,7 +151,8 @@ export class Files {
       item.head = { width: answer.width, height: answer.height };
       item.frames = [{ frame: 0, time_s: null, accepted: answer.accepted, faces: answer.faces }];
     } catch (error) {
-      if (error.see !== "/api/video") throw error;
+      // a video or an animation under the name of an image
+      if (error.status !== 415) throw error;
       item.kind = "video";
     }
   }

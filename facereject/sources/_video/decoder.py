@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import sys
 import threading
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from fractions import Fraction
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -72,8 +72,15 @@ class DecodedVideo:
     is the time stamp of the start.
     """
 
-    def __init__(self, path: str, max_pixels: int, stretch: FrameRange | None = None):
+    def __init__(
+        self,
+        path: str,
+        max_pixels: int,
+        stretch: FrameRange | None = None,
+        check: Callable[[], None] | None = None,
+    ):
         name = display_name(path)
+        self._check = check
         self.failed = 0
         self._stretch = stretch
         self._max_pixels = max_pixels
@@ -215,6 +222,8 @@ class DecodedVideo:
     def _packets(self) -> Iterator[Packet[VideoStream]]:
         try:
             for packet in self._media.container.demux(self._stream):
+                if self._check is not None:
+                    self._check()
                 # an empty packet repeats the last picture, and would end the decoding
                 if packet.size:
                     yield packet

@@ -5,10 +5,15 @@ from __future__ import annotations
 import io
 import json
 import math
+import tracemalloc
 
 import pytest
+from serving import running
 
 from facereject import score_files
+from facereject.serve.bodies import private_file
+from facereject.serve.limits import ServeLimits
+from facereject.serve.tables import write_table
 
 
 @pytest.fixture(scope="module")
@@ -119,6 +124,58 @@ def test_a_body_that_makes_no_sense(server, path, body):
     answer = server.client.post(path, content=body)
     assert answer.status_code == 422
     assert answer.json()["error"]
+
+
+@pytest.mark.parametrize("number", ["1e999", "-1e999", "9" * 400, "9" * 5000])
+@pytest.mark.parametrize("kind", ["csv", "parquet"])
+@pytest.mark.parametrize("place", ["frame", "time_s", "uncertainty", "track", "box", "landmarks"])
+def test_numbers_that_no_table_holds(server, judged, number, kind, place):
+    pytest.importorskip("pyarrow")
+    (frame,) = json.loads(json.dumps(judged[0]["frames"]))
+    (face,) = frame["faces"]
+    if place == "box":
+        face["box"]["x"] = "NUMBER"
+    elif place == "landmarks":
+        face["landmarks"][0][0] = "NUMBER"
+    else:
+        (frame if place in frame else face)[place] = "NUMBER"
+    body = json.dumps({"inputs": [{"source": "a", "frames": [frame]}]}).replace('"NUMBER"', number)
+    answer = server.client.post(f"/api/table?format={kind}", content=body)
+    assert answer.status_code == 422
+    assert answer.json()["error"]
+
+
+@pytest.mark.parametrize("number", ["9" * 400, "9" * 5000])
+def test_decisions_on_numbers_that_are_too_large(server, number):
+    answer = server.client.post("/api/decide", content=f'{{"inputs": [{{"frames": [[{number}]]}}]}}')
+    assert answer.status_code == 422
+
+
+@pytest.mark.parametrize("path", ["/api/decide", "/api/table"])
+def test_lists_and_objects_are_limited_before_they_are_made(rejector, path):
+    with running(rejector, limits=ServeLimits(table_items=1000)) as server:
+        few, many = (
+            server.client.post(path, json={"inputs": [{"source": "a", "frames": [[]] * count}]})
+            for count in (900, 1000)
+        )
+    assert few.status_code in (200, 422)
+    assert many.status_code == 413
+
+
+def test_memory_of_a_table_is_bounded_by_its_body(rejector):
+    def measured(count):
+        frames = [{"frame": k, "time_s": None, "faces": []} for k in range(count)]
+        body = json.dumps({"inputs": [{"source": "a", "frames": frames}]}).encode()
+        with private_file() as file:
+            tracemalloc.start()
+            write_table(lambda: rejector, body, "jsonl", file, max_items=10**6)
+            _, peak = tracemalloc.get_traced_memory()
+            tracemalloc.stop()
+            assert sum(1 for _ in file.file) == count
+        return len(body), peak
+
+    few, many = measured(1000), measured(4000)
+    assert many[1] - few[1] < 15 * (many[0] - few[0])
 
 
 def test_a_format_that_is_not_known(server):

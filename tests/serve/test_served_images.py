@@ -11,10 +11,10 @@ import numpy as np
 import PIL.Image
 import pytest
 from serving import jpeg, pixels, running
+from starlette.exceptions import HTTPException
 
+from facereject.serve.images import decode_jpeg
 from facereject.serve.limits import ServeLimits
-from facereject.serve.pictures import decode_jpeg
-from facereject.serve.refusals import Refusal
 
 
 def test_the_faces_are_those_of_the_library(server, rejector, photo_jpeg):
@@ -119,8 +119,8 @@ def test_what_is_no_picture(server, body, words):
 
 def test_a_video_is_sent_elsewhere(server, clip):
     answer = server.client.post("/api/score", content=clip.read_bytes())
-    assert answer.status_code == 422
-    assert answer.json()["see"] == "/api/video"
+    assert answer.status_code == 415
+    assert "/api/video" in answer.json()["error"]
 
 
 def test_a_cut_picture(server, photo_jpeg):
@@ -130,7 +130,7 @@ def test_a_cut_picture(server, photo_jpeg):
 
 
 def test_pixels_are_limited(rejector, photo_jpeg):
-    with running(rejector, limits=ServeLimits(picture_pixels=320 * 240 - 1)) as server:
+    with running(rejector, limits=ServeLimits(image_pixels=320 * 240 - 1)) as server:
         answer = server.client.post("/api/score", content=photo_jpeg)
     assert answer.status_code == 422
     assert "more than the limit of 76,799" in answer.json()["error"]
@@ -142,5 +142,5 @@ def test_a_live_frame_of_many_scans_is_refused():
     data = stream.getvalue()
     scan = data[data.rindex(b"\xff\xda") : -2]
     assert decode_jpeg(data[:-2] + 400 * scan + data[-2:], 10**6).shape == (64, 64, 3)
-    with pytest.raises(Refusal, match="more than 500 scans"):
+    with pytest.raises(HTTPException, match="more than 500 scans"):
         decode_jpeg(data[:-2] + 1000 * scan + data[-2:], 10**6)

@@ -1,4 +1,4 @@
-"""One picture in, its faces out: POST /api/score, and the frames of live clients."""
+"""One image in, its faces out: POST /api/score, and the frames of live clients."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from typing import Any
 import cv2
 import numpy as np
 import PIL.Image
+from starlette.exceptions import HTTPException
 
 from facereject._files import display_name
 from facereject.faces import FaceRejector
@@ -17,14 +18,13 @@ from facereject.faces.images.files import read_image
 from facereject.faces.images.kinds import is_heif, kind_of_file
 from facereject.faces.images.load import ImageArray, ImageError, load_rgb
 from facereject.faces.images.source import MAX_SCANS, SCAN_MARKER, TOO_MANY_SCANS
-from facereject.serve.answers import frame_answer
-from facereject.serve.refusals import unusable
+from facereject.serve.responses import frame_response, unusable
 
 
-def score_picture(
+def score_image(
     choose: Callable[[], FaceRejector], path: str, *, max_pixels: int, thumbnails: bool
 ) -> dict[str, Any]:
-    """The answer to a picture in a private file.
+    """The faces of an image in a private file.
 
     Parameters
     ----------
@@ -32,18 +32,18 @@ def score_picture(
         Gives the rejector; called here, as it may have to be loaded.
     path : str
     max_pixels : int
-        Larger ones are refused before they are decoded.
+        Larger images are refused before they are decoded.
     thumbnails : bool
         With a small JPEG of each face.
 
     Raises
     ------
-    Refusal
-        422 with a sentence if it cannot be read.
+    HTTPException
+        415 for a video, 422 for a file that cannot be read.
     """
     rejector = choose()
     if kind_of_file(path) == "video":
-        raise unusable("this is a video or an animation; send it to /api/video", see="/api/video")
+        raise HTTPException(415, "this is a video or an animation; send it to /api/video")
     try:
         image = _read(path, max_pixels)
     except ImageError as error:
@@ -51,16 +51,20 @@ def score_picture(
     height, width = image.shape[:2]
     start = time.perf_counter()
     faces = rejector(image)
-    seconds = time.perf_counter() - start
-    answer = {"width": width, "height": height, "seconds": round(seconds, 4)}
-    return {**answer, **frame_answer(faces, thumbnails=thumbnails)}
+    seconds = round(time.perf_counter() - start, 4)
+    return {
+        "width": width,
+        "height": height,
+        "seconds": seconds,
+        **frame_response(faces, thumbnails=thumbnails),
+    }
 
 
 def _read(path: str, max_pixels: int) -> ImageArray:
     try:
         return load_rgb(path, max_pixels=max_pixels)
     except ImageError:
-        # `read_image` would explain why a file of that name is no picture, and this one has no name
+        # `read_image` would explain by its name why a file is no image, and this one has none
         if not is_heif(path):
             raise
     return read_image(path, max_pixels=max_pixels)
@@ -72,11 +76,11 @@ def without_name(message: str, path: str) -> str:
 
 
 def decode_jpeg(data: bytes, max_pixels: int) -> ImageArray:
-    """A JPEG picture as RGB; its size is read and checked before anything is decoded.
+    """A JPEG image as RGB; its size is checked before it is decoded.
 
     Raises
     ------
-    Refusal
+    HTTPException
         422 if it is no JPEG, damaged, or too large.
     """
     try:
@@ -84,13 +88,13 @@ def decode_jpeg(data: bytes, max_pixels: int) -> ImageArray:
             width, height = header.size
     except Exception:
         # Pillow reports broken headers in many ways
-        raise unusable("not a JPEG picture") from None
+        raise unusable("not a JPEG image") from None
     if width * height > max_pixels:
         raise unusable(f"{width} x {height} pixels are more than the limit of {max_pixels:,}")
     if data.count(SCAN_MARKER) > MAX_SCANS:
         raise unusable(TOO_MANY_SCANS)
     # several times as fast as Pillow, which counts at 30 frames per second
-    picture = cv2.imdecode(np.frombuffer(data, dtype=np.uint8), cv2.IMREAD_COLOR)
-    if picture is None or min(picture.shape[:2]) < 2:
-        raise unusable("the JPEG picture is damaged")
-    return np.asarray(cv2.cvtColor(picture, cv2.COLOR_BGR2RGB), dtype=np.uint8)
+    image = cv2.imdecode(np.frombuffer(data, dtype=np.uint8), cv2.IMREAD_COLOR)
+    if image is None or min(image.shape[:2]) < 2:
+        raise unusable("the JPEG image is damaged")
+    return np.asarray(cv2.cvtColor(image, cv2.COLOR_BGR2RGB), dtype=np.uint8)
