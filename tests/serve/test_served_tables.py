@@ -174,7 +174,7 @@ def test_memory_of_a_table_is_bounded_by_its_body(rejector):
             assert sum(1 for _ in file.file) == count
         return len(body), peak
 
-    few, many = measured(1000), measured(4000)
+    few, many = measured(600), measured(2000)
     assert many[1] - few[1] < 15 * (many[0] - few[0])
 
 
