@@ -148,15 +148,15 @@ def test_errors_name_the_argument():
     with pytest.raises(ValueError, match="lengths differ: uncertainty has 3000, losses has 2999"):
         aurc(losses[1:], uncertainty)
     frame = dd.from_pandas(pd.DataFrame({"loss": np.ones(9), "u": np.ones(9)}), npartitions=3)
-    with pytest.raises(ValueError, match="losses has 1 partitions, but uncertainty has 3"):
+    with pytest.raises(ValueError, match=r"^losses "):
         aurc(frame["loss"].repartition(npartitions=1), frame["u"])
-    with pytest.raises(TypeError, match="losses must be a Dask collection with the partitions of"):
+    with pytest.raises(TypeError, match=r"^losses "):
         aurc(np.ones(9), frame["u"])
-    with pytest.raises(TypeError, match="uncertainty must be a Dask collection like losses"):
+    with pytest.raises(TypeError, match=r"^uncertainty "):
         aurc(losses, np.ones(N))
     with pytest.raises(ValueError, match=r"lengths differ: losses \(partition 0\) has 2"):
         aurc(frame["loss"][frame["u"].index != 0], frame["u"])
-    with pytest.raises(ValueError, match="ties must be"):
+    with pytest.raises(ValueError, match=r"^ties "):
         aurc(losses, uncertainty, ties="none")
 
 

@@ -105,27 +105,27 @@ def test_order_of_examples_does_not_matter(smooth, make):
 @every_risk
 def test_wrong_shapes_and_weights_are_named(smooth, make):
     risk = make(ALL)
-    with pytest.raises(ValueError, match="scores must have shape"):
+    with pytest.raises(ValueError, match=r"^scores "):
         risk(np.zeros((N + 1, *risk.score_shape[1:])))
-    with pytest.raises(ValueError, match="sample_weight must hold one value per example"):
+    with pytest.raises(ValueError, match=r"^sample_weight "):
         make(ALL, np.ones(N + 1))
-    with pytest.raises(ValueError, match="sample_weight must not be negative"):
+    with pytest.raises(ValueError, match=r"^sample_weight "):
         make(ALL, np.linspace(-1, 1, N))
-    with pytest.raises(ValueError, match="sample_weight must not be zero for every"):
+    with pytest.raises(ValueError, match=r"^sample_weight "):
         make(ALL, np.zeros(N))
 
 
 @pytest.mark.parametrize("risk", [CrossEntropy, MulticlassHinge, OrdinalHinge])
 def test_labels_are_checked(risk):
-    with pytest.raises(ValueError, match="labels must lie in 0 … 2"):
+    with pytest.raises(ValueError, match=r"^labels "):
         risk([0, 1, 3], 3)
-    with pytest.raises(ValueError, match="labels must be integers"):
+    with pytest.raises(ValueError, match=r"^labels "):
         risk([0.5, 1, 2], 3)
-    with pytest.raises(ValueError, match="n_classes must be an integer of at least 2"):
+    with pytest.raises(ValueError, match=r"^n_classes "):
         risk([0, 0], 1)
-    with pytest.raises(ValueError, match="labels must be integers"):
+    with pytest.raises(ValueError, match=r"^labels "):
         risk(["a", "b"], 2)
-    with pytest.raises(ValueError, match="labels must be a non-empty"):
+    with pytest.raises(ValueError, match=r"^labels "):
         risk([], 3)
 
 
@@ -136,7 +136,7 @@ def test_binary_hinge_reads_both_spellings_of_two_classes():
         == BinaryHinge([-1, 1, 1])(scores)[0]
         == pytest.approx((1.3 + 3 + 0.1) / 3)
     )
-    with pytest.raises(ValueError, match="labels must be 0 and 1"):
+    with pytest.raises(ValueError, match=r"^labels "):
         BinaryHinge([1, 2])
 
 
@@ -255,13 +255,13 @@ def test_later_changes_of_the_losses_do_not_reach_the_risk():
 
 
 def test_sele_errors_name_the_argument():
-    with pytest.raises(ValueError, match="losses must not be negative"):
+    with pytest.raises(ValueError, match=r"^losses "):
         SELE([1.0, -1.0])
-    with pytest.raises(ValueError, match="losses must be finite"):
+    with pytest.raises(ValueError, match=r"^losses "):
         SELE([1.0, np.nan])
-    with pytest.raises(ValueError, match="chunk_size must be an integer of at least 1"):
+    with pytest.raises(ValueError, match=r"^chunk_size "):
         SELE([1.0, 2.0], chunk_size=0)
-    with pytest.raises(ValueError, match="scores must be finite"):
+    with pytest.raises(ValueError, match=r"^scores "):
         SELE([1.0, 2.0])([0.0, np.inf])
     with pytest.raises(ValueError, match="leave chunk_size out"):
         SELE([1.0, 2.0], chunk_size=1).with_curvature([0.0, 1.0])

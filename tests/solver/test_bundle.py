@@ -216,19 +216,19 @@ def test_a_path_evaluates_no_point_twice():
 
 
 def test_arguments_are_checked():
-    with pytest.raises(ValueError, match="alpha must be finite and not negative"):
+    with pytest.raises(ValueError, match=r"^alpha "):
         bundle_minimize(SMOOTH["sele"], -1.0)
-    with pytest.raises(ValueError, match="tol must be positive"):
+    with pytest.raises(ValueError, match=r"^tol "):
         bundle_minimize(SMOOTH["sele"], 1.0, tol=0.0)
-    with pytest.raises(ValueError, match="x0 is required"):
+    with pytest.raises(ValueError, match=r"^x0 "):
         bundle_minimize(lambda w: (0.0, w), 1.0)
-    with pytest.raises(ValueError, match="x0 must hold 5 weights"):
+    with pytest.raises(ValueError, match=r"^x0 "):
         bundle_minimize(SMOOTH["sele"], 1.0, x0=np.zeros(3))
-    with pytest.raises(ValueError, match="bundle was built for 3 weights"):
+    with pytest.raises(ValueError, match=r"^bundle "):
         bundle_minimize(SMOOTH["sele"], 1.0, bundle=Bundle(3))
-    with pytest.raises(TypeError, match="objective must be callable"):
+    with pytest.raises(TypeError, match=r"^objective "):
         bundle_minimize(3.0, 1.0, x0=np.zeros(1))
-    with pytest.raises(ValueError, match="max_cuts must be at least 4"):
+    with pytest.raises(ValueError, match=r"^max_cuts "):
         Bundle(3, max_cuts=2)
 
 
