@@ -11,12 +11,17 @@ import contextlib
 import errno
 import io
 import os
+import pathlib
 import re
 import secrets
 import stat
+import tempfile
 import time
 from collections.abc import Iterator
-from typing import IO
+from typing import IO, TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import sqlite3
 
 try:
     import fcntl
@@ -252,6 +257,66 @@ def open_own(path: str | os.PathLike[str], *, create: bool = False) -> io.FileIO
         return descriptor
 
     return io.FileIO(os.fspath(path), "r+", opener=opener)
+
+
+def is_planted(path: str | os.PathLike[str]) -> bool:
+    """Whether there is a link, a file with a second name (hard link), or something that is not a file.
+
+    Looks without opening it: closing a file gives up the locks that the same process has on it.
+    """
+    try:
+        status = os.lstat(path)
+    except FileNotFoundError:
+        return False
+    return not stat.S_ISREG(status.st_mode) or status.st_nlink > 1
+
+
+def connect_sqlite(
+    path: str | os.PathLike[str], *, read_only: bool = False, locks: bool = True
+) -> sqlite3.Connection:
+    """Open an existing SQLite file, of which nothing is trusted; transactions are begun by hand.
+
+    Parameters
+    ----------
+    path : path
+    read_only : bool, default=False
+    locks : bool, default=True
+        False if the disk has no locks, or nobody else knows the file.
+    """
+    import sqlite3
+
+    options = ["mode=ro" if read_only else "mode=rw"]
+    if not locks and fcntl is not None:
+        options.append("vfs=unix-none")
+    # an absolute URI: a plain name may have another meaning, such as ":memory:"
+    address = f"{pathlib.Path(os.path.abspath(path)).as_uri()}?{'&'.join(options)}"
+    database = sqlite3.connect(address, timeout=0, isolation_level=None, uri=True, check_same_thread=False)
+    # what a stranger has put into the file does not run
+    database.execute("PRAGMA trusted_schema = OFF")
+    return database
+
+
+@contextlib.contextmanager
+def filling_sqlite(path: str | os.PathLike[str]) -> Iterator[sqlite3.Connection]:
+    """A transaction that fills an empty file which nobody else knows, see `replacing`."""
+    with contextlib.closing(connect_sqlite(path, locks=False)) as database:
+        # whoever dies here leaves an unfinished file anyway
+        database.execute("PRAGMA journal_mode = OFF")
+        database.execute("PRAGMA synchronous = OFF")
+        database.execute("BEGIN")
+        yield database
+        database.execute("COMMIT")
+
+
+def has_locks(folder: str | os.PathLike[str]) -> bool:
+    """Whether files in a folder can be locked; some network disks cannot."""
+    if fcntl is None:
+        return True
+    try:
+        with tempfile.TemporaryFile(dir=folder) as file:
+            return _lock(file.fileno()) is not None
+    except OSError:
+        return True
 
 
 def remove_unfinished(folder: str | os.PathLike[str]) -> None:

@@ -5,61 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from itertools import groupby
-from typing import NamedTuple
+from typing import TypeAlias
 
 from facereject._html import facts_html
 from facereject._words import percent
+from facereject.outputs.counts import Counts
 from facereject.tables.rows import Chunk, Row, frame_accepted
 
 #: failed inputs named in a summary; the table holds all of them
 MAX_FAILURES = 20
 
 
-class Tally(NamedTuple):
-    """What one input gave.
-
-    Attributes
-    ----------
-    frames, undecodable : int
-        Decoded frames, and frames that could not be decoded.
-    faces, accepted_faces : int
-    no_face, accepted_frames : int
-        Frames without a face, and frames accepted by the rule of `frame_accepted`.
-    failure : str
-        Why the input is unreadable or failed; empty if it is not.
-    """
-
-    frames: int = 0
-    undecodable: int = 0
-    faces: int = 0
-    accepted_faces: int = 0
-    no_face: int = 0
-    accepted_frames: int = 0
-    failure: str = ""
-
-    def plus(self, other: Tally) -> Tally:
-        """The counts of both; the later failure stands."""
-        return Tally(
-            self.frames + other.frames,
-            self.undecodable + other.undecodable,
-            self.faces + other.faces,
-            self.accepted_faces + other.accepted_faces,
-            self.no_face + other.no_face,
-            self.accepted_frames + other.accepted_frames,
-            other.failure or self.failure,
-        )
-
-    def minus(self, other: Tally) -> Tally:
-        """The counts without those of an input that was counted."""
-        return Tally(
-            self.frames - other.frames,
-            self.undecodable - other.undecodable,
-            self.faces - other.faces,
-            self.accepted_faces - other.accepted_faces,
-            self.no_face - other.no_face,
-            self.accepted_frames - other.accepted_frames,
-            self.failure,
-        )
+Tally: TypeAlias = Counts
 
 
 def tally(chunk: Chunk, rule: str = "all") -> Tally:

@@ -13,3 +13,7 @@ class UnfinishedTableError(TableError):
 
 class SettingsError(TableError):
     """An unfinished table was written with other settings."""
+
+
+class TableFormatError(ValueError):
+    """A file is not a table of facereject; the message names it."""

@@ -15,6 +15,7 @@ import numpy as np
 from facereject._files import cell_name, name_of_cell, suffix_of
 from facereject.faces.face import Box, Pose
 from facereject.faces.landmarks.mean_shape import N_LANDMARKS
+from facereject.tables.errors import TableFormatError
 from facereject.tables.rows import Row, columns, count_points, frame_accepted
 
 _INTEGERS = ("frame", "face", "track")
@@ -22,10 +23,6 @@ _TEXTS = ("source", "reason", "cause")
 
 # of a file that may be no table; rows of 1,000 landmarks are a tenth of that
 _LONGEST_LINE = 1 << 20
-
-
-class TableFormatError(ValueError):
-    """A file is not a table of this package; the message names it."""
 
 
 class TextFormat(NamedTuple):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -10,47 +9,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from facereject.faces.face import EXPLANATIONS, Box, Face, Pose
+from facereject.faces.face import Box, Face, Pose
 from facereject.faces.geometry import FloatArray
 from facereject.faces.landmarks.mean_shape import N_LANDMARKS
+from facereject.tables.columns import COLUMNS, REASONS, columns, count_points, is_lost, is_own
 
-#: why a row is not accepted; an accepted row has an empty reason. ``unreadable`` and ``failed`` are followed
-#: by a colon and what went wrong, the others stand alone.
-REASONS = {
-    **EXPLANATIONS,
-    "no_face": "no face was found",
-    "unreadable": "the file could not be decoded",
-    "failed": "the file was read, but working on it failed",
-}
-
-_BOX = ("x", "y", "width", "height")
-_JUDGEMENT = ("detector_score", "uncertainty", "expected_error", "accepted", "reason", "cause")
-
-# what a table of any version begins with
-_FIRST = ("source", "frame", "time_s", "face", "track", *_BOX)
-
-_HEAD = (*_FIRST, *_JUDGEMENT, *Pose._fields)
-
-
-@functools.lru_cache(maxsize=8)
-def columns(n_points: int = N_LANDMARKS) -> tuple[str, ...]:
-    """Column names, in order, for faces with so many landmarks: x, y and expected error e of each."""
-    return (*_HEAD, *(f"{name}_{i}" for name in "xye" for i in range(n_points)))
-
-
-def count_points(names: Sequence[str]) -> int | None:
-    """How many landmarks a table with these columns has; None if it is no table of this package."""
-    n_points, odd = divmod(len(names) - len(_HEAD), 3)
-    return n_points if not odd and n_points > 0 and tuple(names) == columns(n_points) else None
-
-
-def is_own(names: Sequence[str]) -> bool:
-    """Whether a table with these columns was made by this package, by a version with other columns maybe."""
-    return tuple(names[: len(_FIRST)]) == _FIRST
-
-
-#: column names of the models that come with the package
-COLUMNS = columns()
+__all__ = ["COLUMNS", "REASONS", "Chunk", "Row", "columns", "count_points", "failed_row", "frame_accepted"]
+__all__ += ["is_lost", "is_own", "rows_of_frame", "unreadable_row"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -203,11 +168,6 @@ def unreadable_row(source: str, detail: str) -> Row:
 def failed_row(source: str, detail: str) -> Row:
     """The row of an input on which the work itself failed."""
     return Row(source, reason=f"failed: {_one_line(detail)}")
-
-
-def is_lost(reason: str) -> bool:
-    """Whether an input failed because its worker was killed or out of memory, which need not happen again."""
-    return reason.startswith(("failed: its worker process", "failed: MemoryError"))
 
 
 def _area(row: Row) -> float:

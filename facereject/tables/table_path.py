@@ -8,26 +8,27 @@ import stat
 
 from facereject._files import NOT_MADE_HERE, folder_problem, suffix_of
 from facereject.tables.errors import TableError
-from facereject.tables.formats import TEXT_FORMATS, column_names
-from facereject.tables.rows import is_own
-
-#: suffixes of tables
-SUFFIXES = (*TEXT_FORMATS, ".parquet")
+from facereject.tables.reading import is_own_table
 
 
-def check_table_path(path: str | os.PathLike[str], *, overwrite: bool = False) -> str:
+def check_table_path(
+    path: str | os.PathLike[str],
+    *,
+    overwrite: bool = False,
+    suffixes: tuple[str, ...] = (".csv", ".jsonl", ".parquet"),
+) -> str:
     """The path a table can be written to, links resolved, or a TableError that says why it cannot.
 
     Parameters
     ----------
     path : path
     overwrite : bool, default=False
-        A file that is no table of this package may be replaced.
+        A file that is not a table of facereject may be replaced.
     """
     name = os.fspath(path)
     suffix = suffix_of(name)
-    if suffix not in SUFFIXES:
-        raise TableError(f"{name}: a table ends in {', '.join(SUFFIXES[:-1])} or {SUFFIXES[-1]}")
+    if suffix not in suffixes:
+        raise TableError(f"{name}: a table ends in {', '.join(suffixes[:-1])} or {suffixes[-1]}")
     if suffix == ".parquet" and importlib.util.find_spec("pyarrow") is None:
         raise TableError(f"{name}: Parquet needs pyarrow; install it with: pip install 'facereject[parquet]'")
     # a link is kept and the file it leads to replaced
@@ -44,9 +45,9 @@ def check_table_path(path: str | os.PathLike[str], *, overwrite: bool = False) -
 
 
 def check_own_table(path: str) -> None:
-    """Raise TableError if there is a file under this name that is no table of this package."""
+    """Raise TableError if there is a file under this name that is not a table of facereject."""
     try:
-        own = not os.path.lexists(path) or os.path.getsize(path) == 0 or is_own(column_names(path))
+        own = not os.path.lexists(path) or os.path.getsize(path) == 0 or is_own_table(path)
     except OSError:
         # what cannot be read is not known to be a table
         own = False

@@ -18,8 +18,8 @@ from facereject.pipeline._store.journal import Entry, Journal, write_all
 from facereject.pipeline._store.known_inputs import KnownInputs, is_by_name
 from facereject.pipeline._store.record import write_record
 from facereject.pipeline._store.replaced_rows import current, entries_in_order, without_old_rows
-from facereject.tables.errors import SettingsError, TableError, UnfinishedTableError
-from facereject.tables.formats import TableFormatError, csv_to_parquet, parquet_to_csv, text_format
+from facereject.tables.errors import SettingsError, TableError, TableFormatError, UnfinishedTableError
+from facereject.tables.formats import csv_to_parquet, parquet_to_csv, text_format
 from facereject.tables.rows import Row
 from facereject.tables.table_path import check_own_table, check_table_path
 

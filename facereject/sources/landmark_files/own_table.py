@@ -8,8 +8,8 @@ import numpy as np
 
 from facereject._files import suffix_of
 from facereject.sources.landmark_files.found import FoundFace, LandmarkFileError
+from facereject.tables.errors import TableFormatError
 from facereject.tables.formats import (
-    TableFormatError,
     points_in_table,
     read_csv,
     read_jsonl,
