@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
-import warnings
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from facereject._lazy import LazyField, worked_out
+from facereject._lazy import Lazy, worked_out
 from facereject.faces.regions import region_means
 
 #: why a found face is not accepted, and what that means
@@ -61,10 +62,25 @@ class Detection:
         In pixels.
     score : float
         Higher = more face-like; its scale is the detector's own.
+    points : tuple of five (x, y), or None
+        Centres of the eyes, tip of the nose and corners of the mouth in pixels, left in the image first; None
+        if the detector does not give them.
+    found_by : str
+        Name of the detector.
     """
 
     box: Box
     score: float
+    points: tuple[tuple[float, float], ...] | None = None
+    found_by: str = ""
+
+    @property
+    def roll(self) -> float:
+        """How far the line of the eyes is tilted clockwise in the image, in degrees; 0 without points."""
+        if self.points is None:
+            return 0.0
+        (left_x, left_y), (right_x, right_y) = self.points[:2]
+        return math.degrees(math.atan2(right_y - left_y, right_x - left_x))
 
 
 class Pose(NamedTuple):
@@ -85,8 +101,18 @@ class Pose(NamedTuple):
     roll: float
 
 
+# values of a face that a rejector may leave until somebody reads them, and what they are where none is given
+_LATER: dict[str, Any] = {
+    "landmark_errors": None,
+    "visible": None,
+    "cause": "",
+    "pose": None,
+    "likely_cause": "",
+}
+
+
 # arrays have no truth value, so a generated == would raise
-@dataclass(frozen=True, eq=False, repr=False)
+@dataclass(frozen=True, eq=False, repr=False, init=False)
 class Face:
     """One face and whether its landmarks can be trusted.
 
@@ -113,10 +139,12 @@ class Face:
         else it is empty.
     track : int or None
         In a video, the number of the face, the same through all frames; None elsewhere.
+    detector : str
+        Name of the detector that found the face; empty if none did.
     landmark_errors : ndarray of shape (n,) or None
         Expected error of each point, in the unit of ``expected_error``; None if the model does not give it.
     visible : ndarray of shape (n,), bool, or None
-        False where a point is probably covered or outside the picture; None if the model does not say.
+        False where a point is probably covered or outside the image; None if the model does not say.
     cause : str
         The most likely reason why the face is uncertain, one of `CAUSES`; empty if none is given.
     pose : Pose or None
@@ -126,8 +154,8 @@ class Face:
 
     Notes
     -----
-    A rejector works out ``landmark_errors``, ``visible``, ``cause``, ``likely_cause`` and ``pose`` when they
-    are first read: they take as long as the uncertainty itself.
+    A rejector computes ``landmark_errors``, ``visible``, ``cause``, ``likely_cause`` and ``pose`` when they
+    are first read: they take as long as the uncertainty itself. ``dataclasses.replace`` leaves them alone.
     """
 
     box: Box
@@ -136,26 +164,82 @@ class Face:
     uncertainty: float
     expected_error: float
     accepted: bool
-    reason: str = ""
-    thumbnail: bytes = b""
-    track: int | None = None
-    landmark_errors: LazyField[NDArray[np.float64] | None] = LazyField(None)  # noqa: RUF009
-    visible: LazyField[NDArray[np.bool_] | None] = LazyField(None)  # noqa: RUF009
-    cause: LazyField[str] = LazyField("")  # noqa: RUF009
-    pose: LazyField[Pose | None] = LazyField(None)  # noqa: RUF009
-    likely_cause: LazyField[str] = LazyField("")  # noqa: RUF009
+    reason: str
+    thumbnail: bytes
+    track: int | None
+    detector: str
+    #: values or `Lazy` ones of the attributes that are no fields; see the notes
+    later: Mapping[str, Any]
 
-    def __post_init__(self) -> None:
-        if self.accepted or self.reason:
-            return
-        if math.isfinite(self.uncertainty):
+    def __init__(
+        self,
+        box: Box,
+        detector_score: float,
+        landmarks: NDArray[np.float64],
+        uncertainty: float,
+        expected_error: float,
+        accepted: bool,
+        reason: str = "",
+        thumbnail: bytes = b"",
+        track: int | None = None,
+        detector: str = "",
+        later: Mapping[str, Any] | None = None,
+        **values: Any,
+    ) -> None:
+        if unknown := values.keys() - _LATER:
+            raise TypeError(f"Face has no {', '.join(sorted(unknown))}")
+        if not accepted and not reason:
             reason = "uncertain"
-        else:
-            reason = "no_score" if np.isfinite(self.landmarks).all() else "no_landmarks"
-        object.__setattr__(self, "reason", reason)
+            if not math.isfinite(uncertainty):
+                reason = "no_score" if np.isfinite(landmarks).all() else "no_landmarks"
+        vars(self).update(
+            box=box,
+            detector_score=detector_score,
+            landmarks=landmarks,
+            uncertainty=uncertainty,
+            expected_error=expected_error,
+            accepted=accepted,
+            reason=reason,
+            thumbnail=thumbnail,
+            track=track,
+            detector=detector,
+            later={**(later or _LATER), **values},
+        )
+
+    def _read(self, name: str) -> Any:
+        value = self.later[name]
+        return value() if isinstance(value, Lazy) else value
+
+    @property
+    def landmark_errors(self) -> NDArray[np.float64] | None:
+        """Expected error of each point in percent; None if the model does not give it."""
+        errors: NDArray[np.float64] | None = self._read("landmark_errors")
+        return errors
+
+    @property
+    def visible(self) -> NDArray[np.bool_] | None:
+        """False where a point is probably covered or outside the image; None if the model does not say."""
+        seen: NDArray[np.bool_] | None = self._read("visible")
+        return seen
+
+    @property
+    def cause(self) -> str:
+        """The most likely reason why the face is uncertain, one of `CAUSES`; empty if none is given."""
+        return str(self._read("cause"))
+
+    @property
+    def likely_cause(self) -> str:
+        """What ``cause`` would be if the face were uncertain."""
+        return str(self._read("likely_cause"))
+
+    @property
+    def pose(self) -> Pose | None:
+        """How the head is turned; None if the points do not tell."""
+        pose: Pose | None = self._read("pose")
+        return pose
 
     def __getstate__(self) -> dict[str, Any]:
-        return worked_out(vars(self))
+        return {**vars(self), "later": worked_out(dict(self.later))}
 
     @property
     def explanation(self) -> str:
@@ -179,6 +263,7 @@ class Face:
         known = bool(np.isfinite(self.landmarks).all())
         return {
             "box": {name: float(value) for name, value in self.box._asdict().items()},
+            "detector": self.detector,
             "detector_score": _finite(self.detector_score),
             "uncertainty": _finite(self.uncertainty),
             "expected_error": _finite(self.expected_error),
@@ -209,23 +294,10 @@ class Face:
 
         return face_html(self)
 
-    @property
-    def expected_nme(self) -> float:
-        """The former name of ``expected_error``."""
-        warnings.warn(
-            "Face.expected_nme is now expected_error; the old name goes in 0.3",
-            DeprecationWarning,
-            stacklevel=2,
-        )
-        return self.expected_error
-
 
 def changed(face: Face, **changes: Any) -> Face:
-    """As `dataclasses.replace`, which would work out all that is lazy."""
-    other = object.__new__(type(face))
-    vars(other).update(vars(face), **changes)
-    other.__post_init__()
-    return other
+    """The face with other values; what is lazy stays so."""
+    return dataclasses.replace(face, **changes)
 
 
 def _finite(value: float) -> float | None:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import copy
+import dataclasses
 import math
 import os
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from importlib import resources
 from typing import TYPE_CHECKING, Any, overload
 
@@ -16,7 +18,7 @@ from facereject._lazy import Lazy
 from facereject.faces._details import details_of, with_details
 from facereject.faces.detectors import Detector, check_detector, make_detector
 from facereject.faces.detectors.base import find_faces
-from facereject.faces.face import Box, Face, FaceFrame, changed
+from facereject.faces.face import Detection, Face, FaceFrame, changed
 from facereject.faces.features.context import FaceContext
 from facereject.faces.features.hog import LandmarkHOG
 from facereject.faces.features.recipe import FaceFeatures, Stability
@@ -26,18 +28,18 @@ from facereject.faces.landmarks import LandmarkModelError, Landmarks, make_landm
 from facereject.faces.landmarks.base import (
     NoLandmarksError,
     check_predictor,
-    landmarks_or_none,
     warn_of_failure,
 )
 from facereject.faces.landmarks.conversion import converted
 from facereject.faces.landmarks.point_set import PointSet
-from facereject.faces.models.calibration import Calibration, Target
-from facereject.faces.models.score_models import ScoreModel
+from facereject.faces.landmarks.turned import place_landmarks
+from facereject.faces.models.calibration import Calibration, RegionSample, Target
+from facereject.faces.models.score_models import CompactScoreModel, RegionScore, ScoreModel
 from facereject.faces.models.storage import pretrained_models, read_stored, write_stored
 from facereject.faces.plugins import fingerprint_of
-from facereject.faces.pose import PoseLimits, pose_of
+from facereject.faces.pose import PoseLimits, check_limits, pose_of
+from facereject.faces.regions import region_names
 from facereject.faces.thumbnail import thumbnail
-from facereject.faces.variants import RejectorVariants
 from facereject.faces.views import Views
 from facereject.modelfile import ModelFileContentError
 from facereject.selection import Selector
@@ -50,7 +52,7 @@ class PredictorMismatchWarning(UserWarning):
     """The model was trained for another landmark predictor: its expected errors may be off."""
 
 
-class FaceRejector(RejectorVariants):
+class FaceRejector:
     """Detects faces, predicts landmarks and says which to trust.
 
     Get one from `pretrained`, `load` or `facereject.faces.train_face_rejector`. It never changes afterwards
@@ -74,6 +76,9 @@ class FaceRejector(RejectorVariants):
     predictor : callable or None
         (image, box) -> (n, 2), see `facereject.faces.landmarks`; None is dlib's published model. A face on
         which it raises an error is rejected with the reason ``no_landmarks`` and a `LandmarkFailureWarning`.
+    upright_beyond : float or None
+        Degrees of tilt, by the five points of the detector, above which landmarks are placed on an upright
+        copy of the face; None is never.
     info : dict or None
         Plain JSON kept with the model: data, protocol, results.
 
@@ -96,6 +101,7 @@ class FaceRejector(RejectorVariants):
         context: FaceContext | None = None,
         detector: Detector | None = None,
         predictor: Landmarks | None = None,
+        upright_beyond: float | None = None,
         info: dict[str, Any] | None = None,
     ) -> None:
         self.features = FaceFeatures(hog, stability, context)
@@ -111,6 +117,9 @@ class FaceRejector(RejectorVariants):
         self.detector: Detector = make_detector("dlib") if detector is None else check_detector(detector)
         given = make_landmarks("dlib") if predictor is None else predictor
         self.predictor: Landmarks = check_predictor(given, hog.points.n)
+        if upright_beyond is not None and not 0 <= upright_beyond <= 180:
+            raise ValueError(f"upright_beyond must lie between 0 and 180 degrees, got {upright_beyond!r}")
+        self.upright_beyond = upright_beyond
         self.info = dict(info or {})
 
     @classmethod
@@ -217,6 +226,19 @@ class FaceRejector(RejectorVariants):
         """How many points the predictor places."""
         return self.hog.points.n
 
+    @property
+    def relative(self) -> bool:
+        """Whether errors have no unit: the model was trained without annotation, and `with_unit` is to come.
+
+        Expected errors are then unknown; the order of the uncertainties is what the model knows.
+        """
+        return self.info.get("relative") is True
+
+    @property
+    def region(self) -> tuple[str, ...]:
+        """The regions that decide, see `for_region`; empty for the whole face."""
+        return self.score.names if isinstance(self.score, RegionScore) else ()
+
     @overload
     def __call__(self, image: ImageLike) -> list[Face]: ...
 
@@ -232,12 +254,8 @@ class FaceRejector(RejectorVariants):
         if isinstance(image, list | tuple):
             return [self(each) for each in image]
         view = Views(image)
-        found = find_faces(self.detector, view)
-        predictions = [landmarks_or_none(self.predictor, view, face.box, self.n_points) for face in found]
-        faces = [
-            self._assess(view, points, face.box, face.score)
-            for points, face in zip(predictions, found, strict=True)
-        ]
+        # one after the other: predictors and features of one face share what the processor keeps at hand
+        faces = [self.assess_detection(view, found) for found in find_faces(self.detector, view)]
         return [changed(face, thumbnail=thumbnail(view.rgb, face.box)) for face in faces]
 
     def table(
@@ -279,7 +297,7 @@ class FaceRejector(RejectorVariants):
         view = image if isinstance(image, Views) else Views(image)
         points = converted(check_landmarks(landmarks), self.n_points)
         face = self.points.box_of(points) if box is None else check_box(box)
-        return self._assess(view, points, face, math.nan, keep=True)
+        return self._assess(view, points, Detection(face, math.nan), keep=True)
 
     def assess_many(self, images: Sequence[ImageLike], landmarks: Sequence[ArrayLike]) -> list[Face]:
         """Assess the landmarks of many faces, as `assess` does of one.
@@ -313,10 +331,26 @@ class FaceRejector(RejectorVariants):
             `facereject.faces.views.Views` saves conversions where a picture has several faces.
         box : (x, y, width, height)
         """
-        face = check_box(box)
+        return self.assess_detection(image, Detection(check_box(box), math.nan))
+
+    def assess_detection(self, image: ImageLike | Views, found: Detection) -> Face:
+        """Predict and assess the landmarks of a face that a detector found.
+
+        Parameters
+        ----------
+        image : path, PIL image, array, or Views
+        found : Detection
+            Its five points, where there are any, tell how the face is tilted, and are compared with the
+            landmarks.
+        """
         view = image if isinstance(image, Views) else Views(image)
-        points = landmarks_or_none(self.predictor, view, face, self.n_points)
-        return self._assess(view, points, face, math.nan)
+        points: FloatArray | None = None
+        try:
+            shown = view.shown_to(self.predictor)
+            points = place_landmarks(self.predictor, shown, found, self.n_points, self.upright_beyond)
+        except NoLandmarksError as error:
+            warn_of_failure(error)
+        return self._assess(view, points, found)
 
     def video(self, path: str | os.PathLike[str], *options: Any, **more: Any) -> Iterator[FaceFrame]:
         """The frames of a video with ``index``, ``time_s``, ``image`` and scored ``faces``.
@@ -365,26 +399,165 @@ class FaceRejector(RejectorVariants):
             cause="" if certain else Lazy(lambda: face.likely_cause),
         )
 
-    def _assess(
-        self, view: Views, points: FloatArray | None, box: Box, score: float, keep: bool = False
-    ) -> Face:
-        """One face of a picture; None stands for landmarks that could not be predicted."""
+    def _assess(self, view: Views, points: FloatArray | None, found: Detection, keep: bool = False) -> Face:
+        """One face of an image; None stands for landmarks that could not be predicted."""
         values = None
         try:
             if points is not None:
-                points, values = self.features(view, box, points, self.predictor, keep=keep)
+                points, values = self.features(view, found, points, self.predictor, keep=keep)
         except NoLandmarksError as error:
             # without a stable neighbourhood the landmarks themselves are not to be trusted
             warn_of_failure(error)
         if points is None or values is None:
-            nowhere = np.full((self.n_points, 2), np.nan)
-            return Face(box, score, nowhere, math.inf, math.nan, False, "no_landmarks")
-        # one row at a time: sums over several rows may differ in the last bit, and decisions with them
-        with np.errstate(over="ignore", invalid="ignore"):
-            found = details_of(self.score, values[None])
-        face = Face(box, score, points, found.uncertainty, math.nan, False)
-        face = with_details(face, points, found, view.size, self.points, self.relative)
-        return self.judge(face, found.uncertainty)
+            points, said = np.full((self.n_points, 2), np.nan), None
+        else:
+            # one row at a time: sums over several rows may differ in the last bit, and decisions with them
+            with np.errstate(over="ignore", invalid="ignore"):
+                said = details_of(self.score, values[None])
+        uncertainty = math.inf if said is None else said.uncertainty
+        face = Face(found.box, found.score, points, uncertainty, math.nan, False, detector=found.found_by)
+        if said is None:
+            return face
+        face = with_details(face, points, said, view.size, self.points, self.relative)
+        return self.judge(face, uncertainty)
+
+    def with_target(
+        self,
+        *,
+        max_error: float | None = None,
+        coverage: float | None = None,
+        cost: float | None = None,
+        threshold: float | None = None,
+    ) -> FaceRejector:
+        """A rejector with another rule, tuned on the same calibration faces.
+
+        Parameters
+        ----------
+        max_error : float
+            Accept as many faces as possible with a mean error of at most this, in percent.
+        coverage : float
+            Accept at least this share of the faces, those of least uncertainty; more if that lowers their
+            mean error.
+        cost : float
+            Rejecting a face is as bad as an error of this many percent: accept where less is expected.
+        threshold : float
+            Accept up to this uncertainty.
+
+        Exactly one of them is to be given. A rule that accepts all calibration faces accepts every face.
+        Where calibration faces share the uncertainty at the threshold, all of them are accepted: a decision
+        on one face is never left to chance (``selector.acceptance_`` is not used), so that coverage and error
+        may exceed the target by that group.
+        """
+        options = {"max_error": max_error, "coverage": coverage, "cost": cost, "threshold": threshold}
+        given = {kind: float(value) for kind, value in options.items() if value is not None}
+        if len(given) != 1:
+            raise ValueError(f"give exactly one of {', '.join(options)}; got {', '.join(given) or 'none'}")
+        ((kind, value),) = given.items()
+        if self.relative and kind in ("max_error", "cost"):
+            raise ValueError(
+                f"{kind} is in percent, and this model was trained without annotation: give its errors a "
+                "unit with 50 or more annotated faces (with_unit, facereject calibrate), or choose coverage"
+            )
+        return self._changed(self.calibration, Target(kind, value))
+
+    def with_pose_limits(
+        self,
+        *,
+        max_yaw: float | None = None,
+        max_pitch: float | None = None,
+        max_roll: float | None = None,
+    ) -> FaceRejector:
+        """A rejector that also rejects heads turned by more than so many degrees, as "turned".
+
+        A target is tuned without these limits: what is left of the faces is accepted as before, fewer in all.
+        They are not part of a model file.
+
+        Parameters
+        ----------
+        max_yaw, max_pitch, max_roll : float or None
+            To either side, see `Pose`; None is no limit.
+        """
+        limits = check_limits(PoseLimits(max_yaw, max_pitch, max_roll))
+        if any(limit is not None for limit in limits) and pose_of(self.points.mean_shape) is None:
+            raise ValueError("max_yaw, max_pitch and max_roll need the 68 points of 300-W to tell the pose")
+        other = copy.copy(self)
+        other.pose_limits = limits
+        return other
+
+    def with_calibration(
+        self, losses: ArrayLike, uncertainty: ArrayLike, regions: RegionSample | None = None
+    ) -> FaceRejector:
+        """A rejector whose expected errors and threshold come from your own annotated faces.
+
+        Parameters
+        ----------
+        losses, uncertainty : array-like of shape (n,)
+            Losses in percent.
+        regions : RegionSample or None
+            Of the same faces; without it there is nothing to calibrate `for_region` with.
+        """
+        other = self._changed(Calibration(losses, uncertainty, regions), self.target)
+        other.info.pop("relative", None)
+        return other
+
+    def with_unit(self, losses: ArrayLike, uncertainty: ArrayLike) -> FaceRejector:
+        """A rejector whose expected errors are shifted and scaled to fit some annotated faces.
+
+        It takes far fewer faces than `with_calibration`, and keeps the shape of the curve from training. With
+        e(u) the expected error of an uncertainty before, a and b >= 0 minimise the sum of
+        (loss - a - b e(u))^2 over the faces.
+
+        Parameters
+        ----------
+        losses, uncertainty : array-like of shape (n,)
+            Of at least 50 annotated faces; losses in percent.
+        """
+        calibration, factor = self.calibration.rescaled(losses, uncertainty)
+        other = self._changed(calibration, self.target)
+        if isinstance(other.score, CompactScoreModel) and other.score.point_errors is not None:
+            errors = other.score.point_errors
+            scaled = dataclasses.replace(errors, errors=(errors.errors * factor).astype(np.float32))
+            other.score = dataclasses.replace(other.score, point_errors=scaled)
+        other.info.pop("relative", None)
+        return other
+
+    def for_region(self, names: str | Iterable[str]) -> FaceRejector:
+        """A rejector for the points that matter: uncertainty, expected error and threshold are theirs.
+
+        A face with a covered mouth is then accepted for its eyes and rejected for its mouth. Until
+        `with_target` says otherwise it accepts the same share of the calibration faces as this one.
+
+        Parameters
+        ----------
+        names : str or iterable of str
+            Of `facereject.faces.REGIONS`, such as "eyes,mouth".
+
+        Raises
+        ------
+        ValueError
+            For an unknown region, or if the model does not tell the error of each point.
+        """
+        chosen = region_names(names)
+        score = self.score.score if isinstance(self.score, RegionScore) else self.score
+        regions = self.calibration.regions
+        if not isinstance(score, CompactScoreModel) or score.point_errors is None or regions is None:
+            raise ValueError(
+                "this model does not tell the error of each point: use `default` or `thorough`, or train "
+                "one with the score 'compact' for 68 points"
+            )
+        target = Target("coverage", max(self.selector.coverage_, 1e-6))
+        return self._changed(regions.calibration(chosen), target, RegionScore(score, chosen))
+
+    def _changed(
+        self, calibration: Calibration, target: Target, score: ScoreModel | None = None
+    ) -> FaceRejector:
+        other = copy.copy(self)
+        other.score = self.score if score is None else score
+        other.calibration, other.target = calibration, target
+        other.selector = calibration.select(target)
+        # a promise holds for the threshold it was made for
+        other.info = {key: value for key, value in self.info.items() if key != "certificate"}
+        return other
 
     def __repr__(self) -> str:
         region = f", for {','.join(self.region)}" if self.region else ""

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from sklearn.linear_model import Ridge
 
-from facereject.faces import Box, FaceContext, LandmarkHOG, MirroredRuns, PointSet
+from facereject.faces import Box, Detection, FaceContext, LandmarkHOG, MirroredRuns, PointSet
 from facereject.faces.features.mirrored import mirror_partners
 from facereject.faces.features.quality import QUALITY, image_quality
 from facereject.faces.features.recipe import FaceFeatures
@@ -18,7 +18,7 @@ from facereject.faces.images.load import to_gray
 from facereject.faces.landmarks.mean_shape import MEAN_SHAPE
 from facereject.faces.landmarks.point_set import POINTS_300W
 from facereject.faces.models.compact import CompactColumns, align, point_groups
-from facereject.faces.training import compact as fitting
+from facereject.faces.training import fit_compact as fitting
 from facereject.faces.training.degrade import degrade
 from facereject.faces.training.table import FaceTable
 from facereject.faces.views import Views
@@ -150,7 +150,7 @@ def test_quality_tells_what_was_done(gray_photo, photo_landmarks):
 def test_context_says_where_the_face_is(gray_photo, photo_landmarks):
     context, box = FaceContext(), Box(150, 60, 120, 120)
     chip = LandmarkHOG().chip(gray_photo, photo_landmarks)[0]
-    values = context((512, 512), box, photo_landmarks, chip)
+    values = context((512, 512), Detection(box, 1.0), photo_landmarks, chip)
     assert len(values) == context.n_features
     placed = values[:136].reshape(68, 2) * 120 + box.center
     np.testing.assert_allclose(placed, photo_landmarks, atol=1e-3)
@@ -158,7 +158,7 @@ def test_context_says_where_the_face_is(gray_photo, photo_landmarks):
     left, _, right, _, outside = values[137:142]
     assert left == pytest.approx(min(photo_landmarks[:, 0].min() / 120, 1), abs=1e-5)
     assert (right, outside) == (1.0, 0.0)
-    cut = context((200, 512), box, photo_landmarks, chip)
+    cut = context((200, 512), Detection(box, 1.0), photo_landmarks, chip)
     assert cut[139] < 0
     assert cut[141] == pytest.approx((photo_landmarks[:, 0] > 199.5).mean())
 
@@ -171,6 +171,7 @@ def test_columns_are_finite_stored_and_the_same_row_by_row(rng, points):
     columns = CompactColumns(
         points,
         2 * u,
+        FaceContext(points).n_features,
         rng.normal(size=(36 * u, n_linear)).astype(np.float32),
         rng.normal(size=n_linear).astype(np.float32),
         np.linalg.qr(rng.normal(size=(2 * u, 3)))[0].astype(np.float32),
@@ -183,7 +184,10 @@ def test_columns_are_finite_stored_and_the_same_row_by_row(rng, points):
     np.testing.assert_allclose(
         np.vstack([columns(row[None]) for row in features]), found, rtol=1e-4, atol=1e-3
     )
-    again = CompactColumns.from_arrays(columns.arrays(), columns.n_features, points)
+    again = CompactColumns.from_arrays(
+        columns.arrays(),
+        FaceFeatures(LandmarkHOG(points=points), MirroredRuns(points=points), FaceContext(points)),
+    )
     np.testing.assert_array_equal(again(features), found)
     with pytest.raises(ValueError, match="compact"):
         replace(columns, n_runs=u)
@@ -191,12 +195,12 @@ def test_columns_are_finite_stored_and_the_same_row_by_row(rng, points):
 
 def test_features_of_landmarks_from_elsewhere_stay_where_they_are(astronaut, predictor, photo_landmarks):
     features = FaceFeatures(LandmarkHOG(), MirroredRuns(), FaceContext())
-    view, box = Views(astronaut), POINTS_300W.box_of(photo_landmarks)
-    kept = features(view, box, photo_landmarks, predictor, keep=True)
-    mean = features(view, box, photo_landmarks, predictor)
+    view, found = Views(astronaut), Detection(POINTS_300W.box_of(photo_landmarks), 1.0)
+    kept = features(view, found, photo_landmarks, predictor, keep=True)
+    mean = features(view, found, photo_landmarks, predictor)
     np.testing.assert_array_equal(kept.landmarks, photo_landmarks)
     assert not np.array_equal(mean.landmarks, photo_landmarks)
     assert len(mean.values) == features.n_features == 2448 + 136 + 157
     assert FaceFeatures.from_definition(features.definition, POINTS_300W) == features
     turned = cv2.rotate(to_gray(astronaut), cv2.ROTATE_180)
-    assert np.isfinite(features(Views(turned), box, photo_landmarks, predictor).values).all()
+    assert np.isfinite(features(Views(turned), found, photo_landmarks, predictor).values).all()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import pickle
 
 import numpy as np
@@ -10,7 +11,6 @@ import pytest
 from facereject.demo.material import Picture, covered_mouth
 from facereject.faces import CAUSES, REGIONS, Face, FaceRejector, region_points
 from facereject.faces._details import with_details
-from facereject.faces.face import changed
 from facereject.faces.landmarks.point_set import POINTS_300W
 from facereject.faces.models.calibration import Calibration, RegionSample
 from facereject.faces.models.point_errors import PointErrors
@@ -60,7 +60,7 @@ def test_what_nobody_reads_is_not_worked_out(monkeypatch, astronaut, astronaut_d
         "facereject.faces.rejector.pose_of", lambda points: asked.append("pose") or pose(points)
     )
     face = rejector.assess_box(astronaut, astronaut_detection.box)
-    other = changed(rejector.judge(face, face.uncertainty), track=3)
+    other = dataclasses.replace(rejector.judge(face, face.uncertainty), track=3)
     assert face.accepted
     assert not asked
     assert other.landmark_errors is face.landmark_errors

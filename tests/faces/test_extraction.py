@@ -155,19 +155,19 @@ def test_the_cache_follows_the_content_of_files_and_the_libraries(sample, predic
     image = sample.load()
     PIL.Image.fromarray(image).save(path)
     face = FaceSample(path, sample.landmarks, "face")
-    first = extraction._cache_key([face], settings)
-    assert extraction._cache_key([face], settings) == first
+    first = extraction._cache_file([face], settings, tmp_path)
+    assert extraction._cache_file([face], settings, tmp_path) == first
     PIL.Image.fromarray(image // 2).save(path)
-    second = extraction._cache_key([face], settings)
+    second = extraction._cache_file([face], settings, tmp_path)
     assert second != first
     monkeypatch.setattr(dlib, "__version__", "0")
-    assert extraction._cache_key([face], settings) != second
+    assert extraction._cache_file([face], settings, tmp_path) != second
 
 
 def test_cache(sample, predictor, tmp_path, monkeypatch):
     cache = tmp_path / "cache"
     first = extract([sample], extractor(predictor), workers=1, cache=cache)
-    monkeypatch.setattr(Extractor, "rows", lambda *_: pytest.fail("the cache was not used"))
+    monkeypatch.setattr(Extractor, "pictures", lambda *_: pytest.fail("the cache was not used"))
     again = extract([sample], extractor(predictor), workers=1, cache=cache)
     np.testing.assert_array_equal(first.features, again.features)
     assert first.kinds == again.kinds

@@ -57,7 +57,7 @@ def test_it_follows_a_turned_face(mesh, astronaut, face_box):
         image, matrix = turned(astronaut, angle, center)
         found = mesh.mesh(image, face_box)
         distance = np.linalg.norm(found.points - transform_points(matrix, expected.points), axis=1)
-        assert distance.mean() < 0.04 * np.linalg.norm(expected.points[33] - expected.points[263])
+        assert distance.mean() < 0.05 * np.linalg.norm(expected.points[33] - expected.points[263])
         assert found.looks > 1
 
 

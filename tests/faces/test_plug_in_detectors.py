@@ -162,7 +162,7 @@ def test_an_answer_that_is_no_list():
 
 def test_boxes_may_be_plain_tuples():
     (found,) = find_faces(FixedDetector(Detection((1, 2, 3, 4), 1)), Views(noise((20, 20))))
-    assert found == Detection(Box(1.0, 2.0, 3.0, 4.0), 1.0)
+    assert found == Detection(Box(1.0, 2.0, 3.0, 4.0), 1.0, found_by="plugins_of_others.FixedDetector")
     assert found.box.center == (2.5, 4.0)
 
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from facereject.faces import FaceRejector, FaceTable
-from facereject.faces.training.point_errors import fit_point_errors, some_rows
+from facereject.faces.training.fit_points import fit_point_errors, some_rows
 
 FACES = 90
 

@@ -12,7 +12,7 @@ from facereject.faces.geometry import fit_similarity, transform_points
 from facereject.faces.images.load import to_gray
 from facereject.faces.landmarks.mean_shape import MEAN_SHAPE
 from facereject.faces.landmarks.point_set import POINTS_300W, PointSet, procrustes_mean
-from facereject.faces.training.points import learn_points
+from facereject.faces.training.learn_points import learn_points
 
 
 def turned(shape, angle, scale=1.0, shift=(0, 0)):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
@@ -20,14 +22,14 @@ def test_linear(rng):
     features = rng.normal(size=(5, 3)).astype(np.float32)
     score = LinearScoreModel(np.array([1, 2, 3], np.float32), 0.5)
     np.testing.assert_allclose(score(features), features @ [1, 2, 3] + 0.5, rtol=1e-5)
-    again = LinearScoreModel.from_arrays(score.arrays(), 3)
+    again = LinearScoreModel.from_arrays(score.arrays(), SimpleNamespace(n_features=3))
     np.testing.assert_array_equal(again(features), score(features))
     with pytest.raises(ValueError, match="3 values"):
-        LinearScoreModel.from_arrays(score.arrays(), 4)
+        LinearScoreModel.from_arrays(score.arrays(), SimpleNamespace(n_features=4))
 
 
 def test_one_tree_by_hand():
-    score = TreeScore.from_arrays(TREE, 2)
+    score = TreeScore.from_tables(TREE, 2)
     assert score(np.array([[9, 0.5], [9, 0.6]], np.float32)).tolist() == [-3.0, 7.0]
 
 
@@ -66,7 +68,7 @@ def test_trees_equal_lightgbm(rng):
     )
     score = TreeScore.from_lightgbm(booster)
     np.testing.assert_allclose(score(X), booster.predict(X), atol=1e-9)
-    again = TreeScore.from_arrays(score.arrays(), 6)
+    again = TreeScore.from_tables(score.arrays(), 6)
     np.testing.assert_array_equal(again(X), score(X))
 
 
@@ -85,7 +87,7 @@ def test_trees_equal_lightgbm(rng):
 )
 def test_hostile_tables(name, value):
     with pytest.raises(ValueError, match="tables"):
-        TreeScore.from_arrays(TREE | {name: np.array(value, np.int32)}, 2)
+        TreeScore.from_tables(TREE | {name: np.array(value, np.int32)}, 2)
 
 
 @pytest.mark.parametrize("nodes", [200, 2_000_000])
@@ -102,4 +104,4 @@ def test_endless_and_huge_trees_are_refused(nodes):
         "right": np.append(chain, 0).astype(np.int32),
     }
     with pytest.raises(ValueError, match="deeper than 64 levels"):
-        TreeScore.from_arrays(tables, 3)
+        TreeScore.from_tables(tables, 3)

@@ -10,8 +10,8 @@ from scipy.stats import spearmanr
 
 from facereject.faces.models.score_models import TreeScore
 from facereject.faces.training._score_trees import clean_weights, grow_trees
-from facereject.faces.training.compact import linear_on_clean
-from facereject.faces.training.fit import fit_score
+from facereject.faces.training.fit_compact import linear_on_clean
+from facereject.faces.training.fit_score import fit_score
 from facereject.faces.training.table import FaceTable
 
 

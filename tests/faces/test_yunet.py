@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import pickle
 import threading
 
@@ -14,7 +15,7 @@ from facereject.faces.detectors.base import describe_detector
 from facereject.faces.detectors.both import BothDetectors
 from facereject.faces.detectors.dlib_hog import FaceDetector
 from facereject.faces.detectors.yunet import YuNetDetector
-from facereject.faces.face import Box
+from facereject.faces.face import Box, Detection
 from facereject.faces.geometry import overlap
 from facereject.faces.weights import WeightsError
 
@@ -114,7 +115,7 @@ def test_threads_and_pickles_give_the_same(detector, astronaut):
         ("threshold", True),
         ("max_side", 3),
         ("min_face", -1),
-        ("max_side", None),
+        ("min_face", "x"),
     ],
 )
 def test_wrong_options_are_named(mesh_weights, option, value):
@@ -139,30 +140,43 @@ def test_without_weights_the_command_is_told(name, tmp_path, monkeypatch):
 
 
 class TestBoth:
-    """dlib's detector first."""
+    """YuNet and dlib's detector together."""
 
-    def test_faces_of_dlib_stay(self, mesh_weights, astronaut):
-        both = BothDetectors()
-        assert both.detect(astronaut) == FaceDetector().detect(astronaut)
-        box = both.detect(astronaut)[0].box
-        assert both.near(astronaut, box) == FaceDetector().near(astronaut, box)
+    def test_a_face_that_both_find_is_one(self, mesh_weights, astronaut):
+        (found,) = BothDetectors().detect(astronaut)
+        (expected,) = YuNetDetector().detect(astronaut)
+        assert found == dataclasses.replace(expected, found_by="yunet+dlib")
+        (near,) = BothDetectors().near(astronaut, found.box)
+        assert near.found_by == "yunet+dlib"
 
-    def test_yunet_where_dlib_finds_none(self, mesh_weights, astronaut):
-        turned = cv2.warpAffine(
-            astronaut,
-            cv2.getRotationMatrix2D((224, 110), 60, 1),
-            astronaut.shape[1::-1],
-            borderMode=cv2.BORDER_REPLICATE,
-        )
-        assert FaceDetector().detect(turned) == []
-        assert BothDetectors().detect(turned) == YuNetDetector().detect(turned) != []
+    def test_faces_that_one_finds_are_there(self, mesh_weights, astronaut, monkeypatch):
+        part = np.s_[:256, 80:370]
+        beside = np.hstack([astronaut[part], _turned(astronaut)[part]])
+        (straight,) = FaceDetector().detect(beside)
+        found = BothDetectors().detect(beside)
+        assert sorted(face.found_by for face in found) == ["yunet", "yunet+dlib"]
+        monkeypatch.setattr(YuNetDetector, "detect", lambda *_: [])
+        (alone,) = BothDetectors().detect(beside)
+        assert (alone.box, alone.found_by, alone.points) == (straight.box, "dlib", None)
 
-    def test_training_threshold_is_raised_for_judging(self, mesh_weights):
-        assert BothDetectors(threshold=-1.0).for_judging() == BothDetectors(threshold=0.0)
+    def test_scores_have_one_scale_in_which_better_is_higher(self, mesh_weights, astronaut, monkeypatch):
+        monkeypatch.setattr(YuNetDetector, "detect", lambda *_: [])
+        boxes = [Box(0, 0, 90, 90), Box(200, 0, 90, 90), Box(0, 200, 90, 90)]
+        given = [Detection(box, score) for box, score in zip(boxes, (-1.0, 0.5, 3.0), strict=True)]
+        monkeypatch.setattr(FaceDetector, "detect", lambda *_: given)
+        scores = [face.score for face in BothDetectors().detect(astronaut)]
+        assert 0 < scores[2] < scores[1] < scores[0] < 1
+        assert [face.box for face in BothDetectors(min_face=100).detect(astronaut)] == []
 
     def test_it_serves_the_default_model(self, mesh_weights, astronaut, tmp_path):
         rejector = FaceRejector.pretrained(detector=BothDetectors())
         (face,) = rejector(astronaut)
         assert face.accepted
+        assert face.detector == "yunet+dlib"
         rejector.save(tmp_path / "model.safetensors")
         assert FaceRejector.load(tmp_path / "model.safetensors").detector == BothDetectors()
+
+
+def _turned(image):
+    matrix = cv2.getRotationMatrix2D((224, 110), 60, 1)
+    return cv2.warpAffine(image, matrix, image.shape[1::-1], borderMode=cv2.BORDER_REPLICATE)

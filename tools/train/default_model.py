@@ -33,7 +33,7 @@ from facereject.faces import (
 )
 from facereject.faces.geometry import bounding_box, overlap
 from facereject.faces.images.load import to_gray
-from facereject.faces.training.causes import background_features
+from facereject.faces.training.fit_causes import background_features
 from facereject.faces.training.train import train_on_table
 from tools.train.model_card import Judged, write_card
 from tools.train.other_trackers import rank_other_trackers

@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 
 from facereject.faces import Extractor, FaceDataset, FaceTable, extract
 from facereject.faces.models.compact import CompactColumns
-from facereject.faces.training.compact import LinearFit, learn_columns, linear_on_clean
 from facereject.faces.training.cross_validation import cross_fit, photo_folds
-from facereject.faces.training.fit import fit_score
+from facereject.faces.training.fit_compact import LinearFit, learn_columns, linear_on_clean
+from facereject.faces.training.fit_score import fit_score
 from tools.train.default_model import ALPHA, FIT_SEED, extractors, set_aside
 
 FOLDS, CLIP = 4, 10.0
@@ -69,4 +69,4 @@ def columns_out_of_fold(part: Part, seed: int = FIT_SEED) -> Columns:
     folded = cross_fit(hog, by_sample.tolist(), "sele", ALPHA, clip=CLIP, folds=FOLDS, random_state=seed)
     linear = LinearFit(fit_score(hog, "sele", ALPHA, CLIP), folded.uncertainty)
     clean = linear_on_clean(hog, fold, ALPHA, CLIP)
-    return Columns(fold, *learn_columns(table, extractor.points, fold, linear, clean))
+    return Columns(fold, *learn_columns(table, extractor.features, fold, linear, clean))

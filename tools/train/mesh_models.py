@@ -35,8 +35,8 @@ from facereject.faces.datasets import photo_digests
 from facereject.faces.detectors.yunet import YuNetDetector
 from facereject.faces.geometry import fit_similarity, transform_points
 from facereject.faces.landmarks.face_mesh import FaceMesh
-from facereject.faces.training.causes import background_features
 from facereject.faces.training.cross_validation import calibration_rows
+from facereject.faces.training.fit_causes import background_features
 from facereject.faces.training.train import train_on_table
 from facereject.losses import landmark_nme
 from tools.train.default_model import ALPHA, FIT_SEED, PRETRAINED, TEST_SEED, set_aside

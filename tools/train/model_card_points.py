@@ -10,8 +10,8 @@ from sklearn.metrics import roc_auc_score
 
 from facereject.faces import CAUSES, REGIONS
 from facereject.faces.models.ranking import gap_closed
-from facereject.faces.training.causes import known_causes
-from facereject.faces.training.compact import point_errors
+from facereject.faces.training.fit_causes import known_causes
+from facereject.faces.training.fit_compact import point_errors
 
 # rows judged at once
 _BLOCK = 500

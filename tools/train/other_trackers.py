@@ -8,9 +8,9 @@ from pathlib import Path
 import numpy as np
 
 from facereject.faces import FaceDataset
-from facereject.faces.training.compact import LinearFit, fit_compact, linear_on_clean
 from facereject.faces.training.cross_validation import cross_fit, photo_folds
-from facereject.faces.training.fit import fit_score
+from facereject.faces.training.fit_compact import LinearFit, fit_compact, linear_on_clean
+from facereject.faces.training.fit_score import fit_score
 from facereject.faces.views import Views
 from facereject.losses import landmark_nme
 from facereject.metrics import aurc
@@ -37,7 +37,7 @@ def rank_other_trackers(data, trackers, table, extractor, fit, group, linear):
     plain = fit_score(hog_only, "sele", _ALPHA, _CLIP)
     clean = linear_on_clean(hog_only, fold, _ALPHA, _CLIP)
     first = LinearFit(plain, held_out.uncertainty)
-    compact = fit_compact(part, extractor.points, fold, owners, first, _CLIP, clean).model
+    compact = fit_compact(part, extractor.features, fold, owners, first, _CLIP, clean).model
     faces = {f"afw/{sample.image_path.stem}": sample for sample in FaceDataset.load(Path(data, "afw"))}
     result = {}
     with np.load(trackers, allow_pickle=False) as stored:

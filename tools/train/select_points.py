@@ -23,8 +23,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import spearmanr
 
-from facereject.faces.training.compact import point_errors
-from facereject.faces.training.point_errors import (
+from facereject.faces.training.fit_compact import point_errors
+from facereject.faces.training.fit_points import (
     EMPHASIS,
     MOST_FACES,
     calibrated,

@@ -247,5 +247,7 @@ def _checked(detector: Detector, answer: Any) -> list[Detection]:
         score = float(face.score)
         if not math.isfinite(score):
             raise ValueError(f"score of {who} must be finite, got {score}; give 1.0 if it has no scores")
-        checked.append(face if box == face.box and isinstance(face.box, Box) else Detection(box, score))
+        if box != face.box or not isinstance(face.box, Box):
+            face = Detection(box, score, face.points, face.found_by)
+        checked.append(face if face.found_by else dataclasses.replace(face, found_by=name_of(detector)))
     return sorted(checked, key=lambda face: -face.score)

@@ -1,57 +1,72 @@
-"""Finding faces: dlib's detector first, and YuNet on images where it finds none."""
+"""The faces that YuNet or dlib's detector finds."""
 
 from __future__ import annotations
 
 import dataclasses
+import math
 from dataclasses import dataclass
 from typing import Any
 
 from facereject.faces.detectors.dlib_hog import FaceDetector
 from facereject.faces.detectors.yunet import YuNetDetector
 from facereject.faces.face import Box, Detection
+from facereject.faces.geometry import overlap
 from facereject.faces.images.load import ImageLike
 from facereject.faces.views import Views
+
+# boxes that overlap more than this are one face
+_SAME = 0.3
+
+# From dlib's score to YuNet's: 1 / (1 + exp(-a - b s)), least squares over faces that dlib finds, with 0 for
+# those that YuNet misses (tools/fit_yunet_box.py)
+_A, _B = 1.70, 0.68
 
 
 @dataclass(frozen=True)
 class BothDetectors:
-    """dlib's detector, and YuNet where it finds nothing.
+    """YuNet and dlib's detector: every face that one of them finds, once.
 
-    The faces of an image come from one of them: scores of dlib lie between -1 and 4, those of YuNet between 0
-    and 1. Boxes are alike. Needs ``facereject models get yunet``.
+    Scores are YuNet's, or dlib's put on the same scale from 0 to 1. Of a face that both find, box, five
+    points and score are YuNet's, and ``found_by`` is "yunet+dlib".
 
     Parameters
     ----------
-    upsample, threshold, min_face
-        As for `FaceDetector`; ``min_face`` counts for both.
-    second_threshold : float in [0, 1], default=0.3
+    threshold : float in [0, 1], default=0.3
         Candidates of YuNet with a score below are dropped.
+    min_face : float, default=40
+        Side of the smallest face of interest in pixels.
+    dlib_threshold : float, default=0.0
+        Candidates of dlib's detector with a score below are dropped, on dlib's own scale.
+    upsample : int, default=0
+        As for `FaceDetector`, which finds faces from 80 pixels, or from 40 after one doubling.
     """
 
+    threshold: float = 0.3
+    min_face: float = 40.0
+    dlib_threshold: float = 0.0
     upsample: int = 0
-    threshold: float = 0.0
-    min_face: float | None = None
-    second_threshold: float = 0.3
 
     #: YuNet looks at colour
     color = "rgb"
 
     def __post_init__(self) -> None:
-        first = FaceDetector(self.upsample, self.threshold, self.min_face)
-        second = YuNetDetector(self.second_threshold, min_face=self.min_face)
         # plain numbers, as a model file needs them
-        for name, value in {**first.options, "second_threshold": second.threshold}.items():
-            object.__setattr__(self, name, value)
+        for name, value in self.yunet.options.items():
+            if name != "max_side":
+                object.__setattr__(self, name, value)
+        checked = self.dlib
+        object.__setattr__(self, "dlib_threshold", checked.threshold)
+        object.__setattr__(self, "upsample", checked.upsample)
 
     @property
-    def first(self) -> FaceDetector:
-        """dlib's detector."""
-        return FaceDetector(self.upsample, self.threshold, self.min_face)
+    def yunet(self) -> YuNetDetector:
+        """The one."""
+        return YuNetDetector(self.threshold, self.min_face)
 
     @property
-    def second(self) -> YuNetDetector:
-        """YuNet."""
-        return YuNetDetector(self.second_threshold, min_face=self.min_face)
+    def dlib(self) -> FaceDetector:
+        """The other."""
+        return FaceDetector(self.upsample, self.dlib_threshold)
 
     @property
     def options(self) -> dict[str, Any]:
@@ -62,10 +77,6 @@ class BothDetectors:
         """A detector with some parameters changed."""
         return dataclasses.replace(self, **changes)
 
-    def for_judging(self) -> BothDetectors:
-        """The detector of a model trained on the faces of this one."""
-        return dataclasses.replace(self, threshold=self.first.for_judging().threshold)
-
     @property
     def definition(self) -> dict[str, Any]:
         """What a model file keeps, as plain JSON."""
@@ -74,14 +85,24 @@ class BothDetectors:
     @property
     def description(self) -> str:
         """In words, for the card of a model."""
-        return f"{self.first.description}; where it finds no face, {self.second.description}"
+        return f"{self.yunet.description}; {self.dlib.description}"
 
     def detect(self, image: ImageLike) -> list[Detection]:
-        """The faces of an image, by the first detector that finds any."""
+        """The faces of an image that one of the detectors finds, best score first."""
         view = Views(image)
-        return self.first.detect(view.gray) or self.second.detect(view.rgb)
+        return self._union(self.yunet.detect(view.rgb), self.dlib.detect(view.gray))
 
     def near(self, image: ImageLike, box: Box) -> list[Detection]:
-        """The faces around a box, by the first detector that finds any."""
+        """The faces around a box that one of the detectors finds, best score first."""
         view = Views(image)
-        return self.first.near(view.gray, box) or self.second.near(view.rgb, box)
+        return self._union(self.yunet.near(view.rgb, box), self.dlib.near(view.gray, box))
+
+    def _union(self, first: list[Detection], second: list[Detection]) -> list[Detection]:
+        found = list(first)
+        for face in second:
+            same = [i for i, other in enumerate(first) if overlap(face.box, other.box) > _SAME]
+            for i in same:
+                found[i] = dataclasses.replace(found[i], found_by="yunet+dlib")
+            if not same and min(face.box.width, face.box.height) >= self.min_face:
+                found.append(Detection(face.box, 1 / (1 + math.exp(-_A - _B * face.score)), None, "dlib"))
+        return sorted(found, key=lambda face: -face.score)

@@ -47,7 +47,7 @@ class DlibDetection(Detection):
         By how much its score is above those of the same face at other sizes; 0 if that is not known.
     """
 
-    sub_detector: int
+    sub_detector: int = 0
     lead: float = dataclasses.field(default=0.0, compare=False)
 
 
@@ -172,7 +172,8 @@ class FaceDetector:
             DlibDetection(
                 Box(box.left() / zoom, box.top() / zoom, box.width() / zoom, box.height() / zoom),
                 float(score),
-                int(kind),
+                found_by="dlib",
+                sub_detector=int(kind),
             )
             for box, score, kind in zip(boxes, scores, kinds, strict=True)
         ]

@@ -196,7 +196,7 @@ def _in_frame(
     corners = (left + part.x0, top + part.y0, right - 1 + part.x0, bottom - 1 + part.y0)
     left, top, right, bottom = (_up(value, level) for value in corners)
     place = Box(float(left), float(top), float(right - left + 1), float(bottom - top + 1))
-    return DlibDetection(place, float(score), int(kind)), whole
+    return DlibDetection(place, float(score), found_by="dlib", sub_detector=int(kind)), whole
 
 
 def _up(value: float, levels: int) -> int:

@@ -1,10 +1,11 @@
-"""Finding faces: YuNet, a small network run by OpenCV, under a free licence and with few misses."""
+"""YuNet: a small network run by OpenCV, under a free licence and with few misses."""
 
 from __future__ import annotations
 
 import dataclasses
 import math
 import threading
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,12 +13,11 @@ import cv2
 import numpy as np
 
 from facereject.faces.face import Box, Detection
-from facereject.faces.geometry import FloatArray
+from facereject.faces.geometry import FloatArray, fit_similarity, overlap, transform_points
 from facereject.faces.images.load import MIN_SIDE, ImageArray, ImageLike
 from facereject.faces.landmarks.mean_shape import MEAN_SHAPE
-from facereject.faces.landmarks.point_set import PointSet
 from facereject.faces.views import Views
-from facereject.faces.weights import WeightsError, weights_path
+from facereject.faces.weights import WeightsError, ensured_weights
 
 # a network keeps what it computes, so every thread has its own; as module state it is never pickled
 _per_thread = threading.local()
@@ -25,86 +25,87 @@ _per_thread = threading.local()
 # boxes that overlap more than this are one face
 _SAME = 0.3
 
-# side in pixels of the faces that `near` looks for, and sides of the part of the image in sides of the box
-_NEAR_FACE, _REACH = 96, 2.2
+# side in pixels of the faces that a search near a box looks for, and side of the searched part in box sides
+_NEAR_FACE, _REACH = 80, 2.2
 
-# images are searched at half their size, but with a longer side of at least this many pixels
-_LEAST_SEARCHED = 320
+# Searched images: longer side of the smallest copy; of one that is searched alone; how many times larger the
+# next copy is at most; pixels at most, and side and overlap of the tiles that larger ones are searched in.
+_COARSE, _ALONE, _STEP = 320, 640, 4.0
+_MAX_SEARCHED, _TILE, _SHARED = 16_000_000, 1280, 128
+
+# Pixels of the searched image: 95 % of the faces of 18 pixels are found, 82 % of those of 12. The five points
+# of faces below the second figure are too coarse for a box, so these are searched again, enlarged.
+_SMALLEST, _SMALL = 16, 40
 
 # the second look: how many times smaller the image is, which percentiles of it become black and white
 _SMALLER, _BLACK, _WHITE = 1.5, 1, 99
-
-# least and largest side of a face in sizes of the network's own box (root of its area), where 0.92 is usual
-_LEAST, _MOST = 0.75, 1.07
 
 # on images of up to 32 x 32 pixels OpenCV answers with what memory holds
 _LEAST_SIDE = 64
 
 # the five points on the mean face: centres of the eyes, tip of the nose, corners of the mouth
-_FIVE = PointSet(
-    np.array([MEAN_SHAPE[36:42].mean(axis=0), MEAN_SHAPE[42:48].mean(axis=0), *MEAN_SHAPE[[30, 48, 54]]]),
-    "points:0,1",
-)
-
-
-@dataclass(frozen=True)
-class YuNetDetection(Detection):
-    """A detection with five points: eyes, tip of the nose, corners of the mouth, left in the image first."""
-
-    points: tuple[tuple[float, float], ...]
+_FIVE = np.array([MEAN_SHAPE[36:42].mean(axis=0), MEAN_SHAPE[42:48].mean(axis=0), *MEAN_SHAPE[[30, 48, 54]]])
 
 
 @dataclass(frozen=True)
 class YuNetDetector:
     """YuNet by `cv2.FaceDetectorYN`.
 
-    Its weights are obtained with ``facereject models get yunet``. Images are searched at half their size.
-    Where it finds no face it looks once more, at a smaller image with stretched contrast, which brings back
-    half of the degraded faces that it missed. Boxes are those that dlib's detector would give, made from the
-    five points of the network, so that any landmark predictor and tracker may start from them.
+    Its weights (0.2 MB, MIT) are downloaded when first needed, or by ``facereject models get yunet``. Large
+    images are searched at several sizes, so that small faces are found while time and memory stay bounded.
+    Where no face is found, a smaller copy with stretched contrast is searched once more, which brings back
+    half of the degraded faces that were missed. Boxes are those that dlib's detector would draw, estimated
+    from the five points and the box of the network, so that any landmark predictor may start from them.
 
     Parameters
     ----------
     threshold : float in [0, 1], default=0.3
         Candidates with a score below are dropped.
-    max_side : int, default=640
-        Longer side, at most, of the image that is searched; cost follows its number of pixels. Faces below
-        about 12 pixels of it are not found.
-    min_face : float or None, default=None
-        Smallest face side of interest in pixels; smaller boxes are dropped.
+    min_face : float, default=40
+        Side of the smallest face of interest, in pixels of the image; None, as in files of earlier versions,
+        is the default.
+    max_side : int or None, default=None
+        Longer side, at most, of the image that is searched, for speed: cost follows its number of pixels, and
+        faces below 16 pixels of it are mostly not found. None is as large as ``min_face`` asks for.
+
+    References
+    ----------
+    W. Wu, H. Peng, S. Yu: YuNet: A Tiny Millisecond-level Face Detector. Machine Intelligence Research, 2023.
     """
 
     threshold: float = 0.3
-    max_side: int = 640
-    min_face: float | None = None
+    min_face: float = 40.0
+    max_side: int | None = None
 
     #: it was trained on colour
     color = "rgb"
 
     def __post_init__(self) -> None:
-        for name in ("threshold", "max_side", "min_face"):
+        if self.min_face is None:
+            object.__setattr__(self, "min_face", type(self).min_face)
+        for name in ("threshold", "min_face", "max_side"):
             value = getattr(self, name)
             number = isinstance(value, int | float | np.number) and not isinstance(value, bool)
-            if not number and not (name == "min_face" and value is None):
+            if not number and not (name == "max_side" and value is None):
                 raise ValueError(f"{name} must be a number, got {value!r}")
         if not 0 <= self.threshold <= 1:
             raise ValueError(f"threshold must lie between 0 and 1, got {self.threshold!r}")
-        if not 32 <= self.max_side <= 10_000:
+        if self.max_side is not None and not 32 <= self.max_side <= 10_000:
             raise ValueError(f"max_side must lie between 32 and 10,000 pixels, got {self.max_side!r}")
-        if self.min_face is not None and not 0 < self.min_face <= 10_000:
-            raise ValueError(f"min_face must be None or positive, at most 10,000; got {self.min_face!r}")
+        if not 0 < self.min_face <= 10_000:
+            raise ValueError(f"min_face must be positive, at most 10,000; got {self.min_face!r}")
         # plain numbers, as a model file needs them
         object.__setattr__(self, "threshold", float(self.threshold))
-        object.__setattr__(self, "max_side", int(self.max_side))
-        if self.min_face is not None:
-            object.__setattr__(self, "min_face", float(self.min_face))
-        # an absent file is said here and not at the first image
-        weights_path("yunet")
+        object.__setattr__(self, "min_face", float(self.min_face))
+        if self.max_side is not None:
+            object.__setattr__(self, "max_side", int(self.max_side))
+        # a file that cannot be had is reported here and not at the first image
+        ensured_weights("yunet")
 
     @property
     def options(self) -> dict[str, Any]:
         """The parameters by name."""
-        return {"threshold": self.threshold, "max_side": self.max_side, "min_face": self.min_face}
+        return {"threshold": self.threshold, "min_face": self.min_face, "max_side": self.max_side}
 
     def with_options(self, **changes: Any) -> YuNetDetector:
         """A detector with some parameters changed."""
@@ -118,18 +119,20 @@ class YuNetDetector:
     @property
     def description(self) -> str:
         """In words, for the card of a model."""
-        return f"YuNet, threshold {self.threshold:g}, in images of at most {self.max_side} pixels"
+        return f"YuNet, threshold {self.threshold:g}, faces from {self.min_face:g} pixels"
 
     def detect(self, image: ImageLike) -> list[Detection]:
         """Find the faces of an image (see `images.load_rgb` for what is accepted), best score first."""
         rgb = Views(image).rgb
-        longer = max(rgb.shape[:2])
-        zoom = min(1.0, min(max(longer / 2, _LEAST_SEARCHED), self.max_side) / longer)
-        found = self._search(_zoomed(rgb, zoom), zoom)
+        zooms = self._zooms(rgb.shape[1], rgb.shape[0])
+        found = [(face, zoom) for zoom in zooms for face in self._search_tiles(rgb, zoom)]
         if not found:
-            zoom /= _SMALLER
-            found = self._search(_stretched(_zoomed(rgb, zoom)), zoom)
-        return found
+            zoom = zooms[0] / _SMALLER
+            found = [(face, zoom) for face in self._search(_stretched(_zoomed(rgb, zoom)), zoom)]
+        faces = [
+            face if face.box.width * zoom >= _SMALL else self._refined(rgb, face) for face, zoom in found
+        ]
+        return [face for face in one_of_each(faces) if face.box.width >= self.min_face]
 
     def near(self, image: ImageLike, box: Box) -> list[Detection]:
         """The faces around a box, by a search of a small part of the image."""
@@ -141,8 +144,33 @@ class YuNetDetector:
         x1, y1 = min(width, math.ceil(x + half)), min(height, math.ceil(y + half))
         if min(x1 - x0, y1 - y0) < MIN_SIDE:
             return []
-        zoom = min(1.0, _NEAR_FACE / side)
-        return self._search(_zoomed(rgb[y0:y1, x0:x1], zoom), zoom, x0, y0)
+        # enlarged by at most three: beyond, a part of a large image would be as dear as the image
+        zoom = min(3.0, _NEAR_FACE / side)
+        faces = self._search(_zoomed(rgb[y0:y1, x0:x1], zoom), zoom, x0, y0)
+        return [face for face in faces if face.box.width >= self.min_face]
+
+    def _zooms(self, width: int, height: int) -> list[float]:
+        """By how much the copies that are searched are smaller than the image, the smallest first."""
+        longer = max(width, height)
+        most = min(1.0, math.sqrt(_MAX_SEARCHED / (width * height)), (self.max_side or longer) / longer)
+        fine, coarse = min(most, _SMALLEST / self.min_face), min(most, _COARSE / longer)
+        if fine * longer <= _ALONE:
+            return [max(fine, coarse)]
+        steps = math.ceil(math.log(fine / coarse) / math.log(_STEP))
+        return [coarse * (fine / coarse) ** (step / steps) for step in range(steps + 1)]
+
+    def _search_tiles(self, rgb: ImageArray, zoom: float) -> Iterator[Detection]:
+        """The faces of an image that is scaled by ``zoom``, tile by tile."""
+        small = _zoomed(rgb, zoom)
+        for y in range(0, max(1, small.shape[0] - _SHARED), _TILE - _SHARED):
+            for x in range(0, max(1, small.shape[1] - _SHARED), _TILE - _SHARED):
+                yield from self._search(small[y : y + _TILE, x : x + _TILE], zoom, x / zoom, y / zoom)
+
+    def _refined(self, rgb: ImageArray, face: Detection) -> Detection:
+        """A face that was small where it was found, as an enlarged part of the image shows it."""
+        again = dataclasses.replace(self, min_face=1.0).near(rgb, face.box)
+        best = max(again, key=lambda other: overlap(other.box, face.box), default=face)
+        return best if overlap(best.box, face.box) > _SAME else face
 
     def _search(self, rgb: ImageArray, zoom: float, x: float = 0.0, y: float = 0.0) -> list[Detection]:
         """The faces of an image that was scaled by ``zoom`` and whose corner was at (x, y)."""
@@ -159,34 +187,59 @@ class YuNetDetector:
             # OpenCV clips nothing, and a network may say anything
             if not np.isfinite(values).all() or np.abs(values).max() > 10 * max(rgb.shape) / zoom:
                 continue
-            points = values[2:] + (x, y)
-            box = _box_of(points, math.sqrt(abs(values[1].prod())))
-            if box is not None and box.width >= (self.min_face or 0.0):
+            values[[0, 2, 3, 4, 5, 6]] += (x, y)
+            box = box_of(values[2:], Box(*values[:2].ravel().tolist()))
+            if box is not None:
                 # float32: a score of 1 may be a little more
                 score = min(float(row[14]), 1.0)
-                found.append(YuNetDetection(box, score, tuple((px, py) for px, py in points.tolist())))
+                points = tuple((px, py) for px, py in values[2:].tolist())
+                found.append(Detection(box, score, points, "yunet"))
         return sorted(found, key=lambda face: -face.score)
 
 
-def _box_of(points: FloatArray, size: float) -> Box | None:
-    """The box that dlib would give a face, from its five points and the size of the network's own box.
+def one_of_each(faces: list[Detection]) -> list[Detection]:
+    """Of detections that overlap, the one with the best score; best score first."""
+    kept: list[Detection] = []
+    for face in sorted(faces, key=lambda face: -face.score):
+        if all(overlap(face.box, other.box) <= _SAME for other in kept):
+            kept.append(face)
+    return kept
 
-    None if they are no face at all.
+
+def box_of(points: FloatArray, network: Box) -> Box | None:
+    """The box that dlib's detector would draw, from the five points and the box of the network.
+
+    In the frame of the mean face that is fitted to the points, its centre and the logarithm of its side are
+    linear in those of the network's box: the coefficients are least absolute deviations over faces that both
+    detectors find (`tools/fit_yunet_box.py`). None if the points are no face at all.
     """
+    size = math.sqrt(abs(network.width * network.height))
     if size < 1 or np.ptp(points, axis=0).max() < 1:
         return None
-    box = _FIVE.box_of(points)
-    # the points of a face that is turned far or degraded may be drawn together
-    side = float(np.clip(box.width, _LEAST * size, _MOST * size))
-    (x, y), half = box.center, side / 2
-    return Box(x - half, y - half, side, side)
+    frame = fit_similarity(_FIVE, points)
+    scale = math.hypot(frame[0, 0], frame[1, 0])
+    if scale < 0.1 * size:
+        return None
+    a, b = frame[0, 0] / scale**2, frame[1, 0] / scale**2
+    dx, dy = network.center[0] - frame[0, 2], network.center[1] - frame[1, 2]
+    x, y, log_size = a * dx + b * dy, a * dy - b * dx, math.log(size / scale)
+    middle = np.array([[_ACROSS * x, _ALONG @ (1, y, log_size)]])
+    side = scale * math.exp(_SIDE @ (1, y, log_size))
+    (center_x, center_y) = transform_points(frame, middle)[0].tolist()
+    return Box(center_x - side / 2, center_y - side / 2, side, side)
+
+
+_ACROSS = 0.206
+_ALONG = np.array([-0.081, 0.139, 0.065])
+_SIDE = np.array([0.008, 0.197, 0.828])
 
 
 def _zoomed(rgb: ImageArray, zoom: float) -> ImageArray:
     if zoom == 1:
         return rgb
     size = (max(MIN_SIDE, round(rgb.shape[1] * zoom)), max(MIN_SIDE, round(rgb.shape[0] * zoom)))
-    return np.asarray(cv2.resize(rgb, size, interpolation=cv2.INTER_AREA), dtype=np.uint8)
+    method = cv2.INTER_AREA if zoom < 1 else cv2.INTER_LINEAR
+    return np.asarray(cv2.resize(rgb, size, interpolation=method), dtype=np.uint8)
 
 
 def _stretched(rgb: ImageArray) -> ImageArray:
@@ -198,7 +251,7 @@ def _stretched(rgb: ImageArray) -> ImageArray:
 
 
 def _network() -> Any:
-    path = str(weights_path("yunet"))
+    path = str(ensured_weights("yunet"))
     kept = getattr(_per_thread, "network", None)
     if kept is None or kept[0] != path:
         try:

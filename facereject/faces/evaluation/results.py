@@ -17,9 +17,9 @@ from facereject.faces.models.calibration import RegionSample
 from facereject.faces.models.ranking import gap_closed
 from facereject.faces.models.score_models import CompactScoreModel, RegionScore
 from facereject.faces.rejector import FaceRejector
-from facereject.faces.training.compact import point_errors
 from facereject.faces.training.extract import Extractor, extract
-from facereject.faces.training.points import common_count
+from facereject.faces.training.fit_compact import point_errors
+from facereject.faces.training.learn_points import common_count
 from facereject.faces.training.table import FaceTable
 from facereject.metrics import aurc
 
@@ -156,6 +156,7 @@ def evaluate_face_rejector(
         degradations,
         random_state,
         rejector.context,
+        rejector.upright_beyond,
     )
     table = extract(samples, extractor, workers=workers, cache=cache, progress=progress)
     regions = _regions(rejector, table)

@@ -1,4 +1,4 @@
-"""What else is known of a face: where its points lie in its box and in the frame, and the image quality."""
+"""What else is known of a face: place in box and frame, image quality, and what the detector says of it."""
 
 from __future__ import annotations
 
@@ -9,22 +9,41 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from facereject.faces.face import Box
+from facereject.faces.face import Detection
 from facereject.faces.features.quality import QUALITY, image_quality
-from facereject.faces.geometry import FloatArray
+from facereject.faces.geometry import FloatArray, fit_similarity
 from facereject.faces.images.load import ImageArray
 from facereject.faces.landmarks.point_set import POINTS_300W, PointSet
 
 #: names of the values that say where the face lies in the frame
 FRAME = ("face_pixels", "margin_left", "margin_top", "margin_right", "margin_bottom", "outside")
 
+#: names of the values that say how far a detector with five points agrees with the landmarks
+DETECTOR = (
+    "five_points",
+    "score",
+    "left_eye",
+    "right_eye",
+    "nose",
+    "mouth_left",
+    "mouth_right",
+    "larger",
+    "tilted",
+)
+
+# what these values are without five points: unknown, and as for a usual face
+_UNKNOWN = (0.0, 0.9, *(-2.5,) * 5, 0.0, 0.0)
+
 # face sizes; beyond, the frame is far away
 _FAR = 1.0
+
+# distances, in distances of the outer eye corners, below which landmarks and five points agree
+_AGREE = 0.02
 
 
 @dataclass(frozen=True)
 class FaceContext:
-    """Points in the frame of the box, place in the image, and image quality.
+    """Points in the frame of the box, place in the image, image quality, and agreement with the detector.
 
     The values are, in this order:
 
@@ -32,34 +51,45 @@ class FaceContext:
     - `FRAME`: log2 of that root in pixels; least distance of a point to each side of the image, in face
       sizes, at most 1 and at least -1; share of the points outside the image
     - `QUALITY`: see `facereject.faces.features.quality`
+    - `DETECTOR`, if ``detector`` is true: 1 if there are five points, the score of the detector, log(0.02 +
+      distance) between each of the five points and the same place by the landmarks in distances of the outer
+      eye corners, and by how much (logarithm) and by which angle (radians) the five points are larger and
+      tilted further. For detectors without five points these are the values of a usual face, and 0 first.
 
     Parameters
     ----------
     points : PointSet, default=the 68 points of 300-W
+    detector : bool, default=False
+        For the 68 points of 300-W only.
     """
 
     points: PointSet = POINTS_300W
+    detector: bool = False
+
+    def __post_init__(self) -> None:
+        if self.detector and not self.points.is_300w:
+            raise ValueError("detector: only the 68 points of 300-W can be compared with five points")
 
     @property
     def n_features(self) -> int:
         """Length of the vector."""
-        return 2 * self.points.n_used + len(FRAME) + len(QUALITY)
+        return 2 * self.points.n_used + len(FRAME) + len(QUALITY) + self.detector * len(DETECTOR)
 
     @property
     def definition(self) -> dict[str, Any]:
         """What the values mean besides the points, as plain JSON, for the model file."""
-        return {"name": "FaceContext", "version": 1}
+        return {"name": "FaceContext", "version": 2 if self.detector else 1}
 
     @classmethod
     def from_definition(cls, definition: dict[str, Any], points: PointSet = POINTS_300W) -> FaceContext:
         """The inverse of `definition`; raises ValueError for features this version does not know."""
-        context = cls(points)
+        context = cls(points, definition.get("version") == 2)
         if definition != context.definition:
             raise ValueError(f"unknown features {definition!r}")
         return context
 
     def __call__(
-        self, size: tuple[int, int], box: Box, landmarks: FloatArray, chip: ImageArray
+        self, size: tuple[int, int], found: Detection, landmarks: FloatArray, chip: ImageArray
     ) -> NDArray[np.float32]:
         """The values of one face.
 
@@ -67,14 +97,14 @@ class FaceContext:
         ----------
         size : (int, int)
             Width and height of the image in pixels.
-        box : Box
+        found : Detection
         landmarks : ndarray of shape (n, 2)
         chip : ndarray of uint8
             The grey chip of `LandmarkHOG.chip`.
         """
         used = self.points.chosen(landmarks)
-        n = used.size
-        values = np.empty(n + len(FRAME) + len(QUALITY), dtype=np.float32)
+        n, box = used.size, found.box
+        values = np.empty(self.n_features, dtype=np.float32)
         side = max(math.sqrt(box.width * box.height), 1.0)
         away = used - box.center
         away /= side
@@ -88,5 +118,27 @@ class FaceContext:
             outside = float(((used < -0.5) | (used > np.array(size) - 0.5)).any(axis=1).mean())
         near = [min(max(margin / side, -_FAR), _FAR) for margin in margins]
         values[n : n + len(FRAME)] = [math.log2(side), *near, outside]
-        values[n + len(FRAME) :] = image_quality(chip)
+        n += len(FRAME)
+        values[n : n + len(QUALITY)] = image_quality(chip)
+        if self.detector:
+            values[n + len(QUALITY) :] = agreement(found, landmarks)
         return values
+
+
+def agreement(found: Detection, landmarks: FloatArray) -> FloatArray:
+    """The values of `DETECTOR` for the 68 points of 300-W, see `FaceContext`."""
+    if found.points is None:
+        return np.array(_UNKNOWN)
+    five, own = np.array(found.points), five_of(landmarks)
+    unit = max(float(np.linalg.norm(landmarks[45] - landmarks[36])), 1.0)
+    matrix = fit_similarity(own, five)
+    larger = math.log(max(math.hypot(matrix[0, 0], matrix[1, 0]), 1e-3))
+    tilted = math.atan2(matrix[1, 0], matrix[0, 0])
+    apart = np.log(_AGREE + np.linalg.norm(five - own, axis=1) / unit)
+    return np.array([1.0, found.score, *apart, larger, tilted])
+
+
+def five_of(landmarks: FloatArray) -> FloatArray:
+    """Centres of the eyes, tip of the nose and corners of the mouth from the 68 points of 300-W."""
+    eyes = landmarks[36:42].mean(axis=0), landmarks[42:48].mean(axis=0)
+    return np.array([*eyes, *landmarks[[30, 48, 54]]])

@@ -9,28 +9,20 @@ one. The price is one more prediction per angle.
 from __future__ import annotations
 
 import functools
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from facereject.faces.face import Box
-from facereject.faces.geometry import FloatArray, fit_similarity, transform_points
+from facereject.faces.geometry import FloatArray, fit_similarity
 from facereject.faces.images.load import ImageArray
-from facereject.faces.landmarks.base import Landmarks, predict_landmarks
+from facereject.faces.landmarks.base import Landmarks
 from facereject.faces.landmarks.point_set import POINTS_300W, PointSet
+from facereject.faces.landmarks.turned import predict_turned
 
 # keeps the logarithm finite where the runs agree: 0.1 % of the face's scale, far below one pixel
 _FLOOR = 1e-3
-
-# side of the turned picture over the side of the box: predictors look a little beyond the box
-_REACH = 1.6
-
-# pixels; larger faces are reduced to this box, as turning their pixels would cost more than the predictor
-_LARGEST_BOX = 300.0
 
 # a mean shape counts as symmetric if every point has a partner within this distance, in face widths
 _SYMMETRY = 0.02
@@ -102,7 +94,9 @@ class MirroredRuns:
         level = -tilt if partners is None else tilt
         fitting = self.points.box_of(landmarks)
         n = self.points.n
-        runs = [_run(image, fitting, level + angle, partners, predictor, n) for angle in self.angles]
+        runs = [
+            predict_turned(predictor, image, fitting, level + angle, n, partners) for angle in self.angles
+        ]
         more = np.array(runs)
         mean = more.mean(axis=0)
         chosen = self.points.chosen
@@ -127,30 +121,3 @@ def mirror_partners(points: PointSet) -> tuple[int, ...] | None:
     if not paired or distance.min(axis=1).max() > _SYMMETRY * width:
         return None
     return tuple(int(partner) for partner in partners)
-
-
-def _run(
-    image: ImageArray,
-    box: Box,
-    angle: float,
-    partners: Sequence[int] | None,
-    predictor: Landmarks,
-    n_points: int,
-) -> FloatArray:
-    """Landmarks on the picture, mirrored if there are partners and turned, in pixels of the picture."""
-    scale = min(1.0, _LARGEST_BOX / max(box.width, box.height))
-    side = int(np.ceil(_REACH * scale * max(box.width, box.height)))
-    cosine, sine = scale * np.cos(np.radians(angle)), scale * np.sin(np.radians(angle))
-    linear = np.array([[cosine, -sine], [sine, cosine]])
-    if partners is not None:
-        linear[:, 0] *= -1
-    middle = np.full(2, (side - 1) / 2)
-    matrix = np.column_stack([linear, middle - linear @ box.center])
-    # beyond the picture there is nothing, as for the predictor itself
-    turned = np.asarray(cv2.warpAffine(image, matrix, (side, side)), dtype=np.uint8)
-    width, height = scale * box.width, scale * box.height
-    inner = Box(middle[0] - width / 2, middle[1] - height / 2, width, height)
-    found = predict_landmarks(predictor, turned, inner, n_points)
-    back = np.linalg.inv(linear)
-    points = transform_points(np.column_stack([back, -back @ matrix[:, 2]]), found)
-    return points if partners is None else points[list(partners)]

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from facereject.faces.face import Box
+from facereject.faces.face import Detection
 from facereject.faces.features.context import FaceContext
 from facereject.faces.features.hog import LandmarkHOG
 from facereject.faces.features.mirrored import MirroredRuns
@@ -88,14 +88,20 @@ class FaceFeatures:
         return cls(hog, stability, context)
 
     def __call__(
-        self, view: Views, box: Box, landmarks: FloatArray, predictor: Landmarks, *, keep: bool = False
+        self,
+        view: Views,
+        found: Detection,
+        landmarks: FloatArray,
+        predictor: Landmarks,
+        *,
+        keep: bool = False,
     ) -> Seen:
-        """The features for ``landmarks = predictor(image, box)``.
+        """The features for the landmarks of a detected face.
 
         Parameters
         ----------
         view : Views
-        box : Box
+        found : Detection
         landmarks : ndarray of shape (n, 2)
         predictor : callable
         keep : bool, default=False
@@ -111,7 +117,7 @@ class FaceFeatures:
             mean, more = self.stability(view.shown_to(predictor), landmarks, predictor)
             landmarks = landmarks if keep else mean
         elif self.stability is not None:
-            more = self.stability(view.shown_to(predictor), box, landmarks, predictor)
+            more = self.stability(view.shown_to(predictor), found.box, landmarks, predictor)
         chip, points = self.hog.chip(view.gray, landmarks, looked_at(self.hog.chip_size))
         values = np.empty(self.n_features, dtype=np.float32)
         n = self.hog.n_features
@@ -119,5 +125,5 @@ class FaceFeatures:
         if more is not None:
             values[n : n + len(more)] = more
         if self.context is not None:
-            values[-self.context.n_features :] = self.context(view.size, box, landmarks, chip)
+            values[-self.context.n_features :] = self.context(view.size, found, landmarks, chip)
         return Seen(landmarks, values)

@@ -21,7 +21,6 @@ from facereject.faces.face import Box
 from facereject.faces.geometry import FloatArray, check_landmarks
 from facereject.faces.images.load import ImageArray
 from facereject.faces.plugins import name_of
-from facereject.faces.views import Views
 from facereject.faces.weights.files import WeightsError
 
 
@@ -132,17 +131,6 @@ def predict_landmarks(
         return check_landmarks(answer, n_points=n_points)
     except ValueError as error:
         raise NoLandmarksError(f"the predictor gave no usable landmarks: {error}") from None
-
-
-def landmarks_or_none(
-    predictor: Landmarks, view: Views, box: Box, n_points: int | None = None
-) -> FloatArray | None:
-    """As `predict_landmarks`, for judging: None where there are none, with a warning if it was an error."""
-    try:
-        return predict_landmarks(predictor, view.shown_to(predictor), box, n_points)
-    except NoLandmarksError as error:
-        warn_of_failure(error)
-        return None
 
 
 def warn_of_failure(error: NoLandmarksError) -> None:

@@ -9,7 +9,7 @@ The columns, in this order (u points are used, in g groups of neighbours):
 - shape: the leading principal components of the aligned points in standard deviations, the Mahalanobis
   distance in them, the log distance from them, the asymmetry in both directions
 - how the aligned face lies in its box: shift, log scale, angle
-- `FRAME` and `QUALITY`, see `facereject.faces.features.context`
+- `FRAME`, `QUALITY` and, if the context has them, `DETECTOR`: see `facereject.faces.features.context`
 - with `MirroredRuns`: the means of either kind of value over each group and over all, and the largest
 """
 
@@ -22,8 +22,8 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from facereject.faces.features.context import FaceContext
 from facereject.faces.features.mirrored import mirror_partners
+from facereject.faces.features.recipe import FaceFeatures
 from facereject.faces.landmarks.point_set import PointSet
 from facereject.modelfile import ArraySpec
 
@@ -57,6 +57,8 @@ class CompactColumns:
     points : PointSet
     n_runs : int
         Values of `MirroredRuns` between HOG and context: 0, or 2 per point that is used.
+    n_context : int
+        Values of `FaceContext`.
     weights : ndarray of shape (h, k), float32
         From the HOG values to score, log errors and correction: k = 1 + g + 4, and one more with a score for
         faces that are not degraded.
@@ -69,6 +71,7 @@ class CompactColumns:
 
     points: PointSet
     n_runs: int
+    n_context: int
     weights: NDArray[np.float32]
     offsets: NDArray[np.float32]
     axes: NDArray[np.float32]
@@ -108,7 +111,7 @@ class CompactColumns:
     @property
     def n_features(self) -> int:
         """How many features a row has."""
-        return self.n_hog + self.n_runs + FaceContext(self.points).n_features
+        return self.n_hog + self.n_runs + self.n_context
 
     @property
     def n_columns(self) -> int:
@@ -116,12 +119,13 @@ class CompactColumns:
         return int(self(np.zeros((1, self.n_features), dtype=np.float32)).shape[1])
 
     @classmethod
-    def from_arrays(
-        cls, arrays: dict[str, NDArray[Any]], n_features: int, points: PointSet
-    ) -> CompactColumns:
-        """The inverse of `arrays`, for rows of so many features."""
-        n_runs = n_features - _HOG_VALUES * points.n_used - FaceContext(points).n_features
-        return cls(points, n_runs, **{name.removeprefix("compact_"): arrays[name] for name in cls.specs})
+    def from_arrays(cls, arrays: dict[str, NDArray[Any]], features: FaceFeatures) -> CompactColumns:
+        """The inverse of `arrays`, for rows of these features."""
+        if features.context is None:
+            raise ValueError("compact columns need the features of shape, place and image quality")
+        n_runs = 0 if features.stability is None else features.stability.n_features
+        tables = {name.removeprefix("compact_"): arrays[name] for name in cls.specs}
+        return cls(features.points, n_runs, features.context.n_features, **tables)
 
     def linear(self, features: NDArray[np.float32]) -> NDArray[np.float32]:
         """The columns that are linear in the HOG values, for rows of features."""

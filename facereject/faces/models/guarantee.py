@@ -66,6 +66,7 @@ def binding(rejector: FaceRejector) -> str:
         "score": rejector.score.kind,
         **({"region": rejector.region} if rejector.region else {}),
         **{name: part for name, part in rejector.features.definition.items() if name != "context" or part},
+        **({} if rejector.upright_beyond is None else {"upright_beyond": rejector.upright_beyond}),
         "threshold": repr(float(rejector.selector.threshold_)),
         "points": rejector.points.definition,
         "predictor": fingerprint_of(rejector.predictor) or name_of(rejector.predictor),

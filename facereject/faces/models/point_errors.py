@@ -110,7 +110,7 @@ class PointErrors:
     def from_arrays(cls, arrays: dict[str, NDArray[Any]], columns: CompactColumns) -> PointErrors:
         n_values = n_point_values(columns)
         trees, hidden = (
-            TreeScore.from_arrays({name: arrays[f"{part}_{name}"] for name in TreeScore.specs}, n_values)
+            TreeScore.from_tables({name: arrays[f"{part}_{name}"] for name in TreeScore.specs}, n_values)
             for part in ("point", "hidden")
         )
         tables = {name: arrays[f"point_{name}"] for name in _TABLES}

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from facereject._lazy import Lazy, LazyField
-from facereject.faces.landmarks.point_set import POINTS_300W, PointSet
+from facereject.faces.features.recipe import FaceFeatures
 from facereject.faces.models.causes import CauseModel
 from facereject.faces.models.compact import CompactColumns, Measured
 from facereject.faces.models.point_errors import PointErrors, PointJudgement
@@ -90,11 +90,11 @@ class LinearScoreModel:
         return {"coef": self.coef, "intercept": np.array([self.intercept])}
 
     @classmethod
-    def from_arrays(
-        cls, arrays: dict[str, NDArray[Any]], n_features: int, points: PointSet = POINTS_300W
-    ) -> LinearScoreModel:
-        if len(arrays["coef"]) != n_features:
-            raise ValueError(f"coef has {len(arrays['coef'])} values, the features have {n_features}")
+    def from_arrays(cls, arrays: dict[str, NDArray[Any]], features: FaceFeatures) -> LinearScoreModel:
+        if len(arrays["coef"]) != features.n_features:
+            raise ValueError(
+                f"coef has {len(arrays['coef'])} values, the features have {features.n_features}"
+            )
         return cls(arrays["coef"], float(arrays["intercept"][0]))
 
 
@@ -161,11 +161,9 @@ class CompactScoreModel:
         return functools.reduce(operator.or_, parts, self.columns.arrays() | self.trees.arrays())
 
     @classmethod
-    def from_arrays(
-        cls, arrays: dict[str, NDArray[Any]], n_features: int, points: PointSet = POINTS_300W
-    ) -> CompactScoreModel:
-        columns = CompactColumns.from_arrays(arrays, n_features, points)
-        trees = TreeScore.from_arrays(arrays, columns.n_columns)
+    def from_arrays(cls, arrays: dict[str, NDArray[Any]], features: FaceFeatures) -> CompactScoreModel:
+        columns = CompactColumns.from_arrays(arrays, features)
+        trees = TreeScore.from_tables(arrays, columns.n_columns)
         errors = PointErrors.from_arrays(arrays, columns) if "point_weights" in arrays else None
         causes = CauseModel.from_arrays(arrays, columns.n_columns) if "cause_weights" in arrays else None
         return cls(columns, trees, errors, causes)

@@ -1,28 +1,15 @@
-"""The scores there are: how each is learned, what a model file keeps of it, what the card and help say.
+"""The scores by name: what a model file stores of each, and what the card and the help say.
 
-One list serves training, model files, the command line and the card. Nothing heavy is imported before a score
-is fitted or loaded.
+One list serves training (`facereject.faces.training.fit_score`), model files, the command line and the card.
 """
 
 from __future__ import annotations
 
-import os
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
-    from facereject.faces.models.score_models import LinearScoreModel, ScoreModel
     from facereject.modelfile import ArraySpec
-
-# relative distance from the optimum; far below what changes a ranking, so that models are reproducible
-_TOLERANCE = 1e-4
-
-# values in a table; threads only pay on larger ones
-_LARGE_TABLE = 1_000_000
 
 
 @dataclass(frozen=True)
@@ -39,9 +26,6 @@ class ScoreKind:
         What the card of a model says.
     help : str
         What the command line says.
-    fit : callable or None
-        (features, losses, alpha) -> ScoreModel; None if it takes more than these, see
-        `facereject.faces.training.compact`.
     regularised : bool
         Whether several ``alpha`` are tried.
     trees : bool
@@ -52,7 +36,6 @@ class ScoreKind:
     stored_as: str
     card: str
     help: str
-    fit: Callable[[NDArray[np.float32], NDArray[np.float64], Any], ScoreModel] | None
     regularised: bool = True
     trees: bool = False
 
@@ -83,37 +66,6 @@ def array_specs(kind: Any) -> dict[str, ArraySpec]:
         return {}
 
 
-def _fit_sele(features: NDArray[np.float32], losses: NDArray[np.float64], alpha: Any) -> ScoreModel:
-    from facereject.scores import SELEScore
-
-    return _linear(SELEScore(alpha=alpha, tol=_TOLERANCE).fit(features, losses))
-
-
-def _fit_regression(features: NDArray[np.float32], losses: NDArray[np.float64], alpha: Any) -> ScoreModel:
-    from facereject.scores import RegressionScore
-
-    return _linear(RegressionScore(alpha=alpha).fit(features, losses))
-
-
-def _fit_boosted(features: NDArray[np.float32], losses: NDArray[np.float64], alpha: Any) -> ScoreModel:
-    from facereject.faces.models.score_models import TreeScore
-    from facereject.scores import BoostedSELEScore
-
-    threads = os.cpu_count() or 1 if features.size > _LARGE_TABLE else 1
-    fitted = BoostedSELEScore(n_jobs=threads).fit(features, losses)
-    return TreeScore.from_lightgbm(fitted.booster_)
-
-
-def _linear(fitted: Any) -> LinearScoreModel:
-    """Weights of a fitted score on features as they are: its standardisation folded in."""
-    import numpy as np
-
-    from facereject.faces.models.score_models import LinearScoreModel
-
-    coef = fitted.coef_[0] / fitted.scale_
-    return LinearScoreModel(coef.astype(np.float32), float(fitted.intercept_[0] - coef @ fitted.mean_))
-
-
 #: all scores by name, the default first
 SCORES = {
     score.name: score
@@ -123,21 +75,18 @@ SCORES = {
             "LinearScoreModel",
             "linear, SELE risk over all pairs",
             "linear, ranks by the SELE risk",
-            _fit_sele,
         ),
         ScoreKind(
             "reg",
             "LinearScoreModel",
             "linear regression of the error",
             "linear, predicts the error",
-            _fit_regression,
         ),
         ScoreKind(
             "compact",
             "CompactScoreModel",
             "trees on compact features, SELE risk",
             "trees on compact features, ranks best",
-            None,
             trees=True,
         ),
         ScoreKind(
@@ -145,7 +94,6 @@ SCORES = {
             "TreeScore",
             "boosted trees on the SELE risk",
             "trees",
-            _fit_boosted,
             regularised=False,
             trees=True,
         ),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import warnings
 from collections.abc import Mapping
 from importlib import resources
 from pathlib import Path
@@ -51,6 +52,10 @@ def pretrained_models() -> list[str]:
     return [*(name for name in _SHIPPED if name in names), *sorted(names.difference(_SHIPPED))]
 
 
+class DetectorFallbackWarning(UserWarning):
+    """The detector of a model cannot be used here; another one takes its place."""
+
+
 class Stored(NamedTuple):
     """What a model file holds.
 
@@ -77,7 +82,7 @@ def read_stored(
         # files of earlier versions name none, and were mostly made for dlib's published model
         predictor = _restored(path, LANDMARKS, header.get("landmarks") or {"name": "dlib"})
     if detector is None:
-        detector = _restored(path, DETECTORS, header.get("detector"))
+        detector = _restored_detector(path, header.get("detector"))
     parts: dict[str, Any] = {
         "detector": check_detector(detector),
         "predictor": check_predictor(predictor),
@@ -87,7 +92,7 @@ def read_stored(
         if header.get("points") is not None:
             points = PointSet.from_definition(header["points"], arrays["mean_shape"])
         features = FaceFeatures.from_definition(header, points)
-        score = score_model(header["score"]).from_arrays(arrays, features.n_features, points)
+        score = score_model(header["score"]).from_arrays(arrays, features)
         if header.get("region"):
             score = RegionScore(score, tuple(header["region"]))
         regions = None
@@ -104,6 +109,8 @@ def read_stored(
             "hog": features.hog,
             "stability": features.stability,
             "context": features.context,
+            # files of earlier versions place landmarks on the image as it is
+            "upright_beyond": header.get("upright_beyond"),
             "info": header["info"],
         }
     except (KeyError, TypeError, ValueError, OverflowError) as error:
@@ -118,6 +125,7 @@ def write_stored(path: str | os.PathLike[str], rejector: FaceRejector) -> None:
         "parts": _parts(rejector),
         "region": list(rejector.region),
         **rejector.features.definition,
+        "upright_beyond": rejector.upright_beyond,
         "target": {"kind": rejector.target.kind, "value": rejector.target.value},
         "detector": DETECTORS.checked_definition(rejector.detector),
         "landmarks": LANDMARKS.checked_definition(rejector.predictor),
@@ -156,6 +164,22 @@ def _parts(rejector: FaceRejector) -> list[str]:
     score = rejector.score.score if isinstance(rejector.score, RegionScore) else rejector.score
     found = list(score.parts) if isinstance(score, CompactScoreModel) else []
     return [*found, "regions"] if rejector.calibration.regions is not None else found
+
+
+def _restored_detector(path: str | os.PathLike[str], definition: Any) -> Detector:
+    """The detector of a model file; dlib's in place of YuNet if its weights cannot be had."""
+    try:
+        detector: Detector = _restored(path, DETECTORS, definition)
+    except WeightsError as error:
+        if definition.get("name") != "yunet":
+            raise
+        warnings.warn(
+            f"{error}; dlib's detector is used instead, which finds fewer faces",
+            DetectorFallbackWarning,
+            stacklevel=5,
+        )
+        return DETECTORS.make("dlib")
+    return detector
 
 
 def _restored(path: str | os.PathLike[str], registry: Registry[Any], definition: Any) -> Any:

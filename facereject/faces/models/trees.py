@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from facereject.faces.landmarks.point_set import POINTS_300W, PointSet
+from facereject.faces.features.recipe import FaceFeatures
 from facereject.faces.models._tree_leaves import Splits, Walk, split_table
 
 FloatArray = NDArray[np.float64]
@@ -72,9 +72,12 @@ class TreeScore:
         return {name: getattr(self, name) for name in self.specs}
 
     @classmethod
-    def from_arrays(
-        cls, arrays: dict[str, NDArray[Any]], n_features: int, points: PointSet = POINTS_300W
-    ) -> TreeScore:
+    def from_arrays(cls, arrays: dict[str, NDArray[Any]], features: FaceFeatures) -> TreeScore:
+        return cls.from_tables(arrays, features.n_features)
+
+    @classmethod
+    def from_tables(cls, arrays: dict[str, NDArray[Any]], n_features: int) -> TreeScore:
+        """The inverse of `arrays`, for rows of so many values; ValueError if the tables make no trees."""
         tables: dict[str, Any] = {name: arrays[name] for name in cls.specs}
         tree = cls(**tables, n_features=n_features)
         nodes = len(tree.feature)
@@ -125,7 +128,7 @@ class TreeScore:
             tables["threshold"].append(np.where(leaf, factor * part.threshold, part.threshold))
             nodes += len(part.feature)
         arrays = {name: np.concatenate(values) for name, values in tables.items()}
-        return cls.from_arrays(arrays, parts[0][0].n_features)
+        return cls.from_tables(arrays, parts[0][0].n_features)
 
     @classmethod
     def from_lightgbm(cls, booster: Any) -> TreeScore:

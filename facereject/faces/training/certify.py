@@ -102,6 +102,7 @@ def certified(
         context=rejector.context,
         detector=rejector.detector,
         predictor=rejector.predictor,
+        upright_beyond=rejector.upright_beyond,
         # annotated faces give errors their unit
         info={name: value for name, value in rejector.info.items() if name != "relative"},
     )

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from facereject.faces.models.ranking import gap_closed
-from facereject.faces.training.fit import fit_score
+from facereject.faces.training.fit_score import fit_score
 from facereject.faces.training.table import FaceTable
 from facereject.metrics import aurc
 

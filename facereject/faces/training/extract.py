@@ -10,7 +10,7 @@ import sys
 import warnings
 from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import closing
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from facereject._words import counted
 from facereject.faces.datasets import FaceSample, Problem, match_face
 from facereject.faces.detectors.base import Detector, check_detector, find_faces
-from facereject.faces.face import Box
+from facereject.faces.face import Box, Detection
 from facereject.faces.features.context import FaceContext
 from facereject.faces.features.hog import LandmarkHOG
 from facereject.faces.features.recipe import FaceFeatures, Stability
@@ -31,9 +31,9 @@ from facereject.faces.landmarks.base import (
     Landmarks,
     NoLandmarksError,
     check_predictor,
-    predict_landmarks,
 )
 from facereject.faces.landmarks.point_set import PointSet
+from facereject.faces.landmarks.turned import place_landmarks
 from facereject.faces.plugins import color_of, definition_of, fingerprint_of
 from facereject.faces.training.degrade import jitter_box, outside_frame, random_degradation
 from facereject.faces.training.table import FaceTable, read_table, write_table
@@ -42,7 +42,7 @@ from facereject.losses import landmark_nme
 from facereject.parallel import EngineError, Outcome, SerialEngine, WorkerEngine
 
 #: part of the cache key; raised whenever a change here, in degrade or in matching changes the numbers
-_PROTOCOL = 3
+_PROTOCOL = 4
 
 # faces in one piece of work: enough to be worth sending, few enough to show progress
 _CHUNK = 16
@@ -52,11 +52,10 @@ _JITTERED = 0.15
 
 
 class FacePicture(NamedTuple):
-    """A version of a photograph: picture, detector's box and score, true and hidden points, what was done."""
+    """A version of a photograph: image, what the detector found, true and hidden points, what was done."""
 
     view: Views
-    box: Box
-    score: float
+    found: Detection
     truth: FloatArray
     hidden: NDArray[np.bool_]
     kind: str
@@ -84,6 +83,9 @@ class Extractor:
         follow the alignment of memory).
     context : FaceContext or None
         None leaves shape, place and image quality out.
+    upright_beyond : float or None
+        Degrees of tilt, by the five points of the detector, above which landmarks are placed on an upright
+        copy of the face; None is never.
     """
 
     predictor: Landmarks
@@ -93,6 +95,7 @@ class Extractor:
     degradations: int = 8
     random_state: int = 0
     context: FaceContext | None = None
+    upright_beyond: float | None = None
 
     def __post_init__(self) -> None:
         if self.degradations < 0:
@@ -112,8 +115,8 @@ class Extractor:
         """The points of the predictor."""
         return self.hog.points
 
-    def rows(self, index: int, sample: FaceSample) -> list[dict[str, Any] | str | None]:
-        """Rows of one face; None where it was missed, and a reason where it got no landmarks.
+    def pictures(self, index: int, sample: FaceSample) -> Iterator[FacePicture | None]:
+        """All versions of one face, the clean one first; None where the detector missed it.
 
         Raises ImageError for an unreadable file, and ValueError for an annotation of other points or without
         the length that errors are normalised by.
@@ -126,11 +129,8 @@ class Extractor:
         # then nothing downstream looks at colour, and degrading one channel is three times as fast
         without_color = color_of(self.predictor) == color_of(self.detector) == "gray"
         image = view.gray if without_color else view.rgb
-        return [self._row(image, sample, index, variant) for variant in range(self.degradations + 1)]
-
-    def _row(self, image: Any, sample: FaceSample, index: int, variant: int) -> dict[str, Any] | str | None:
-        picture = self.picture(image, sample.landmarks, index, variant)
-        return None if picture is None else self.row(picture, index, variant)
+        for variant in range(self.degradations + 1):
+            yield self.picture(image, sample.landmarks, index, variant)
 
     def picture(self, image: Any, truth: FloatArray, index: int, variant: int) -> FacePicture | None:
         """One version of a photograph with the box of its face; None where the detector missed it."""
@@ -147,22 +147,25 @@ class Extractor:
         found = match_face(find_faces(self.detector, view), truth, points=self.points)
         if found is None:
             return None
-        box = jitter_box(found.box, jitter, random_state=rng) if jitter else found.box
-        return FacePicture(view, box, found.score, truth, hidden, kind)
+        if jitter:
+            found = moved_to(found, jitter_box(found.box, jitter, random_state=rng))
+        return FacePicture(view, found, truth, hidden, kind)
 
     def row(self, picture: FacePicture, index: int, variant: int) -> dict[str, Any] | str:
         """The row of one picture, or the reason why it got no landmarks."""
         shown = picture.view.shown_to(self.predictor)
         try:
-            landmarks = predict_landmarks(self.predictor, shown, picture.box, self.points.n)
-            landmarks, features = self.features(picture.view, picture.box, landmarks, self.predictor)
+            landmarks = place_landmarks(
+                self.predictor, shown, picture.found, self.points.n, self.upright_beyond
+            )
+            landmarks, features = self.features(picture.view, picture.found, landmarks, self.predictor)
         except NoLandmarksError as error:
             # anybody's predictor, on a degraded picture: one failure must not cost hours of extraction
             return str(error)
         return {
             "features": features,
             "losses": float(landmark_nme(picture.truth, landmarks, self.points.normalizer)),
-            "detector_scores": picture.score,
+            "detector_scores": picture.found.score,
             "sample": index,
             "variant": variant,
             "kinds": picture.kind,
@@ -170,6 +173,15 @@ class Extractor:
             "truth": picture.truth.astype(np.float32),
             "hidden": picture.hidden,
         }
+
+
+def moved_to(found: Detection, box: Box) -> Detection:
+    """A detection as if it had been found in another box: its five points move with the box."""
+    if found.points is None:
+        return replace(found, box=box)
+    scale, old, new = box.width / found.box.width, found.box.center, box.center
+    points = [(new[0] + scale * (x - old[0]), new[1] + scale * (y - old[1])) for x, y in found.points]
+    return replace(found, box=box, points=tuple(points))
 
 
 def extract(
@@ -198,31 +210,70 @@ def extract(
     progress : callable or None
         Called with (faces done, of how many).
     """
-    key = _cache_key(samples, extractor)
-    file = Path(cache, f"faces-{key}.table") if cache is not None and key is not None else None
-    if file is not None and (table := read_table(file)) is not None:
-        return table
+    return extract_together(samples, [extractor], workers=workers, cache=cache, progress=progress)[0]
+
+
+def extract_together(
+    samples: Sequence[FaceSample],
+    extractors: Sequence[Extractor],
+    *,
+    workers: int | None = None,
+    cache: str | os.PathLike[str] | None = None,
+    progress: Callable[[int, int], None] | None = None,
+) -> list[FaceTable]:
+    """The tables of several extractors, of which each image is degraded and searched only once.
+
+    Detector, degradations and seed are those of the first. Parameters are those of `extract`.
+    """
+    same = {(definition_text(e.detector), e.degradations, e.random_state, e.points) for e in extractors}
+    if len(same) != 1:
+        raise ValueError("extractors must have the same detector, degradations, seed and points")
+    files = [_cache_file(samples, extractor, cache) for extractor in extractors]
+    tables = [None if file is None else read_table(file) for file in files]
+    missing = [i for i, table in enumerate(tables) if table is None]
+    if missing:
+        made = _computed(samples, [extractors[i] for i in missing], workers, progress)
+        for i, (table, by_chance) in zip(missing, made, strict=True):
+            tables[i] = table
+            if (file := files[i]) is not None and not by_chance:
+                write_table(file, table)
+    return [table for table in tables if table is not None]
+
+
+def _computed(
+    samples: Sequence[FaceSample],
+    extractors: Sequence[Extractor],
+    workers: int | None,
+    progress: Callable[[int, int], None] | None,
+) -> list[tuple[FaceTable, bool]]:
+    """The table of every extractor, and whether the next run might lose less."""
     starts = range(0, len(samples), _CHUNK)
     chunks = [range(start, min(start + _CHUNK, len(samples))) for start in starts]
     items = [[(i, samples[i]) for i in chunk] for chunk in chunks]
-    task = _ChunkTask(extractor)
-    rows: list[dict[str, Any]] = []
-    lost = _Losses()
-    with closing(_outcomes(task, items, workers)) as outcomes:
+    rows: list[list[dict[str, Any]]] = [[] for _ in extractors]
+    lost = [_Losses() for _ in extractors]
+    with closing(_outcomes(_ChunkTask(tuple(extractors)), items, workers)) as outcomes:
         for outcome in outcomes:
             if outcome.error:
                 # a worker that died costs what it was working on
                 paths = [str(sample.image_path) for _, sample in outcome.item]
-                lost.add(_Losses(problems=[Problem(path, outcome.error) for path in paths], by_chance=True))
+                for each in lost:
+                    each.add(
+                        _Losses(problems=[Problem(path, outcome.error) for path in paths], by_chance=True)
+                    )
             elif outcome.chunk is not None:
-                found, more = outcome.chunk
-                rows.extend(found)
-                lost.add(more)
+                for k, (found, more) in enumerate(outcome.chunk):
+                    rows[k].extend(found)
+                    lost[k].add(more)
             if progress is not None:
                 progress(chunks[outcome.index].stop, len(samples))
+    return [(_table(r, each, len(samples)), each.by_chance) for r, each in zip(rows, lost, strict=True)]
+
+
+def _table(rows: list[dict[str, Any]], lost: _Losses, n_samples: int) -> FaceTable:
     if not rows:
-        raise ValueError(f"samples: no usable face among {len(samples)}: {lost}")
-    table = FaceTable(
+        raise ValueError(f"samples: no usable face among {n_samples}: {lost}")
+    return FaceTable(
         features=np.array([row["features"] for row in rows], dtype=np.float32),
         losses=np.array([row["losses"] for row in rows]),
         detector_scores=np.array([row["detector_scores"] for row in rows]),
@@ -237,9 +288,6 @@ def extract(
         problems=tuple(lost.problems),
         failures=tuple(lost.failures),
     )
-    if file is not None and not lost.by_chance:
-        write_table(file, table)
-    return table
 
 
 @dataclass
@@ -260,6 +308,15 @@ class _Losses:
         self.problems += other.problems
         self.failures += other.failures
 
+    def count(self, sample: FaceSample, versions: list[dict[str, Any] | str | None]) -> None:
+        """Count what did not become a row among the versions of one face, the clean one first."""
+        self.missed += [versions[0] is None, sum(row is None for row in versions[1:])]
+        self.failed += [isinstance(versions[0], str), sum(isinstance(row, str) for row in versions[1:])]
+        reasons = [row for row in versions if isinstance(row, str)]
+        if reasons:
+            where = f"no landmarks on {len(reasons)} of {len(versions)} versions"
+            self.failures.append(Problem(str(sample.image_path), f"{where}: {reasons[0]}"))
+
     def __str__(self) -> str:
         parts = [
             f"no face was found in {counted(self.missed.sum(), 'picture')}",
@@ -274,34 +331,38 @@ class _Losses:
 
 @dataclass(frozen=True)
 class _ChunkTask:
-    """What a worker does with some faces: one chunk of rows and losses."""
+    """What a worker does with some faces: rows and losses for every extractor."""
 
-    extractor: Extractor
+    extractors: tuple[Extractor, ...]
 
     def __call__(
         self, samples: list[tuple[int, FaceSample]]
-    ) -> Iterator[tuple[list[dict[str, Any]], _Losses]]:
-        rows: list[dict[str, Any]] = []
-        lost = _Losses()
+    ) -> Iterator[list[tuple[list[dict[str, Any]], _Losses]]]:
+        made: list[tuple[list[dict[str, Any]], _Losses]] = [([], _Losses()) for _ in self.extractors]
         for index, sample in samples:
             try:
-                found = self.extractor.rows(index, sample)
-            except ImageError as error:
-                lost.problems.append(Problem(str(sample.image_path), str(error)))
-                continue
+                found = self._rows(index, sample)
             except Exception as error:
                 # anybody's detector: one photograph it fails on must not cost the others
-                lost.problems.append(Problem(str(sample.image_path), f"{type(error).__name__}: {error}"))
-                lost.by_chance = True
+                unreadable = isinstance(error, ImageError)
+                reason = str(error) if unreadable else f"{type(error).__name__}: {error}"
+                for _, lost in made:
+                    lost.problems.append(Problem(str(sample.image_path), reason))
+                    lost.by_chance |= not unreadable
                 continue
-            lost.missed += [found[0] is None, sum(row is None for row in found[1:])]
-            lost.failed += [isinstance(found[0], str), sum(isinstance(row, str) for row in found[1:])]
-            reasons = [row for row in found if isinstance(row, str)]
-            if reasons:
-                where = f"no landmarks on {len(reasons)} of {len(found)} versions"
-                lost.failures.append(Problem(str(sample.image_path), f"{where}: {reasons[0]}"))
-            rows.extend(row for row in found if isinstance(row, dict))
-        yield rows, lost
+            for (rows, lost), versions in zip(made, found, strict=True):
+                lost.count(sample, versions)
+                rows.extend(row for row in versions if isinstance(row, dict))
+        yield made
+
+    def _rows(self, index: int, sample: FaceSample) -> list[list[dict[str, Any] | str | None]]:
+        """For every extractor the rows of one face: None where it was missed, a reason without landmarks."""
+        pictures = enumerate(self.extractors[0].pictures(index, sample))
+        versions = [
+            [None if picture is None else each.row(picture, index, variant) for each in self.extractors]
+            for variant, picture in pictures
+        ]
+        return [list(rows) for rows in zip(*versions, strict=True)]
 
 
 def _outcomes(
@@ -333,9 +394,18 @@ def _cores() -> int:
     return os.cpu_count() or 1
 
 
-def _cache_key(samples: Sequence[FaceSample], extractor: Extractor) -> str | None:
+def definition_text(plugin: object) -> str:
+    """A text that tells plug-ins apart: their definition, or which object it is."""
+    definition = definition_of(plugin)
+    return f"object {id(plugin)}" if definition is None else json.dumps(definition, sort_keys=True)
+
+
+def _cache_file(
+    samples: Sequence[FaceSample], extractor: Extractor, cache: str | os.PathLike[str] | None
+) -> Path | None:
+    """Where the table of an extractor is kept, None if it cannot be."""
     fingerprint, detector = fingerprint_of(extractor.predictor), definition_of(extractor.detector)
-    if fingerprint is None or detector is None:
+    if cache is None or fingerprint is None or detector is None:
         return None
     # not imported for those who use neither its detector nor its predictor
     dlib = getattr(sys.modules.get("dlib"), "__version__", None)
@@ -346,6 +416,7 @@ def _cache_key(samples: Sequence[FaceSample], extractor: Extractor) -> str | Non
         "detector": detector,
         "points": [extractor.points.definition, extractor.points.mean_shape.tolist()],
         **extractor.features.definition,
+        "upright_beyond": extractor.upright_beyond,
         "degradations": extractor.degradations,
         "random_state": int(extractor.random_state),
     }
@@ -358,4 +429,4 @@ def _cache_key(samples: Sequence[FaceSample], extractor: Extractor) -> str | Non
             content = "unreadable"
         digest.update(f"{content} {sample.photo}\n".encode())
         digest.update(np.ascontiguousarray(sample.landmarks).tobytes())
-    return digest.hexdigest()[:32]
+    return Path(cache, f"faces-{digest.hexdigest()[:32]}.table")

@@ -22,8 +22,6 @@ from facereject.faces.models.calibration import Calibration, Target
 from facereject.faces.models.score_models import LinearScoreModel, ScoreModel
 from facereject.faces.models.scores import SCORES, score_kind
 from facereject.faces.rejector import FaceRejector
-from facereject.faces.training.causes import background_features
-from facereject.faces.training.compact import CompactFit, LinearFit, fit_compact, linear_on_clean
 from facereject.faces.training.cross_validation import (
     CrossValidation,
     calibration_rows,
@@ -33,8 +31,10 @@ from facereject.faces.training.cross_validation import (
 )
 from facereject.faces.training.details import fit_details
 from facereject.faces.training.extract import Extractor, extract
-from facereject.faces.training.fit import fit_score
-from facereject.faces.training.points import learn_points
+from facereject.faces.training.fit_causes import background_features
+from facereject.faces.training.fit_compact import CompactFit, LinearFit, fit_compact, linear_on_clean
+from facereject.faces.training.fit_score import fit_score
+from facereject.faces.training.learn_points import learn_points
 from facereject.faces.training.table import FaceTable
 from facereject.faces.training.unlabelled import Photos, annotate_by_predictor
 from facereject.scores._lightgbm import import_lightgbm
@@ -92,8 +92,8 @@ def train_face_rejector(
     score : str
         A name of `facereject.faces.models.scores`: "sele", linear SELE score; "reg", linear regression of the
         loss; "compact", trees on compact features, and "boosted", trees on the HOG values, both by the SELE
-        risk (they need lightgbm). "auto" is "sele" or "compact", whichever ranks better by cross-validation;
-        without lightgbm it is "sele".
+        risk. "auto" is "sele" or "compact", whichever ranks better by cross-validation. All but "sele" and
+        "reg" need LightGBM.
     predictor : callable or None
         (image, box) -> (n, 2), see `facereject.faces.landmarks`. None is dlib's published model.
     detector : Detector or None
@@ -226,7 +226,7 @@ def train_on_table(
         As in `train_face_rejector`.
     background : (ndarray of shape (m, d), ndarray of shape (m,)) or None
         Features of boxes without a face and the number of each one's sample, see
-        `facereject.faces.training.causes.background_features`.
+        `facereject.faces.training.fit_causes.background_features`.
     clean_errors : bool, default=True
         Whether the errors on clean photographs are those of the predictor. If it annotated them itself, they
         are not, and nothing is learned from clean photographs alone.
@@ -271,6 +271,7 @@ def train_on_table(
         context=None if compact is None else extractor.context,
         detector=detector,
         predictor=extractor.predictor,
+        upright_beyond=extractor.upright_beyond,
         info={
             "score": best.score,
             "faces": len(photos),
@@ -377,7 +378,7 @@ def _compact_or_linear(
     clip = options["clip"]
     clean = linear_on_clean(hog_only, fold, base.alpha, clip) if clean_errors else None
     plain = LinearFit(linear, base.uncertainty)
-    fitted = fit_compact(table, extractor.points, fold, names, plain, clip, clean)
+    fitted = fit_compact(table, extractor.features, fold, names, plain, clip, clean)
     steps.done(folds + 1)
     compact = ranked(table, fold, fitted.uncertainty, "compact", base.alpha)
     if score == "auto":

@@ -1,6 +1,6 @@
-"""Weight files of others: which there are, under which licence, where they lie, and how they are obtained.
+"""Weight files of others: which there are, under which licence, where they are, and how they are downloaded.
 
-None comes with this package, and none is fetched before somebody asks for it.
+None is part of this package. YuNet's is downloaded when it is first needed, the others when somebody asks.
 """
 
 from __future__ import annotations
@@ -14,12 +14,15 @@ from facereject.faces.weights.files import (
     weights_folder,
     weights_path,
 )
+from facereject.faces.weights.obtain import WeightsDownloadWarning, ensured_weights
 
 __all__ = [
     "STACKS",
     "WEIGHTS",
     "WeightFile",
+    "WeightsDownloadWarning",
     "WeightsError",
+    "ensured_weights",
     "find_weights",
     "weights_folder",
     "weights_path",

@@ -15,6 +15,9 @@ from pathlib import Path
 #: names a folder that holds weight files for all users of a machine, in place of the user's cache folder
 FOLDER_VARIABLE = "FACEREJECT_MODELS"
 
+#: set to anything but 0, it forbids downloads that nobody typed a command for
+OFFLINE_VARIABLE = "FACEREJECT_OFFLINE"
+
 
 class WeightsError(ValueError):
     """A weight file is missing, damaged, or not the one that is needed."""
@@ -116,8 +119,13 @@ WEIGHTS = {
     )
 }
 
-#: what `facereject models get NAME` obtains: the files that NAME needs
+#: what `facereject models get NAME` downloads: the files that NAME needs
 STACKS = {"yunet": ("yunet",), "mesh": ("yunet", "mesh")}
+
+
+def is_offline() -> bool:
+    """Whether the environment forbids downloads."""
+    return os.environ.get(OFFLINE_VARIABLE, "0") not in ("", "0")
 
 
 def weights_folder() -> Path:

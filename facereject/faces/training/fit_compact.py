@@ -9,13 +9,13 @@ import numpy as np
 import scipy.linalg
 from numpy.typing import NDArray
 
-from facereject.faces.features.context import FaceContext
+from facereject.faces.features.recipe import FaceFeatures
 from facereject.faces.landmarks.point_set import PointSet
 from facereject.faces.models.compact import N_CORRECTION, CompactColumns, align, point_groups
 from facereject.faces.models.score_models import CompactScoreModel, LinearScoreModel
 from facereject.faces.models.trees import TreeScore
 from facereject.faces.training._score_trees import clean_weights, grow_trees
-from facereject.faces.training.fit import fit_score
+from facereject.faces.training.fit_score import fit_score
 from facereject.faces.training.table import FaceTable
 from facereject.losses import landmark_scale
 
@@ -58,7 +58,7 @@ def point_errors(table: FaceTable, points: PointSet) -> FloatArray:
 
 def fit_compact(
     table: FaceTable,
-    points: PointSet,
+    features: FaceFeatures,
     fold: NDArray[np.int64],
     groups: NDArray[np.str_],
     linear: LinearFit,
@@ -71,7 +71,8 @@ def fit_compact(
     ----------
     table : FaceTable
         With `FaceContext`, and with `MirroredRuns` or without.
-    points : PointSet
+    features : FaceFeatures
+        What its features are.
     fold : ndarray of shape (n,), int
         Rows of one fold are judged by what was learned from the others.
     groups : ndarray of shape (n,), str
@@ -83,7 +84,7 @@ def fit_compact(
     clean : LinearFit or None
         The same, fitted to clean rows alone. If it is given, clean rows also count more for the trees.
     """
-    columns, seen = learn_columns(table, points, fold, linear, clean)
+    columns, seen = learn_columns(table, features, fold, linear, clean)
     importance = np.ones(len(table)) if clean is None else clean_weights(table.clean)
     # one number of trees for all, so that it is sought once; photographs are held out for that as well
     final, n_trees = grow_trees(seen, table.losses, clip, importance, groups=groups)
@@ -101,7 +102,7 @@ def fit_compact(
 
 def learn_columns(
     table: FaceTable,
-    points: PointSet,
+    features: FaceFeatures,
     fold: NDArray[np.int64],
     linear: LinearFit,
     clean: LinearFit | None = None,
@@ -110,7 +111,9 @@ def learn_columns(
 
     Parameters are those of `fit_compact`.
     """
-    score = linear.model
+    score, points = linear.model, features.points
+    assert features.context is not None
+    n_context = features.context.n_features
     errors = point_errors(table, points)
     chosen = errors if points.used is None else errors[:, list(points.used)]
     logs = np.log(np.clip(chosen, 0, _CEILING) + _FLOOR)
@@ -118,12 +121,13 @@ def learn_columns(
     goal = np.column_stack([*targets, corrections(table, points)])
     n_hog = score.n_features
     expected, weights, offsets = ridge_out_of_fold(table.features[:, :n_hog], goal, fold)
-    n_runs = table.features.shape[1] - n_hog - FaceContext(points).n_features
+    n_runs = table.features.shape[1] - n_hog - n_context
     axes, spread = principal_shapes(table.features[:, n_hog + n_runs :], table.losses, points)
     more = [] if clean is None else [clean]
     columns = CompactColumns(
         points,
         n_runs,
+        n_context,
         np.column_stack([score.coef, weights, *(fit.model.coef for fit in more)]).astype(np.float32),
         np.hstack([score.intercept, offsets, *(fit.model.intercept for fit in more)]).astype(np.float32),
         axes,
