@@ -53,7 +53,7 @@ def test_folds_keep_photographs_together():
     assert np.bincount(folds[::3]).tolist() == [8, 8, 7, 7]
     np.testing.assert_array_equal(folds, photo_folds(photos, 4, 0))
     for bad in (1, 31):
-        with pytest.raises(ValueError, match="folds"):
+        with pytest.raises(ValueError, match="fold"):
             photo_folds(photos, bad, 0)
 
 

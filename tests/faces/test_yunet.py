@@ -135,6 +135,7 @@ def test_definitions_restore_the_detector(mesh_weights, name):
 @pytest.mark.parametrize("name", ["yunet", "both"])
 def test_without_weights_the_command_is_told(name, tmp_path, monkeypatch):
     monkeypatch.setenv("FACEREJECT_MODELS", str(tmp_path))
+    monkeypatch.setenv("FACEREJECT_OFFLINE", "1")
     with pytest.raises(WeightsError, match="facereject models get yunet"):
         make_detector(name)
 
