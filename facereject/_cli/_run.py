@@ -27,7 +27,15 @@ if TYPE_CHECKING:
     from facereject.pipeline import ScoreJob
 
 # options that are called otherwise in Python
-_OPTION_OF = {"smooth_s": "smooth", "audio": "no-audio", "bridge_s": "bridge", "min_span_s": "min-span"}
+_OPTION_OF = {
+    "smooth_s": "smooth",
+    "audio": "no-audio",
+    "bridge_s": "bridge",
+    "min_span_s": "min-span",
+    "max_seconds": "seconds",
+    "Recording.path": "record",
+    "Window.snapshots": "snapshots",
+}
 
 # kinds of pictures, and why there may be none
 _NO_PICTURE = {
@@ -151,7 +159,9 @@ def wrong_usage() -> Iterator[None]:
 
 def with_options(text: str) -> str:
     """A message of the library with its options, in backticks there, as the command line calls them."""
-    return re.sub(r"`(\w+)`", lambda found: "--" + _OPTION_OF.get(found[1], found[1]).replace("_", "-"), text)
+    return re.sub(
+        r"`([\w.]+)`", lambda found: "--" + _OPTION_OF.get(found[1], found[1]).replace("_", "-"), text
+    )
 
 
 def _how_to_continue(job: ScoreJob) -> str:

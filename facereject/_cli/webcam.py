@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable
-from contextlib import ExitStack
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -34,9 +32,7 @@ from facereject._cli._signals import exit_code
 from facereject._words import counted, percent
 
 if TYPE_CHECKING:
-    from facereject.outputs.window import Window
-    from facereject.pipeline.live import LiveSummary
-    from facereject.tables.rows import Row
+    from facereject.pipeline.live import Live
 
 WEBCAM_EXAMPLES = """[bold]Examples[/bold]
 facereject webcam
@@ -149,24 +145,50 @@ def webcam(
     The newest frame wins: on a slow machine frames are skipped, but what you see is the present.
     """
     target = chosen_target(max_error=max_error, coverage=coverage, cost=cost, threshold=threshold)
-    for name, value in (("--max-frames", max_frames), ("--seconds", seconds)):
-        if value is not None and not value > 0:
-            stop(f"{name} must be positive; got {value:g}")
     if output == "-":
         stop("-o - is the table on stdout; for that use --headless, which prints every frame as JSON")
-    from facereject.pipeline.options import check_frame_rule, check_table, check_tracking
+    if not os.path.isdir(snapshots):
+        stop(f"--snapshots {snapshots}: no such folder; make it first")
+    if record is not None and _is_same_file(record, camera):
+        stop(f"--record {record}: this is the video that is read; choose another name")
+    from facereject.outputs import JSONLines, Output, Recording, VirtualCamera, Window
+    from facereject.outputs._video.writer import VideoWriteError
+    from facereject.outputs.virtual_camera import VirtualCameraError
+    from facereject.outputs.window import WindowError
+    from facereject.pipeline._store.sinks import TableError
+    from facereject.pipeline.live import CameraTable, Live, warm_up
+    from facereject.sources._devices import camera_name
+    from facereject.sources.camera import Camera, CameraError
+    from facereject.tracking.tracker import FaceTracker, Tracking
 
-    with wrong_usage():
-        check_frame_rule(frame_rule)
-        check_tracking(detect_every, smooth)
-        check_table(output, resume=False, overwrite=overwrite)
-    _check_record(record, snapshots, camera, overwrite)
-    window = None if headless else _open_window()
-    if window is not None:
-        from facereject.outputs._drawing.overlay import loading_view
-
-        window.show(loading_view())
-        window.key(1)
+    window = Window(snapshots)
+    outputs: list[Output] = [] if output is None else [CameraTable(output)]
+    outputs += [JSONLines(sys.stdout.buffer)] if headless else []
+    outputs += [] if record is None else [Recording(record)]
+    outputs += [VirtualCamera()] if virtual_camera else []
+    # last, as its keys may end the loop
+    outputs += [] if headless else [window]
+    try:
+        with wrong_usage():
+            tracking = Tracking(
+                detect_every,
+                every_frame,
+                smooth,
+                not headless if smooth_landmarks is None else smooth_landmarks,
+            )
+            live = Live(
+                outputs,
+                frame_rule=frame_rule,
+                overwrite=overwrite,
+                max_frames=max_frames,
+                max_seconds=seconds,
+            )
+        if not headless:
+            window.open()
+    except WindowError as error:
+        stop(str(error))
+    except VirtualCameraError as error:
+        stop(str(error), 1)
     rejector = load_rejector(
         model,
         detector=detector,
@@ -178,52 +200,15 @@ def webcam(
         target=target,
     )
     rejector = with_limits(rejector, max_yaw, max_pitch, max_roll)
-    from facereject.outputs._video.writer import VideoWriteError
-    from facereject.outputs.virtual_camera import VirtualCamera, VirtualCameraError
-    from facereject.pipeline._store.sinks import TableError
-    from facereject.pipeline.live import Live, warm_up
-    from facereject.sources._devices import camera_name
-    from facereject.sources.camera import Camera, CameraError
-    from facereject.tracking.tracker import FaceTracker, Tracking
-
     warm_up(rejector)
-    tracker = FaceTracker(
-        rejector,
-        Tracking(
-            detect_every,
-            every_frame,
-            smooth,
-            smooth_landmarks=not headless if smooth_landmarks is None else smooth_landmarks,
-        ),
-    )
-    source: int | str = int(camera) if camera.isdigit() else camera
-    failed, code, live = "", 0, None
+    source: int | str = int(camera) if camera.isdecimal() else camera
+    failed, code, too_small = "", 0, 0
     try:
-        with ExitStack() as stack:
-            if window is not None:
-                stack.callback(window.close)
-            table = None
-            if output is not None:
-                table = _Table(output, overwrite, camera_name(source), frame_rule, rejector.n_points)
-                stack.enter_context(table)
-            live = Live(
-                stack.enter_context(Camera(source)),
-                tracker,
-                source=camera_name(source),
-                window=window,
-                on_frame=stack.enter_context(VirtualCamera()) if virtual_camera else None,
-                on_rows=_receivers(headless, table, frame_rule, rejector.n_points),
-                record=record,
-                overwrite=overwrite,
-                folder=snapshots,
-                frame_rule=frame_rule,
-                max_frames=max_frames,
-                max_seconds=seconds,
-            )
+        with Camera(source) as device:
             try:
-                live.run()
+                live.run(device, FaceTracker(rejector, tracking), camera_name(source))
             except KeyboardInterrupt as interrupt:
-                # caught here: the table and the recording end as they should
+                # the table and the recording are complete
                 code = exit_code(interrupt)
             except BrokenPipeError:
                 # the reader has closed the pipe; nothing must be left to be flushed at exit
@@ -231,90 +216,28 @@ def webcam(
                 quiet = True
             except CameraError as error:
                 failed = str(error)
+            finally:
+                too_small = device.too_small
     except (CameraError, VideoWriteError, TableError, VirtualCameraError) as error:
-        stop(str(error), 1)
-    if not quiet and live is not None:
-        _report(live.summary, output)
+        stop(with_options(str(error)), 1)
+    if not quiet:
+        _report(live, too_small)
     if failed:
         stop(failed, 1)
     if code:
         raise typer.Exit(code)
 
 
-class _Table:
-    """The table of a session, which is one input; a context manager."""
-
-    def __init__(self, path: str, overwrite: bool, name: str, rule: str, n_points: int) -> None:
-        from facereject.outputs.summary import Tally
-        from facereject.pipeline._store.sinks import TableError, TableSink, UnfinishedTableError
-
-        try:
-            self._sink = TableSink(path, overwrite=overwrite, rule=rule, n_points=n_points)
-        except UnfinishedTableError as error:
-            stop(f"{error}: pass --overwrite to start again")
-        except TableError as error:
-            stop(with_options(f"--output {error}"))
-        self._name, self._rule = name, rule
-        self._counts = Tally()
-
-    def write(self, rows: list[Row]) -> None:
-        from facereject.outputs.summary import tally
-        from facereject.tables.rows import Chunk
-
-        self._sink.write(rows)
-        self._counts = self._counts.plus(tally(Chunk(rows, 1), self._rule))
-
-    def __enter__(self) -> _Table:
-        self._sink.__enter__()
-        return self
-
-    def __exit__(self, *exc: object) -> None:
-        # a camera that stopped or a user who did: what was seen until then is a whole table
-        self._sink.end_input(self._name, self._counts)
-        self._sink.__exit__(None, None, None)
+def _is_same_file(record: str, camera: str) -> bool:
+    return os.path.exists(record) and os.path.exists(camera) and os.path.samefile(record, camera)
 
 
-def _receivers(headless: bool, table: _Table | None, rule: str, n_points: int) -> Callable[[list[Row]], None]:
-    from facereject.tables.formats import encode_frame
-
-    def take(rows: list[Row]) -> None:
-        if table is not None:
-            table.write(rows)
-        if headless:
-            sys.stdout.buffer.write(encode_frame(rows, rule, n_points))
-            sys.stdout.buffer.flush()
-
-    return take
-
-
-def _check_record(record: str | None, snapshots: str, camera: str, overwrite: bool) -> None:
-    from facereject.outputs._video.writer import VideoWriteError, check_video_path
-
-    if not os.path.isdir(snapshots):
-        stop(f"--snapshots {snapshots}: no such folder; make it first")
-    if record is not None:
-        if os.path.exists(record) and os.path.exists(camera) and os.path.samefile(record, camera):
-            stop(f"--record {record}: this is the video that is read; choose another name")
-        try:
-            check_video_path(record, overwrite=overwrite)
-        except VideoWriteError as error:
-            stop(with_options(f"--record {error}"))
-
-
-def _open_window() -> Window:
-    from facereject.outputs.window import ScreenWindow, WindowError
-
-    try:
-        return ScreenWindow("facereject")
-    except WindowError as error:
-        stop(str(error))
-
-
-def _report(summary: LiveSummary, output: str | None) -> None:
+def _report(live: Live, too_small: int) -> None:
+    summary = live.summary
     share = f" ({percent(summary.accepted, summary.frames, 1)})" if summary.frames else ""
     dropped = f"; {counted(summary.dropped, 'frame')} skipped" if summary.dropped else ""
-    say(f"{counted(summary.frames, 'frame')}; {summary.accepted:,} accepted{share}{dropped}")
-    if output is not None:
-        say(f"Table: {output}")
-    for file in summary.files:
-        say(f"Saved: {file}")
+    small = f"; {counted(too_small, 'frame')} too small to use" if too_small else ""
+    say(f"{counted(summary.frames, 'frame')}; {summary.accepted:,} accepted{share}{dropped}{small}")
+    for output in live.outputs:
+        for sentence in output.report():
+            say(sentence)

@@ -9,9 +9,13 @@ from facereject.outputs.base import Output
 from facereject.outputs.best_frames import BestFrames
 from facereject.outputs.contact_sheet import ContactSheet
 from facereject.outputs.crops import Crops
+from facereject.outputs.json_lines import JSONLines
+from facereject.outputs.recording import Recording
 from facereject.outputs.saved_video import SavedVideo
 from facereject.outputs.sorted_files import SortedFiles
 from facereject.outputs.timeline import Timeline
+from facereject.outputs.virtual_camera import VirtualCamera
+from facereject.outputs.window import Window
 
 #: the outputs of ``facereject filter``, in the order of its help; an output is added by one line here
 OUTPUTS: tuple[type[Output], ...] = (
@@ -30,10 +34,14 @@ __all__ = [
     "BestFrames",
     "ContactSheet",
     "Crops",
+    "JSONLines",
     "Output",
+    "Recording",
     "SavedVideo",
     "SortedFiles",
     "Timeline",
     "VideoWriteError",
     "VideoWriter",
+    "VirtualCamera",
+    "Window",
 ]

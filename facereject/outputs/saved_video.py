@@ -111,6 +111,14 @@ class SavedVideo(Output):
         except VideoWriteError as error:
             raise OptionError(f"`SavedVideo.path` {error}") from None
 
+    def planned(self, videos: int) -> None:
+        """Check that a single video is made from a single video."""
+        if self._base is None and videos != 1:
+            found = (
+                "there are several videos to read; name a folder" if videos else "there is no video to read"
+            )
+            raise OptionError(f"`SavedVideo.path` {display_name(self.path)}: {found}")
+
     def files(self) -> list[str]:
         """The video, if it is one."""
         return [self.path] if self._base is None else []

@@ -68,6 +68,7 @@ class SortedFiles(Output):
     """
 
     place = "end"
+    moves_inputs = True
     panel = "Where files go (subfolders are kept, nothing is overwritten)"
 
     accepted: str | None = option(None, metavar="DIR", help="Folder for accepted files.")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import dataclass, field
 from typing import Any
 
 import cv2
@@ -9,8 +11,9 @@ import numpy as np
 
 from facereject.faces.face import FaceFrame
 from facereject.faces.images.load import ImageArray
+from facereject.outputs.base import Output, RunInfo
 
-# what other programs are told; frames come as they are judged
+# what other programs are told; frames come as they are scored
 _FPS = 30
 
 _NO_PACKAGE = "a virtual camera needs the package pyvirtualcam: pip install 'facereject[virtual-camera]'"
@@ -24,8 +27,9 @@ class VirtualCameraError(RuntimeError):
     """There is no virtual camera; the message says how to get one."""
 
 
-class VirtualCamera:
-    """Sends accepted frames to a virtual camera; a context manager.
+@dataclass
+class VirtualCamera(Output):
+    """Show accepted frames, and between them the last accepted one, on a camera for other programs.
 
     The device is opened with the first frame, whose size it keeps. Until a frame is accepted, nothing is
     shown.
@@ -33,29 +37,41 @@ class VirtualCamera:
     Raises
     ------
     VirtualCameraError
-        The package pyvirtualcam is missing, or, with the first frame, the system has no virtual camera.
+        Before the first frame, the package pyvirtualcam is missing; with it, the system has no virtual
+        camera.
 
     Attributes
     ----------
     name : str
         Of the device, as other programs list it; empty before the first frame.
+
+    Examples
+    --------
+    >>> from facereject.outputs import VirtualCamera
+    >>> VirtualCamera().name
+    ''
     """
 
-    def __init__(self) -> None:
+    name: str = field(default="", init=False)
+    _rule: str = field(default="all", init=False, repr=False)
+    _make: Callable[..., Any] | None = field(default=None, init=False, repr=False)
+    _device: Any = field(default=None, init=False, repr=False)
+    _size: tuple[int, int] = field(default=(0, 0), init=False, repr=False)
+    _shown: ImageArray | None = field(default=None, init=False, repr=False)
+
+    def prepare(self, run: RunInfo) -> None:
+        """Look for the package that makes cameras."""
         try:
             import pyvirtualcam
         except ImportError:
             raise VirtualCameraError(_NO_PACKAGE) from None
-        self._make = pyvirtualcam.Camera
-        self._device: Any = None
-        self._shown: ImageArray | None = None
-        self.name = ""
+        self._make, self._rule = pyvirtualcam.Camera, run.frame_rule
 
-    def __call__(self, frame: FaceFrame, accepted: bool) -> None:
-        """The next judged frame and the decision on it."""
+    def write(self, frame: FaceFrame) -> None:
+        """Show the frame if it is accepted."""
         if self._device is None:
             self._open(*frame.image.shape[:2])
-        if accepted:
+        if frame.accepted(self._rule):
             self._shown = self._fitted(frame.image)
         if self._shown is not None:
             # also when it has not changed: programs take a camera without frames for broken
@@ -67,13 +83,9 @@ class VirtualCamera:
             self._device.close()
             self._device = None
 
-    def __enter__(self) -> VirtualCamera:
-        return self
-
-    def __exit__(self, *exc: object) -> None:
-        self.close()
-
     def _open(self, height: int, width: int) -> None:
+        if self._make is None:
+            raise VirtualCameraError("VirtualCamera is not prepared: call prepare first")
         try:
             self._device = self._make(width=width, height=height, fps=_FPS)
         except Exception as error:

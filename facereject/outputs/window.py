@@ -1,15 +1,27 @@
-"""A window on the screen for live images: a small protocol, and OpenCV's window behind it."""
+"""A window that shows a camera: its keys, and OpenCV's window behind it."""
 
 from __future__ import annotations
 
 import os
 import socket
 import sys
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
 from typing import Protocol
 
 import cv2
 
+from facereject._files import display_name
+from facereject._options import OptionError, option
+from facereject.faces import FaceRejector
+from facereject.faces.face import FaceFrame
 from facereject.faces.images.load import ImageArray
+from facereject.outputs._drawing.overlay import Status, draw_view, loading_view, scale_of
+from facereject.outputs._images import png
+from facereject.outputs.base import Output, RunInfo, StopLoop
+from facereject.outputs.recording import Recording
+from facereject.outputs.saved_video import draw_decision
 
 # what waitKeyEx gives for the arrow keys with Qt or GTK, on Windows, and on macOS
 _ARROWS = {65362: "+", 65364: "-", 2490368: "+", 2621440: "-", 63232: "+", 63233: "-"}
@@ -20,24 +32,244 @@ _SIGNS = {"=": "+", "_": "-", "\x1b": "q"}
 _SCREEN = (1280, 720)
 
 
+# milliseconds between looks at the keys while paused
+_PAUSED_MS = 30
+
+# seconds for which a message is shown
+_MESSAGE_S = 2.0
+
+# steps of the threshold from one end of its scale to the other
+_STEPS = 40
+
+
 class WindowError(RuntimeError):
     """No window can be opened. The message says what to do."""
 
 
-class Window(Protocol):
-    """What the live loop needs of a window."""
+class Screen(Protocol):
+    """Where a `Window` is shown, and where its keys come from."""
 
     def show(self, image: ImageArray) -> None:
         """Show an RGB image."""
 
     def key(self, wait_ms: int) -> str:
-        """The key that was pressed, waiting so long for one; empty if none was. Escape is "q", arrows + -."""
+        """The key that was pressed within this time; empty if none was. Escape is "q", arrows are + and -."""
 
     def closed(self) -> bool:
         """Whether the user has closed the window."""
 
     def close(self) -> None:
         """Close the window."""
+
+
+class Adjusted(Protocol):
+    """What a `Window` needs of a tracker: see `facereject.tracking.FaceTracker`."""
+
+    rejector: FaceRejector
+    searches: int
+
+    def use(self, rejector: FaceRejector) -> None:
+        """Decide by another threshold."""
+
+
+class Watched(Protocol):
+    """What a `Window` shows of a camera."""
+
+    dropped: int
+
+    def age_of(self, frame: FaceFrame) -> float:
+        """Seconds since a frame was taken."""
+
+
+@dataclass
+class Window(Output):
+    """Show frames with their faces in a window, and do what its keys ask for.
+
+    Keys move the threshold, pause, save snapshots and recordings, and quit, which ends the loop.
+
+    Parameters
+    ----------
+    snapshots : path, default="."
+        Folder for snapshots and recordings.
+    screen : Screen or None
+        None opens a window of OpenCV with `open`.
+    clock : callable
+        Seconds that never go back.
+
+    Examples
+    --------
+    >>> from facereject.outputs import Window
+    >>> Window().snapshots
+    '.'
+    """
+
+    snapshots: str = option(
+        os.curdir, metavar="DIR", help="Folder for snapshots and recordings that are made with keys."
+    )
+    screen: Screen | None = field(default=None, repr=False)
+    clock: Callable[[], float] = field(default=time.monotonic, repr=False)
+
+    files_saved: list[str] = field(default_factory=list, init=False, repr=False)
+    _run: RunInfo | None = field(default=None, init=False, repr=False)
+    _tracker: Adjusted | None = field(default=None, init=False, repr=False)
+    _camera: Watched | None = field(default=None, init=False, repr=False)
+    _status: Status = field(default_factory=Status, init=False, repr=False)
+    _message_until: float = field(default=0.0, init=False, repr=False)
+    _searched: tuple[int, float] = field(default=(0, 0.0), init=False, repr=False)
+    _recording: Recording | None = field(default=None, init=False, repr=False)
+    _last: FaceFrame | None = field(default=None, init=False, repr=False)
+    _shown_at: float | None = field(default=None, init=False, repr=False)
+
+    def prepare(self, run: RunInfo) -> None:
+        """Check the folder."""
+        self._run = run
+        if not os.path.isdir(self.snapshots):
+            raise OptionError(
+                f"`Window.snapshots` {display_name(self.snapshots)}: no such folder; make it first"
+            )
+
+    def open(self) -> None:
+        """Open the window with a text that tells to wait; WindowError if there is no screen."""
+        if self.screen is None:
+            self.screen = ScreenWindow("facereject")
+        self.screen.show(loading_view())
+        self.screen.key(1)
+
+    def watch(self, camera: Watched, tracker: Adjusted) -> None:
+        """Name the camera that is shown, and the tracker whose threshold the keys move."""
+        self._camera, self._tracker = camera, tracker
+
+    def write(self, frame: FaceFrame) -> None:
+        """Show a frame, then do what the keys ask for; while paused, wait here."""
+        if self._tracker is not None:
+            searches = self._tracker.searches
+            if searches != self._searched[0]:
+                self._searched = (searches, frame.time_s)
+            self._status.searched_s = frame.time_s - self._searched[1]
+        if self._recording is not None:
+            self._recording.write(frame)
+        self._last = frame
+        self._show()
+        now = self.clock()
+        if self._camera is not None:
+            self._status.latency_s = self._camera.age_of(frame)
+        if self._shown_at is not None and now > self._shown_at:
+            rate = 1 / (now - self._shown_at)
+            # a mean over about ten frames: single ones jump too much to be read
+            self._status.fps += (0.1 if self._status.fps else 1.0) * (rate - self._status.fps)
+        self._shown_at = now
+        self.poll()
+
+    def poll(self) -> None:
+        """Do what the keys ask for; raises StopLoop if that is to quit."""
+        if self.screen is None:
+            return
+        while True:
+            if self.screen.closed():
+                raise StopLoop
+            # several may have been pressed since the last frame
+            key = self.screen.key(_PAUSED_MS if self._status.paused else 1)
+            while key:
+                if key == "q":
+                    raise StopLoop
+                self._act(key)
+                key = self.screen.key(1)
+            if not self._status.paused:
+                return
+
+    def close(self) -> None:
+        """Finish a recording and close the window."""
+        try:
+            self._stop_recording()
+        finally:
+            if self.screen is not None:
+                self.screen.close()
+
+    def report(self) -> list[str]:
+        """The files that were saved."""
+        return [f"Saved: {path}" for path in self.files_saved]
+
+    def _accepted(self, frame: FaceFrame) -> bool:
+        return frame.accepted("all" if self._run is None else self._run.frame_rule)
+
+    def _show(self) -> None:
+        frame, status = self._last, self._status
+        if frame is None or self.screen is None or self._tracker is None:
+            return
+        status.dropped = 0 if self._camera is None else self._camera.dropped
+        status.recording = self._recording is not None
+        if self.clock() > self._message_until:
+            status.message = ""
+        rejector = self._tracker.rejector
+        self.screen.show(draw_view(frame.image, frame.faces, self._accepted(frame), rejector, status))
+
+    def _act(self, key: str) -> None:
+        actions = {
+            "+": lambda: self._move_threshold(1),
+            "-": lambda: self._move_threshold(-1),
+            " ": self._pause,
+            "s": self._snapshot,
+            "r": self._toggle_recording,
+            "h": self._toggle_help,
+        }
+        if key in actions:
+            actions[key]()
+            self._show()
+
+    def _pause(self) -> None:
+        self._status.paused = not self._status.paused
+        self._shown_at = None
+
+    def _toggle_help(self) -> None:
+        self._status.show_help = not self._status.show_help
+
+    def _move_threshold(self, steps: int) -> None:
+        if self._tracker is None:
+            return
+        rejector = self._tracker.rejector
+        low, high = scale_of(rejector)
+        now = min(max(rejector.selector.threshold_, low), high)
+        moved = min(max(now + steps * (high - low) / _STEPS, low), high)
+        self._tracker.use(rejector.with_target(threshold=moved))
+
+    def _snapshot(self) -> None:
+        if self._last is None:
+            return
+        path = self._new_file("snapshot", ".png")
+        try:
+            with open(path, "xb") as file:
+                file.write(png(draw_decision(self._last, self._accepted(self._last))))
+        except OSError:
+            self._tell(f"{os.path.basename(path)} could not be written")
+            return
+        self._tell(f"saved {os.path.basename(path)}")
+        self.files_saved.append(path)
+
+    def _toggle_recording(self) -> None:
+        if self._recording is not None:
+            self._stop_recording()
+        elif self._last is not None and self._run is not None:
+            self._recording = Recording(self._new_file("recording", ".mp4"))
+            self._recording.prepare(self._run)
+            self._recording.write(self._last)
+
+    def _stop_recording(self) -> None:
+        if self._recording is None:
+            return
+        recording, self._recording = self._recording, None
+        recording.close()
+        self.files_saved.append(recording.path)
+        self._tell(f"saved {os.path.basename(recording.path)}")
+
+    def _tell(self, message: str) -> None:
+        self._status.message = display_name(message)
+        self._message_until = self.clock() + _MESSAGE_S
+
+    def _new_file(self, stem: str, suffix: str) -> str:
+        number = 1
+        while os.path.lexists(path := os.path.join(self.snapshots, f"{stem}-{number:03}{suffix}")):
+            number += 1
+        return path
 
 
 class ScreenWindow:
@@ -71,7 +303,7 @@ class ScreenWindow:
         cv2.imshow(self._title, cv2.cvtColor(image, cv2.COLOR_RGB2BGR))
 
     def key(self, wait_ms: int) -> str:
-        """The key that was pressed; see `Window`."""
+        """The key that was pressed; see `Screen`."""
         code = cv2.waitKeyEx(max(1, wait_ms))
         if code == -1:
             return ""

@@ -17,6 +17,9 @@ from facereject.faces.images.load import ImageArray
 from facereject.sources.frame import Frame, VideoError, quiet_opencv
 from facereject.sources.video import open_video
 
+# OpenCV takes no larger number
+_LAST_CAMERA = 2**31 - 1
+
 
 class CameraError(RuntimeError):
     """The camera cannot be opened or has stopped. The message says what to do."""
@@ -55,6 +58,8 @@ def open_device(source: int | str, size: tuple[int, int] | None = None) -> Devic
     if isinstance(source, str) and source.strip().isdecimal():
         source = int(source)
     if isinstance(source, int):
+        if source > _LAST_CAMERA:
+            raise CameraError(f"{camera_name(source)} does not exist: a camera has a small number, such as 0")
         return _open_capture(source, cv2.CAP_ANY, size)
     if "://" in source:
         return _open_capture(source, cv2.CAP_FFMPEG, None)

@@ -6,10 +6,14 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 
+from facereject.faces.face import FaceFrame
 from facereject.sources._devices import CameraError, Device, Shot, camera_name, open_device
 from facereject.sources.frame import Frame
 
 __all__ = ["Camera", "CameraError"]
+
+# pixels of the shorter side; no face could be seen on less
+_SMALLEST = 16
 
 
 class Camera:
@@ -43,6 +47,8 @@ class Camera:
     ----------
     dropped : int
         Frames so far that were not read in time.
+    too_small : int
+        Frames so far that were skipped because a side has less than 16 pixels, as broken drivers give them.
     black : int
         Completely black frames in a row, up to the newest one: a covered lens or a closed shutter.
     reconnected : int
@@ -63,6 +69,7 @@ class Camera:
     ):
         self.source = source
         self.dropped = 0
+        self.too_small = 0
         self.black = 0
         self.reconnected = 0
         self._size = size
@@ -112,6 +119,10 @@ class Camera:
             if frame is None and self._ended and self._error is not None:
                 raise self._error
             return frame
+
+    def age_of(self, frame: Frame | FaceFrame) -> float:
+        """Seconds since a frame of this camera was taken."""
+        return self._clock() - (self._start_s or 0.0) - frame.time_s
 
     @property
     def ended(self) -> bool:
@@ -165,10 +176,11 @@ class Camera:
         while not self._stop.is_set():
             shot = device.read()
             now_s = self._clock()
-            if shot is not None:
+            if shot is not None and min(shot.image.shape[:2]) >= _SMALLEST:
                 self._hand_on(shot, now_s)
                 failures, last_s = 0, self._clock()
                 continue
+            self.too_small += shot is not None
             failures += 1
             if failures >= self._max_failures or now_s - last_s >= self._patience_s:
                 return
@@ -186,7 +198,8 @@ class Camera:
             if self._latest is not None:
                 self.dropped += 1
             self.black = 0 if shot.image.any() else self.black + 1
-            self._latest = Frame(self._n_captured, round(now_s - self._start_s, 6), shot.image)
+            time_s = round(now_s - self._start_s, 6)
+            self._latest = Frame(self._n_captured, time_s, shot.image, camera_name(self.source))
             self._n_captured += 1
             self._changed.notify_all()
 

@@ -7,6 +7,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from feeding import face, prepared
 
 from facereject.faces.face import FaceFrame
 from facereject.outputs.virtual_camera import VirtualCamera, VirtualCameraError
@@ -42,24 +43,26 @@ def devices(monkeypatch):
     return opened
 
 
-def frame(level, size=(32, 24)):
-    return FaceFrame(level, level / 10, np.full((size[1], size[0], 3), level, np.uint8), [])
+def frame(level, accepted=True, size=(32, 24)):
+    image = np.full((size[1], size[0], 3), level, np.uint8)
+    return FaceFrame(level, level / 10, image, [face(accepted)])
 
 
 def test_while_frames_are_rejected_the_last_accepted_one_stays(devices):
-    with VirtualCamera() as camera:
-        for level, accepted in [(1, False), (2, True), (3, False), (4, False), (5, True), (6, False)]:
-            camera(frame(level), accepted)
-        assert camera.name == "/dev/video7"
+    camera = prepared(VirtualCamera())
+    for level, accepted in [(1, False), (2, True), (3, False), (4, False), (5, True), (6, False)]:
+        camera.write(frame(level, accepted))
+    assert camera.name == "/dev/video7"
+    camera.close()
     (device,) = devices
     assert device.sent == [2, 2, 2, 5, 5]
     assert (device.size, device.closed) == ((32, 24), True)
 
 
 def test_frames_of_another_size_are_fitted(devices):
-    with VirtualCamera() as camera:
-        camera(frame(1), True)
-        camera(frame(2, size=(64, 48)), True)
+    camera = prepared(VirtualCamera())
+    camera.write(frame(1))
+    camera.write(frame(2, size=(64, 48)))
     assert devices[0].sent == [1, 2]
 
 
@@ -68,8 +71,10 @@ def test_a_system_without_one_is_told_what_to_do(monkeypatch):
         raise RuntimeError("'v4l2loopback' backend: No v4l2 loopback device\nfound")
 
     monkeypatch.setitem(sys.modules, "pyvirtualcam", SimpleNamespace(Camera=none))
-    with VirtualCamera() as camera, pytest.raises(VirtualCameraError) as error:
-        camera(frame(1), True)
+    camera = prepared(VirtualCamera())
+    with pytest.raises(VirtualCameraError) as error:
+        camera.write(frame(1))
+    camera.close()
     assert "modprobe v4l2loopback" in str(error.value)
     assert "No v4l2 loopback device found" in str(error.value)
 
@@ -77,4 +82,4 @@ def test_a_system_without_one_is_told_what_to_do(monkeypatch):
 def test_without_the_package_it_says_what_to_install(monkeypatch):
     monkeypatch.setitem(sys.modules, "pyvirtualcam", None)
     with pytest.raises(VirtualCameraError, match=r"pip install 'facereject\[virtual-camera\]'"):
-        VirtualCamera()
+        prepared(VirtualCamera())

@@ -8,6 +8,8 @@ import numpy as np
 import pytest
 from fake_world import Someone, World, blank
 
+from facereject._options import OptionError
+from facereject.outputs import Output, Recording, Window
 from facereject.pipeline.live import Live
 from facereject.sources.camera import CameraError
 from facereject.sources.frame import Frame
@@ -27,7 +29,10 @@ class ScriptedCamera:
                 raise self.error
             return None
         self.given += 1
-        return Frame(self.given - 1, (self.given - 1) / 10, blank())
+        return Frame(self.given - 1, (self.given - 1) / 10, blank(), "camera 0")
+
+    def age_of(self, frame):
+        return 0.01
 
     @property
     def ended(self):
@@ -64,59 +69,79 @@ class Adjustable(World):
         return other
 
 
+class Kept(Output):
+    """Keeps the frames."""
+
+    def __init__(self):
+        self.frames, self.closed = [], False
+
+    def write(self, frame):
+        self.frames.append(frame)
+
+    def close(self):
+        self.closed = True
+
+
+class Session:
+    """A live session with scripted parts."""
+
+    def __init__(self, folder, camera=None, screen=None, world=None, record=None, **options):
+        ticks = itertools.count()
+        clock = lambda: next(ticks) / 100  # noqa: E731
+        self.camera, self.kept = camera or ScriptedCamera(), Kept()
+        self.tracker = FaceTracker(world or Adjustable(Someone(100, 80)))
+        self.window = Window(str(folder), screen, clock)
+        outputs = [self.kept, *([Recording(record)] if record else []), *([self.window] if screen else [])]
+        self.live = Live(outputs, clock=clock, **options)
+
+    def run(self):
+        return self.live.run(self.camera, self.tracker, "camera 0")
+
+
 @pytest.fixture
-def start(monkeypatch, tmp_path):
-    ticks = itertools.count()
-
-    def make(camera=None, window=None, world=None, **options):
-        tracker = FaceTracker(world or Adjustable(Someone(100, 80)))
-        options = {"folder": tmp_path, "clock": lambda: next(ticks) / 100, **options}
-        return Live(camera or ScriptedCamera(), tracker, source="camera 0", window=window, **options)
-
-    return make
+def start(tmp_path):
+    return lambda *args, **options: Session(tmp_path, *args, **options)
 
 
-def test_every_frame_gives_rows_until_the_camera_ends(start):
-    rows = []
-    summary = start(on_rows=rows.extend).run()
-    assert [row.frame for row in rows] == list(range(10))
-    assert {(row.source, row.track, row.accepted) for row in rows} == {("camera 0", 0, True)}
+def test_every_frame_is_scored_until_the_camera_ends(start):
+    session = start()
+    summary = session.run()
+    assert [frame.index for frame in session.kept.frames] == list(range(10))
+    assert {(frame.source, frame.faces[0].track) for frame in session.kept.frames} == {("camera 0", 0)}
     assert (summary.frames, summary.accepted, summary.dropped) == (10, 10, 2)
-
-
-def test_a_frame_without_a_face_has_a_row_too(start):
-    rows = []
-    assert start(on_rows=rows.extend, world=World()).run().accepted == 0
-    assert [row.reason for row in rows] == ["no_face"] * 10
+    assert session.kept.closed
 
 
 def test_limits_of_frames_and_seconds(start):
     assert start(max_frames=4).run().frames == 4
     assert 0 < start(ScriptedCamera(10_000), max_seconds=1).run().frames < 100
+    for options in ({"max_frames": 0}, {"max_seconds": -1}, {"frame_rule": "most"}):
+        with pytest.raises(OptionError, match=next(iter(options))):
+            start(**options)
 
 
-@pytest.mark.parametrize("window", [ScriptedWindow({3: "q"}), ScriptedWindow(close_after=2)])
-def test_the_user_ends_it_by_key_or_by_closing_the_window(start, window):
-    assert start(window=window).run().frames == 3
+@pytest.mark.parametrize("screen", [ScriptedWindow({3: "q"}), ScriptedWindow(close_after=2)])
+def test_the_user_ends_it_by_key_or_by_closing_the_window(start, screen):
+    session = start(screen=screen)
+    assert session.run().frames == 3
+    assert len(session.kept.frames) == 3
 
 
 def test_keys_move_the_threshold_within_its_scale(start):
-    window = ScriptedWindow({1: "-", 2: "-", 3: "-"})
-    live = start(window=window)
+    live = start(screen=ScriptedWindow({1: "-", 2: "-", 3: "-"}))
     live.run()
     assert live.tracker.rejector.selector.threshold_ < 0
-    live = start(ScriptedCamera(300), window=ScriptedWindow(dict.fromkeys(range(1, 200), "+")))
+    live = start(ScriptedCamera(300), ScriptedWindow(dict.fromkeys(range(1, 200), "+")))
     live.run()
     assert live.tracker.rejector.selector.threshold_ == pytest.approx(1.176)
 
 
 def test_the_decision_follows_the_threshold(start):
-    rows = []
     # about halfway down the scale, below the uncertainty of the face
-    window = ScriptedWindow(dict.fromkeys(range(1, 21), "-"))
-    start(ScriptedCamera(30), window, on_rows=rows.extend).run()
-    assert rows[0].accepted
-    assert not rows[-1].accepted
+    session = start(ScriptedCamera(30), ScriptedWindow(dict.fromkeys(range(1, 21), "-")))
+    session.run()
+    assert session.kept.frames[0].accepted()
+    assert not session.kept.frames[-1].accepted()
 
 
 def test_pause_shows_the_same_frame_and_takes_no_new_one(start):
@@ -130,18 +155,23 @@ def test_pause_shows_the_same_frame_and_takes_no_new_one(start):
 
 def test_snapshots_get_new_names_and_never_replace_a_file(start, tmp_path):
     (tmp_path / "snapshot-001.png").write_bytes(b"mine")
-    summary = start(window=ScriptedWindow({2: "s", 4: "s"})).run()
+    session = start(screen=ScriptedWindow({2: "s", 4: "s"}))
+    session.run()
     assert (tmp_path / "snapshot-001.png").read_bytes() == b"mine"
-    assert [file.rsplit("/")[-1] for file in summary.files] == ["snapshot-002.png", "snapshot-003.png"]
+    assert [file.rsplit("/")[-1] for file in session.window.files_saved] == [
+        "snapshot-002.png",
+        "snapshot-003.png",
+    ]
     assert (tmp_path / "snapshot-003.png").read_bytes().startswith(b"\x89PNG")
 
 
 def test_help_is_an_overlay_that_can_be_hidden(start):
     window = ScriptedWindow({3: "h", 7: "h"})
-    start(window=window).run()
+    start(screen=window).run()
     # shown again at once when a key is pressed
-    plain, overlaid = window.shown[0], window.shown[3]
+    plain, overlaid, hidden = window.shown[0], window.shown[3], window.shown[-1]
     assert (plain != overlaid).mean() > 0.05
+    assert (plain != hidden).mean() < 0.02
     assert plain.shape == overlaid.shape
     assert plain.shape[0] > 240
 
@@ -158,21 +188,23 @@ def test_a_recording_is_a_video_in_real_time(start, tmp_path):
 
 
 def test_a_key_starts_and_stops_recordings(start, tmp_path):
-    summary = start(ScriptedCamera(30), ScriptedWindow({2: "r", 10: "r", 15: "r"})).run()
-    assert [file.rsplit("/")[-1] for file in summary.files] == ["recording-001.mp4", "recording-002.mp4"]
-    for file in summary.files:
+    session = start(ScriptedCamera(30), ScriptedWindow({2: "r", 10: "r", 15: "r"}))
+    session.run()
+    saved = session.window.files_saved
+    assert [file.rsplit("/")[-1] for file in saved] == ["recording-001.mp4", "recording-002.mp4"]
+    for file in saved:
         with open_video(file) as video:
             assert sum(1 for _ in video) > 10
 
 
 @pytest.mark.parametrize("error", [KeyboardInterrupt(), CameraError("camera 0 has stopped")])
 def test_the_recording_is_finished_however_it_ends(start, tmp_path, error):
-    live = start(ScriptedCamera(5, error), record=tmp_path / "all.mp4")
+    session = start(ScriptedCamera(5, error), record=tmp_path / "all.mp4")
     with pytest.raises(type(error)):
-        live.run()
+        session.run()
     with open_video(tmp_path / "all.mp4") as video:
         assert sum(1 for _ in video) == 13
-    assert live.summary.frames == 5
+    assert session.live.summary.frames == 5
     assert [file.name for file in tmp_path.iterdir()] == ["all.mp4"]
 
 
@@ -191,8 +223,8 @@ def test_the_view_knows_when_the_whole_frame_was_last_searched(start, monkeypatc
         seen.append(round(status.searched_s, 3))
         return image
 
-    monkeypatch.setattr("facereject.pipeline.live.draw_view", note)
-    live = start(camera=ScriptedCamera(40), window=ScriptedWindow())
+    monkeypatch.setattr("facereject.outputs.window.draw_view", note)
+    live = start(ScriptedCamera(40), ScriptedWindow())
     live.run()
     assert seen[0] == 0
     assert seen.count(0) == live.tracker.searches > 1

@@ -14,7 +14,7 @@ WAIT_S = 60
 
 
 def image(level=100):
-    return np.full((4, 6, 3), level, np.uint8)
+    return np.full((24, 36, 3), level, np.uint8)
 
 
 class FakeDevice:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import threading
 
+import numpy as np
 import pytest
 from fake_devices import WAIT_S, Devices, FakeDevice, camera_threads, fake_camera, image, in_step
 from video_files import write_video
@@ -121,3 +122,25 @@ def test_a_video_that_ends_in_a_failure(tmp_path):
 
     with fake_camera(Unplugged()) as camera, pytest.raises(CameraError, match="after 3 frames"):
         list(camera)
+
+
+@pytest.mark.parametrize("shape", [(1, 1, 3), (1, 500, 3), (500, 1, 3)])
+def test_frames_that_are_too_small_are_skipped_and_counted(shape):
+    small = np.zeros(shape, np.uint8)
+    with fake_camera(FakeDevice([small, image(1), small, small, image(2)])) as camera:
+        levels = [frame.image[0, 0, 0] for frame in camera]
+    assert levels[-1] == 2
+    assert camera.too_small == 3
+
+
+def test_a_camera_that_gives_only_tiny_frames_is_broken():
+    tiny = [FakeDevice([np.zeros((1, 1, 3), np.uint8)] * 50, at_end=None) for _ in range(3)]
+    camera = fake_camera(*tiny, max_failures=30)
+    with camera, pytest.raises(CameraError, match="gives no images"):
+        list(camera)
+    assert camera.too_small == 30
+
+
+def test_a_number_that_no_camera_can_have():
+    with pytest.raises(CameraError, match="does not exist"):
+        Camera("9" * 20).open()

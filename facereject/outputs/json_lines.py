@@ -1,0 +1,54 @@
+"""One line of JSON per frame, for other programs that follow a camera."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import BinaryIO
+
+from facereject.faces.face import FaceFrame
+from facereject.faces.landmarks.mean_shape import N_LANDMARKS
+from facereject.outputs.base import Media, Output, RunInfo
+from facereject.tables.formats import encode_frame
+from facereject.tables.rows import rows_of_frame
+
+
+@dataclass
+class JSONLines(Output):
+    """Write one line of JSON per frame as soon as it is scored: the decision, and all columns of every face.
+
+    Parameters
+    ----------
+    stream : binary stream
+
+    See Also
+    --------
+    Table : A row per face.
+
+    Examples
+    --------
+    >>> import io
+    >>> from facereject.faces.face import NO_IMAGE, FaceFrame
+    >>> from facereject.outputs import JSONLines
+    >>> output = JSONLines(io.BytesIO())
+    >>> output.write(FaceFrame(0, 0.0, NO_IMAGE, [], source="camera 0"))
+    >>> output.stream.getvalue()[:37]
+    b'{"source": "camera 0", "frame": 0, "t'
+    """
+
+    stream: BinaryIO
+    _rule: str = field(default="all", init=False, repr=False)
+    _n_points: int = field(default=N_LANDMARKS, init=False, repr=False)
+
+    def prepare(self, run: RunInfo) -> None:
+        """Take the rule for frames with several faces."""
+        self._rule = run.frame_rule
+
+    def begin(self, media: Media) -> None:
+        """Take the number of landmarks."""
+        self._n_points = len(media.mean_shape)
+
+    def write(self, frame: FaceFrame) -> None:
+        """Write the line of a frame."""
+        rows = rows_of_frame(frame.source, frame.faces, frame=frame.index, time_s=frame.time_s)
+        self.stream.write(encode_frame(rows, self._rule, self._n_points))
+        self.stream.flush()
