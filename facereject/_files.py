@@ -85,20 +85,16 @@ class Identities:
 
 
 def stamp_of(path: str) -> str:
-    """Size and time of change of a file, which tell whether it is still the same; empty if there is none.
-
-    The stamp of a link names the file it leads to, too.
-    """
+    """Size and time of change of a file, which tell whether it is still the same; empty if there is none."""
     try:
-        return make_stamp(os.stat(path), os.path.realpath(path) if os.path.islink(path) else "")
+        return make_stamp(os.stat(path))
     except (OSError, ValueError):
         return ""
 
 
-def make_stamp(status: os.stat_result, leads_to: str = "") -> str:
-    """The stamp of a file with this status, which a link leads to if ``leads_to`` is given."""
-    stamp = f"{status.st_size} {status.st_mtime_ns}"
-    return f"{stamp} {display_name(leads_to)}" if leads_to else stamp
+def make_stamp(status: os.stat_result) -> str:
+    """The stamp of a file with this status, see `stamp_of`."""
+    return f"{status.st_size} {status.st_mtime_ns}"
 
 
 def open_regular(path: str | os.PathLike[str]) -> IO[bytes]:

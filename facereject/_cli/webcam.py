@@ -155,10 +155,10 @@ def webcam(
     from facereject.outputs._video.writer import VideoWriteError
     from facereject.outputs.virtual_camera import VirtualCameraError
     from facereject.outputs.window import WindowError
-    from facereject.pipeline._store.sinks import TableError
     from facereject.pipeline.live import CameraTable, Live, warm_up
     from facereject.sources._devices import camera_name
     from facereject.sources.camera import Camera, CameraError
+    from facereject.tables.errors import TableError, UnfinishedTableError
     from facereject.tracking.tracker import FaceTracker, Tracking
 
     window = Window(snapshots)
@@ -218,6 +218,8 @@ def webcam(
                 failed = str(error)
             finally:
                 too_small = device.too_small
+    except UnfinishedTableError as error:
+        stop(f"--output {error}: pass --overwrite to start again")
     except (CameraError, VideoWriteError, TableError, VirtualCameraError) as error:
         stop(with_options(str(error)), 1)
     if not quiet:

@@ -8,8 +8,7 @@ from typing import BinaryIO
 from facereject.faces.face import FaceFrame
 from facereject.faces.landmarks.mean_shape import N_LANDMARKS
 from facereject.outputs.base import Media, Output, RunInfo
-from facereject.tables.formats import encode_frame
-from facereject.tables.rows import rows_of_frame
+from facereject.tables.writing import encode_frame
 
 
 @dataclass
@@ -49,6 +48,5 @@ class JSONLines(Output):
 
     def write(self, frame: FaceFrame) -> None:
         """Write the line of a frame."""
-        rows = rows_of_frame(frame.source, frame.faces, frame=frame.index, time_s=frame.time_s)
-        self.stream.write(encode_frame(rows, self._rule, self._n_points))
+        self.stream.write(encode_frame(frame, self._rule, self._n_points))
         self.stream.flush()

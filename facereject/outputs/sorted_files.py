@@ -43,8 +43,8 @@ class SortedFiles(Output):
     """Copy, link or move every input into the folder of its decision, below the subfolders it came from.
 
     Sorting can be repeated: what is in its place is left alone, and a file that an earlier run has put into
-    the other folder leaves it. Inputs that are unreadable or failed stay where they are. So do files that
-    have changed since they were scored, and, if files are moved, links and files behind linked folders.
+    the other folder leaves it. Inputs that are unreadable or failed stay where they are. So do links, files
+    that have changed since they were scored, and, if files are moved, files behind linked folders.
 
     Parameters
     ----------
@@ -249,8 +249,7 @@ def place(source: str, target: str, mode: str, stamp: str = "") -> bool:
     source, target : str
     mode : {"copy", "link", "move"}
     stamp : str
-        Of the file that was scored; another file is not placed. Empty if it is not known, then links are not
-        followed.
+        Of the file that was scored, empty if it is not known; another file is not placed.
     """
     if mode == "link":
         return _link(source, target, stamp)
@@ -261,9 +260,10 @@ def place(source: str, target: str, mode: str, stamp: str = "") -> bool:
 
 def _open_scored(source: str, stamp: str) -> IO[bytes]:
     """Open the very file that was scored; an OSError for any other, and for what is no regular file."""
-    leads_to = os.path.realpath(source) if stamp and os.path.islink(source) else ""
-    file = open_regular(leads_to or source)
-    if stamp and make_stamp(os.fstat(file.fileno()), leads_to) != stamp:
+    if os.path.islink(source):
+        raise OSError(errno.ELOOP, "a link, which is not followed; name the file it leads to")
+    file = open_regular(source)
+    if stamp and make_stamp(os.fstat(file.fileno())) != stamp:
         file.close()
         raise _changed()
     return file
@@ -305,7 +305,7 @@ def _copy(source: str, target: str, stamp: str) -> bool:
                 raise OSError(errno.EIO, "the file changed while it was copied")
             with contextlib.suppress(OSError):
                 # permissions and attributes; the times are those of the file that was opened
-                shutil.copystat(os.path.realpath(source), made.name)
+                shutil.copystat(source, made.name, follow_symlinks=False)
             os.utime(made.name, ns=(before.st_atime_ns, before.st_mtime_ns))
             # unlike a rename, this never replaces a file
             if not _hard_link(made.name, target):
@@ -323,7 +323,7 @@ def _move(source: str, target: str, stamp: str) -> bool:
             return False
         raise FileNotFoundError(errno.ENOENT, "the file is gone")
     if not is_regular(source):
-        raise OSError(errno.ELOOP, "a link or no regular file; move what it leads to, or copy it")
+        raise OSError(errno.ELOOP, "a link or no regular file; name the file it leads to")
     with _open_scored(source, stamp) as file:
         before = os.fstat(file.fileno())
     if os.path.lexists(target):

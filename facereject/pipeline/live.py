@@ -16,14 +16,15 @@ from facereject.faces import FaceRejector
 from facereject.faces.face import FRAME_RULES, FaceFrame
 from facereject.faces.images.files import MAX_PIXELS
 from facereject.outputs.base import Media, Output, RunInfo, StopLoop
-from facereject.outputs.summary import Tally, tally
+from facereject.outputs.counts import Counts
 from facereject.outputs.window import Window
 from facereject.parallel import SerialEngine
-from facereject.pipeline._store.table_sink import TableSink
 from facereject.pipeline.loop import feed, scored_frames
-from facereject.pipeline.options import check_table
+from facereject.pipeline.store import Store
 from facereject.sources.frame import Frame
-from facereject.tables.rows import Chunk, rows_of_frame
+from facereject.tables.errors import TableError
+from facereject.tables.table_path import check_table_path
+from facereject.tables.writing import SUFFIXES
 from facereject.tracking.tracker import FaceTracker
 
 # seconds without a frame after which keys are looked at
@@ -176,34 +177,36 @@ class CameraTable(Output):
 
     def __init__(self, path: str) -> None:
         self.path = path
-        self._sink: TableSink | None = None
+        self._store: Store | None = None
         self._name = ""
-        self._counts = Tally()
+        self._counts = Counts()
 
     def prepare(self, run: RunInfo) -> None:
         """Check that the table can be written."""
-        check_table(self.path, resume=False, overwrite=run.overwrite)
+        try:
+            check_table_path(self.path, overwrite=run.overwrite, suffixes=SUFFIXES)
+        except TableError as error:
+            raise OptionError(f"`output` {error}") from None
         self._overwrite, self._rule = run.overwrite, run.frame_rule
 
     def begin(self, media: Media) -> None:
         """Start the table; TableError if it cannot be."""
         self._name = media.source
-        self._sink = TableSink(
-            self.path, overwrite=self._overwrite, rule=self._rule, n_points=len(media.mean_shape)
-        )
+        n_points = len(media.mean_shape)
+        self._store = Store(self.path, overwrite=self._overwrite, rule=self._rule, n_points=n_points)
 
     def write(self, frame: FaceFrame) -> None:
-        """Add the rows of a frame."""
-        if self._sink is not None:
-            rows = rows_of_frame(frame.source, frame.faces, frame=frame.index, time_s=frame.time_s)
-            self._sink.write(rows)
-            self._counts = self._counts.plus(tally(Chunk(rows, 1), self._rule))
+        """Add a frame."""
+        if self._store is not None:
+            self._store.write([frame])
+            self._counts = self._counts.plus(Counts.of([frame], self._rule))
 
     def close(self) -> None:
         """Complete the table with what was seen."""
-        if self._sink is not None:
-            self._sink.end_input(self._name, self._counts)
-            self._sink.__exit__(None, None, None)
+        store, self._store = self._store, None
+        if store is not None:
+            store.end_input(self._name, self._counts)
+            store.finish()
 
     def report(self) -> list[str]:
         """Where the table is."""
