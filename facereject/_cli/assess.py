@@ -18,7 +18,8 @@ facereject assess wflw.json --images photos -o faces.parquet
 facereject assess faces.csv --images photos -o again.csv --model thorough
 facereject assess points --images photos -o faces.csv --format pts
 
-[bold]Formats[/bold]: facereject (its own tables), openface, deeplabcut, coco, mediapipe, pts
+[bold]Formats[/bold]: facereject (its own tables), openface, deeplabcut, coco, mediapipe, pts,
+plain (image,x0,y0,x1,y1,… as CSV, TSV, Parquet or JSON lines; NPZ, NPY)
 
 [bold]Exit codes[/bold]: 0 done, 1 some images are missing or unreadable (they are listed), 2 wrong usage"""
 

@@ -79,7 +79,8 @@ def assess_files(
     first = next(faces, None)
     if first is None:
         raise LandmarkFileError(f"{os.fspath(landmarks)}: holds no face")
-    if first.points is not None:
+    if first.points is not None and not os.path.isdir(landmarks):
+        # of a folder, one odd file must not cost the others
         _check_points(rejector, first)
     with _sink(output, rejector.n_points, overwrite) as sink:
         for name, group in groupby(_chained(first, faces), key=lambda face: face.image):

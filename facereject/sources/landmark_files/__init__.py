@@ -1,4 +1,4 @@
-"""The formats of other tools: one reader each, recognised by content unless the user names the format."""
+"""Landmarks in files: one reader per format, which is recognised by content unless the user names it."""
 
 from __future__ import annotations
 
@@ -7,10 +7,16 @@ from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
 
-from facereject.sources.landmark_files import coco, deeplabcut, mediapipe, openface, own_table, pts
-from facereject.sources.landmark_files.found import FoundFace, LandmarkFileError, named_after, opening
+from facereject.sources.landmark_files import coco, deeplabcut, mediapipe, openface, own_table, plain, pts
+from facereject.sources.landmark_files.found import (
+    DAMAGE,
+    FoundFace,
+    LandmarkFileError,
+    named_after,
+    opening,
+)
 
-#: readers by the name of their format, in the order in which they are asked; a reader is a module with
+#: readers by the name of their format, in the order in which they are tried; a reader is a module with
 #: ``SUFFIXES``, ``knows(path, beginning)`` and ``read(path)``
 READERS: dict[str, ModuleType] = {
     "facereject": own_table,
@@ -19,7 +25,11 @@ READERS: dict[str, ModuleType] = {
     "coco": coco,
     "mediapipe": mediapipe,
     "pts": pts,
+    "plain": plain,
 }
+
+# characters of a header that are shown
+_SHOWN = 120
 
 
 def read_landmarks(path: str | os.PathLike[str], format: str | None = None) -> Iterator[FoundFace]:
@@ -36,7 +46,7 @@ def read_landmarks(path: str | os.PathLike[str], format: str | None = None) -> I
     Raises
     ------
     LandmarkFileError
-        There is nothing to read, the one file is damaged, or its format is not known.
+        There is nothing to read, the one file is damaged, or its format is unknown.
     """
     if format is not None and format not in READERS:
         raise LandmarkFileError(f"format must be one of {', '.join(READERS)}; got {format!r}")
@@ -56,12 +66,36 @@ def read_landmarks(path: str | os.PathLike[str], format: str | None = None) -> I
         raise LandmarkFileError(f"{name}: no such file or folder")
     for file in files:
         try:
-            reader = READERS[format] if format is not None else _reader_of(file)
-            yield from reader.read(file)
+            yield from _read(file, format)
         except LandmarkFileError as error:
             if not folder:
                 raise
             yield FoundFace(named_after(file), None, problem=str(error))
+
+
+def _read(path: str, format: str | None) -> Iterator[FoundFace]:
+    try:
+        format = _format_of(path) if format is None else format
+        damaged: list[FoundFace] = []
+        readable = False
+        for face in READERS[format].read(path):
+            readable |= not face.problem
+            if readable:
+                yield from damaged
+                damaged.clear()
+                yield face
+            else:
+                damaged.append(face)
+        if damaged:
+            # not one face, so that it is about the file as a whole
+            raise LandmarkFileError(damaged[0].problem)
+    except LandmarkFileError:
+        raise
+    except OSError as error:
+        raise LandmarkFileError(f"{path}: cannot be read ({error.strerror or error})") from None
+    except DAMAGE as error:
+        kind = "" if format is None else f", or not in the format {format}"
+        raise LandmarkFileError(f"{path}: damaged{kind} ({_in_short(error)})") from None
 
 
 def _suffixes(format: str | None) -> set[str]:
@@ -69,11 +103,20 @@ def _suffixes(format: str | None) -> set[str]:
     return {suffix for reader in readers for suffix in reader.SUFFIXES}
 
 
-def _reader_of(path: str) -> ModuleType:
+def _format_of(path: str) -> str:
     beginning = opening(path)
-    for reader in READERS.values():
+    for name, reader in READERS.items():
         if reader.knows(path, beginning):
-            return reader
+            return name
+    header = ", ".join(plain.header_of(path, beginning)) or beginning.strip().partition("\n")[0]
+    header = header if len(header) <= _SHOWN else f"{header[:_SHOWN]}…"
     raise LandmarkFileError(
-        f"{path}: in no format that is known; name it with --format: {', '.join(READERS)}"
+        f"{path}: its layout is unknown. It begins with: {header}. The simplest that work are a table with "
+        "the columns image, x0, y0, x1, y1, … and a .pts file per image; "
+        f"--format names one of {', '.join(READERS)}"
     )
+
+
+def _in_short(error: BaseException) -> str:
+    text = " ".join(str(error).split())
+    return f"{type(error).__name__}: {text[:_SHOWN]}" if text else type(error).__name__

@@ -12,7 +12,15 @@ from typing import Any
 import numpy as np
 
 from facereject._files import suffix_of
-from facereject.sources.landmark_files.found import FoundFace, LandmarkFileError, number, pairs, read_json
+from facereject.faces.geometry import FloatArray
+from facereject.sources.landmark_files.found import (
+    DAMAGE,
+    FoundFace,
+    LandmarkFileError,
+    json_parts,
+    number,
+    pairs,
+)
 
 SUFFIXES = (".json",)
 
@@ -29,34 +37,38 @@ def knows(path: str, beginning: str) -> bool:
 
 def read(path: str) -> Iterator[FoundFace]:
     """The faces of all annotations, in the order of the images; images without any have none."""
+    names: dict[Any, str] = {}
+    faces: dict[Any, list[FoundFace]] = {}
+    for key, part in json_parts(path, ("images", "annotations")):
+        if key == "images":
+            names[part["id"]] = str(part["file_name"])
+        elif key in ("annotations", ""):
+            faces.setdefault(part["image_id"], []).append(_face(path, part))
+    if faces and not any(
+        face.points is not None or face.problem for found in faces.values() for face in found
+    ):
+        raise LandmarkFileError(f"{path}: none of its annotations has {' or '.join(_POINTS)}")
+    for key in dict.fromkeys([*names, *faces]):
+        image = names.get(key, str(key))
+        for face in faces.get(key, [FoundFace("", None)]):
+            yield face._replace(image=image)
+
+
+def _face(path: str, annotation: dict[str, Any]) -> FoundFace:
     try:
-        content = read_json(path)
-        annotations = content if isinstance(content, list) else content["annotations"]
-        listed = [] if isinstance(content, list) else content.get("images", [])
-        names = {image["id"]: str(image["file_name"]) for image in listed}
-        faces: dict[Any, list[dict[str, Any]]] = {key: [] for key in names}
-        for annotation in annotations:
-            faces.setdefault(annotation["image_id"], []).append(annotation)
-        if annotations and not any(name in annotation for annotation in annotations for name in _POINTS):
-            raise LandmarkFileError(f"{path}: none of its annotations has {' or '.join(_POINTS)}")
-        for key, found in faces.items():
-            image = names.get(key, str(key))
-            for annotation in found:
-                yield FoundFace(image, _points(annotation), 0, number(annotation.get("score")))
-            if not found:
-                yield FoundFace(image, None)
-    except (KeyError, TypeError, ValueError, AttributeError) as error:
-        if isinstance(error, LandmarkFileError):
-            raise
-        raise LandmarkFileError(f"{path}: not keypoints in the format of COCO ({error!r})") from None
+        return FoundFace("", _points(annotation), 0, number(annotation.get("score")))
+    except DAMAGE as error:
+        return FoundFace("", None, problem=f"{path}: damaged keypoints ({error})")
 
 
-def _points(annotation: dict[str, Any]) -> Any:
+def _points(annotation: dict[str, Any]) -> FloatArray | None:
     name = next((name for name in _POINTS if name in annotation), None)
     if annotation.get("face_valid") is False or name is None:
         return None
     values = np.array(annotation[name], dtype=np.float64)
     triples = values.reshape(-1, 3) if values.ndim == 1 else values
+    if triples.ndim != 2 or triples.shape[1] < 2:
+        raise ValueError(f"an array of shape {values.shape}")
     # v = 0: a point without a place, for which COCO writes x = y = 0
     if triples.shape[1] > 2 and (triples[:, 2] == 0).all():
         return None

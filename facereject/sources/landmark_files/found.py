@@ -1,21 +1,33 @@
-"""What a file of another tool says about one face, and the small helpers that all readers share."""
+"""One face as another tool wrote it, and the helpers that all readers share."""
 
 from __future__ import annotations
 
 import codecs
 import csv
+import io
 import json
 import os
-from collections.abc import Iterator, Sequence
-from typing import Any, NamedTuple
+import re
+from collections.abc import Callable, Collection, Iterator, Sequence
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
 from facereject.faces.face import Box
 from facereject.faces.geometry import FloatArray
 
-# bytes; a larger file of landmarks in JSON would not fit into memory as Python objects
-_MAX_JSON = 1 << 29
+T = TypeVar("T")
+
+_BLANK = re.compile(r"[ \t\r\n]*")
+
+# characters; the text itself is kept in memory while it is parsed
+_MAX_JSON = 1 << 28
+
+# pixels; no image is as large, and squares of such coordinates are still exact
+_FARTHEST = 1e6
+
+#: what readers meet in damaged files; `read_landmarks` turns them into a `LandmarkFileError`
+DAMAGE = (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError, csv.Error)
 
 
 class LandmarkFileError(ValueError):
@@ -40,7 +52,7 @@ class FoundFace(NamedTuple):
     box : Box or None
         The detector's box in pixels, where the file has it.
     problem : str
-        Why there is nothing to judge although there should be: a damaged file or line. Empty if there is.
+        Why there is nothing to score although there should be: a damaged file or line. Else empty.
     """
 
     image: str
@@ -58,9 +70,13 @@ def named_after(path: str) -> str:
 
 
 def pairs(x: Any, y: Any) -> FloatArray | None:
-    """Points from their coordinates; None if one is missing."""
+    """Points from their coordinates; None if one is missing or there are none."""
     points = np.column_stack([_values(x), _values(y)])
-    return points if np.isfinite(points).all() else None
+    if not (len(points) and np.isfinite(points).all()):
+        return None
+    if np.abs(points).max() > _FARTHEST:
+        raise ValueError(f"a coordinate of {np.abs(points).max():.3g}")
+    return points
 
 
 def _values(cells: Sequence[Any]) -> FloatArray:
@@ -76,7 +92,7 @@ def number(value: Any) -> float | None:
     """A finite number, or None."""
     try:
         found = float(value.replace(",", ".") if isinstance(value, str) else value)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         return None
     return found if np.isfinite(found) else None
 
@@ -94,21 +110,112 @@ def separator_of(line: str) -> str:
     return max(",;\t", key=line.count)
 
 
-def read_json(path: str) -> Any:
-    """What a file of JSON, or of one object per line, holds; a list for the latter."""
+def json_parts(path: str, lists: Collection[str] = ()) -> Iterator[tuple[str, Any]]:
+    """The parts of a file of JSON, one after the other, so that only one is in memory as Python objects.
+
+    Parameters
+    ----------
+    path : str
+        Holds a list, an object, or one object per line.
+    lists : collection of str
+        Members of the object that are lists of parts.
+
+    Yields
+    ------
+    key : str
+        Of a member of the object; empty for an item of a list and for a line.
+    value
+    """
+    if os.path.getsize(path) > _MAX_JSON:
+        raise LandmarkFileError(f"{path}: more than {_MAX_JSON >> 20} MB of JSON; split it")
+    with open(path, encoding=_encoding(path)) as file:
+        text = file.read()
+    # an empty list takes 20 times the memory of its characters; real points are longer than that
+    if 5 * text.count("[") + 12 * text.count("{") > len(text) + 10_000:
+        raise LandmarkFileError(f"{path}: its JSON consists of little but brackets")
+    first, _, rest = text.partition("\n")
+    if rest.strip() and _is_json(first):
+        for line in io.StringIO(text):
+            if line.strip():
+                yield "", json.loads(line)
+        return
+    scan = _Scanner(text)
+    if scan.next_is("["):
+        yield from (("", item) for item in scan.items())
+    elif scan.next_is("{"):
+        for key in scan.members():
+            if key in lists and scan.next_is("["):
+                yield from ((key, item) for item in scan.items())
+            else:
+                yield key, scan.value()
+    else:
+        raise ValueError("neither a list nor an object")
+    scan.end()
+
+
+class _Scanner:
+    """Takes a text of JSON apart at its top level."""
+
+    def __init__(self, text: str) -> None:
+        self._text, self._position = text, 0
+        self._decode = json.JSONDecoder().raw_decode
+
+    def next_is(self, character: str) -> bool:
+        """Whether this character comes next."""
+        self._position = _BLANK.match(self._text, self._position).end()  # type: ignore[union-attr]
+        return self._text.startswith(character, self._position)
+
+    def take(self, characters: str) -> str:
+        """The next character, which must be one of these."""
+        for character in characters:
+            if self.next_is(character):
+                self._position += 1
+                return character
+        raise ValueError(f"expected {' or '.join(characters)} at character {self._position}")
+
+    def value(self) -> Any:
+        """The next value as a whole."""
+        self.next_is("")
+        value, self._position = self._decode(self._text, self._position)
+        return value
+
+    def items(self) -> Iterator[Any]:
+        """The values of the list that comes next."""
+        yield from self._parts("[]", self.value)
+
+    def members(self) -> Iterator[str]:
+        """The keys of the object that comes next; whoever asks takes the value of each."""
+        yield from self._parts("{}", self._key)
+
+    def end(self) -> None:
+        """ValueError if something follows."""
+        if self._text[self._position :].strip():
+            raise ValueError(f"more behind the end, at character {self._position}")
+
+    def _key(self) -> str:
+        key = self.value()
+        self.take(":")
+        if not isinstance(key, str):
+            raise ValueError(f"a key that is no text at character {self._position}")
+        return key
+
+    def _parts(self, brackets: str, take: Callable[[], T]) -> Iterator[T]:
+        self.take(brackets[0])
+        if self.next_is(brackets[1]):
+            self.take(brackets[1])
+            return
+        while True:
+            yield take()
+            if self.take(f",{brackets[1]}") == brackets[1]:
+                return
+
+
+def _is_json(text: str) -> bool:
     try:
-        if os.path.getsize(path) > _MAX_JSON:
-            raise LandmarkFileError(f"{path}: more than {_MAX_JSON >> 20} MB of JSON; split it")
-        with open(path, encoding=_encoding(path)) as file:
-            text = file.read()
-        try:
-            return json.loads(text)
-        except json.JSONDecodeError:
-            return [json.loads(line) for line in text.splitlines() if line.strip()]
-    except (OSError, ValueError, RecursionError) as error:
-        if isinstance(error, LandmarkFileError):
-            raise
-        raise LandmarkFileError(f"{path}: cannot be read as JSON ({error})") from None
+        json.loads(text)
+    except (ValueError, RecursionError):
+        return False
+    return True
 
 
 def opening(path: str, size: int = 1 << 16) -> str:

@@ -14,13 +14,8 @@ from typing import Any
 import numpy as np
 
 from facereject._files import suffix_of
-from facereject.sources.landmark_files.found import (
-    FoundFace,
-    LandmarkFileError,
-    named_after,
-    pairs,
-    read_json,
-)
+from facereject.faces.geometry import FloatArray
+from facereject.sources.landmark_files.found import DAMAGE, FoundFace, json_parts, named_after, pairs
 
 SUFFIXES = (".json", ".jsonl")
 
@@ -35,33 +30,50 @@ def knows(path: str, beginning: str) -> bool:
 
 def read(path: str) -> Iterator[FoundFace]:
     """The faces of all results of a file, those of an image together."""
-    try:
-        found = list(_results(read_json(path), named_after(path)))
-        order = {name: i for i, name in enumerate(dict.fromkeys(face.image for face in found))}
-        yield from sorted(found, key=lambda face: order[face.image])
-    except (KeyError, TypeError, ValueError, IndexError, AttributeError, RecursionError) as error:
-        if isinstance(error, LandmarkFileError):
-            raise
-        raise LandmarkFileError(f"{path}: not a result of MediaPipe's face landmarker ({error!r})") from None
+    found = list(_read(path))
+    order = {name: i for i, name in enumerate(dict.fromkeys(face.image for face in found))}
+    yield from sorted(found, key=lambda face: order[face.image])
 
 
-def _results(content: Any, image: str) -> Iterator[FoundFace]:
+def _read(path: str) -> Iterator[FoundFace]:
+    image, whole = named_after(path), {}
+    for key, part in json_parts(path):
+        if not key:
+            yield from _results(part, image, path)
+        elif isinstance(part, dict) and any(name in part for name in _FACES):
+            yield from _results(part, key, path)
+        else:
+            # of one result, or deeper inside
+            whole[key] = part
+    yield from _results(whole, image, path)
+
+
+def _results(content: Any, image: str, path: str) -> Iterator[FoundFace]:
     if isinstance(content, list):
         for entry in content:
-            yield from _results(entry, image)
+            yield from _results(entry, image, path)
+    if not isinstance(content, dict):
         return
     name = next((key for key in _FACES if key in content), None)
     if name is None:
         for key, entry in content.items():
-            yield from _results(entry, key)
+            yield from _results(entry, key, path)
         return
     image = next((str(content[key]) for key in _IMAGES if key in content), image)
-    frame = int(content.get("frame", 0))
-    faces = content[name] or []
-    for face in faces:
-        landmarks = (face.get("landmark") or face["landmarks"]) if isinstance(face, dict) else face
-        xy = [(p["x"], p["y"]) if isinstance(p, dict) else p[:2] for p in landmarks]
-        points = np.array(xy, dtype=np.float64).reshape(-1, 2)
-        yield FoundFace(image, pairs(points[:, 0], points[:, 1]), frame, None, True)
-    if not faces:
-        yield FoundFace(image, None, frame)
+    try:
+        frame = int(content.get("frame", 0))
+        faces = [_points(face) for face in content[name] or [None]]
+    except DAMAGE as error:
+        yield FoundFace(image, None, problem=f"{path}: a damaged result ({error})")
+        return
+    for points in faces:
+        yield FoundFace(image, points, frame, None, points is not None)
+
+
+def _points(face: Any) -> FloatArray | None:
+    if face is None:
+        return None
+    landmarks = (face.get("landmark") or face["landmarks"]) if isinstance(face, dict) else face
+    xy = [(p["x"], p["y"]) if isinstance(p, dict) else p[:2] for p in landmarks]
+    points = np.array(xy, dtype=np.float64).reshape(-1, 2)
+    return pairs(points[:, 0], points[:, 1])

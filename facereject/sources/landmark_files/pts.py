@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from facereject._files import suffix_of
 from facereject.faces.datasets import read_pts
-from facereject.sources.landmark_files.found import FoundFace, LandmarkFileError, named_after, opening
+from facereject.sources.landmark_files.found import FoundFace, named_after, opening, pairs
 
 SUFFIXES = (".pts",)
 
@@ -21,7 +21,5 @@ def read(path: str) -> Iterator[FoundFace]:
     """The one face of a file."""
     # a file that was cut off has fewer than it says
     stated = re.search(r"n_points:\s*(\d+)", opening(path))
-    try:
-        yield FoundFace(named_after(path), read_pts(path, int(stated[1]) if stated else None))
-    except (OSError, ValueError) as error:
-        raise LandmarkFileError(f"{path}: {error}") from None
+    points = read_pts(path, int(stated[1]) if stated else None)
+    yield FoundFace(named_after(path), pairs(points[:, 0], points[:, 1]))

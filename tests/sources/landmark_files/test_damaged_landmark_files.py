@@ -111,7 +111,7 @@ def test_a_damaged_file_of_a_folder_costs_itself_alone(rejector, photos, points,
     reasons = {row.source: row.reason for row in rows}
     assert reasons[str(photos / "astronaut.png")] == ""
     assert "expected 68 lines" in reasons[str(photos / "more" / "second.png")]
-    assert "in no format that is known" in reasons[str(folder / "notes")]
+    assert "its layout is unknown" in reasons[str(folder / "notes")]
 
 
 def test_folders_of_landmarks_go_with_folders_of_images(rejector, photos, points, astronaut, tmp_path):

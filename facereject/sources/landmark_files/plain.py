@@ -1,0 +1,179 @@
+"""Plain tables and arrays, as people write them themselves; coordinates in pixels, 0-based.
+
+- CSV, TSV, Parquet or JSON lines with the columns ``image`` (or ``source``, ``file``, ``path``, ``name``) and
+  ``x0, y0, x1, y1, …`` or ``x_0, …, y_0, …``, numbered from 0 or 1; ``frame`` and ``confidence`` at will.
+  Without a column of images the file is named after its image or video.
+- JSON or JSON lines with ``image`` and ``landmarks`` (or ``points``): a list of [x, y].
+- NPZ with ``image`` (n names) and ``landmarks`` (n, points, 2), ``frame`` and ``confidence`` at will.
+- NPY of shape (points, 2), named after its image, or (frames, points, 2), named after its video.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+import numpy as np
+
+from facereject._files import suffix_of
+from facereject.faces.geometry import FloatArray
+from facereject.sources.landmark_files.found import (
+    DAMAGE,
+    FoundFace,
+    LandmarkFileError,
+    csv_lines,
+    json_parts,
+    named_after,
+    number,
+    pairs,
+    separator_of,
+)
+
+_TEXT, _JSON = (".csv", ".tsv", ".txt"), (".json", ".jsonl")
+SUFFIXES = (".csv", ".tsv", *_JSON, ".parquet", ".npz", ".npy")
+
+_IMAGES = ("image", "source", "file", "file_name", "filename", "path", "image_path", "name")
+_POINTS = ("landmarks", "points")
+_CONFIDENCES = ("confidence", "score", "likelihood")
+_COORDINATE = re.compile(r"([xy])_?(\d{1,5})")
+
+
+def knows(path: str, beginning: str) -> bool:
+    """Whether a file has such columns or members."""
+    suffix = suffix_of(path)
+    if suffix in (".npy", ".npz"):
+        return True
+    if suffix in _JSON:
+        return any(f'"{name}"' in beginning for name in ("x0", "x_0", "x1", "x_1", *_POINTS))
+    return bool(_coordinates(header_of(path, beginning)))
+
+
+def header_of(path: str, beginning: str) -> list[str]:
+    """The names of the columns of a table, or of the members of its first object; empty if it has none."""
+    suffix = suffix_of(path)
+    line = beginning.partition("\n")[0]
+    if suffix == ".parquet":
+        return [str(name) for name in _parquet(path).schema_arrow.names]
+    if suffix in _JSON:
+        try:
+            first = json.loads(line)
+        except (ValueError, RecursionError):
+            return []
+        return list(first) if isinstance(first, dict) else []
+    return [cell.strip().strip('"') for cell in line.split(separator_of(line))]
+
+
+def read(path: str) -> Iterator[FoundFace]:
+    """The faces of a file, those of an image together."""
+    suffix = suffix_of(path)
+    if suffix == ".npy":
+        array = np.load(path, allow_pickle=False)
+        if array.ndim not in (2, 3) or array.shape[-1] != 2:
+            raise LandmarkFileError(f"{path}: an array of shape {array.shape}; (points, 2) is needed")
+        rows: Iterable[Mapping[str, Any]] = (
+            {"frame": frame, "landmarks": points}
+            for frame, points in enumerate(array.reshape(-1, *array.shape[-2:]))
+        )
+    elif suffix == ".npz":
+        rows = _arrays(path)
+    elif suffix == ".parquet":
+        rows = (row for batch in _parquet(path).iter_batches(1000) for row in batch.to_pylist())
+    elif suffix in _JSON:
+        rows = _objects(path)
+    else:
+        rows = _lines(path)
+    found = [_face(path, row) for row in rows]
+    order = {name: i for i, name in enumerate(dict.fromkeys(face.image for face in found))}
+    yield from sorted(found, key=lambda face: order[face.image])
+
+
+def _face(path: str, row: Mapping[str, Any]) -> FoundFace:
+    image = next((str(row[name]) for name in _IMAGES if row.get(name) not in (None, "")), named_after(path))
+    try:
+        frame = row.get("frame")
+        confidence = next((number(row[name]) for name in _CONFIDENCES if name in row), None)
+        return FoundFace(image, _points(row), 0 if frame in (None, "") else int(float(frame)), confidence)
+    except DAMAGE as error:
+        return FoundFace(image, None, problem=f"{path}: a damaged face ({error})")
+
+
+def _points(row: Mapping[str, Any]) -> FloatArray | None:
+    given = next((row[name] for name in _POINTS if name in row), None)
+    if given is not None:
+        points = np.asarray(given, dtype=np.float64)
+        if points.ndim != 2 or points.shape[1] != 2:
+            raise ValueError(f"landmarks of shape {points.shape}")
+        return pairs(points[:, 0], points[:, 1])
+    names = _coordinates(row)
+    if not names:
+        return None
+    x, y = ([row[name] for name in axis] for axis in zip(*names, strict=True))
+    return pairs(
+        ["" if value is None else value for value in x], ["" if value is None else value for value in y]
+    )
+
+
+def _coordinates(names: Iterable[str]) -> list[tuple[str, str]]:
+    """The columns of x and y of every point; empty if there are none, or one is missing."""
+    found: dict[str, dict[int, str]] = {"x": {}, "y": {}}
+    for name in names:
+        if match := _COORDINATE.fullmatch(name.strip().lower()):
+            found[match[1]][int(match[2])] = name
+    numbers = sorted(found["x"])
+    if not numbers or numbers != list(range(numbers[0], numbers[0] + len(numbers))) or numbers[0] > 1:
+        return []
+    return [(found["x"][i], found["y"][i]) for i in numbers] if sorted(found["y"]) == numbers else []
+
+
+def _lines(path: str) -> Iterator[Mapping[str, Any]]:
+    lines = csv_lines(path)
+    names = [cell.strip() for cell in next(lines, [])]
+    if not _coordinates(names):
+        raise LandmarkFileError(f"{path}: has no columns x0, y0, x1, y1, …")
+    # names of columns in any case
+    keys = [name if _COORDINATE.fullmatch(name.lower()) else name.lower() for name in names]
+    for cells in lines:
+        if len(cells) < len(names):
+            image = next((cells[i] for i, key in enumerate(keys[: len(cells)]) if key in _IMAGES), "")
+            yield {"image": image, "landmarks": ["the line is cut off"]}
+        else:
+            yield dict(zip(keys, cells, strict=False))
+
+
+def _objects(path: str) -> Iterator[Mapping[str, Any]]:
+    whole = {}
+    for key, part in json_parts(path):
+        if key:
+            whole[key] = part
+        else:
+            yield part if isinstance(part, dict) else {"landmarks": part}
+    if whole:
+        yield whole
+
+
+def _arrays(path: str) -> Iterator[Mapping[str, Any]]:
+    with np.load(path, allow_pickle=False) as stored:
+        arrays = {name: stored[name] for name in stored.files}
+    points = next((arrays[name] for name in _POINTS if name in arrays), None)
+    names = next((arrays[name] for name in _IMAGES if name in arrays), None)
+    if points is None or names is None or points.ndim != 3 or names.shape != points.shape[:1]:
+        shapes = ", ".join(f"{name} {array.shape}" for name, array in arrays.items())
+        raise LandmarkFileError(
+            f"{path}: needs image (n,) and landmarks (n, points, 2); has {shapes or 'nothing'}"
+        )
+    others = {name: arrays[name] for name in ("frame", "confidence") if name in arrays}
+    if any(array.shape != names.shape for array in others.values()):
+        raise LandmarkFileError(f"{path}: frame and confidence need one value for each of {len(names)} faces")
+    for i, name in enumerate(names):
+        row = {key: array[i].item() for key, array in others.items()}
+        yield {"image": str(name), "landmarks": points[i], **row}
+
+
+def _parquet(path: str) -> Any:
+    try:
+        import pyarrow.parquet  # type: ignore[import-untyped]
+    except ImportError:
+        raise LandmarkFileError(f"{path}: Parquet needs: pip install 'facereject[parquet]'") from None
+    return pyarrow.parquet.ParquetFile(path)
