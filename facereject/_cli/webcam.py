@@ -153,8 +153,8 @@ def webcam(
         stop(f"--record {record}: this is the video that is read; choose another name")
     from facereject.outputs import JSONLines, Output, Recording, VirtualCamera, Window
     from facereject.outputs._video.writer import VideoWriteError
-    from facereject.outputs.virtual_camera import VirtualCameraError
-    from facereject.outputs.window import WindowError
+    from facereject.outputs.camera.virtual_camera import VirtualCameraError
+    from facereject.outputs.camera.window import WindowError
     from facereject.pipeline.live import CameraTable, Live, warm_up
     from facereject.sources._devices import camera_name
     from facereject.sources.camera import Camera, CameraError

@@ -7,15 +7,15 @@ from facereject.outputs._video.writer import VideoWriteError, VideoWriter
 from facereject.outputs.annotated_images import AnnotatedImages
 from facereject.outputs.base import Output
 from facereject.outputs.best_frames import BestFrames
+from facereject.outputs.camera.json_lines import JSONLines
+from facereject.outputs.camera.recording import Recording
+from facereject.outputs.camera.virtual_camera import VirtualCamera
+from facereject.outputs.camera.window import Window
 from facereject.outputs.contact_sheet import ContactSheet
 from facereject.outputs.crops import Crops
-from facereject.outputs.json_lines import JSONLines
-from facereject.outputs.recording import Recording
 from facereject.outputs.saved_video import SavedVideo
 from facereject.outputs.sorted_files import SortedFiles
 from facereject.outputs.timeline import Timeline
-from facereject.outputs.virtual_camera import VirtualCamera
-from facereject.outputs.window import Window
 
 #: the outputs of ``facereject filter``, in the order of its help; an output is added by one line here
 OUTPUTS: tuple[type[Output], ...] = (

@@ -16,8 +16,8 @@ from facereject.faces import FaceRejector
 from facereject.faces.face import FRAME_RULES, FaceFrame
 from facereject.faces.images.files import MAX_PIXELS
 from facereject.outputs.base import Media, Output, RunInfo, StopLoop
+from facereject.outputs.camera.window import Window
 from facereject.outputs.counts import Counts
-from facereject.outputs.window import Window
 from facereject.parallel import SerialEngine
 from facereject.pipeline.loop import feed, scored_frames
 from facereject.pipeline.store import Store

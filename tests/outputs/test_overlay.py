@@ -13,7 +13,7 @@ from facereject.faces.face import EXPLANATIONS
 from facereject.outputs._drawing.faces import RED
 from facereject.outputs._drawing.overlay import Status, advice, draw_view, limit_text, loading_view
 from facereject.outputs._drawing.text import text_mask
-from facereject.outputs.window import fitting_size
+from facereject.outputs.camera.window import fitting_size
 
 
 @pytest.fixture

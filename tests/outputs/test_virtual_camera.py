@@ -10,7 +10,7 @@ import pytest
 from feeding import face, prepared
 
 from facereject.faces.face import FaceFrame
-from facereject.outputs.virtual_camera import VirtualCamera, VirtualCameraError
+from facereject.outputs.camera.virtual_camera import VirtualCamera, VirtualCameraError
 
 
 class Device:

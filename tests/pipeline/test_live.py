@@ -223,7 +223,7 @@ def test_the_view_knows_when_the_whole_frame_was_last_searched(start, monkeypatc
         seen.append(round(status.searched_s, 3))
         return image
 
-    monkeypatch.setattr("facereject.outputs.window.draw_view", note)
+    monkeypatch.setattr("facereject.outputs.camera.window.draw_view", note)
     live = start(ScriptedCamera(40), ScriptedWindow())
     live.run()
     assert seen[0] == 0

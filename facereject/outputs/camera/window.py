@@ -20,7 +20,7 @@ from facereject.faces.images.load import ImageArray
 from facereject.outputs._drawing.overlay import Status, draw_view, loading_view, scale_of
 from facereject.outputs._images import png
 from facereject.outputs.base import Output, RunInfo, StopLoop
-from facereject.outputs.recording import Recording
+from facereject.outputs.camera.recording import Recording
 from facereject.outputs.saved_video import draw_decision
 
 # what waitKeyEx gives for the arrow keys with Qt or GTK, on Windows, and on macOS
