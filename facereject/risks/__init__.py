@@ -12,11 +12,11 @@ function of weights. Any callable of this form is a risk. It can also have
 """
 
 from facereject.risks._base import Risk
-from facereject.risks.cross_entropy import CrossEntropy
-from facereject.risks.hinge import BinaryHinge, MulticlassHinge
-from facereject.risks.ordinal_hinge import OrdinalHinge
-from facereject.risks.sele import SELE
-from facereject.risks.squared_error import SquaredError
+from facereject.risks._cross_entropy import CrossEntropy
+from facereject.risks._hinge import BinaryHinge, MulticlassHinge
+from facereject.risks._ordinal_hinge import OrdinalHinge
+from facereject.risks._sele import SELE
+from facereject.risks._squared_error import SquaredError
 
 __all__ = [
     "SELE",

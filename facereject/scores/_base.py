@@ -13,7 +13,7 @@ from sklearn.utils.validation import validate_data
 
 from facereject._labels import kind_of_labels, locate_labels
 from facereject._validation import FloatArray, check_same_length, check_vector
-from facereject.solver.standardized import ColumnMoments, Standardized
+from facereject.solver._standardized import ColumnMoments, Standardized
 
 #: Regularisation searched by the ...CV scores: 0 and 1e-6 ... 1e3.
 ALPHAS = (0.0, *(10.0**k for k in range(-6, 4)))

@@ -17,8 +17,8 @@ from facereject.scores._base import ALPHAS
 from facereject.scores._linear.model import LinearScore, LinearScoreCV, Solution
 from facereject.scores._linear.shifted import ShiftedRisk
 from facereject.solver import METHODS, LinearObjective, bundle_path
-from facereject.solver.protocols import Objective
-from facereject.solver.standardized import Standardized
+from facereject.solver._protocols import Objective
+from facereject.solver._standardized import Standardized
 
 
 class LinearFunction(Objective, Protocol):

@@ -14,7 +14,7 @@ from facereject.scores._base import Standardizer
 from facereject.scores._confidence import START_ALPHA, ColumnRange, Confidence, LinearStart
 from facereject.scores._linear.model import LinearScore, LinearScoreCV, Solution
 from facereject.solver import LinearObjective, ridge_path
-from facereject.solver.standardized import Standardized
+from facereject.solver._standardized import Standardized
 
 
 class RidgePath(LinearScore):

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numba import njit
 
-from facereject.solver.standardized import pieces
+from facereject.solver._standardized import pieces
 
 
 def products(X: Any, centre: Any, weights: Any, blocks: Any) -> Any:

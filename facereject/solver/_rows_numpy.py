@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from facereject.solver.standardized import pieces
+from facereject.solver._standardized import pieces
 
 
 def products(X: Any, centre: Any, weights: Any, blocks: Any) -> Any:

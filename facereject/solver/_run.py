@@ -10,8 +10,8 @@ import numpy as np
 
 from facereject._validation import FloatArray
 from facereject.risks._base import SmoothableRisk, check_answer
-from facereject.solver.cuts import Bundle
-from facereject.solver.protocols import Objective, Rounded
+from facereject.solver._cuts import Bundle
+from facereject.solver._protocols import Objective, Rounded
 
 # a bound may exceed a value by this share before a subgradient counts as wrong
 _WRONG = 1e-6

@@ -7,8 +7,8 @@ from typing import NamedTuple
 import numpy as np
 
 from facereject._validation import FloatArray
+from facereject.solver._quasi_newton import QuasiNewton
 from facereject.solver._run import Evaluation, Point, Run
-from facereject.solver.quasi_newton import QuasiNewton
 
 # Weak Wolfe conditions: enough decrease, and a slope that has flattened.
 _DECREASE, _FLATTEN = 1e-4, 0.9

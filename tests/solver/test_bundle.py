@@ -18,7 +18,7 @@ from facereject.solver import (
     bundle_minimize,
     bundle_path,
 )
-from facereject.solver.cuts import Bundle
+from facereject.solver._cuts import Bundle
 
 
 @pytest.mark.parametrize("name", SMOOTH)

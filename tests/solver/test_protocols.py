@@ -9,7 +9,7 @@ from linear_problems import LABELS, LOSSES, K, N, X
 from facereject.risks import SELE, CrossEntropy, MulticlassHinge, Risk
 from facereject.risks._base import CurvedRisk, ShapedRisk, SmoothableRisk
 from facereject.solver import METHODS, LinearObjective, bundle_minimize
-from facereject.solver.protocols import Objective, Preconditioned, Rounded
+from facereject.solver._protocols import Objective, Preconditioned, Rounded
 
 
 def test_protocols_say_what_each_risk_and_objective_can_do():

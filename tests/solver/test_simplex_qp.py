@@ -8,7 +8,7 @@ import quadprog
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from facereject.solver.simplex_qp import solve_simplex_qp
+from facereject.solver._simplex_qp import solve_simplex_qp
 
 
 def objective(Q, q, alpha):

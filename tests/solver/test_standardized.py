@@ -9,8 +9,8 @@ import pytest
 
 from facereject.risks import SELE, CrossEntropy, OrdinalHinge
 from facereject.scores import RegressionScore, SELEScore
-from facereject.solver import LinearObjective, _rows_numba, _rows_numpy, features
-from facereject.solver.standardized import ColumnMoments, Standardized
+from facereject.solver import LinearObjective, _features, _rows_numba, _rows_numpy
+from facereject.solver._standardized import ColumnMoments, Standardized
 
 N, D, K = 300, 7, 3
 _rng = np.random.default_rng(0)
@@ -30,7 +30,7 @@ SHAPES = {
 
 @pytest.fixture(params=[_rows_numpy, _rows_numba], ids=["numpy", "numba"])
 def kernels(request, monkeypatch):
-    monkeypatch.setattr(features, "kernels", request.param)
+    monkeypatch.setattr(_features, "kernels", request.param)
 
 
 def standardised(X):

@@ -22,7 +22,7 @@ from facereject.losses import zero_one_loss
 from facereject.predictors import LogisticClassifier
 from facereject.risks import SELE
 from facereject.solver import LinearObjective
-from facereject.solver.simplex_qp import solve_simplex_qp
+from facereject.solver._simplex_qp import solve_simplex_qp
 
 
 def by_quadprog(Q: np.ndarray, q: np.ndarray) -> np.ndarray:

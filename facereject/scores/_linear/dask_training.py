@@ -23,9 +23,9 @@ from facereject.risks._pairs import pair_potentials
 from facereject.scores._base import BaseScore, Standardizer
 from facereject.scores._linear import partitions as parts
 from facereject.scores._linear.model import LinearModel, Solution
-from facereject.solver.preconditioner import MAX_FEATURES, gram_preconditioner, spectrum
-from facereject.solver.protocols import Preconditioner
-from facereject.solver.standardized import ColumnMoments
+from facereject.solver._preconditioner import MAX_FEATURES, gram_preconditioner, spectrum
+from facereject.solver._protocols import Preconditioner
+from facereject.solver._standardized import ColumnMoments
 
 dask = importlib.import_module("dask")
 arrays = importlib.import_module("dask.array")

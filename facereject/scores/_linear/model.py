@@ -28,8 +28,8 @@ from facereject.scores._base import (
     make_folds,
 )
 from facereject.scores._confidence import Confidence, ConfidenceReader, LinearStart
-from facereject.solver.features import CentredFeatures
-from facereject.solver.standardized import Standardized
+from facereject.solver._features import CentredFeatures
+from facereject.solver._standardized import Standardized
 
 
 class Solution(NamedTuple):

@@ -19,8 +19,8 @@ from facereject._validation import FloatArray, check_same_length
 from facereject.risks._cells import Cells, CellSummary, Field, Occupied, Part, evaluate, locate, summarise
 from facereject.scores._base import Standardizer, check_predictions
 from facereject.scores._linear.model import LinearModel
-from facereject.solver.features import Features, make_features
-from facereject.solver.standardized import ColumnMoments
+from facereject.solver._features import Features, make_features
+from facereject.solver._standardized import ColumnMoments
 
 
 class PartColumns(NamedTuple):

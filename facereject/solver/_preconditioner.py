@@ -7,7 +7,7 @@ from typing import Protocol
 import numpy as np
 
 from facereject._validation import FloatArray
-from facereject.solver.protocols import Preconditioner
+from facereject.solver._protocols import Preconditioner
 
 # Above this many features the eigenvectors of XᵀX cost more than the iterations they save.
 MAX_FEATURES = 600

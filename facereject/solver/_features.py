@@ -19,7 +19,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from facereject._validation import FloatArray
-from facereject.solver.standardized import PIECE, Standardized, slices
+from facereject.solver._standardized import PIECE, Standardized, slices
 
 try:  # numba is an optional extra; both modules compute the same products
     from facereject.solver import _rows_numba as kernels

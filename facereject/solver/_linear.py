@@ -14,10 +14,10 @@ from facereject._settings import check_integer
 from facereject._validation import FloatArray
 from facereject.risks import Risk
 from facereject.risks._base import ShapedRisk, check_answer
-from facereject.solver.features import Blocks, make_features
-from facereject.solver.preconditioner import gram_preconditioner
-from facereject.solver.protocols import Preconditioner
-from facereject.solver.standardized import Standardized
+from facereject.solver._features import Blocks, make_features
+from facereject.solver._preconditioner import gram_preconditioner
+from facereject.solver._protocols import Preconditioner
+from facereject.solver._standardized import Standardized
 
 
 class LinearObjective:

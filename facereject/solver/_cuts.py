@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from facereject._validation import FloatArray
-from facereject.solver.simplex_qp import solve_simplex_qp
+from facereject.solver._simplex_qp import solve_simplex_qp
 
 
 class Bundle:

@@ -32,11 +32,11 @@ from scipy.optimize import OptimizeResult
 from sklearn.exceptions import ConvergenceWarning
 
 from facereject._validation import FloatArray
+from facereject.solver._cuts import Bundle
+from facereject.solver._protocols import Objective, PlainObjective, Preconditioned
+from facereject.solver._quasi_newton import QuasiNewton
 from facereject.solver._run import Point, Progress, Run, Steps
 from facereject.solver._steps import ModelSteps, QuasiNewtonSteps
-from facereject.solver.cuts import Bundle
-from facereject.solver.protocols import Objective, PlainObjective, Preconditioned
-from facereject.solver.quasi_newton import QuasiNewton
 
 _LOG = logging.getLogger(__name__)
 

@@ -7,7 +7,7 @@ from collections import deque
 import numpy as np
 
 from facereject._validation import FloatArray
-from facereject.solver.protocols import Preconditioner
+from facereject.solver._protocols import Preconditioner
 
 _MEMORY = 10
 

@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 
 from facereject._validation import FloatArray
 from facereject.risks import SquaredError
-from facereject.solver.linear import LinearObjective
-from facereject.solver.standardized import slices
+from facereject.solver._linear import LinearObjective
+from facereject.solver._standardized import slices
 
 
 def ridge_path(objective: LinearObjective, alphas: Sequence[float]) -> list[FloatArray]:
