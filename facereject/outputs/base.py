@@ -95,6 +95,7 @@ class Output:
     Examples
     --------
     >>> from facereject.faces.face import NO_IMAGE, FaceFrame
+    >>> from facereject.outputs import Output
     >>> class CountFaces(Output):
     ...     total = 0
     ...
