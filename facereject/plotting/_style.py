@@ -84,7 +84,7 @@ def tidy(ax: Axes, *, grid: Literal["x", "y", "both"]) -> None:
 def place_legend(ax: Axes) -> None:
     """Legend beside the axes where a layout engine makes room for it, else inside on a white ground.
 
-    Methods come first, then references, whatever the order in which they were drawn.
+    Methods come first, then references.
     """
     handles, labels = ax.get_legend_handles_labels()
     # sorted is stable; containers of several artists, such as error bars, have no group id and are methods
@@ -95,7 +95,15 @@ def place_legend(ax: Axes) -> None:
     figure = ax.get_figure(root=True)
     if figure is not None and figure.get_layout_engine() is not None:
         options = {"loc": "upper left", "bbox_to_anchor": (1.0, 1.0), "frameon": False}
-    ax.legend([handles[k] for k in order], [labels[k] for k in order], **options)
+    legend = ax.legend([handles[k] for k in order], [labels[k] for k in order], **options)
+    for text in legend.get_texts():
+        # a name with a dollar sign is no formula
+        text.set_parse_math(False)
+
+
+def legend_label(name: str) -> str:
+    """The name of a method for a legend, which leaves out labels that start with an underscore."""
+    return f" {name}" if name.startswith("_") else name
 
 
 def draw_band(ax: Axes, band: Any, line: Any) -> Any:

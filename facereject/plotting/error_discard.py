@@ -12,6 +12,7 @@ from facereject.plotting._style import (
     GRID,
     axes_or_new,
     draw_band,
+    legend_label,
     mark_method,
     method_style,
     n_methods_drawn,
@@ -137,7 +138,8 @@ class ErrorDiscardDisplay:
         top = ax.get_ylim()[1] if first else 0.0
         for index, (method, (discard, error, *_)) in enumerate(self.curves.items(), start=first):
             style = method_style(index) | {"marker": ""}
-            label = method if self.areas is None else f"{method} (area {self.areas[method]:.3g})"
+            label = legend_label(method)
+            label = label if self.areas is None else f"{label} (area {self.areas[method]:.3g})"
             (line,) = ax.plot(discard, error, label=label, linewidth=1.8, zorder=3, **style)
             mark_method(line)
             self.lines_[method] = line

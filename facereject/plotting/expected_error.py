@@ -11,6 +11,7 @@ from facereject._validation import check_same_length, check_vector
 from facereject.plotting._style import (
     GREY,
     axes_or_new,
+    legend_label,
     mark_reference,
     method_style,
     place_legend,
@@ -122,7 +123,7 @@ class ExpectedErrorDisplay:
                 expected,
                 observed,
                 yerr=np.maximum([observed - low, high - observed], 0.0),
-                label=method,
+                label=legend_label(method),
                 color=style["color"],
                 marker=style["marker"],
                 linestyle="none",

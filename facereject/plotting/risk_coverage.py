@@ -14,6 +14,7 @@ from facereject.plotting._style import (
     INK,
     axes_or_new,
     draw_band,
+    legend_label,
     mark_method,
     mark_reference,
     method_style,
@@ -210,7 +211,7 @@ class RiskCoverageDisplay:
 
 def _label(method: str, area: float | None) -> str:
     if area is None:
-        return method
+        return legend_label(method)
     # "#" keeps trailing zeros, so that all areas show three digits, but also the bare point of "123."
     digits = f"{area:#.3g}".rstrip(".")
-    return f"{method} (AuRC {digits})"
+    return f"{legend_label(method)} (AuRC {digits})"

@@ -166,15 +166,47 @@ class Columns:
         return tuple(match[1] for match in map(pattern.fullmatch, self.outputs) if match)
 
 
+@dataclass(frozen=True)
+class ColumnNames:
+    """Names of the columns of a file of predictions; obvious names are recognised where none is given.
+
+    Attributes
+    ----------
+    label, prediction : str or None
+        True and predicted class or value. Without ``prediction`` the class of the largest probability or
+        logit is the prediction: ``p_cat``, ``p_dog``, … or ``logit_cat``, …
+    confidence, uncertainty : tuple of str
+        Scores; higher = more certain, and less certain. If any is given, no others are used. Probabilities
+        and logits give the scores max-prob, gap and entropy, logits also energy and max-logit.
+    loss : str or None
+        ``"zero-one"``, ``"absolute"``, ``"squared"``, or a column of losses. By default a column called loss,
+        else zero-one.
+    group : str or None
+        The group of each row, for guarantees that hold in every group.
+
+    See Also
+    --------
+    report_predictions : Takes them.
+
+    Examples
+    --------
+    >>> from facereject.predictions import ColumnNames
+    >>> ColumnNames(label="age", prediction="age_hat", uncertainty=("sigma",), loss="absolute").loss
+    'absolute'
+    """
+
+    label: str | None = None
+    prediction: str | None = None
+    confidence: tuple[str, ...] = ()
+    uncertainty: tuple[str, ...] = ()
+    loss: str | None = None
+    group: str | None = None
+
+
 def find_columns(
     file: PredictionFile,
+    names: ColumnNames,
     *,
-    label: str | None = None,
-    prediction: str | None = None,
-    confidence: Iterable[str] = (),
-    uncertainty: Iterable[str] = (),
-    loss: str | None = None,
-    group: str | None = None,
     learned: Iterable[Uncertainty] = (),
     need_losses: bool = True,
 ) -> Columns:
@@ -184,24 +216,20 @@ def find_columns(
     ----------
     file : PredictionFile
         The file.
-    label, prediction, group : str, optional
-        Columns.
-    confidence, uncertainty : iterable of str
-        Columns with scores; higher = more certain, and less certain. If any is given, no other is used but
-        ``learned``.
-    loss : str, optional
-        One of `LOSSES`, or a column; by default a column called "loss", else 0/1.
+    names : ColumnNames
+        What the user says.
     learned : iterable of Uncertainty
         Further scores.
     need_losses : bool
         Whether labels and predictions, or losses, are needed.
     """
+    label, prediction, loss, group = names.label, names.prediction, names.loss, names.group
     for argument, name in (("label", label), ("prediction", prediction), ("group", group)):
         if name is not None:
             _check_column(file, name, argument)
     given: list[Uncertainty] = []
-    for argument, names in (("confidence", confidence), ("uncertainty", uncertainty)):
-        for name in names:
+    for argument in ("confidence", "uncertainty"):
+        for name in getattr(names, argument):
             _check_column(file, name, argument)
             given.append(ColumnScore(name, argument == "confidence"))
     if loss is not None and loss not in LOSSES:
@@ -229,15 +257,6 @@ def find_columns(
     return Columns(label, prediction, loss or "zero-one", tuple(scores), outputs, logits, group)
 
 
-def check_scores(file: PredictionFile, columns: Columns) -> None:
-    """Raise an error if no score was named or recognised."""
-    if not columns.scores:
-        raise file.error(
-            f"which column says how certain a prediction is? Pass `confidence` or `uncertainty`; "
-            f"{_listed(file)}"
-        )
-
-
 class PredictionRows(NamedTuple):
     """Some rows of a file: losses, uncertainties (rows, scores), codes of labels and predictions, groups."""
 
@@ -251,23 +270,31 @@ class PredictionRows(NamedTuple):
 class RowReader:
     """Reads losses and uncertainties of a file, a chunk at a time, as often as needed.
 
+    Parameters
+    ----------
+    file, columns
+        What to read.
+    unlabelled : bool
+        Leave out rows without a label, and give NaN for uncertainties that are missing. Else both are errors.
+
     Attributes
     ----------
     names : list of str
         Names of the classes met so far; codes of labels and predictions are positions in it.
     n_unlabelled : int
-        PredictionRows without a label that were left out, with ``skip_unlabelled``.
+        Rows without a label that were left out.
     """
 
-    def __init__(
-        self, file: PredictionFile, columns: Columns, *, skip_unlabelled: bool = False, scores: bool = True
-    ) -> None:
-        if scores:
-            check_scores(file, columns)
+    def __init__(self, file: PredictionFile, columns: Columns, *, unlabelled: bool = False) -> None:
+        if not columns.scores:
+            raise file.error(
+                "which column says how certain a prediction is? Pass `confidence` or `uncertainty`; "
+                f"{_listed(file)}"
+            )
         self.file, self.columns = file, columns
         self.names: list[str] = []
         self.n_unlabelled = 0
-        self._skip = skip_unlabelled
+        self._unlabelled = unlabelled
         self._codes: dict[Any, int] = {}
         self._of_output = np.array([self._code(name) for name in columns.classes], dtype=np.int32)
         self._seen: tuple[set[int], set[int]] = (set(), set())
@@ -303,7 +330,7 @@ class RowReader:
 
     def _rows(self, chunk: Mapping[str, Column], first: int) -> PredictionRows:
         columns = self.columns
-        if self._skip:
+        if self._unlabelled:
             key = columns.label if columns.loss in LOSSES else columns.loss
             labelled = np.array([not _is_missing(value) for value in chunk[str(key)]], dtype=bool)
             self.n_unlabelled += int((~labelled).sum())
@@ -311,7 +338,10 @@ class RowReader:
         numeric = {column for score in columns.scores for column in score.columns}
         if columns.loss == "zero-one" and columns.prediction is None:
             numeric |= set(columns.outputs)
-        numbers = {name: as_numbers(self.file, name, chunk[name], first) for name in numeric}
+        numbers = {
+            name: as_numbers(self.file, name, chunk[name], first, missing=self._unlabelled)
+            for name in numeric
+        }
         if columns.outputs and not columns.logits and numeric.issuperset(columns.outputs):
             self._check_probabilities(numbers, first)
         labels = predictions = np.empty(0, dtype=np.int32)
@@ -331,7 +361,7 @@ class RowReader:
             self._check_losses(losses, columns.loss, first)
         uncertainty = np.empty((len(losses), len(columns.scores)))
         for k, score in enumerate(columns.scores):
-            uncertainty[:, k] = score(numbers)
+            uncertainty[:, k] = evaluate(score, numbers) if self._unlabelled else score(numbers)
         groups = None
         if columns.group is not None:
             groups = as_groups(self.file, columns.group, chunk[columns.group], first)
@@ -431,13 +461,28 @@ def as_numbers(
     return numbers
 
 
+def evaluate(score: Uncertainty, numbers: Mapping[str, FloatArray]) -> FloatArray:
+    """Uncertainty of every row; NaN where a number it needs is missing."""
+    table = np.column_stack([numbers[name] for name in score.columns])
+    known = np.isfinite(table).all(axis=1)
+    uncertainty = np.full(len(table), np.nan)
+    uncertainty[known] = score({name: numbers[name][known] for name in score.columns})
+    return uncertainty
+
+
 def as_groups(file: PredictionFile, column: str, values: Column, first: int) -> NDArray[np.object_]:
     """A column as names of groups, or an error that names an empty cell."""
     groups = np.empty(len(values), dtype=object)
+    # one object per name, however many rows there are
+    names: dict[Any, str] = {}
     for i, value in enumerate(values.tolist() if isinstance(values, np.ndarray) else values):
-        if _is_missing(value):
-            raise file.error(f"column {column!r}, row {first + i:,}: the cell is empty, but names the group")
-        groups[i] = _class_name(value)
+        if value not in names:
+            if _is_missing(value):
+                raise file.error(
+                    f"column {column!r}, row {first + i:,}: the cell is empty, but names the group"
+                )
+            names[value] = _class_name(value)
+        groups[i] = names[value]
     return groups
 
 

@@ -24,7 +24,7 @@ from urllib.parse import quote
 import numpy as np
 from numpy.typing import NDArray
 
-from facereject._files import display_name, suffix_of
+from facereject._files import display_name, folder_problem, suffix_of
 
 #: rows read at a time
 CHUNK = 1 << 16
@@ -65,6 +65,11 @@ class PredictionFile(metaclass=ABCMeta):
 
     def __init__(self, path: str) -> None:
         self.path = path
+
+    @property
+    def repeated_columns(self) -> tuple[str, ...]:
+        """Columns that a table of decisions repeats."""
+        return self.columns
 
     def chunks(self, names: Sequence[str] | None = None) -> Iterator[dict[str, Column]]:
         """Some columns, or all of them, of at most `CHUNK` rows at a time.
@@ -155,6 +160,37 @@ def open_predictions(path: str | os.PathLike[str], table: str | None = None) -> 
         raise PredictionFileError(
             f"{display_name(name)}: cannot be read ({error.strerror or error})"
         ) from None
+
+
+def check_output(
+    path: str | os.PathLike[str], inputs: Sequence[str | os.PathLike[str]], *, overwrite: bool
+) -> str:
+    """The path, if a file can be written there; a PredictionFileError says why not.
+
+    Parameters
+    ----------
+    path : path
+        Where to write.
+    inputs : sequence of paths
+        Files that are never replaced.
+    overwrite : bool
+        Whether another regular file may be replaced.
+    """
+    name = os.fspath(path)
+    problem = folder_problem(name)
+    if os.path.isdir(name):
+        problem = "is a folder; name a file in it"
+    elif os.path.exists(name) and not os.path.isfile(name):
+        problem = "is not a regular file; choose another name"
+    elif any(
+        os.path.exists(name) and os.path.samefile(name, each) for each in inputs if os.path.exists(each)
+    ):
+        problem = "is an input; choose another name"
+    elif os.path.lexists(name) and not overwrite:
+        problem = "exists already; choose another name, or pass `overwrite`"
+    if problem:
+        raise PredictionFileError(f"{display_name(name)}: {problem}")
+    return name
 
 
 class _TextFile(PredictionFile):
@@ -327,6 +363,11 @@ class _NpzFile(PredictionFile):
             self._places |= {column: (name, place) for column, place in columns.items()}
             names += columns
         self.columns = self._name_columns(names)
+
+    @property
+    def repeated_columns(self) -> tuple[str, ...]:
+        """Columns that are arrays of one dimension."""
+        return tuple(name for name, (_, place) in self._places.items() if place is None)
 
     def _shapes(self) -> dict[str, tuple[int, ...]]:
         """Shapes of the arrays, from their headers."""

@@ -1,0 +1,394 @@
+"""Scores learned from the columns of a file: trained, stored without code, and used on other files."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from facereject import __version__
+from facereject._files import display_name
+from facereject._settings import check_integer
+from facereject._validation import FloatArray
+from facereject.modelfile import ModelFileError, read_model, write_model
+from facereject.predictions._state import decode, encode
+from facereject.predictions.columns import (
+    ColumnNames,
+    Columns,
+    ColumnScore,
+    OutputScore,
+    PredictionRows,
+    RowReader,
+    Uncertainty,
+    find_columns,
+)
+from facereject.predictions.comparison import ScoreComparison, compare_scores
+from facereject.predictions.files import PredictionFile, PredictionFileError, check_output, open_predictions
+from facereject.predictions.rule import expected_errors
+
+_KIND = "score for predictions"
+
+#: what can be learned
+METHODS = ("auto", "confidence", "sele", "boosted")
+
+_FEATURES = re.compile(r"(?:features?|f|x|emb|embeddings?)_\d+", re.IGNORECASE)
+
+# share of the rows on which the score is compared with what it starts from, before it learns from all
+_HELD_OUT = 0.2
+# fewer rows than this tell nothing
+_FEWEST_ROWS = 20
+
+
+@dataclass(frozen=True)
+class _Inputs:
+    """Columns that a score is learned from; all of them are one `Uncertainty` each, or numbers."""
+
+    features: tuple[str, ...]
+    outputs: tuple[str, ...]
+    logits: bool
+    given: tuple[ColumnScore, ...]
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        return tuple(dict.fromkeys([*self.features, *self.outputs, *(score.column for score in self.given)]))
+
+    def arguments(self, numbers: Mapping[str, FloatArray]) -> tuple[FloatArray, dict[str, Any]]:
+        """Features X, and what `facereject.scores` call outputs, base_score and auxiliary."""
+        known: dict[str, Any] = {}
+        if self.outputs:
+            known["outputs"] = _stacked(numbers, self.outputs)
+        given = [score(numbers) for score in self.given]
+        if given:
+            # where there are outputs, what they say is the base
+            first = 0 if self.outputs else 1
+            if first:
+                known["base_score"] = given[0]
+            if given[first:]:
+                known["auxiliary"] = np.column_stack(given[first:])
+        X = _stacked(numbers, self.features or self.outputs or [score.column for score in self.given])
+        return X, known
+
+
+class LearnedScore:
+    """An uncertainty learned from columns of a file; `learn_score` makes one, `load` reads one.
+
+    Attributes
+    ----------
+    name : str
+        The name of its file without the suffix.
+    columns : tuple of str
+        Columns that it needs.
+    method : str
+        What was learned: confidence, sele or boosted.
+    n : int
+        Number of rows it was learned from.
+    held_out : ScoreComparison or None
+        On a fifth of the rows, left out at first: the score against those it could use. Not stored.
+
+    See Also
+    --------
+    learn_score : With an example.
+    """
+
+    def __init__(
+        self,
+        estimator: Any,
+        inputs: _Inputs,
+        method: str,
+        n: int,
+        calibration: tuple[FloatArray, FloatArray],
+        path: str = "",
+        held_out: ScoreComparison | None = None,
+    ) -> None:
+        self._estimator, self._inputs, self._calibration, self._path = estimator, inputs, calibration, path
+        self.method, self.n, self.held_out = method, n, held_out
+
+    @property
+    def name(self) -> str:
+        return Path(self._path).stem or "learned"
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        return self._inputs.columns
+
+    def __call__(self, numbers: Mapping[str, FloatArray]) -> FloatArray:
+        """Uncertainty of every row; higher = less certain.
+
+        Parameters
+        ----------
+        numbers : mapping of str to ndarray of shape (n,)
+            The columns.
+
+        Returns
+        -------
+        ndarray of shape (n,)
+            The uncertainty.
+        """
+        X, known = self._inputs.arguments(numbers)
+        return np.asarray(self._estimator.predict(X, **known)) if len(X) else np.empty(0)
+
+    def expected_error(self, uncertainty: FloatArray) -> FloatArray:
+        """Expected loss of predictions of these uncertainties, learned from the rows left out at first."""
+        return np.asarray(np.interp(uncertainty, *self._calibration))
+
+    def definition(self) -> dict[str, Any]:
+        """What a rule stores: the file and its digest."""
+        if not self._path:
+            raise ValueError("a rule refers to the file of a learned score; save the score first")
+        return {"learned": self._path, "sha256": _digest(self._path)}
+
+    def save(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> LearnedScore:
+        """Write the score to a file.
+
+        Parameters
+        ----------
+        path : path
+            A ``.safetensors`` file.
+        overwrite : bool, default=False
+            Replace the file if it exists.
+
+        Returns
+        -------
+        LearnedScore
+            The score under the name of the file.
+        """
+        check_output(path, [], overwrite=overwrite)
+        arrays: dict[str, Any] = {"uncertainty": self._calibration[0], "error": self._calibration[1]}
+        inputs = self._inputs
+        header = {
+            "version": __version__,
+            "method": self.method,
+            "n": self.n,
+            "features": list(inputs.features),
+            "outputs": list(inputs.outputs),
+            "logits": inputs.logits,
+            "given": [[score.column, score.confidence] for score in inputs.given],
+            "state": encode(self._estimator, arrays),
+        }
+        write_model(path, _KIND, header, arrays)
+        return LearnedScore(
+            self._estimator, inputs, self.method, self.n, self._calibration, os.fspath(path), self.held_out
+        )
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str], *, sha256: str | None = None) -> LearnedScore:
+        """Read a score that `save` has written; no code in the file is run.
+
+        Parameters
+        ----------
+        path : path
+            The file.
+        sha256 : str, optional
+            Digest that the file must have.
+
+        Returns
+        -------
+        LearnedScore
+            The score.
+
+        Raises
+        ------
+        PredictionFileError
+            If it is not such a file, or another one than the digest says.
+        """
+        name = display_name(path)
+        try:
+            header, arrays = read_model(path, _KIND, None)
+        except FileNotFoundError:
+            raise PredictionFileError(f"{name}: no such file") from None
+        except OSError as error:
+            raise PredictionFileError(f"{name}: cannot be read ({error.strerror})") from None
+        except ModelFileError as error:
+            raise PredictionFileError(str(error)) from None
+        if sha256 is not None and _digest(path) != sha256:
+            raise PredictionFileError(f"{name}: is another score than the rule was made with")
+        try:
+            inputs = _Inputs(
+                tuple(map(str, header["features"])),
+                tuple(map(str, header["outputs"])),
+                bool(header["logits"]),
+                tuple(ColumnScore(str(column), bool(confident)) for column, confident in header["given"]),
+            )
+            calibration = (np.asarray(arrays["uncertainty"]), np.asarray(arrays["error"]))
+            estimator = decode(header["state"], arrays)
+            return cls(
+                estimator, inputs, str(header["method"]), int(header["n"]), calibration, os.fspath(path)
+            )
+        except (KeyError, TypeError, ValueError, AttributeError, ImportError, RecursionError):
+            made = header.get("version")
+            raise PredictionFileError(
+                f"{name}: learned by facereject {made}, {__version__} cannot use it; learn it again"
+            ) from None
+
+
+def learn_score(
+    path: str | os.PathLike[str] | PredictionFile,
+    method: str = "auto",
+    *,
+    columns: ColumnNames | None = None,
+    features: Iterable[str] = (),
+    seed: int = 0,
+) -> LearnedScore:
+    """Learn which predictions in a file go wrong, from outputs, scores and features in its columns.
+
+    A fifth of the rows is left out at first: on it the score is compared with those it could use. Then it is
+    learned from all rows.
+
+    Parameters
+    ----------
+    path : path or PredictionFile
+        Labelled predictions that the predictor was not trained on; see `open_predictions`. The columns that
+        are used are kept in memory.
+    method : {"auto", "confidence", "sele", "boosted"}
+        `ConfidenceScore`, which weighs outputs and scores; `SELEScoreCV`, linear also in the features; or
+        `BoostedSELEScore`, trees. "auto" is "boosted" where there are features, else "confidence".
+    columns : ColumnNames, optional
+        Which columns are what. Columns of confidence or uncertainty are inputs of the score.
+    features : iterable of str, optional
+        Columns of features; by default those called feature_0, x_0, emb_0, …
+    seed : int, default=0
+        Chooses the rows left out.
+
+    Returns
+    -------
+    LearnedScore
+        The score; ``save`` writes it.
+
+    Raises
+    ------
+    PredictionFileError
+        If there is nothing to learn from.
+
+    See Also
+    --------
+    find_rule : A threshold for it, with a guarantee; use other rows.
+    facereject.scores.BoostedSELEScore : What is behind it.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from pathlib import Path
+    >>> from tempfile import TemporaryDirectory
+    >>> from facereject.predictions import learn_score
+    >>> rng = np.random.default_rng(0)
+    >>> features = rng.normal(size=(1000, 3))
+    >>> wrong = rng.uniform(size=1000) < 0.5 * (features[:, 0] > 1)
+    >>> with TemporaryDirectory() as folder:
+    ...     path = Path(folder, "predictions.npz")
+    ...     np.savez(path, label=wrong.astype(int), prediction=np.zeros(1000, int), features=features)
+    ...     score = learn_score(path, "sele")
+    >>> hard, easy = score({f"features_{k}": np.array([2.0 - 3.0 * k, -2.0 + 2.0 * k]) for k in range(3)})
+    >>> bool(hard > easy)
+    True
+    """
+    if method not in METHODS:
+        raise ValueError(f"method must be one of {', '.join(METHODS)}, got {method!r}")
+    file = path if isinstance(path, PredictionFile) else open_predictions(path)
+    found = find_columns(file, columns or ColumnNames())
+    inputs = _find_inputs(file, found, tuple(features))
+    if method == "auto":
+        method = "boosted" if inputs.features else "confidence"
+    if method == "confidence" and not inputs.outputs and not inputs.given:
+        raise file.error(
+            "there are no outputs and no scores to learn from; pass `confidence` or `uncertainty`"
+        )
+    losses, numbers = _read(file, found, inputs)
+    n = len(losses)
+    if n < _FEWEST_ROWS:
+        raise file.error(f"{n} rows are too few to learn from")
+    if not losses.any():
+        raise file.error("all losses are 0: there is no error to learn from")
+    order = np.random.default_rng(check_integer(seed, "seed", minimum=0)).permutation(n)
+    held_out, rest = np.split(order, [round(_HELD_OUT * n)])
+    trial = _fit(method, inputs, _rows(numbers, rest), losses[rest], seed)
+    checked = _rows(numbers, held_out)
+    X, known = inputs.arguments(checked)
+    uncertainty = np.asarray(trial.predict(X, **known))
+    others = {score.name: score(checked) for score in _base_scores(inputs)}
+    comparison = compare_scores(losses[held_out], {"learned": uncertainty, **others})
+    estimator = _fit(method, inputs, numbers, losses, seed)
+    # what is used from here on is what a file would hold
+    arrays: dict[str, Any] = {}
+    estimator = decode(encode(estimator, arrays), arrays)
+    return LearnedScore(
+        estimator, inputs, method, n, expected_errors(losses[held_out], uncertainty), held_out=comparison
+    )
+
+
+def _find_inputs(file: PredictionFile, found: Columns, features: tuple[str, ...]) -> _Inputs:
+    for name in features:
+        if name not in file.columns:
+            raise file.error(f"`feature`: there is no column {name!r}")
+    features = features or tuple(name for name in file.columns if _FEATURES.fullmatch(name))
+    given = tuple(score for score in found.scores if isinstance(score, ColumnScore))
+    inputs = _Inputs(features, found.outputs, found.logits, given)
+    if not inputs.columns:
+        raise file.error(
+            "there is nothing to learn from: no probabilities, logits, scores or features; pass `feature`"
+        )
+    return inputs
+
+
+def _base_scores(inputs: _Inputs) -> list[Uncertainty]:
+    """The scores that the learned one should beat."""
+    outputs: list[Uncertainty] = []
+    if inputs.outputs:
+        outputs.append(OutputScore("max-prob", inputs.outputs, inputs.logits))
+    return [*outputs, *inputs.given]
+
+
+@dataclass(frozen=True)
+class _Number:
+    """A column of numbers in the place of a score, so that it is read and checked like one."""
+
+    name: str
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        return (self.name,)
+
+    def __call__(self, numbers: Mapping[str, FloatArray]) -> FloatArray:
+        return numbers[self.name]
+
+    def definition(self) -> dict[str, Any]:
+        return {}
+
+
+def _read(file: PredictionFile, found: Columns, inputs: _Inputs) -> tuple[FloatArray, dict[str, FloatArray]]:
+    """Losses and columns of all rows."""
+    reader = RowReader(file, replace(found, scores=tuple(map(_Number, inputs.columns))))
+    chunks: list[PredictionRows] = list(reader)
+    reader.check_classes()
+    table = np.concatenate([rows.uncertainty for rows in chunks])
+    losses = np.concatenate([rows.losses for rows in chunks])
+    return losses, {name: table[:, k] for k, name in enumerate(inputs.columns)}
+
+
+def _rows(numbers: Mapping[str, FloatArray], index: Any) -> dict[str, FloatArray]:
+    return {name: values[index] for name, values in numbers.items()}
+
+
+def _stacked(numbers: Mapping[str, FloatArray], names: Iterable[str]) -> FloatArray:
+    return np.column_stack([numbers[name] for name in names])
+
+
+def _fit(
+    method: str, inputs: _Inputs, numbers: Mapping[str, FloatArray], losses: FloatArray, seed: int
+) -> Any:
+    from facereject.scores import BoostedSELEScore, ConfidenceScore, SELEScoreCV
+
+    X, known = inputs.arguments(numbers)
+    if method == "confidence":
+        return ConfidenceScore().fit(X, losses, **known)
+    kind = SELEScoreCV if method == "sele" else BoostedSELEScore
+    return kind(random_state=seed).fit(X, losses, **known)
+
+
+def _digest(path: str | os.PathLike[str]) -> str:
+    return hashlib.sha256(Path(path).read_bytes()).hexdigest()

@@ -1,0 +1,660 @@
+"""Rules: a threshold with a guarantee for the predictions in a file; apply it to others, and watch it."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import math
+import os
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from facereject._files import display_name, replacing, suffix_of, write_whole
+from facereject._settings import check_number
+from facereject._validation import FloatArray
+from facereject.predictions.columns import (
+    ColumnNames,
+    ColumnScore,
+    OutputScore,
+    RowReader,
+    Uncertainty,
+    as_groups,
+    as_numbers,
+    evaluate,
+    find_columns,
+    readings,
+)
+from facereject.predictions.files import (
+    Column,
+    PredictionFile,
+    PredictionFileError,
+    check_output,
+    open_predictions,
+)
+from facereject.selection import RiskMonitor, guaranteed_risk, guaranteed_risk_per_group
+
+_KIND, _FORMAT = "facereject rule for predictions", 1
+
+# a rule is a few kilobytes
+_MAX_RULE_BYTES = 1 << 24
+
+# groups of neighbouring uncertainties from which expected errors are learned
+_CALIBRATION_GROUPS = 2000
+
+#: columns that `apply_rule` adds
+ADDED = ("accepted", "expected_error", "reason")
+
+
+@dataclass(frozen=True)
+class Rule:
+    """Accept predictions up to a threshold of their uncertainty; `find_rule` makes one.
+
+    Attributes
+    ----------
+    score : Uncertainty
+        The uncertainty, and the columns it is read from.
+    thresholds : dict of str to float
+        Largest accepted uncertainty by group; without groups under the empty name. -inf accepts nothing.
+    columns : ColumnNames
+        Labels, predictions, loss and groups of the file the rule was made from.
+    max_risk, delta, loss_bound : float
+        What is guaranteed.
+    statement : str
+        The guarantee in one sentence.
+    coverage, risk : float
+        Accepted share of the calibration rows, and their mean loss.
+    calibration : (ndarray, ndarray)
+        Uncertainties and the errors to expect there, both ascending.
+
+    See Also
+    --------
+    find_rule : With an example.
+    apply_rule : Uses it.
+    """
+
+    score: Uncertainty
+    thresholds: Mapping[str, float]
+    columns: ColumnNames
+    max_risk: float
+    delta: float
+    loss_bound: float
+    statement: str
+    coverage: float
+    risk: float
+    calibration: tuple[FloatArray, FloatArray]
+
+    def accept(self, uncertainty: FloatArray, groups: NDArray[np.object_] | None = None) -> NDArray[np.bool_]:
+        """Which predictions to accept: none without an uncertainty, none of a group the rule does not know.
+
+        Parameters
+        ----------
+        uncertainty : ndarray of shape (n,)
+            Higher = less certain; NaN where it is not known.
+        groups : ndarray of shape (n,), optional
+            Names of the groups; needed if the rule has groups.
+        """
+        if groups is None:
+            limit: Any = self.thresholds[""]
+        else:
+            limit = np.array([self.thresholds.get(group, -math.inf) for group in groups], dtype=np.float64)
+        accepted: NDArray[np.bool_] = uncertainty <= limit
+        return accepted
+
+    def expected_error(self, uncertainty: FloatArray) -> FloatArray:
+        """Expected loss of predictions of these uncertainties; NaN where it is not known."""
+        return np.asarray(np.interp(uncertainty, *self.calibration))
+
+    def save(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
+        """Write the rule as JSON.
+
+        Parameters
+        ----------
+        path : path
+            The file.
+        overwrite : bool, default=False
+            Replace the file if it exists.
+        """
+        definition = self.score.definition()
+        inputs = []
+        if "learned" in definition:
+            inputs.append(definition["learned"])
+            # beside the rule, if it is there: both can then be moved together
+            folder = os.path.dirname(os.path.abspath(path))
+            definition["learned"] = os.path.relpath(definition["learned"], folder)
+        names = self.columns
+        content = {
+            "kind": _KIND,
+            "format": _FORMAT,
+            "score": definition,
+            "thresholds": {group: _plain(value) for group, value in self.thresholds.items()},
+            "columns": {key: getattr(names, key) for key in ("label", "prediction", "loss", "group")},
+            "guarantee": {
+                "max_risk": self.max_risk,
+                "delta": self.delta,
+                "loss_bound": self.loss_bound,
+                "statement": self.statement,
+                "coverage": self.coverage,
+                "risk": self.risk,
+            },
+            "expected_error": dict(
+                zip(("uncertainty", "error"), (part.tolist() for part in self.calibration), strict=True)
+            ),
+        }
+        check_output(path, inputs, overwrite=overwrite)
+        write_whole(path, json.dumps(content, indent=1, allow_nan=False) + "\n")
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Rule:
+        """Read a rule that `save` has written.
+
+        Parameters
+        ----------
+        path : path
+            The file. Reading it never runs code.
+
+        Returns
+        -------
+        Rule
+            The rule.
+
+        Raises
+        ------
+        PredictionFileError
+            If it is not such a file.
+        """
+        name = os.fspath(path)
+
+        def error(reason: str) -> PredictionFileError:
+            return PredictionFileError(f"{display_name(name)}: {reason}")
+
+        if not os.path.isfile(name):
+            raise error("no such file" if not os.path.exists(name) else "is not a regular file")
+        if os.path.getsize(name) > _MAX_RULE_BYTES:
+            raise error("is too large for a rule")
+        try:
+            content = json.loads(Path(name).read_bytes())
+        except (ValueError, RecursionError):
+            raise error("is not a rule of facereject, which is a JSON file") from None
+        if not isinstance(content, dict) or content.get("kind") != _KIND:
+            raise error("is not a rule of facereject; `facereject predictions threshold` makes one")
+        if content.get("format") != _FORMAT:
+            raise error("was written by a newer version of facereject; upgrade it")
+        try:
+            return cls._from_content(content, os.path.dirname(os.path.abspath(name)))
+        except PredictionFileError:
+            raise
+        except (KeyError, TypeError, ValueError, AttributeError) as problem:
+            raise error(f"is a damaged rule ({type(problem).__name__}: {problem})") from None
+
+    @classmethod
+    def _from_content(cls, content: Mapping[str, Any], folder: str) -> Rule:
+        names = {
+            key: _text_or_none(content["columns"][key]) for key in ("label", "prediction", "loss", "group")
+        }
+        guarantee = content["guarantee"]
+        numbers = {
+            key: _finite(guarantee[key]) for key in ("max_risk", "delta", "loss_bound", "coverage", "risk")
+        }
+        knots = [
+            np.array([_finite(value) for value in content["expected_error"][key]])
+            for key in ("uncertainty", "error")
+        ]
+        if not len(knots[0]) or len(knots[0]) != len(knots[1]) or (np.diff(knots[0]) < 0).any():
+            raise ValueError("expected_error must hold ascending uncertainties and as many errors")
+        thresholds = {str(group): _limit(value) for group, value in content["thresholds"].items()}
+        if (names["group"] is None) != (list(thresholds) == [""]):
+            raise ValueError("thresholds must be one, or one per group")
+        return cls(
+            score=_score(content["score"], folder),
+            thresholds=thresholds,
+            columns=ColumnNames(
+                names["label"], names["prediction"], loss=names["loss"], group=names["group"]
+            ),
+            statement=str(guarantee["statement"]),
+            calibration=(knots[0], knots[1]),
+            **numbers,
+        )
+
+
+def find_rule(
+    path: str | os.PathLike[str] | PredictionFile,
+    max_risk: float,
+    delta: float = 0.05,
+    *,
+    columns: ColumnNames | None = None,
+    learned: Iterable[Uncertainty] = (),
+    loss_bound: float | None = None,
+) -> Rule:
+    """Find the threshold of largest coverage with a guaranteed risk, on labelled predictions in a file.
+
+    Parameters
+    ----------
+    path : path or PredictionFile
+        Predictions that neither the predictor nor the score was trained on; see `open_predictions`. Two or
+        three numbers per row are kept in memory.
+    max_risk : float
+        The mean loss of accepted predictions that must not be exceeded.
+    delta : float, default=0.05
+        Probability that the guarantee fails.
+    columns : ColumnNames, optional
+        Which columns are what; with ``group`` each group gets a threshold, and the guarantee holds in all of
+        them at once.
+    learned : iterable of LearnedScore
+        A score from `learn_score`, in place of a column.
+    loss_bound : float, optional
+        Larger losses count as this much. 1 for the zero-one loss; others need it.
+
+    Returns
+    -------
+    Rule
+        The rule; ``save`` writes it.
+
+    Raises
+    ------
+    NoValidThresholdError
+        If no threshold can be guaranteed.
+
+    See Also
+    --------
+    apply_rule : Decides about the predictions in another file.
+    monitor_rule : Says when the guarantee no longer holds.
+    facereject.selection.guaranteed_risk : The same for arrays, with more options.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from pathlib import Path
+    >>> from tempfile import TemporaryDirectory
+    >>> from facereject.predictions import find_rule
+    >>> rng = np.random.default_rng(0)
+    >>> confidence = rng.uniform(size=2000)
+    >>> label = rng.uniform(size=2000) < confidence  # everything is predicted to be True
+    >>> with TemporaryDirectory() as folder:
+    ...     path = Path(folder, "predictions.npz")
+    ...     np.savez(path, label=label, prediction=np.ones(2000, dtype=bool), confidence=confidence)
+    ...     rule = find_rule(path, max_risk=0.1)
+    >>> 0.7 < -rule.thresholds[""] < 0.9  # true error 0.1 where confidence is at least 0.8
+    True
+    """
+    file = path if isinstance(path, PredictionFile) else open_predictions(path)
+    names = columns or ColumnNames()
+    found = find_columns(file, names, learned=learned)
+    reader = RowReader(file, replace(found, scores=_one_score(file, found.scores)))
+    if loss_bound is None:
+        if found.loss != "zero-one":
+            raise file.error(
+                f"the loss {found.loss!r} has no largest value: pass `loss_bound`, chosen before looking at "
+                "the losses"
+            )
+        loss_bound = 1.0
+    losses, uncertainty, groups = _read(reader)
+    settings: dict[str, Any] = {"max_risk": max_risk, "delta": delta, "loss_bound": loss_bound}
+    if groups is None:
+        selector = guaranteed_risk(losses, uncertainty, **settings)
+        thresholds = {"": selector.threshold_}
+        coverage, risk, guarantee = selector.coverage_, selector.selective_risk_, selector.guarantee_
+    else:
+        by_group = guaranteed_risk_per_group(losses, uncertainty, groups, **settings)
+        thresholds = dict(by_group.thresholds_)
+        coverage, risk, guarantee = by_group.coverage_, by_group.selective_risk_, by_group.guarantee_
+    assert guarantee is not None
+    return Rule(
+        score=reader.columns.scores[0],
+        thresholds=thresholds,
+        columns=ColumnNames(found.label, found.prediction, loss=found.loss, group=found.group),
+        statement=guarantee.statement,
+        coverage=coverage,
+        risk=risk,
+        calibration=expected_errors(losses, uncertainty),
+        **settings,
+    )
+
+
+@dataclass(frozen=True)
+class Decided:
+    """What `apply_rule` has decided.
+
+    Attributes
+    ----------
+    n, accepted : int
+        Predictions, and the accepted ones.
+    reasons : dict of str to int
+        Rejected predictions by reason: ``uncertain``, ``no_score`` (the uncertainty is missing), or
+        ``unknown_group``.
+
+    See Also
+    --------
+    apply_rule : Returns it.
+
+    Examples
+    --------
+    >>> from facereject.predictions import Decided
+    >>> Decided(10, 8, {"uncertain": 2}).accepted
+    8
+    """
+
+    n: int
+    accepted: int
+    reasons: Mapping[str, int]
+
+
+def apply_rule(
+    rule: Rule,
+    path: str | os.PathLike[str] | PredictionFile,
+    output: str | os.PathLike[str],
+    *,
+    overwrite: bool = False,
+) -> Decided:
+    """Decide about the predictions in a file, a chunk at a time.
+
+    Parameters
+    ----------
+    rule : Rule
+        The rule.
+    path : path or PredictionFile
+        Predictions, with the columns that the rule's score is read from. No labels are needed.
+    output : path
+        ``.csv``, ``.tsv`` or ``.jsonl`` file to write: the columns of the input, then ``accepted``,
+        ``expected_error`` and ``reason``. Two-dimensional arrays of NPZ files are left out.
+    overwrite : bool, default=False
+        Replace ``output`` if it exists. Inputs are never replaced.
+
+    Returns
+    -------
+    Decided
+        How many were accepted, and why others were not.
+
+    See Also
+    --------
+    find_rule : Makes the rule.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from pathlib import Path
+    >>> from tempfile import TemporaryDirectory
+    >>> from facereject.predictions import apply_rule, find_rule
+    >>> rng = np.random.default_rng(0)
+    >>> confidence = rng.uniform(size=2000)
+    >>> label = rng.uniform(size=2000) < confidence  # everything is predicted to be True
+    >>> with TemporaryDirectory() as folder:
+    ...     path, new, output = (Path(folder, name) for name in ("old.npz", "new.csv", "decided.csv"))
+    ...     np.savez(path, label=label, prediction=np.ones(2000, dtype=bool), confidence=confidence)
+    ...     _ = new.write_text("id,confidence\\n1,0.95\\n2,0.5\\n")
+    ...     decided = apply_rule(find_rule(path, max_risk=0.1), new, output)
+    ...     columns, *rows = output.read_text().splitlines()
+    >>> columns, decided.reasons
+    ('id,confidence,accepted,expected_error,reason', {'uncertain': 1})
+    """
+    file = path if isinstance(path, PredictionFile) else open_predictions(path)
+    taken = [name for name in ADDED if name in file.columns]
+    if taken:
+        raise file.error(f"has a column {taken[0]!r} already, which would be added; rename it")
+    check_output(output, [file.path], overwrite=overwrite)
+    group = rule.columns.group
+    needed = [*rule.score.columns, *([group] if group is not None else [])]
+    for name in needed:
+        if name not in file.columns:
+            raise file.error(f"there is no column {name!r}, which the rule needs")
+    kept = file.repeated_columns
+    reasons: Counter[str] = Counter()
+    n, first = 0, 1
+    with _writer(output, [*kept, *ADDED]) as write:
+        for chunk in file.chunks([name for name in file.columns if name in {*kept, *needed}]):
+            numbers = {
+                name: as_numbers(file, name, chunk[name], first, missing=True) for name in rule.score.columns
+            }
+            uncertainty = evaluate(rule.score, numbers)
+            groups = None if group is None else as_groups(file, group, chunk[group], first)
+            accepted = rule.accept(uncertainty, groups)
+            why = np.where(np.isnan(uncertainty), "no_score", np.where(accepted, "", "uncertain")).astype(
+                object
+            )
+            if groups is not None:
+                why[[name not in rule.thresholds for name in groups]] = "unknown_group"
+            reasons.update(why.tolist())
+            write([*(chunk[name] for name in kept), accepted, rule.expected_error(uncertainty), why])
+            n += len(accepted)
+            first += len(accepted)
+    return Decided(n, reasons.pop("", 0), dict(reasons))
+
+
+@dataclass(frozen=True)
+class Monitored:
+    """Whether the guarantee of a rule still holds on labelled predictions.
+
+    Attributes
+    ----------
+    monitors : dict of str to RiskMonitor
+        By group; without groups under the empty name.
+    n, accepted, unlabelled : int
+        Labelled predictions, the accepted ones of them, and rows that had no label.
+
+    See Also
+    --------
+    monitor_rule : Returns it.
+
+    Examples
+    --------
+    >>> from facereject.predictions import Monitored
+    >>> from facereject.selection import RiskMonitor
+    >>> monitor = RiskMonitor(max_risk=0.05)
+    >>> _ = monitor.update([1, 1, 1, 1])
+    >>> Monitored({"": monitor}, 4, 4, 0).alarm
+    True
+    """
+
+    monitors: Mapping[str, RiskMonitor]
+    n: int
+    accepted: int
+    unlabelled: int
+
+    @property
+    def alarm(self) -> bool:
+        """Whether the guarantee no longer holds."""
+        return any(monitor.alarm_ for monitor in self.monitors.values())
+
+
+def monitor_rule(
+    rule: Rule,
+    path: str | os.PathLike[str] | PredictionFile,
+    *,
+    columns: ColumnNames | None = None,
+    delta: float | None = None,
+) -> Monitored:
+    """Say whether the guarantee of a rule still holds, from labels that came in since.
+
+    Parameters
+    ----------
+    rule : Rule
+        The rule.
+    path : path or PredictionFile
+        Predictions in the order in which their labels came; rows without a label are left out. Which of them
+        are labelled must not depend on whether they are right.
+    columns : ColumnNames, optional
+        Label, prediction and loss, if they have other names than in the file the rule was made from.
+    delta : float, optional
+        Probability of a false alarm, over all time and all groups; that of the rule by default.
+
+    Returns
+    -------
+    Monitored
+        ``alarm`` says whether the mean loss of accepted predictions is above what the rule guarantees;
+        ``monitors`` hold the evidence.
+
+    See Also
+    --------
+    facereject.selection.RiskMonitor : How it works.
+    facereject.plotting.MonitorDisplay : Draws it.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from pathlib import Path
+    >>> from tempfile import TemporaryDirectory
+    >>> from facereject.predictions import find_rule, monitor_rule
+    >>> rng = np.random.default_rng(0)
+    >>> confidence = rng.uniform(size=2000)
+    >>> label = rng.uniform(size=2000) < confidence  # everything is predicted to be True
+    >>> with TemporaryDirectory() as folder:
+    ...     path, later = Path(folder, "old.npz"), Path(folder, "later.npz")
+    ...     predicted = {"prediction": np.ones(2000, dtype=bool), "confidence": confidence}
+    ...     np.savez(path, label=label, **predicted)
+    ...     np.savez(later, label=rng.uniform(size=2000) < 0.5, **predicted)
+    ...     monitored = monitor_rule(find_rule(path, max_risk=0.1), later)
+    >>> monitored.alarm
+    True
+    """
+    file = path if isinstance(path, PredictionFile) else open_predictions(path)
+    delta = check_number(rule.delta if delta is None else delta, "delta", above=0, below=1)
+    names = columns or ColumnNames()
+    own = rule.columns
+    names = ColumnNames(
+        names.label or own.label,
+        names.prediction or own.prediction,
+        loss=names.loss or own.loss,
+        group=names.group or own.group,
+    )
+    found = find_columns(file, names, learned=[rule.score])
+    reader = RowReader(file, found, unlabelled=True)
+    share = delta / len(rule.thresholds)
+    monitors = {name: RiskMonitor(rule.max_risk, share, rule.loss_bound) for name in rule.thresholds}
+    n = n_accepted = 0
+    for rows in reader:
+        accepted = rule.accept(rows.uncertainty[:, 0], rows.groups)
+        n += len(accepted)
+        n_accepted += int(accepted.sum())
+        for name, monitor in monitors.items():
+            mine = accepted if rows.groups is None else accepted & (rows.groups == name)
+            monitor.update(rows.losses[mine])
+    reader.check_classes()
+    return Monitored(monitors, n, n_accepted, reader.n_unlabelled)
+
+
+def _one_score(file: PredictionFile, scores: Sequence[Uncertainty]) -> tuple[Uncertainty, ...]:
+    """The score to use, if any; of several readings of the same outputs the first, max-prob."""
+    if len(scores) > 1 and not all(isinstance(score, OutputScore) for score in scores):
+        listed = ", ".join(repr(score.name) for score in scores)
+        raise file.error(
+            f"a rule uses one score, but there are several ({listed}); pass `confidence` or `uncertainty`"
+        )
+    return tuple(scores[:1])
+
+
+def _read(reader: RowReader) -> tuple[FloatArray, FloatArray, NDArray[np.object_] | None]:
+    """Losses, uncertainties and groups of all rows."""
+    parts = [(rows.losses, rows.uncertainty[:, 0], rows.groups) for rows in reader]
+    reader.check_classes()
+    losses, uncertainty = (np.concatenate([part[k] for part in parts]) for k in (0, 1))
+    if reader.columns.group is None:
+        return losses, uncertainty, None
+    return losses, uncertainty, np.concatenate([groups for _, _, groups in parts if groups is not None])
+
+
+def expected_errors(losses: FloatArray, uncertainty: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Isotonic regression of the losses: uncertainties and expected errors, to interpolate between."""
+    from sklearn.isotonic import IsotonicRegression
+
+    order = np.argsort(uncertainty, kind="stable")
+    place = np.arange(len(order)) * _CALIBRATION_GROUPS // len(order)
+    counts = np.bincount(place)
+    used = counts > 0
+    means = [np.bincount(place, values[order])[used] / counts[used] for values in (uncertainty, losses)]
+    fit = IsotonicRegression().fit(means[0], means[1], sample_weight=counts[used])
+    return np.asarray(fit.X_thresholds_, dtype=np.float64), np.asarray(fit.y_thresholds_, dtype=np.float64)
+
+
+@contextmanager
+def _writer(path: str | os.PathLike[str], names: Sequence[str]) -> Iterator[Any]:
+    """A function that writes columns of a chunk to a new table, which is there when the block has ended."""
+    suffix = suffix_of(os.fspath(path))
+    if suffix not in (".csv", ".tsv", ".jsonl"):
+        raise PredictionFileError(f"{display_name(path)}: the suffix must be one of .csv, .tsv, .jsonl")
+    with replacing(path) as file:
+        text = io.TextIOWrapper(file, encoding="utf-8", newline="", write_through=False)
+        table = csv.writer(text, delimiter="\t" if suffix == ".tsv" else ",", lineterminator="\n")
+        if suffix != ".jsonl":
+            table.writerow(names)
+
+        def write(columns: Sequence[Column]) -> None:
+            rows = zip(*map(_cells, columns), strict=True)
+            if suffix != ".jsonl":
+                table.writerows(map(_texts, rows))
+            else:
+                text.writelines(
+                    json.dumps(dict(zip(names, map(_json_value, row), strict=True)), ensure_ascii=False)
+                    + "\n"
+                    for row in rows
+                )
+
+        yield write
+        text.flush()
+        text.detach()
+
+
+def _cells(column: Column) -> Sequence[Any]:
+    return column.tolist() if isinstance(column, np.ndarray) else column
+
+
+def _texts(row: Iterable[Any]) -> list[Any]:
+    return [_text(value) for value in row]
+
+
+def _text(value: Any) -> Any:
+    if value is None or value != value:
+        return ""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return f"{value:.12g}" if isinstance(value, float) else value
+
+
+def _json_value(value: Any) -> Any:
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    return value.decode("utf-8", "replace") if isinstance(value, bytes) else value
+
+
+def _plain(value: float) -> float | str:
+    return value if math.isfinite(value) else str(value)
+
+
+def _limit(value: Any) -> float:
+    if value in ("inf", "-inf"):
+        return float(value)
+    return _finite(value)
+
+
+def _finite(value: Any) -> float:
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not math.isfinite(value):
+        raise ValueError(f"{value!r} is not a finite number")
+    return float(value)
+
+
+def _text_or_none(value: Any) -> str | None:
+    if value is not None and not isinstance(value, str):
+        raise ValueError(f"{value!r} is not the name of a column")
+    return value
+
+
+def _score(definition: Mapping[str, Any], folder: str) -> Uncertainty:
+    """The score that `Uncertainty.definition` describes."""
+    for kind in ("confidence", "uncertainty"):
+        if isinstance(column := definition.get(kind), str):
+            return ColumnScore(column, kind == "confidence")
+    if "learned" in definition:
+        from facereject.predictions.learned import LearnedScore
+
+        return LearnedScore.load(os.path.join(folder, definition["learned"]), sha256=definition["sha256"])
+    reading, logits = definition["reading"], bool(definition["logits"])
+    outputs = tuple(map(str, definition["outputs"]))
+    if reading not in readings(logits) or len(outputs) < 2:
+        raise ValueError(f"unknown score {reading!r}")
+    return OutputScore(reading, outputs, logits)
