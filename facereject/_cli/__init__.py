@@ -27,6 +27,7 @@ _COMMANDS = {
     "calibrate": "calibrate",
     "assess": "assess",
     "info": "info",
+    "predictions": "predictions",
     "models": "models",
 }
 
@@ -46,8 +47,8 @@ def make_app(names: Iterable[str] = tuple(_COMMANDS)) -> typer.Typer:
     app.callback()(_root)
     for name in names:
         module = importlib.import_module(f"{__name__}.{_COMMANDS[name]}")
-        if name == "models":
-            app.add_typer(module.models_app)
+        if name in ("models", "predictions"):
+            app.add_typer(getattr(module, f"{name}_app"))
             continue
         # `filter` is a name of Python
         function = getattr(module, f"{name}_" if name == "filter" else name)

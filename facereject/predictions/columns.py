@@ -208,7 +208,6 @@ def find_columns(
     names: ColumnNames,
     *,
     learned: Iterable[Uncertainty] = (),
-    need_losses: bool = True,
 ) -> Columns:
     """Columns by the names given; obvious names are recognised where none is given.
 
@@ -220,8 +219,6 @@ def find_columns(
         What the user says.
     learned : iterable of Uncertainty
         Further scores.
-    need_losses : bool
-        Whether labels and predictions, or losses, are needed.
     """
     label, prediction, loss, group = names.label, names.prediction, names.loss, names.group
     for argument, name in (("label", label), ("prediction", prediction), ("group", group)):
@@ -237,7 +234,7 @@ def find_columns(
     elif loss is None and label is None:
         loss = _guess(file, _LOSS_NAMES, "loss")
     outputs, logits = _outputs(file)
-    scores = [*given, *learned]
+    scores = list(given)
     if not scores:
         scores += [ColumnScore(name, True) for name in _all_like(file, _CONFIDENCE_NAMES)]
         scores += [ColumnScore(name, False) for name in _all_like(file, _UNCERTAINTY_NAMES)]
@@ -245,8 +242,9 @@ def find_columns(
         scores += [
             OutputScore(name, outputs, logits) for name in readings(logits) if outputs and name not in own
         ]
+    scores += learned
     _check_distinct(file, scores)
-    if need_losses and (loss or "zero-one") in LOSSES:
+    if (loss or "zero-one") in LOSSES:
         label = label or _guess(file, _LABEL_NAMES, "label")
         prediction = prediction or _guess(file, _PREDICTION_NAMES, "prediction")
         missing = "label" if label is None else "prediction" if prediction is None and not outputs else ""
@@ -459,6 +457,17 @@ def as_numbers(
         what = "the cell is empty" if _is_missing(value) else f"{value!r} is not a finite number"
         raise file.error(f"column {column!r}, row {first + bad[0]:,}: {what}")
     return numbers
+
+
+def wrong_way(score: Uncertainty) -> str:
+    """What to say of a score that is worse than random rejection."""
+    if not isinstance(score, ColumnScore):
+        return f"Score {score.name!r} is worse than random rejection"
+    given, meant = ("confidence", "uncertainty") if score.confidence else ("uncertainty", "confidence")
+    return (
+        f"Column {score.name!r} goes the wrong way: as {given}, it is worse than random rejection. Pass it "
+        f"as `{meant}` if that is what it is"
+    )
 
 
 def evaluate(score: Uncertainty, numbers: Mapping[str, FloatArray]) -> FloatArray:

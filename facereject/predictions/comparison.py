@@ -37,6 +37,8 @@ _GRID = np.arange(1, 201) / 200
 
 # standard deviations by which a score must be worse than chance to be called the wrong way round
 _SURE = 2.6
+# bootstrap replicates that are enough for a standard deviation
+_FEW_REPLICATES = 100
 
 # groups of equal size whose expected and true errors are compared
 _CALIBRATION_GROUPS = 10
@@ -402,6 +404,23 @@ def compare_scores(
     )
 
 
+def goes_wrong_way(losses: FloatArray, uncertainty: FloatArray) -> bool:
+    """Whether a score is worse than random rejection by more than chance explains."""
+    rng = np.random.default_rng(0)
+    unit = float(losses.max()) or 1.0
+    (ranking,) = rank_all(losses / unit, [uncertainty], rng)
+    draws = draw_blocks(min(len(losses), BLOCKS), _FEW_REPLICATES, rng)
+    whole = np.ones(1)
+    exact = areas(ranking.groups, whole, 1.0)
+    return _is_worse(exact, replicates(ranking, draws, whole, 1.0))
+
+
+def _is_worse(exact: Areas, drawn: Areas) -> bool:
+    """Whether the AuRC is above the mean loss, which is the risk at the last coverage, in spite of chance."""
+    noise = float(np.std(drawn.aurc - drawn.risks[:, -1]))
+    return float(exact.aurc - exact.risks[-1]) > max(_SURE * noise, 1e-9 * float(exact.aurc))
+
+
 def summarize(
     rankings: Mapping[str, ScoreRanking],
     oracle: ScoreRanking,
@@ -438,8 +457,6 @@ def summarize(
         exact = areas(ranking.groups, _GRID, max_discard)
         drawn[name] = many = replicates(ranking, draws, _GRID, max_discard)
         excess = np.maximum(exact.aurc - best.aurc, 0.0)
-        # worse than chance, and by more than chance explains
-        worse = float(exact.aurc) - mean > _SURE * float(np.std(many.aurc - many.risks[:, -1]))
         stated = ranking.mean_values + stating[name] if name in stating else None
         results[name] = ScoreResult(
             aurc=_estimate(exact.aurc, many.aurc, level, unit),
@@ -451,7 +468,7 @@ def summarize(
             kept=_kept(ranking, many, binary, level, unit),
             calibration=_calibration(ranking, _cross_fitted(ranking), draws, level, unit),
             stated=() if stated is None else _calibration(ranking, stated, draws, level, unit),
-            wrong_way=worse and ranking.n_bins > 1,
+            wrong_way=_is_worse(exact, many),
             constant=ranking.n_bins == 1,
         )
     return ScoreComparison(

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from scipy.special import softmax
 
 from facereject import __version__
 from facereject._files import display_name
@@ -27,10 +28,12 @@ from facereject.predictions.columns import (
     RowReader,
     Uncertainty,
     find_columns,
+    readings,
 )
 from facereject.predictions.comparison import ScoreComparison, compare_scores
 from facereject.predictions.files import PredictionFile, PredictionFileError, check_output, open_predictions
 from facereject.predictions.rule import expected_errors
+from facereject.scores._base import BaseScore
 
 _KIND = "score for predictions"
 
@@ -61,16 +64,17 @@ class _Inputs:
     def arguments(self, numbers: Mapping[str, FloatArray]) -> tuple[FloatArray, dict[str, Any]]:
         """Features X, and what `facereject.scores` call outputs, base_score and auxiliary."""
         known: dict[str, Any] = {}
+        further = [score(numbers) for score in self.given]
         if self.outputs:
-            known["outputs"] = _stacked(numbers, self.outputs)
-        given = [score(numbers) for score in self.given]
-        if given:
-            # where there are outputs, what they say is the base
-            first = 0 if self.outputs else 1
-            if first:
-                known["base_score"] = given[0]
-            if given[first:]:
-                known["auxiliary"] = np.column_stack(given[first:])
+            outputs = _stacked(numbers, self.outputs)
+            known["outputs"] = softmax(outputs, axis=1) if self.logits else outputs
+            # what the probabilities no longer tell
+            only = set(readings(self.logits)) - set(readings(False))
+            further += [OutputScore(name, self.outputs, True)(numbers) for name in sorted(only)]
+        elif further:
+            known["base_score"] = further.pop(0)
+        if further:
+            known["auxiliary"] = np.column_stack(further)
         X = _stacked(numbers, self.features or self.outputs or [score.column for score in self.given])
         return X, known
 
@@ -217,6 +221,8 @@ class LearnedScore:
             )
             calibration = (np.asarray(arrays["uncertainty"]), np.asarray(arrays["error"]))
             estimator = decode(header["state"], arrays)
+            if not isinstance(estimator, BaseScore):
+                raise TypeError("is no score")
             return cls(
                 estimator, inputs, str(header["method"]), int(header["n"]), calibration, os.fspath(path)
             )

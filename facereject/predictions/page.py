@@ -23,7 +23,7 @@ def report_page(report: PredictionReport) -> str:
     """The page as HTML."""
     compared = report.comparison
     pieces = [pages.note(f"{note.replace('`', '')}.") for note in report.notes]
-    pieces += [_tiles(compared), _ranking(compared), _kept(compared), _calibration(compared)]
+    pieces += [_tiles(compared), _ranking(compared), _kept(report), _calibration(compared)]
     if report.confusion is not None:
         pieces.append(_confusion(report.confusion))
     lead = f"{compared.n:,} predictions of {report.source}, loss: {report.loss}"
@@ -48,12 +48,14 @@ def p_value(value: float) -> str:
     return "< 0.001" if value < 0.001 else f"{value:.3f}"
 
 
-def area_rows(compared: ScoreComparison) -> list[list[str]]:
-    """One row per score, best first: name and areas."""
+def area_rows(compared: ScoreComparison, *, intervals: bool = True) -> list[list[str]]:
+    """One row per score, best first: name and areas; without ``intervals`` only the AuRC has one."""
     ordered = sorted(compared.scores.items(), key=lambda item: item[1].aurc.value)
-    rows = [
-        [name, *(with_interval(value) for value in (r.aurc, r.eaurc, r.augrc, r.edc))] for name, r in ordered
-    ]
+    rows = []
+    for name, result in ordered:
+        others = (result.eaurc, result.augrc, result.edc)
+        cells = (with_interval(value) if intervals else number(value.value) for value in others)
+        rows.append([name, with_interval(result.aurc), *cells])
     oracle, chance = number(compared.oracle_aurc), number(compared.mean_loss)
     return [*rows, ["oracle", oracle, "0", "", ""], ["random rejection", chance, "", "", ""]]
 
@@ -71,11 +73,23 @@ def test_rows(compared: ScoreComparison) -> list[list[str]]:
     ]
 
 
-def kept_rows(compared: ScoreComparison, name: str) -> list[list[str]]:
+def kept_columns(report: PredictionReport, name: str) -> list[str]:
+    """Names of the columns of `kept_rows`."""
+    limit = "confidence at least" if name in report.confidences else "uncertainty at most"
+    return ["coverage", "kept", limit, "risk"]
+
+
+def kept_rows(report: PredictionReport, name: str) -> list[list[str]]:
     """One row per coverage of a score: coverage, number kept, threshold, risk."""
+    sign = -1 if name in report.confidences else 1
     return [
-        [percent(kept.coverage, 1, 1), f"{kept.n:,}", f"{kept.threshold:.6g}", with_interval(kept.risk)]
-        for kept in compared.scores[name].kept
+        [
+            percent(kept.coverage, 1, 1),
+            f"{kept.n:,}",
+            f"{sign * kept.threshold:.6g}",
+            with_interval(kept.risk),
+        ]
+        for kept in report.comparison.scores[name].kept
     ]
 
 
@@ -140,14 +154,14 @@ def _ranking(compared: ScoreComparison) -> str:
     return pages.section("Ranking", *pieces)
 
 
-def _kept(compared: ScoreComparison) -> str:
+def _kept(report: PredictionReport) -> str:
     pieces = []
-    for name in sorted(compared.scores, key=lambda name: compared.scores[name].aurc.value):
-        columns = ["coverage", "kept", "uncertainty at most", "risk"]
-        pieces += [pages.heading(name), pages.table(columns, kept_rows(compared, name))]
+    scores = report.comparison.scores
+    for name in sorted(scores, key=lambda name: scores[name].aurc.value):
+        table = pages.table(kept_columns(report, name), kept_rows(report, name))
+        pieces += [pages.heading(name), table]
     text = (
-        "Of this sample. A confidence column counts as an uncertainty with its sign changed. "
-        "`facereject predictions threshold` finds a threshold with a guarantee for new predictions."
+        "Of this sample. `facereject predictions threshold` finds a threshold with a guarantee for new data."
     )
     return pages.section("Coverage, risk and number kept", *pieces, pages.paragraph(text, soft=True))
 

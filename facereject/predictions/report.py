@@ -20,6 +20,7 @@ from facereject.predictions.columns import (
     RowReader,
     Uncertainty,
     find_columns,
+    wrong_way,
 )
 from facereject.predictions.comparison import ScoreComparison, summarize
 from facereject.predictions.files import PredictionFile, check_output, open_predictions
@@ -96,6 +97,8 @@ class PredictionReport:
         Where the best score rejects; None unless the loss is zero-one.
     notes : tuple of str
         What the reader should know.
+    confidences : frozenset of str
+        Scores that are confidences in the file: their uncertainty is the negative value.
 
     See Also
     --------
@@ -107,6 +110,7 @@ class PredictionReport:
     comparison: ScoreComparison
     confusion: Confusion | None
     notes: tuple[str, ...]
+    confidences: frozenset[str] = frozenset()
 
 
 def report_predictions(
@@ -180,7 +184,14 @@ def report_predictions(
     comparison = passes.comparison(max_discard)
     confusion = passes.confusion(comparison.best, coverage) if found.loss == "zero-one" else None
     report = PredictionReport(
-        display_name(file.path), found.loss, comparison, confusion, tuple(_notes(passes, comparison))
+        source=display_name(file.path),
+        loss=found.loss,
+        comparison=comparison,
+        confusion=confusion,
+        notes=tuple(_notes(passes, comparison)),
+        confidences=frozenset(
+            score.name for score in found.scores if isinstance(score, ColumnScore) and score.confidence
+        ),
     )
     if output is not None:
         from facereject.predictions.page import report_page
@@ -301,17 +312,8 @@ def _as_matrix(rows: PredictionRows) -> NDArray[np.float64]:
 def _notes(passes: _TwoPasses, comparison: ScoreComparison) -> Iterable[str]:
     columns = {score.name: score for score in passes.reader.columns.scores}
     for name, result in comparison.scores.items():
-        score = columns[name]
-        if result.wrong_way and isinstance(score, ColumnScore):
-            given, meant = (
-                ("confidence", "uncertainty") if score.confidence else ("uncertainty", "confidence")
-            )
-            yield (
-                f"Column {name!r} goes the wrong way: as {given}, it is worse than random rejection. "
-                f"Pass it as `{meant}` if that is what it is"
-            )
-        elif result.wrong_way:
-            yield f"Score {name!r} is worse than random rejection"
+        if result.wrong_way:
+            yield wrong_way(columns[name])
         if result.constant and comparison.n > 1:
             yield f"Score {name!r} is the same in every row: it ranks nothing"
     if comparison.mean_loss == 0:

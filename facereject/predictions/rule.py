@@ -7,12 +7,13 @@ import io
 import json
 import math
 import os
+import warnings
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,7 +32,9 @@ from facereject.predictions.columns import (
     evaluate,
     find_columns,
     readings,
+    wrong_way,
 )
+from facereject.predictions.comparison import goes_wrong_way
 from facereject.predictions.files import (
     Column,
     PredictionFile,
@@ -40,6 +43,9 @@ from facereject.predictions.files import (
     open_predictions,
 )
 from facereject.selection import RiskMonitor, guaranteed_risk, guaranteed_risk_per_group
+
+if TYPE_CHECKING:
+    from facereject.predictions.learned import LearnedScore
 
 _KIND, _FORMAT = "facereject rule for predictions", 1
 
@@ -262,6 +268,11 @@ def find_rule(
     NoValidThresholdError
         If no threshold can be guaranteed.
 
+    Warns
+    -----
+    UserWarning
+        If the score goes the wrong way: confidence taken for uncertainty, or the other way round.
+
     See Also
     --------
     apply_rule : Decides about the predictions in another file.
@@ -286,8 +297,8 @@ def find_rule(
     """
     file = path if isinstance(path, PredictionFile) else open_predictions(path)
     names = columns or ColumnNames()
-    found = find_columns(file, names, learned=learned)
-    reader = RowReader(file, replace(found, scores=_one_score(file, found.scores)))
+    found = find_columns(file, names)
+    reader = RowReader(file, replace(found, scores=_one_score(file, tuple(learned) or found.scores)))
     if loss_bound is None:
         if found.loss != "zero-one":
             raise file.error(
@@ -297,6 +308,9 @@ def find_rule(
         loss_bound = 1.0
     losses, uncertainty, groups = _read(reader)
     settings: dict[str, Any] = {"max_risk": max_risk, "delta": delta, "loss_bound": loss_bound}
+    score = reader.columns.scores[0]
+    if goes_wrong_way(losses, uncertainty):
+        warnings.warn(wrong_way(score), UserWarning, stacklevel=2)
     if groups is None:
         selector = guaranteed_risk(losses, uncertainty, **settings)
         thresholds = {"": selector.threshold_}
@@ -307,7 +321,7 @@ def find_rule(
         coverage, risk, guarantee = by_group.coverage_, by_group.selective_risk_, by_group.guarantee_
     assert guarantee is not None
     return Rule(
-        score=reader.columns.scores[0],
+        score=score,
         thresholds=thresholds,
         columns=ColumnNames(found.label, found.prediction, loss=found.loss, group=found.group),
         statement=guarantee.statement,
@@ -347,7 +361,7 @@ class Decided:
 
 
 def apply_rule(
-    rule: Rule,
+    rule: Rule | LearnedScore,
     path: str | os.PathLike[str] | PredictionFile,
     output: str | os.PathLike[str],
     *,
@@ -357,10 +371,10 @@ def apply_rule(
 
     Parameters
     ----------
-    rule : Rule
-        The rule.
+    rule : Rule or LearnedScore
+        The rule. A score decides nothing: its columns are ``uncertainty`` and ``expected_error``.
     path : path or PredictionFile
-        Predictions, with the columns that the rule's score is read from. No labels are needed.
+        Predictions, with the columns that the score is read from. No labels are needed.
     output : path
         ``.csv``, ``.tsv`` or ``.jsonl`` file to write: the columns of the input, then ``accepted``,
         ``expected_error`` and ``reason``. Two-dimensional arrays of NPZ files are left out.
@@ -395,36 +409,55 @@ def apply_rule(
     ('id,confidence,accepted,expected_error,reason', {'uncertain': 1})
     """
     file = path if isinstance(path, PredictionFile) else open_predictions(path)
-    taken = [name for name in ADDED if name in file.columns]
+    decide = _Decisions(rule, file)
+    taken = [name for name in decide.added if name in file.columns]
     if taken:
         raise file.error(f"has a column {taken[0]!r} already, which would be added; rename it")
     check_output(output, [file.path], overwrite=overwrite)
-    group = rule.columns.group
-    needed = [*rule.score.columns, *([group] if group is not None else [])]
-    for name in needed:
+    for name in decide.needed:
         if name not in file.columns:
             raise file.error(f"there is no column {name!r}, which the rule needs")
-    kept = file.repeated_columns
+    repeated = file.repeated_columns
     reasons: Counter[str] = Counter()
-    n, first = 0, 1
-    with _writer(output, [*kept, *ADDED]) as write:
-        for chunk in file.chunks([name for name in file.columns if name in {*kept, *needed}]):
-            numbers = {
-                name: as_numbers(file, name, chunk[name], first, missing=True) for name in rule.score.columns
-            }
-            uncertainty = evaluate(rule.score, numbers)
-            groups = None if group is None else as_groups(file, group, chunk[group], first)
-            accepted = rule.accept(uncertainty, groups)
-            why = np.where(np.isnan(uncertainty), "no_score", np.where(accepted, "", "uncertain")).astype(
-                object
-            )
-            if groups is not None:
-                why[[name not in rule.thresholds for name in groups]] = "unknown_group"
+    first = 1
+    with _writer(output, [*repeated, *decide.added]) as write:
+        for chunk in file.chunks([name for name in file.columns if name in {*repeated, *decide.needed}]):
+            columns, why = decide(chunk, first)
             reasons.update(why.tolist())
-            write([*(chunk[name] for name in kept), accepted, rule.expected_error(uncertainty), why])
-            n += len(accepted)
-            first += len(accepted)
-    return Decided(n, reasons.pop("", 0), dict(reasons))
+            write([*(chunk[name] for name in repeated), *columns])
+            first += len(why)
+    return Decided(first - 1, reasons.pop("", 0), dict(reasons))
+
+
+class _Decisions:
+    """What a rule, or a score alone, says about the rows of a chunk."""
+
+    def __init__(self, rule: Rule | LearnedScore, file: PredictionFile) -> None:
+        self._rule, self._file = rule, file
+        self._score: Uncertainty = rule.score if isinstance(rule, Rule) else rule
+        self._group = rule.columns.group if isinstance(rule, Rule) else None
+        self.added = ADDED if isinstance(rule, Rule) else ("uncertainty", "expected_error")
+        self.needed = [*self._score.columns, *([] if self._group is None else [self._group])]
+
+    def __call__(
+        self, chunk: Mapping[str, Column], first: int
+    ) -> tuple[Sequence[Column], NDArray[np.object_]]:
+        """The columns to add, and the reasons: empty for what is accepted."""
+        rule, file = self._rule, self._file
+        numbers = {
+            name: as_numbers(file, name, chunk[name], first, missing=True) for name in self._score.columns
+        }
+        uncertainty = evaluate(self._score, numbers)
+        why = np.where(np.isnan(uncertainty), "no_score", "").astype(object)
+        expected = rule.expected_error(uncertainty)
+        if not isinstance(rule, Rule):
+            return [uncertainty, expected], why
+        groups = None if self._group is None else as_groups(file, self._group, chunk[self._group], first)
+        accepted = rule.accept(uncertainty, groups)
+        why[~accepted & (why == "")] = "uncertain"
+        if groups is not None:
+            why[[name not in rule.thresholds for name in groups]] = "unknown_group"
+        return [accepted, expected, why], why
 
 
 @dataclass(frozen=True)
@@ -523,7 +556,7 @@ def monitor_rule(
         loss=names.loss or own.loss,
         group=names.group or own.group,
     )
-    found = find_columns(file, names, learned=[rule.score])
+    found = replace(find_columns(file, names), scores=(rule.score,))
     reader = RowReader(file, found, unlabelled=True)
     share = delta / len(rule.thresholds)
     monitors = {name: RiskMonitor(rule.max_risk, share, rule.loss_bound) for name in rule.thresholds}

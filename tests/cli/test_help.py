@@ -12,7 +12,7 @@ from facereject.tables.rows import REASONS
 
 COMMANDS = (
     "demo", "score", "filter", "webcam", "serve",
-    "train", "evaluate", "calibrate", "assess", "info", "models",
+    "train", "evaluate", "calibrate", "assess", "info", "predictions", "models",
 )  # fmt: skip
 
 

@@ -1,0 +1,527 @@
+"""facereject predictions: the predictions of any model in a file, and which of them to accept."""
+
+from __future__ import annotations
+
+import re
+import warnings
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from facereject._cli._commands import PlainCommand, PlainGroup
+from facereject._cli._options.annotated import OverwriteOption, results, tell
+from facereject._cli._shared import QuietOption, paragraphs, printable, say, stop
+
+if TYPE_CHECKING:
+    from facereject.predictions import ColumnNames, LearnedScore, PredictionFile
+
+PREDICTIONS_EXAMPLES = """[bold]Examples[/bold]
+facereject predictions report predictions.csv
+facereject predictions threshold labelled.csv --max-risk 0.05 -o rule.json
+facereject predictions apply rule.json new.csv -o decided.csv"""
+
+predictions_app = typer.Typer(
+    name="predictions",
+    cls=PlainGroup,
+    no_args_is_help=True,
+    rich_markup_mode="rich",
+    help=paragraphs("""Predictions of any model in a file: compare scores, find a threshold with a guarantee,
+    accept and reject, watch, learn a score. No faces are needed."""),
+    epilog=PREDICTIONS_EXAMPLES,
+)
+
+_COLUMNS = "Columns (obvious names are recognised)"
+
+FileArgument = Annotated[
+    str,
+    typer.Argument(
+        metavar="FILE",
+        help=".csv, .tsv, .jsonl, .parquet, .sqlite or .npz file, one row per prediction.",
+        show_default=False,
+    ),
+]
+TableOption = Annotated[
+    str | None, typer.Option("--table", metavar="NAME", help="Table of a SQLite file that has several.")
+]
+LabelOption = Annotated[
+    str | None,
+    typer.Option(
+        "--label", metavar="COLUMN", help="True class or value.", rich_help_panel=_COLUMNS, show_default=False
+    ),
+]
+PredictionOption = Annotated[
+    str | None,
+    typer.Option(
+        "--prediction",
+        metavar="COLUMN",
+        help="Predicted class or value. Without it: the largest of the probabilities p_0, p_1, … or logits "
+        "logit_0, …",
+        rich_help_panel=_COLUMNS,
+        show_default=False,
+    ),
+]
+ConfidenceOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--confidence",
+        metavar="COLUMN",
+        help="Score that is higher for more certain predictions. May be given several times.",
+        rich_help_panel=_COLUMNS,
+        show_default=False,
+    ),
+]
+UncertaintyOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--uncertainty",
+        metavar="COLUMN",
+        help="Score that is higher for less certain predictions. May be given several times.",
+        rich_help_panel=_COLUMNS,
+        show_default=False,
+    ),
+]
+LossOption = Annotated[
+    str | None,
+    typer.Option(
+        "--loss",
+        metavar="LOSS",
+        help="zero-one (default), absolute, squared, or a column that holds the losses.",
+        rich_help_panel=_COLUMNS,
+        show_default=False,
+    ),
+]
+ScoreOption = Annotated[
+    list[Path] | None,
+    typer.Option(
+        "--score",
+        metavar="FILE",
+        help="Score that `facereject predictions learn` has written.",
+        rich_help_panel=_COLUMNS,
+        show_default=False,
+    ),
+]
+
+REPORT_EXAMPLES = paragraphs("""[bold]Examples[/bold]
+
+facereject predictions report predictions.csv
+
+facereject predictions report ages.csv --label age --prediction guess --loss absolute --uncertainty sigma
+
+facereject predictions report test.npz --score score.safetensors -o compared.html
+
+[bold]Exit codes[/bold]: 0 written, 1 it could not be written, 2 wrong usage or a file that cannot be used,
+130 interrupted""")
+
+
+def report(
+    file: FileArgument,
+    output: Annotated[
+        Path, typer.Option("--output", "-o", metavar="FILE", help="HTML page to write.")
+    ] = Path("report.html"),
+    label: LabelOption = None,
+    prediction: PredictionOption = None,
+    confidence: ConfidenceOption = None,
+    uncertainty: UncertaintyOption = None,
+    loss: LossOption = None,
+    score: ScoreOption = None,
+    coverage: Annotated[
+        float, typer.Option(metavar="SHARE", help="Accepted share at which the confusion matrix is shown.")
+    ] = 0.9,
+    max_discard: Annotated[
+        float,
+        typer.Option("--max-discard", metavar="SHARE", help="Where the partial area under the EDC ends."),
+    ] = 0.2,
+    table: TableOption = None,
+    seed: Annotated[int, typer.Option(metavar="N", min=0, help="Seed of the bootstrap.")] = 0,
+    overwrite: OverwriteOption = False,
+    quiet: QuietOption = False,
+) -> None:
+    """Compare the scores in a file of labelled predictions, and write a page.
+
+    Risk-coverage curves with bootstrap bands, AuRC, E-AuRC, AUGRC, error against discard, what thresholds
+    keep, paired tests between scores, calibration of the expected error, and the confusion matrix before and
+    after rejection.
+    """
+    from facereject.predictions import report_predictions
+
+    with _sentences(output):
+        made = report_predictions(
+            _open(file, table),
+            output,
+            columns=_names(label, prediction, confidence, uncertainty, loss),
+            learned=_scores(score),
+            coverage=coverage,
+            max_discard=max_discard,
+            overwrite=overwrite,
+            seed=seed,
+        )
+    for note in made.notes:
+        tell(f"Note: {_as_options(note)}.")
+    if quiet:
+        return
+
+    from facereject.predictions.page import area_columns, area_rows, kept_columns, kept_rows, test_rows
+
+    compared = made.comparison
+    _show(
+        f"{compared.n:,} predictions, mean loss {compared.mean_loss:.4g}",
+        area_columns(compared),
+        area_rows(compared, intervals=False),
+    )
+    if compared.tests:
+        _show("Paired tests", ["score", "against", "difference of AuRC", "p-value"], test_rows(compared))
+    best = compared.best
+    _show(f"Thresholds of {best}", kept_columns(made, best), kept_rows(made, best))
+    say(f"Report: {output}")
+
+
+THRESHOLD_EXAMPLES = paragraphs("""[bold]Examples[/bold]
+
+facereject predictions threshold labelled.csv --max-risk 0.05
+
+facereject predictions threshold labelled.csv --max-risk 0.05 --group camera -o rule.json
+
+facereject predictions threshold ages.csv --loss absolute --max-risk 4 --loss-bound 30
+
+[bold]Exit codes[/bold]: 0 written, 1 no threshold can guarantee this (nothing is written), 2 wrong usage or a
+file that cannot be used, 130 interrupted""")
+
+
+def threshold(
+    file: FileArgument,
+    max_risk: Annotated[
+        float,
+        typer.Option(
+            "--max-risk",
+            metavar="RISK",
+            help="Mean loss of accepted predictions that must not be exceeded: 0.05 is 5 % errors.",
+            show_default=False,
+        ),
+    ],
+    output: Annotated[
+        Path, typer.Option("--output", "-o", metavar="FILE", help="Rule to write, as JSON.")
+    ] = Path("rule.json"),
+    delta: Annotated[
+        float, typer.Option(metavar="SHARE", help="Probability that the guarantee fails.")
+    ] = 0.05,
+    group: Annotated[
+        str | None,
+        typer.Option(
+            metavar="COLUMN",
+            help="A threshold for each group; the guarantee holds in all of them at once.",
+            show_default=False,
+        ),
+    ] = None,
+    loss_bound: Annotated[
+        float | None,
+        typer.Option(
+            "--loss-bound",
+            metavar="LOSS",
+            help="Larger losses count as this much; needed unless the loss is zero-one.",
+            show_default=False,
+        ),
+    ] = None,
+    label: LabelOption = None,
+    prediction: PredictionOption = None,
+    confidence: ConfidenceOption = None,
+    uncertainty: UncertaintyOption = None,
+    loss: LossOption = None,
+    score: ScoreOption = None,
+    table: TableOption = None,
+    overwrite: OverwriteOption = False,
+    quiet: QuietOption = False,
+) -> None:
+    """Find a threshold with a guarantee on labelled predictions, and write it as a rule.
+
+    FILE must hold predictions that neither the predictor nor the score was trained on, drawn like those the
+    rule will be used on.
+    """
+    from facereject.predictions import find_rule
+    from facereject.predictions.files import check_output
+    from facereject.selection import NoValidThresholdError
+
+    with _sentences(output):
+        check_output(output, [file, *(score or ())], overwrite=overwrite)
+        try:
+            rule = find_rule(
+                _open(file, table),
+                max_risk,
+                delta,
+                columns=_names(label, prediction, confidence, uncertainty, loss, group),
+                learned=_scores(score),
+                loss_bound=loss_bound,
+            )
+        except NoValidThresholdError as error:
+            stop(f"{file}: {error}. Nothing is written.", 1)
+        rule.save(output, overwrite=overwrite)
+    if quiet:
+        return
+    results.print(printable(rule.statement), markup=False, soft_wrap=not results.is_terminal)
+    confident = "confidence" in rule.score.definition()
+    limit = f"{rule.score.name} at {'least' if confident else 'most'}"
+    rows = [
+        [name or "all", f"{-value if confident else value:.6g}"] for name, value in rule.thresholds.items()
+    ]
+    _show("", ["group", limit], rows)
+    tell(f"Accepts {rule.coverage:.1%} of these predictions, with a mean loss of {rule.risk:.4g}.")
+    tell("The guarantee is about predictions drawn like these, on average.")
+    say(f"Written: {output}")
+
+
+APPLY_EXAMPLES = paragraphs("""[bold]Examples[/bold]
+
+facereject predictions apply rule.json new.csv -o decided.csv
+
+facereject predictions apply score.safetensors new.npz -o scored.csv
+
+[dim]Reasons: uncertain (above the threshold), no_score (the score is missing), unknown_group.[/dim]
+
+[bold]Exit codes[/bold]: 0 written, 1 it could not be written, 2 wrong usage or a file that cannot be used,
+130 interrupted""")
+
+
+def apply(
+    rule: Annotated[
+        Path,
+        typer.Argument(metavar="RULE", help="Rule of `threshold`, or score of `learn`.", show_default=False),
+    ],
+    file: FileArgument,
+    output: Annotated[
+        Path,
+        typer.Option(
+            "--output",
+            "-o",
+            metavar="FILE",
+            help=".csv, .tsv or .jsonl file to write: the columns of FILE, then accepted, expected_error and "
+            "reason.",
+            show_default=False,
+        ),
+    ],
+    table: TableOption = None,
+    overwrite: OverwriteOption = False,
+    quiet: QuietOption = False,
+) -> None:
+    """Accept and reject the predictions in a file; labels are not needed.
+
+    A score in place of the rule decides nothing: it adds the columns uncertainty and expected_error.
+    """
+    from facereject.predictions import LearnedScore, Rule, apply_rule
+
+    with _sentences(output):
+        learned = rule.suffix.lower() == ".safetensors"
+        loaded = LearnedScore.load(rule) if learned else Rule.load(rule)
+        decided = apply_rule(loaded, _open(file, table), output, overwrite=overwrite)
+    if quiet:
+        return
+    share = f" ({decided.accepted / decided.n:.1%})" if decided.n else ""
+    verb = "scored" if learned else "accepted"
+    tell(f"{decided.accepted:,} of {decided.n:,} predictions {verb}{share}.")
+    for reason, count in decided.reasons.items():
+        tell(f"  {reason}: {count:,}")
+    say(f"Written: {output}")
+
+
+MONITOR_EXAMPLES = paragraphs("""[bold]Examples[/bold]
+
+facereject predictions monitor rule.json labelled-since.csv
+
+[bold]Exit codes[/bold]: 0 no alarm, 1 the guarantee no longer holds, 2 wrong usage or a file that cannot be
+used, 130 interrupted""")
+
+
+def monitor(
+    rule: Annotated[Path, typer.Argument(metavar="RULE", help="Rule of `threshold`.", show_default=False)],
+    file: FileArgument,
+    delta: Annotated[
+        float | None,
+        typer.Option(
+            metavar="SHARE",
+            help="Probability of a false alarm, over all time; that of the rule by default.",
+            show_default=False,
+        ),
+    ] = None,
+    label: LabelOption = None,
+    prediction: PredictionOption = None,
+    loss: LossOption = None,
+    table: TableOption = None,
+    quiet: QuietOption = False,
+) -> None:
+    """Say whether the guarantee of a rule still holds, from labels that came in since.
+
+    Rows are taken in their order; those without a label are left out. It can be run after every new label
+    without raising the probability of a false alarm.
+    """
+    from facereject.predictions import Rule, monitor_rule
+
+    with _sentences(file):
+        watched = monitor_rule(
+            Rule.load(rule),
+            _open(file, table),
+            columns=_names(label, prediction, None, None, loss),
+            delta=delta,
+        )
+    for name, each in watched.monitors.items():
+        if each.alarm_ or not quiet:
+            text = f"{name}: {each.statement}" if name else each.statement
+            results.print(printable(text), markup=False, soft_wrap=not results.is_terminal)
+    if not quiet:
+        tell(
+            f"{watched.n:,} labelled predictions, {watched.accepted:,} of them accepted; "
+            f"{watched.unlabelled:,} rows without a label."
+        )
+    if watched.alarm:
+        raise typer.Exit(1)
+
+
+LEARN_EXAMPLES = paragraphs("""[bold]Examples[/bold]
+
+facereject predictions learn validation.npz -o score.safetensors
+
+facereject predictions learn validation.csv --method boosted --feature width --feature height
+
+facereject predictions threshold other.npz --score score.safetensors --max-risk 0.05
+
+[bold]Exit codes[/bold]: 0 written, 1 it could not be written, 2 wrong usage or a file that cannot be used,
+130 interrupted""")
+
+
+def learn(
+    file: FileArgument,
+    output: Annotated[Path, typer.Option("--output", "-o", metavar="FILE", help="Score to write.")] = Path(
+        "score.safetensors"
+    ),
+    method: Annotated[
+        str,
+        typer.Option(
+            metavar="NAME",
+            help="confidence (weighs outputs and scores), sele (linear, also in features), boosted (trees), "
+            "or auto: boosted where there are features, else confidence.",
+        ),
+    ] = "auto",
+    feature: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="COLUMN",
+            help="Feature to learn from; by default feature_0, x_0, emb_0, … May be given several times.",
+            rich_help_panel=_COLUMNS,
+            show_default=False,
+        ),
+    ] = None,
+    label: LabelOption = None,
+    prediction: PredictionOption = None,
+    confidence: ConfidenceOption = None,
+    uncertainty: UncertaintyOption = None,
+    loss: LossOption = None,
+    table: TableOption = None,
+    seed: Annotated[int, typer.Option(metavar="N", min=0, help="Chooses the rows left out.")] = 0,
+    overwrite: OverwriteOption = False,
+    quiet: QuietOption = False,
+) -> None:
+    """Learn a score from labelled predictions: from probabilities, logits, other scores and features.
+
+    FILE must hold predictions that the predictor was not trained on. A fifth of them shows how good the score
+    is; then it is learned from all. Find its threshold on other rows.
+    """
+    from facereject.predictions import learn_score
+    from facereject.predictions.files import check_output
+    from facereject.scores._lightgbm import LightGBMNotAvailableError
+
+    with _sentences(output):
+        check_output(output, [file], overwrite=overwrite)
+        try:
+            score = learn_score(
+                _open(file, table),
+                method,
+                columns=_names(label, prediction, confidence, uncertainty, loss),
+                features=feature or (),
+                seed=seed,
+            )
+        except LightGBMNotAvailableError as error:
+            stop(str(error), 1)
+        score.save(output, overwrite=overwrite)
+    if quiet or score.held_out is None:
+        return
+
+    from facereject.predictions.page import area_columns, area_rows, test_rows
+
+    compared = score.held_out
+    title = f"{score.method} on {compared.n:,} rows left out at first"
+    _show(title, area_columns(compared), area_rows(compared, intervals=False))
+    tests = [row for row in test_rows(compared) if "learned" in row[:2]]
+    if tests:
+        _show("Paired tests", ["score", "against", "difference of AuRC", "p-value"], tests)
+    say(f"Written: {output}")
+
+
+for _function, _examples in (
+    (report, REPORT_EXAMPLES),
+    (threshold, THRESHOLD_EXAMPLES),
+    (apply, APPLY_EXAMPLES),
+    (monitor, MONITOR_EXAMPLES),
+    (learn, LEARN_EXAMPLES),
+):
+    predictions_app.command(cls=PlainCommand, help=paragraphs(_function.__doc__), epilog=_examples)(_function)
+
+
+def _open(path: str, table: str | None) -> PredictionFile:
+    from facereject.predictions import open_predictions
+
+    return open_predictions(path, table)
+
+
+def _names(
+    label: str | None,
+    prediction: str | None,
+    confidence: Sequence[str] | None,
+    uncertainty: Sequence[str] | None,
+    loss: str | None,
+    group: str | None = None,
+) -> ColumnNames:
+    from facereject.predictions import ColumnNames
+
+    return ColumnNames(label, prediction, tuple(confidence or ()), tuple(uncertainty or ()), loss, group)
+
+
+def _scores(paths: Sequence[Path] | None) -> list[LearnedScore]:
+    from facereject.predictions import LearnedScore
+
+    return [LearnedScore.load(path) for path in paths or ()]
+
+
+@contextmanager
+def _sentences(output: Any) -> Iterator[None]:
+    """End the command with one sentence where a file, a column or a setting cannot be used."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("ignore")
+        warnings.simplefilter("always", UserWarning)
+        try:
+            yield
+        except ValueError as error:
+            stop(_as_options(str(error)))
+        except OSError as error:
+            stop(f"{error.filename or output}: {error.strerror or error}", 1)
+        finally:
+            for warning in caught:
+                if warning.category is UserWarning:
+                    tell(f"Warning: {_as_options(str(warning.message))}.")
+
+
+def _as_options(text: str) -> str:
+    """Names of arguments in backticks as options of the command line."""
+    return re.sub(r"`(\w+)`", lambda found: "--" + found[1].replace("_", "-"), text)
+
+
+def _show(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+    from rich.table import Table
+    from rich.text import Text
+
+    shown = Table(title=printable(title) or None, title_justify="left", title_style="bold")
+    for k, name in enumerate(columns):
+        shown.add_column(Text(printable(name)), justify="right" if k else "left", overflow="fold")
+    for row in rows:
+        # square brackets in a name are no markup
+        shown.add_row(*(Text(printable(cell)) for cell in row))
+    results.print(shown)

@@ -1,0 +1,323 @@
+"""Rules on files: guaranteed thresholds, decisions, alarms; and scores learned from columns."""
+
+from __future__ import annotations
+
+import csv
+import doctest
+import json
+import math
+
+import numpy as np
+import pytest
+
+import facereject.predictions.learned
+import facereject.predictions.rule
+from facereject.metrics import aurc
+from facereject.modelfile import write_model
+from facereject.predictions import (
+    ColumnNames,
+    LearnedScore,
+    PredictionFileError,
+    Rule,
+    apply_rule,
+    files,
+    find_rule,
+    learn_score,
+    monitor_rule,
+)
+from facereject.selection import NoValidThresholdError, guaranteed_risk, guaranteed_risk_per_group
+
+
+def save(path, n=1500, seed=0, quality=1.0, **more):
+    """Confidences that are true probabilities of being right, times ``quality``."""
+    rng = np.random.default_rng(seed)
+    confidence = rng.uniform(0.5, 1, n)
+    right = rng.uniform(size=n) < quality * confidence
+    site = np.array(["north", "south"])[rng.integers(2, size=n)]
+    np.savez(
+        path,
+        label=np.where(right, "a", "b"),
+        prediction=np.full(n, "a"),
+        confidence=confidence,
+        site=site,
+        **{name: value(rng, right) for name, value in more.items()},
+    )
+    return path, (~right).astype(float), -confidence, site
+
+
+@pytest.fixture
+def labelled(tmp_path):
+    return save(tmp_path / "labelled.npz")
+
+
+def test_the_threshold_is_that_of_guaranteed_risk(labelled):
+    path, losses, uncertainty, site = labelled
+    rule = find_rule(path, 0.2, 0.1)
+    selector = guaranteed_risk(losses, uncertainty, 0.2, 0.1)
+    assert rule.thresholds == {"": selector.threshold_}
+    assert rule.statement == selector.guarantee_.statement
+    grouped = find_rule(path, 0.2, 0.1, columns=ColumnNames(group="site"))
+    assert grouped.thresholds == guaranteed_risk_per_group(losses, uncertainty, site, 0.2, 0.1).thresholds_
+
+
+def test_expected_errors_are_calibrated(labelled, tmp_path):
+    rule = find_rule(labelled[0], 0.2)
+    _, losses, uncertainty, _ = save(tmp_path / "new.npz", n=20_000, seed=1)
+    expected = rule.expected_error(uncertainty)
+    assert (np.diff(expected[np.argsort(uncertainty)]) >= 0).all()
+    for low, high in ((0.5, 0.7), (0.7, 0.9), (0.9, 1.0)):
+        mine = (-uncertainty >= low) & (-uncertainty < high)
+        assert expected[mine].mean() == pytest.approx(losses[mine].mean(), abs=0.03)
+
+
+def test_no_threshold_no_rule(labelled):
+    with pytest.raises(NoValidThresholdError):
+        find_rule(labelled[0], 0.001)
+
+
+def test_scores_that_go_the_wrong_way_are_warned_about(labelled):
+    with pytest.warns(UserWarning, match="'confidence' goes the wrong way"):
+        find_rule(labelled[0], 0.4, columns=ColumnNames(uncertainty=("confidence",)))
+
+
+def test_losses_without_limit_need_one(labelled):
+    names = ColumnNames(loss="confidence", uncertainty=("confidence",))
+    with pytest.raises(PredictionFileError, match="`loss_bound`"):
+        find_rule(labelled[0], 0.9, columns=names)
+    assert find_rule(labelled[0], 0.9, columns=names, loss_bound=2.0).loss_bound == 2.0
+
+
+@pytest.mark.parametrize("group", [None, "site"])
+def test_rules_survive_their_file(labelled, tmp_path, group):
+    rule = find_rule(labelled[0], 0.2, columns=ColumnNames(group=group))
+    rule.save(tmp_path / "rule.json")
+    back = Rule.load(tmp_path / "rule.json")
+    assert back.thresholds == rule.thresholds
+    assert back.columns == rule.columns
+    assert back.score == rule.score
+    np.testing.assert_array_equal(back.calibration, rule.calibration)
+    with pytest.raises(PredictionFileError, match="exists"):
+        rule.save(tmp_path / "rule.json")
+
+
+def test_infinite_thresholds_are_plain_json(labelled, tmp_path):
+    rule = find_rule(labelled[0], 0.6)
+    assert math.isinf(rule.thresholds[""])
+    rule.save(tmp_path / "rule.json")
+    json.loads((tmp_path / "rule.json").read_text(), parse_constant=lambda text: pytest.fail(text))
+    assert Rule.load(tmp_path / "rule.json").thresholds == {"": math.inf}
+
+
+DAMAGES = {
+    "no json": lambda content: "{",
+    "a list": lambda content: [],
+    "another kind": lambda content: {**content, "kind": "x"},
+    "a later format": lambda content: {**content, "format": 2},
+    "no score": lambda content: {**content, "score": {}},
+    "an unknown reading": lambda content: {
+        **content,
+        "score": {"reading": "__class__", "outputs": ["a", "b"], "logits": False},
+    },
+    "no thresholds": lambda content: {**content, "thresholds": {}},
+    "a text": lambda content: {**content, "thresholds": {"": "low"}},
+    "falling knots": lambda content: {
+        **content,
+        "expected_error": {"uncertainty": [1, 0], "error": [0, 1]},
+    },
+    "a number for a column": lambda content: {
+        **content,
+        "columns": {**content["columns"], "label": 3},
+    },
+}
+
+
+@pytest.mark.parametrize("damage", DAMAGES)
+def test_damaged_rules_are_said_so(labelled, tmp_path, damage):
+    path = tmp_path / "rule.json"
+    find_rule(labelled[0], 0.2).save(path)
+    changed = DAMAGES[damage](json.loads(path.read_text()))
+    path.write_text(changed if isinstance(changed, str) else json.dumps(changed))
+    with pytest.raises(PredictionFileError, match=r"rule\.json"):
+        Rule.load(path)
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".tsv", ".jsonl"])
+def test_decisions_keep_every_cell(labelled, tmp_path, suffix, monkeypatch):
+    monkeypatch.setattr(files, "CHUNK", 2)
+    rule = find_rule(labelled[0], 0.2)
+    rows = [
+        ['a "quoted"\nname', "0.99"],
+        ["1e5", "0.5"],
+        ["", ""],
+        ["0012", "n/a"],
+    ]
+    new, output = tmp_path / "new.csv", tmp_path / f"decided{suffix}"
+    with new.open("w", newline="") as file:
+        csv.writer(file).writerows([["id", "confidence"], *rows])
+    decided = apply_rule(rule, new, output)
+    assert (decided.n, decided.accepted) == (4, 1)
+    assert decided.reasons == {"uncertain": 1, "no_score": 2}
+    if suffix == ".jsonl":
+        back = [json.loads(line) for line in output.read_text().splitlines()]
+        assert [row["accepted"] for row in back] == [True, False, False, False]
+    else:
+        with output.open(newline="") as file:
+            back = list(csv.DictReader(file, delimiter="\t" if suffix == ".tsv" else ","))
+        assert [row["accepted"] for row in back] == ["true", "false", "false", "false"]
+        assert back[2]["expected_error"] == ""
+    assert [[row["id"], row["confidence"]] for row in back] == rows
+    assert [row["reason"] for row in back] == ["", "uncertain", "no_score", "no_score"]
+
+
+def test_groups_decide_by_their_own_threshold(labelled, tmp_path):
+    rule = find_rule(labelled[0], 0.2, columns=ColumnNames(group="site"))
+    new = tmp_path / "new.csv"
+    new.write_text("confidence,site\n1,north\n1,west\n0.5,south\n")
+    assert apply_rule(rule, new, tmp_path / "d.csv").reasons == {"unknown_group": 1, "uncertain": 1}
+
+
+def test_columns_that_are_there_or_missing_are_named(labelled, tmp_path):
+    rule, output = find_rule(labelled[0], 0.2), tmp_path / "decided.csv"
+    (tmp_path / "none.csv").write_text("id\n1\n")
+    (tmp_path / "again.csv").write_text("confidence,accepted\n1,true\n")
+    with pytest.raises(PredictionFileError, match="no column 'confidence'"):
+        apply_rule(rule, tmp_path / "none.csv", output)
+    with pytest.raises(PredictionFileError, match="'accepted' already"):
+        apply_rule(rule, tmp_path / "again.csv", output)
+    with pytest.raises(PredictionFileError, match="suffix"):
+        apply_rule(rule, labelled[0], tmp_path / "decided.xlsx")
+    assert not output.exists()
+
+
+def test_a_failed_run_leaves_no_table(labelled, tmp_path):
+    (tmp_path / "cut.csv").write_text("confidence,b\n" + "1,2\n" * 10 + "1\n")
+    with pytest.raises(PredictionFileError, match="row 11"):
+        apply_rule(find_rule(labelled[0], 0.2), tmp_path / "cut.csv", tmp_path / "decided.csv")
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["cut.csv", "labelled.npz"]
+
+
+def test_alarms(labelled, tmp_path):
+    rule = find_rule(labelled[0], 0.2)
+    same = monitor_rule(rule, save(tmp_path / "same.npz", seed=1)[0])
+    worse = monitor_rule(rule, save(tmp_path / "worse.npz", seed=1, quality=0.7)[0])
+    assert not same.alarm
+    assert worse.alarm
+    assert same.accepted == same.monitors[""].n_
+
+
+def test_rows_without_a_label_are_left_out_of_monitoring(labelled, tmp_path):
+    path = tmp_path / "later.csv"
+    path.write_text("label,prediction,confidence\na,a,1\n,a,1\nb,a,1\na,a,\n")
+    watched = monitor_rule(find_rule(labelled[0], 0.2), path)
+    assert (watched.n, watched.accepted, watched.unlabelled) == (3, 2, 1)
+
+
+def test_every_group_has_its_monitor(labelled, tmp_path):
+    rule = find_rule(labelled[0], 0.2, columns=ColumnNames(group="site"))
+    path = tmp_path / "later.csv"
+    path.write_text("label,prediction,confidence,site\n" + "a,a,1,north\n" * 50 + "b,a,1,south\n" * 50)
+    watched = monitor_rule(rule, path)
+    assert {name: monitor.alarm_ for name, monitor in watched.monitors.items()} == {
+        "north": False,
+        "south": True,
+    }
+    assert watched.alarm
+
+
+def hints(rng, right):
+    """Features of which the first tells where confidence is too high."""
+    return np.column_stack([right + rng.normal(0, 0.5, len(right)), rng.normal(size=len(right))])
+
+
+@pytest.mark.parametrize("method", ["confidence", "sele", "boosted"])
+def test_learned_scores_survive_their_file(tmp_path, method):
+    path, *_ = save(tmp_path / "p.npz", n=200, features=hints)
+    score = learn_score(path, method)
+    score.save(tmp_path / "score.safetensors")
+    back = LearnedScore.load(tmp_path / "score.safetensors")
+    rng = np.random.default_rng(3)
+    numbers = {name: rng.uniform(0.5, 1, 50) for name in score.columns}
+    np.testing.assert_array_equal(back(numbers), score(numbers))
+    assert back.name == "score"
+    assert back.method == method
+
+
+@pytest.mark.parametrize("method", ["sele", "boosted"])
+def test_learned_scores_use_the_features(tmp_path, method):
+    path, *_ = save(tmp_path / "p.npz", features=hints)
+    score = learn_score(path, method)
+    compared = score.held_out
+    assert compared.best == "learned"
+    assert compared.tests[0].p_value < 0.01
+    score = score.save(tmp_path / "score.safetensors")
+    _, losses, uncertainty, _ = save(tmp_path / "new.npz", seed=5, features=hints)
+    rule = find_rule(tmp_path / "new.npz", 0.1, learned=[score])
+    assert rule.coverage > guaranteed_risk(losses, uncertainty, 0.1).coverage_
+    rule.save(tmp_path / "rule.json")
+    back = Rule.load(tmp_path / "rule.json")
+    apply_rule(back, tmp_path / "new.npz", tmp_path / "decided.csv")
+    with (tmp_path / "decided.csv").open() as file:
+        accepted = np.array([row["accepted"] == "true" for row in csv.DictReader(file)])
+    assert accepted.mean() == pytest.approx(rule.coverage)
+    assert losses[accepted].mean() == pytest.approx(rule.risk)
+
+
+def test_a_score_alone_adds_its_numbers(tmp_path):
+    path, losses, *_ = save(tmp_path / "p.npz", features=hints)
+    score = learn_score(path, "sele")
+    apply_rule(score, path, tmp_path / "scored.csv")
+    with (tmp_path / "scored.csv").open() as file:
+        rows = list(csv.DictReader(file))
+    uncertainty = np.array([float(row["uncertainty"]) for row in rows])
+    assert aurc(losses, uncertainty) < aurc(losses, np.zeros(len(losses)))
+    assert set(rows[0]) == {"label", "prediction", "confidence", "site", "uncertainty", "expected_error"}
+
+
+def test_a_rule_knows_its_score(tmp_path):
+    path, *_ = save(tmp_path / "p.npz", features=hints)
+    score = learn_score(path, "sele").save(tmp_path / "score.safetensors")
+    find_rule(path, 0.2, learned=[score]).save(tmp_path / "rule.json")
+    learn_score(path, "confidence").save(tmp_path / "score.safetensors", overwrite=True)
+    with pytest.raises(PredictionFileError, match="another score"):
+        Rule.load(tmp_path / "rule.json")
+
+
+@pytest.mark.parametrize(
+    "state",
+    [
+        {"class": "os:system", "fields": {}},
+        {"class": "..modelfile:write_model", "fields": {}},
+        {"class": "_sele:np", "fields": {}},
+        {"class": "_sele:bundle_minimize", "fields": {}},
+        {"trees": {}, "n_features": 1},
+        {"array": "none"},
+        {},
+        3,
+    ],
+)
+def test_hostile_scores_are_refused(tmp_path, state):
+    header = {"features": ["a"], "outputs": [], "logits": False, "given": [], "method": "sele", "n": 1}
+    arrays = {"uncertainty": np.array([0.0]), "error": np.array([0.0])}
+    path = tmp_path / "score.safetensors"
+    write_model(path, "score for predictions", {**header, "state": state}, arrays)
+    with pytest.raises(PredictionFileError, match="learn it again"):
+        LearnedScore.load(path)
+
+
+def test_nothing_to_learn_from_is_said_so(tmp_path):
+    def error(content, method="auto"):
+        (tmp_path / "p.csv").write_text(content)
+        with pytest.raises(PredictionFileError) as caught:
+            learn_score(tmp_path / "p.csv", method)
+        return str(caught.value)
+
+    many = "a,a,0.5\n" * 50
+    assert "nothing to learn from" in error("label,prediction,z\n" + many)
+    assert "all losses are 0" in error("label,prediction,confidence\n" + many)
+    assert "too few" in error("label,prediction,confidence\na,b,1\na,a,1\n")
+    assert "no outputs" in error("label,prediction,x_0\n" + many, "confidence")
+
+
+@pytest.mark.parametrize("module", ["rule", "learned"])
+def test_examples_in_docstrings_of_rules(module):
+    assert doctest.testmod(getattr(facereject.predictions, module)).failed == 0
