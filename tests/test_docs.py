@@ -86,6 +86,19 @@ def test_commands_run(page, tmp_path):
         assert Path("report/index.html").stat().st_size > 0
 
 
+def test_predictions_page(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    first, *others = examples("guide/predictions.md")
+    names: dict = {"__name__": "docs"}
+    exec(compile(first, "docs/guide/predictions.md", "exec"), names)
+    for words in commands("guide/predictions.md"):
+        result = CliRunner().invoke(app, words)
+        assert result.exit_code == 0, f"{words}: {result.output}"
+    for example in others:
+        exec(compile(example, "docs/guide/predictions.md", "exec"), names)
+    assert names["compared"].best == "max-prob"
+
+
 @pytest.mark.usefixtures("folder_with_photo_and_clip")
 def test_python_page(capsys):
     names: dict = {"__name__": "docs"}

@@ -308,11 +308,11 @@ def apply(
 
     A score in place of the rule decides nothing: it adds the columns uncertainty and expected_error.
     """
-    from facereject.predictions import LearnedScore, Rule, apply_rule
+    from facereject.predictions import Rule, apply_rule
 
     with _sentences(output):
         learned = rule.suffix.lower() == ".safetensors"
-        loaded = LearnedScore.load(rule) if learned else Rule.load(rule)
+        loaded = _scores([rule])[0] if learned else Rule.load(rule)
         decided = apply_rule(loaded, _open(file, table), output, overwrite=overwrite)
     if quiet:
         return
@@ -486,9 +486,12 @@ def _names(
 
 
 def _scores(paths: Sequence[Path] | None) -> list[LearnedScore]:
+    if not paths:
+        return []
+    # only then: learning imports much
     from facereject.predictions import LearnedScore
 
-    return [LearnedScore.load(path) for path in paths or ()]
+    return [LearnedScore.load(path) for path in paths]
 
 
 @contextmanager

@@ -34,8 +34,10 @@ def number(value: float) -> str:
     """Three digits, without an exponent where a reader does not expect one."""
     if value == 0 or not math.isfinite(value):
         return f"{value:g}"
-    digits = max(2 - math.floor(math.log10(abs(value))), 0)
-    return f"{value:,.{digits}f}" if 1e-4 <= abs(value) < 1e6 else f"{value:.2e}"
+    if not 1e-4 <= abs(value) < 1e6:
+        return f"{value:.2e}"
+    # "#" keeps zeros at the end, but also the bare point of "123."
+    return f"{value:,.0f}" if abs(value) >= 999.5 else f"{value:#.3g}".rstrip(".")
 
 
 def with_interval(estimate: Estimate) -> str:

@@ -42,10 +42,10 @@ from facereject.predictions.files import (
     check_output,
     open_predictions,
 )
-from facereject.selection import RiskMonitor, guaranteed_risk, guaranteed_risk_per_group
 
 if TYPE_CHECKING:
     from facereject.predictions.learned import LearnedScore
+    from facereject.selection import RiskMonitor
 
 _KIND, _FORMAT = "facereject rule for predictions", 1
 
@@ -295,6 +295,9 @@ def find_rule(
     >>> 0.7 < -rule.thresholds[""] < 0.9  # true error 0.1 where confidence is at least 0.8
     True
     """
+    # not above: to apply a rule, neither SciPy's statistics nor scikit-learn are imported
+    from facereject.selection import guaranteed_risk, guaranteed_risk_per_group
+
     file = path if isinstance(path, PredictionFile) else open_predictions(path)
     names = columns or ColumnNames()
     found = find_columns(file, names)
@@ -546,6 +549,8 @@ def monitor_rule(
     >>> monitored.alarm
     True
     """
+    from facereject.selection import RiskMonitor
+
     file = path if isinstance(path, PredictionFile) else open_predictions(path)
     delta = check_number(rule.delta if delta is None else delta, "delta", above=0, below=1)
     names = columns or ColumnNames()

@@ -16,10 +16,11 @@ from typing import TYPE_CHECKING, Any
 import PIL.Image
 
 from facereject._html import HTML, Content, document, tag, with_code
-from facereject.faces.images.load import ImageArray
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
+
+    from facereject.faces.images.load import ImageArray
 
 # colours of the figures (facereject.plotting) -> names that the style sheet defines for light and dark
 _THEME = {

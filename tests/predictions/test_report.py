@@ -17,6 +17,7 @@ from facereject.predictions import (
     PredictionFileError,
     compare_scores,
     files,
+    page,
     ranking,
     report_predictions,
 )
@@ -213,3 +214,20 @@ def test_outputs_replace_nothing_by_accident(table, tmp_path):
 @pytest.mark.parametrize("module", ["report", "columns", "files"])
 def test_examples_in_docstrings(module):
     assert doctest.testmod(getattr(facereject.predictions, module)).failed == 0
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (0.0, "0"),
+        (0.09999, "0.100"),
+        (-0.0228, "-0.0228"),
+        (123.4, "123"),
+        (1234.5, "1,234"),
+        (999.7, "1,000"),
+        (1e-5, "1.00e-05"),
+        (3e7, "3.00e+07"),
+    ],
+)
+def test_numbers_have_three_digits(value, text):
+    assert page.number(value) == text
