@@ -9,6 +9,7 @@ import matplotlib.figure
 from matplotlib.axes import Axes
 
 from facereject import __version__
+from facereject._html import HTML
 from facereject._words import percent
 from facereject.plotting import ErrorDiscardDisplay, ExpectedErrorDisplay
 from facereject.predictions.comparison import Calibrated, Estimate, ScoreComparison
@@ -95,7 +96,7 @@ def kept_rows(report: PredictionReport, name: str) -> list[list[str]]:
     ]
 
 
-def _tiles(compared: ScoreComparison) -> str:
+def _tiles(compared: ScoreComparison) -> HTML:
     best = compared.scores[compared.best]
     nearest = min(best.kept, key=lambda kept: abs(kept.coverage - 0.9))
     gap = compared.mean_loss - compared.oracle_aurc
@@ -117,7 +118,7 @@ def _tiles(compared: ScoreComparison) -> str:
     )
 
 
-def _ranking(compared: ScoreComparison) -> str:
+def _ranking(compared: ScoreComparison) -> HTML:
     level = f"{compared.level:.0%}"
     figure, axes = _axes()
     compared.plot(axes, risk_label="risk: mean loss of the accepted")
@@ -156,7 +157,7 @@ def _ranking(compared: ScoreComparison) -> str:
     return pages.section("Ranking", *pieces)
 
 
-def _kept(report: PredictionReport) -> str:
+def _kept(report: PredictionReport) -> HTML:
     pieces = []
     scores = report.comparison.scores
     for name in sorted(scores, key=lambda name: scores[name].aurc.value):
@@ -168,7 +169,7 @@ def _kept(report: PredictionReport) -> str:
     return pages.section("Coverage, risk and number kept", *pieces, pages.paragraph(text, soft=True))
 
 
-def _calibration(compared: ScoreComparison) -> str:
+def _calibration(compared: ScoreComparison) -> HTML:
     learned = {name: r.calibration for name, r in compared.scores.items() if r.calibration}
     stated = {name: r.stated for name, r in compared.scores.items() if r.stated}
     charts = [
@@ -180,7 +181,7 @@ def _calibration(compared: ScoreComparison) -> str:
         if groups
     ]
     if not charts:
-        return ""
+        return HTML()
     rows = [
         [name, number(_distance(learned[name])), number(_distance(stated[name])) if name in stated else ""]
         for name in learned
@@ -216,7 +217,7 @@ def _expected_figure(groups: dict[str, tuple[Calibrated, ...]]) -> matplotlib.fi
     return figure
 
 
-def _confusion(confusion: Confusion) -> str:
+def _confusion(confusion: Confusion) -> HTML:
     def cell(i: int, j: int) -> str:
         total, accepted = int(confusion.total[i, j]), int(confusion.accepted[i, j])
         return f"{total:,} → {accepted:,}" if total else "·"
