@@ -158,10 +158,10 @@ def report(
             overwrite=overwrite,
             seed=seed,
         )
-    for note in made.notes:
-        tell(f"Note: {_as_options(note)}.")
     if quiet:
         return
+    for note in made.notes:
+        tell(f"Note: {_as_options(note)}.")
 
     from facereject.predictions.page import area_columns, area_rows, kept_columns, kept_rows, test_rows
 

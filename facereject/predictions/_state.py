@@ -78,7 +78,10 @@ def decode(value: Any, arrays: Mapping[str, NDArray[Any]]) -> Any:
         return tuple(decode(item, arrays) for item in value["sequence"])
     if "trees" in value:
         parts = {part: arrays[name] for part, name in value["trees"].items()}
-        return StoredTrees(TreeScore.from_arrays(parts, int(value["n_features"])))
+        for part, (dtype, _) in TreeScore.specs.items():
+            if parts[part].dtype != dtype or parts[part].ndim != 1:
+                raise ValueError(f"{part!r} of the trees must be {dtype}")
+        return StoredTrees(TreeScore.from_tables(parts, int(value["n_features"])))
     module, _, name = value["class"].partition(":")
     # names of modules and classes, nothing that an import could do more with
     if not all(part.isidentifier() for part in (*module.split("."), name)):

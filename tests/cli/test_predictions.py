@@ -112,7 +112,7 @@ def test_wrong_usage_is_one_sentence(folder, arguments, word):
 
 
 def test_the_wrong_way_is_said(folder):
-    done = run("report", "p.csv", "--uncertainty", "confidence", "-q")
+    done = run("report", "p.csv", "--uncertainty", "confidence")
     assert "goes the wrong way" in done.stderr
     assert "--confidence" in done.stderr
     done = run("threshold", "p.csv", "--uncertainty", "confidence", "--max-risk", "0.4")
