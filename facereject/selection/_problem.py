@@ -16,12 +16,12 @@ from facereject._words import counted
 from facereject.selection._walk import (
     Sample,
     Start,
-    certified_stretches,
     fixed_start,
+    largest_below,
     largest_certified,
-    largest_threshold,
     part_of,
     rank_starts,
+    walk_stop,
 )
 from facereject.selection.selector import GroupSelection, Guarantee
 
@@ -122,22 +122,24 @@ class RiskProblem:
             starts.append(fixed_start(sample, start, start_share * self.delta))
         if start is None or start_share < 1:
             rest = self.delta if start is None else (1 - start_share) * self.delta
-            starts += rank_starts(sample, self.risk, rest, smallest)
-        candidates = np.append(sample.uncertainty, [] if start is None else start)
+            starts += rank_starts(len(sample.losses), self.risk, rest, smallest)
         if len(groups) < 2:
             threshold = largest_certified(sample, self._p_values(sample), starts, self.method, self.risk)
             return Certified(threshold, [] if threshold is not None else list(groups))
         found: list[float | None] = []
         safe: set[str] = set()
-        parts = {name: part_of(sample, starts, mine) for name, mine in members.items()}
-        p_values = {name: self._p_values(part) for name, (part, _) in parts.items()}
-        for i in range(len(starts)):
-            walks = {
-                name: certified_stretches(part, p_values[name], [own[i]])
-                for name, (part, own) in parts.items()
-            }
-            safe.update(name for name, stretches in walks.items() if stretches)
-            found.append(largest_threshold(candidates, list(walks.values())))
+        parts = {name: part_of(sample, mine) for name, mine in members.items()}
+        p_values = {name: self._p_values(part) for name, part in parts.items()}
+        for begin in starts:
+            stops: dict[str, float] = {}
+            for name, part in parts.items():
+                count = int(np.count_nonzero(members[name][: begin.count]))
+                stop = walk_stop(part, p_values[name], count, begin.budget)
+                if stop is not None:
+                    stops[name] = stop
+            safe.update(stops)
+            if len(stops) == len(parts):
+                found.append(largest_below(sample, begin, min(stops.values())))
         thresholds = [threshold for threshold in found if threshold is not None]
         return Certified(max(thresholds, default=None), [name for name in groups if name not in safe])
 

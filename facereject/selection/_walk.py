@@ -2,49 +2,66 @@
 
 The calibration examples are n independent draws (s_i, loss_i), not used to train the predictor or the score.
 F(t) = P(s <= t) is the true coverage and R(t) = E[loss | s <= t] the true selective risk of the threshold t;
-t is bad if R(t) > max_risk, else good.
+t is bad if R(t) > max_risk. Nothing is assumed about the distribution: values of s may have positive
+probability, and R may have any shape.
 
-**One threshold.** For a fixed t, given how many examples N(t) fall at or below t, their losses are N(t)
-independent draws with mean R(t). So p(t), one of the p-values of :mod:`.pvalues` on those losses, is valid
-for the hypothesis R(t) >= max_risk. It depends on the sample through the count N(t) and those losses.
+**Places.** Give every example, seen or new, a key v uniform in (0, 1), and order pairs (s, v) first by s,
+then by v. The place q = P(pair <= (s, v)) of an example is uniform in (0, 1); q_(1) < ... < q_(n) are the
+places of the sample, q_(0) = 0 and q_(n+1) = 1. Accepting s <= t means accepting the places up to F(t). Let
+G(q) = E[(loss - max_risk) [place <= q]], a continuous function with G(0) = 0. The place q is bad if G(q) > 0;
+t is bad exactly if the place F(t) is. N(q) is the number of examples at places <= q, and p(k) one of the
+p-values of :mod:`.pvalues` on the losses of the first k examples. They are valid, P(p(k) <= x) <= x, if these
+k losses are independent with means of at least max_risk.
 
-**All thresholds.** Starts U_1 <= ... <= U_m with budgets d_1, ..., d_m that sum to delta are either numbers
-fixed before the sample is seen or ranks: U = s_(c+1), the (c+1)-th smallest uncertainty. The walk from U_i
-looks at counts k, from N(U_i) (from c for a rank) upwards, and continues while p <= level_i, the sum of the
-budgets of the starts U_i, ..., U_m that it has looked at before. It certifies U_i and s_(k+1) for every count
-k passed. The counts are those of the starts and a list fixed in advance: all of them, or for the binomial
-test those at which it begins to allow one error more (:func:`counts_to_test`), as a look in between would
-only stop the walk earlier.
-*Claim:* with probability >= 1 - delta no certified threshold is bad. Nothing is assumed about the shape of R.
+**Walks.** A list of counts is fixed in advance. It has n and the ranks of all starts in it. A start has a
+budget; the budgets add up to delta. It begins at a rank c, or at a number t_0 that was fixed before the
+sample was seen and has the count N(F(t_0)). Its walk looks at the listed counts from its own on, and at the
+counts of numbers. It stops at the first k with p(k) > level(k), the sum of its own budget and those of the
+starts that begin later in this walk and at a count below k. Every look at a listed count k that passes
+certifies the places from q_(k) to q_(k+1), every look at a number that passes the place F(t_0).
+*Claim:* with probability >= 1 - delta no certified place is bad.
 
-*Proof.* Let s be continuous, so that R is. At the points where good thresholds turn bad or bad ones good, R =
-max_risk; hence the mean loss between two such points is max_risk as well. Given how many examples lie between
-them, it is known which of the listed s_(k+1) and which starts are good, and the losses between two points are
-independent draws with mean max_risk. Let k be the first count at which a walk looks with a bad threshold.
-Given its value v, the losses from the last point up to v have a mean of at least max_risk, as R(v) >
-max_risk. So p is valid at k, and a walk certifies a bad threshold only if p <= level there. All starts in
-this level are good ones since the last bad count, and have the same k; a start that is bad itself has to pass
-at its own count with its own budget. So every budget is spent at one count only, and the sum over all bad
-counts is at most delta.
+*Proof.* As G is continuous, the bad places form open intervals, and the others closed ones between them, with
+G = 0 at all ends (except at 1). So the mean loss within each interval is max_risk. (Where infinitely many bad
+intervals leave single points between them, the mean loss at almost all of these is max_risk, too.) Given
+which of the intervals q_(1), ..., q_(n) are in, the losses are independent with the mean max_risk, and it is
+known which looks are bad, that is, would certify a bad place: the look at k is unless q_(k) and q_(k+1) are
+in the same closed interval. Let k be the first bad look of some walk. If q_(k+1) is in a bad interval, then
+given its value v, the losses between the lower end of the interval and v have a mean of at least max_risk, as
+G(v) > 0; if it is not, the first k examples fill whole intervals; for the look at a number in a bad interval,
+the same holds with v = F(t_0). So p(k) is valid. A start has at most one first bad look. Those that share it
+include all whose budgets are in the level there, as their walks look at the same counts. So the probability
+that some walk passes its first bad look is at most the sum of all budgets.
 
-*Ties.* Order tied examples at random: with U(0, 1) as a second key the uncertainty is continuous. Of the
-pairs a walk certifies, only the thresholds of whole groups are of use. So where the sample has ties, walks
-look at every count and certify all thresholds they pass. The random order must not depend on the losses; it
-is that of a generator over the sorted sample with the uncertainties as its seed, so that the order of the
-input does not matter. (Values that new examples can share, although the sample has no ties, have a
-probability of the order of 1/n and change R by as little.)
+*Thresholds.* The real thresholds among the places from q_(k) to q_(k+1) are s_(k) <= t < s_(k+1). The value
+s_(k+1) is not certified: p(k) says nothing about other examples that have it. Of those certified, the largest
+s_(k) is chosen, and t = infinity if k = n passes. Where s_(k) = s_(k+1) there is none.
 
-*Groups.* One threshold is to be good for every group: it is bad if it is bad for some group. The walk from a
-start passes a count if the p-values of all groups pass there. The first bad threshold a is bad for some
-group, whose own p-value has to be small at a; so there is no correction for the number of groups (an
-intersection-union test). Given the counts, the losses of this group have a mean of at most max_risk up to l
-and of at least max_risk between l and a. Few examples up to l favour both "the start lies in [l, a)" and a
-large p-value, so that the bound of the proof holds as before. This is for one start at a time: budgets are
-not added up along the way.
+*Ties.* Only the order of tied examples in the sample depends on the keys. It must not depend on the losses:
+it is that of a generator over the sorted sample with the uncertainties as its seed, so that the order of the
+input does not matter.
 
-*Weights.* With density ratios w_i <= w_max each example is kept with probability w_i / w_max. The kept ones
-are independent draws from the new distribution (rejection sampling; Park et al. 2022, "PAC prediction sets
-under covariate shift"), and all of the above holds for them.
+*Lists.* One list has all counts. The other, for the binomial test, has those at which the test begins to
+allow one error more (:func:`counts_to_test`), as a look in between would only stop the walk earlier; it
+certifies more if s is continuous and little if many examples are tied. The choice depends on X, the number of
+examples that share their value with one before: the second list if X = 0, the first if X >= 2 h sqrt(n), what
+both certify in between. As one example changes X by at most 1, P(X >= E[X] + h sqrt(n)) and P(X <= E[X] - h
+sqrt(n)) are at most exp(-2 h^2) (McDiarmid). So for every distribution either the first or the second list
+decides alone with at most this probability, and delta is to pay for the other list and exp(-2 h^2) = delta /
+1000.
+
+*Groups.* One threshold is to be good for every group, so a place is bad if it is bad for some group. The walk
+of one start looks at all counts, and passes while the p-values of all groups pass at the counts of their own
+examples. At the end l of a closed interval [b, l] some group g turns bad, and its own p-value has to pass
+there; so there is no correction for the number of groups (an intersection-union test). For this group G(l) =
+0, but G(b) <= 0: its mean loss is at most max_risk up to b and at least max_risk from b to l. That the rank c
+is in the interval, N(b) <= c < N(l), bounds the number of its examples up to b from above. The fewer they
+are, the less probable are small p-values, which therefore are valid as before. This is for one start at a
+time: budgets are not added up along the way.
+
+*Weights.* With density ratios w_i <= w_max, w_max fixed in advance, each example is kept with probability w_i
+/ w_max. The kept ones are independent draws from the new distribution (rejection sampling; Park et al. 2022,
+"PAC prediction sets under covariate shift"), and all of the above holds for them.
 """
 
 from __future__ import annotations
@@ -52,7 +69,7 @@ from __future__ import annotations
 import math
 import zlib
 from bisect import bisect_left
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
@@ -62,19 +79,22 @@ from scipy.special import bdtr
 from facereject._validation import FloatArray
 from facereject.selection.pvalues import betting_p_values, binomial_p_value, hoeffding_bentkus_p_value
 
+BoolArray = NDArray[np.bool_]
+
 # Share of delta for the first rank. Compared with 0.5 and 0.9, and with other first ranks, on ten shapes of
 # R and five sample sizes; later ranks help where the most certain examples are not the best.
 _FIRST_SHARE = 0.7
+# Share of delta for the choice of the list.
+_CHOICE_SHARE = 1e-3
 
 
 @dataclass(frozen=True)
 class Start:
-    """Where a walk begins: after ``count`` examples; it certifies thresholds from ``low`` on."""
+    """Where a walk begins: after ``count`` examples; ``number`` is the threshold fixed in advance, if any."""
 
     count: int
-    low: float
     budget: float
-    fixed_in_advance: bool = False
+    number: float | None = None
 
 
 @dataclass(frozen=True)
@@ -99,11 +119,8 @@ class Sample:
         return cls(losses[order], uncertainty[order], order)
 
     @property
-    def distinct(self) -> bool:
-        return bool(self.group_ends.all())
-
-    @property
-    def group_ends(self) -> NDArray[np.bool_]:
+    def group_ends(self) -> BoolArray:
+        """Whether the next example, if any, has a larger uncertainty."""
         return np.append(np.diff(self.uncertainty) > 0, True)[: len(self.losses)]
 
     def count(self, threshold: float) -> int:
@@ -121,17 +138,6 @@ class Sample:
             means = np.minimum(np.cumsum(self.losses) / counts, 1.0)
             p = hoeffding_bentkus_p_value(means, counts, risk)
         return np.append(1.0, p)
-
-
-@dataclass(frozen=True)
-class Segment:
-    """Certified thresholds t: low <= t < stop, and also t = infinity if stop is infinite."""
-
-    low: float
-    stop: float
-
-    def contains(self, thresholds: FloatArray) -> NDArray[np.bool_]:
-        return (thresholds >= self.low) & ((thresholds < self.stop) | math.isinf(self.stop))
 
 
 def rank_counts(n: int, risk: float, delta: float, smallest_group: int | None = None) -> list[int]:
@@ -152,47 +158,65 @@ def rank_counts(n: int, risk: float, delta: float, smallest_group: int | None = 
     return [*counts, n]
 
 
-def rank_starts(sample: Sample, risk: float, delta: float, smallest_group: int | None = None) -> list[Start]:
-    """Starts at ranks of the sample; the first has most of the budget."""
-    n = len(sample.losses)
-    counts = rank_counts(n, risk, _FIRST_SHARE * delta, smallest_group)
-    rest = (1 - _FIRST_SHARE) * delta / max(len(counts) - 1, 1)
-    budgets = [delta] if len(counts) == 1 else [_FIRST_SHARE * delta] + [rest] * (len(counts) - 1)
-    lows = [float(sample.uncertainty[count]) if count < n else math.inf for count in counts]
-    return [Start(*start) for start in zip(counts, lows, budgets, strict=True)]
+def rank_starts(n: int, risk: float, delta: float, smallest_group: int | None = None) -> list[Start]:
+    """Starts at ranks of a sample of n examples; the first has most of the budget."""
+    counts = rank_counts(n, risk, (1 - _CHOICE_SHARE) * _FIRST_SHARE * delta, smallest_group)
+    if len(counts) == 1:
+        return [Start(counts[0], delta)]
+    rest = (1 - _FIRST_SHARE) * delta / (len(counts) - 1)
+    return [Start(counts[0], _FIRST_SHARE * delta), *(Start(count, rest) for count in counts[1:])]
 
 
 def fixed_start(sample: Sample, threshold: float, budget: float) -> Start:
     """Start at a threshold that was fixed before the sample was seen."""
-    return Start(sample.count(threshold), threshold, budget, fixed_in_advance=True)
+    return Start(sample.count(threshold), budget, threshold)
 
 
-def certified_stretches(sample: Sample, p_values: FloatArray, starts: list[Start]) -> list[Segment]:
-    """What walks that look at every count certify; ``p_values`` are those of ``sample.p_values``."""
-    n = len(sample.losses)
-    # A number comes before a rank with the same count: that rank is a larger uncertainty.
-    starts = sorted(starts, key=lambda start: (start.count, not start.fixed_in_advance))
-    stretches = []
+def passed_counts(p_values: FloatArray, starts: list[Start], listed: BoolArray | None = None) -> BoolArray:
+    """Which counts k = 0, ..., n some walk has passed; all counts are listed by default."""
+    looks = np.ones(len(p_values), dtype=bool) if listed is None else listed.copy()
+    looks[[start.count for start in starts]] = True
+    passed = np.zeros_like(looks)
+    # A number comes before a rank with the same count: the rank is at a place behind it.
+    starts = sorted(starts, key=lambda start: (start.count, start.number is None))
     for i, start in enumerate(starts):
-        level = np.full(n + 1, start.budget)
+        level = np.full(len(p_values), start.budget)
         for later in starts[i + 1 :]:
             level[later.count + 1 :] += later.budget
-        failed = np.flatnonzero((p_values > level)[start.count :])
-        stop = math.inf
-        if len(failed):
-            if failed[0] == 0:
-                continue
-            stop = float(sample.uncertainty[start.count + failed[0] - 1])
-        if start.low < stop or math.isinf(stop):
-            stretches.append(Segment(start.low, stop))
-    return stretches
+        failed = np.flatnonzero((looks & (p_values > level))[start.count :])
+        end = start.count + failed[0] if len(failed) else len(p_values)
+        passed[start.count : end] = True
+    return passed & looks
 
 
-def part_of(sample: Sample, starts: list[Start], members: NDArray[np.bool_]) -> tuple[Sample, list[Start]]:
-    """The examples of a group (``members`` of the sample) and the same starts counted in its examples."""
-    counts = np.append(0, np.cumsum(members))
-    part = Sample(sample.losses[members], sample.uncertainty[members], sample.rows[members])
-    return part, [replace(start, count=int(counts[start.count])) for start in starts]
+def largest_certified(
+    sample: Sample, p_values: FloatArray, starts: list[Start], method: str, risk: float
+) -> float | None:
+    """Largest threshold that the walks certify, or infinity; None if there is none."""
+    n = len(sample.losses)
+    if method != "binomial":
+        passed = passed_counts(p_values, starts)
+    else:
+        p_values = p_values / (1 - _CHOICE_SHARE)
+        n_tied = n - int(np.count_nonzero(sample.group_ends))
+        delta = sum(start.budget for start in starts)
+        many = math.sqrt(2 * n * math.log(1 / (_CHOICE_SHARE * delta)))  # 2 h sqrt(n)
+        passed = np.ones(n + 1, dtype=bool)
+        if n_tied > 0:
+            passed &= passed_counts(p_values, starts)
+        if n_tied < many:
+            # The start with most of the budget is to find the counts that suit it.
+            level = (1 - _CHOICE_SHARE) * max(start.budget for start in starts)
+            listed = np.zeros(n + 1, dtype=bool)
+            listed[counts_to_test(n, risk, level)] = True
+            passed &= passed_counts(p_values, starts, listed)
+    thresholds = np.append(-math.inf, sample.uncertainty)
+    for start in starts:
+        if start.number is not None:
+            thresholds[start.count] = start.number
+    thresholds[n] = math.inf
+    certified = thresholds[passed & np.append(True, sample.group_ends)]
+    return float(certified[-1]) if len(certified) else None
 
 
 @lru_cache(maxsize=64)
@@ -208,68 +232,24 @@ def counts_to_test(n: int, risk: float, level: float) -> NDArray[np.int64]:
     return np.unique(np.append(low, n)).astype(np.int64)
 
 
-def largest_by_rank(
-    sample: Sample, p_values: FloatArray, starts: list[Start], tested: NDArray[np.int64]
-) -> float | None:
-    """Largest threshold that the walks certify if they look at the counts ``tested``; for distinct values."""
-    n = len(sample.losses)
-    starts = sorted(starts, key=lambda start: (start.count, not start.fixed_in_advance))
-    beyond = np.append(sample.uncertainty, math.inf)
-    tested = _insert(tested, [start.count for start in starts if not start.fixed_in_advance])
-    numbers = [start for start in starts if start.fixed_in_advance]
-    for start in numbers:
-        if not _contains(tested, start.count):
-            beyond[start.count] = start.low
-    tested = _insert(tested, [start.count for start in numbers])
-    before = np.append(0, tested[:-1])
-    best: float | None = None
-    for i, start in enumerate(starts):
-        if p_values[start.count] > start.budget:
-            continue
-        first = int(np.searchsorted(tested, start.count, side="right"))
-        ahead = tested[first:]
-        level = np.full(len(ahead), start.budget)
-        for later in starts[i + 1 :]:
-            level[np.searchsorted(before[first:], later.count) :] += later.budget
-        failed = np.flatnonzero(p_values[ahead] > level)
-        passed = ahead[: failed[0]] if len(failed) else ahead
-        # A sample accepted as a whole is no reason to reject anything.
-        reached = float(beyond[passed[-1]]) if len(passed) else start.low if start.count < n else math.inf
-        best = reached if best is None else max(best, reached)
-    return best
+def part_of(sample: Sample, members: BoolArray) -> Sample:
+    """The examples of a group, ``members`` of the sample."""
+    return Sample(sample.losses[members], sample.uncertainty[members], sample.rows[members])
 
 
-def _contains(counts: NDArray[np.int64], count: int) -> bool:
-    """Whether the increasing ``counts`` have ``count`` among them."""
-    at = int(np.searchsorted(counts, count))
-    return at < len(counts) and int(counts[at]) == count
+def walk_stop(part: Sample, p_values: FloatArray, count: int, budget: float) -> float | None:
+    """The walk from ``count`` certifies thresholds below this value for a group; None if it fails at once."""
+    failed = np.flatnonzero(p_values[count:] > budget)
+    if not len(failed):
+        return math.inf
+    return float(part.uncertainty[count + failed[0] - 1]) if failed[0] else None
 
 
-def _insert(counts: NDArray[np.int64], others: list[int]) -> NDArray[np.int64]:
-    """Union of the increasing ``counts`` and a few others; sorting all anew would take most of the time."""
-    missing = sorted({other for other in others if not _contains(counts, other)})
-    return np.insert(counts, np.searchsorted(counts, missing), missing) if missing else counts
-
-
-def largest_threshold(candidates: FloatArray, groups: list[list[Segment]]) -> float | None:
-    """Largest candidate, or infinity, that some stretch of every group contains; None if there is none."""
-    candidates = np.append(np.unique(candidates), math.inf)
-    allowed = np.ones(len(candidates), dtype=bool)
-    for stretches in groups:
-        allowed &= np.any([np.zeros_like(allowed)] + [s.contains(candidates) for s in stretches], axis=0)
-    return float(candidates[allowed][-1]) if allowed.any() else None
-
-
-def largest_certified(
-    sample: Sample, p_values: FloatArray, starts: list[Start], method: str, risk: float
-) -> float | None:
-    """Largest threshold that the walks certify, or infinity; None if there is none."""
-    n = len(sample.losses)
-    if sample.distinct:
-        # The start with most of the budget is to find the counts that suit it.
-        level = max(start.budget for start in starts)
-        tested = counts_to_test(n, risk, level) if method == "binomial" else np.arange(1, n + 1)
-        return largest_by_rank(sample, p_values, starts, tested)
-    numbers = [start.low for start in starts if start.fixed_in_advance]
-    candidates = np.append(sample.uncertainty, numbers)
-    return largest_threshold(candidates, [certified_stretches(sample, p_values, starts)])
+def largest_below(sample: Sample, start: Start, stop: float) -> float | None:
+    """Largest threshold below ``stop`` that the walk from a start can certify, or infinity."""
+    if math.isinf(stop):
+        return math.inf
+    below = int(np.searchsorted(sample.uncertainty, stop, side="left"))
+    if start.number is not None:
+        return max(start.number, float(sample.uncertainty[below - 1])) if below else start.number
+    return float(sample.uncertainty[below - 1]) if below >= start.count else None

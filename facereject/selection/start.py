@@ -73,12 +73,12 @@ def suggest_start(
         rows = rng.integers(len(ordered), size=n)
         sample = Sample.of(problem.losses[rows], ranks[rows] + rng.random(n))
         p_values = sample.p_values(problem.method, problem.risk, problem.delta)
-        helpers = rank_starts(sample, problem.risk, rest) if rest > 0 else []
+        helpers = rank_starts(n, problem.risk, rest) if rest > 0 else []
         plans = [
             [fixed_start(sample, float(end), start_share * problem.delta), *helpers]
             for end in np.searchsorted(ordered, starts, side="right")
         ]
-        for i, plan in enumerate([*plans, rank_starts(sample, problem.risk, problem.delta)]):
+        for i, plan in enumerate([*plans, rank_starts(n, problem.risk, problem.delta)]):
             threshold = largest_certified(sample, p_values, plan, problem.method, problem.risk)
             if threshold is not None:
                 row[i] = min(threshold / len(ordered), 1.0)

@@ -11,121 +11,106 @@ from scipy import stats
 from facereject.selection import NoValidThresholdError, guaranteed_risk
 from facereject.selection._walk import (
     Sample,
-    Segment,
     Start,
-    certified_stretches,
     counts_to_test,
     fixed_start,
-    largest_by_rank,
-    largest_threshold,
+    largest_below,
+    largest_certified,
+    passed_counts,
     rank_starts,
+    walk_stop,
 )
 
 
 @pytest.mark.parametrize("n", [1, 20, 59, 60, 117, 118, 500, 2000, 50_000])
 @pytest.mark.parametrize("delta", [0.01, 0.2])
 def test_ranks_spend_delta_and_end_with_everything(n, delta):
-    starts = rank_starts(Sample.of(np.zeros(n), np.arange(n, dtype=float)), 0.05, delta)
-    assert all(start.low == (start.count if start.count < n else math.inf) for start in starts)
+    starts = rank_starts(n, 0.05, delta)
     assert sum(start.budget for start in starts) == pytest.approx(delta)
     counts = [start.count for start in starts]
     assert counts == sorted(set(counts))
     assert counts[-1] == n
     if len(starts) > 2:
         # The first rank passes with one error among its examples, and would not with one example less.
-        level = starts[0].budget
+        level = 0.999 * starts[0].budget
         assert stats.binom.cdf(1, counts[0], 0.05) <= level < stats.binom.cdf(1, counts[0] - 1, 0.05)
 
 
-def literal(sample, p, starts):
-    """Every real or tied threshold in turn, with the rule of the module docstring."""
-    n = len(sample.losses)
-    certified = set()
+def literal(p, starts, listed):
+    """Every start and every count in turn, with the rule of the module docstring."""
+    passed = set()
+    counts = sorted(set(listed) | {start.count for start in starts})
     for start in starts:
-        passed = []
-        for count in range(start.count, n + 1):
-            inside = 0 < count < n and sample.uncertainty[count - 1] == sample.uncertainty[count]
+        for count in counts:
+            if count < start.count:
+                continue
             later = [
                 other.budget
                 for other in starts
                 if other is not start
-                and (other.count, not other.fixed_in_advance) >= (start.count, not start.fixed_in_advance)
+                and (other.count, other.number is None) >= (start.count, start.number is None)
                 and count > other.count
             ]
             if p[count] > start.budget + sum(later):
                 break
-            if not inside:
-                passed.append(count)
-        for count in passed:
-            value = sample.uncertainty[count - 1] if count else -math.inf
-            if start.fixed_in_advance:
-                certified.add(max(value, start.low))
-            elif count > start.count:
-                certified.add(value)
-        if passed and passed[-1] == n:
-            certified.add(math.inf)
-    return max(certified, default=None)
+            passed.add(count)
+    return passed
+
+
+RANKS = [Start(3, 0.02), Start(8, 0.01), Start(14, 0.03), Start(20, 0.04)]
+P_VALUES = [0.001, 0.015, 0.025, 0.035, 0.2]
+
+
+@pytest.mark.parametrize("listed", [range(21), [2, 6, 9, 12, 13, 17, 20]], ids=["all", "some"])
+@pytest.mark.parametrize("kind", ["ranks", "number", "both"])
+def test_walk_follows_its_definition(rng, kind, listed):
+    number = Start(5, 0.025, 4.5)
+    starts = {"ranks": RANKS, "number": [number], "both": [number, *RANKS]}[kind]
+    mask = np.isin(np.arange(21), listed)
+    seen = set()
+    for _ in range(1000):
+        p = np.append(1.0, rng.choice(P_VALUES, 20, p=[0.5, 0.2, 0.1, 0.1, 0.1]))
+        answer = literal(p, starts, listed)
+        assert set(np.flatnonzero(passed_counts(p, starts, mask)).tolist()) == answer
+        seen.add(max(answer, default=None))
+    assert None in seen or kind == "both"
+    assert 20 in seen
+    assert len(seen) > 4
 
 
 @pytest.mark.parametrize("kind", ["ranks", "number", "both"])
-def test_walk_follows_its_definition(rng, kind):
-    counts, budgets = [3, 8, 14, 20], [0.02, 0.01, 0.03, 0.04]
+def test_only_whole_groups_of_tested_values_are_certified(rng, kind):
     seen = set()
-    for _ in range(2000):
+    for _ in range(1000):
         sample = Sample.of(np.zeros(20), rng.integers(0, 12, 20).astype(float))
-        p = np.append(1.0, rng.choice([0.001, 0.015, 0.025, 0.035, 0.2], 20, p=[0.6, 0.15, 0.1, 0.1, 0.05]))
-        lows = [*sample.uncertainty[counts[:-1]].tolist(), math.inf]
-        ranks = [Start(*start) for start in zip(counts, lows, budgets, strict=True)]
+        p = np.append(1.0, rng.choice(P_VALUES, 20, p=[0.6, 0.15, 0.1, 0.1, 0.05]))
         number = fixed_start(sample, 4.5, 0.025)
-        starts = {"ranks": ranks, "number": [number], "both": [number, *ranks]}[kind]
-        answer = literal(sample, p, starts)
-        candidates = np.append(sample.uncertainty, 4.5 if kind != "ranks" else [])
-        assert largest_threshold(candidates, [certified_stretches(sample, p, starts)]) == answer
+        starts = {"ranks": RANKS, "number": [number], "both": [number, *RANKS]}[kind]
+        certified = {
+            math.inf
+            if k == 20
+            else 4.5
+            if kind != "ranks" and k == number.count
+            else sample.uncertainty[k - 1]
+            for k in literal(p, starts, range(21))
+            if k == 20 or sample.uncertainty[k - 1] < sample.uncertainty[k]
+        }
+        answer = max(certified, default=None)
+        assert largest_certified(sample, p, starts, "betting", 0.05) == answer
         seen.add(answer)
-    assert None in seen
+    assert None in seen or kind == "both"
     assert math.inf in seen
     assert len(seen) > 8
 
 
-def literal_by_rank(sample, p, starts, tested):
-    """Every start and every tested count in turn, for distinct uncertainties."""
-    n = len(sample.losses)
-    numbers = {start.count: start.low for start in starts if start.fixed_in_advance}
-    ranks = set(tested) | {start.count for start in starts if not start.fixed_in_advance}
-    counts = sorted(ranks | set(numbers))
-    certified = []
-    for i, start in enumerate(starts):
-        if p[start.count] > start.budget:
-            continue
-        certified.append(start.low)
-        seen = [start]
-        for count in counts:
-            if count <= start.count:
-                continue
-            if p[count] > sum(other.budget for other in seen):
-                break
-            seen += [other for other in starts[i + 1 :] if other.count == count]
-            value = sample.uncertainty[count] if count < n else math.inf
-            certified.append(value if count in ranks else numbers[count])
-    return max(certified, default=None)
-
-
-@pytest.mark.parametrize("kind", ["ranks", "number", "both"])
-def test_walk_over_counts_to_test_follows_its_definition(rng, kind):
-    seen = set()
-    for _ in range(2000):
-        sample = Sample.of(np.zeros(20), np.arange(20.0))
-        p = np.append(1.0, rng.choice([0.001, 0.015, 0.025, 0.035, 0.2], 20, p=[0.3, 0.2, 0.15, 0.15, 0.2]))
-        ranks = [Start(3, 3.0, 0.02), Start(8, 8.0, 0.01), Start(14, 14.0, 0.03), Start(20, math.inf, 0.04)]
-        number = fixed_start(sample, 4.5, 0.025)
-        starts = {"ranks": ranks, "number": [number], "both": [ranks[0], number, *ranks[1:]]}[kind]
-        tested = np.array([2, 6, 9, 12, 13, 17, 20])
-        answer = literal_by_rank(sample, p, starts, tested)
-        assert largest_by_rank(sample, p, starts, tested) == answer
-        seen.add(answer)
-    assert None in seen
-    assert math.inf in seen
-    assert len(seen) > 4
+def test_a_value_that_was_not_tested_is_not_certified():
+    """New examples may share the value of the first error, about which the examples before it say nothing."""
+    for method in ("binomial", "betting", "hoeffding-bentkus"):
+        losses = np.repeat([0.0, 1.0], [200, 3])
+        sample = {"losses": losses, "uncertainty": np.arange(203.0), "max_risk": 0.02, "method": method}
+        assert guaranteed_risk(**sample, start=199).threshold_ == 199
+        assert guaranteed_risk(**sample, start=199, groups=np.zeros(203)).threshold_ == 199
+        assert guaranteed_risk(**sample, start=190.5).threshold_ < 200
 
 
 @pytest.mark.parametrize(
@@ -138,13 +123,33 @@ def test_counts_to_test_are_those_at_which_one_more_error_is_allowed(n, risk, le
     np.testing.assert_array_equal(counts_to_test(n, risk, level), np.union1d(steps, [n]))
 
 
-def test_a_common_threshold_lies_in_a_stretch_of_every_group():
-    first = [Segment(0.0, 2.0), Segment(4.0, 6.0)]
-    assert largest_threshold(np.arange(10.0), [first]) == 5
-    assert largest_threshold(np.arange(10.0), [first, [Segment(1.0, math.inf)]]) == 5
-    assert largest_threshold(np.arange(10.0), [first, [Segment(0.0, 4.0)]]) == 1
-    assert largest_threshold(np.arange(10.0), [first, []]) is None
-    assert largest_threshold(np.arange(10.0), [[Segment(math.inf, math.inf)]]) == math.inf
+def test_few_ties_certify_what_both_lists_do(rng):
+    """Between no ties and many, a threshold needs the walk over all counts and that over the listed ones."""
+    n, starts = 400, rank_starts(400, 0.05, 0.05)
+    for _ in range(50):
+        u = np.sort(rng.random(n))
+        losses = (rng.random(n) < 0.3 * u**2).astype(float)
+        u[301] = u[300]
+        sample = Sample.of(losses, u)
+        p = sample.p_values("binomial", 0.05, 0.05)
+        listed = np.isin(np.arange(n + 1), counts_to_test(n, 0.05, 0.999 * 0.7 * 0.05))
+        both = passed_counts(p / 0.999, starts) & passed_counts(p / 0.999, starts, listed)
+        last = np.flatnonzero(both).max(initial=0)
+        answer = None if last == 0 else math.inf if last == n else u[last - 1]
+        assert largest_certified(sample, p, starts, "binomial", 0.05) == answer
+
+
+def test_a_group_stops_at_its_first_failure():
+    part = Sample.of(np.zeros(4), np.array([1.0, 3.0, 5.0, 7.0]))
+    assert walk_stop(part, np.array([1.0, 0.01, 0.01, 0.2, 0.01]), 1, 0.05) == 5
+    assert walk_stop(part, np.array([1.0, 0.01, 0.2, 0.01, 0.01]), 2, 0.05) is None
+    assert walk_stop(part, np.array([1.0, 0.01, 0.01, 0.01, 0.01]), 1, 0.05) == math.inf
+    sample = Sample.of(np.zeros(8), np.arange(8.0))
+    assert largest_below(sample, Start(2, 0.05), 5.0) == 4
+    assert largest_below(sample, Start(2, 0.05), 1.0) is None
+    assert largest_below(sample, Start(5, 0.05, 4.5), 5.0) == 4.5
+    assert largest_below(sample, Start(0, 0.05, -1.0), 0.0) == -1
+    assert largest_below(sample, Start(2, 0.05), math.inf) == math.inf
 
 
 def test_ties_are_ordered_without_regard_to_input_and_losses(rng):
