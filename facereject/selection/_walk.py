@@ -44,7 +44,7 @@ input does not matter.
 *Lists.* One list has all counts. The other, for the binomial test, has those at which the test begins to
 allow one error more (:func:`counts_to_test`), as a look in between would only stop the walk earlier; it
 certifies more if s is continuous and little if many examples are tied. The choice depends on X, the number of
-examples that share their value with one before: the second list if X = 0, the first if X >= 2 h sqrt(n), what
+examples that share their value with one before: the second list if X = 0, the first if X > 2 h sqrt(n), what
 both certify in between. As one example changes X by at most 1, P(X >= E[X] + h sqrt(n)) and P(X <= E[X] - h
 sqrt(n)) are at most exp(-2 h^2) (McDiarmid). So for every distribution either the first or the second list
 decides alone with at most this probability, and delta is to pay for the other list and exp(-2 h^2) = delta /
@@ -204,7 +204,7 @@ def largest_certified(
         passed = np.ones(n + 1, dtype=bool)
         if n_tied > 0:
             passed &= passed_counts(p_values, starts)
-        if n_tied < many:
+        if n_tied <= many:
             # The start with most of the budget is to find the counts that suit it.
             level = (1 - _CHOICE_SHARE) * max(start.budget for start in starts)
             listed = np.zeros(n + 1, dtype=bool)

@@ -33,7 +33,9 @@ def guaranteed_risk(
     """The threshold of largest coverage that is certified to keep the true selective risk <= max_risk.
 
     With probability >= 1 - delta over the calibration sample, E[min(loss, loss_bound) | s <= threshold_] is
-    at most max_risk. The proof is in :mod:`facereject.selection._walk`.
+    at most max_risk. This holds for any distribution, also where new examples share values of the
+    uncertainty with each other or with calibration examples. The proof is in
+    :mod:`facereject.selection._walk`.
 
     Promised: an average over new examples drawn like the calibration examples, and over their predictions.
     Not promised: anything for one image or person, or for a subgroup not named in ``groups``; for data of
@@ -80,7 +82,8 @@ def guaranteed_risk(
         the kept ones are drawn like new examples; few large weights leave few of them.
     weight_bound : float, optional
         Weights above it are clipped to it; the promise is then about the distribution of the clipped
-        weights. By default the largest weight of the sample.
+        weights. The proof needs a bound that was chosen without looking at the sample. By default it is the
+        largest weight of the sample.
     method : {"auto", "binomial", "betting", "hoeffding-bentkus"}
         The test. "binomial" is exact and only for losses that are 0 or >= loss_bound, the other two take any
         losses. "auto" uses "binomial" for a sample of such losses, else "betting", which adapts to the

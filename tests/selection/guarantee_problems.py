@@ -84,7 +84,7 @@ def step(size, first, last, bound):
     """
     before = 1.0005 * bound
     return [
-        Piece(0.6, 0.0, 0.6, (before * (0.6 + size) - size * first) / 0.6),
+        Piece(0.6, 0.0, 0.6, max((before * (0.6 + size) - size * first) / 0.6, 0.0)),
         Piece(size, 0.7, 0.7, first),
         Piece(0.4 - size, 0.8, 1.0, last),
     ]
