@@ -1,7 +1,7 @@
 """Comparison of several methods over several data sets: ranks, Friedman and Nemenyi tests, improvement.
 
 The methodology is Demšar's ("Statistical comparisons of classifiers over multiple data sets", JMLR 2006).
-Values are always "lower is better", as the AuRC is; negate accuracies before they come here.
+Values are always "lower is better", like the AuRC; negate accuracies first.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ __all__ = [
 
 
 class FriedmanResult(NamedTuple):
-    """What :func:`friedman` found."""
+    """Result of `friedman`."""
 
     statistic: float
     p_value: float
@@ -35,7 +35,7 @@ class FriedmanResult(NamedTuple):
 
 
 class NemenyiResult(NamedTuple):
-    """What :func:`nemenyi` found; groups hold indices of methods, best rank first."""
+    """Result of `nemenyi`; groups are positions of methods, best rank first."""
 
     critical_difference: float
     groups: tuple[tuple[int, ...], ...]
@@ -73,6 +73,16 @@ def average_ranks(values: Any) -> FloatArray:
     -------
     ndarray of shape (n_methods,)
         Average ranks, between 1 and n_methods.
+
+    See Also
+    --------
+    friedman : Tests whether the ranks differ by more than chance.
+
+    Examples
+    --------
+    >>> from facereject.comparison import average_ranks
+    >>> average_ranks([[0.1, 0.2, 0.3], [0.1, 0.4, 0.3]])
+    array([1. , 2.5, 2.5])
     """
     return np.asarray(_ranks(_check_table(values)).mean(axis=0))
 
@@ -99,6 +109,22 @@ def friedman(values: Any) -> FriedmanResult:
     FriedmanResult
         ``(statistic, p_value, average_ranks)``. If every data set ties all methods there is no evidence of
         any difference: statistic 0 and p-value 1.
+
+    See Also
+    --------
+    nemenyi : Compares all pairs of methods afterwards.
+
+    References
+    ----------
+    J. Demšar: Statistical comparisons of classifiers over multiple data sets. Journal of Machine Learning
+    Research 7, 2006.
+
+    Examples
+    --------
+    >>> from facereject.comparison import friedman
+    >>> result = friedman([[0.1, 0.2, 0.3]] * 10)
+    >>> round(result.statistic, 6), result.p_value < 0.001
+    (20.0, True)
     """
     from scipy.special import chdtrc
 
@@ -119,7 +145,7 @@ def friedman(values: Any) -> FriedmanResult:
 
 
 def critical_difference(n_methods: int, n_datasets: int, *, alpha: float = 0.10) -> float:
-    """Smallest difference of average ranks that the Nemenyi test calls significant.
+    """Compute the smallest difference of average ranks that the Nemenyi test calls significant.
 
         CD = q_alpha(K) * sqrt(K (K + 1) / (6 N)),
 
@@ -140,6 +166,22 @@ def critical_difference(n_methods: int, n_datasets: int, *, alpha: float = 0.10)
     -------
     float
         The critical difference, in ranks.
+
+    See Also
+    --------
+    nemenyi : Uses it to compare all pairs.
+    facereject.plotting.CriticalDifferenceDisplay : Draws it.
+
+    References
+    ----------
+    J. Demšar: Statistical comparisons of classifiers over multiple data sets. Journal of Machine Learning
+    Research 7, 2006.
+
+    Examples
+    --------
+    >>> from facereject.comparison import critical_difference
+    >>> round(critical_difference(3, 11), 3)
+    0.875
     """
     from scipy.stats import studentized_range
 
@@ -155,12 +197,12 @@ def nemenyi(average_ranks: Any, n_datasets: int, *, alpha: float = 0.10) -> Neme
     """Compare all pairs of methods after a Friedman test has rejected that they are alike.
 
     Two methods differ significantly if their average ranks differ by at least the critical difference
-    (:func:`critical_difference`).
+    (`critical_difference`).
 
     Parameters
     ----------
     average_ranks : array-like of shape (n_methods,)
-        Result of :func:`average_ranks` (or ``friedman(values).average_ranks``).
+        Result of `average_ranks` (or ``friedman(values).average_ranks``).
     n_datasets : int
         Number of data sets the ranks were averaged over.
     alpha : float, default=0.10
@@ -172,6 +214,24 @@ def nemenyi(average_ranks: Any, n_datasets: int, *, alpha: float = 0.10) -> Neme
         ``groups`` are the maximal sets of two or more methods of which no pair differs significantly, as
         tuples of positions in ``average_ranks``, best rank first. A method in no group differs from all
         others. Groups may overlap: then the data do not suffice to tell where the border is.
+
+    See Also
+    --------
+    friedman : The test to do first.
+    facereject.plotting.CriticalDifferenceDisplay : Draws ranks and groups.
+
+    References
+    ----------
+    J. Demšar: Statistical comparisons of classifiers over multiple data sets. Journal of Machine Learning
+    Research 7, 2006.
+
+    Examples
+    --------
+    >>> from facereject.comparison import nemenyi
+    >>> nemenyi([1.1, 1.9, 3.0], n_datasets=20).groups
+    ()
+    >>> nemenyi([1.4, 1.7, 2.9], n_datasets=20).groups
+    ((0, 1),)
     """
     ranks = check_vector(average_ranks, "average_ranks", min_length=2)
     n_methods = len(ranks)
@@ -187,7 +247,7 @@ def nemenyi(average_ranks: Any, n_datasets: int, *, alpha: float = 0.10) -> Neme
 
 
 def summarize_splits(values: Any) -> SplitSummary:
-    """Mean and sample standard deviation (divisor n - 1) over the splits.
+    """Compute mean and sample standard deviation (divisor n - 1) over the splits.
 
     Parameters
     ----------
@@ -199,17 +259,28 @@ def summarize_splits(values: Any) -> SplitSummary:
     SplitSummary
         ``(mean, std)``, both of shape (...). The standard deviation is NaN for a single split, which says
         nothing about the spread.
+
+    See Also
+    --------
+    relative_improvement : The same for improvements over a baseline.
+
+    Examples
+    --------
+    >>> from facereject.comparison import summarize_splits
+    >>> mean, std = summarize_splits([[1.0, 2.0, 3.0], [5.0, 5.0, 5.0]])
+    >>> mean, std
+    (array([2., 5.]), array([1., 0.]))
     """
     return _summary(_check_splits(values, "values"))
 
 
 def relative_improvement(baseline: Any, method: Any) -> RelativeImprovement:
-    """Relative improvement of a method over a baseline, in percent.
+    """Compute the relative improvement of a method over a baseline, in percent.
 
         100 * (baseline - method) / baseline
 
-    for each split on its own, then mean and standard deviation over the splits: both were evaluated on the
-    same examples, so the variation they share cancels. Positive means that the method is better.
+    for each split, then mean and standard deviation over the splits: both were evaluated on the same
+    examples, so the variation they share cancels. Positive means that the method is better.
 
     Parameters
     ----------
@@ -221,7 +292,17 @@ def relative_improvement(baseline: Any, method: Any) -> RelativeImprovement:
     Returns
     -------
     RelativeImprovement
-        ``(mean, std, per_split)``; mean and std have shape (...), see :func:`summarize_splits`.
+        ``(mean, std, per_split)``; mean and std have shape (...), see `summarize_splits`.
+
+    See Also
+    --------
+    facereject.plotting.RelativeImprovementDisplay : Draws it.
+
+    Examples
+    --------
+    >>> from facereject.comparison import relative_improvement
+    >>> relative_improvement([[2.0, 4.0]], [[1.0, 3.0]]).per_split
+    array([[50., 25.]])
     """
     base = _check_splits(baseline, "baseline")
     other = _check_splits(method, "method")

@@ -345,10 +345,12 @@ def risk_at_coverage(losses: Any, uncertainty: Any, coverage: float, *, ties: Ti
 
     Parameters
     ----------
-    losses, uncertainty, ties
+    losses, uncertainty
         As in `risk_coverage_curve`.
     coverage : float
         Fraction of the examples to accept, 0 < coverage <= 1. At 0 nothing is accepted and there is no risk.
+    ties : {"expected", "index"}
+        As in `risk_coverage_curve`.
 
     Returns
     -------
@@ -384,10 +386,12 @@ def coverage_at_risk(losses: Any, uncertainty: Any, risk: float, *, ties: Ties =
 
     Parameters
     ----------
-    losses, uncertainty, ties
+    losses, uncertainty
         As in `risk_coverage_curve`.
     risk : float
         Target, >= 0, in the unit of the losses.
+    ties : {"expected", "index"}
+        As in `risk_coverage_curve`.
 
     Returns
     -------
@@ -466,10 +470,12 @@ def edc_area(losses: Any, uncertainty: Any, *, max_discard: float = 0.2, ties: T
 
     Parameters
     ----------
-    losses, uncertainty, ties
+    losses, uncertainty
         As in `risk_coverage_curve`; arrays in memory.
     max_discard : float, default=0.2
         Share of the examples that may be discarded at most, 0 < max_discard <= 1.
+    ties : {"expected", "index"}
+        As in `risk_coverage_curve`.
 
     Returns
     -------

@@ -197,8 +197,8 @@ def read_model(
     >>> try:
     ...     read_model("broken.safetensors", "example", None)
     ... except ModelFileError as error:
-    ...     print("refused")
-    refused
+    ...     print("rejected")
+    rejected
     """
     path = Path(path)
     data = _read_bytes(path)

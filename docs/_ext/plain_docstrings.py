@@ -1,6 +1,6 @@
 """Docstrings are written to be read in the source; here they become what reStructuredText wants.
 
-Formulas stand indented below a sentence: they are shown as they are written. Names that end with an
+Formulas are indented below a sentence and shown as they are written. Names that end with an
 underscore (``coverage_``) and absolute values (``|x|``) are no links and no substitutions.
 """
 

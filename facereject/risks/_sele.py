@@ -38,7 +38,7 @@ class SELE:
     --------
     facereject.scores.SELEScore : Minimises it over linear uncertainty scores.
     facereject.scores.BoostedSELEScore : Minimises it over boosted trees.
-    facereject.metrics.aurc : The area that it stands for.
+    facereject.metrics.aurc : The area it approximates.
 
     References
     ----------

@@ -26,7 +26,7 @@ sys.path[:0] = [str(ROOT), str(ROOT / "docs" / "_ext")]
 from api_pages import pages  # noqa: E402
 
 #: modules that pass; a new public module joins
-CHECKED = ("losses", "modelfile", "predictors", "risks", "solver")
+CHECKED = ("comparison", "losses", "metrics", "modelfile", "predictors", "risks", "solver")
 
 _LAYOUT = {"GL03", "GL05", "GL06", "GL07", "GL08", "GL10", "SS01", "SS03", "SS04", "SS05", "SS06"}
 _METHOD = _LAYOUT | {"PR01", "PR02", "PR03", "PR05", "PR07", "PR10", "RT01", "YD01"}
@@ -54,8 +54,9 @@ def methods(cls: type) -> Iterator[tuple[str, Any]]:
 def problems(name: str, value: Any, seen: set[int]) -> Iterator[str]:
     """What numpydoc finds wrong with a public object and its methods."""
     plain = inspect.isclass(value) and issubclass(value, Exception)
-    # a protocol is never constructed
-    checks = _PUBLIC - {"PR01"} if getattr(value, "_is_protocol", False) else _PUBLIC
+    # users construct neither protocols nor the named tuples that functions return
+    built = inspect.isclass(value) and (getattr(value, "_is_protocol", False) or issubclass(value, tuple))
+    checks = _PUBLIC - {"PR01"} if built else _PUBLIC
     yield from _failures(name, _LAYOUT if plain else checks)
     for method, function in methods(value) if inspect.isclass(value) and not plain else ():
         # a method that several classes inherit is reported once
