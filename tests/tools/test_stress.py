@@ -6,15 +6,14 @@ import random
 import subprocess
 import sys
 from pathlib import Path
-from types import SimpleNamespace
 
 import pytest
 
-from tools.stress.journals import damaged_journals
 from tools.stress.models import damaged_models
 from tools.stress.mutations import mutated
 from tools.stress.samples import write_samples
 from tools.stress.sorted_files import complaint
+from tools.stress.stores import damaged_stores
 from tools.stress.trial import Trial
 
 ROOT = Path(__file__).parents[2]
@@ -25,7 +24,7 @@ def test_the_short_form_finds_nothing():
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
     assert done.returncode == 0, done.stdout + done.stderr
     lines = dict(line.split(": ", 1) for line in done.stdout.splitlines())
-    assert set(lines) == {"kills", "disk", "journals", "models", "fuzz", "all"}
+    assert set(lines) == {"kills", "disk", "killed stores", "damaged stores", "models", "fuzz", "all"}
     assert all(", 0 failed" in counts and not counts.startswith("0 tried") for counts in lines.values())
 
 
@@ -36,10 +35,10 @@ def test_a_believed_model_would_be_found(tmp_path, monkeypatch):
     assert len(trial.failures) == trial.tried > 10
 
 
-def test_a_believed_journal_would_be_found(tmp_path, monkeypatch):
-    monkeypatch.setattr("facereject.pipeline._store.journal.zlib", SimpleNamespace(crc32=lambda data: 0))
-    trial = Trial("journals", 60)
-    damaged_journals(trial, tmp_path, 150, random.Random(0))
+def test_a_believed_store_would_be_found(tmp_path, monkeypatch):
+    monkeypatch.setattr("facereject.pipeline.store._checksum", lambda *values: 0)
+    trial = Trial("damaged stores", 60)
+    damaged_stores(trial, tmp_path, 150, random.Random(0))
     assert trial.failures
 
 

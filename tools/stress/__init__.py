@@ -1,4 +1,4 @@
-"""Destructive trials: hostile files, damaged models and journals, kills, a full disk, lost workers.
+"""Destructive trials: hostile files, damaged models and stores, kills, a full disk, lost workers.
 
     python -m tools.stress            all of it, half an hour or more
     python -m tools.stress --quick    a sample of what starts few processes, within a minute

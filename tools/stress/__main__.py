@@ -14,9 +14,9 @@ from typing import NamedTuple
 import tools.stress
 from tools.stress.cluster import dying_cluster
 from tools.stress.fuzz import fuzz
-from tools.stress.journals import damaged_journals
 from tools.stress.kills import full_disk, kills
 from tools.stress.models import damaged_models
+from tools.stress.stores import damaged_stores, killed_stores
 from tools.stress.trial import Trial
 from tools.stress.workers import dying_workers
 
@@ -37,7 +37,8 @@ _MEMORY = "/dev/shm"
 KINDS = {
     "kills": Kind(kills, 30, 1500, 2, 12),
     "disk": Kind(full_disk, 36, 400, 3, 6),
-    "journals": Kind(damaged_journals, 3000, 300, 150, 5),
+    "killed stores": Kind(killed_stores, 400, 300, 8, 4),
+    "damaged stores": Kind(damaged_stores, 3000, 300, 60, 5),
     "models": Kind(damaged_models, 3000, 300, 200, 8),
     "workers": Kind(dying_workers, 15, 300, 0, 0),
     "fuzz": Kind(fuzz, 3400, 1500, 100, 10),
