@@ -17,7 +17,7 @@ import secrets
 import stat
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import IO, TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -155,12 +155,35 @@ def output_problem(path: str | os.PathLike[str]) -> str:
     return folder_problem(path)
 
 
+def output_that_is_read(
+    outputs: Iterable[str | os.PathLike[str]], inputs: Iterable[str | os.PathLike[str]]
+) -> str | None:
+    """The first output that is an input, or another name (link) of one; None if there is none.
+
+    Inputs are never replaced, whatever may be overwritten.
+    """
+    written = {identity: os.fspath(path) for path in outputs if (identity := file_id(path)) is not None}
+    if not written:
+        return None
+    return next((written[identity] for identity in map(file_id, inputs) if identity in written), None)
+
+
+def file_id(path: str | os.PathLike[str]) -> tuple[int, int] | None:
+    """What tells whether two paths lead to the same file; None if there is none."""
+    try:
+        status = os.stat(path)
+    except (OSError, ValueError):
+        return None
+    return status.st_dev, status.st_ino
+
+
 @contextlib.contextmanager
 def replacing(path: str | os.PathLike[str], *, suffix: str = "") -> Iterator[IO[bytes]]:
     """A new file that takes the place of ``path`` when the block ends without an exception.
 
     Readers see the old file or the new one, never a part. The new file has the permissions of the one it
     replaces, else those of any new file. If ``path`` is a link, the link is replaced, not what it leads to.
+    A device, a pipe or a socket is never replaced: an OSError.
 
     Parameters
     ----------
@@ -175,6 +198,7 @@ def replacing(path: str | os.PathLike[str], *, suffix: str = "") -> Iterator[IO[
         Open for writing and reading; ``name`` is its path, for libraries that open files themselves.
     """
     path = os.fspath(path)
+    _check_replaceable(path)
     with unfinished(path, suffix=suffix) as file:
         with contextlib.suppress(OSError):
             if is_regular(path) and hasattr(os, "fchmod"):
@@ -185,6 +209,7 @@ def replacing(path: str | os.PathLike[str], *, suffix: str = "") -> Iterator[IO[
         if fcntl is None:
             # Windows renames no open file
             file.close()
+        _check_replaceable(path)
         os.replace(file.name, path)
         sync_folder(os.path.dirname(path) or os.curdir)
 
@@ -332,6 +357,11 @@ def sync_folder(folder: str) -> None:
             os.fsync(descriptor)
         finally:
             os.close(descriptor)
+
+
+def _check_replaceable(path: str) -> None:
+    if os.path.lexists(path) and not os.path.islink(path) and not is_regular(path):
+        raise OSError(errno.EINVAL, "not a regular file, which is never replaced", path)
 
 
 def _never_through_links(path: str, flags: int) -> int:

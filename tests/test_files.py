@@ -12,7 +12,15 @@ import sys
 import pytest
 
 from facereject import _files
-from facereject._files import open_new, open_own, remove_unfinished, replacing, unfinished, write_whole
+from facereject._files import (
+    open_new,
+    open_own,
+    output_that_is_read,
+    remove_unfinished,
+    replacing,
+    unfinished,
+    write_whole,
+)
 
 NAME = re.compile(r"\.page\.html\.[0-9a-f]{8}\.facereject-partial")
 
@@ -159,3 +167,36 @@ def test_a_file_of_a_fixed_name_is_never_a_link(tmp_path, plant):
     assert path.read_text() == "new"
     with open_own(path) as file:
         assert file.read() == b"new"
+
+
+@pytest.mark.parametrize("make", [os.mkfifo, os.mkdir])
+def test_what_is_not_a_file_is_never_replaced(tmp_path, make):
+    path = tmp_path / "out"
+    make(path)
+    before = path.lstat()
+    with pytest.raises(OSError, match="not a regular file"):
+        write_whole(path, "new")
+    assert os.path.samestat(before, path.lstat())
+    assert names(tmp_path) == ["out"]
+
+
+def test_what_appears_while_a_file_is_written_is_not_replaced(tmp_path):
+    def write():
+        with replacing(tmp_path / "out") as file:
+            file.write(b"new")
+            os.mkfifo(tmp_path / "out")
+
+    with pytest.raises(OSError, match="not a regular file"):
+        write()
+    assert (tmp_path / "out").is_fifo()
+
+
+def test_outputs_that_are_read(tmp_path):
+    for name in ("a", "b"):
+        (tmp_path / name).write_text(name)
+    os.link(tmp_path / "a", tmp_path / "hard")
+    os.symlink(tmp_path / "b", tmp_path / "soft")
+    inputs = [tmp_path / "a", tmp_path / "b", tmp_path / "none"]
+    for name in ("a", "hard", "soft"):
+        assert output_that_is_read([tmp_path / "new", tmp_path / name], inputs) == str(tmp_path / name)
+    assert output_that_is_read([tmp_path / "new", tmp_path / "none"], inputs) is None

@@ -15,7 +15,9 @@ from facereject._cli._options.annotated import (
     ModelArgument,
     OverwriteOption,
     cache_warnings,
+    check_not_read,
     check_writable,
+    files_of_dataset,
     list_problems,
     read_dataset,
     results,
@@ -125,6 +127,8 @@ def calibrate(
     except ValueError as error:
         stop(f"{str(error).replace('max_error', '--max-error').replace('loss_bound', '--loss-bound')}")
     samples = read_dataset(dataset, points=chosen_points(points), quiet=quiet)
+    read = [landmarks, *files_of_dataset(dataset, samples)]
+    check_not_read("--output", [target], read if in_place else [model, *read])
     for text in data_warnings(samples, rejector.predictor, rejector.info):
         tell(f"Warning: {text}")
     try:

@@ -16,6 +16,8 @@ from facereject._cli._options.annotated import (
     OverwriteOption,
     cache_warnings,
     check_folder,
+    check_not_read,
+    files_of_dataset,
     list_problems,
     read_dataset,
     results,
@@ -89,9 +91,13 @@ def evaluate(
     the outer eye corners. The model is compared with the detector's own score and with an oracle that knows
     the errors.
     """
+    from facereject.reports.evaluation import FILES, check_report_folder, group_evidence, write_report
+
     check_folder("--report", report)
-    if (report / "index.html").exists() and not overwrite:
-        stop(f"--report {report}: holds a page already; pass --overwrite to replace it")
+    try:
+        check_report_folder(report, overwrite=overwrite)
+    except FileExistsError as error:
+        stop(f"--report {error.filename}: {str(error.strerror).replace('`overwrite`', '--overwrite')}")
     given = chosen_target(max_error=max_error, coverage=coverage, cost=cost, threshold=threshold)
     rejector = load_rejector(
         model,
@@ -105,9 +111,10 @@ def evaluate(
     from facereject.faces import evaluate_face_rejector
     from facereject.faces.evaluation.data_warnings import data_warnings
     from facereject.faces.models.card import error_unit
-    from facereject.reports.evaluation import group_evidence, write_report
 
     samples = read_dataset(dataset, points=chosen_points(points), quiet=quiet)
+    pages = [report / name for name in FILES]
+    check_not_read("--report", pages, [model, landmarks, *files_of_dataset(dataset, samples)])
     notes = data_warnings(samples, rejector.predictor, rejector.info)
     for text in notes:
         tell(f"Warning: {text}")
@@ -127,7 +134,14 @@ def evaluate(
     list_problems(evaluation.problems[len(samples.problems) :])
     try:
         page = write_report(
-            report, rejector, samples, evaluation, model=model, data=str(dataset), notes=notes
+            report,
+            rejector,
+            samples,
+            evaluation,
+            model=model,
+            data=str(dataset),
+            notes=notes,
+            overwrite=overwrite,
         )
     except OSError as error:
         stop(f"--report {report}: cannot be written ({error.strerror})", 1)

@@ -14,7 +14,9 @@ from facereject._cli._options.annotated import (
     JobsOption,
     OverwriteOption,
     cache_warnings,
+    check_not_read,
     check_writable,
+    files_of_dataset,
     read_dataset,
     results,
     tell,
@@ -118,6 +120,7 @@ def train(
 
     from facereject.faces import LandmarkModelError, MirroredRuns, make_landmarks, train_face_rejector
     from facereject.faces.evaluation.data_warnings import data_warnings
+    from facereject.faces.training.unlabelled import photo_paths
     from facereject.scores._lightgbm import LightGBMNotAvailableError
     from facereject.selection import InfeasibleTargetError
 
@@ -130,6 +133,11 @@ def train(
     if unlabelled and not set(given) <= {"coverage"}:
         stop("--unlabelled: errors have no unit yet; the target can only be --coverage")
     samples = None if unlabelled else read_dataset(dataset, points=chosen_points(points), quiet=quiet)
+    try:
+        read = photo_paths(dataset) if samples is None else files_of_dataset(dataset, samples)
+    except ValueError as error:
+        stop(f"DATASET {dataset}: {error}")
+    check_not_read("--output", [output], [landmarks, *read])
     for text in data_warnings(samples, placed_by) if samples is not None else ():
         tell(f"Warning: {text}")
     with cache_warnings(), ExitStack() as bars:

@@ -12,7 +12,7 @@ from typing import BinaryIO
 
 import numpy as np
 
-from facereject._files import display_name
+from facereject._files import display_name, output_that_is_read
 from facereject.faces import Face, FaceRejector, ImageError
 from facereject.faces.images.files import MAX_PIXELS, read_image
 from facereject.faces.images.kinds import MEDIA_SUFFIXES, kind_of_file
@@ -20,9 +20,11 @@ from facereject.faces.images.load import ImageArray
 from facereject.faces.views import Views
 from facereject.outputs.summary import Summary, Tally, tally_rows
 from facereject.pipeline._store.sinks import NullSink, Sink, StreamSink, TableSink
+from facereject.pipeline.store import files_of
 from facereject.sources import VideoError, open_video
-from facereject.sources.landmark_files import read_landmarks
+from facereject.sources.landmark_files import landmark_files, read_landmarks
 from facereject.sources.landmark_files.found import FoundFace, LandmarkFileError
+from facereject.tables.errors import TableError
 from facereject.tables.rows import Row, failed_row, rows_of_frame, unreadable_row
 
 
@@ -74,6 +76,8 @@ def assess_files(
     """
     rejector = FaceRejector.pretrained() if rejector is None else rejector
     places = _Places(images)
+    if isinstance(output, str | os.PathLike):
+        _check_not_read(os.fspath(output), [*landmark_files(landmarks, format), *places.files])
     faces = read_landmarks(landmarks, format)
     # said before the table is begun
     first = next(faces, None)
@@ -193,6 +197,12 @@ def _sink(output: str | os.PathLike[str] | BinaryIO | None, n_points: int, overw
     return StreamSink(output, n_points=n_points)
 
 
+def _check_not_read(output: str, inputs: list[str]) -> None:
+    found = output_that_is_read(files_of(output), inputs)
+    if found is not None:
+        raise TableError(f"{display_name(found)}: this is a file that is read; choose another name")
+
+
 class _Places:
     """The images of a folder by their names. A name never leads out of the folder."""
 
@@ -205,6 +215,7 @@ class _Places:
             files = sorted(path for path in walk if os.path.splitext(path)[1].lower() in MEDIA_SUFFIXES)
         else:
             raise LandmarkFileError(f"{root}: no such folder of images")
+        self.files = files
         self._root = root
         self._by_name: dict[str, list[str]] = {}
         for path in files:

@@ -6,7 +6,7 @@ import os
 from collections.abc import Mapping, Sequence
 from typing import TypeAlias
 
-from facereject._files import display_name
+from facereject._files import display_name, file_id
 from facereject._options import OptionError
 from facereject.pipeline._old.saved_video import VideoOutput
 from facereject.sources.inputs import Input
@@ -46,7 +46,7 @@ class KeptInputs:
             named[real] = option
             # an unfinished table and its journal are written, too
             for name in (path, f"{path}.partial", f"{path}.partial.journal"):
-                identity = _file_id(name)
+                identity = file_id(name)
                 if identity is not None:
                     self._outputs[identity] = option, name
 
@@ -60,10 +60,10 @@ class KeptInputs:
         self._check(item.path)
         if self._videos is None or item.kind != "video":
             return
-        read, target = _file_id(item.path), self._videos.target(item.path)
+        read, target = file_id(item.path), self._videos.target(item.path)
         if read is not None:
             self._read.add(read)
-        written = _file_id(target)
+        written = file_id(target)
         if written is not None:
             self._targets[written] = target
 
@@ -76,18 +76,9 @@ class KeptInputs:
     def _check(self, path: str) -> None:
         if not self._outputs:
             return
-        identity = _file_id(path)
+        identity = file_id(path)
         if identity in self._outputs:
             option, name = self._outputs[identity]
             raise OptionError(
                 f"`{option}` {display_name(name)}: this is a file that is read; choose another name"
             )
-
-
-def _file_id(path: str) -> _FileId | None:
-    """What tells whether two paths lead to the same file; None if there is none."""
-    try:
-        status = os.stat(path)
-    except (OSError, ValueError):
-        return None
-    return status.st_dev, status.st_ino

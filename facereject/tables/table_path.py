@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import importlib.util
 import os
-import stat
 
-from facereject._files import NOT_MADE_HERE, folder_problem, suffix_of
+from facereject._files import NOT_MADE_HERE, output_problem, suffix_of
 from facereject.tables.errors import TableError
 from facereject.tables.reading import is_own_table
 
@@ -33,12 +32,9 @@ def check_table_path(
         raise TableError(f"{name}: Parquet needs pyarrow; install it with: pip install 'facereject[parquet]'")
     # a link is kept and the file it leads to replaced
     real = os.path.realpath(name) if os.path.islink(name) else name
-    problem = folder_problem(real)
+    problem = output_problem(real)
     if problem:
         raise TableError(f"{name}: {problem}")
-    if os.path.exists(real) and not stat.S_ISREG(os.stat(real).st_mode):
-        what = "a folder" if os.path.isdir(real) else "not a plain file"
-        raise TableError(f"{name}: this is {what}; name a file")
     if not overwrite:
         check_own_table(real)
     return real

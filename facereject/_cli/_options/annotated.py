@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -13,10 +13,11 @@ import typer
 from rich.console import Console
 
 from facereject._cli._shared import console, printable, say, stop
+from facereject._files import output_problem, output_that_is_read
 from facereject._words import counted
 
 if TYPE_CHECKING:
-    from facereject.faces import FaceDataset, Problem
+    from facereject.faces import FaceDataset, FaceSample, Problem
 
 #: results go to stdout, so that they can be kept; progress and warnings do not
 results = Console(highlight=False, emoji=False)
@@ -114,14 +115,26 @@ def tell(sentence: str) -> None:
 
 def check_writable(option: str, path: Path, *, overwrite: bool) -> None:
     """End the command before any work if the file cannot be written there."""
-    if path.is_dir():
-        stop(f"{option} {path}: is a folder; name a file in it")
-    if path.exists() and not overwrite:
+    problem = output_problem(path)
+    if problem:
+        stop(f"{option} {path}: {problem}")
+    if os.path.lexists(path) and not overwrite:
         stop(f"{option} {path}: exists already; pass --overwrite to replace it, or choose another name")
-    if not path.parent.is_dir():
-        stop(f"{option} {path}: there is no folder {path.parent}; make it first")
-    if not os.access(path.parent, os.W_OK):
-        stop(f"{option} {path}: the folder {path.parent} cannot be written")
+
+
+def check_not_read(option: str, outputs: Iterable[Path], inputs: Iterable[str | Path | None]) -> None:
+    """End the command before any work if an output would replace what it reads."""
+    found = output_that_is_read(outputs, (path for path in inputs if path is not None))
+    if found is not None:
+        stop(f"{option} {found}: this is a file that is read; choose another name")
+
+
+def files_of_dataset(dataset: Path, samples: Iterable[FaceSample]) -> Iterator[Path]:
+    """The files that were read for a data set: its own, the images, and the landmarks beside them."""
+    yield dataset
+    for sample in samples:
+        yield sample.image_path
+        yield sample.image_path.with_suffix(".pts")
 
 
 def check_folder(option: str, path: Path) -> None:

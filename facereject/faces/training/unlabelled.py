@@ -54,7 +54,7 @@ def annotate_by_predictor(
     """
     if not 0 < share <= 1:
         raise ValueError(f"share must be above 0 and at most 1, got {share:g}")
-    paths = _paths(photos)
+    paths = photo_paths(photos)
     found: list[tuple[Path, Box, FloatArray]] = []
     problems = []
     for number, path in enumerate(paths):
@@ -84,7 +84,7 @@ def annotate_by_predictor(
     return FaceDataset([samples[int(i)] for i in kept], problems)
 
 
-def _paths(photos: Photos) -> list[Path]:
+def photo_paths(photos: Photos) -> list[Path]:
     if isinstance(photos, str | os.PathLike):
         folder = Path(photos)
         if not folder.is_dir():

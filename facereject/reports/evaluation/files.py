@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 from collections.abc import Sequence
 from contextlib import ExitStack
 from pathlib import Path
 
-from facereject._files import display_name, replacing
+from facereject._files import display_name, is_regular, output_that_is_read, replacing
 from facereject.faces import FaceEvaluation, FaceRejector, FaceSample
 from facereject.reports.evaluation.figures import draw_cumulative, draw_reliability, draw_risk_coverage
 from facereject.reports.evaluation.numbers import faces_csv, group_evidence, summary, thresholds_csv
@@ -26,6 +27,21 @@ FILES = (
 )
 
 
+def check_report_folder(folder: str | os.PathLike[str], *, overwrite: bool = False) -> None:
+    """Raise FileExistsError if a report would replace a file.
+
+    Parameters
+    ----------
+    folder : path
+    overwrite : bool, default=False
+        Files may be replaced; devices, pipes, sockets and folders never are.
+    """
+    for path in (os.path.join(folder, name) for name in FILES):
+        if os.path.lexists(path) and not (overwrite and is_regular(path)):
+            advice = "pass `overwrite` to replace it" if is_regular(path) else "not a regular file; remove it"
+            raise FileExistsError(errno.EEXIST, f"exists already; {advice}", path)
+
+
 def write_report(
     folder: str | os.PathLike[str],
     rejector: FaceRejector,
@@ -35,20 +51,34 @@ def write_report(
     model: str,
     data: str,
     notes: Sequence[str] = (),
+    overwrite: bool = False,
 ) -> Path:
     """Write the files of `FILES` into a folder, all or none, and return the path of the page.
 
     Parameters
     ----------
     folder : path
-        Made if missing; files of an earlier report are replaced.
+        Made if missing.
     rejector, samples, evaluation
         What was evaluated, on what, and the result.
     model, data : str
         Their names, for the heading.
     notes : sequence of str
         Warnings, shown above everything else.
+    overwrite : bool, default=False
+        Replace the files of an earlier report; images of ``samples`` are never replaced.
+
+    Raises
+    ------
+    FileExistsError
+        A file would be replaced.
     """
+    check_report_folder(folder, overwrite=overwrite)
+    read = output_that_is_read(
+        (os.path.join(folder, name) for name in FILES), (sample.image_path for sample in samples)
+    )
+    if read is not None:
+        raise FileExistsError(errno.EEXIST, "this is a file that is read; choose another folder", read)
     groups = group_evidence(rejector, samples, evaluation)
     folder = Path(folder)
     folder.mkdir(parents=True, exist_ok=True)

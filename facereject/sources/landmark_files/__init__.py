@@ -32,6 +32,26 @@ READERS: dict[str, ModuleType] = {
 _SHOWN = 120
 
 
+def landmark_files(path: str | os.PathLike[str], format: str | None = None) -> list[str]:
+    """The files that `read_landmarks` reads, in this order; it raises the same errors."""
+    if format is not None and format not in READERS:
+        raise LandmarkFileError(f"format must be one of {', '.join(READERS)}; got {format!r}")
+    name = os.fspath(path)
+    if os.path.isdir(name):
+        wanted = _suffixes(format)
+        found = (file for file in Path(name).rglob("*") if file.suffix.lower() in wanted)
+        files = sorted(str(file) for file in found if file.is_file())
+        if not files:
+            raise LandmarkFileError(
+                f"{name}: no file of landmarks in this folder ({', '.join(sorted(wanted))})"
+            )
+    elif os.path.isfile(name):
+        return [name]
+    else:
+        raise LandmarkFileError(f"{name}: no such file or folder")
+    return files
+
+
 def read_landmarks(path: str | os.PathLike[str], format: str | None = None) -> Iterator[FoundFace]:
     """The faces of a file, or of all files of a folder with its sub-folders, in the order of their names.
 
@@ -48,22 +68,7 @@ def read_landmarks(path: str | os.PathLike[str], format: str | None = None) -> I
     LandmarkFileError
         There is nothing to read, the one file is damaged, or its format is unknown.
     """
-    if format is not None and format not in READERS:
-        raise LandmarkFileError(f"format must be one of {', '.join(READERS)}; got {format!r}")
-    name = os.fspath(path)
-    folder = os.path.isdir(name)
-    if folder:
-        wanted = _suffixes(format)
-        found = (file for file in Path(name).rglob("*") if file.suffix.lower() in wanted)
-        files = sorted(str(file) for file in found if file.is_file())
-        if not files:
-            raise LandmarkFileError(
-                f"{name}: no file of landmarks in this folder ({', '.join(sorted(wanted))})"
-            )
-    elif os.path.isfile(name):
-        files = [name]
-    else:
-        raise LandmarkFileError(f"{name}: no such file or folder")
+    folder, files = os.path.isdir(path), landmark_files(path, format)
     for file in files:
         try:
             yield from _read(file, format)
