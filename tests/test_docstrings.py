@@ -5,6 +5,7 @@ from __future__ import annotations
 import doctest
 import warnings
 
+import matplotlib.pyplot as plt
 import pytest
 
 from tools.docs.check_docstrings import CHECKED, problems, public_objects
@@ -27,6 +28,7 @@ def test_examples_run(name, tmp_path, monkeypatch):
         with warnings.catch_warnings():
             warnings.simplefilter("error", RuntimeWarning)
             runner.run(test)
+    plt.close("all")
     assert runner.summarize(verbose=False).failed == 0
 
 

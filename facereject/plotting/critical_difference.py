@@ -54,6 +54,24 @@ class CriticalDifferenceDisplay:
         In the order of `groups`; x from the best to the worst rank of the group.
     cd_bar_ : Line2D
         x from 1 to 1 + critical difference.
+
+    See Also
+    --------
+    facereject.comparison.nemenyi : The test behind the diagram.
+    RelativeImprovementDisplay : How much better the methods are.
+
+    References
+    ----------
+    J. Demšar: Statistical comparisons of classifiers over multiple data sets. Journal of Machine Learning
+    Research 7, 2006.
+
+    Examples
+    --------
+    >>> from facereject.plotting import CriticalDifferenceDisplay
+    >>> aurc = [[0.1, 0.2, 0.3], [0.2, 0.3, 0.5], [0.1, 0.3, 0.2]]
+    >>> display = CriticalDifferenceDisplay.from_values(aurc, ["SELE", "REG", "max-prob"])
+    >>> display.average_ranks.round(2), display.groups
+    (array([1.  , 2.33, 2.67]), ((0, 1, 2),))
     """
 
     def __init__(
@@ -104,7 +122,26 @@ class CriticalDifferenceDisplay:
         alpha: float = 0.10,
         ax: Axes | None = None,
     ) -> CriticalDifferenceDisplay:
-        """Apply the Nemenyi test to average ranks over `n_datasets` data sets and draw the result."""
+        """Apply the Nemenyi test to average ranks and draw the result.
+
+        Parameters
+        ----------
+        average_ranks : array-like of shape (n_methods,)
+            Average rank of each method, 1 is best.
+        n_datasets : int
+            Number of data sets the ranks were averaged over.
+        names : sequence of str
+            Names of the methods.
+        alpha : float, default=0.10
+            Level of the test.
+        ax : matplotlib Axes, optional
+            Where to draw; a new figure by default.
+
+        Returns
+        -------
+        CriticalDifferenceDisplay
+            The drawn diagram.
+        """
         result = nemenyi(average_ranks, n_datasets, alpha=alpha)
         display = cls(
             result.average_ranks,

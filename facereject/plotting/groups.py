@@ -18,12 +18,29 @@ class GroupDisplay:
     Parameters
     ----------
     groups : sequence of GroupSelection
+        ``groups`` of a guarantee.
     max_risk : float
-        What is promised for each of them.
+        The guaranteed risk of each group.
 
     Attributes
     ----------
     ax_, coverage_ax_, figure_ : matplotlib Axes and Figure
+
+    See Also
+    --------
+    facereject.selection.guaranteed_risk_per_group : Thresholds with a guarantee for every group.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from facereject.plotting import GroupDisplay
+    >>> from facereject.selection import guaranteed_risk
+    >>> rng = np.random.default_rng(0)
+    >>> uncertainty, groups = rng.random(2000), rng.choice(["old", "young"], 2000)
+    >>> losses = (rng.random(2000) < 0.3 * uncertainty**2).astype(float)
+    >>> selector = guaranteed_risk(losses, uncertainty, max_risk=0.1, groups=groups)
+    >>> [group.name for group in GroupDisplay.from_guarantee(selector.guarantee_).groups]
+    ['old', 'young']
     """
 
     def __init__(self, groups: Sequence[GroupSelection], max_risk: float) -> None:
@@ -34,7 +51,20 @@ class GroupDisplay:
 
     @classmethod
     def from_guarantee(cls, guarantee: Guarantee, ax: Any = None) -> GroupDisplay:
-        """Draw the groups of a guarantee (``selector.guarantee_``)."""
+        """Draw the groups of a guarantee.
+
+        Parameters
+        ----------
+        guarantee : Guarantee
+            ``selector.guarantee_``.
+        ax : sequence of two matplotlib Axes, optional
+            For risk and coverage, side by side; a new figure by default.
+
+        Returns
+        -------
+        GroupDisplay
+            The drawn groups.
+        """
         return cls(guarantee.groups, guarantee.bound).plot(ax)
 
     def plot(self, ax: Any = None) -> GroupDisplay:
@@ -44,6 +74,11 @@ class GroupDisplay:
         ----------
         ax : sequence of two matplotlib Axes, optional
             For risk and coverage, side by side; a new figure by default.
+
+        Returns
+        -------
+        GroupDisplay
+            Itself.
         """
         left, right = _side_by_side(ax, 1.2 + 0.35 * len(self.groups))
         rows = range(len(self.groups))

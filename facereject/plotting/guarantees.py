@@ -32,13 +32,16 @@ _SMALLEST_P = 1e-6
 
 
 class GuaranteeDisplay:
-    """Risk on the calibration sample and evidence against a larger one, by threshold.
+    """Risk on the calibration sample, and p-value of the test for a larger risk, by threshold.
 
     Parameters
     ----------
     curve : EvidenceCurve
-        From :func:`facereject.selection.evidence_curve`.
-    max_risk, delta : float
+        From `facereject.selection.evidence_curve`.
+    max_risk : float
+        The risk to guarantee.
+    delta : float
+        Allowed probability that the guarantee fails.
     threshold : float or None
         The guaranteed threshold; None if there is none.
     start : float, optional
@@ -48,6 +51,22 @@ class GuaranteeDisplay:
     ----------
     ax_, evidence_ax_, figure_ : matplotlib Axes and Figure
     risk_line_, evidence_line_ : Line2D
+
+    See Also
+    --------
+    facereject.selection.guaranteed_risk : Finds the threshold.
+    ShiftDisplay : The same for new data from another distribution.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from facereject.plotting import GuaranteeDisplay
+    >>> rng = np.random.default_rng(0)
+    >>> uncertainty = rng.random(1000)
+    >>> losses = (rng.random(1000) < 0.3 * uncertainty**2).astype(float)
+    >>> display = GuaranteeDisplay.from_predictions(losses, uncertainty, max_risk=0.1)
+    >>> display.threshold > 0.5
+    True
     """
 
     def __init__(
@@ -78,7 +97,22 @@ class GuaranteeDisplay:
         method: str = "auto",
         ax: Any = None,
     ) -> GuaranteeDisplay:
-        """Find the guaranteed threshold and draw it; parameters as in :func:`guaranteed_risk`."""
+        """Find the guaranteed threshold and draw it.
+
+        Parameters
+        ----------
+        losses, uncertainty, max_risk, delta, loss_bound
+            As in `facereject.selection.guaranteed_risk`.
+        start, method
+            As in `facereject.selection.guaranteed_risk`.
+        ax : sequence of two matplotlib Axes, optional
+            For the risk and for the p-value; a new figure by default.
+
+        Returns
+        -------
+        GuaranteeDisplay
+            The drawn curves.
+        """
         settings: dict[str, Any] = {
             "losses": losses,
             "uncertainty": uncertainty,
@@ -97,12 +131,17 @@ class GuaranteeDisplay:
         return display.plot(ax)
 
     def plot(self, ax: Any = None) -> GuaranteeDisplay:
-        """Draw the risk above and the evidence below.
+        """Draw the risk above and the p-value below.
 
         Parameters
         ----------
         ax : sequence of two matplotlib Axes, optional
-            For the risk and for the evidence; a new figure by default.
+            For the risk and for the p-value; a new figure by default.
+
+        Returns
+        -------
+        GuaranteeDisplay
+            Itself.
         """
         top, bottom = one_above_the_other(ax, (6.0, 4.6), (2, 1))
         coverage = self.curve.coverage
@@ -141,8 +180,9 @@ class ShiftDisplay:
     Parameters
     ----------
     calibration, new : WeightedRiskCurve
-        From :func:`facereject.selection.weighted_risk_curve`, without and with the density ratios.
+        From `facereject.selection.weighted_risk_curve`, without and with the density ratios.
     max_risk : float
+        The risk to guarantee.
     thresholds : tuple of two floats or None
         Guaranteed for calibration data and for new data; None where there is none.
 
@@ -150,6 +190,23 @@ class ShiftDisplay:
     ----------
     ax_, figure_ : matplotlib Axes and Figure
     lines_ : list of two Line2D
+
+    See Also
+    --------
+    facereject.selection.density_ratio : Estimates the weights.
+    GuaranteeDisplay : Without a shift.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from facereject.plotting import ShiftDisplay
+    >>> rng = np.random.default_rng(0)
+    >>> uncertainty = rng.random(2000)
+    >>> losses = (rng.random(2000) < 0.3 * uncertainty**2).astype(float)
+    >>> harder = 2 * uncertainty  # density of the new data, relative to the calibration data
+    >>> display = ShiftDisplay.from_predictions(losses, uncertainty, harder, max_risk=0.1)
+    >>> display.thresholds[0] > display.thresholds[1]
+    True
     """
 
     def __init__(
@@ -177,7 +234,20 @@ class ShiftDisplay:
         *,
         ax: Axes | None = None,
     ) -> ShiftDisplay:
-        """Find both thresholds and draw them; parameters as in :func:`guaranteed_risk`."""
+        """Find both thresholds and draw them.
+
+        Parameters
+        ----------
+        losses, uncertainty, weights, max_risk, delta, loss_bound
+            As in `facereject.selection.guaranteed_risk`.
+        ax : matplotlib Axes, optional
+            Where to draw; a new figure by default.
+
+        Returns
+        -------
+        ShiftDisplay
+            The drawn curves.
+        """
         found: list[float | None] = []
         for given in (None, weights):
             try:
@@ -195,7 +265,18 @@ class ShiftDisplay:
         return display.plot(ax)
 
     def plot(self, ax: Axes | None = None) -> ShiftDisplay:
-        """Draw both curves; what is accepted under a guarantee is drawn thick."""
+        """Draw both curves, thick where accepted under a guarantee.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, optional
+            Where to draw; a new figure by default.
+
+        Returns
+        -------
+        ShiftDisplay
+            Itself.
+        """
         ax = axes_or_new(ax, (6.0, 3.6))
         self.lines_ = []
         names = ("calibration data", "new data (weighted)")
@@ -224,7 +305,7 @@ class ShiftDisplay:
 
 
 def _share(curve: EvidenceCurve | WeightedRiskCurve, threshold: float) -> float:
-    """Coverage at a threshold."""
+    """Compute the coverage at a threshold."""
     if math.isinf(threshold):
         return 1.0 if threshold > 0 else 0.0
     k = int(np.searchsorted(curve.threshold, threshold, side="right"))

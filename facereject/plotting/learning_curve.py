@@ -43,6 +43,18 @@ class LearningCurveDisplay:
         The means.
     bands_ : dict of str to FillBetweenPolyCollection
         Mean ± one standard deviation.
+
+    See Also
+    --------
+    RelativeImprovementDisplay : Methods compared over data sets.
+
+    Examples
+    --------
+    >>> from facereject.plotting import LearningCurveDisplay
+    >>> aurc = {"SELE": [[0.30, 0.28], [0.20, 0.22], [0.15, 0.16]]}
+    >>> display = LearningCurveDisplay.from_values([100, 1000, 10000], aurc)
+    >>> display.mean["SELE"]
+    array([0.29 , 0.21 , 0.155])
     """
 
     def __init__(
@@ -69,7 +81,7 @@ class LearningCurveDisplay:
         ax : matplotlib Axes, optional
             Where to draw; a new figure by default.
         **plot_options
-            Passed on to :meth:`plot`.
+            Passed on to `plot`.
 
         Returns
         -------

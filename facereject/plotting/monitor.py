@@ -1,4 +1,4 @@
-"""The life of a monitor: what it watched, and the evidence that something is wrong."""
+"""The course of a monitor: the watched quantity, and the evidence for a change."""
 
 from __future__ import annotations
 
@@ -13,17 +13,18 @@ from facereject.selection.monitor import CoverageMonitor, Monitor
 
 
 class MonitorDisplay:
-    """Moving mean of the watched quantity above, evidence with the line of the alarm below.
+    """Moving mean of the watched quantity, and the evidence that it has passed its limit.
 
     Parameters
     ----------
     values, evidence : ndarray of shape (n,)
         ``values_`` and ``evidence_path_`` of a monitor.
     limit : float
-        What must not be passed.
+        The limit of the watched quantity.
     delta : float
         The alarm is raised at an evidence of 1 / delta.
     alarm_at : int or None
+        Number of examples at the alarm; None without one.
     label : str
         What is watched.
     unit : str
@@ -33,6 +34,20 @@ class MonitorDisplay:
     ----------
     ax_, evidence_ax_, figure_ : matplotlib Axes and Figure
     mean_line_, evidence_line_ : Line2D
+
+    See Also
+    --------
+    facereject.selection.RiskMonitor : Watches the risk of accepted predictions.
+    facereject.selection.CoverageMonitor : Watches the coverage.
+
+    Examples
+    --------
+    >>> from facereject.plotting import MonitorDisplay
+    >>> from facereject.selection import RiskMonitor
+    >>> monitor = RiskMonitor(max_risk=0.1)
+    >>> _ = monitor.update([0, 0, 1] * 100)
+    >>> MonitorDisplay.from_monitor(monitor).alarm_at == monitor.alarm_at_
+    True
     """
 
     def __init__(
@@ -60,7 +75,22 @@ class MonitorDisplay:
 
     @classmethod
     def from_monitor(cls, monitor: Monitor, ax: Any = None, **plot_options: Any) -> MonitorDisplay:
-        """Draw a ``RiskMonitor`` or ``CoverageMonitor`` that has seen at least one example."""
+        """Draw a monitor that has seen at least one example.
+
+        Parameters
+        ----------
+        monitor : RiskMonitor or CoverageMonitor
+            The monitor.
+        ax : sequence of two matplotlib Axes, optional
+            For the mean and for the evidence; a new figure by default.
+        **plot_options
+            Passed on to `plot`.
+
+        Returns
+        -------
+        MonitorDisplay
+            The drawn course.
+        """
         coverage = isinstance(monitor, CoverageMonitor)
         display = cls(
             monitor.values_,
@@ -81,7 +111,12 @@ class MonitorDisplay:
         ax : sequence of two matplotlib Axes, optional
             For the mean and for the evidence; a new figure by default.
         window : int
-            The mean is that of so many examples up to each.
+            Number of examples that the moving mean covers.
+
+        Returns
+        -------
+        MonitorDisplay
+            Itself.
         """
         window = check_integer(window, "window", minimum=1)
         top, bottom = one_above_the_other(ax, (6.0, 4.2), (1, 1))

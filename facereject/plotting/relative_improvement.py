@@ -25,9 +25,7 @@ if TYPE_CHECKING:
 
 
 class RelativeImprovementDisplay:
-    """One row per data set, a point with an error bar per method; right of zero beats the baseline.
-
-    Points and not bars, since a bar's length would take the place of the error bars that matter here.
+    """Improvement of methods over a baseline: one row per data set, one point per method.
 
     Parameters
     ----------
@@ -38,7 +36,7 @@ class RelativeImprovementDisplay:
     dataset_names : sequence of str
         Names of the rows.
     baseline_name : str, default="baseline"
-        What zero stands for.
+        Name of the baseline, which is at zero.
 
     Attributes
     ----------
@@ -46,6 +44,20 @@ class RelativeImprovementDisplay:
     containers_ : dict of str to ErrorbarContainer
         Per method the points (x: percent, y: row) and their error bars.
     zero_line_ : Line2D
+
+    See Also
+    --------
+    facereject.comparison.relative_improvement : The numbers behind it.
+    CriticalDifferenceDisplay : Tests whether methods differ.
+
+    Examples
+    --------
+    >>> from facereject.plotting import RelativeImprovementDisplay
+    >>> display = RelativeImprovementDisplay.from_values(
+    ...     [[2.0, 2.0]], {"SELE": [[1.0, 1.5]]}, ["LETTER"], baseline_name="max-prob"
+    ... )
+    >>> display.mean["SELE"]
+    array([37.5])
     """
 
     def __init__(

@@ -11,6 +11,7 @@ without example and See Also.
 from __future__ import annotations
 
 import argparse
+import dataclasses
 import importlib
 import inspect
 import sys
@@ -26,7 +27,7 @@ sys.path[:0] = [str(ROOT), str(ROOT / "docs" / "_ext")]
 from api_pages import pages  # noqa: E402
 
 #: modules that pass; a new public module joins
-CHECKED = ("comparison", "losses", "metrics", "modelfile", "predictors", "risks", "solver")
+CHECKED = ("comparison", "losses", "metrics", "modelfile", "plotting", "predictors", "risks", "solver")
 
 _LAYOUT = {"GL03", "GL05", "GL06", "GL07", "GL08", "GL10", "SS01", "SS03", "SS04", "SS05", "SS06"}
 _METHOD = _LAYOUT | {"PR01", "PR02", "PR03", "PR05", "PR07", "PR10", "RT01", "YD01"}
@@ -54,9 +55,10 @@ def methods(cls: type) -> Iterator[tuple[str, Any]]:
 def problems(name: str, value: Any, seen: set[int]) -> Iterator[str]:
     """What numpydoc finds wrong with a public object and its methods."""
     plain = inspect.isclass(value) and issubclass(value, Exception)
-    # users construct neither protocols nor the named tuples that functions return
-    built = inspect.isclass(value) and (getattr(value, "_is_protocol", False) or issubclass(value, tuple))
-    checks = _PUBLIC - {"PR01"} if built else _PUBLIC
+    # nobody constructs a protocol, and results of functions describe their fields as attributes
+    result = dataclasses.is_dataclass(value) or (inspect.isclass(value) and issubclass(value, tuple))
+    described = result and "    Attributes\n    ---" in (value.__doc__ or "")
+    checks = _PUBLIC - {"PR01"} if described or getattr(value, "_is_protocol", False) else _PUBLIC
     yield from _failures(name, _LAYOUT if plain else checks)
     for method, function in methods(value) if inspect.isclass(value) and not plain else ():
         # a method that several classes inherit is reported once
