@@ -163,7 +163,7 @@ def report(
     for note in made.notes:
         tell(f"Note: {_as_options(note)}.")
 
-    from facereject.predictions.page import area_columns, area_rows, kept_columns, kept_rows, test_rows
+    from facereject.predictions._page import area_columns, area_rows, kept_columns, kept_rows, test_rows
 
     compared = made.comparison
     _show(
@@ -240,7 +240,7 @@ def threshold(
     rule will be used on.
     """
     from facereject.predictions import find_rule
-    from facereject.predictions.files import check_output
+    from facereject.predictions._files import check_output
     from facereject.selection import NoValidThresholdError
 
     with _sentences(output):
@@ -426,7 +426,7 @@ def learn(
     is; then it is learned from all. Find its threshold on other rows.
     """
     from facereject.predictions import learn_score
-    from facereject.predictions.files import check_output
+    from facereject.predictions._files import check_output
     from facereject.scores._lightgbm import LightGBMNotAvailableError
 
     with _sentences(output):
@@ -445,7 +445,7 @@ def learn(
     if quiet or score.held_out is None:
         return
 
-    from facereject.predictions.page import area_columns, area_rows, test_rows
+    from facereject.predictions._page import area_columns, area_rows, test_rows
 
     compared = score.held_out
     title = f"{score.method} on {compared.n:,} rows left out at first"

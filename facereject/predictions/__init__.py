@@ -10,62 +10,36 @@ from typing import TYPE_CHECKING
 from facereject._lazy import lazy_imports
 
 if TYPE_CHECKING:
-    from facereject.predictions.columns import ColumnNames
-    from facereject.predictions.comparison import (
-        Calibrated,
-        Estimate,
-        Kept,
-        PairedTest,
-        ScoreComparison,
-        ScoreResult,
-        compare_scores,
-    )
-    from facereject.predictions.files import PredictionFile, PredictionFileError, open_predictions
-    from facereject.predictions.learned import LearnedScore, learn_score
-    from facereject.predictions.report import Confusion, PredictionReport, report_predictions
-    from facereject.predictions.rule import Decided, Monitored, Rule, apply_rule, find_rule, monitor_rule
+    from facereject.predictions._columns import ColumnNames
+    from facereject.predictions._comparison import ScoreComparison, compare_scores
+    from facereject.predictions._files import PredictionFileError, open_predictions
+    from facereject.predictions._learned import LearnedScore, learn_score
+    from facereject.predictions._report import PredictionReport, report_predictions
+    from facereject.predictions._rule import Rule, apply_rule, find_rule, monitor_rule
 
 _HOME = {
-    "Calibrated": "comparison",
-    "ColumnNames": "columns",
-    "Confusion": "report",
-    "Decided": "rule",
-    "Estimate": "comparison",
-    "Kept": "comparison",
-    "LearnedScore": "learned",
-    "Monitored": "rule",
-    "PairedTest": "comparison",
-    "PredictionFile": "files",
-    "PredictionFileError": "files",
-    "PredictionReport": "report",
-    "Rule": "rule",
-    "ScoreComparison": "comparison",
-    "ScoreResult": "comparison",
-    "apply_rule": "rule",
-    "compare_scores": "comparison",
-    "find_rule": "rule",
-    "learn_score": "learned",
-    "monitor_rule": "rule",
-    "open_predictions": "files",
-    "report_predictions": "report",
+    "ColumnNames": "_columns",
+    "LearnedScore": "_learned",
+    "PredictionFileError": "_files",
+    "PredictionReport": "_report",
+    "Rule": "_rule",
+    "ScoreComparison": "_comparison",
+    "apply_rule": "_rule",
+    "compare_scores": "_comparison",
+    "find_rule": "_rule",
+    "learn_score": "_learned",
+    "monitor_rule": "_rule",
+    "open_predictions": "_files",
+    "report_predictions": "_report",
 }
 
 __all__ = [
-    "Calibrated",
     "ColumnNames",
-    "Confusion",
-    "Decided",
-    "Estimate",
-    "Kept",
     "LearnedScore",
-    "Monitored",
-    "PairedTest",
-    "PredictionFile",
     "PredictionFileError",
     "PredictionReport",
     "Rule",
     "ScoreComparison",
-    "ScoreResult",
     "apply_rule",
     "compare_scores",
     "find_rule",

@@ -9,11 +9,11 @@ import pytest
 from scipy.stats import binomtest
 from sklearn.metrics import roc_auc_score
 
-import facereject.predictions.comparison
+import facereject.predictions._comparison
 from facereject import compare_scores
 from facereject.metrics import augrc, aurc, eaurc, edc_area, risk_at_coverage
-from facereject.predictions import ranking
-from facereject.predictions.ranking import RowSample, ScoreRanking, areas, draw_blocks, replicates
+from facereject.predictions import _ranking as ranking
+from facereject.predictions._ranking import RowSample, ScoreRanking, areas, draw_blocks, replicates
 
 
 def sample(n, seed=0, binary=True):
@@ -183,4 +183,4 @@ def test_frames_and_plot():
 
 
 def test_examples():
-    assert doctest.testmod(facereject.predictions.comparison).failed == 0
+    assert doctest.testmod(facereject.predictions._comparison).failed == 0

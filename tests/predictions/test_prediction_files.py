@@ -10,7 +10,8 @@ import sys
 import numpy as np
 import pytest
 
-from facereject.predictions import PredictionFileError, files, open_predictions
+from facereject.predictions import PredictionFileError, open_predictions
+from facereject.predictions import _files as files
 
 ROWS = [("cat", "dog", 0.25), ("dog", "dog", 0.5), ('a "quoted"\nname', "cat", 1.0)]
 COLUMNS = ("label", "prediction", "confidence")

@@ -8,19 +8,19 @@ import re
 import numpy as np
 import pytest
 
-import facereject.predictions.columns
-import facereject.predictions.files
-import facereject.predictions.report
+import facereject.predictions._columns
+import facereject.predictions._files
+import facereject.predictions._report
 from facereject.metrics import aurc
 from facereject.predictions import (
     ColumnNames,
     PredictionFileError,
     compare_scores,
-    files,
-    page,
-    ranking,
     report_predictions,
 )
+from facereject.predictions import _files as files
+from facereject.predictions import _page as page
+from facereject.predictions import _ranking as ranking
 
 
 def classifier(n, seed=0, names=("cat", "dog", "bird")):
@@ -59,7 +59,7 @@ def test_a_file_is_compared_like_its_arrays(table):
 def test_two_passes_over_a_long_file_give_nearly_the_same(table, monkeypatch):
     exact = report_predictions(table).comparison.scores["confidence"]
     monkeypatch.setattr(files, "CHUNK", 37)
-    monkeypatch.setattr(facereject.predictions.report, "SAMPLE", 100)
+    monkeypatch.setattr(facereject.predictions._report, "SAMPLE", 100)
     monkeypatch.setattr(ranking.RowSample.__init__, "__defaults__", (100,))
     report = report_predictions(table)
     assert report.comparison.n == 500
@@ -211,7 +211,7 @@ def test_outputs_replace_nothing_by_accident(table, tmp_path):
     assert "<html" in existing.read_text()
 
 
-@pytest.mark.parametrize("module", ["report", "columns", "files"])
+@pytest.mark.parametrize("module", ["_report", "_columns", "_files"])
 def test_examples_in_docstrings(module):
     assert doctest.testmod(getattr(facereject.predictions, module)).failed == 0
 

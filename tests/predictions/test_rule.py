@@ -10,8 +10,8 @@ import math
 import numpy as np
 import pytest
 
-import facereject.predictions.learned
-import facereject.predictions.rule
+import facereject.predictions._learned
+import facereject.predictions._rule
 from facereject.metrics import aurc
 from facereject.modelfile import write_model
 from facereject.predictions import (
@@ -20,11 +20,11 @@ from facereject.predictions import (
     PredictionFileError,
     Rule,
     apply_rule,
-    files,
     find_rule,
     learn_score,
     monitor_rule,
 )
+from facereject.predictions import _files as files
 from facereject.selection import NoValidThresholdError, guaranteed_risk, guaranteed_risk_per_group
 
 
@@ -318,6 +318,6 @@ def test_nothing_to_learn_from_is_said_so(tmp_path):
     assert "no outputs" in error("label,prediction,x_0\n" + many, "confidence")
 
 
-@pytest.mark.parametrize("module", ["rule", "learned"])
+@pytest.mark.parametrize("module", ["_rule", "_learned"])
 def test_examples_in_docstrings_of_rules(module):
     assert doctest.testmod(getattr(facereject.predictions, module)).failed == 0

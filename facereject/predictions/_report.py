@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from facereject._files import display_name, write_whole
 from facereject._settings import check_integer, check_number
 from facereject._words import counted
-from facereject.predictions.columns import (
+from facereject.predictions._columns import (
     ColumnNames,
     Columns,
     ColumnScore,
@@ -22,9 +22,9 @@ from facereject.predictions.columns import (
     find_columns,
     wrong_way,
 )
-from facereject.predictions.comparison import ScoreComparison, summarize
-from facereject.predictions.files import PredictionFile, check_output, open_predictions
-from facereject.predictions.ranking import (
+from facereject.predictions._comparison import ScoreComparison, summarize
+from facereject.predictions._files import PredictionFile, check_output, open_predictions
+from facereject.predictions._ranking import (
     BLOCKS,
     SAMPLE,
     RowSample,
@@ -45,7 +45,7 @@ _FEW_ERRORS = 30
 class Confusion:
     """Where a threshold rejects, in the confusion matrix.
 
-    Attributes
+    Parameters
     ----------
     score : str
         The score.
@@ -61,15 +61,6 @@ class Confusion:
     See Also
     --------
     report_predictions : Makes it.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from facereject.predictions import Confusion
-    >>> total, accepted = np.array([[2, 1], [0, 1]]), np.array([[2, 0], [0, 0]])
-    >>> matrix = Confusion("mine", 0.5, ("cat", "dog"), total, accepted, 1, 1)
-    >>> int(matrix.accepted.sum()), matrix.rejected_wrong
-    (2, 1)
     """
 
     score: str
@@ -85,7 +76,7 @@ class Confusion:
 class PredictionReport:
     """The scores in a file, compared.
 
-    Attributes
+    Parameters
     ----------
     source : str
         The file.
@@ -102,7 +93,15 @@ class PredictionReport:
 
     See Also
     --------
-    report_predictions : Makes it, with an example.
+    report_predictions : Makes it.
+
+    Examples
+    --------
+    >>> from facereject import compare_scores
+    >>> from facereject.predictions import PredictionReport
+    >>> compared = compare_scores([0, 1], {"mine": [0.1, 0.9]})
+    >>> PredictionReport("predictions.csv", "zero-one", compared, None, ()).comparison.best
+    'mine'
     """
 
     source: str
@@ -194,7 +193,7 @@ def report_predictions(
         ),
     )
     if output is not None:
-        from facereject.predictions.page import report_page
+        from facereject.predictions._page import report_page
 
         write_whole(output, report_page(report))
     return report

@@ -43,10 +43,10 @@ class PredictionFileError(ValueError):
     --------
     >>> from facereject.predictions import PredictionFileError, open_predictions
     >>> try:
-    ...     open_predictions("predictions.docx")
+    ...     open_predictions("none.csv")
     ... except PredictionFileError as error:
     ...     print(error)
-    predictions.docx: no such file
+    none.csv: no such file
     """
 
 

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from facereject._files import display_name, replacing, suffix_of, write_whole
 from facereject._settings import check_number
 from facereject._validation import FloatArray
-from facereject.predictions.columns import (
+from facereject.predictions._columns import (
     ColumnNames,
     ColumnScore,
     OutputScore,
@@ -34,8 +34,8 @@ from facereject.predictions.columns import (
     readings,
     wrong_way,
 )
-from facereject.predictions.comparison import goes_wrong_way
-from facereject.predictions.files import (
+from facereject.predictions._comparison import goes_wrong_way
+from facereject.predictions._files import (
     Column,
     PredictionFile,
     PredictionFileError,
@@ -44,7 +44,7 @@ from facereject.predictions.files import (
 )
 
 if TYPE_CHECKING:
-    from facereject.predictions.learned import LearnedScore
+    from facereject.predictions._learned import LearnedScore
     from facereject.selection import RiskMonitor
 
 _KIND, _FORMAT = "facereject rule for predictions", 1
@@ -63,7 +63,7 @@ ADDED = ("accepted", "expected_error", "reason")
 class Rule:
     """Accept predictions up to a threshold of their uncertainty; `find_rule` makes one.
 
-    Attributes
+    Parameters
     ----------
     score : Uncertainty
         The uncertainty, and the columns it is read from.
@@ -82,8 +82,21 @@ class Rule:
 
     See Also
     --------
-    find_rule : With an example.
+    find_rule : Makes it.
     apply_rule : Uses it.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from pathlib import Path
+    >>> from tempfile import TemporaryDirectory
+    >>> from facereject.predictions import Rule, find_rule
+    >>> with TemporaryDirectory() as folder:
+    ...     path, rule = Path(folder, "predictions.npz"), Path(folder, "rule.json")
+    ...     np.savez(path, loss=[0, 0, 0, 1] * 100, uncertainty=[0.1, 0.2, 0.3, 0.8] * 100)
+    ...     find_rule(path, max_risk=0.1, loss_bound=1).save(rule)
+    ...     Rule.load(rule).accept(np.array([0.2, 0.7]))
+    array([ True, False])
     """
 
     score: Uncertainty
@@ -106,6 +119,11 @@ class Rule:
             Higher = less certain; NaN where it is not known.
         groups : ndarray of shape (n,), optional
             Names of the groups; needed if the rule has groups.
+
+        Returns
+        -------
+        ndarray of bool of shape (n,)
+            True where the prediction is accepted.
         """
         if groups is None:
             limit: Any = self.thresholds[""]
@@ -115,7 +133,18 @@ class Rule:
         return accepted
 
     def expected_error(self, uncertainty: FloatArray) -> FloatArray:
-        """Expected loss of predictions of these uncertainties; NaN where it is not known."""
+        """Expected loss of predictions of these uncertainties; NaN where it is not known.
+
+        Parameters
+        ----------
+        uncertainty : ndarray of shape (n,)
+            Higher = less certain.
+
+        Returns
+        -------
+        ndarray of shape (n,)
+            The expected loss.
+        """
         return np.asarray(np.interp(uncertainty, *self.calibration))
 
     def save(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
@@ -339,7 +368,7 @@ def find_rule(
 class Decided:
     """What `apply_rule` has decided.
 
-    Attributes
+    Parameters
     ----------
     n, accepted : int
         Predictions, and the accepted ones.
@@ -350,12 +379,6 @@ class Decided:
     See Also
     --------
     apply_rule : Returns it.
-
-    Examples
-    --------
-    >>> from facereject.predictions import Decided
-    >>> Decided(10, 8, {"uncertain": 2}).accepted
-    8
     """
 
     n: int
@@ -467,7 +490,7 @@ class _Decisions:
 class Monitored:
     """Whether the guarantee of a rule still holds on labelled predictions.
 
-    Attributes
+    Parameters
     ----------
     monitors : dict of str to RiskMonitor
         By group; without groups under the empty name.
@@ -477,15 +500,6 @@ class Monitored:
     See Also
     --------
     monitor_rule : Returns it.
-
-    Examples
-    --------
-    >>> from facereject.predictions import Monitored
-    >>> from facereject.selection import RiskMonitor
-    >>> monitor = RiskMonitor(max_risk=0.05)
-    >>> _ = monitor.update([1, 1, 1, 1])
-    >>> Monitored({"": monitor}, 4, 4, 0).alarm
-    True
     """
 
     monitors: Mapping[str, RiskMonitor]
@@ -688,7 +702,7 @@ def _score(definition: Mapping[str, Any], folder: str) -> Uncertainty:
         if isinstance(column := definition.get(kind), str):
             return ColumnScore(column, kind == "confidence")
     if "learned" in definition:
-        from facereject.predictions.learned import LearnedScore
+        from facereject.predictions._learned import LearnedScore
 
         return LearnedScore.load(os.path.join(folder, definition["learned"]), sha256=definition["sha256"])
     reading, logits = definition["reading"], bool(definition["logits"])

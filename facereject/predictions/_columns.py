@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from scipy.special import entr, logsumexp, softmax
 
 from facereject._validation import FloatArray
-from facereject.predictions.files import Column, PredictionFile
+from facereject.predictions._files import Column, PredictionFile
 
 #: losses that labels and predictions give; anything else is the name of a column of losses
 LOSSES = ("zero-one", "absolute", "squared")
@@ -53,7 +53,7 @@ class Uncertainty(Protocol):
         """Uncertainty of every row; higher = less certain."""
 
     def definition(self) -> dict[str, Any]:
-        """What a rule stores, for `facereject.predictions.rule`."""
+        """What a rule stores, for `facereject.predictions._rule`."""
 
 
 @dataclass(frozen=True)
@@ -170,7 +170,7 @@ class Columns:
 class ColumnNames:
     """Names of the columns of a file of predictions; obvious names are recognised where none is given.
 
-    Attributes
+    Parameters
     ----------
     label, prediction : str or None
         True and predicted class or value. Without ``prediction`` the class of the largest probability or

@@ -12,8 +12,8 @@ from facereject import __version__
 from facereject._html import HTML
 from facereject._words import percent
 from facereject.plotting import ErrorDiscardDisplay, ExpectedErrorDisplay
-from facereject.predictions.comparison import Calibrated, Estimate, ScoreComparison
-from facereject.predictions.report import Confusion, PredictionReport
+from facereject.predictions._comparison import Calibrated, Estimate, ScoreComparison
+from facereject.predictions._report import Confusion, PredictionReport
 from facereject.reports import pages
 
 # inches; small, so that letters are still large enough when a phone shrinks the figure to its width

@@ -12,7 +12,7 @@ import numpy as np
 
 from facereject._settings import check_integer, check_number
 from facereject._validation import FloatArray, check_same_length, check_vector
-from facereject.predictions.ranking import (
+from facereject.predictions._ranking import (
     BLOCKS,
     Areas,
     ScoreRanking,
@@ -48,16 +48,10 @@ _CALIBRATION_GROUPS = 10
 class Estimate:
     """A value with a confidence interval.
 
-    Attributes
+    Parameters
     ----------
     value, low, high : float
         The estimate and the ends of its interval.
-
-    Examples
-    --------
-    >>> from facereject.predictions import Estimate
-    >>> Estimate(0.05, 0.04, 0.07)
-    0.05 (0.04 to 0.07)
     """
 
     value: float
@@ -72,7 +66,7 @@ class Estimate:
 class Kept:
     """What a threshold keeps.
 
-    Attributes
+    Parameters
     ----------
     coverage : float
         Accepted share.
@@ -86,12 +80,6 @@ class Kept:
     See Also
     --------
     compare_scores : Makes them.
-
-    Examples
-    --------
-    >>> from facereject import compare_scores
-    >>> compare_scores([0, 0, 1, 0], {"mine": [0.1, 0.2, 0.9, 0.4]}).scores["mine"].kept[-1].n
-    2
     """
 
     coverage: float
@@ -104,7 +92,7 @@ class Kept:
 class Calibrated:
     """Expected against true error of predictions of similar uncertainty.
 
-    Attributes
+    Parameters
     ----------
     n : int
         Number of predictions.
@@ -116,13 +104,6 @@ class Calibrated:
     See Also
     --------
     compare_scores : Makes them.
-
-    Examples
-    --------
-    >>> from facereject import compare_scores
-    >>> compared = compare_scores([0, 1] * 50, {"mine": [0.1, 0.2] * 50})
-    >>> [round(group.expected, 1) for group in compared.scores["mine"].calibration]
-    [0.0, 1.0]
     """
 
     n: int
@@ -134,7 +115,7 @@ class Calibrated:
 class ScoreResult:
     """How well one score ranks predictions.
 
-    Attributes
+    Parameters
     ----------
     aurc, eaurc, augrc, edc : Estimate
         Areas as defined in `facereject.metrics`; ``edc`` up to the ``max_discard`` asked for.
@@ -157,13 +138,6 @@ class ScoreResult:
     See Also
     --------
     compare_scores : Makes them.
-
-    Examples
-    --------
-    >>> from facereject import compare_scores
-    >>> result = compare_scores([0, 0, 1, 0], {"mine": [0.1, 0.2, 0.9, 0.4]}).scores["mine"]
-    >>> result.aurc.value, result.wrong_way
-    (0.0625, False)
     """
 
     aurc: Estimate
@@ -183,7 +157,7 @@ class ScoreResult:
 class PairedTest:
     """Difference of the AuRC of two scores on the same predictions.
 
-    Attributes
+    Parameters
     ----------
     first, second : str
         The scores.
@@ -200,13 +174,6 @@ class PairedTest:
     ----------
     .. [1] Holm, "A Simple Sequentially Rejective Multiple Test Procedure", Scandinavian Journal of
        Statistics, 1979.
-
-    Examples
-    --------
-    >>> from facereject import compare_scores
-    >>> compared = compare_scores([0, 0, 1, 0], {"mine": [1, 2, 4, 3], "other": [4, 3, 1, 2]})
-    >>> compared.tests[0].difference.value < 0
-    True
     """
 
     first: str
@@ -219,7 +186,7 @@ class PairedTest:
 class ScoreComparison:
     """Scores of the same predictions, side by side; `compare_scores` makes it.
 
-    Attributes
+    Parameters
     ----------
     n : int
         Number of predictions.
@@ -240,7 +207,14 @@ class ScoreComparison:
 
     See Also
     --------
-    compare_scores : With an example.
+    compare_scores : Makes it.
+
+    Examples
+    --------
+    >>> from facereject import compare_scores
+    >>> compared = compare_scores([0, 0, 1, 0], {"mine": [0.1, 0.2, 0.9, 0.4], "other": [1, 2, 3, 4]})
+    >>> compared.best, compared.scores["mine"].aurc.value, compared.mean_loss
+    ('mine', 0.0625, 0.25)
     """
 
     n: int

@@ -18,8 +18,7 @@ from facereject._files import display_name
 from facereject._settings import check_integer
 from facereject._validation import FloatArray
 from facereject.modelfile import ModelFileError, read_model, write_model
-from facereject.predictions._state import decode, encode
-from facereject.predictions.columns import (
+from facereject.predictions._columns import (
     ColumnNames,
     Columns,
     ColumnScore,
@@ -30,9 +29,10 @@ from facereject.predictions.columns import (
     find_columns,
     readings,
 )
-from facereject.predictions.comparison import ScoreComparison, compare_scores
-from facereject.predictions.files import PredictionFile, PredictionFileError, check_output, open_predictions
-from facereject.predictions.rule import expected_errors
+from facereject.predictions._comparison import ScoreComparison, compare_scores
+from facereject.predictions._files import PredictionFile, PredictionFileError, check_output, open_predictions
+from facereject.predictions._rule import expected_errors
+from facereject.predictions._state import decode, encode
 from facereject.scores._base import BaseScore
 
 _KIND = "score for predictions"
@@ -82,22 +82,40 @@ class _Inputs:
 class LearnedScore:
     """An uncertainty learned from columns of a file; `learn_score` makes one, `load` reads one.
 
-    Attributes
+    Parameters
     ----------
-    name : str
-        The name of its file without the suffix.
-    columns : tuple of str
-        Columns that it needs.
+    estimator : fitted score
+        One of `facereject.scores`.
+    inputs : object
+        The columns it is computed from.
     method : str
         What was learned: confidence, sele or boosted.
     n : int
         Number of rows it was learned from.
-    held_out : ScoreComparison or None
+    calibration : (ndarray, ndarray)
+        Uncertainties and the errors to expect there.
+    path : str, default=""
+        Its file.
+    held_out : ScoreComparison, optional
         On a fifth of the rows, left out at first: the score against those it could use. Not stored.
 
     See Also
     --------
-    learn_score : With an example.
+    learn_score : Makes it.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from pathlib import Path
+    >>> from tempfile import TemporaryDirectory
+    >>> from facereject.predictions import LearnedScore, learn_score
+    >>> with TemporaryDirectory() as folder:
+    ...     path, file = Path(folder, "predictions.npz"), Path(folder, "mine.safetensors")
+    ...     np.savez(path, loss=[0, 0, 0, 1] * 50, entropy=[0.1, 0.2, 0.3, 0.8] * 50)
+    ...     _ = learn_score(path).save(file)
+    ...     score = LearnedScore.load(file)
+    >>> score.name, score.columns, score.method
+    ('mine', ('entropy',), 'confidence')
     """
 
     def __init__(
@@ -115,10 +133,12 @@ class LearnedScore:
 
     @property
     def name(self) -> str:
+        """The name of its file without the suffix."""
         return Path(self._path).stem or "learned"
 
     @property
     def columns(self) -> tuple[str, ...]:
+        """Columns that it needs."""
         return self._inputs.columns
 
     def __call__(self, numbers: Mapping[str, FloatArray]) -> FloatArray:
@@ -138,11 +158,28 @@ class LearnedScore:
         return np.asarray(self._estimator.predict(X, **known)) if len(X) else np.empty(0)
 
     def expected_error(self, uncertainty: FloatArray) -> FloatArray:
-        """Expected loss of predictions of these uncertainties, learned from the rows left out at first."""
+        """Expected loss of predictions of these uncertainties, learned from the rows left out at first.
+
+        Parameters
+        ----------
+        uncertainty : ndarray of shape (n,)
+            Higher = less certain.
+
+        Returns
+        -------
+        ndarray of shape (n,)
+            The expected loss.
+        """
         return np.asarray(np.interp(uncertainty, *self._calibration))
 
     def definition(self) -> dict[str, Any]:
-        """What a rule stores: the file and its digest."""
+        """What a rule stores.
+
+        Returns
+        -------
+        dict
+            The file and its digest.
+        """
         if not self._path:
             raise ValueError("a rule refers to the file of a learned score; save the score first")
         return {"learned": self._path, "sha256": _digest(self._path)}
