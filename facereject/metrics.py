@@ -28,7 +28,7 @@ itself and on average half of the others in AUGRC.
 
 Ties
 ----
-Examples of equal uncertainty have no order of their own, and an order taken from the file can flatter or
+Examples of equal uncertainty have no order, and that of the input can flatter or
 harm a score. ``ties="expected"`` (default) gives the expectation of L(k) over all orders of the tied
 examples: each of them contributes the mean loss of its group. ``ties="index"`` keeps the order of the input,
 as the SELE paper does.

@@ -9,15 +9,15 @@ On axes that you pass the legend is beside them if the figure has a layout engin
 (``plt.subplots(layout="constrained")``), otherwise inside.
 """
 
-from facereject.plotting.critical_difference import CriticalDifferenceDisplay
-from facereject.plotting.error_discard import ErrorDiscardDisplay
-from facereject.plotting.expected_error import ExpectedErrorDisplay
-from facereject.plotting.groups import GroupDisplay
-from facereject.plotting.guarantees import GuaranteeDisplay, ShiftDisplay
-from facereject.plotting.learning_curve import LearningCurveDisplay
-from facereject.plotting.monitor import MonitorDisplay
-from facereject.plotting.relative_improvement import RelativeImprovementDisplay
-from facereject.plotting.risk_coverage import RiskCoverageDisplay
+from facereject.plotting._critical_difference import CriticalDifferenceDisplay
+from facereject.plotting._error_discard import ErrorDiscardDisplay
+from facereject.plotting._expected_error import ExpectedErrorDisplay
+from facereject.plotting._groups import GroupDisplay
+from facereject.plotting._guarantees import GuaranteeDisplay, ShiftDisplay
+from facereject.plotting._learning_curve import LearningCurveDisplay
+from facereject.plotting._monitor import MonitorDisplay
+from facereject.plotting._relative_improvement import RelativeImprovementDisplay
+from facereject.plotting._risk_coverage import RiskCoverageDisplay
 
 __all__ = [
     "CriticalDifferenceDisplay",

@@ -1,4 +1,4 @@
-"""Look shared by all displays: colours, markers, bare axes; and checks of what they are given."""
+"""Style shared by all displays: colours, markers, bare axes; and checks of their arguments."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ PALETTE = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
 _LINE_STYLES = ("-", "--", ":", "-.")
 _MARKERS = "osD^vP*X"
 
-# References and annotations stand back behind the methods.
+# References and annotations are paler than the methods.
 INK = "#222222"
 GREY = "#6E6E6E"
 GRID = "#E3E3E3"

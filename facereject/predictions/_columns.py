@@ -140,7 +140,7 @@ class Columns:
     Attributes
     ----------
     label, prediction, group : str or None
-        Columns; the class of the largest output stands in for a missing ``prediction``.
+        Columns; without ``prediction`` the class of the largest output is predicted.
     loss : str
         One of `LOSSES`, or a column.
     scores : tuple of Uncertainty

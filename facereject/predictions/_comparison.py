@@ -421,7 +421,7 @@ def summarize(
     draws : ndarray of int of shape (replicates, blocks)
         The bootstrap.
     unit : float
-        What a loss of 1 stands for.
+        The loss that counts as 1 in the rankings.
     """
     best = areas(oracle.groups, _GRID, max_discard)
     best_drawn = replicates(oracle, draws, _GRID, max_discard)

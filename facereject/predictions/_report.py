@@ -52,7 +52,7 @@ class Confusion:
     coverage : float
         Accepted share of all predictions.
     classes : tuple of str
-        Names of rows (labels) and columns (predictions); the last may stand for all other classes.
+        Names of rows (labels) and columns (predictions); the last may be all other classes together.
     total, accepted : ndarray of int of shape (classes, classes)
         Predictions, and the accepted ones of them.
     rejected_right, rejected_wrong : int

@@ -243,7 +243,7 @@ class Rule:
             for key in ("uncertainty", "error")
         ]
         if not len(knots[0]) or len(knots[0]) != len(knots[1]) or (np.diff(knots[0]) < 0).any():
-            raise ValueError("expected_error must hold ascending uncertainties and as many errors")
+            raise ValueError("expected_error must hold ascending uncertainties and one error for each")
         thresholds = {str(group): _limit(value) for group, value in content["thresholds"].items()}
         if (names["group"] is None) != (list(thresholds) == [""]):
             raise ValueError("thresholds must be one, or one per group")

@@ -1,4 +1,4 @@
-"""The course of a monitor: the watched quantity, and the evidence for a change."""
+"""Plot of a monitor: the mean of what it watches, and the evidence against "all is well"."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Pictures of risk guarantees: where the search for a threshold stops, and what a shift changes."""
+"""Plots of risk guarantees: where the search for a threshold stops, and what a shift changes."""
 
 from __future__ import annotations
 
