@@ -80,6 +80,7 @@ def serve(
     if workers is not None and workers < 1:
         stop(f"--workers must be at least 1; got {workers}")
     try:
+        from facereject.faces.models.card import MODEL_NOTES
         from facereject.serve.app import ServeCounts, make_app
         from facereject.serve.models import ModelRegistry
         from facereject.serve.server import HOST, AddressError, address_of, bind, is_private, run_server
@@ -93,7 +94,7 @@ def serve(
         rejector = load_rejector(model, detector=detector, landmarks=landmarks, target=target)
         token = None if host is None else secrets.token_urlsafe(24)
         counts = ServeCounts()
-        models = ModelRegistry(_name_of(model), rejector, _others(detector, landmarks))
+        models = ModelRegistry(_name_of(model), rejector, _others(detector, landmarks), MODEL_NOTES)
         app = make_app(models, host=host, token=token, workers=workers, counts=counts)
         address = address_of(listener, token)
 

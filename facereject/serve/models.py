@@ -71,6 +71,8 @@ class ModelRegistry:
         That model.
     others : mapping of str to callable
         Further names and how to load each. Other names are refused: none is ever taken for a file.
+    notes : mapping of str to str
+        What a model is for, and its licence, by name.
     """
 
     def __init__(
@@ -78,8 +80,10 @@ class ModelRegistry:
         first: str,
         rejector: FaceRejector,
         others: Mapping[str, Callable[[], FaceRejector]] | None = None,
+        notes: Mapping[str, str] | None = None,
     ) -> None:
         self._first = first
+        self._notes = dict(notes or {})
         self._load = {name: load for name, load in (others or {}).items() if name != first}
         self._loaded = {first: rejector}
         self._lock = threading.Lock()
@@ -101,10 +105,12 @@ class ModelRegistry:
         return {
             "name": request.model or self._first,
             "models": self.names,
+            "notes": self._notes,
             # the target is shown as the client asked for it
             "facts": [list(fact) for fact in model_facts(rejector) if fact[0] not in ("target", "threshold")],
             "n_points": rejector.n_points,
             "regions": regions_of(rejector),
+            "region_points": {name: list(REGIONS[name]) for name in regions_of(rejector)},
             "unit": error_unit(rejector),
             "target": describe_target(rejector, request),
             "expected_errors": [float(calibration.values[0]), float(calibration.values[-1])],

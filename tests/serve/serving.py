@@ -30,10 +30,20 @@ class Running:
 
 
 @contextmanager
-def running(rejector, *, limits: ServeLimits | None = None, others=None, host=None, token=None, workers=2):
+def running(
+    rejector,
+    *,
+    limits: ServeLimits | None = None,
+    others=None,
+    host=None,
+    token=None,
+    workers=2,
+    name="first",
+    notes=None,
+):
     """Serve a rejector while the block lasts."""
     counts, ready = ServeCounts(), threading.Event()
-    models = ModelRegistry("first", rejector, others)
+    models = ModelRegistry(name, rejector, others, notes)
     app = make_app(models, host=host, token=token, workers=workers, limits=limits, counts=counts)
     listener = bind("127.0.0.1", 0)
     server = make_server(app, limits=limits, on_ready=ready.set)

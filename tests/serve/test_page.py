@@ -21,6 +21,7 @@ from serving import jpeg, pixels, running
 
 from facereject import FaceRejector, score_files
 from facereject.faces.face import Box
+from facereject.faces.models.card import MODEL_NOTES
 from facereject.outputs._video.writer import VideoWriter
 from facereject.serve.app import ServeCounts, make_app
 from facereject.serve.models import ModelRegistry
@@ -87,7 +88,7 @@ def test_landmarks_are_drawn_where_the_library_puts_them(page, rejector):
 
 def test_state_figures_and_best_frame(page):
     watch(page)
-    page.wait(lambda: "No face is seen" in page.text("state-why"))
+    page.wait(lambda: page.text("state-word") == "No face")
     page.wait(lambda: page.text("rate").isdigit() and page.text("delay").endswith("ms"))
     page.wait(lambda: 0 < int(page.text("share").split()[0]) < 100)
     assert "#0 · " in page.text("best")
@@ -106,7 +107,7 @@ def test_the_slider_changes_decisions_at_once(page, rejector):
     page.wait(lambda: page.text("state-word") == "Rejected")
     lowest = rejector.calibration.values[0]
     assert float(page.text("target-value").split()[0]) == pytest.approx(lowest, abs=0.06)
-    page.wait(lambda: "more than" in page.text("state-why"))
+    page.wait(lambda: "limit" in page.text("state-why"))
     slider.send_keys(Keys.END)
     page.wait(lambda: page.text("state-word") == "Accepted")
     page.wait(lambda: "Every face is accepted" in page.text("target-words"))
@@ -132,7 +133,7 @@ def test_another_model_judges_again(page, tmp_path, photo_jpeg):
 
 def test_regions_can_be_chosen(page, rejector):
     box = page.driver.find_element("id", "regions")
-    assert box.text.split("\n")[:4] == ["Which points matter", "whole face", "eyes", "mouth"]
+    assert box.text.split("\n")[:4] == ["Which landmarks matter", "whole face", "eyes", "mouth"]
     watch(page)
     whole = page.run("return facereject.target.limit")
     page.driver.find_element("css selector", "#regions input[value=mouth]").click()
@@ -287,7 +288,7 @@ def test_a_dead_server_is_explained_and_its_return_noticed(browser, rejector):
         server.should_exit = True
         thread.join(20)
         browser.wait(lambda: "server does not answer" in browser.text("trouble"))
-        assert "start it again" in browser.text("trouble")
+        assert "Restart it" in browser.text("trouble")
         server, thread = serve(bind("127.0.0.1", port), make_app(ModelRegistry("first", rejector), workers=1))
         browser.wait(lambda: not browser.text("trouble"))
         browser.wait(lambda: browser.text("state-word") == "Accepted")
@@ -299,7 +300,7 @@ def test_a_dead_server_is_explained_and_its_return_noticed(browser, rejector):
 def test_a_refused_camera_is_explained(browser, server):
     browser.open(server.address, camera=False)
     browser.click("start")
-    browser.wait(lambda: "not allowed to use the camera" in browser.text("trouble"))
+    browser.wait(lambda: "not allowed to use the camera" in browser.text("cover-text"))
     assert browser.driver.find_element("id", "start").is_displayed()
 
 
@@ -326,6 +327,122 @@ def test_nothing_is_cut_off_on_a_phone(page):
             assert page.run("return document.documentElement.scrollWidth") <= 360
     finally:
         page.driver.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
+
+
+def test_error_and_limit_are_shown_with_as_many_digits_as_it_takes(page):
+    shown = page.driver.execute_async_script(
+        """
+        const done = arguments[0];
+        import("/words.js").then(({ twoPercents, verdict }) => {
+          const face = { accepted: false, reason: "uncertain", expected_error: 4.214, uncertainty: 1 };
+          done([verdict({ accepted: false, faces: [face] }, 4.198).why, twoPercents(5.04, 4)]);
+        });
+        """
+    )
+    assert shown[0].replace("\xa0", " ") == "Expected error 4.21 %, limit 4.20 %."
+    assert [text.replace("\xa0", " ") for text in shown[1]] == ["5.0 %", "4.0 %"]
+
+
+def test_a_missing_camera_is_told_once(page):
+    page.run(
+        "navigator.mediaDevices.getUserMedia = () => Promise.reject(new DOMException('', 'NotFoundError'))"
+    )
+    page.click("start")
+    page.wait(lambda: page.text("cover-text") == "No camera found.")
+    assert page.run("return document.body.innerText").count("No camera found") == 1
+
+
+def test_unit_and_models_are_explained_without_backticks(browser, rejector):
+    with running(rejector, name="default", notes=MODEL_NOTES) as server:
+        browser.open(server.address)
+        assert "percent of the distance of the outer eye corners" in browser.text("unit")
+        assert browser.text("model-note") == MODEL_NOTES["default"]
+        browser.run("document.querySelectorAll('details').forEach((each) => { each.open = true; })")
+        assert "`" not in browser.run("return document.body.innerText")
+        assert browser.driver.find_elements("css selector", "#facts code")
+
+
+def test_landmarks_of_other_regions_have_no_colour(browser, rejector):
+    telling = copy.copy(rejector)
+    telling.__class__ = Telling
+    with running(telling) as server:
+        browser.open(server.address)
+        browser.driver.find_element("css selector", "#regions input[value=eyes]").click()
+        browser.wait(lambda: browser.run("return facereject.target.points?.size") == 12)
+        browser.run("facereject.target.set(1000)")
+        watch(browser)
+
+        def colours():
+            answer, _, shown = browser.last_frame()
+            if not answer["faces"]:
+                return None
+            points = np.round(answer["faces"][0]["landmarks"]).astype(int)
+            return np.ptp(shown[points[:, 1], points[:, 0]].astype(int), axis=1).tolist()
+
+        spread = browser.wait(colours)
+    # the grey of a landmark has little colour, and errors are up to 20 %
+    assert np.median(spread[48:]) < 40
+    assert np.median(spread[36:48]) > 130
+
+
+@pytest.mark.parametrize("x", [-60, 20, 150])
+@pytest.mark.parametrize("y", [-30, 60, 150])
+@pytest.mark.parametrize("mirror", [False, True])
+def test_labels_stay_inside_the_image(page, x, y, mirror):
+    text, left, wide, middle = page.driver.execute_async_script(
+        """
+        const [x, y, mirror, done] = arguments;
+        import("/draw.js").then(({ drawFaces }) => {
+          const canvas = Object.assign(document.createElement("canvas"), { width: 200, height: 200 });
+          const context = canvas.getContext("2d");
+          const width = (text) => context.measureText(text).width;
+          context.fillText = (text, left, middle) => done([text, left, width(text), middle]);
+          const box = { x, y, width: 100, height: 100 };
+          const face = { box, accepted: true, expected_error: 4.25, track: 3, landmarks: null };
+          drawFaces(context, [face], { width: 200, limit: 5, mirror });
+        });
+        """,
+        *(x, y, mirror),
+    )
+    assert text == "✓ #3 4.3 %"
+    assert left >= 0
+    assert left + wide <= 200
+    assert 5 <= middle <= 195
+
+
+def test_the_buttons_of_the_camera_are_on_the_first_screen(page):
+    size = {"width": 1280, "height": 757, "deviceScaleFactor": 1, "mobile": False}
+    page.driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
+    try:
+        watch(page)
+        for name in ("stop", "snapshot", "state"):
+            where = "return document.getElementById(arguments[0]).getBoundingClientRect().bottom"
+            assert page.run(where, name) <= 757
+    finally:
+        page.driver.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
+
+
+def test_reasons_are_in_the_rows(page, tmp_path, photo):
+    for name, image in [("black.jpg", np.zeros_like(photo)), ("face.jpg", photo)]:
+        (tmp_path / name).write_bytes(jpeg(image))
+    (tmp_path / "broken.jpg").write_bytes(b"no image")
+    page.run("facereject.target.set(0.5)")
+    page.click("tab-files")
+    paths = "\n".join(map(str, sorted(tmp_path.iterdir())))
+    page.driver.find_element("id", "file-input").send_keys(paths)
+    page.wait(lambda: page.text("summary") == "0 of 2 accepted, 1 could not be read")
+    rows = {row.text.split()[0]: row.text for row in page.driver.find_elements("css selector", "#rows tr")}
+    assert "may be too small" in rows["black.jpg"]
+    assert "limit 0.5" in rows["face.jpg"]
+    assert "not an image" in rows["broken.jpg"]
+
+
+def test_items_of_description_lists_are_their_children(page):
+    parents = page.run(
+        "return [...document.querySelectorAll('dt, dd')].map((item) => item.parentElement.tagName)"
+    )
+    assert len(parents) > 10
+    assert set(parents) == {"DL"}
 
 
 class Telling(FaceRejector):

@@ -20,6 +20,15 @@ LICENCE = (
     "model that is yours."
 )
 
+#: what the models of the package are for, by name
+MODEL_NOTES = {
+    "default": "dlib's 68 landmarks, the error of each and the likely cause. Research only (300-W).",
+    "thorough": "As default, on the mean of three predictions: better and slower. Research only (300-W).",
+    "linear": "dlib's 68 landmarks by a linear score, without errors of single ones. Research only (300-W).",
+    "mesh": "MediaPipe's face mesh, mapped to 68 landmarks. Research only (300-W).",
+    "mesh-free": "MediaPipe's face mesh, mapped to 68 landmarks. Commercial use: with attribution (CC BY).",
+}
+
 
 def error_unit(rejector: FaceRejector) -> str:
     """The unit of every error of a model."""

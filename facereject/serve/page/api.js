@@ -11,8 +11,7 @@ export class ResponseError extends Error {
 /** The server cannot be reached. */
 export class Unreachable extends Error {
   constructor() {
-    super("The facereject server does not answer. It may have been stopped: start it again, "
-      + "this page goes on by itself.");
+    super("The facereject server does not answer. Restart it; this page reconnects automatically.");
   }
 }
 

@@ -1,8 +1,8 @@
-// One file in large: the picture with its faces, or the video with a timeline to click into.
+// One file in large: the image with its faces, or the video with a timeline to click into.
 
 import { drawFaces } from "./draw.js";
 import { drawTimeline } from "./timeline.js";
-import { verdict } from "./words.js";
+import { showText, verdict } from "./words.js";
 
 const element = (id) => document.getElementById(id);
 
@@ -37,7 +37,7 @@ export class Detail {
     this.video.addEventListener("error", () => {
       if (!this.#item || this.video.hidden) return;
       this.video.hidden = true;
-      element("detail-words").textContent = "The browser cannot play this video; its decisions are in the strip.";
+      showText(element("detail-words"), "The browser cannot play this video; its decisions are in the strip.");
     });
   }
 
@@ -47,7 +47,7 @@ export class Detail {
     this.#shown = -1;
     this.#address = URL.createObjectURL(item.file);
     element("detail-name").textContent = item.name;
-    element("detail-words").textContent = item.error ?? "";
+    showText(element("detail-words"), item.error ?? "");
     const isVideo = item.kind === "video" && !item.error;
     this.video.hidden = this.timeline.hidden = !isVideo;
     this.canvas.hidden = Boolean(item.error);
@@ -86,9 +86,10 @@ export class Detail {
     this.canvas.height = Math.round(head.height * scale);
     const context = this.canvas.getContext("2d");
     if (!this.image.unknown) context.drawImage(this.image, 0, 0, this.canvas.width, this.canvas.height);
-    drawFaces(context, frame.faces, { width: head.width, limit: this.target.limit, scale });
-    const { word, why } = verdict(frame, this.target.limit);
-    element("detail-words").textContent = `${word}. ${why}`;
+    const { limit, points } = this.target;
+    drawFaces(context, frame.faces, { width: head.width, limit, points, scale });
+    const { word, why } = verdict(frame, limit);
+    showText(element("detail-words"), `${word}. ${why}`);
   }
 
   #follow() {
@@ -112,13 +113,14 @@ export class Detail {
     this.#shown = Math.max(k, 0);
     const frame = frames[this.#shown];
     [this.canvas.width, this.canvas.height] = [head.width, head.height];
-    drawFaces(this.canvas.getContext("2d"), frame.faces, { width: head.width, limit: this.target.limit });
-    drawTimeline(this.timeline, frames, { limit: this.target.limit, time, length: this.#length() });
+    const { limit, points } = this.target;
+    drawFaces(this.canvas.getContext("2d"), frame.faces, { width: head.width, limit, points });
+    drawTimeline(this.timeline, frames, { limit, time, length: this.#length() });
     this.timeline.setAttribute("aria-valuemin", "0");
     this.timeline.setAttribute("aria-valuemax", String(frames.length - 1));
     this.timeline.setAttribute("aria-valuenow", String(this.#shown));
-    const { word, why } = verdict(frame, this.target.limit);
-    if (!this.video.hidden) element("detail-words").textContent = `Frame ${frame.frame}: ${word}. ${why}`;
+    const { word, why } = verdict(frame, limit);
+    if (!this.video.hidden) showText(element("detail-words"), `Frame ${frame.frame}: ${word}. ${why}`);
   }
 
   #length() {

@@ -1,4 +1,4 @@
-// Faces on a picture: box, landmarks coloured by expected error; the same marks as in the library's drawings.
+// Faces on an image: box, landmarks coloured by expected error; the same marks as in the library's drawings.
 
 export const GREEN = "#2ebe6e";
 export const RED = "#eb4034";
@@ -19,15 +19,16 @@ export function errorColor(error, limit) {
   return `hsl(${Math.round(hue)} 78% 52%)`;
 }
 
-/** Draw faces; `width` is that of the picture, `limit` the expected error up to which faces are accepted. */
-export function drawFaces(context, faces, { width, limit, mirror = false, scale = 1 }) {
+/** Draw faces; `width` is that of the image, `limit` the expected error up to which faces are accepted, `points` the
+ * landmarks that matter, null for all of them. */
+export function drawFaces(context, faces, { width, limit, points = null, mirror = false, scale = 1 }) {
   const x = (value) => (mirror ? width - value : value) * scale;
   const y = (value) => value * scale;
   for (const face of faces) {
     const color = face.accepted ? GREEN : RED;
     const unit = (face.box.width * scale) / 100;
     drawCorners(context, face.box, x, y, color, Math.max(2, 1.6 * unit));
-    if (face.landmarks) drawPoints(context, face, x, y, unit, limit);
+    if (face.landmarks) drawPoints(context, face, x, y, unit, limit, points);
     drawLabel(context, face, x, y, color, scale);
   }
 }
@@ -49,14 +50,15 @@ function drawCorners(context, box, x, y, color, thickness) {
   }
 }
 
-function drawPoints(context, face, x, y, unit, limit) {
+function drawPoints(context, face, x, y, unit, limit, chosen) {
   const points = face.landmarks;
+  const matters = (k) => !chosen || chosen.has(k);
   const errors = face.landmark_errors;
   if (points.length === 68) {
-    context.strokeStyle = errorColor(face.expected_error, limit);
     context.globalAlpha = 0.55;
     context.lineWidth = Math.max(1, 0.5 * unit);
     for (const [first, last, closed] of CHAINS) {
+      context.strokeStyle = matters(first) ? errorColor(face.expected_error, limit) : GREY;
       context.beginPath();
       for (let k = first; k <= last; k++) context.lineTo(x(points[k][0]), y(points[k][1]));
       if (closed) context.closePath();
@@ -65,7 +67,8 @@ function drawPoints(context, face, x, y, unit, limit) {
     context.globalAlpha = 1;
   }
   points.forEach(([left, top], k) => {
-    const error = errors ? errors[k] : face.expected_error;
+    // landmarks of other regions decide nothing, so they have no colour
+    const error = !matters(k) ? null : errors ? errors[k] : face.expected_error;
     const growth = errors && error ? Math.min(1.6, Math.max(0.8, error / Math.max(limit, 1e-6))) : 1;
     const radius = Math.max(1.6, 1.25 * unit) * growth;
     const seen = !face.visible || face.visible[k];
@@ -90,9 +93,10 @@ function drawLabel(context, face, x, y, color, scale) {
   const text = words.join(" ");
   context.font = `600 ${size}px system-ui, sans-serif`;
   const wide = context.measureText(text).width + size;
-  const left = Math.min(x(face.box.x), x(face.box.x + face.box.width));
+  const [most, lowest] = [context.canvas.width - wide, context.canvas.height - 1.5 * size];
+  const left = Math.max(0, Math.min(x(face.box.x), x(face.box.x + face.box.width), most));
   const above = y(face.box.y) - 1.9 * size;
-  const top = above >= 0 ? above : y(face.box.y + face.box.height) + 0.4 * size;
+  const top = above >= 0 ? above : Math.min(y(face.box.y + face.box.height) + 0.4 * size, lowest);
   context.fillStyle = DARK;
   context.fillRect(left, top, wide, 1.5 * size);
   context.fillStyle = color;

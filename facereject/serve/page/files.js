@@ -48,7 +48,7 @@ export class Files {
 
   /** Another target decides again on everything that is known; another model or region judges it again. */
   changed() {
-    const by = scaleOf(this.target.wish);
+    const by = scaleOf(this.target.request);
     if (by === this.#judgedBy) {
       this.#redecide();
       return;

@@ -1,6 +1,6 @@
 // The page: ties camera, target and files together.
 
-import { save, timed } from "./api.js";
+import { Unreachable, save, timed } from "./api.js";
 import { Camera, devices } from "./camera.js";
 import { Detail } from "./detail.js";
 import { drawFaces } from "./draw.js";
@@ -9,20 +9,25 @@ import { History } from "./history.js";
 import { BestFrames, Recorder } from "./record.js";
 import { Target } from "./target.js";
 import { worstOf } from "./timeline.js";
-import { cameraTrouble, percent, share, verdict } from "./words.js";
+import { cameraTrouble, percent, share, showText, verdict } from "./words.js";
 
 const element = (id) => document.getElementById(id);
 const view = element("view");
-const trouble = { server: "", camera: "", note: "" };
+const trouble = { server: "", note: "" };
 let last = null;
 let spoken = { state: "", at: 0 };
 
 if (location.search.includes("token=")) history.replaceState(null, "", location.pathname);
 
+if (!["127.0.0.1", "localhost", "[::1]"].includes(location.hostname)) {
+  const way = location.protocol === "https:" ? "" : ", without encryption";
+  element("privacy").textContent = `Images are sent to ${location.hostname}${way}. The server there keeps none of them.`;
+}
+
 function tell(kind, text) {
   trouble[kind] = text;
-  const shown = trouble.server || trouble.camera || trouble.note;
-  element("trouble").textContent = shown;
+  const shown = trouble.server || trouble.note;
+  showText(element("trouble"), shown);
   element("trouble").hidden = !shown;
 }
 
@@ -43,19 +48,17 @@ const best = new BestFrames(element("best"), element("people"));
 const detail = new Detail(target);
 const files = new Files({ target, detail, onTrouble: (text) => tell("note", text) });
 const camera = new Camera({
-  settings: () => target.wish,
-  onAnswer: judged,
+  settings: () => target.request,
+  onAnswer: show,
   onEnd: (text) => off(text),
   onConnection: (open) => {
-    const words = "The facereject server does not answer. It may have been stopped: start it again, this page "
-      + "goes on by itself.";
     if (open && trouble.server) target.load();
-    tell("server", open ? "" : words);
-    if (!open) setState("off", "No answer", "The server has gone; the picture stands still.");
+    tell("server", open ? "" : new Unreachable().message);
+    if (!open) setState("off", "Paused", "No connection to the server.");
   },
 });
 
-function judged(answer, shot) {
+function show(answer, shot) {
   const { canvas } = shot;
   if (view.width !== canvas.width || view.height !== canvas.height) {
     [view.width, view.height] = [canvas.width, canvas.height];
@@ -69,7 +72,7 @@ function judged(answer, shot) {
   }
   context.drawImage(canvas, 0, 0);
   context.restore();
-  drawFaces(context, answer.faces, { width: view.width, limit: target.limit, mirror });
+  drawFaces(context, answer.faces, { width: view.width, limit: target.limit, points: target.points, mirror });
   const { state, word, why } = verdict(answer, target.limit);
   setState(state, word, why);
   const worst = worstOf(answer);
@@ -83,7 +86,7 @@ function setState(state, word, why) {
   const box = element("state");
   if (box.dataset.state !== state) box.dataset.state = element("stage").dataset.state = state;
   if (element("state-word").textContent !== word) element("state-word").textContent = word;
-  if (element("state-why").textContent !== why) element("state-why").textContent = why;
+  showText(element("state-why"), why);
   const now = performance.now();
   // read aloud when it changes, not 25 times a second
   if (spoken.state !== state && now - spoken.at > 1500) {
@@ -98,21 +101,20 @@ function refresh() {
   element("share").textContent = figures.share === null ? "–" : share(figures.share);
   element("rate").textContent = figures.rate === null ? "–" : figures.rate.toFixed(0);
   element("delay").textContent = figures.delay === null ? "–" : `${figures.delay.toFixed(0)} ms`;
-  element("recorded-box").hidden = !recorder.running;
+  for (const part of document.querySelectorAll("[data-recording]")) part.hidden = !recorder.running;
   element("recorded").textContent = `${recorder.frames} frames`;
   moments.draw(target.limit);
 }
 
 async function on() {
   const [width, height] = element("size").value.split(" × ").map(Number);
-  element("cover-text").textContent = "Waiting for the camera …";
+  showText(element("cover-text"), "Waiting for the camera …");
   try {
     await camera.start(element("device").value, width, height);
   } catch (error) {
     off(cameraTrouble(error));
     return;
   }
-  tell("camera", "");
   tell("note", "");
   element("cover").hidden = true;
   for (const id of ["stop", "snapshot"]) element(id).disabled = false;
@@ -124,9 +126,8 @@ async function on() {
 function off(text = "") {
   camera.stop();
   stopRecording();
-  tell("camera", text);
   element("cover").hidden = false;
-  element("cover-text").textContent = text || "The camera is off.";
+  showText(element("cover-text"), text || "The camera is off.");
   for (const id of ["stop", "snapshot", "record"]) element(id).disabled = true;
   setState("off", "Camera off", "");
 }

@@ -1,7 +1,7 @@
 // The table of files: a row for each, with its picture, decision and numbers.
 
 import { drawMini, worstOf } from "./timeline.js";
-import { percent, share } from "./words.js";
+import { percent, share, showText, verdict } from "./words.js";
 
 /** The row of a file, kept with it and drawn again where something has changed. */
 export function rowOf(item, limit, open) {
@@ -14,7 +14,8 @@ export function rowOf(item, limit, open) {
   row.dataset.shown = shown;
   row.cells[2].replaceChildren(Object.assign(document.createElement("span"), { className: "verdict", textContent: word }));
   row.cells[2].firstChild.dataset.state = state;
-  if (item.error && state === "failed") row.cells[2].append(Object.assign(document.createElement("small"), { textContent: ` ${item.error}` }));
+  const why = reasonOf(item, state, limit);
+  if (why) showText(row.cells[2].appendChild(document.createElement("small")), why);
   row.cells[3].textContent = percent(worst?.expected_error);
   row.cells[4].textContent = worst?.uncertainty?.toFixed(3) ?? "–";
   const small = row.cells[1].querySelector("small");
@@ -79,7 +80,14 @@ function stateOf(item) {
     const found = item.frames.some((frame) => frame.faces.length);
     return ["rejected", found ? "✕ rejected" : "✕ no face"];
   }
-  return { waiting: ["none", "waiting"], working: ["none", "working …"], cancelled: ["none", "cancelled"], failed: ["failed", "✕ failed:"] }[item.state];
+  return { waiting: ["none", "waiting"], working: ["none", "working …"], cancelled: ["none", "cancelled"], failed: ["failed", "✕ failed"] }[item.state];
+}
+
+/** Why a file is not accepted. */
+function reasonOf(item, state, limit) {
+  if (state === "failed") return item.error;
+  if (state !== "rejected") return "";
+  return item.kind === "image" ? verdict(item.frames[0], limit).why : "Less than half of its frames are accepted.";
 }
 
 function factsOf(item) {

@@ -2,12 +2,12 @@
 
 import { ask } from "./api.js";
 import { GREEN, ink, sharp } from "./draw.js";
-import { percent, share } from "./words.js";
+import { percent, share, showText } from "./words.js";
 
 const element = (id) => document.getElementById(id);
 
 export class Target {
-  #wish = {};
+  #request = {};
   #asking = 0;
   #timer = null;
 
@@ -17,21 +17,21 @@ export class Target {
     element("target").addEventListener("input", () => this.#slide());
     element("model").addEventListener("change", () => {
       // the errors of another model have another range
-      this.#wish = { model: element("model").value, ...this.#region() };
+      this.#request = { model: element("model").value, ...this.#region() };
       this.load();
     });
     new ResizeObserver(() => this.draw()).observe(element("curve"));
     matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => this.draw());
   }
 
-  /** What is asked for, as the server takes it. */
-  get wish() {
-    return this.#wish;
+  /** Model, region and target, as the server takes them. */
+  get request() {
+    return this.#request;
   }
 
   /** The same as a query. */
   get query() {
-    return new URLSearchParams(this.#wish).toString();
+    return new URLSearchParams(this.#request).toString();
   }
 
   /** The expected error up to which faces are accepted, in percent. */
@@ -39,7 +39,13 @@ export class Target {
     return this.model?.target.expected_error ?? 5;
   }
 
-  /** Ask the server for the model under the present wish and show it. */
+  /** The landmarks that matter, null for all of them. */
+  get points() {
+    const chosen = this.model?.region_points?.[this.#request.region];
+    return chosen ? new Set(chosen) : null;
+  }
+
+  /** Ask the server for the model under the present request and show it. */
   async load() {
     const mine = ++this.#asking;
     try {
@@ -63,7 +69,7 @@ export class Target {
 
   /** Accept up to this expected error, in percent. */
   set(error) {
-    this.#wish = { ...this.#wish, expected_error: error.toFixed(2) };
+    this.#request = { ...this.#request, expected_error: error.toFixed(2) };
     element("target-value").textContent = percent(error);
     clearTimeout(this.#timer);
     this.#timer = setTimeout(() => this.load(), 60);
@@ -83,7 +89,7 @@ export class Target {
   }
 
   #region() {
-    return this.#wish.region ? { region: this.#wish.region } : {};
+    return this.#request.region ? { region: this.#request.region } : {};
   }
 
   #show() {
@@ -109,12 +115,12 @@ export class Target {
   #showModels(model) {
     const picker = element("model");
     picker.replaceChildren(...model.models.map((name) => new Option(name, name, false, name === model.name)));
-    const facts = [...model.facts, ["errors", model.unit]];
-    element("facts").replaceChildren(...facts.map(([name, text]) => {
-      const row = document.createElement("div");
-      row.append(document.createElement("dt"), document.createElement("dd"));
-      [row.children[0].textContent, row.children[1].textContent] = [name, text];
-      return row;
+    showText(element("unit"), `Errors are in ${model.unit}.`);
+    showText(element("model-note"), model.notes?.[model.name] ?? "");
+    element("facts").replaceChildren(...model.facts.flatMap(([name, text]) => {
+      const pair = ["dt", "dd"].map((tag) => document.createElement(tag));
+      [name, text].forEach((words, k) => showText(pair[k], words));
+      return pair;
     }));
   }
 
@@ -127,10 +133,10 @@ export class Target {
     const choices = ["", ...regions].map((name) => {
       const label = document.createElement("label");
       const input = Object.assign(document.createElement("input"), { type: "radio", name: "region", value: name });
-      input.checked = name === (this.#wish.region ?? "");
+      input.checked = name === (this.#request.region ?? "");
       input.addEventListener("change", () => {
-        const { region, ...rest } = this.#wish;
-        this.#wish = name ? { ...rest, region: name } : rest;
+        const { region, ...rest } = this.#request;
+        this.#request = name ? { ...rest, region: name } : rest;
         this.load();
       });
       label.append(input, name || "whole face");

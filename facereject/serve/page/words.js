@@ -1,25 +1,40 @@
 // What is shown in words: decisions, reasons, what to do, numbers.
 
+/** Show a text in which backticks mark code. */
+export function showText(element, text) {
+  if (element.dataset.text === text) return;
+  element.dataset.text = text;
+  element.replaceChildren(...text.split("`").map((part, k) => (
+    k % 2 ? Object.assign(document.createElement("code"), { textContent: part }) : part
+  )));
+}
+
 export const percent = (value, digits = 1) =>
   value === null || value === undefined ? "–" : `${value.toFixed(digits)}\u00a0%`;
 
 export const share = (value) => `${Math.round(100 * value)}\u00a0%`;
 
+/** Two different numbers in percent, with as many digits as it takes to tell them apart. */
+export function twoPercents(first, second) {
+  const digits = [1, 2, 3].find((count) => first.toFixed(count) !== second.toFixed(count)) ?? 4;
+  return [percent(first, digits), percent(second, digits)];
+}
+
 const capital = (text) => text.charAt(0).toUpperCase() + text.slice(1);
 
 const REASONS = {
-  no_landmarks: "The landmark predictor gave no usable points.",
+  no_landmarks: "The landmark predictor gave no usable landmarks.",
   no_score: "The model gave no score for this face.",
 };
 
-/** State, word and reason of a judged frame. */
+/** State, word and reason of a scored frame. */
 export function verdict(answer, limit) {
   const faces = answer.faces;
   if (!faces.length) {
     return {
       state: "none",
       word: "No face",
-      why: "No face is seen: it may be too small, turned away, covered, or outside of the picture.",
+      why: "The face may be too small, turned away, covered, or outside the image.",
     };
   }
   if (answer.accepted) {
@@ -31,8 +46,9 @@ export function verdict(answer, limit) {
   const worst = rejected.reduce((a, b) => ((b.uncertainty ?? Infinity) > (a.uncertainty ?? Infinity) ? b : a));
   const parts = [];
   if (faces.length > 1) parts.push(`${rejected.length} of ${faces.length} faces rejected.`);
-  if (worst.reason === "uncertain") {
-    parts.push(`Expected error ${percent(worst.expected_error)}, more than ${percent(limit)}.`);
+  if (worst.reason === "uncertain" && worst.expected_error !== null) {
+    const [error, most] = twoPercents(worst.expected_error, limit);
+    parts.push(`Expected error ${error}, limit ${most}.`);
   } else {
     parts.push(REASONS[worst.reason] || capital(worst.explanation || worst.reason));
   }
@@ -46,8 +62,8 @@ export function verdict(answer, limit) {
 export function cameraTrouble(error) {
   if (!window.isSecureContext || !navigator.mediaDevices) {
     return "Browsers open a camera only on this computer itself (http://127.0.0.1 or http://localhost) or over "
-      + "https. From another machine use a tunnel, such as: ssh -L 8420:127.0.0.1:8420 this-machine. "
-      + "Photos and videos work here all the same.";
+      + "https. From another computer use a tunnel, such as `ssh -L 8420:127.0.0.1:8420 this-computer`. "
+      + "Photos and videos work here as well.";
   }
   switch (error?.name) {
     case "NotAllowedError":
@@ -55,10 +71,10 @@ export function cameraTrouble(error) {
         + "the browser, then start again.";
     case "NotFoundError":
     case "OverconstrainedError":
-      return "No such camera is found. Connect one, or choose another one below.";
+      return "No camera found.";
     case "NotReadableError":
     case "AbortError":
-      return "The camera is in use by another program, or does not answer. Close the other program, then start "
+      return "The camera is used by another program, or does not answer. Close the other program, then start "
         + "again.";
     default:
       return `The camera cannot be used (${error?.message || error}).`;
