@@ -1,4 +1,4 @@
-"""Numbers behind the pictures of guarantees: evidence at every threshold, risk under other weights."""
+"""The numbers behind the plots of guarantees: p-values at every threshold, risk under other weights."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from facereject.selection._walk import Sample
 
 
 class EvidenceCurve(NamedTuple):
-    """At every distinct uncertainty, ascending: how safe it looks as a threshold, and how sure that is.
+    """Coverage, risk and p-value at every distinct uncertainty, ascending.
 
     Attributes
     ----------
@@ -41,7 +41,34 @@ def evidence_curve(
     *,
     method: str = "auto",
 ) -> EvidenceCurve:
-    """Evidence for a risk of at most ``max_risk`` at every threshold; parameters as in `guaranteed_risk`."""
+    """Test at every threshold whether the true risk is at most ``max_risk``.
+
+    Parameters
+    ----------
+    losses, uncertainty, max_risk, delta, loss_bound, method
+        As in `guaranteed_risk`.
+
+    Returns
+    -------
+    EvidenceCurve
+        ``(threshold, coverage, risk, p_value)``, one entry per distinct uncertainty.
+
+    See Also
+    --------
+    guaranteed_risk : Chooses a threshold with a guarantee.
+    facereject.plotting.GuaranteeDisplay : Draws the curve.
+
+    Examples
+    --------
+    >>> from facereject.selection import evidence_curve
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> uncertainty = rng.random(2000)
+    >>> losses = (rng.random(2000) < 0.3 * uncertainty**2).astype(float)
+    >>> curve = evidence_curve(losses, uncertainty, max_risk=0.1)
+    >>> bool(curve.p_value[len(curve.p_value) // 2] < 0.05)
+    True
+    """
     problem = RiskProblem.of(losses, uncertainty, max_risk, delta, loss_bound, None, None, method)
     sample = Sample.of(problem.losses, problem.uncertainty)
     counts = np.flatnonzero(sample.group_ends) + 1
@@ -60,11 +87,34 @@ class WeightedRiskCurve(NamedTuple):
 
 
 def weighted_risk_curve(losses: Any, uncertainty: Any, weights: Any = None) -> WeightedRiskCurve:
-    """Estimated coverage and risk of every threshold on data that differ by density ratios ``weights``.
+    """Estimate coverage and risk of every threshold on data with other weights.
 
     coverage(t) = sum_{s_i <= t} w_i / sum_i w_i    risk(t) = sum_{s_i <= t} w_i loss_i / sum_{s_i <= t} w_i
 
-    Where all weights so far are 0 the risk is NaN.
+    Parameters
+    ----------
+    losses, uncertainty : array-like of shape (n,)
+        Losses >= 0, and uncertainties (higher = less certain).
+    weights : array-like of shape (n,), optional
+        Density ratios of new to calibration examples, up to a factor; equal by default.
+
+    Returns
+    -------
+    WeightedRiskCurve
+        ``(threshold, coverage, risk)``, one entry per distinct uncertainty. The risk is NaN where all
+        weights so far are 0.
+
+    See Also
+    --------
+    density_ratio : Estimates the weights.
+    facereject.plotting.ShiftDisplay : Draws the curve.
+
+    Examples
+    --------
+    >>> from facereject.selection import weighted_risk_curve
+    >>> curve = weighted_risk_curve([0, 1, 1], [0.1, 0.2, 0.3], weights=[2, 1, 1])
+    >>> curve.coverage, curve.risk
+    (array([0.5 , 0.75, 1.  ]), array([0.        , 0.33333333, 0.5       ]))
     """
     losses, uncertainty = check_losses_and_uncertainty(losses, uncertainty)
     w = np.ones_like(losses) if weights is None else check_vector(weights, "weights", non_negative=True)

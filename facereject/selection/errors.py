@@ -1,4 +1,4 @@
-"""What can be wrong with a target: it is out of reach, or the sample is too small to promise it."""
+"""Errors of targets: out of reach, or the sample is too small for a guarantee."""
 
 from __future__ import annotations
 

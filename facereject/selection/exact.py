@@ -1,4 +1,4 @@
-"""Rejection models for a known discrete distribution, and the exchange rate between their settings."""
+"""Rejection models for a known discrete distribution, and conversion between their targets."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Model = TypeVar("Model", bound=RejectionModel)
 
 
 def optimal_selection(model: RejectionModel, probabilities: Any, conditional_risks: Any) -> Selector:
-    """The best of all selection functions when the distribution is known and discrete.
+    """Find the best of all selection functions for a known discrete distribution.
 
     With probabilities p(x) and conditional risks r(x) of the predictions, coverage and selective risk of a
     selection function c: X -> [0, 1] are phi(c) = sum_x p(x) c(x) and R_S(c) = sum_x p(x) c(x) r(x) / phi(c).
@@ -41,6 +41,22 @@ def optimal_selection(model: RejectionModel, probabilities: Any, conditional_ris
     ------
     InfeasibleTargetError
         If the target risk is below the smallest conditional risk.
+
+    See Also
+    --------
+    convert : Expresses a target in the terms of another model.
+
+    References
+    ----------
+    V. Franc, D. Průša, V. Voráček: Optimal strategies for reject option classifiers. Journal of Machine
+    Learning Research 24, 2023.
+
+    Examples
+    --------
+    >>> from facereject.selection import BoundedCoverage, optimal_selection
+    >>> best = optimal_selection(BoundedCoverage(0.6), [0.5, 0.2, 0.3], [0.0, 0.1, 0.4])
+    >>> best.accept_probability([0.0, 0.1, 0.4])
+    array([1. , 0.5, 0. ])
     """
     p = check_vector(probabilities, "probabilities", non_negative=True)
     r = check_vector(conditional_risks, "conditional_risks", non_negative=True)
@@ -56,9 +72,7 @@ def convert(
     """Express a target in the terms of another rejection model.
 
     The three models lead to the same family of rules, so a cost, a target risk and a target coverage can
-    stand for the same rule. For example, what does a rejection cost if a risk of 5 % is the right target?
-
-    ``convert(BoundedImprovement(0.05), CostBased, losses, uncertainty).cost``
+    describe the same rule. For example, what does a rejection cost if a risk of 5 % is the right target?
 
     To a risk or a coverage: the selective risk or the coverage of the rule that ``model`` selects. From a
     cost, fitting the result gives the same coverage and risk again, unless rules of the same risk tie.
@@ -75,19 +89,34 @@ def convert(
     model : CostBased, BoundedImprovement or BoundedCoverage
         The target to express differently.
     to : type
-        One of the same three classes. A model of this class already is returned as a copy.
+        One of these three classes. A model of the same class is returned as a copy.
     losses, uncertainty, sample_weight : array-like of shape (n,)
         The sample on which the rules are compared, as in ``fit``. For a known distribution pass the
         conditional risks as both ``losses`` and ``uncertainty``, the probabilities as ``sample_weight``.
 
     Returns
     -------
-    instance of ``to``
+    model : instance of ``to``
+        The same target.
 
     Raises
     ------
     InfeasibleTargetError
         If ``model`` cannot be met, or is met by rejecting everything: that has no selective risk.
+
+    See Also
+    --------
+    CostBased, BoundedImprovement, BoundedCoverage : The three models.
+
+    Examples
+    --------
+    >>> from facereject.selection import BoundedImprovement, CostBased, convert
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> uncertainty = rng.random(2000)
+    >>> losses = (rng.random(2000) < 0.3 * uncertainty**2).astype(float)
+    >>> bool(0.1 < convert(BoundedImprovement(0.05), CostBased, losses, uncertainty).cost < 0.3)
+    True
     """
     if to not in (CostBased, BoundedImprovement, BoundedCoverage):
         raise ValueError(f"to must be CostBased, BoundedImprovement or BoundedCoverage, got {to!r}")

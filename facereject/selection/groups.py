@@ -1,4 +1,4 @@
-"""Risk guarantees for every group at once: labels of groups, and thresholds of their own for the groups."""
+"""Risk guarantees for every group at once, with one threshold per group."""
 
 from __future__ import annotations
 
@@ -35,6 +35,22 @@ class GroupSelector:
         Of the calibration sample.
     guarantee_ : Guarantee
         ``guarantee_.table`` lists the groups.
+
+    See Also
+    --------
+    guaranteed_risk_per_group : Finds the thresholds.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from facereject.selection import guaranteed_risk_per_group
+    >>> rng = np.random.default_rng(0)
+    >>> uncertainty, groups = rng.random(4000), rng.choice(["easy", "hard"], 4000)
+    >>> rate = np.where(groups == "hard", 0.6, 0.1) * uncertainty**2
+    >>> losses = (rng.random(4000) < rate).astype(float)
+    >>> selector = guaranteed_risk_per_group(losses, uncertainty, groups, max_risk=0.1)
+    >>> selector.accept([0.9, 0.9], ["easy", "hard"])
+    array([ True, False])
     """
 
     thresholds_: Mapping[str, float]
@@ -45,10 +61,22 @@ class GroupSelector:
     def accept(self, uncertainty: Any, groups: Any) -> NDArray[np.bool_]:
         """Accept (True) or reject (False) every example by the threshold of its group.
 
+        Parameters
+        ----------
+        uncertainty : array-like of shape (n,)
+            Higher = less certain.
+        groups : array-like of shape (n,)
+            Group of every example.
+
+        Returns
+        -------
+        accepted : ndarray of bool, shape (n,)
+            True where the example is accepted.
+
         Raises
         ------
         ValueError
-            For a group that the calibration sample did not have: nothing is promised about it.
+            For a group that the calibration sample did not have: there is no guarantee for it.
         """
         s = check_vector(uncertainty, "uncertainty", min_length=0)
         names = _names(groups)
@@ -76,24 +104,47 @@ def guaranteed_risk_per_group(
     weight_bound: float | None = None,
     method: str = "auto",
 ) -> GroupSelector:
-    """For every group the threshold of largest coverage that keeps its true selective risk <= max_risk.
+    """Find for every group the threshold of largest coverage with a guaranteed risk.
 
     With probability >= 1 - delta over the calibration sample, E[min(loss, loss_bound) | group, accepted] is
     at most max_risk in all groups at once. Correction: each of the G groups spends delta / G. Groups accept
-    more than by the common threshold of ``guaranteed_risk(groups=...)``, but new examples must say their
-    group. A group without a certified threshold is rejected as a whole.
+    more than by the common threshold of ``guaranteed_risk(groups=...)``, but the group of new examples must
+    be known. A group without a certified threshold is rejected as a whole.
 
     Parameters
     ----------
+    losses, uncertainty
+        As in `guaranteed_risk`.
     groups : array-like of shape (n,)
         Group of every calibration example.
-    losses, uncertainty, max_risk, delta, loss_bound, weights, weight_bound, method
-        As in :func:`guaranteed_risk`.
+    max_risk, delta, loss_bound, weights, weight_bound, method
+        As in `guaranteed_risk`.
+
+    Returns
+    -------
+    GroupSelector
+        A threshold for every group.
 
     Raises
     ------
     NoValidThresholdError
         If no group has a threshold that can be certified.
+
+    See Also
+    --------
+    guaranteed_risk : One threshold for all groups.
+    GroupSelector : The result, with an example.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from facereject.selection import guaranteed_risk_per_group
+    >>> rng = np.random.default_rng(0)
+    >>> uncertainty, groups = rng.random(4000), rng.choice(["old", "young"], 4000)
+    >>> losses = (rng.random(4000) < 0.3 * uncertainty**2).astype(float)
+    >>> selector = guaranteed_risk_per_group(losses, uncertainty, groups, max_risk=0.1)
+    >>> sorted(selector.thresholds_)
+    ['old', 'young']
     """
     problem = RiskProblem.of(losses, uncertainty, max_risk, delta, loss_bound, weights, weight_bound, method)
     rows = check_groups(groups, problem.uncertainty)

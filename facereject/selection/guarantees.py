@@ -30,12 +30,12 @@ def guaranteed_risk(
     weight_bound: float | None = None,
     method: str = "auto",
 ) -> Selector:
-    """The threshold of largest coverage that is certified to keep the true selective risk <= max_risk.
+    """Find the threshold of largest coverage with a guaranteed selective risk.
 
     With probability >= 1 - delta over the calibration sample, E[min(loss, loss_bound) | s <= threshold_] is
     at most max_risk. This holds for any distribution, also where new examples share values of the
     uncertainty with each other or with calibration examples. The proof is in
-    :mod:`facereject.selection._walk`.
+    ``facereject.selection._walk``.
 
     Promised: an average over new examples drawn like the calibration examples, and over their predictions.
     Not promised: anything for one image or person, or for a subgroup not named in ``groups``; for data of
@@ -61,7 +61,7 @@ def guaranteed_risk(
         the losses: no mean of an unbounded loss can be bounded from a finite sample.
     start : float, optional
         A threshold from which to search upwards, chosen before the calibration sample is seen, for instance
-        a quantile of training uncertainties (:func:`suggest_start` finds a good one). The search then spends
+        a quantile of training uncertainties (`suggest_start` finds a good one). The search then spends
         the whole delta there and finds nothing if this threshold itself cannot be certified. By default the
         search begins at several ranks of the sample, which share delta.
     start_share : float
@@ -72,12 +72,12 @@ def guaranteed_risk(
         at once, by one threshold: new examples need not say their group. Correction: none for the number of
         groups. The threshold has to pass the test of every group at the full level, and where it is bad, it
         is bad for a certain group whose own test has to fail (an intersection-union test). Thresholds of
-        their own for the groups, at delta / G each: :func:`guaranteed_risk_per_group`.
+        their own for the groups, at delta / G each: `guaranteed_risk_per_group`.
     weights : array-like of shape (n,), optional
         Density ratio of new to calibration examples, up to a factor, for a promise about new examples that
         are drawn differently. Assumed: given its input, an example has the same distribution of the loss
         there and here (covariate shift); the weights are right, be they known or estimated
-        (:func:`density_ratio`) on data other than these losses; no weight of a new example exceeds
+        (`density_ratio`) on data other than these losses; no weight of a new example exceeds
         ``weight_bound``. Each example is kept for the test with probability weight / weight_bound, so that
         the kept ones are drawn like new examples; few large weights leave few of them.
     weight_bound : float, optional
@@ -101,6 +101,33 @@ def guaranteed_risk(
     ------
     NoValidThresholdError
         If no threshold can be certified.
+
+    See Also
+    --------
+    guaranteed_risk_per_group : A threshold for every group.
+    guaranteed_coverage : The same for the coverage.
+    suggest_start : Finds a good ``start``.
+    RiskMonitor : Watches the risk while the rule is in use.
+
+    References
+    ----------
+    A. N. Angelopoulos, S. Bates, E. J. Candès, M. I. Jordan, L. Lei: Learn then test: calibrating predictive
+    algorithms to achieve risk control. Annals of Applied Statistics 19, 2025.
+
+    I. Waudby-Smith, A. Ramdas: Estimating means of bounded random variables by betting. Journal of the Royal
+    Statistical Society B 86, 2024.
+
+    Examples
+    --------
+    >>> from facereject.selection import guaranteed_risk
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> uncertainty = rng.random(2000)
+    >>> losses = (rng.random(2000) < 0.3 * uncertainty**2).astype(float)
+    >>> selector = guaranteed_risk(losses, uncertainty, max_risk=0.1)
+    >>> print(selector.guarantee_.statement)
+    With probability at least 0.95 over the 2000 calibration examples, the mean of min(loss, 1) over accepted
+    predictions is at most 0.1; 0 calibration losses were above 1.
     """
     problem = RiskProblem.of(losses, uncertainty, max_risk, delta, loss_bound, weights, weight_bound, method)
     start, start_share = check_start(start, start_share)
@@ -120,7 +147,7 @@ def guaranteed_risk(
 
 
 def guaranteed_coverage(uncertainty: Any, min_coverage: float, delta: float = 0.05) -> Selector:
-    """The smallest observed threshold that is certified to accept at least ``min_coverage`` of all examples.
+    """Find the smallest threshold with a guaranteed coverage.
 
     It is the order statistic s_(k) with the smallest k such that P(Binomial(n, min_coverage) >= k) <= delta:
     F(s_(k)) < min_coverage means that k examples fell below the min_coverage-quantile of s. For continuous
@@ -147,6 +174,19 @@ def guaranteed_coverage(uncertainty: Any, min_coverage: float, delta: float = 0.
     ------
     NoValidThresholdError
         If even the largest observed uncertainty is not certified, i.e. min_coverage**n > delta.
+
+    See Also
+    --------
+    guaranteed_risk : The same for the risk.
+    CoverageMonitor : Watches the coverage while the rule is in use.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from facereject.selection import guaranteed_coverage
+    >>> selector = guaranteed_coverage(np.random.default_rng(0).random(1000), min_coverage=0.8)
+    >>> bool(0.8 < selector.coverage_ < 0.85)
+    True
     """
     s = np.sort(check_vector(uncertainty, "uncertainty"))
     if np.ndim(min_coverage) > 0:

@@ -1,7 +1,7 @@
 """The three rejection models: reject at a cost, bound the selective risk, bound the coverage.
 
-A model is a setting: like a scikit-learn estimator it has ``get_params`` / ``set_params`` and clones. Its
-``fit`` leaves it unchanged and returns the optimal :class:`Selector`.
+A model is a target: like a scikit-learn estimator it has ``get_params`` / ``set_params`` and can be cloned.
+Its ``fit`` leaves it unchanged and returns the optimal `Selector`.
 
 Notation: sorted by uncertainty, accept a share phi of the examples and let L(phi) be the sum of their losses
 over n, so that the selective risk is R_S = L(phi) / phi. L is piecewise linear: inside a group of equal
@@ -23,7 +23,20 @@ from facereject.selection.thresholds import largest_coverage, lowest_cost, lowes
 
 
 class RejectionModel(BaseEstimator, metaclass=ABCMeta):
-    """A criterion that says which threshold rule on the uncertainty is the best."""
+    """A target for selection: the base of `CostBased`, `BoundedImprovement` and `BoundedCoverage`.
+
+    See Also
+    --------
+    CostBased : Rejections have a cost.
+    BoundedImprovement : The risk is bounded.
+    BoundedCoverage : The coverage is bounded.
+
+    Examples
+    --------
+    >>> from facereject.selection import CostBased, RejectionModel
+    >>> isinstance(CostBased(0.1), RejectionModel)
+    True
+    """
 
     def fit(self, losses: Any, uncertainty: Any, sample_weight: Any = None) -> Selector:
         """Find the optimal randomised threshold rule on a sample.
@@ -40,8 +53,8 @@ class RejectionModel(BaseEstimator, metaclass=ABCMeta):
         Returns
         -------
         Selector
-            ``coverage_`` and ``selective_risk_`` describe this sample; on new data both are estimates (see
-            :mod:`facereject.selection.guarantees` for a promise).
+            ``coverage_`` and ``selective_risk_`` describe this sample; for new data both are estimates (see
+            `guaranteed_risk` for a guarantee).
 
         Raises
         ------
@@ -67,6 +80,24 @@ class CostBased(RejectionModel):
     ----------
     cost : float
         Loss of one rejection, >= 0.
+
+    See Also
+    --------
+    BoundedImprovement : Bounds the risk.
+    BoundedCoverage : Bounds the coverage.
+    convert : Converts between the three.
+
+    References
+    ----------
+    V. Franc, D. Průša, V. Voráček: Optimal strategies for reject option classifiers. Journal of Machine
+    Learning Research 24, 2023.
+
+    Examples
+    --------
+    >>> from facereject.selection import CostBased
+    >>> selector = CostBased(0.4).fit(losses=[0, 0, 1, 1], uncertainty=[0.1, 0.2, 0.3, 0.4])
+    >>> selector.threshold_, selector.coverage_
+    (0.2, 0.5)
     """
 
     def __init__(self, cost: float):
@@ -87,6 +118,24 @@ class BoundedImprovement(RejectionModel):
     ----------
     risk : float
         Target selective risk, >= 0, in units of the loss.
+
+    See Also
+    --------
+    CostBased : Rejections have a cost.
+    BoundedCoverage : Bounds the coverage.
+    guaranteed_risk : A risk that holds for new data with high probability.
+
+    References
+    ----------
+    V. Franc, D. Průša, V. Voráček: Optimal strategies for reject option classifiers. Journal of Machine
+    Learning Research 24, 2023.
+
+    Examples
+    --------
+    >>> from facereject.selection import BoundedImprovement
+    >>> selector = BoundedImprovement(0.25).fit(losses=[0, 0, 0, 1], uncertainty=[0.1, 0.2, 0.3, 0.4])
+    >>> selector.coverage_, selector.selective_risk_
+    (1.0, 0.25)
     """
 
     def __init__(self, risk: float):
@@ -109,6 +158,24 @@ class BoundedCoverage(RejectionModel):
     ----------
     coverage : float
         Target share of accepted examples, 0 < coverage <= 1.
+
+    See Also
+    --------
+    CostBased : Rejections have a cost.
+    BoundedImprovement : Bounds the risk.
+    guaranteed_coverage : A coverage that holds for new data with high probability.
+
+    References
+    ----------
+    V. Franc, D. Průša, V. Voráček: Optimal strategies for reject option classifiers. Journal of Machine
+    Learning Research 24, 2023.
+
+    Examples
+    --------
+    >>> from facereject.selection import BoundedCoverage
+    >>> selector = BoundedCoverage(0.5).fit(losses=[0, 0, 1, 1], uncertainty=[0.1, 0.2, 0.3, 0.4])
+    >>> selector.accept([0.15, 0.35])
+    array([ True, False])
     """
 
     def __init__(self, coverage: float):

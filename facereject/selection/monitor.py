@@ -1,4 +1,4 @@
-"""Watch a rule in use: an alarm about its risk or coverage that is valid whenever one looks.
+"""Monitors of a rule in use: alarms about its risk or coverage that are valid at any time.
 
 **The bet.** Under the hypothesis "all is well" each new loss x_i in [0, 1] has, given everything before it,
 a mean of at most m. A gambler who bets on large losses then multiplies his capital by 1 + b (x_i - m), with a
@@ -63,7 +63,7 @@ def _yet_to_begin(i: int) -> float:
 
 
 class Monitor(metaclass=ABCMeta):
-    """What both monitors have in common.
+    """Base of the monitors.
 
     Attributes
     ----------
@@ -98,7 +98,7 @@ class Monitor(metaclass=ABCMeta):
     @property
     @abstractmethod
     def statement(self) -> str:
-        """What is known by now, in one sentence."""
+        """What is known so far, in one sentence."""
 
     def _add(self, values: FloatArray, scaled: FloatArray) -> bool:
         path = self._evidence.add(scaled)
@@ -111,27 +111,33 @@ class Monitor(metaclass=ABCMeta):
 
     @property
     def n_(self) -> int:
+        """Number of examples seen."""
         return self._evidence.n
 
     @property
     def alarm_(self) -> bool:
+        """Whether the evidence has ever reached 1 / delta."""
         return self.alarm_at_ is not None
 
     @property
     def values_(self) -> FloatArray:
+        """The watched values."""
         return np.concatenate(self._values) if self._values else np.empty(0)
 
     @property
     def mean_(self) -> float:
+        """Mean of the watched values; NaN before the first."""
         return float(self.values_.mean()) if self.n_ else math.nan
 
     @property
     def evidence_path_(self) -> FloatArray:
+        """The evidence after each example."""
         # exp(700) is near the largest number; more evidence than that is of no interest
         return np.exp(np.minimum(np.concatenate(self._log_path), 700.0)) if self._log_path else np.empty(0)
 
     @property
     def evidence_(self) -> float:
+        """Evidence that the limit has been passed; 1 at the beginning."""
         path = self.evidence_path_
         return float(path[-1]) if len(path) else 1.0
 
@@ -149,7 +155,7 @@ class Monitor(metaclass=ABCMeta):
 
 
 class RiskMonitor(Monitor):
-    """Watch the risk of accepted predictions while their labels trickle in.
+    """Watch the risk of accepted predictions as their labels arrive.
 
     Alarm means: the mean loss of accepted predictions was above ``max_risk`` at some time. False alarms: as
     long as each loss has, given those before, an expectation of at most ``max_risk``, the probability of ever
@@ -165,7 +171,18 @@ class RiskMonitor(Monitor):
     delta : float
         Probability of a false alarm, over all time.
     loss_bound : float
-        Losses above it are clipped to it, as in :func:`guaranteed_risk`.
+        Losses above it are clipped to it, as in `guaranteed_risk`.
+
+    See Also
+    --------
+    CoverageMonitor : Needs no labels.
+    guaranteed_risk : A threshold with a guarantee to watch.
+    facereject.plotting.MonitorDisplay : Draws the course of a monitor.
+
+    References
+    ----------
+    A. Podkopaev, A. Ramdas: Tracking the risk of a deployed model and detecting harmful distribution shifts.
+    ICLR, 2022.
 
     Examples
     --------
@@ -186,6 +203,7 @@ class RiskMonitor(Monitor):
 
     @property
     def limit(self) -> float:
+        """The largest allowed risk, ``max_risk``."""
         return self.max_risk
 
     def update(self, losses: Any, accepted: Any = None) -> bool:
@@ -213,6 +231,7 @@ class RiskMonitor(Monitor):
 
     @property
     def statement(self) -> str:
+        """What is known so far, in one sentence."""
         return self._verdict(
             f"the mean of min(loss, {self.loss_bound:g}) of accepted predictions is above {self.max_risk:g}",
             "labels of accepted predictions",
@@ -229,9 +248,23 @@ class CoverageMonitor(Monitor):
     Parameters
     ----------
     min_coverage : float
-        Between 0 and 1; for a rule of ``guaranteed_coverage``, ``selector.guarantee_.bound``.
+        Between 0 and 1; for a rule of `guaranteed_coverage`, ``selector.guarantee_.bound``.
     delta : float
         Probability of a false alarm, over all time.
+
+    See Also
+    --------
+    RiskMonitor : Watches the risk.
+    guaranteed_coverage : A threshold with a guarantee to watch.
+
+    Examples
+    --------
+    >>> from facereject.selection import CoverageMonitor
+    >>> monitor = CoverageMonitor(min_coverage=0.8)
+    >>> monitor.update(accepted=[True] * 8 + [False] * 2)
+    False
+    >>> monitor.update(accepted=[False] * 10)
+    True
     """
 
     def __init__(self, min_coverage: float, delta: float = 0.05) -> None:
@@ -240,15 +273,28 @@ class CoverageMonitor(Monitor):
 
     @property
     def limit(self) -> float:
+        """The smallest allowed coverage, ``min_coverage``."""
         return self.min_coverage
 
     def update(self, accepted: Any) -> bool:
-        """Add decisions (True = accepted) in order; may be empty. Returns whether there has been an alarm."""
+        """Add decisions in their order.
+
+        Parameters
+        ----------
+        accepted : array-like of bool of shape (n,)
+            True where the prediction was accepted; may be empty.
+
+        Returns
+        -------
+        bool
+            Whether there has been an alarm, now or before.
+        """
         x = _check_accepted(accepted).astype(np.float64)
         return self._add(x, 1 - x)
 
     @property
     def statement(self) -> str:
+        """What is known so far, in one sentence."""
         return self._verdict(
             f"less than {self.min_coverage:g} of the predictions are accepted", "predictions"
         )

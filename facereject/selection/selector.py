@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,11 +14,12 @@ from facereject._words import counted
 
 @dataclass(frozen=True)
 class GroupSelection:
-    """What a guaranteed threshold does to one group of the calibration sample.
+    """The effect of a guaranteed threshold on one group of the calibration sample.
 
     Attributes
     ----------
     name : str
+        Name of the group.
     n, n_accepted : int
         Calibration examples of the group, and the accepted among them.
     coverage : float
@@ -28,6 +28,17 @@ class GroupSelection:
         Mean loss of the accepted; NaN if there are none.
     threshold : float
         The largest uncertainty that is accepted in this group.
+
+    See Also
+    --------
+    Guarantee : Lists the groups.
+
+    Examples
+    --------
+    >>> from facereject.selection import GroupSelection
+    >>> group = GroupSelection("old", 500, 300, coverage=0.6, selective_risk=0.08, threshold=0.7)
+    >>> group.n_accepted
+    300
     """
 
     name: str
@@ -40,7 +51,7 @@ class GroupSelection:
 
 @dataclass(frozen=True)
 class Guarantee:
-    """What is promised about a threshold, on which evidence.
+    """A guarantee of a threshold, and what it is based on.
 
     Attributes
     ----------
@@ -67,6 +78,17 @@ class Guarantee:
     weight_bound : float or None
         The statement is about data that differ from the calibration data by the weights given, clipped to
         this value. None without weights.
+
+    See Also
+    --------
+    guaranteed_risk, guaranteed_coverage : Functions that make one.
+
+    Examples
+    --------
+    >>> from facereject.selection import Guarantee
+    >>> print(Guarantee("coverage", bound=0.8, delta=0.05, n=1000, method="order statistic").statement)
+    With probability at least 0.95 over the 1000 calibration examples, at least 0.8 of all predictions are
+    accepted.
     """
 
     quantity: str
@@ -83,7 +105,7 @@ class Guarantee:
 
     @property
     def statement(self) -> str:
-        """The promise in one sentence."""
+        """The guarantee in one sentence."""
         start = f"With probability at least {1 - self.delta:g} over the {self.n} calibration examples, "
         if self.quantity == "coverage":
             return start + f"at least {self.bound:g} of all predictions are accepted."
@@ -133,7 +155,19 @@ class Selector:
     selective_risk_ : float
         Mean loss of the accepted among them; NaN if nothing is accepted or no losses were given.
     guarantee_ : Guarantee or None
-        What is promised for new data, where the rule came from a function that promises something.
+        The guarantee for new data, if the rule comes from a function that gives one.
+
+    See Also
+    --------
+    CostBased, BoundedImprovement, BoundedCoverage : Models that find a selector.
+    guaranteed_risk : Finds one with a guarantee.
+
+    Examples
+    --------
+    >>> from facereject.selection import Selector
+    >>> selector = Selector(threshold_=0.5, acceptance_=1.0, coverage_=0.8, selective_risk_=0.02)
+    >>> selector.accept([0.1, 0.5, 0.9])
+    array([ True,  True, False])
     """
 
     threshold_: float
@@ -142,14 +176,19 @@ class Selector:
     selective_risk_: float
     guarantee_: Guarantee | None = None
 
-    @property
-    def certificate_(self) -> Guarantee | None:
-        """Old name of ``guarantee_``."""
-        warnings.warn("certificate_ is now guarantee_", DeprecationWarning, stacklevel=2)
-        return self.guarantee_
-
     def accept_probability(self, uncertainty: Any) -> FloatArray:
-        """Acceptance probability c(s) of every example, shape (n,)."""
+        """Compute the acceptance probability c(s) of every example.
+
+        Parameters
+        ----------
+        uncertainty : array-like of shape (n,)
+            Higher = less certain.
+
+        Returns
+        -------
+        probability : ndarray of shape (n,)
+            0, 1, or ``acceptance_`` at the threshold.
+        """
         s = check_vector(uncertainty, "uncertainty", min_length=0)
         return np.where(s < self.threshold_, 1.0, np.where(s == self.threshold_, self.acceptance_, 0.0))
 

@@ -20,11 +20,11 @@ def density_ratio(
     max_ratio: float = 20.0,
     random_state: int = 0,
 ) -> FloatArray:
-    """Estimated density ratio w(x) = q(x) / p(x) of new to calibration inputs, at the calibration inputs.
+    """Estimate the density ratio w(x) = q(x) / p(x) of new to calibration inputs.
 
     A classifier learns to tell new inputs (class 1) from calibration inputs (class 0); with P(1 | x) from a
     classifier that has not seen x (cross-validation), w(x) = P(1 | x) / P(0 | x) * n_calibration / n_new.
-    No labels of new data are needed. The weights are estimates: what :func:`guaranteed_risk` promises with
+    No labels of new data are needed. The weights are estimates: what `guaranteed_risk` guarantees with
     them is about the distribution p(x) w(x), which is q(x) as far as the classifier is right.
 
     Parameters
@@ -44,9 +44,29 @@ def density_ratio(
     Returns
     -------
     ndarray of shape (n,)
-        The ``weights`` of :func:`guaranteed_risk`; give it ``weight_bound=max_ratio`` as well.
+        The ratio at the calibration inputs: ``weights`` of `guaranteed_risk`, which should be given
+        ``weight_bound=max_ratio`` as well.
+
+    See Also
+    --------
+    guaranteed_risk : Takes the weights.
+
+    References
+    ----------
+    M. Sugiyama, T. Suzuki, T. Kanamori: Density Ratio Estimation in Machine Learning. Cambridge University
+    Press, 2012.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from facereject.selection import density_ratio
+    >>> rng = np.random.default_rng(0)
+    >>> old, new = rng.normal(0, 1, 500), rng.normal(1, 1, 500)
+    >>> weights = density_ratio(old, new)
+    >>> bool(weights[old > 1].mean() > weights[old < 0].mean())
+    True
     """
-    # Here, as everybody who judges a face imports this package, and hardly any of them needs these.
+    # imported here: scoring a face imports this package and does not need them
     from sklearn.base import clone
     from sklearn.linear_model import LogisticRegression
     from sklearn.model_selection import StratifiedKFold, cross_val_predict

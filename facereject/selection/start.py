@@ -36,7 +36,7 @@ def suggest_start(
     method: str = "auto",
     random_state: int = 0,
 ) -> float | None:
-    """The start from which :func:`guaranteed_risk` may be expected to certify most, for n examples.
+    """Find the start from which `guaranteed_risk` is expected to certify most.
 
     Imagined calibration samples of size n are drawn from training examples with replacement; the start whose
     certified threshold covers most training examples on average is returned. As it is no function of the
@@ -47,16 +47,33 @@ def suggest_start(
     losses, uncertainty : array-like of shape (m,)
         Of training examples, or any others that are not calibration examples; out of fold where the score
         was fitted to them, or they look better than they are.
+    max_risk : float
+        As it will be given to `guaranteed_risk`.
     n : int
         Size of the calibration sample.
-    max_risk, delta, loss_bound, start_share, method
-        As they will be given to :func:`guaranteed_risk`.
+    delta, loss_bound, start_share, method
+        As they will be given to `guaranteed_risk`.
     random_state : int
+        Seed of the drawn samples.
 
     Returns
     -------
     float or None
         None if no start is expected to do better than the ranks of the calibration sample.
+
+    See Also
+    --------
+    guaranteed_risk : Takes the start.
+
+    Examples
+    --------
+    >>> from facereject.selection import suggest_start
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> uncertainty = rng.random(2000)
+    >>> losses = (rng.random(2000) < 0.3 * uncertainty**2).astype(float)
+    >>> 0 < suggest_start(losses, uncertainty, max_risk=0.05, n=500) < 1
+    True
     """
     problem = RiskProblem.of(losses, uncertainty, max_risk, delta, loss_bound, None, None, method)
     n = check_integer(n, "n", minimum=1)

@@ -36,12 +36,6 @@ def test_guarantee_and_numbers_of_the_sample(sample, method):
     assert "at most 0.05" in guarantee.statement
 
 
-def test_the_old_name_of_a_guarantee_still_answers(sample):
-    selector = guaranteed_risk(*sample, 0.05)
-    with pytest.warns(DeprecationWarning, match="guarantee_"):
-        assert selector.certificate_ is selector.guarantee_
-
-
 @pytest.mark.parametrize("method", ALL_METHODS)
 def test_ranking_scale_and_order_decide(sample, method, rng):
     losses, uncertainty = sample

@@ -36,6 +36,7 @@ CHECKED = (
     "predictions",
     "predictors",
     "risks",
+    "selection",
     "solver",
 )
 
