@@ -2,21 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from numbers import Integral
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator
+from sklearn.base import BaseEstimator, clone
 from sklearn.model_selection import GroupKFold, KFold, StratifiedGroupKFold, StratifiedKFold, check_cv
+from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import validate_data
 
 from facereject._labels import kind_of_labels, locate_labels
 from facereject._validation import FloatArray, check_same_length, check_vector
+from facereject.scores._weighting import Weighting, choose_weighting, count_errors
 from facereject.solver._standardized import ColumnMoments, Standardized
 
 #: Regularisation searched by the ...CV scores: 0 and 1e-6 ... 1e3.
 ALPHAS = (0.0, *(10.0**k for k in range(-6, 4)))
+# folds on which a learned score is compared with the base score
+_COMPARED_FOLDS = 5
 
 
 class TrainingSet(NamedTuple):
@@ -42,8 +47,16 @@ class BaseScore(BaseEstimator):
 
     Clones and pickles like any scikit-learn estimator.
 
+    Where ``fit`` is told what the predictor says of itself (a base score, or outputs that contain one), the
+    learned score must earn its place against it. Copies of it are fitted without each of some folds, and on
+    these the AuRC of both is compared, and of means of their ranks. The score then gets the smallest weight
+    that is not clearly worse than the best: ``weight_`` is 0 where there are too few errors to learn from,
+    and ``predict`` returns the base score.
+
     Attributes
     ----------
+    weight_ : float
+        Weight of the learned score, in [0, 1]; 1 where there is no base score. ``repr`` says why.
     target : str
         What the score is fitted to: "losses" or "true_class_probability".
     response : str or None
@@ -65,6 +78,10 @@ class BaseScore(BaseEstimator):
     reads_features: bool = True
     # what scikit-learn's checks say to NaN in X: refused, or "allow-nan"
     _all_finite: bool | str = True
+    # False for the copies that are fitted to find the weight
+    _earns_weight = True
+    _weighting = Weighting(1.0, "")
+    _held_out: FloatArray | None = None
 
     def _check_fit(self, X: Any, target: Any, predictions: Any, sample_weight: Any) -> TrainingSet:
         """Checked copies of the arguments; remembers the number and names of the features."""
@@ -93,6 +110,57 @@ class BaseScore(BaseEstimator):
             raise ValueError("predictions are needed: this score was fitted with them")
         return X, locate_labels(check_predictions(predictions, len(X)), classes, "predictions")
 
+    def _earn_weight(
+        self, losses: FloatArray | None, base: FloatArray | None, given: dict[str, Any], groups: Any = None
+    ) -> None:
+        """Compare the score, just fitted to the arguments ``given``, with the base score; set ``weight_``."""
+        self._weighting = Weighting(1.0, "")
+        self._held_out = None
+        if losses is not None and base is not None and self._earns_weight:
+            given = {name: value for name, value in given.items() if value is not None}
+            weight = given.get("sample_weight")
+            learned = base
+            # less than two errors decide nothing, and cannot be learned from without one fold
+            if count_errors(losses, weight) >= 2:
+                learned = self._held_out_uncertainty(losses, given, groups)
+            self._weighting = choose_weighting(losses, base, learned, weight)
+            self._held_out = self._weighting(base, learned)
+        self.weight_ = self._weighting.weight
+
+    def _held_out_uncertainty(self, losses: FloatArray, given: dict[str, Any], groups: Any) -> FloatArray:
+        """Uncertainty of each example by a copy of the score that has not seen its loss.
+
+        A score need not have a unit. Those of the copies are shifted and scaled to have the mean and standard
+        deviation of this score on the examples that both were fitted to.
+        """
+        targets = (self.target, "losses", "sample_weight")
+        held_out = np.empty(len(losses))
+
+        def predict(score: Any, rows: NDArray[np.intp]) -> FloatArray:
+            known = {name: value for name, value in given.items() if name not in targets}
+            return np.asarray(score.predict(**{"X": None, **_rows_of(known, rows)}))
+
+        for rest, out in _compared_folds(losses, groups):
+            copy = self._repeated()
+            copy._earns_weight = False
+            copy.fit(**{"X": None, **_rows_of(given, rest)})
+            own, final = predict(copy, rest), predict(self, rest)
+            scale = final.std() / own.std() if own.std() > 0 else 1.0
+            held_out[out] = final.mean() + scale * (predict(copy, out) - own.mean())
+        return held_out
+
+    def _repeated(self) -> Any:
+        """An unfitted copy that repeats what this score has chosen instead of choosing again.
+
+        Scores of different alpha differ in scale by orders of magnitude.
+        """
+        return clone(self)
+
+    def __repr__(self, N_CHAR_MAX: int = 700) -> str:
+        text: str = super().__repr__(N_CHAR_MAX)
+        reason = self._weighting.reason if hasattr(self, "weight_") else ""
+        return f"{text}  # weight {self.weight_:g}: {reason}" if reason else text
+
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = self._all_finite == "allow-nan"
@@ -114,6 +182,24 @@ class Standardizer(NamedTuple):
     def __call__(self, X: NDArray[Any]) -> Standardized:
         """The standardised features, not computed before they are needed."""
         return Standardized(X, self.mean, self.scale)
+
+
+def _rows_of(given: dict[str, Any], rows: NDArray[np.intp]) -> dict[str, Any]:
+    return {name: _safe_indexing(value, rows) for name, value in given.items()}
+
+
+def _compared_folds(losses: FloatArray, groups: Any) -> Iterator[tuple[NDArray[np.intp], NDArray[np.intp]]]:
+    """Rows to fit to and rows held out: groups together, else every fold with its share of the losses."""
+    n = len(losses)
+    if groups is not None:
+        groups = np.asarray(groups)
+        yield from GroupKFold(min(_COMPARED_FOLDS, len(np.unique(groups)))).split(losses, groups=groups)
+        return
+    order = np.random.default_rng(0).permutation(n)
+    fold = np.empty(n, dtype=np.intp)
+    fold[order[np.argsort(losses[order], kind="stable")]] = np.arange(n) % min(_COMPARED_FOLDS, n)
+    for k in range(fold.max() + 1):
+        yield np.flatnonzero(fold != k), np.flatnonzero(fold == k)
 
 
 def make_folds(cv: Any, random_state: Any, *, stratified: bool = False) -> Any:

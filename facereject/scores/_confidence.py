@@ -15,18 +15,15 @@ from facereject.scores._base import BaseScore, Standardizer, check_sample_weight
 from facereject.scores._linear.shifted import ShiftedRisk
 from facereject.scores._margin import top_and_gap
 from facereject.scores._reading.predictor import check_outputs
+from facereject.scores._weighting import count_errors
 from facereject.solver import LinearObjective, bundle_minimize
 
 # regularisation and accuracy of a linear start of other scores
 START_ALPHA, START_TOL = 1e-3, 1e-3
 # largest weight of the standardised base score that is searched, and how exactly it is found: w corrects it
 _MAX_BETA, _BETA_TOL = 64.0, 0.01
-# number of errors at which regularisation is 1; it falls with their square
-_FULL_ALPHA_ERRORS = 10.0
-# least regularisation up to as many errors, beyond which it falls with their number
+# least regularisation, up to this number of errors; beyond, it falls with their number
 _STEADY_ALPHA, _STEADY_ERRORS = 0.01, 200.0
-# number of errors at which what they teach and the predictor's own order count alike
-_FEW_ERRORS = 10.0
 # share of the examples at either end of an auxiliary column that count as at the end of the others
 _TAIL = 0.02
 
@@ -166,10 +163,8 @@ def fit_start(
 ) -> LinearStart:
     """Minimise SELE first over β ≥ 0 and then over w, both with alpha/2 times their squares.
 
-    A few errors teach little: with m of them (``count_errors``) alpha is at least (10/m)², and where there is
-    a base score the score is a mean of what was learned, with weight m²/(m² + 10²), and the scaled base
-    score. Some hundred errors still leave it to chance which of two columns that say nearly the same gets the
-    weight: alpha is at least 0.01 up to 200 errors, and 2/m beyond.
+    Some hundred errors leave it to chance which of two columns that say nearly the same gets the weight: with
+    m errors (``count_errors``) alpha is at least 0.01 up to m = 200, and 2/m beyond.
     """
     bounds, base_score = ColumnRange.of(confidence), confidence.base_score
     columns = bounds(confidence.columns)
@@ -181,9 +176,7 @@ def fit_start(
     if mean <= 0:
         # no error to learn from: the predictor's own order stands
         return LinearStart(bounds, standardizer, weights, slope=0.0 if base_score is None else 1.0)
-    n_errors = count_errors(losses, sample_weight)
-    steady = _STEADY_ALPHA * min(1.0, _STEADY_ERRORS / n_errors)
-    alpha = max(alpha, steady, (_FULL_ALPHA_ERRORS / n_errors) ** 2)
+    alpha = max(alpha, _STEADY_ALPHA * min(1.0, _STEADY_ERRORS / count_errors(losses, sample_weight)))
     risk: Any = SELE(losses / mean, sample_weight)
     centre = slope = spread = 0.0
     if base_score is not None:
@@ -195,29 +188,7 @@ def fit_start(
     if weights.size:
         objective = LinearObjective(standardizer(columns), risk, fit_intercept=False)
         weights = bundle_minimize(objective, alpha, tol=tol).x
-    learned = LinearStart(bounds, standardizer, weights, float(centre), float(slope))
-    if base_score is None:
-        return learned
-    share = n_errors**2 / (n_errors**2 + _FEW_ERRORS**2)
-    scores = learned(confidence)
-    # nothing was learned from equal losses, and then nothing is added
-    middle = np.average(scores, weights=sample_weight)
-    scale = float(np.sqrt(np.average((scores - middle) ** 2, weights=sample_weight)))
-    own = scale / float(spread)
-    return learned._replace(weights=share * weights, slope=share * learned.slope + (1.0 - share) * own)
-
-
-def count_errors(losses: FloatArray, sample_weight: FloatArray | None) -> float:
-    """(Σ ωℓ)² / Σ ωℓ²: the number of errors for 0/1 losses, an equivalent of it for others.
-
-    A weight counts as so many examples. Weights that are all below 1 cannot be counts: the largest then
-    counts as one.
-    """
-    counts = np.ones(len(losses)) if sample_weight is None else sample_weight
-    counts = counts / min(1.0, float(counts.max()))
-    # in units of the largest, squares neither overflow nor vanish
-    units = losses / losses[counts > 0].max()
-    return float((counts @ units) ** 2 / (counts @ units**2))
+    return LinearStart(bounds, standardizer, weights, float(centre), float(slope))
 
 
 def _fit_slope(risk: Any, unit: FloatArray, alpha: float) -> float:
@@ -244,10 +215,10 @@ class ConfidenceScore(BaseScore):
     o is the uncertainty that the predictor states: the log-odds log((1 − p)/p) against the predicted class,
     or the ``base_score`` given. The columns c hold it again, with the largest output, its distance to the
     second largest, the entropy, and the auxiliary features, of which the most extreme 2 % on either side
-    count as the next (``ColumnRange``). β is fitted first, by itself; then w corrects it. The fewer errors
-    there are to learn from, the closer the score stays to o: with m errors alpha is at least (10/m)² and at
-    least 0.01 or 2/m, whichever is less; the score is a mean of what was learned, with weight m²/(m² + 10²),
-    and o. For losses other than 0/1, m is (Σℓ)²/Σℓ².
+    count as the next (``ColumnRange``). β is fitted first, by itself; then w corrects it.
+    With m errors alpha is at least 0.01 or 2/m, whichever is less; for losses other than 0/1, m is
+    (Σℓ)²/Σℓ². How much of this may change the order of o is decided on held-out losses (``weight_``): with
+    few errors the score is o.
 
     ``cross_fit`` and ``SelectivePredictor`` supply the auxiliary features: the neighbours of an example in
     the part the predictor was trained on, and for a regressor its prediction and spread or, where it states
@@ -262,6 +233,8 @@ class ConfidenceScore(BaseScore):
 
     Attributes
     ----------
+    weight_ : float
+        Weight of the learned score against the predictor's own uncertainty o, in [0, 1].
     start_ : LinearStart
         The fitted weights: ``slope`` is β per unit of o, ``weights`` are w on standardised columns.
 
@@ -327,6 +300,9 @@ class ConfidenceScore(BaseScore):
         confidence = reader(outputs, auxiliary, base_score, len(losses))
         self._reader = reader
         self.start_ = fit_start(confidence, losses, sample_weight, self.alpha, self.tol)
+        given = {"losses": losses, "sample_weight": sample_weight, "outputs": outputs}
+        given.update(auxiliary=auxiliary, base_score=base_score)
+        self._earn_weight(losses, confidence.base_score, given)
         return self
 
     def predict(
@@ -341,7 +317,8 @@ class ConfidenceScore(BaseScore):
         """Uncertainty of each prediction, shape (n,); higher = less certain. Arguments as in ``fit``."""
         check_is_fitted(self, "start_")
         given = next((part for part in (outputs, auxiliary, base_score) if part is not None), ())
-        return self.start_(self._reader(outputs, auxiliary, base_score, len(given)))
+        confidence = self._reader(outputs, auxiliary, base_score, len(given))
+        return self._weighting(confidence.base_score, self.start_(confidence))
 
 
 def as_columns(values: Any, name: str = "outputs", n: int | None = None) -> FloatArray:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -14,9 +15,7 @@ from sklearn.utils.validation import has_fit_parameter
 
 from facereject._labels import locate_labels
 from facereject._validation import FloatArray, check_vector
-from facereject.scores._base import assign_folds, check_sample_weight
-from facereject.scores._boosting.score import BoostedScore
-from facereject.scores._linear.model import LinearScoreCV
+from facereject.scores._base import BaseScore, assign_folds, check_sample_weight
 from facereject.scores._reading.predictor import (
     PredictorScore,
     check_predictor,
@@ -24,10 +23,10 @@ from facereject.scores._reading.predictor import (
     find_response,
     fit_predictor,
     predict_from,
+    read_predictions,
 )
 from facereject.scores._reading.tables import FeatureView
 from facereject.scores._reading.training_part import Material, Required, TrainingPart, outputs_of_all_classes
-from facereject.scores._tcp import TrueClassProbabilityScoreCV
 
 
 class CrossFit(NamedTuple):
@@ -76,13 +75,15 @@ class CrossFit(NamedTuple):
     def out_of_fold_uncertainty(self, X: Any) -> FloatArray:
         """Uncertainty of each training example by a score that has not seen its loss.
 
-        Fits the score once per fold. Together with ``losses`` this is what a threshold for ``score`` may be
-        tuned on; ``score`` itself would look too good there, since it was fitted to these very losses.
-
-        A learned score orders examples but need not have a unit, so those of the folds are made comparable:
-        they take over the alpha or the number of trees of ``score``, and their uncertainties are shifted and
-        scaled to have the mean and standard deviation of ``score`` on the examples both were fitted to.
+        Together with ``losses`` this is what a threshold for ``score`` may be tuned on; ``score`` itself
+        would look too good there, since it was fitted to these very losses. A score of ``facereject.scores``
+        has these uncertainties since it was compared with the base score. Any other is fitted once more per
+        fold, and its uncertainties are shifted and scaled to have the mean and standard deviation of
+        ``score`` on the examples both were fitted to.
         """
+        known: FloatArray | None = getattr(self.score, "_held_out", None)
+        if known is not None:
+            return known
         uncertainty = np.empty(len(self.losses))
         features = self.view(X, self.score)
         for k, predictor in enumerate(self.fold_estimators):
@@ -92,7 +93,7 @@ class CrossFit(NamedTuple):
                 uncertainty[rows] = self._read_uncertainty(predictor, _safe_indexing(X, rows), rows)
                 continue
             seen = _safe_indexing(features, rest)
-            score = self._fit(_with_choices_of(self.score), seen, rest)
+            score = self._fit(_repeated(self.score), seen, rest)
             arguments = self._arguments(rest)
             own, final = (np.asarray(s.predict(seen, **arguments)) for s in (score, self.score))
             scale = final.std() / own.std() if own.std() > 0 else 1.0
@@ -102,7 +103,7 @@ class CrossFit(NamedTuple):
 
     def uncertainty(self, X: Any) -> FloatArray:
         """Uncertainty of the predictions of ``estimator`` at new examples."""
-        return self.uncertainty_of(X, np.asarray(self.estimator.predict(X)))
+        return self.uncertainty_of(X, read_predictions(self.estimator, X))
 
     def uncertainty_of(self, X: Any, predictions: NDArray[Any]) -> FloatArray:
         """The same where the predictions have been computed already."""
@@ -135,7 +136,7 @@ class CrossFit(NamedTuple):
 
     def _fit(self, score: Any, features: Any, rows: Any) -> Any:
         arguments = self._arguments(rows)
-        if isinstance(score, TrueClassProbabilityScoreCV):
+        if getattr(score, "target", "losses") != "losses":
             arguments["losses"] = self.losses[rows]
         if self.sample_weight is not None:
             arguments["sample_weight"] = self.sample_weight[rows]
@@ -247,11 +248,12 @@ def cross_fit(
     is_class = find_kind(predictor, y, loss) == "classifier"
     fold = assign_folds(is_class, X, y, cv, groups, random_state)
 
-    def train(rows: NDArray[np.intp]) -> Any:
+    def train(rows: NDArray[np.intp], where: str) -> Any:
         if frozen:
             return predictor
         part = None if weight is None else weight[rows]
-        return fit_predictor(clone(predictor, safe=False), _safe_indexing(X, rows), y[rows], part)
+        with _naming(f"{type(predictor).__name__}.fit", where, rows):
+            return fit_predictor(clone(predictor, safe=False), _safe_indexing(X, rows), y[rows], part)
 
     classes = None
     if is_class:
@@ -265,17 +267,18 @@ def cross_fit(
     folds = range(int(fold.max()) + 1)
     fold_estimators, predictions, outputs = [], [], []
     for k in folds:
-        fold_estimators.append(train(np.flatnonzero(fold != k)))
-        held_out = _safe_indexing(X, np.flatnonzero(fold == k))
-        given = None
-        if is_class and response is not None and find_response(fold_estimators[-1], response):
-            given = outputs_of_all_classes(fold_estimators[-1], held_out, response, classes)
-            outputs.append(given)
-        predictions.append(predict_from(fold_estimators[-1], held_out, given, classes))
+        where, rows = f"fold {k + 1} of {len(folds)}", np.flatnonzero(fold == k)
+        fold_estimators.append(train(np.flatnonzero(fold != k), f"without {where}"))
+        held_out, given = _safe_indexing(X, rows), None
+        with _naming(f"{type(predictor).__name__}, asked for predictions,", f"in {where}", rows):
+            if is_class and response is not None and find_response(fold_estimators[-1], response):
+                given = outputs_of_all_classes(fold_estimators[-1], held_out, response, classes)
+                outputs.append(given)
+            predictions.append(predict_from(fold_estimators[-1], held_out, given, classes))
     order = np.argsort(np.argsort(fold, kind="stable"), kind="stable")
     all_predictions = np.concatenate(predictions)[order]
     all_outputs = np.concatenate(outputs)[order] if outputs else None
-    losses = compute_losses(loss, y, all_predictions)
+    losses = _losses_of_folds(loss, y, all_predictions, fold)
     target = losses
     if needs_probabilities:
         target = _true_class_probability(score, predictor, y, all_outputs, classes)
@@ -295,7 +298,7 @@ def cross_fit(
             neighbours = training_part(owner, np.flatnonzero(fold != k))
             found.append(neighbours.auxiliary(_safe_indexing(X, rows), all_predictions[rows], given))
         auxiliary, base_score = (_stack(parts, order) for parts in zip(*found, strict=True))
-    final = train(np.arange(len(y)))
+    final = train(np.arange(len(y)), "to all examples")
     if required.auxiliary:
         part = training_part(final, np.arange(len(y)))
     material = Material(all_predictions if is_class else None, all_outputs, auxiliary, base_score)
@@ -318,6 +321,40 @@ def cross_fit(
     if isinstance(score, PredictorScore):
         return result._replace(score=score.bind(final))
     return result._replace(score=result._fit(clone(score, safe=False), view(X, score), slice(None)))
+
+
+@contextmanager
+def _naming(part: str, where: str, rows: NDArray[np.intp]) -> Iterator[None]:
+    """Name the part, fold and rows in an error raised inside, which is chained."""
+    try:
+        yield
+    except Exception as error:
+        shown = ", ".join(str(row) for row in rows[:5])
+        more = f", … ({len(rows)} rows)" if len(rows) > 5 else ""
+        context = f"{part} failed {where}, rows {shown}{more}"
+        try:
+            named = type(error)(f"{context}: {error}")
+        except Exception:
+            # an exception of a user may take other arguments
+            named = RuntimeError(f"{context}: {type(error).__name__}: {error}")
+        raise named from error
+
+
+def _losses_of_folds(
+    loss: Callable[[Any, Any], Any], y: NDArray[Any], predictions: NDArray[Any], fold: NDArray[np.intp]
+) -> FloatArray:
+    """Losses of all examples; if they cannot be computed, the error names the fold that is to blame."""
+    name = f"the loss {getattr(loss, '__name__', type(loss).__name__)}"
+    n_folds = int(fold.max()) + 1
+    try:
+        return compute_losses(loss, y, predictions)
+    except Exception:
+        for k in range(n_folds):
+            rows = np.flatnonzero(fold == k)
+            with _naming(name, f"in fold {k + 1} of {n_folds}", rows):
+                compute_losses(loss, y[rows], predictions[rows])
+        with _naming(name, "on all examples", np.arange(len(y))):
+            raise
 
 
 def compute_losses(loss: Callable[[Any, Any], Any], y: NDArray[Any], predictions: NDArray[Any]) -> FloatArray:
@@ -346,16 +383,7 @@ def _true_class_probability(
     return np.where(column >= 0, outputs[np.arange(len(y)), column], 0.0)
 
 
-def _with_choices_of(score: Any) -> Any:
-    """An unfitted copy that repeats what the fitted score has chosen instead of choosing again.
-
-    Scores of different alpha differ in scale by orders of magnitude.
-    """
+def _repeated(score: Any) -> Any:
+    """An unfitted copy that repeats what the fitted score has chosen."""
     # a score that is no scikit-learn estimator is copied as it is; its fit starts anew
-    copy = clone(score, safe=False)
-    if isinstance(score, BoostedScore):
-        return copy.set_params(
-            n_estimators=score.n_estimators_, max_leaf_nodes=score.max_leaf_nodes_, validation_fraction=None
-        )
-    # with one value to try the folds decide nothing: as few as possible
-    return copy.set_params(alphas=[score.alpha_], cv=2) if isinstance(score, LinearScoreCV) else copy
+    return score._repeated() if isinstance(score, BaseScore) else clone(score, safe=False)

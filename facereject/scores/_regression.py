@@ -85,11 +85,13 @@ class RegressionScore(RidgePath):
         outputs: Any = None,
         auxiliary: Any = None,
         base_score: Any = None,
+        groups: Any = None,
     ) -> RegressionScore:
         """Learn the score; parameters as in ``SELEScore.fit``."""
         data = self._check_fit(X, losses, predictions, sample_weight)
         data = self._with_start(data, outputs, auxiliary, base_score)
         self._adopt(self._models(data, [self.alpha])[0])
+        self._compare(X, data, data.target, outputs, auxiliary, base_score, groups)
         return self
 
 
@@ -126,4 +128,5 @@ class RegressionScoreCV(RidgePath, LinearScoreCV):
         data = self._check_fit(X, losses, predictions, sample_weight)
         data = self._with_start(data, outputs, auxiliary, base_score)
         self._select(data, data.target, validation, groups)
+        self._compare(X, data, data.target, outputs, auxiliary, base_score, groups)
         return self

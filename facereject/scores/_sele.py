@@ -110,6 +110,7 @@ class SELEScore(_SELEPath):
         outputs: Any = None,
         auxiliary: Any = None,
         base_score: Any = None,
+        groups: Any = None,
     ) -> SELEScore:
         """Learn the score.
 
@@ -124,6 +125,8 @@ class SELEScore(_SELEPath):
         sample_weight : array-like, Dask array or series of shape (n,), optional
         outputs, auxiliary, base_score : array-likes with n rows, optional
             What is known of the predictor, as in ``ConfidenceScore.fit``; not with Dask collections.
+        groups : array-like of shape (n,), optional
+            Examples of one group share a fold when the score is compared with the base score.
 
         Notes
         -----
@@ -136,6 +139,7 @@ class SELEScore(_SELEPath):
         data = self._check_fit(X, losses, predictions, sample_weight)
         data = self._with_start(data, outputs, auxiliary, base_score)
         self._adopt(self._models(data, [self.alpha])[0])
+        self._compare(X, data, data.target, outputs, auxiliary, base_score, groups)
         return self
 
 
@@ -211,4 +215,5 @@ class SELEScoreCV(_SELEPath, LinearScoreCV):
         data = self._check_fit(X, losses, predictions, sample_weight)
         data = self._with_start(data, outputs, auxiliary, base_score)
         self._select(data, data.target, validation, groups)
+        self._compare(X, data, data.target, outputs, auxiliary, base_score, groups)
         return self

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from facereject._validation import check_same_length, check_vector
+from facereject._validation import FloatArray, check_same_length, check_vector
 from facereject.scores._base import TrainingSet
 from facereject.scores._linear.model import LinearScoreCV
 from facereject.scores._regression import RidgePath
@@ -21,6 +21,13 @@ class _TrueClassPath(RidgePath):
         if data.target.max() > 1.0:
             raise ValueError(f"{self.target} must lie in [0, 1], got {data.target.max()}")
         return data
+
+    def _check_losses(self, losses: Any, data: TrainingSet) -> FloatArray | None:
+        if losses is None:
+            return None
+        checked: FloatArray = check_vector(losses, "losses", non_negative=True)
+        check_same_length(X=data.X, losses=checked)
+        return checked
 
 
 class TrueClassProbabilityScore(_TrueClassPath):
@@ -58,6 +65,8 @@ class TrueClassProbabilityScore(_TrueClassPath):
         outputs: Any = None,
         auxiliary: Any = None,
         base_score: Any = None,
+        losses: Any = None,
+        groups: Any = None,
     ) -> TrueClassProbabilityScore:
         """Learn the score.
 
@@ -66,12 +75,16 @@ class TrueClassProbabilityScore(_TrueClassPath):
         X : array-like of shape (n, d)
         true_class_probability : array-like of shape (n,)
             What the predictor's predict_proba gives to the true class of each example.
-        predictions, sample_weight, outputs, auxiliary, base_score
+        predictions, sample_weight, outputs, auxiliary, base_score, groups
             As in ``SELEScore.fit``.
+        losses : array-like of shape (n,), optional
+            Losses of the training examples, by which the score is compared with the base score.
         """
         data = self._check_fit(X, true_class_probability, predictions, sample_weight)
         data = self._with_start(data, outputs, auxiliary, base_score)
+        losses = self._check_losses(losses, data)
         self._adopt(self._models(data, [self.alpha])[0])
+        self._compare(X, data, losses, outputs, auxiliary, base_score, groups)
         return self
 
 
@@ -122,8 +135,7 @@ class TrueClassProbabilityScoreCV(_TrueClassPath, LinearScoreCV):
         data = self._with_start(data, outputs, auxiliary, base_score)
         if validation is None and losses is None:
             raise ValueError("alpha is picked by AuRC, which needs losses: pass losses or validation")
-        if losses is not None:
-            losses = check_vector(losses, "losses", non_negative=True)
-            check_same_length(X=data.X, losses=losses)
+        losses = self._check_losses(losses, data)
         self._select(data, losses, validation, groups)
+        self._compare(X, data, losses, outputs, auxiliary, base_score, groups)
         return self

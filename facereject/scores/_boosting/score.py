@@ -155,7 +155,20 @@ class BoostedScore(BaseScore):
             self.booster_ = final.grow(self.n_estimators_) if self.n_estimators_ else None
         if self.booster_ is None:
             self.n_estimators_ = 0
+        given = {"X": X, "losses": data.target, "predictions": data.predictions, "outputs": outputs}
+        given.update(sample_weight=data.sample_weight, auxiliary=auxiliary, base_score=base_score)
+        base = confidence.base_score if self.use_base_score else None
+        self._earn_weight(data.target, base, given, groups)
         return self
+
+    def _repeated(self) -> Any:
+        return (
+            super()
+            ._repeated()
+            .set_params(
+                n_estimators=self.n_estimators_, max_leaf_nodes=self.max_leaf_nodes_, validation_fraction=None
+            )
+        )
 
     def predict(
         self,
@@ -190,7 +203,8 @@ class BoostedScore(BaseScore):
             )
         elif self.start_ is None:
             return np.full(len(X), self.mean_loss_)
-        return np.asarray(scores, dtype=np.float64) * self._score_unit()
+        learned = np.asarray(scores, dtype=np.float64) * self._score_unit()
+        return self._weighting(confidence.base_score, learned)
 
     def _check_settings(self) -> None:
         for name, least in (("n_estimators", 1), ("min_samples_leaf", 1), ("patience", 1)):

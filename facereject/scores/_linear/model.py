@@ -134,10 +134,30 @@ class LinearScore(BaseScore):
         self.start_ = self._fit_start(confidence, data.target, data.sample_weight)
         return data._replace(start=self.start_(confidence))
 
-    def _start(self, n: int, outputs: Any, auxiliary: Any, base_score: Any) -> FloatArray:
+    def _start(self, confidence: Confidence) -> FloatArray:
         """Uncertainty before the features correct it."""
-        confidence = self._reader(outputs, auxiliary, base_score, n)
+        n = len(confidence.columns)
         return np.zeros(n) if self.start_ is None else self._sign * self.start_(confidence)
+
+    def _compare(
+        self,
+        X: Any,
+        data: Any,
+        losses: FloatArray | None,
+        outputs: Any,
+        auxiliary: Any,
+        base_score: Any,
+        groups: Any,
+    ) -> None:
+        """Set ``weight_``: the last step of ``fit``."""
+        if not isinstance(data, TrainingSet):
+            self._earn_weight(None, None, {})
+            return
+        given = {"X": X, self.target: data.target, "losses": losses, "predictions": data.predictions}
+        given.update(sample_weight=data.sample_weight, outputs=outputs)
+        given.update(auxiliary=auxiliary, base_score=base_score)
+        base = self._reader(outputs, auxiliary, base_score, len(data.X)).base_score
+        self._earn_weight(losses, base, given, groups)
 
     def _models(self, data: Any, alphas: Sequence[float]) -> list[LinearModel]:
         """One fitted model per alpha."""
@@ -196,8 +216,8 @@ class LinearScore(BaseScore):
         if is_dask(X, predictions):
             return _on_partitions().predict(self, X, predictions)
         X, position = self._check_predict(X, predictions, self.classes_)
-        start = self._start(len(X), outputs, auxiliary, base_score)
-        return start + self._model(X, position)
+        confidence = self._reader(outputs, auxiliary, base_score, len(X))
+        return self._weighting(confidence.base_score, self._start(confidence) + self._model(X, position))
 
 
 class LinearScoreCV(LinearScore):
@@ -221,6 +241,10 @@ class LinearScoreCV(LinearScore):
         self.cv = cv
         self.random_state = random_state
         self.use_outputs = use_outputs
+
+    def _repeated(self) -> Any:
+        # with one value to try the folds decide nothing: as few as possible
+        return super()._repeated().set_params(alphas=[self.alpha_], cv=2)
 
     def _select(self, data: Any, losses: FloatArray | None, validation: Any, groups: Any = None) -> None:
         """Set ``alphas_``, ``validation_aurc_`` and ``alpha_``, and adopt the model of the best alpha."""
@@ -289,7 +313,7 @@ class LinearScoreCV(LinearScore):
         check_same_length(**{"X of validation": X, "losses of validation": losses})
         predictions = check_predictions(validation[2], len(X)) if with_predictions else None
         outputs, auxiliary, base_score = (*validation[3:], None, None, None)[:3]
-        start = self._start(len(X), outputs, auxiliary, base_score)
+        start = self._start(self._reader(outputs, auxiliary, base_score, len(X)))
         return TrainingSet(X, losses, predictions, None, start)
 
 

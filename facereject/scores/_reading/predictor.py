@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 from sklearn.pipeline import Pipeline
 from sklearn.utils import get_tags
-from sklearn.utils.validation import has_fit_parameter
+from sklearn.utils.validation import _num_samples, has_fit_parameter
 
 from facereject._validation import FloatArray
 from facereject.losses import absolute_error, zero_one_loss
@@ -118,7 +118,21 @@ def read_outputs(predictor: Any, X: Any, response: str) -> FloatArray:
     if name is None:
         required = "predict_proba or decision_function" if response == "auto" else response
         raise TypeError(f"{type(predictor).__name__} has no {required}, which this score reads")
-    return np.asarray(getattr(predictor, name)(X), dtype=np.float64)
+    return _check_rows(np.asarray(getattr(predictor, name)(X), dtype=np.float64), predictor, name, X)
+
+
+def read_predictions(predictor: Any, X: Any) -> NDArray[Any]:
+    """Predictions at X, one per row."""
+    return _check_rows(np.asarray(predictor.predict(X)), predictor, "predict", X)
+
+
+def _check_rows(values: NDArray[Any], predictor: Any, method: str, X: Any) -> NDArray[Any]:
+    if values.ndim == 0 or len(values) != _num_samples(X):
+        raise ValueError(
+            f"{type(predictor).__name__}.{method} must return one row per row of X ({_num_samples(X)}), "
+            f"got shape {values.shape}"
+        )
+    return values
 
 
 # methods ``predict`` that compute predict_proba and take the class of its largest value
@@ -135,7 +149,7 @@ def predict_from(predictor: Any, X: Any, outputs: FloatArray | None, classes: ND
     method = getattr(type(last), "predict", None)
     name = getattr(method, "__module__", "").split(".")[0], getattr(method, "__qualname__", "")
     if outputs is None or classes is None or name not in _MOST_PROBABLE:
-        return np.asarray(predictor.predict(X))
+        return read_predictions(predictor, X)
     return np.asarray(classes)[outputs.argmax(axis=1)]
 
 
