@@ -31,6 +31,10 @@ GROUPS = {
 }  # fmt: skip
 
 
+#: modules of an extra that the environment of the documentation lacks; the guide describes them
+NEEDS_EXTRA = ("facereject.torch",)
+
+
 class Page(NamedTuple):
     module: str
     names: tuple[str, ...]
@@ -41,7 +45,7 @@ class Page(NamedTuple):
 def public_modules() -> list[str]:
     """Names of the modules and folders of the package that list public names."""
     names = [f"facereject.{info.name}" for info in pkgutil.iter_modules(facereject.__path__)]
-    public = [name for name in names if not name.startswith("facereject._")]
+    public = [name for name in names if not name.startswith("facereject._") and name not in NEEDS_EXTRA]
     return [name for name in public if hasattr(importlib.import_module(name), "__all__")]
 
 

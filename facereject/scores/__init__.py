@@ -3,7 +3,8 @@
 Learned: ``SELEScore``, ``RegressionScore``, ``TrueClassProbabilityScore`` and, for a risk of your own,
 ``LinearRiskScore``, linear, whose ...CV variants pick alpha; ``BoostedSELEScore`` and
 ``BoostedRegressionScore``, sums of trees. Read from a predictor: ``PlugInRisk``, ``MaxClassProbability``,
-``MarginScore``, ``GapScore``. ``cross_fit`` trains a predictor and its score on the same examples.
+``MarginScore``, ``GapScore``; from saved outputs of a network: ``PostHocScore``. ``cross_fit`` trains a
+predictor and its score on the same examples.
 """
 
 from facereject.scores._boosted import BoostedRegressionScore, BoostedSELEScore
@@ -12,6 +13,7 @@ from facereject.scores._cross_fitting import CrossFit, cross_fit
 from facereject.scores._linear_risk import LinearRiskScore, LinearRiskScoreCV
 from facereject.scores._margin import GapScore, MarginScore
 from facereject.scores._plugin import MaxClassProbability, PlugInRisk
+from facereject.scores._post_hoc import PostHocScore
 from facereject.scores._regression import RegressionScore, RegressionScoreCV
 from facereject.scores._sele import SELEScore, SELEScoreCV
 from facereject.scores._tcp import TrueClassProbabilityScore, TrueClassProbabilityScoreCV
@@ -27,6 +29,7 @@ __all__ = [
     "MarginScore",
     "MaxClassProbability",
     "PlugInRisk",
+    "PostHocScore",
     "RegressionScore",
     "RegressionScoreCV",
     "SELEScore",

@@ -80,6 +80,8 @@ class BaseScore(BaseEstimator):
     _all_finite: bool | str = True
     # False for the copies that are fitted to find the weight
     _earns_weight = True
+    # True where ``cross_fit`` needs the uncertainties of held-out examples afterwards
+    _keeps_held_out = False
     _weighting = Weighting(1.0, "")
     _held_out: FloatArray | None = None
 
@@ -124,7 +126,8 @@ class BaseScore(BaseEstimator):
             if count_errors(losses, weight) >= 2:
                 learned = self._held_out_uncertainty(losses, given, groups)
             self._weighting = choose_weighting(losses, base, learned, weight)
-            self._held_out = self._weighting(base, learned)
+            if self._keeps_held_out:
+                self._held_out = self._weighting(base, learned)
         self.weight_ = self._weighting.weight
 
     def _held_out_uncertainty(self, losses: FloatArray, given: dict[str, Any], groups: Any) -> FloatArray:

@@ -143,6 +143,8 @@ class CrossFit(NamedTuple):
         # each fold has a predictor of its own: what the score learns must hold for another one
         if has_fit_parameter(score, "groups") and len(np.unique(self.fold[rows])) > 1:
             arguments["groups"] = self.fold[rows]
+        if isinstance(score, BaseScore):
+            score._keeps_held_out = True
         score.fit(features, self.target[rows], **arguments)
         return score
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -93,16 +94,30 @@ def choose_weighting(
     scales = RankScale.of(base), RankScale.of(learned)
     ranks = scales[0](base), scales[1](learned)
     mixtures = [base, *((1.0 - w) * ranks[0] + w * ranks[1] for w in WEIGHTS[1:-1]), learned]
-    areas, influences = map(np.array, zip(*(_aurc(losses, s, weight) for s in mixtures), strict=True))
-    best = int(areas.argmin())
-    # few errors show less of their own variation
-    variance = n_errors / (n_errors - 1.0) * ((influences - influences[best]) ** 2).sum(axis=1)
-    chosen = int(np.flatnonzero(areas <= areas[best] + _STANDARD_ERRORS * np.sqrt(variance))[0])
+    best, equal = compare_areas(losses, mixtures, weight)
+    chosen = equal[0]
     if chosen == 0:
         why = "not enough to learn from" if best else "the learned score ranks no better"
         return Weighting(0.0, f"{errors}: {why}")
-    reason = f"{errors}: AuRC {areas[chosen] / areas[0]:.2f} of the base score's on held-out examples"
+    ratio = _aurc(losses, mixtures[chosen], weight)[0] / _aurc(losses, base, weight)[0]
+    reason = f"{errors}: AuRC {ratio:.2f} of the base score's on held-out examples"
     return Weighting(WEIGHTS[chosen], reason, *scales)
+
+
+def compare_areas(
+    losses: FloatArray, scores: Sequence[FloatArray], sample_weight: FloatArray | None = None
+) -> tuple[int, list[int]]:
+    """Position of the score with the lowest AuRC, and of all that are within 1.25 standard errors of it."""
+    weight = np.ones(len(losses)) if sample_weight is None else sample_weight
+    areas, influences = map(np.array, zip(*(_aurc(losses, s, weight) for s in scores), strict=True))
+    best = int(areas.argmin())
+    n_errors = count_errors(losses, weight)
+    if n_errors < 2:
+        return best, list(range(len(scores)))
+    # few errors show less of their own variation
+    variance = n_errors / (n_errors - 1.0) * ((influences - influences[best]) ** 2).sum(axis=1)
+    equal = np.flatnonzero(areas <= areas[best] + _STANDARD_ERRORS * np.sqrt(variance))
+    return best, [int(position) for position in equal]
 
 
 def count_errors(losses: FloatArray, sample_weight: FloatArray | None) -> float:

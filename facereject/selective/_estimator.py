@@ -21,6 +21,7 @@ from facereject.losses import absolute_error, zero_one_loss
 from facereject.metrics import RiskCoverageCurve, aurc, risk_coverage_curve
 from facereject.scores import ConfidenceScore, cross_fit
 from facereject.scores._cross_fitting import compute_losses
+from facereject.scores._post_hoc import SavedOutputs
 from facereject.scores._reading.predictor import (
     FittedFunction,
     PredictorScore,
@@ -337,6 +338,70 @@ class SelectivePredictor(MetaEstimatorMixin, TransformerMixin, BaseEstimator):
         predictions = self.predict(X)
         losses = compute_losses(self.loss_, _check_target(y), predictions)
         return losses, self._cross_fit.uncertainty_of(X, predictions)
+
+    @classmethod
+    def from_outputs(
+        cls,
+        outputs: Any,
+        y: Any,
+        features: Any = None,
+        *,
+        classes: Any = None,
+        uncertainty_score: Any = None,
+        rejection: Any = None,
+        loss: Callable[[Any, Any], Any] | None = None,
+        cv: Any = None,
+        sample_weight: Any = None,
+        groups: Any = None,
+        random_state: Any = 0,
+    ) -> SelectivePredictor:
+        """Learn to reject from saved outputs of a classifier, for instance logits of a network.
+
+        The uncertainty starts from the best score that can be read from the outputs
+        (``PostHocScore("auto")``) and is never worse than it beyond chance: what is learned must earn its
+        weight (``weight_`` of ``uncertainty_score_``).
+
+        Parameters
+        ----------
+        outputs : array-like of shape (n, K)
+            Logits or probabilities of examples that the classifier was not trained on; of two classes also
+            the column of the second alone.
+        y : array-like of shape (n,)
+            True labels: 0 … K − 1, or those of ``classes``.
+        features : array-like of shape (n, d), optional
+            What scores may learn from besides, for instance activations of the last layer but one.
+        classes : array-like of shape (K,), optional
+            Labels of the columns, in ascending order.
+        uncertainty_score, rejection, loss, cv, random_state
+            As in the class.
+        sample_weight, groups
+            As in ``fit``.
+
+        Returns
+        -------
+        SelectivePredictor
+            Fitted. New examples have the same columns: a column of outputs per class, then the features if
+            there were any (``np.hstack([outputs, features])``).
+
+        See Also
+        --------
+        facereject.scores.PostHocScore : what is read from outputs without learning.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from facereject.selective import SelectivePredictor
+        >>> rng = np.random.default_rng(0)
+        >>> y = rng.integers(3, size=600)
+        >>> logits = 2.0 * np.eye(3)[y] + rng.normal(size=(600, 3))
+        >>> model = SelectivePredictor.from_outputs(logits[:400], y[:400])
+        >>> wrong = model.predict(logits[400:]) != y[400:]
+        >>> bool(wrong[model.accept(logits[400:])].mean() < wrong.mean())
+        True
+        """
+        saved = SavedOutputs.of(outputs, y, classes, loss)
+        model = cls(saved, uncertainty_score, rejection, loss, cv, prefit=True, random_state=random_state)
+        return model.fit(saved.table(outputs, features), y, sample_weight, groups=groups)
 
     def calibrate(
         self,

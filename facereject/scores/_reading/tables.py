@@ -31,6 +31,9 @@ def last_step(predictor: Any) -> Any:
 def features_of(predictor: Any, X: Any) -> Any:
     """X as it reaches the last step: behind the transformers of a pipeline."""
     predictor = unwrap(predictor)
+    if hasattr(predictor, "own_uncertainty"):
+        # outputs that were saved: their columns are beside the features
+        return predictor.features(X)
     if not isinstance(predictor, Pipeline):
         return X
     return features_of(predictor[-1], predictor[:-1].transform(X) if len(predictor) > 1 else X)

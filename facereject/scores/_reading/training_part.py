@@ -123,6 +123,8 @@ class TrainingPart:
         columns: list[FloatArray] = []
         if self.classes is not None:
             base_score = self._plug_in_base_score(outputs, predictions)
+            if self._matrix is None and hasattr(self.predictor, "own_uncertainty"):
+                base_score = self.predictor.own_uncertainty(X)
             if self._index is not None and self._index.classes_ is not None:
                 columns.append(self._index.class_columns(self._encoder(features), predictions))
         else:
