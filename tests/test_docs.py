@@ -29,6 +29,7 @@ EXECUTED = [
     "guide/guarantee.md",
     "guide/judge.md",
     "guide/machines.md",
+    "guide/network.md",
     "guide/reject_option.md",
     "guide/targets.md",
     "guide/train.md",
