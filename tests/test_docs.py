@@ -29,7 +29,6 @@ EXECUTED = [
     "guide/guarantee.md",
     "guide/judge.md",
     "guide/machines.md",
-    "guide/network.md",
     "guide/reject_option.md",
     "guide/targets.md",
     "guide/train.md",
@@ -85,6 +84,22 @@ def test_commands_run(page, tmp_path):
         assert result.exit_code == 0, f"{words}: {result.output}"
     if page == "start.md":
         assert Path("report/index.html").stat().st_size > 0
+
+
+def test_network_page(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    first, *others = examples("guide/network.md")
+    names: dict = {"__name__": "docs"}
+    exec(compile(first, "docs/guide/network.md", "exec"), names)
+    for words in commands("guide/network.md"):
+        result = CliRunner().invoke(app, words)
+        assert result.exit_code == 0, f"{words}: {result.output}"
+    for example in others:
+        exec(compile(example, "docs/guide/network.md", "exec"), names)
+    assert names["wrong"][names["accepted"]].mean() < names["wrong"].mean()
+    printed = capsys.readouterr().out
+    assert "# weight" in printed
+    assert "max-logit" in printed
 
 
 def test_predictions_page(tmp_path, monkeypatch):
