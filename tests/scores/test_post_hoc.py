@@ -135,7 +135,7 @@ def test_from_outputs_explains_mistakes():
     logits, y, features = network(60, 6)
     with pytest.raises(ValueError, match="pass classes, the label of each column"):
         SelectivePredictor.from_outputs(logits, y + 100)
-    with pytest.raises(ValueError, match="classes must name 6 columns"):
+    with pytest.raises(ValueError, match="classes must name the 6 columns"):
         SelectivePredictor.from_outputs(logits, y, classes=[0, 1])
     with pytest.raises(ValueError, match="ascending order"):
         SelectivePredictor.from_outputs(logits, y, classes=[5, 4, 3, 2, 1, 0])
