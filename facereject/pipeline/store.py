@@ -389,16 +389,8 @@ class Store:
 
     def _continue(self) -> None:
         """Go on with an unfinished table, if it is whole and was begun with the same settings."""
-        before, now = _settings_of(self._database), self._settings
-        changes = [
-            f"{name}: {before.get(name, 'none')} then, {now.get(name, 'none')} now"
-            for name in {**before, **now}
-            if before.get(name) != now.get(name)
-        ]
-        if changes:
-            raise SettingsError(
-                f"{self.partial}: was begun with other settings ({'; '.join(changes)}); {_ADVICE}"
-            )
+        before = _settings_of(self._database)
+        _check_settings(self.partial, before, self._settings, {**before, **self._settings})
         _check_pages(self._database)
         total = 0
         for number, *_, n_rows, _ in _checked_inputs(self._database):
@@ -427,17 +419,9 @@ class Store:
             raise TableError(f"cannot be continued: {error}") from None
 
     def _take_record(self, path: str, record: sqlite3.Connection) -> None:
-        before, now = _settings_of(record), self._settings
-        changes = [
-            f"{name}: {text} then, {now[name]} now"
-            for name, text in before.items()
-            if name in now and name not in self._free and text != now[name]
-        ]
-        if changes:
-            raise SettingsError(
-                f"{path}: cannot be completed, as it was made with other settings ({'; '.join(changes)}); "
-                f"{_ADVICE}"
-            )
+        before = _settings_of(record)
+        shared = before.keys() & self._settings.keys() - set(self._free)
+        _check_settings(path, before, self._settings, sorted(shared))
         last_row = 0
         for number, *fields, n_rows, _ in _checked_inputs(record):
             last_row += n_rows
@@ -447,8 +431,9 @@ class Store:
     def _take_rows(self, path: str) -> None:
         for source, frames in groupby(read_table(path), key=lambda frame: frame.source):
             counts = Counts.of(self._taken(path, frames), self._rule)
-            key = self._identity(source).encode() if os.path.lexists(source) else _BY_NAME + source.encode()
-            self._put_current(source.encode(), key, "", 1, "", counts)
+            by_path, by_name = self._keys(source)
+            key = by_path if os.path.lexists(source) else by_name
+            self._put_current(os.fsencode(source), key, "", 1, "", counts)
 
     def _taken(self, path: str, frames: Iterable[FaceFrame]) -> Iterator[FaceFrame]:
         for frame in frames:
@@ -506,16 +491,20 @@ class Store:
 
     def _insert(self, number: int, rows: Iterable[PackedRow]) -> int:
         """Add rows to an input; returns how many."""
-        stored = []
-        for row in rows:
-            if row[-1] is not None and len(row[-1]) != 24 * self._n_points:
-                raise ValueError(f"a face with {len(row[-1]) // 24} landmarks in a table of {self._n_points}")
-            values = (number, *row[:_ACCEPTED], int(row[_ACCEPTED]), *row[_ACCEPTED + 1 : -1])
-            stored.append((None, *values, row[-1], _checksum(values, row[-1])))
         with _table_errors(self.partial):
             self._begin()
-            self._database.executemany(f"INSERT INTO faces VALUES {_places(_FACE_FIELDS)}", stored)
-        return len(stored)
+            query = f"INSERT INTO faces VALUES {_places(_FACE_FIELDS)}"
+            return self._database.executemany(query, self._stored_rows(number, rows)).rowcount
+
+    def _stored_rows(self, number: int, rows: Iterable[PackedRow]) -> Iterator[tuple[Any, ...]]:
+        for *head, landmarks in rows:
+            if landmarks is not None and len(landmarks) != 24 * self._n_points:
+                raise ValueError(
+                    f"a face with {len(landmarks) // 24} landmarks in a table of {self._n_points}"
+                )
+            head[_ACCEPTED] = int(head[_ACCEPTED])
+            values = (number, *head)
+            yield None, *values, landmarks, _checksum(values, landmarks)
 
     def _rows(self, number: int) -> Iterator[PackedRow]:
         """The rows of an input, with the decisions of `decide`."""
@@ -721,6 +710,18 @@ def _settings_of(database: sqlite3.Connection) -> dict[str, str]:
     if database.execute("PRAGMA user_version").fetchone() != (_settings_checksum(settings),):
         raise sqlite3.DatabaseError("the settings are damaged")
     return settings
+
+
+def _check_settings(
+    path: str | None, before: Mapping[str, str], now: Mapping[str, str], names: Iterable[str]
+) -> None:
+    changes = [
+        f"{name}: {before.get(name, 'none')} then, {now.get(name, 'none')} now"
+        for name in names
+        if before.get(name) != now.get(name)
+    ]
+    if changes:
+        raise SettingsError(f"{path}: was made with other settings ({'; '.join(changes)}); {_ADVICE}")
 
 
 def _settings_checksum(settings: Mapping[str, str]) -> int:

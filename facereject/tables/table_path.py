@@ -9,6 +9,9 @@ from facereject._files import NOT_MADE_HERE, output_problem, suffix_of
 from facereject.tables.errors import TableError
 from facereject.tables.reading import is_own_table
 
+# SQLite, in which a table is kept until it is finished, takes 512 with what is added to its name
+_LONGEST_PATH = 450
+
 
 def check_table_path(
     path: str | os.PathLike[str],
@@ -35,6 +38,8 @@ def check_table_path(
     problem = output_problem(real)
     if problem:
         raise TableError(f"{name}: {problem}")
+    if len(os.fsencode(os.path.abspath(real))) > _LONGEST_PATH:
+        raise TableError(f"{name}: this path is longer than {_LONGEST_PATH} bytes; choose a shorter one")
     if not overwrite:
         check_own_table(real)
     return real

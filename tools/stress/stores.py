@@ -14,7 +14,7 @@ import numpy as np
 from facereject.faces.face import NO_IMAGE, Box, Face, FaceFrame
 from facereject.outputs.counts import Counts
 from facereject.pipeline import store as store_module
-from facereject.pipeline.store import Store, files_of
+from facereject.pipeline.store import Store, files_of, record_path
 from facereject.tables.errors import TableError, TableFormatError
 from facereject.tables.reading import read_table
 from tools.stress.mutations import flipped
@@ -73,6 +73,9 @@ def killed_stores(trial: Trial, folder: Path, count: int, rng: random.Random) ->
             _run(table, paths)
             if [source for source, _, _ in _content(table)] != [path for path in paths for _ in range(2)]:
                 why = "other rows"
+            left = [name for name in files_of(str(table)) if os.path.exists(name)]
+            if left != [str(table), record_path(str(table))]:
+                why = f"left behind: {left}"
         except TableError as error:
             why = str(error)
         trial.check(not why, f"a {table.suffix} table that was killed and resumed: {why}")

@@ -152,6 +152,18 @@ def test_paths_that_cannot_be_written(tmp_path, monkeypatch):
     assert sorted(os.listdir(tmp_path)) == ["d.csv", "pipe.csv"]
 
 
+def test_long_paths(tmp_path):
+    folder = tmp_path
+    while len(str(folder)) < 370:
+        folder = folder / ("x" * 50)
+    folder.mkdir(parents=True)
+    longest = folder / ("y" * (450 - len(str(folder)) - 5) + ".csv")
+    write_table(longest, sample_frames(), settings={"model": "a"})
+    assert sorted(os.listdir(folder)) == [longest.name, f"{longest.name}.run"]
+    with pytest.raises(TableError, match="shorter"):
+        Store(folder / f"y{longest.name}")
+
+
 def test_permission_denied(tmp_path, monkeypatch):
     def refuse(*_, **__):
         raise PermissionError(errno.EACCES, "Permission denied")
