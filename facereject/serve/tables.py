@@ -17,21 +17,18 @@ import numpy as np
 from starlette.exceptions import HTTPException
 
 from facereject.faces import Face, FaceRejector
-from facereject.faces.face import Box, Pose
+from facereject.faces.face import NO_IMAGE, Box, FaceFrame, Pose
 from facereject.outputs.sorted_files import SortedFiles
-from facereject.serve.bodies import PrivateFile, private_file
+from facereject.serve.bodies import PrivateFile
 from facereject.serve.responses import encode, unusable
-from facereject.tables.formats import csv_to_parquet, text_format
-from facereject.tables.rows import Row, rows_of_frame, unreadable_row
+from facereject.tables.packing import rows_of
+from facereject.tables.writing import write_rows
 
 _TYPES = {
     "csv": "text/csv; charset=utf-8",
     "jsonl": "application/x-ndjson",
     "parquet": "application/vnd.apache.parquet",
 }
-
-# rows that are encoded at a time
-_ROWS = 500
 
 # integers beyond are not exact in JavaScript, and the largest ones have no place in a table
 _LARGEST_INTEGER = 2**53
@@ -78,16 +75,9 @@ def write_table(
     {"source": "b.jpg", "error": "..."}]}`` with faces as /api/score and /api/video give them.
     """
     rejector = choose()
-    rows = itertools.chain.from_iterable(_rows(rejector, item) for item in _inputs(body, max_items))
-    form = text_format(f".{kind}", rejector.n_points)
-    with private_file() as text:
-        written = text.file if kind == "parquet" else target.file
-        written.write(form.header)
-        while some := list(itertools.islice(rows, _ROWS)):
-            written.write(form.encode(some))
-        written.flush()
-        if kind == "parquet":
-            csv_to_parquet(text.path, target.path)
+    frames = (frame for item in _inputs(body, max_items) for frame in _frames(rejector, item))
+    rows = (row for frame in frames for row in rows_of(frame))
+    write_rows(target.file, f".{kind}", rows, rejector.n_points)
     target.file.seek(0)
 
 
@@ -118,7 +108,7 @@ def _decide_input(rejector: FaceRejector, item: Any) -> dict[str, Any]:
     return {"accepted": bool(good) and share, "frames": good, "faces": faces}
 
 
-def _rows(rejector: FaceRejector, item: Any) -> Iterator[Row]:
+def _frames(rejector: FaceRejector, item: Any) -> Iterator[FaceFrame]:
     try:
         source, error, frames = item["source"], item.get("error"), item.get("frames", [])
         if not isinstance(source, str) or not isinstance(frames, list):
@@ -126,13 +116,15 @@ def _rows(rejector: FaceRejector, item: Any) -> Iterator[Row]:
         # valid UTF-8, whatever the name of the file
         source = source.encode("utf-8", "backslashreplace").decode()
         if error is not None:
-            yield unreadable_row(source, str(error))
+            yield FaceFrame(-1, math.nan, NO_IMAGE, [], source, f"unreadable: {error}")
             return
         for frame in frames:
             faces = [_face(face, rejector.n_points) for face in frame["faces"]]
             decided = [rejector.judge(face, face.uncertainty) for face in faces]
-            time_s = None if frame["time_s"] is None else _finite(frame["time_s"])
-            yield from rows_of_frame(source, decided, frame=_integer(frame["frame"]), time_s=time_s)
+            index, time_s = _integer(frame["frame"]), _finite(frame["time_s"], math.nan)
+            if index < 0:
+                raise ValueError("frames are numbered from 0")
+            yield FaceFrame(index, time_s, NO_IMAGE, decided, source)
     except (KeyError, TypeError, ValueError, AttributeError, OverflowError):
         raise unusable("an input must have source and frames, and a frame frame, time_s and faces") from None
 

@@ -20,8 +20,8 @@ from facereject.tables.packing import PackedRow, points_of, rows_of
 #: suffixes of tables
 SUFFIXES = (".csv", ".jsonl", ".parquet", ".sqlite")
 
-# rows that are encoded at once
-_BATCH = 1024
+# rows that are encoded as text at once, and that Parquet has in a group
+_BATCH, _GROUP = 256, 4096
 
 # SQLite holds 2,000 columns
 _MAX_SQLITE_POINTS = (2000 - len(HEAD)) // 3
@@ -165,7 +165,7 @@ def _write_parquet(file: IO[bytes], rows: Iterable[PackedRow], n_points: int) ->
     schema = pyarrow.schema(list(types.items()))
     missing = np.full(3 * n_points, np.nan)
     with pyarrow.parquet.ParquetWriter(file, schema) as writer:
-        while batch := list(islice(rows, _BATCH)):
+        while batch := list(islice(rows, _GROUP)):
             head = zip(*(row[:-1] for row in batch), strict=True)
             points = [missing if (numbers := points_of(row)) is None else numbers for row in batch]
             arrays = [pyarrow.array(values, types[name]) for name, values in zip(HEAD, head, strict=True)]

@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import PIL.Image
 
-from facereject.tables.formats import read_table
+from facereject.tables.reading import read_table
 
 MODES = ("copy", "link", "move")
 SUFFIXES = ("csv", "jsonl", "parquet")
@@ -35,28 +35,32 @@ def complaint(
     table = folder / f"t.{suffix}"
     if not table.is_file():
         return "the table is missing"
-    rows = list(read_table(str(table)))
-    names = collections.Counter(os.path.relpath(folder / row.source, folder / "photos") for row in rows)
+    frames = list(read_table(str(table)))
+    names = collections.Counter(os.path.relpath(folder / frame.source, folder / "photos") for frame in frames)
     if set(names) != set(photos) or set(names.values()) != {1}:
         return f"the table has {sum(names.values())} rows of {len(names)} inputs, not {len(photos)}"
-    judged = {os.path.relpath(folder / row.source, folder / "photos"): row for row in rows}
+    scored = {
+        os.path.relpath(folder / frame.source, folder / "photos"): face
+        for frame in frames
+        for face in frame.faces
+    }
     for name, data in photos.items():
         level = _level(data)
-        if level is not None and judged[name].uncertainty != -level:
+        if level is not None and scored[name].uncertainty != -level:
             return f"{name} has the row of another file"
         places = [place for place in ("good", "bad") if (folder / place / name).exists()]
         if len(places) != 1 or (folder / places[0] / name).read_bytes() != data:
             return f"{name} is in {len(places)} folders, or changed"
-        if judged[name].uncertainty is not None and judged[name].accepted != (places == ["good"]):
+        if name in scored and scored[name].accepted != (places == ["good"]):
             return f"{name} is in the wrong folder"
         if (folder / places[0] / name).is_symlink() != (mode == "link"):
             return f"{name} is a link or should be one"
         if (folder / "photos" / name).exists() == (mode == "move"):
             return f"{name} is still, or no longer, where it was"
     if keep_best is not None:
-        values = sorted(row.uncertainty for row in rows if row.uncertainty is not None)
+        values = sorted(face.uncertainty for face in scored.values())
         limit = values[max(0, round(keep_best * len(values)) - 1)]
-        if any(row.accepted != (row.uncertainty <= limit) for row in rows if row.uncertainty is not None):
+        if any(face.accepted != (face.uncertainty <= limit) for face in scored.values()):
             return "the accepted faces are not the best ones"
     left = [path.name for path in folder.rglob("*") if "partial" in path.name]
     return f"left behind: {left[0]}" if left else ""

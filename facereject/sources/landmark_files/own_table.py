@@ -1,7 +1,8 @@
-"""Tables of this package: CSV, JSON lines, Parquet. Their landmarks are judged again, by another model."""
+"""Tables of facereject. Their landmarks are scored again, by another model."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 
 import numpy as np
@@ -9,29 +10,28 @@ import numpy as np
 from facereject._files import suffix_of
 from facereject.sources.landmark_files.found import FoundFace, LandmarkFileError
 from facereject.tables.errors import TableFormatError
-from facereject.tables.formats import (
-    points_in_table,
-    read_csv,
-    read_jsonl,
-    read_parquet,
-)
+from facereject.tables.reading import points_in_table, read_table
+from facereject.tables.writing import SUFFIXES as _TABLES
 
-SUFFIXES = (".csv", ".jsonl", ".parquet")
+SUFFIXES = _TABLES
 
 
 def knows(path: str, beginning: str) -> bool:
-    """Whether a file is a table of this package."""
+    """Whether a file is a table of facereject."""
     return suffix_of(path) in SUFFIXES and points_in_table(path) is not None
 
 
 def read(path: str) -> Iterator[FoundFace]:
-    """The faces of a table; inputs and frames without a face have none."""
-    reader = {".jsonl": read_jsonl, ".parquet": read_parquet}.get(suffix_of(path), read_csv)
+    """The faces of a table; inputs and frames without a face have one without landmarks."""
     try:
-        for row in reader(path, whole=True):
-            lost = row.reason if row.reason.startswith(("unreadable", "failed")) else ""
-            points = None if row.landmarks is None or np.isnan(row.landmarks).any() else row.landmarks
-            problem = f"there it is {lost}" if lost else ""
-            yield FoundFace(row.source, points, row.frame or 0, row.detector_score, False, row.box, problem)
+        for frame in read_table(path):
+            index = max(frame.index, 0)
+            for face in frame.faces:
+                points = None if np.isnan(face.landmarks).any() else face.landmarks
+                score = None if math.isnan(face.detector_score) else face.detector_score
+                yield FoundFace(frame.source, points, index, score, False, face.box)
+            if not frame.faces:
+                problem = f"there it is {frame.problem}" if frame.problem else ""
+                yield FoundFace(frame.source, None, index, problem=problem)
     except (TableFormatError, OSError) as error:
         raise LandmarkFileError(str(error)) from None

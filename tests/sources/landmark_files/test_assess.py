@@ -9,6 +9,7 @@ import cv2
 import numpy as np
 import pytest
 from files_of_others import coco, dump, mediapipe_result, write_deeplabcut, write_openface, write_pts
+from table_rows import read_csv
 from typer.testing import CliRunner
 
 from facereject._cli import app
@@ -18,12 +19,11 @@ from facereject.faces.landmarks.mesh_map import to_68
 from facereject.pipeline import assess_files
 from facereject.sources.landmark_files import READERS, read_landmarks
 from facereject.sources.landmark_files.found import LandmarkFileError
-from facereject.tables.formats import read_csv
 
 
 def judged(rejector, landmarks, images, tmp_path, **options):
     summary = assess_files(landmarks, images, tmp_path / "faces.csv", rejector=rejector, **options)
-    return list(read_csv(str(tmp_path / "faces.csv"), whole=True)), summary
+    return read_csv(tmp_path / "faces.csv"), summary
 
 
 def is_judged_as(row, face):
@@ -263,7 +263,7 @@ class TestCommand:
         result = self.run(tmp_path / "astronaut.pts", "--images", photos, "-o", tmp_path / "faces.csv")
         assert result.exit_code == 0, result.stderr
         assert "1 face of 1 image or frame, 1 accepted" in result.stderr
-        assert len(list(read_csv(str(tmp_path / "faces.csv")))) == 1
+        assert len(read_csv(tmp_path / "faces.csv")) == 1
 
     def test_missing_images_are_exit_code_1(self, photos, points, tmp_path):
         write_pts(tmp_path / "nobody.pts", points)

@@ -8,11 +8,11 @@ import tracemalloc
 import numpy as np
 import pytest
 from files_of_others import coco, mediapipe_result, write_deeplabcut, write_openface, write_pts
+from table_rows import read_csv
 
 from facereject.pipeline import assess_files
 from facereject.sources.landmark_files import READERS, read_landmarks
 from facereject.sources.landmark_files.found import LandmarkFileError, json_parts
-from facereject.tables.formats import read_csv
 
 HUGE = "9" * 400
 ODD_NUMBERS = [
@@ -159,7 +159,7 @@ def test_damaged_files_in_a_folder_cost_themselves_alone(rejector, photos, point
     write_pts(folder / "0-first.pts", points[:5])
     write_pts(folder / "astronaut.pts", points)
     summary = assess_files(folder, photos, tmp_path / "faces.csv", rejector=rejector)
-    rows = {row.source: row for row in read_csv(str(tmp_path / "faces.csv"))}
+    rows = {row.source: row for row in read_csv(tmp_path / "faces.csv")}
     assert rows[str(photos / "astronaut.png")].reason == ""
     assert summary.faces >= 1
     assert summary.failed > 20
