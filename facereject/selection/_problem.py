@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from facereject._settings import check_number
+from facereject._settings import check_integer, check_number
 from facereject._validation import FloatArray, check_losses_and_uncertainty, check_same_length, check_vector
 from facereject._words import counted
 from facereject.selection._walk import (
@@ -51,6 +51,7 @@ class RiskProblem:
     weight_bound: float | None
     method: str
     n_clipped: int
+    random_state: int | None = None
 
     @classmethod
     def of(
@@ -63,6 +64,7 @@ class RiskProblem:
         weights: Any,
         weight_bound: Any,
         method: str,
+        random_state: Any = None,
     ) -> RiskProblem:
         losses, uncertainty = check_losses_and_uncertainty(losses, uncertainty)
         loss_bound = check_number(loss_bound, "loss_bound", above=0)
@@ -86,6 +88,11 @@ class RiskProblem:
             )
             weights = np.minimum(weights, weight_bound) / weight_bound
         clipped = np.minimum(losses, loss_bound)
+        method = _resolve_method(method, clipped, loss_bound)
+        if random_state is not None:
+            random_state = check_integer(random_state, "random_state", minimum=0)
+            if method == "hoeffding-bentkus":
+                raise ValueError("random_state needs the method 'binomial' or 'betting'")
         return cls(
             losses=clipped / loss_bound,
             uncertainty=uncertainty,
@@ -94,8 +101,9 @@ class RiskProblem:
             delta=delta,
             loss_bound=loss_bound,
             weight_bound=weight_bound,
-            method=_resolve_method(method, clipped, loss_bound),
+            method=method,
             n_clipped=int(np.count_nonzero(losses > loss_bound)),
+            random_state=random_state,
         )
 
     @property
@@ -144,7 +152,10 @@ class RiskProblem:
         return Certified(max(thresholds, default=None), [name for name in groups if name not in safe])
 
     def _p_values(self, sample: Sample) -> FloatArray:
-        return sample.p_values(self.method, self.risk, self.delta)
+        uniform = 1.0
+        if self.random_state is not None:
+            uniform = float(np.random.default_rng(self.random_state).random())
+        return sample.p_values(self.method, self.risk, self.delta, uniform)
 
     def measure(self, accepted: NDArray[np.bool_]) -> tuple[float, float]:
         """Coverage and selective risk of a choice of examples."""
@@ -173,7 +184,7 @@ class RiskProblem:
             bound=self.max_risk,
             delta=self.delta,
             n=len(self.losses),
-            method=self.method,
+            method=self.method + ("" if self.random_state is None else f", random_state {self.random_state}"),
             loss_bound=self.loss_bound,
             n_clipped=self.n_clipped,
             start=start,

@@ -11,7 +11,7 @@ places of the sample, q_(0) = 0 and q_(n+1) = 1. Accepting s <= t means acceptin
 G(q) = E[(loss - max_risk) [place <= q]], a continuous function with G(0) = 0. The place q is bad if G(q) > 0;
 t is bad exactly if the place F(t) is. N(q) is the number of examples at places <= q, and p(k) one of the
 p-values of :mod:`.pvalues` on the losses of the first k examples. They are valid, P(p(k) <= x) <= x, if these
-k losses are independent with means of at least max_risk.
+k losses are independent with means of at least max_risk. (One random number for all of them changes nothing.)
 
 **Walks.** A list of counts is fixed in advance. It has n and the ranks of all starts in it. A start has a
 budget; the budgets add up to delta. It begins at a rank c, or at a number t_0 that was fixed before the
@@ -77,7 +77,7 @@ from numpy.typing import NDArray
 from scipy.special import bdtr
 
 from facereject._validation import FloatArray
-from facereject.selection.pvalues import betting_p_values, binomial_p_value, hoeffding_bentkus_p_value
+from facereject.selection.pvalues import betting_log_capital, binomial_p_value, hoeffding_bentkus_p_value
 
 BoolArray = NDArray[np.bool_]
 
@@ -127,13 +127,26 @@ class Sample:
         """N(threshold)."""
         return int(np.searchsorted(self.uncertainty, threshold, side="right"))
 
-    def p_values(self, method: str, risk: float, delta: float) -> FloatArray:
-        """p-value of the k first examples at index k, k = 0, ..., n; no examples give 1."""
+    def p_values(self, method: str, risk: float, delta: float, uniform: float = 1.0) -> FloatArray:
+        """p-value of the k first examples at index k, k = 0, ..., n; no examples give 1.
+
+        A number ``uniform`` that was drawn from (0, 1) makes the test a randomised one: for 0/1 losses
+        P(Bin < errors) + uniform P(Bin = errors), for bets uniform / capital (randomised Markov inequality;
+        Ramdas and Manole 2023, "Randomized and exchangeable improvements of Markov's, Chebyshev's and
+        Chernoff's inequalities").
+        """
         counts = np.arange(1, len(self.losses) + 1)
         if method == "betting":
-            p = betting_p_values(self.losses, risk, delta) if len(counts) else np.empty(0)
+            p = np.empty(0)
+            if len(counts):
+                log_capital = betting_log_capital(self.losses, risk, delta)
+                p = np.exp(np.minimum(math.log(uniform) - log_capital, 0.0))
         elif method == "binomial":
-            p = binomial_p_value(np.cumsum(np.rint(self.losses)).astype(int), counts, risk)
+            errors = np.cumsum(np.rint(self.losses)).astype(int)
+            p = binomial_p_value(errors, counts, risk)
+            if uniform < 1:
+                fewer = np.where(errors > 0, binomial_p_value(np.maximum(errors - 1, 0), counts, risk), 0.0)
+                p = fewer + uniform * (p - fewer)
         else:
             means = np.minimum(np.cumsum(self.losses) / counts, 1.0)
             p = hoeffding_bentkus_p_value(means, counts, risk)

@@ -103,6 +103,7 @@ def guaranteed_risk_per_group(
     weights: Any = None,
     weight_bound: float | None = None,
     method: str = "auto",
+    random_state: int | None = None,
 ) -> GroupSelector:
     """Find for every group the threshold of largest coverage with a guaranteed risk.
 
@@ -117,7 +118,7 @@ def guaranteed_risk_per_group(
         As in `guaranteed_risk`.
     groups : array-like of shape (n,)
         Group of every calibration example.
-    max_risk, delta, loss_bound, weights, weight_bound, method
+    max_risk, delta, loss_bound, weights, weight_bound, method, random_state
         As in `guaranteed_risk`.
 
     Returns
@@ -146,7 +147,9 @@ def guaranteed_risk_per_group(
     >>> sorted(selector.thresholds_)
     ['old', 'young']
     """
-    problem = RiskProblem.of(losses, uncertainty, max_risk, delta, loss_bound, weights, weight_bound, method)
+    problem = RiskProblem.of(
+        losses, uncertainty, max_risk, delta, loss_bound, weights, weight_bound, method, random_state
+    )
     rows = check_groups(groups, problem.uncertainty)
     level = problem.delta / len(rows)
     parts = {name: replace(problem.part(mine), delta=level) for name, mine in rows.items()}

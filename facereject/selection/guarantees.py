@@ -29,6 +29,7 @@ def guaranteed_risk(
     weights: Any = None,
     weight_bound: float | None = None,
     method: str = "auto",
+    random_state: int | None = None,
 ) -> Selector:
     """Find the threshold of largest coverage with a guaranteed selective risk.
 
@@ -88,6 +89,10 @@ def guaranteed_risk(
         The test. "binomial" is exact and only for losses that are 0 or >= loss_bound, the other two take any
         losses. "auto" uses "binomial" for a sample of such losses, else "betting", which adapts to the
         variance of the losses.
+    random_state : int, optional
+        Use the randomised form of the test, whose level is exactly delta: it certifies more, above all for
+        losses that are not 0 or 1, but another number gives another threshold. Fix it before the sample is
+        seen; whoever tries several and keeps the best has no guarantee. Not for "hoeffding-bentkus".
 
     Returns
     -------
@@ -129,7 +134,9 @@ def guaranteed_risk(
     With probability at least 0.95 over the 2000 calibration examples, the mean of min(loss, 1) over accepted
     predictions is at most 0.1; 0 calibration losses were above 1.
     """
-    problem = RiskProblem.of(losses, uncertainty, max_risk, delta, loss_bound, weights, weight_bound, method)
+    problem = RiskProblem.of(
+        losses, uncertainty, max_risk, delta, loss_bound, weights, weight_bound, method, random_state
+    )
     start, start_share = check_start(start, start_share)
     rows = {} if groups is None else check_groups(groups, problem.uncertainty)
     threshold, unsafe = problem.certified(start, start_share, rows)

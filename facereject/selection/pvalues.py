@@ -94,6 +94,11 @@ def betting_p_values(losses: Any, risk: float, level: float = 0.05) -> FloatArra
     -------
     ndarray of shape (n,)
     """
+    return np.asarray(np.exp(np.minimum(-betting_log_capital(losses, risk, level), 0.0)), dtype=np.float64)
+
+
+def betting_log_capital(losses: Any, risk: float, level: float = 0.05) -> FloatArray:
+    """Logarithm of the mixed capital behind :func:`betting_p_values`, for every k = 1, ..., n."""
     x = check_vector(losses, "losses", non_negative=True)
     if x.max() > 1:
         raise ValueError(f"losses must be at most 1, got {x.max():g}")
@@ -108,7 +113,7 @@ def betting_p_values(losses: Any, risk: float, level: float = 0.05) -> FloatArra
     for i in range(int(n_bets[-1])):
         log_capital = np.cumsum(np.log1p(largest * _BET_RATIO**-i * (risk - x)))
         log_mixture = np.where(i < n_bets, np.logaddexp(log_mixture, log_capital), log_mixture)
-    return np.asarray(np.exp(np.minimum(np.log(n_bets) - log_mixture, 0.0)), dtype=np.float64)
+    return np.asarray(log_mixture - np.log(n_bets), dtype=np.float64)
 
 
 def betting_p_value(losses: Any, risk: float, level: float = 0.05) -> float:

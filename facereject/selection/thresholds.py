@@ -1,6 +1,6 @@
 """The optimal rule of each rejection model on ranked examples; see `facereject.selection.models`.
 
-Apart from the models, which are scikit-learn estimators: one photograph is judged without that import.
+Separate from the models, which are scikit-learn estimators: a photo is scored without that import.
 """
 
 from __future__ import annotations

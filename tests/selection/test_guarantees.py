@@ -76,6 +76,22 @@ def test_auto_is_exact_for_two_valued_losses_and_bets_otherwise(sample):
         guaranteed_risk(losses=0.9 * losses, uncertainty=uncertainty, max_risk=0.05, method="binomial")
 
 
+@pytest.mark.parametrize("scale", [1.0, 0.9], ids=["0/1", "real"])
+def test_a_randomised_test_certifies_more_and_repeats_itself(sample, scale):
+    losses, uncertainty = scale * sample[0][:400], sample[1][:400]
+    plain = guaranteed_risk(losses, uncertainty, 0.05, start=0.3)
+    coverages = []
+    for seed in range(30):
+        selector = guaranteed_risk(losses, uncertainty, 0.05, start=0.3, random_state=seed)
+        assert selector == guaranteed_risk(losses, uncertainty, 0.05, start=0.3, random_state=seed)
+        assert f"random_state {seed}" in selector.guarantee_.method
+        coverages.append(selector.coverage_)
+    assert min(coverages) >= plain.coverage_
+    assert np.mean(coverages) > plain.coverage_
+    with pytest.raises(ValueError, match="random_state needs"):
+        guaranteed_risk(losses, uncertainty, 0.05, method="hoeffding-bentkus", random_state=0)
+
+
 def test_clipping_is_reported(sample, rng):
     _, uncertainty = sample
     losses = rng.lognormal(1.0, 0.5, len(uncertainty))
@@ -173,6 +189,7 @@ def test_coverage_without_enough_examples_is_an_error():
         ({"loss_bound": 0.0}, "loss_bound"),
         ({"loss_bound": np.inf}, "loss_bound"),
         ({"method": "guess"}, "method"),
+        ({"random_state": -1}, "random_state"),
         ({"start": np.inf}, "start"),
         ({"start": 0.5, "start_share": 0.0}, "start_share"),
         ({"groups": ["a"]}, "lengths differ"),

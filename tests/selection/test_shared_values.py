@@ -42,6 +42,20 @@ def failures(mixture, n, bound, delta, seed=0, weight=None, **options):
     return float(np.mean(mixture.risk(found, weights) > bound * (1 + 1e-9)))
 
 
+@pytest.mark.parametrize("loss", ["0/1", "real"])
+@pytest.mark.parametrize("pieces", [levels(3, lambda u: np.full_like(u, 0.1001)), step(0.04, 0.9, 0.05, 0.1)])
+def test_randomised_tests(pieces, loss):
+    """Their level is exactly delta; the sample may have few different values."""
+    rng = np.random.default_rng(4)
+    mixture = Mixture(pieces, loss)
+    found = np.full(DRAWS, -np.inf)
+    for i in range(DRAWS):
+        losses, u = mixture.draw(rng, 60)
+        with contextlib.suppress(NoValidThresholdError):
+            found[i] = guaranteed_risk(losses, u, 0.1, 0.1, random_state=i).threshold_
+    assert np.mean(mixture.risk(found) > 0.1) <= allowed(DRAWS, 0.1)
+
+
 def check(mixture, n, bound=0.1, delta=0.1, **options):
     assert failures(mixture, n, bound, delta, **options) <= allowed(DRAWS, delta)
 

@@ -12,6 +12,7 @@ unless the row says otherwise; uncertainties u are uniform in (0, 1).
 from __future__ import annotations
 
 import argparse
+import itertools
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -27,7 +28,12 @@ from facereject.selection import (
     guaranteed_risk_per_group,
     suggest_start,
 )
-from facereject.selection.pvalues import betting_p_values, binomial_p_value, hoeffding_bentkus_p_value
+from facereject.selection.pvalues import (
+    betting_log_capital,
+    betting_p_values,
+    binomial_p_value,
+    hoeffding_bentkus_p_value,
+)
 
 MAX_RISK, DELTA = 0.05, 0.05
 Draw = Callable[[np.random.Generator, int], tuple[np.ndarray, np.ndarray]]
@@ -154,10 +160,21 @@ def small_samples(draws: int, rng: np.random.Generator) -> None:
     ]:
         for n, target in sizes.items():
 
-            def once(start: float | None, share: float = 1.0, draw: Draw = draw, n: int = n) -> float:
+            def once(
+                start: float | None,
+                share: float = 1.0,
+                draw: Draw = draw,
+                n: int = n,
+                random_state: int | None = None,
+            ) -> float:
                 losses, u = draw(rng, n)
                 return guaranteed_risk(
-                    losses=losses, uncertainty=u, max_risk=MAX_RISK, start=start, start_share=share
+                    losses=losses,
+                    uncertainty=u,
+                    max_risk=MAX_RISK,
+                    start=start,
+                    start_share=share,
+                    random_state=random_state,
                 ).threshold_
 
             fixed = study(lambda: fixed_sequence(*draw(rng, n)), risk, draws)  # noqa: B023
@@ -165,6 +182,9 @@ def small_samples(draws: int, rng: np.random.Generator) -> None:
             floor = 0.34 if (name, n) == ("0/1", 500) else None
             report(f"{name}, n = {n}: ranks (no start)", study(lambda: once(None), risk, draws), floor)
             report(f"{name}, n = {n}: start = 0.33", study(lambda: once(0.33), risk, draws), target)
+            seeds = itertools.count()
+            randomised = study(lambda: once(0.33, random_state=next(seeds)), risk, draws)  # noqa: B023
+            report(f"{name}, n = {n}: start = 0.33, random_state", randomised, target)
             # Training examples are drawn anew for every hundredth sample.
             starts = [
                 suggest_start(*draw(rng, 1000), MAX_RISK, n, start_share=0.9)
@@ -197,13 +217,29 @@ def real_losses(draws: int, rng: np.random.Generator) -> None:
         counts = np.arange(1, len(x) + 1)
         return binomial_p_value(np.cumsum(rng.random(len(x)) < x), counts, MAX_RISK)
 
+    def best_moment(x: np.ndarray) -> np.ndarray:
+        """Largest capital of the bet 0.95 while the first k losses come in a random order (Ville)."""
+        order = rng.permutation(len(x))
+        gains = np.log1p(0.95 / (1 - MAX_RISK) * (MAX_RISK - x))[order]
+        among = order < np.arange(1, len(x) + 1)[:, None]
+        return np.exp(-np.maximum(np.cumsum(gains * among, axis=1).max(axis=1), 0.0))
+
+    # Exponential variables of all samples: P(sum_i E_i (x_i - risk) + E_0 (1 - risk) >= 0)
+    exponential = rng.exponential(size=(1000, 501))
+
+    def gaffke(x: np.ndarray) -> np.ndarray:
+        sums = np.cumsum(exponential[:, 1:] * (x - MAX_RISK), axis=1) + exponential[:, :1] * (1 - MAX_RISK)
+        return (sums >= 0).mean(axis=0)
+
     tests: dict[str, Callable[[np.ndarray], np.ndarray]] = {
         "betting, as it is": lambda x: betting_p_values(x, MAX_RISK, DELTA),
+        "betting with random_state": lambda x: rng.random() / np.exp(betting_log_capital(x, MAX_RISK, DELTA)),
         "largest bet 0.99": bets(0.99),
         "bets 0.95 and 0.7": bets(0.95, 0.7),
+        "bet 0.95, best moment in a random order": best_moment,
+        "Gaffke's bound (validity is a conjecture)": gaffke,
         "Hoeffding-Bentkus": hoeffding_bentkus,
         "rounded at random to 0 or 1, binomial": rounded,
-        "bet 0.95, p-value times a random number": lambda x: rng.random() * bets(0.95)(x),
     }
     risk = true_risk(mean_loss)
     for name, noise in NOISE.items():
@@ -217,7 +253,8 @@ def real_losses(draws: int, rng: np.random.Generator) -> None:
                 first = int(np.searchsorted(u, 0.33, side="right"))
                 failed = np.flatnonzero(np.append(1.0, test(losses))[first:] > DELTA)
                 passed = int(failed[0]) if len(failed) else len(u) - first + 1
-                return None if passed == 0 else max(0.33, float(np.append(u, 1.0)[first + passed - 1]))
+                k = first + passed - 1
+                return None if passed == 0 else 1.0 if k == len(u) else max(0.33, float(u[k - 1]))
 
             left = iter(samples)
             report(f"{name}: {label}", study(lambda: walk(*next(left)), risk, draws))  # noqa: B023
