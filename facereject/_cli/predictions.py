@@ -521,7 +521,7 @@ def _show(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> 
     from rich.table import Table
     from rich.text import Text
 
-    shown = Table(title=printable(title) or None, title_justify="left", title_style="bold")
+    shown = Table(title=Text(printable(title), style="bold") if title else None, title_justify="left")
     for k, name in enumerate(columns):
         shown.add_column(Text(printable(name)), justify="right" if k else "left", overflow="fold")
     for row in rows:

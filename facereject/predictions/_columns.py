@@ -5,6 +5,7 @@ Names in backticks in messages are arguments; the command line shows them as its
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -289,6 +290,10 @@ class RowReader:
                 "which column says how certain a prediction is? Pass `confidence` or `uncertainty`; "
                 f"{_listed(file)}"
             )
+        for score in columns.scores:
+            for name in score.columns:
+                if name not in file.columns:
+                    raise file.error(f"there is no column {name!r}, which score {score.name!r} needs")
         self.file, self.columns = file, columns
         self.names: list[str] = []
         self.n_unlabelled = 0
@@ -455,7 +460,8 @@ def as_numbers(
     elif bad.size:
         value = values[bad[0]]
         what = "the cell is empty" if _is_missing(value) else f"{value!r} is not a finite number"
-        raise file.error(f"column {column!r}, row {first + bad[0]:,}: {what}")
+        hint = "; write decimals with a point" if isinstance(value, str) and "," in value else ""
+        raise file.error(f"column {column!r}, row {first + bad[0]:,}: {what}{hint}")
     return numbers
 
 
@@ -516,8 +522,10 @@ def _class_name(value: Any) -> str:
             number = kind(text if not isinstance(value, bool) else value)
         except ValueError:
             continue
-        whole = isinstance(number, int) or (number.is_integer() and abs(number) < 2**53)
-        return str(int(number)) if whole else repr(number)
+        if isinstance(number, int) or (number.is_integer() and abs(number) < 2**53):
+            return str(int(number))
+        # digits beyond the range of numbers still tell names apart
+        return repr(number) if math.isfinite(number) else text
     return text
 
 

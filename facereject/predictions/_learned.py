@@ -17,6 +17,7 @@ from facereject import __version__
 from facereject._files import display_name
 from facereject._settings import check_integer
 from facereject._validation import FloatArray
+from facereject._words import counted
 from facereject.modelfile import ModelFileError, read_model, write_model
 from facereject.predictions._columns import (
     ColumnNames,
@@ -344,7 +345,7 @@ def learn_score(
     losses, numbers = _read(file, found, inputs)
     n = len(losses)
     if n < _FEWEST_ROWS:
-        raise file.error(f"{n} rows are too few to learn from")
+        raise file.error(f"{counted(n, 'row is', 'rows are')} too few to learn from")
     if not losses.any():
         raise file.error("all losses are 0: there is no error to learn from")
     order = np.random.default_rng(check_integer(seed, "seed", minimum=0)).permutation(n)

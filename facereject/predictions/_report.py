@@ -319,7 +319,7 @@ def _notes(passes: _TwoPasses, comparison: ScoreComparison) -> Iterable[str]:
         yield "All losses are 0: there is nothing to tell scores apart by"
     elif passes.binary and comparison.mean_loss * comparison.n < _FEW_ERRORS:
         errors = round(comparison.mean_loss * comparison.n)
-        yield f"There are only {counted(errors, 'error')}: differences between scores mean little"
+        yield f"Only {counted(errors, 'error')}: differences between scores mean little"
     if passes.never_predicted:
         shown = ", ".join(map(repr, passes.never_predicted[:5]))
         more = len(passes.never_predicted) - 5

@@ -592,8 +592,9 @@ def monitor_rule(
 
 
 def _one_score(file: PredictionFile, scores: Sequence[Uncertainty]) -> tuple[Uncertainty, ...]:
-    """The score to use, if any; of several readings of the same outputs the first, max-prob."""
-    if len(scores) > 1 and not all(isinstance(score, OutputScore) for score in scores):
+    """The score to use, if any: a column before readings of outputs, of which the first is max-prob."""
+    scores = [score for score in scores if not isinstance(score, OutputScore)] or scores
+    if len(scores) > 1 and not isinstance(scores[0], OutputScore):
         listed = ", ".join(repr(score.name) for score in scores)
         raise file.error(
             f"a rule uses one score, but there are several ({listed}); pass `confidence` or `uncertainty`"

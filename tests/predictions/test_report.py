@@ -131,6 +131,7 @@ def test_losses_of_a_column(tmp_path):
         ("label,prediction,confidence", ["a,a,1", "a,b,nan"], {}, "'confidence', row 2: the cell is empty"),
         ("label,prediction,confidence", ["a,a,inf"], {}, "'confidence', row 1: 'inf'"),
         ("label,prediction,confidence", ["a,a,0,9"], {}, "row 1 has 4 cells"),
+        ("label;prediction;confidence", ["a;a;0,9"], {}, "'0,9' is not a finite number; write decimals"),
         ("label,prediction,confidence", ["a,a,high"], {}, "'confidence', row 1: 'high'"),
         ("label,prediction,confidence", [",a,1"], {}, "'label', row 1: the cell is empty"),
         ("label,prediction,confidence", ["cat,1,1", "dog,0,1"], {}, "'cat', 'dog'"),
@@ -151,8 +152,10 @@ def test_one_sentence_names_the_column(tmp_path, header, rows, names, message):
 
 def test_one_name_for_whole_numbers_of_any_size(tmp_path):
     big = 10**30
-    path = write(tmp_path / "p.csv", "1,1.0,0.9", f"{big},{big + 1},0.8", "-0,0,0.7", " x ,x,0.6")
-    assert report_predictions(path).comparison.mean_loss == 0.25
+    digits = "9" * 5000
+    rows = ["1,1.0,0.9", f"{big},{big + 1},0.8", "-0,0,0.7", " x ,x,0.6", f"{digits},{digits}0,0.5"]
+    path = write(tmp_path / "p.csv", *rows)
+    assert report_predictions(path).comparison.mean_loss == 0.4
 
 
 def test_notes_say_what_must_be_known(tmp_path, table):
@@ -164,7 +167,7 @@ def test_notes_say_what_must_be_known(tmp_path, table):
     assert "all losses are 0" in notes(write(tmp_path / "0.csv", "a,a,1", "b,b,2")).lower()
     assert "'confidence' is the same" in notes(write(tmp_path / "1.csv", "a,a,1", "b,a,1"))
     assert "Never predicted" in notes(write(tmp_path / "2.csv", "a,a,1", "b,a,1"))
-    assert "only 1 error" in notes(write(tmp_path / "3.csv", "a,a,1", "b,a,2"))
+    assert "Only 1 error" in notes(write(tmp_path / "3.csv", "a,a,1", "b,a,2"))
 
 
 @pytest.mark.parametrize("rows", [["a,a,1"], ["a,b,1"], ["a,a,1", "a,b,2"]])

@@ -87,6 +87,15 @@ def test_losses_without_limit_need_one(labelled):
     assert find_rule(labelled[0], 0.9, columns=names, loss_bound=2.0).loss_bound == 2.0
 
 
+def test_a_column_comes_before_readings_of_outputs(tmp_path):
+    path, *_ = save(
+        tmp_path / "p.npz", p=lambda rng, right: np.full((len(right), 2), 0.5), conf=lambda *_: np.ones(1500)
+    )
+    with pytest.raises(PredictionFileError, match="'confidence', 'conf'"):
+        find_rule(path, 0.2)
+    assert find_rule(path, 0.2, columns=ColumnNames(confidence=("confidence",))).score.name == "confidence"
+
+
 @pytest.mark.parametrize("group", [None, "site"])
 def test_rules_survive_their_file(labelled, tmp_path, group):
     rule = find_rule(labelled[0], 0.2, columns=ColumnNames(group=group))
@@ -182,6 +191,9 @@ def test_columns_that_are_there_or_missing_are_named(labelled, tmp_path):
     (tmp_path / "again.csv").write_text("confidence,accepted\n1,true\n")
     with pytest.raises(PredictionFileError, match="no column 'confidence'"):
         apply_rule(rule, tmp_path / "none.csv", output)
+    (tmp_path / "labels.csv").write_text("label,prediction\na,a\n")
+    with pytest.raises(PredictionFileError, match="no column 'confidence', which score"):
+        monitor_rule(rule, tmp_path / "labels.csv")
     with pytest.raises(PredictionFileError, match="'accepted' already"):
         apply_rule(rule, tmp_path / "again.csv", output)
     with pytest.raises(PredictionFileError, match="suffix"):
