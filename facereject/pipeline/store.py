@@ -234,7 +234,8 @@ class Store:
         return (item.path for item in self._stored() if item.number <= self._earlier)
 
     def inputs(self) -> Iterator[StoredInput]:
-        """All finished inputs, in the order of the table."""
+        """All finished inputs, in the order of the table; they are safe before the first one is returned."""
+        self.commit()
         return (item for item in self._stored() if not item.part)
 
     def frames(self, item: StoredInput | None = None) -> Iterator[FaceFrame]:

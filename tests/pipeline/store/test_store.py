@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import io
 import os
+import shutil
 import subprocess
 import sys
 
@@ -338,6 +339,17 @@ def test_a_temporary_store(tmp_path, monkeypatch):
     assert os.listdir() == []
     write_table("t.jsonl", sample_frames())
     assert stream.getvalue() == (tmp_path / "t.jsonl").read_bytes()
+
+
+def test_inputs_are_safe_before_anything_is_done_with_them(tmp_path):
+    with Store(tmp_path / "t.csv") as store:
+        store.write([photo("a.jpg")])
+        store.end_input("a.jpg", Counts(1))
+        assert [item.path for item in store.inputs()] == ["a.jpg"]
+        # as after a kill
+        shutil.copy(tmp_path / "t.csv.partial", tmp_path / "u.csv.partial")
+    with Store(tmp_path / "u.csv", resume=True) as store:
+        assert store.has("a.jpg")
 
 
 def test_parts_of_a_video(tmp_path):
