@@ -1,4 +1,4 @@
-"""What an engine is: items in, the chunks a task makes of them out, in the order of the items."""
+"""What an engine is: it turns items into the chunks that a task makes of them."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ from collections.abc import Callable, Generator, Iterable, Iterator
 from numbers import Integral
 from typing import Any, NamedTuple, Protocol, TypeAlias
 
-#: turns one item into chunks; whatever it raises concerns that item only
+#: turns one item into chunks; an exception fails that item only
 Task: TypeAlias = Callable[[Any], Iterable[Any]]
 
 
 class EngineError(RuntimeError):
-    """The engine itself cannot go on: no worker starts, no scheduler answers, the task cannot be sent."""
+    """The engine cannot work: no worker starts, no scheduler answers, or the task cannot be sent."""
 
 
 class Outcome(NamedTuple):
@@ -22,13 +22,26 @@ class Outcome(NamedTuple):
     index : int
         Number of the item, from 0.
     item : object
+        The item.
     chunk : object or None
         What the task yielded; None where the item failed or its task yielded nothing.
     last : bool
         Nothing follows for this item; true exactly once per item.
     error : str
-        One line that says why the item failed, then ``last`` is true; empty otherwise. Chunks yielded before
-        the failure have been handed out.
+        One line that says why the item failed, then ``last`` is true; empty otherwise. Earlier chunks of the
+        item have been returned already.
+
+    See Also
+    --------
+    Engine : Yields outcomes.
+
+    Examples
+    --------
+    >>> from facereject.parallel import SerialEngine
+    >>> for outcome in SerialEngine().run(lambda item: [1 / item], [1, 0]):
+    ...     print(outcome.item, outcome.chunk, outcome.error)
+    1 1.0
+    0 None ZeroDivisionError: division by zero
     """
 
     index: int  # type: ignore[assignment]  # hides tuple.index, which nobody needs here
@@ -39,14 +52,42 @@ class Outcome(NamedTuple):
 
 
 class Engine(Protocol):
-    """Runs a task over items. An engine knows nothing of what they are."""
+    """Runs a task over items: any object with this method.
+
+    See Also
+    --------
+    SerialEngine : Runs in this process.
+    WorkerEngine : Runs in worker processes.
+    DaskEngine : Runs on a Dask cluster.
+
+    Examples
+    --------
+    >>> from facereject.parallel import Outcome
+    >>> class ReversedEngine:
+    ...     def run(self, task, items):
+    ...         for index, item in reversed(list(enumerate(items))):
+    ...             yield Outcome(index, item, list(task(item)), last=True)
+    >>> [outcome.item for outcome in ReversedEngine().run(range, [1, 2])]
+    [2, 1]
+    """
 
     def run(self, task: Task, items: Iterable[Any]) -> Generator[Outcome, None, None]:
         """Apply the task to every item.
 
-        Items are taken as they are needed, outcomes come in the order of the items. Closing the iterator
-        stops the work. An error raised by ``items`` itself is raised here, after the outcomes of the items
-        before it; no worker is left then.
+        Closing the iterator stops the work. An error raised by ``items`` itself is raised here, after the
+        outcomes of the items before it; no worker is left then.
+
+        Parameters
+        ----------
+        task : callable
+            Turns an item into chunks.
+        items : iterable
+            The items; taken as they are needed.
+
+        Yields
+        ------
+        outcome : Outcome
+            In the order of the items.
         """
         ...
 

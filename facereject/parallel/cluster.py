@@ -26,26 +26,36 @@ _MISSING = b"missing at "
 class DaskEngine:
     """Runs the task on the workers of a Dask cluster.
 
-    Items are sent as they are: where they name files, the workers must see them under the same names; an item
-    of which a worker says that it is ``missing`` there (a method of the task, if it has one) is tried once
-    more elsewhere. The package must be installed on the workers in the same version: each of them is asked
-    before it gets work, and another version, other code or other packages to read images end the run. All
-    chunks of an item are collected on the worker before they are sent. An item whose worker is lost runs
-    again elsewhere; one that Dask gives up (its workers died more often than the scheduler's
-    ``allowed-failures``) gets a second chance when its turn comes, since Dask also blames what merely waited
-    at the same worker, and then ends with an error. Closing the run cancels what has not begun; an item a
-    worker is on is finished there and forgotten.
+    Items are sent as they are: workers must find files under the same names. If the task has a method
+    ``missing`` that says that a worker cannot find an item, the item is tried once on another worker. The
+    same version of the package must be installed on the workers: this is checked before they get work, and
+    another version, other code or other packages to read images end the run. All chunks of an item are
+    collected on the worker before they are sent. An item whose worker is lost runs again on another one. If
+    Dask gives an item up (its workers died more often than the scheduler's ``allowed-failures``), it is tried
+    once more when its turn comes, because Dask also counts items that only waited at the same worker, and then
+    ends with an error. Closing the run cancels items that have not begun; the result of a running item is ignored.
 
     Parameters
     ----------
     address : str
         Of the scheduler, such as ``tcp://127.0.0.1:8786``.
     max_pending : int, default=500
-        Items taken and not yet handed out, at most.
+        Largest number of items taken and not yet returned.
     timeout : float, default=5.0
-        Seconds the scheduler has to answer.
+        Seconds to wait for an answer of the scheduler.
     patience : float, default=60.0
-        Seconds to wait while the cluster has no worker at all, before the run is given up.
+        Seconds to wait for a worker if the cluster has none, before the run fails.
+
+    See Also
+    --------
+    WorkerEngine : Runs in worker processes on this machine.
+
+    Examples
+    --------
+    >>> from facereject.parallel import DaskEngine
+    >>> from facereject.pipeline import score_files
+    >>> engine = DaskEngine("tcp://127.0.0.1:8786")
+    >>> score_files("photos", "faces.csv", engine=engine)  # doctest: +SKIP
     """
 
     def __init__(
@@ -62,7 +72,20 @@ class DaskEngine:
         self.patience = float(patience)
 
     def run(self, task: Task, items: Iterable[Any]) -> Generator[Outcome, None, None]:
-        """Apply the task to every item; see `Engine`."""
+        """Apply the task to every item.
+
+        Parameters
+        ----------
+        task : callable
+            Turns an item into chunks.
+        items : iterable
+            The items; taken as they are needed.
+
+        Returns
+        -------
+        outcome : Outcome
+            An iterator of outcomes; see `Engine`.
+        """
         packed = pack_task(task)
         try:
             import distributed

@@ -14,33 +14,42 @@ from facereject.parallel.serial import SerialEngine
 
 
 class WorkerEngine:
-    """Runs the task in processes of its own.
+    """Runs the task in worker processes on this machine.
 
-    Every worker is sent the task once, so what the task builds on first use is built once per worker. A
-    worker that dies costs the item it was on, which ends with an error, and is replaced. Workers end with
-    this process, however it ends. Scripts need the usual ``if __name__ == "__main__":`` guard, since workers
-    are no copies of this process.
+    Every worker is sent the task once, so what the task builds on first use is built once per worker. If a
+    worker dies, the item it was working on ends with an error, and the worker is replaced. Workers end with
+    this process, however it ends. Scripts need the usual ``if __name__ == "__main__":`` guard.
 
     Parameters
     ----------
     workers : int
-        Processes that share the work.
+        Number of processes.
     ordered : bool, default=True
-        Hand out items in their order. If False, each one as soon as it is finished; the chunks of an item
-        then may come between those of others.
+        Return items in their order. If False, each one as soon as it is finished; the chunks of different
+        items can then be mixed.
     max_pending : int, default=1000
-        Items taken and not yet handed out, at most: while one item takes long, the others work ahead by this.
+        Largest number of items taken and not yet returned: how far workers go ahead of a slow item.
     max_buffer : int, default=64 MiB
-        Bytes of pickled chunks that wait for their turn. Above it, only the item whose turn it is goes on;
-        the other workers are held back.
+        Bytes of pickled chunks that wait for their turn. Above it only the item whose turn it is continues.
     preload : sequence of str, default=()
         Modules the task needs. On Linux they are imported once for all workers, in the background, from the
         moment the engine is made: make it early. They must not start threads.
     timeout : float or None, default=None
-        Seconds a worker may take for the next chunk of its item. After that it is killed and replaced, and
-        the item ends with an error. None: no limit.
+        Time limit for the next chunk of an item, in seconds. Then the worker is killed and replaced, and the
+        item ends with an error. None is no limit.
     or_here : bool, default=False
         Run a task that cannot be pickled in this process, without a limit, instead of raising EngineError.
+
+    See Also
+    --------
+    SerialEngine : Runs in this process.
+    DaskEngine : Runs on a Dask cluster.
+
+    Examples
+    --------
+    >>> from facereject.parallel import WorkerEngine
+    >>> [outcome.chunk for outcome in WorkerEngine(workers=1).run(range, [1, 2])]
+    [0, 0, 1]
     """
 
     def __init__(
@@ -66,7 +75,20 @@ class WorkerEngine:
             start_server(preload)
 
     def run(self, task: Task, items: Iterable[Any]) -> Generator[Outcome, None, None]:
-        """Apply the task to every item; see `Engine`."""
+        """Apply the task to every item.
+
+        Parameters
+        ----------
+        task : callable
+            Turns an item into chunks.
+        items : iterable
+            The items; taken as they are needed.
+
+        Returns
+        -------
+        outcome : Outcome
+            An iterator of outcomes; see `Engine`.
+        """
         try:
             packed = pack_task(task)
         except EngineError:

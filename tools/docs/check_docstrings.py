@@ -32,6 +32,7 @@ CHECKED = (
     "losses",
     "metrics",
     "modelfile",
+    "parallel",
     "plotting",
     "predictions",
     "predictors",
