@@ -168,7 +168,7 @@ class _Service:
         choose = self._chosen(request.query_params)
         with self._tables.place():
             body = await self._text(request)
-            items = self._limits.table_items
+            items = self._limits.decide_items
             decided = await self._pool.run(tables.decide, choose, body, max_items=items)
         return Response(decided, media_type="application/json")
 
@@ -179,8 +179,13 @@ class _Service:
             stack.enter_context(self._tables.place())
             body = await self._text(request)
             file = stack.enter_context(private_file())
-            items = self._limits.table_items
-            await self._pool.run(tables.write_table, choose, body, kind, file, max_items=items)
+            limits = self._limits
+            await self._pool.run(
+                tables.write_table,
+                *(choose, body, kind, file),
+                max_items=limits.table_items,
+                max_rows=limits.table_rows,
+            )
             headers = {"Content-Disposition": f'attachment; filename="faces.{kind}"'}
             return HeldResponse(_chunks(file), stack.pop_all(), headers=headers, media_type=media_type)
 

@@ -13,8 +13,11 @@ class ServeLimits:
     ----------
     image_bytes, video_bytes, table_bytes, frame_bytes : int
         Largest body of an image, a video and a table; largest message of a live client.
-    table_items : int
-        Lists and objects in the body of a table. 64 MB of real faces hold about two million.
+    table_items, table_rows : int
+        Lists and objects in the body of a table, of which 64 MB of real faces hold about two million; rows
+        that it may have.
+    decide_items : int
+        Lists and objects, so about frames, in the body of a request for decisions.
     image_pixels, frame_pixels : int
         Width times height of an image; of the frames of a video or a live client.
     body_s, video_body_s : float
@@ -37,6 +40,8 @@ class ServeLimits:
     video_bytes: int = 2 << 30
     table_bytes: int = 64 << 20
     table_items: int = 2_500_000
+    table_rows: int = 100_000
+    decide_items: int = 500_000
     frame_bytes: int = 4 << 20
     image_pixels: int = 60_000_000
     frame_pixels: int = 9_000_000

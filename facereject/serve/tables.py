@@ -10,8 +10,8 @@ import importlib.util
 import itertools
 import json
 import math
-from collections.abc import Callable, Iterator
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, TypeVar
 
 import numpy as np
 from starlette.exceptions import HTTPException
@@ -23,6 +23,8 @@ from facereject.serve.bodies import PrivateFile
 from facereject.serve.responses import encode, unusable
 from facereject.tables.packing import rows_of
 from facereject.tables.writing import write_rows
+
+T = TypeVar("T")
 
 _TYPES = {
     "csv": "text/csv; charset=utf-8",
@@ -67,7 +69,13 @@ def decide(choose: Callable[[], FaceRejector], body: bytes, *, max_items: int) -
 
 
 def write_table(
-    choose: Callable[[], FaceRejector], body: bytes, kind: str, target: PrivateFile, *, max_items: int
+    choose: Callable[[], FaceRejector],
+    body: bytes,
+    kind: str,
+    target: PrivateFile,
+    *,
+    max_items: int,
+    max_rows: int,
 ) -> None:
     """Write a table of faces, decided by the rejector, into a file.
 
@@ -77,8 +85,15 @@ def write_table(
     rejector = choose()
     frames = (frame for item in _inputs(body, max_items) for frame in _frames(rejector, item))
     rows = (row for frame in frames for row in rows_of(frame))
-    write_rows(target.file, f".{kind}", rows, rejector.n_points)
+    write_rows(target.file, f".{kind}", _limited(rows, max_rows), rejector.n_points)
     target.file.seek(0)
+
+
+def _limited(rows: Iterable[T], most: int) -> Iterator[T]:
+    for count, row in enumerate(rows):
+        if count == most:
+            raise HTTPException(413, f"more than {most:,} rows; use `facereject score` for large tables")
+        yield row
 
 
 def _inputs(body: bytes, max_items: int) -> list[Any]:

@@ -153,7 +153,7 @@ def test_decisions_on_numbers_that_are_too_large(server, number):
 
 @pytest.mark.parametrize("path", ["/api/decide", "/api/table"])
 def test_lists_and_objects_are_limited_before_they_are_made(rejector, path):
-    with running(rejector, limits=ServeLimits(table_items=1000)) as server:
+    with running(rejector, limits=ServeLimits(table_items=1000, decide_items=1000)) as server:
         few, many = (
             server.client.post(path, json={"inputs": [{"source": "a", "frames": [[]] * count}]})
             for count in (900, 1000)
@@ -162,13 +162,25 @@ def test_lists_and_objects_are_limited_before_they_are_made(rejector, path):
     assert many.status_code == 413
 
 
+def test_rows_are_limited(rejector):
+    frames = [{"frame": k, "time_s": None, "faces": []} for k in range(700)]
+    with running(rejector, limits=ServeLimits(table_rows=600)) as server:
+        few, many = (
+            server.client.post("/api/table", json={"inputs": [{"source": "a", "frames": frames[:count]}]})
+            for count in (600, 700)
+        )
+    assert few.text.count("\n") == 601
+    assert many.status_code == 413
+    assert "600 rows" in many.json()["error"]
+
+
 def test_memory_of_a_table_is_bounded_by_its_body(rejector):
     def measured(count):
         frames = [{"frame": k, "time_s": None, "faces": []} for k in range(count)]
         body = json.dumps({"inputs": [{"source": "a", "frames": frames}]}).encode()
         with private_file() as file:
             tracemalloc.start()
-            write_table(lambda: rejector, body, "jsonl", file, max_items=10**6)
+            write_table(lambda: rejector, body, "jsonl", file, max_items=10**6, max_rows=10**6)
             _, peak = tracemalloc.get_traced_memory()
             tracemalloc.stop()
             assert sum(1 for _ in file.file) == count
