@@ -67,6 +67,16 @@ class BoostedSELEScore(BoostedScore):
         Predicted classes seen in training.
     mean_loss_ : float
 
+    See Also
+    --------
+    ConfidenceScore : The linear score it starts from; cheaper.
+    BoostedRegressionScore : The same trees, fitted to the loss itself.
+
+    References
+    ----------
+    .. [1] V. Franc, D. Prusa, V. Voracek, "Optimal strategies for reject option classifiers", Journal of
+       Machine Learning Research 24, 2023.
+
     Examples
     --------
     >>> import numpy as np
@@ -102,6 +112,21 @@ validation_fraction, use_base_score, n_jobs, random_state
     ----------
     booster_, n_estimators_, max_leaf_nodes_, start_, classes_, mean_loss_
         As in ``BoostedSELEScore``; the start is fitted by least squares too.
+
+    See Also
+    --------
+    BoostedSELEScore : Ranks better where the ranking is what counts.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from facereject.scores import BoostedRegressionScore
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.uniform(size=(1000, 2))
+    >>> losses = rng.exponential(1.0 + 4.0 * (X[:, 0] > 0.5))
+    >>> easy, hard = BoostedRegressionScore(50).fit(X, losses).predict([[0.2, 0.5], [0.8, 0.5]])
+    >>> bool(easy < 2.0 < hard)
+    True
     """
 
     # losses come in units of their mean

@@ -238,6 +238,16 @@ class ConfidenceScore(BaseScore):
     start_ : LinearStart
         The fitted weights: ``slope`` is β per unit of o, ``weights`` are w on standardised columns.
 
+    See Also
+    --------
+    PostHocScore : Read from outputs without weighing them.
+    BoostedSELEScore : Starts from this score and looks at the features too.
+
+    References
+    ----------
+    .. [1] V. Franc, D. Prusa, V. Voracek, "Optimal strategies for reject option classifiers", Journal of
+       Machine Learning Research 24, 2023.
+
     Examples
     --------
     >>> import numpy as np
@@ -275,11 +285,14 @@ class ConfidenceScore(BaseScore):
 
         Parameters
         ----------
-        X, predictions
+        X : None
             Not used; present so that this score can stand where others do.
         losses : array-like of shape (n,)
             Loss ≥ 0 of each prediction, on examples that the predictor was not trained on.
+        predictions : None
+            Not used.
         sample_weight : array-like of shape (n,), optional
+            Weights of the examples.
         outputs : array-like of shape (n, K) or (n,), optional
             predict_proba or decision_function of a classifier.
         auxiliary : array-like of shape (n, m), optional
@@ -287,6 +300,11 @@ class ConfidenceScore(BaseScore):
         base_score : array-like of shape (n,), optional
             The predictor's own uncertainty, where the log-odds of its outputs are not it: log plug-in risk
             for a loss other than 0/1, log standard deviation of a regressor.
+
+        Returns
+        -------
+        self
+            The fitted score.
         """
         check_number(self.alpha, "alpha", above=0)
         losses = check_vector(losses, "losses", non_negative=True)
@@ -314,7 +332,20 @@ class ConfidenceScore(BaseScore):
         auxiliary: Any = None,
         base_score: Any = None,
     ) -> FloatArray:
-        """Uncertainty of each prediction, shape (n,); higher = less certain. Arguments as in ``fit``."""
+        """Uncertainty of each prediction; higher = less certain.
+
+        Parameters
+        ----------
+        X, predictions : None
+            Not used.
+        outputs, auxiliary, base_score : array-likes with n rows, optional
+            As in ``fit``; needed exactly when ``fit`` had them.
+
+        Returns
+        -------
+        ndarray of shape (n,)
+            The uncertainty.
+        """
         check_is_fitted(self, "start_")
         given = next((part for part in (outputs, auxiliary, base_score) if part is not None), ())
         confidence = self._reader(outputs, auxiliary, base_score, len(given))

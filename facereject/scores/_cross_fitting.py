@@ -56,6 +56,22 @@ class CrossFit(NamedTuple):
     classes : ndarray of shape (K,) or None
         Of a classifier.
     sample_weight : ndarray of shape (n,) or None
+
+    See Also
+    --------
+    cross_fit : Makes it.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from sklearn.naive_bayes import GaussianNB
+    >>> from facereject.losses import zero_one_loss
+    >>> from facereject.scores import ConfidenceScore, SELEScore, cross_fit
+    >>> X, y = load_iris(return_X_y=True)
+    >>> fitted = cross_fit(GaussianNB(), ConfidenceScore(), X, y, zero_one_loss)
+    >>> other = fitted.with_score(SELEScore(), X)  # the predictor is not trained again
+    >>> other.estimator is fitted.estimator
+    True
     """
 
     estimator: Any
@@ -80,6 +96,16 @@ class CrossFit(NamedTuple):
         has these uncertainties since it was compared with the base score. Any other is fitted once more per
         fold, and its uncertainties are shifted and scaled to have the mean and standard deviation of
         ``score`` on the examples both were fitted to.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, d)
+            The examples given to ``cross_fit``.
+
+        Returns
+        -------
+        ndarray of shape (n,)
+            The uncertainty.
         """
         known: FloatArray | None = getattr(self.score, "_held_out", None)
         if known is not None:
@@ -102,11 +128,35 @@ class CrossFit(NamedTuple):
         return uncertainty
 
     def uncertainty(self, X: Any) -> FloatArray:
-        """Uncertainty of the predictions of ``estimator`` at new examples."""
+        """Uncertainty of the predictions of ``estimator`` at new examples.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, d)
+            New examples.
+
+        Returns
+        -------
+        ndarray of shape (n,)
+            The uncertainty.
+        """
         return self.uncertainty_of(X, read_predictions(self.estimator, X))
 
     def uncertainty_of(self, X: Any, predictions: NDArray[Any]) -> FloatArray:
-        """The same where the predictions have been computed already."""
+        """Uncertainty where the predictions have been computed already.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, d)
+            New examples.
+        predictions : ndarray of shape (n, ...)
+            What ``estimator`` predicts for them.
+
+        Returns
+        -------
+        ndarray of shape (n,)
+            The uncertainty.
+        """
         given = predictions if self.classes is not None else None
         if isinstance(self.score, PredictorScore):
             return np.asarray(self.score.predict(X, **({} if given is None else {"predictions": given})))
@@ -126,7 +176,13 @@ class CrossFit(NamedTuple):
         score : learned score, or score read from a predictor
             A learned one must not read more from the predictor than the score that ``cross_fit`` was called
             with, and be fitted to losses.
-        X : the examples given to ``cross_fit``
+        X : array-like of shape (n, d)
+            The examples given to ``cross_fit``.
+
+        Returns
+        -------
+        CrossFit
+            With the same predictor, and the other score.
         """
         if isinstance(score, PredictorScore):
             return self._replace(score=score.bind(self.estimator), target=self.losses)
@@ -213,6 +269,7 @@ def cross_fit(
     X : array-like of shape (n, d)
         The score sees it behind the transformers, where the predictor is a pipeline.
     y : array-like of shape (n, ...)
+        True labels or values.
     loss : callable (y, predictions) -> losses of shape (n,)
         For instance ``facereject.losses.zero_one_loss``.
     cv : int, cross-validation splitter or iterable of (train, test)
@@ -228,6 +285,11 @@ def cross_fit(
     Returns
     -------
     CrossFit
+        The fitted predictor and score.
+
+    See Also
+    --------
+    facereject.selective.SelectivePredictor : Adds a selection rule, as one estimator.
 
     Examples
     --------

@@ -108,7 +108,22 @@ class _OwnRiskPath(RiskPath):
         return risk
 
     def score(self, X: Any, losses: Any, predictions: Any = None) -> float:
-        """−AuRC on examples with these losses: higher is better, and what ``GridSearchCV`` goes by."""
+        """Negated AuRC on examples with these losses: higher is better, and what ``GridSearchCV`` goes by.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, d)
+            Features.
+        losses : array-like of shape (n,)
+            Losses of the predictions.
+        predictions : array-like of shape (n,), optional
+            Predicted classes, if ``fit`` had them.
+
+        Returns
+        -------
+        float
+            −AuRC.
+        """
         return -aurc(losses, self.predict(X, predictions))
 
 
@@ -142,6 +157,10 @@ class LinearRiskScore(_OwnRiskPath):
     n_iter_ : int
     gap_ : float
         Certified relative distance of the objective from its minimum.
+
+    See Also
+    --------
+    LinearRiskScoreCV : Picks alpha.
 
     Examples
     --------
@@ -179,7 +198,24 @@ class LinearRiskScore(_OwnRiskPath):
         self.solver = solver
 
     def fit(self, X: Any, losses: Any, predictions: Any = None, sample_weight: Any = None) -> LinearRiskScore:
-        """Learn the score; parameters as in ``SELEScore.fit``."""
+        """Learn the score.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, d)
+            Features.
+        losses : array-like of shape (n,)
+            Loss ≥ 0 of each prediction, on examples that the predictor was not trained on.
+        predictions : array-like of shape (n,), optional
+            Predicted classes: each gets weights and a bias of its own.
+        sample_weight : array-like of shape (n,), optional
+            Weights of the examples.
+
+        Returns
+        -------
+        self
+            The fitted score.
+        """
         data = self._with_start(self._check_fit(X, losses, predictions, sample_weight))
         self._adopt(self._models(data, [self.alpha])[0])
         return self
@@ -203,6 +239,23 @@ class LinearRiskScoreCV(_OwnRiskPath, LinearScoreCV):
         As in ``SELEScoreCV``.
     coef_, intercept_, classes_, mean_, scale_, unseen_uncertainty_, n_iter_, gap_
         As in ``LinearRiskScore``.
+
+    See Also
+    --------
+    LinearRiskScore : With a given alpha.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from facereject.risks import SELE
+    >>> from facereject.scores import LinearRiskScoreCV
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(500, 3))
+    >>> losses = rng.exponential(np.exp(X[:, 0]))
+    >>> score = LinearRiskScoreCV(SELE, [1e-2, 1.0]).fit(X, losses)
+    >>> hard, easy = score.predict([[2.0, 0.0, 0.0], [-2.0, 0.0, 0.0]])
+    >>> bool(hard > easy)
+    True
     """
 
     def __init__(
@@ -234,7 +287,28 @@ class LinearRiskScoreCV(_OwnRiskPath, LinearScoreCV):
         groups: Any = None,
         validation: Any = None,
     ) -> LinearRiskScoreCV:
-        """Learn the score and its regularisation; parameters as in ``SELEScoreCV.fit``."""
+        """Learn the score and its regularisation.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, d)
+            Features.
+        losses : array-like of shape (n,)
+            Loss ≥ 0 of each prediction, on examples that the predictor was not trained on.
+        predictions : array-like of shape (n,), optional
+            Predicted classes: each gets weights and a bias of its own.
+        sample_weight : array-like of shape (n,), optional
+            Weights of the examples.
+        groups : array-like of shape (n,), optional
+            Examples of one group share a fold.
+        validation : tuple, optional
+            Examples to pick alpha on, as in ``SELEScoreCV.fit``.
+
+        Returns
+        -------
+        self
+            The fitted score.
+        """
         data = self._with_start(self._check_fit(X, losses, predictions, sample_weight))
         self._select(data, data.target, validation, groups)
         return self

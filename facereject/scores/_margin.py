@@ -26,6 +26,16 @@ class MarginScore(PredictorScore):
     ----------
     estimator : fitted predictor, optional
         Of a pipeline, the last step is read.
+
+    See Also
+    --------
+    GapScore : Distance of the two best classes.
+
+    Examples
+    --------
+    >>> from facereject.scores import MarginScore
+    >>> MarginScore().from_outputs([-2.0, 0.1, 1.0])
+    array([-2. , -0.1, -1. ])
     """
 
     response = "decision_function"
@@ -34,12 +44,36 @@ class MarginScore(PredictorScore):
         self.estimator = estimator
 
     def from_outputs(self, decision_values: Any, predictions: Any = None) -> FloatArray:
-        """Uncertainty from decision values of shape (n,) or (n, K); ``predictions`` are not used."""
+        """Uncertainty from decision values.
+
+        Parameters
+        ----------
+        decision_values : array-like of shape (n,) or (n, K)
+            For two classes, or one column per class.
+        predictions : None
+            Not used.
+
+        Returns
+        -------
+        ndarray of shape (n,)
+            The uncertainty.
+        """
         values = check_outputs(decision_values, "decision_values")
         return -(np.abs(values) if values.ndim == 1 else values.max(axis=1))
 
     def from_threshold_distances(self, distances: Any) -> FloatArray:
-        """Uncertainty from the distances to the thresholds of an ordinal predictor, shape (n, K − 1)."""
+        """Uncertainty from distances to the thresholds of an ordinal predictor.
+
+        Parameters
+        ----------
+        distances : array-like of shape (n, K − 1)
+            As ``threshold_distances`` of `OrdinalSVM` gives them.
+
+        Returns
+        -------
+        ndarray of shape (n,)
+            The uncertainty.
+        """
         values = np.abs(check_outputs(distances, "distances"))
         return -(values if values.ndim == 1 else values.min(axis=1))
 
@@ -63,8 +97,19 @@ class GapScore(PredictorScore):
     Parameters
     ----------
     estimator : fitted classifier, optional
+        What is read.
     response : {"auto", "predict_proba", "decision_function"}
         What the gap is taken of; "auto" means predict_proba where there is one.
+
+    See Also
+    --------
+    MarginScore : The largest decision value alone.
+
+    Examples
+    --------
+    >>> from facereject.scores import GapScore
+    >>> GapScore().from_outputs([[0.75, 0.25, 0.0], [0.5, 0.25, 0.25]])
+    array([-0.5 , -0.25])
     """
 
     def __init__(self, estimator: Any = None, response: str = "auto"):
@@ -72,9 +117,19 @@ class GapScore(PredictorScore):
         self.response = response
 
     def from_outputs(self, outputs: Any, predictions: Any = None) -> FloatArray:
-        """Uncertainty from probabilities or decision values, shape (n, K), or (n,) for two classes.
+        """Uncertainty from probabilities or decision values.
 
-        ``predictions`` are not used.
+        Parameters
+        ----------
+        outputs : array-like of shape (n, K), or (n,) for two classes
+            Probabilities or decision values.
+        predictions : None
+            Not used.
+
+        Returns
+        -------
+        ndarray of shape (n,)
+            The uncertainty.
         """
         values = check_outputs(outputs, "outputs")
         return -(np.abs(values) if values.ndim == 1 else top_and_gap(values)[1])

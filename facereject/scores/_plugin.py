@@ -23,6 +23,16 @@ class PlugInRisk(PredictorScore):
     loss_matrix : array-like of shape (K, K)
         Loss ≥ 0 of predicting column ŷ when row y is true, classes in the order of the probabilities.
     estimator : fitted classifier with predict_proba, optional
+        What is read.
+
+    See Also
+    --------
+    MaxClassProbability : The plug-in risk of the 0/1 loss.
+
+    References
+    ----------
+    .. [1] C. K. Chow, "On optimum recognition error and reject tradeoff", IEEE Transactions on Information
+       Theory 16(1), 1970.
 
     Examples
     --------
@@ -44,10 +54,16 @@ class PlugInRisk(PredictorScore):
         Parameters
         ----------
         probabilities : array-like of shape (n, K)
+            Rows sum to one.
         predictions : array-like of shape (n,), optional
             Predicted classes; by default the Bayes decisions.
         classes : array-like of shape (K,), optional
             Names of the columns; those of the predictor by default, or 0 … K − 1 without one.
+
+        Returns
+        -------
+        ndarray of shape (n,)
+            The expected loss.
         """
         risks = self._risk_of_each_decision(check_probabilities(probabilities))
         if predictions is None:
@@ -84,6 +100,22 @@ class MaxClassProbability(PlugInRisk):
     Parameters
     ----------
     estimator : fitted classifier with predict_proba, optional
+        What is read.
+
+    See Also
+    --------
+    PostHocScore : Other scores read from outputs, also from logits.
+
+    References
+    ----------
+    .. [1] D. Hendrycks, K. Gimpel, "A baseline for detecting misclassified and out-of-distribution examples
+       in neural networks", ICLR 2017.
+
+    Examples
+    --------
+    >>> from facereject.scores import MaxClassProbability
+    >>> MaxClassProbability().from_outputs([[0.75, 0.25], [0.5, 0.5]])
+    array([0.25, 0.5 ])
     """
 
     def __init__(self, estimator: Any = None):

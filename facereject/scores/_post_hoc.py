@@ -129,17 +129,21 @@ class PostHocScore(BaseScore):
 
         Parameters
         ----------
-        X, predictions
+        X : None
             Not used; present so that this score can stand where others do.
         losses : array-like of shape (n,), optional
             Loss ≥ 0 of each prediction; needed for "temperature", "max-logit" and "auto".
+        predictions : None
+            Not used.
         sample_weight : array-like of shape (n,), optional
+            Weights of the examples.
         outputs : array-like of shape (n, K)
             Logits or probabilities, one column per class.
 
         Returns
         -------
-        PostHocScore
+        self
+            The fitted score.
         """
         if self.kind != "auto" and self.kind not in _KINDS:
             raise ValueError(f"kind must be one of {', '.join([*_KINDS, 'auto'])}, got {self.kind!r}")
@@ -167,7 +171,20 @@ class PostHocScore(BaseScore):
         return self
 
     def predict(self, X: Any, predictions: Any = None, *, outputs: Any) -> FloatArray:
-        """Uncertainty of each row of ``outputs``, shape (n,); higher = less certain."""
+        """Uncertainty of each row of ``outputs``; higher = less certain.
+
+        Parameters
+        ----------
+        X, predictions : None
+            Not used.
+        outputs : array-like of shape (n, K)
+            Logits or probabilities, as in ``fit``.
+
+        Returns
+        -------
+        ndarray of shape (n,)
+            The uncertainty.
+        """
         check_is_fitted(self, "kind_")
         logits = as_logits(outputs)
         if logits.shape[1] != self.n_outputs_:

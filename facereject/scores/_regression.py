@@ -69,6 +69,18 @@ class RegressionScore(RidgePath):
     ----------
     coef_, intercept_, classes_, mean_, scale_, unseen_uncertainty_, start_
         See ``LinearScore``.
+
+    See Also
+    --------
+    RegressionScoreCV : Picks alpha.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from facereject.scores import RegressionScore
+    >>> X = np.arange(10.0)[:, None]
+    >>> RegressionScore(alpha=0.0).fit(X, 2.0 * X[:, 0] + 1.0).predict([[4.5]]).round(6)
+    array([10.])
     """
 
     def __init__(self, alpha: float = 1e-3, *, use_outputs: bool = True):
@@ -87,7 +99,28 @@ class RegressionScore(RidgePath):
         base_score: Any = None,
         groups: Any = None,
     ) -> RegressionScore:
-        """Learn the score; parameters as in ``SELEScore.fit``."""
+        """Learn the score.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, d)
+            Features.
+        losses : array-like of shape (n,)
+            Loss ≥ 0 of each prediction, on examples that the predictor was not trained on.
+        predictions : array-like of shape (n,), optional
+            Predicted classes: each gets weights and a bias of its own.
+        sample_weight : array-like of shape (n,), optional
+            Weights of the examples.
+        outputs, auxiliary, base_score : array-likes with n rows, optional
+            What is known of the predictor, as in ``ConfidenceScore.fit``.
+        groups : array-like of shape (n,), optional
+            As in ``SELEScore.fit``.
+
+        Returns
+        -------
+        self
+            The fitted score.
+        """
         data = self._check_fit(X, losses, predictions, sample_weight)
         data = self._with_start(data, outputs, auxiliary, base_score)
         self._adopt(self._models(data, [self.alpha])[0])
@@ -109,6 +142,21 @@ class RegressionScoreCV(RidgePath, LinearScoreCV):
         As in ``SELEScoreCV``.
     coef_, intercept_, classes_, mean_, scale_, unseen_uncertainty_, start_
         As in ``RegressionScore``.
+
+    See Also
+    --------
+    RegressionScore : With a given alpha.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from facereject.scores import RegressionScoreCV
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(500, 3))
+    >>> losses = rng.exponential(np.exp(X[:, 0]))
+    >>> hard, easy = RegressionScoreCV().fit(X, losses).predict([[2.0, 0.0, 0.0], [-2.0, 0.0, 0.0]])
+    >>> bool(hard > easy)
+    True
     """
 
     def fit(
@@ -124,7 +172,30 @@ class RegressionScoreCV(RidgePath, LinearScoreCV):
         groups: Any = None,
         validation: Any = None,
     ) -> RegressionScoreCV:
-        """Learn the score and its regularisation; parameters as in ``SELEScoreCV.fit``."""
+        """Learn the score and its regularisation.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, d)
+            Features.
+        losses : array-like of shape (n,)
+            Loss ≥ 0 of each prediction, on examples that the predictor was not trained on.
+        predictions : array-like of shape (n,), optional
+            Predicted classes: each gets weights and a bias of its own.
+        sample_weight : array-like of shape (n,), optional
+            Weights of the examples.
+        outputs, auxiliary, base_score : array-likes with n rows, optional
+            What is known of the predictor, as in ``ConfidenceScore.fit``.
+        groups : array-like of shape (n,), optional
+            Examples of one group share a fold.
+        validation : tuple, optional
+            Examples to pick alpha on, as in ``SELEScoreCV.fit``.
+
+        Returns
+        -------
+        self
+            The fitted score.
+        """
         data = self._check_fit(X, losses, predictions, sample_weight)
         data = self._with_start(data, outputs, auxiliary, base_score)
         self._select(data, data.target, validation, groups)

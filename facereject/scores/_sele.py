@@ -72,6 +72,15 @@ class SELEScore(_SELEPath):
     gap_ : float
         Certified relative distance of the objective from its minimum.
 
+    See Also
+    --------
+    SELEScoreCV : Picks alpha.
+
+    References
+    ----------
+    .. [1] V. Franc, D. Prusa, V. Voracek, "Optimal strategies for reject option classifiers", Journal of
+       Machine Learning Research 24, 2023.
+
     Examples
     --------
     >>> import numpy as np
@@ -123,10 +132,16 @@ class SELEScore(_SELEPath):
         predictions : array-like, Dask array or series of shape (n,), optional
             Predicted classes: each gets weights and a bias of its own.
         sample_weight : array-like, Dask array or series of shape (n,), optional
+            Weights of the examples.
         outputs, auxiliary, base_score : array-likes with n rows, optional
             What is known of the predictor, as in ``ConfidenceScore.fit``; not with Dask collections.
         groups : array-like of shape (n,), optional
             Examples of one group share a fold when the score is compared with the base score.
+
+        Returns
+        -------
+        self
+            The fitted score.
 
         Notes
         -----
@@ -164,6 +179,21 @@ class SELEScoreCV(_SELEPath, LinearScoreCV):
         AuRC on the validation set, or its mean over the folds.
     coef_, intercept_, classes_, mean_, scale_, unseen_uncertainty_, start_, n_iter_, gap_
         As in ``SELEScore``.
+
+    See Also
+    --------
+    SELEScore : With a given alpha.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from facereject.scores import SELEScoreCV
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(500, 3))
+    >>> losses = rng.exponential(np.exp(X[:, 0]))
+    >>> score = SELEScoreCV([1e-3, 1e-1, 10.0]).fit(X, losses)
+    >>> score.alpha_ in (1e-3, 1e-1, 10.0)
+    True
     """
 
     def __init__(
@@ -199,7 +229,7 @@ class SELEScoreCV(_SELEPath, LinearScoreCV):
 
         Parameters
         ----------
-        X, losses, predictions, sample_weight, outputs, auxiliary, base_score
+        X, losses, predictions, sample_weight, outputs, auxiliary, base_score : array-likes
             As in ``SELEScore.fit``. With Dask collections each row is assigned to a fold at random, whatever
             its partition: files are often sorted by time or place, and a fold of whole partitions would then
             differ from the rest. ``cv`` and ``random_state`` must be integers.
@@ -211,6 +241,11 @@ class SELEScoreCV(_SELEPath, LinearScoreCV):
             the training examples are cut into folds, and the score is fitted again to all of them at the
             alpha that won. Every validation example counts the same. Arrays in memory or Dask collections,
             whatever the other arguments are.
+
+        Returns
+        -------
+        self
+            The fitted score.
         """
         data = self._check_fit(X, losses, predictions, sample_weight)
         data = self._with_start(data, outputs, auxiliary, base_score)

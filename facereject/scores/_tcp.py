@@ -49,6 +49,19 @@ class TrueClassProbabilityScore(_TrueClassPath):
     ----------
     coef_, intercept_, classes_, mean_, scale_, unseen_uncertainty_, start_
         See ``LinearScore``.
+
+    See Also
+    --------
+    TrueClassProbabilityScoreCV : Picks alpha.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from facereject.scores import TrueClassProbabilityScore
+    >>> X = np.arange(10.0)[:, None]
+    >>> score = TrueClassProbabilityScore(alpha=0.0).fit(X, 1.0 - 0.1 * X[:, 0])
+    >>> score.predict([[5.0]]).round(6)  # the probability of the true class, negated
+    array([-0.5])
     """
 
     def __init__(self, alpha: float = 1e-3, *, use_outputs: bool = True):
@@ -73,12 +86,20 @@ class TrueClassProbabilityScore(_TrueClassPath):
         Parameters
         ----------
         X : array-like of shape (n, d)
+            Features.
         true_class_probability : array-like of shape (n,)
             What the predictor's predict_proba gives to the true class of each example.
-        predictions, sample_weight, outputs, auxiliary, base_score, groups
+        predictions, sample_weight, outputs, auxiliary, base_score : array-likes with n rows, optional
             As in ``SELEScore.fit``.
         losses : array-like of shape (n,), optional
             Losses of the training examples, by which the score is compared with the base score.
+        groups : array-like of shape (n,), optional
+            As in ``SELEScore.fit``.
+
+        Returns
+        -------
+        self
+            The fitted score.
         """
         data = self._check_fit(X, true_class_probability, predictions, sample_weight)
         data = self._with_start(data, outputs, auxiliary, base_score)
@@ -102,6 +123,22 @@ class TrueClassProbabilityScoreCV(_TrueClassPath, LinearScoreCV):
         As in ``SELEScoreCV``.
     coef_, intercept_, classes_, mean_, scale_, unseen_uncertainty_, start_
         As in ``TrueClassProbabilityScore``.
+
+    See Also
+    --------
+    TrueClassProbabilityScore : With a given alpha.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from facereject.scores import TrueClassProbabilityScoreCV
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(500, 2))
+    >>> p = 1.0 / (1.0 + np.exp(-X[:, 0]))
+    >>> score = TrueClassProbabilityScoreCV().fit(X, p, losses=(rng.uniform(size=500) > p).astype(float))
+    >>> sure, unsure = score.predict([[2.0, 0.0], [-2.0, 0.0]])
+    >>> bool(sure < unsure)
+    True
     """
 
     def fit(
@@ -122,14 +159,21 @@ class TrueClassProbabilityScoreCV(_TrueClassPath, LinearScoreCV):
 
         Parameters
         ----------
-        X, true_class_probability, predictions, sample_weight, outputs, auxiliary, base_score
+        X, true_class_probability, predictions, sample_weight : array-likes with n rows
             As in ``TrueClassProbabilityScore.fit``.
         losses : array-like of shape (n,)
             Losses of the training examples; needed without ``validation``, since AuRC is about losses.
+        outputs, auxiliary, base_score : array-likes with n rows, optional
+            As in ``TrueClassProbabilityScore.fit``.
         groups : array-like of shape (n,), optional
             As in ``SELEScoreCV.fit``.
         validation : tuple (X, losses, predictions, outputs, auxiliary, base_score), optional
             As in ``SELEScoreCV.fit``.
+
+        Returns
+        -------
+        self
+            The fitted score.
         """
         data = self._check_fit(X, true_class_probability, predictions, sample_weight)
         data = self._with_start(data, outputs, auxiliary, base_score)

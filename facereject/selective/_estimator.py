@@ -127,6 +127,11 @@ class SelectivePredictor(MetaEstimatorMixin, TransformerMixin, BaseEstimator):
     feature_names_in_ : ndarray of shape (n_features_in_,)
         If X is a frame with string column names.
 
+    See Also
+    --------
+    facereject.scores.cross_fit : Predictor and score alone.
+    facereject.guaranteed_risk : The guarantee behind ``calibrate``.
+
     Notes
     -----
     Inside a Pipeline ``predict``, ``predict_proba``, ``score`` and ``transform`` are reachable on the
@@ -137,6 +142,11 @@ class SelectivePredictor(MetaEstimatorMixin, TransformerMixin, BaseEstimator):
 
     To have the methods too, make the pipeline the predictor:
     ``SelectivePredictor(make_pipeline(StandardScaler(), SVC()))``.
+
+    References
+    ----------
+    .. [1] V. Franc, D. Prusa, V. Voracek, "Optimal strategies for reject option classifiers", Journal of
+       Machine Learning Research 24, 2023.
 
     Examples
     --------
@@ -192,10 +202,16 @@ class SelectivePredictor(MetaEstimatorMixin, TransformerMixin, BaseEstimator):
         X : array-like of shape (n, d)
             Passed on to the predictor as it is.
         y : array-like of shape (n,), or what predictor and loss take
+            True labels or values.
         sample_weight : array-like of shape (n,), optional
             Weights for predictor, score, threshold and expected error.
         groups : array-like of shape (n,), optional
             Examples of one group share a fold: photographs of one person, for instance.
+
+        Returns
+        -------
+        SelectivePredictor
+            The fitted estimator.
 
         Raises
         ------
@@ -243,34 +259,100 @@ class SelectivePredictor(MetaEstimatorMixin, TransformerMixin, BaseEstimator):
         return self
 
     def predict(self, X: Any) -> NDArray[Any]:
-        """Predictions for all examples, also for those that ``accept`` rejects."""
+        """Predict all examples, also those that ``accept`` rejects.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, d)
+            Examples as the predictor takes them.
+
+        Returns
+        -------
+        ndarray of shape (n, ...)
+            The predictions.
+        """
         check_is_fitted(self, "estimator_")
         return read_predictions(self.estimator_, X)
 
     @available_if(_estimator_has("predict_proba"))
     def predict_proba(self, X: Any) -> FloatArray:
-        """Class probabilities of the predictor."""
+        """Class probabilities of the predictor.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, d)
+            Examples as the predictor takes them.
+
+        Returns
+        -------
+        ndarray of shape (n, K)
+            The probabilities.
+        """
         check_is_fitted(self, "estimator_")
         return np.asarray(self.estimator_.predict_proba(X))
 
     @available_if(_estimator_has("decision_function"))
     def decision_function(self, X: Any) -> FloatArray:
-        """Decision values of the predictor."""
+        """Decision values of the predictor.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, d)
+            Examples as the predictor takes them.
+
+        Returns
+        -------
+        ndarray of shape (n,) or (n, K)
+            The values.
+        """
         check_is_fitted(self, "estimator_")
         return np.asarray(self.estimator_.decision_function(X))
 
     def transform(self, X: Any) -> FloatArray:
-        """Uncertainty, expected error and acceptance (1 or 0) of each prediction, shape (n, 3)."""
+        """Uncertainty, expected error and acceptance (1 or 0) of each prediction.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, d)
+            Examples as the predictor takes them.
+
+        Returns
+        -------
+        ndarray of shape (n, 3)
+            One column each.
+        """
         uncertainty = self.uncertainty(X)
         accepted = self.selector_.accept(uncertainty, self.random_state)
         return np.column_stack([uncertainty, self._expected_error(uncertainty), accepted])
 
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[Any]:
-        """Names of the columns of ``transform``."""
+        """List the columns of ``transform``.
+
+        Parameters
+        ----------
+        input_features : None
+            Not used.
+
+        Returns
+        -------
+        ndarray of str
+            The names.
+        """
         return np.array(["uncertainty", "expected_error", "accepted"], dtype=object)
 
     def uncertainty(self, X: Any) -> FloatArray:
-        """Uncertainty of the prediction at each row of X, shape (n,); higher = less certain."""
+        """Uncertainty of the prediction at each row of X; higher = less certain.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, d)
+            Examples as the predictor takes them.
+
+        Returns
+        -------
+        ndarray of shape (n,)
+            The uncertainty.
+        """
         check_is_fitted(self, "estimator_")
         return np.asarray(self._cross_fit.uncertainty(X))
 
@@ -280,6 +362,7 @@ class SelectivePredictor(MetaEstimatorMixin, TransformerMixin, BaseEstimator):
         Parameters
         ----------
         X : array-like of shape (n, d)
+            Examples as the predictor takes them.
         random_state : int or RandomState, optional
             Decides examples exactly at the threshold, where the selection rule is randomised
             (``selector_.acceptance_`` strictly between 0 and 1). By default that of the estimator: the same X
@@ -289,16 +372,27 @@ class SelectivePredictor(MetaEstimatorMixin, TransformerMixin, BaseEstimator):
         Returns
         -------
         ndarray of bool, shape (n,)
+            True where the prediction is accepted.
         """
         uncertainty = self.uncertainty(X)
         chance = self.random_state if random_state is None else random_state
         return np.asarray(self.selector_.accept(uncertainty, chance))
 
     def expected_error(self, X: Any) -> FloatArray:
-        """Expected loss of the prediction at each row of X, shape (n,), in the unit of the loss.
+        """Expected loss of the prediction at each row of X, in the unit of the loss.
 
         Isotonic regression of the out-of-fold losses on the out-of-fold uncertainties: never decreasing in
         the uncertainty, and constant beyond the smallest and the largest one seen.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, d)
+            Examples as the predictor takes them.
+
+        Returns
+        -------
+        ndarray of shape (n,)
+            The expected loss.
         """
         return self._expected_error(self.uncertainty(X))
 
@@ -306,7 +400,20 @@ class SelectivePredictor(MetaEstimatorMixin, TransformerMixin, BaseEstimator):
         return np.asarray(self.calibrator_.predict(uncertainty), dtype=np.float64)
 
     def risk_coverage(self, X: Any, y: Any) -> RiskCoverageCurve:
-        """Selective risk at every coverage on the examples X, y; see ``risk_coverage_curve``."""
+        """Selective risk at every coverage on the examples X, y.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, d)
+            Examples as the predictor takes them.
+        y : array-like of shape (n,)
+            True labels or values.
+
+        Returns
+        -------
+        RiskCoverageCurve
+            As of ``risk_coverage_curve``.
+        """
         return risk_coverage_curve(*self._losses_and_uncertainty(X, y))
 
     @available_if(_estimator_has("score"))
@@ -319,16 +426,20 @@ class SelectivePredictor(MetaEstimatorMixin, TransformerMixin, BaseEstimator):
         Parameters
         ----------
         X : array-like of shape (n, d)
+            Examples as the predictor takes them.
         y : array-like of shape (n,)
+            True labels or values.
         sample_weight : array-like of shape (n,), optional
+            Weights of the examples.
 
         Returns
         -------
         float
+            Accuracy or R².
 
         See Also
         --------
-        neg_aurc : the negated area under the risk-coverage curve, as a scorer.
+        neg_aurc : The negated area under the risk-coverage curve, as a scorer.
         """
         check_is_fitted(self, "estimator_")
         weight = {} if sample_weight is None else {"sample_weight": sample_weight}
@@ -372,10 +483,12 @@ class SelectivePredictor(MetaEstimatorMixin, TransformerMixin, BaseEstimator):
             What scores may learn from besides, for instance activations of the last layer but one.
         classes : array-like of shape (K,), optional
             Labels of the columns, in ascending order.
-        uncertainty_score, rejection, loss, cv, random_state
+        uncertainty_score, rejection, loss, cv : object, optional
             As in the class.
-        sample_weight, groups
+        sample_weight, groups : array-likes of shape (n,), optional
             As in ``fit``.
+        random_state : int, RandomState or None
+            As in the class.
 
         Returns
         -------
@@ -385,7 +498,7 @@ class SelectivePredictor(MetaEstimatorMixin, TransformerMixin, BaseEstimator):
 
         See Also
         --------
-        facereject.scores.PostHocScore : what is read from outputs without learning.
+        facereject.scores.PostHocScore : What is read from outputs without learning.
 
         Examples
         --------
@@ -421,6 +534,25 @@ class SelectivePredictor(MetaEstimatorMixin, TransformerMixin, BaseEstimator):
         accepted predictions is at most ``max_risk``; `facereject.guaranteed_risk` says what is not promised,
         and what the other parameters mean. Its ``start`` is chosen by the out-of-fold losses of ``fit``,
         which leaves most of delta to it; the rest insures against a bad choice.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, d)
+            Examples that ``fit`` has not seen.
+        y : array-like of shape (n,)
+            Their labels or values.
+        max_risk : float
+            Largest mean loss of accepted predictions.
+        delta : float
+            Probability with which the guarantee may fail.
+        loss_bound : float
+            Losses above it count as it.
+        groups : array-like of shape (n,), optional
+            Guarantee the risk of each group.
+        weights : array-like of shape (n,), optional
+            Importance of each example where new ones are distributed differently.
+        method : str
+            The p-value, as in ``guaranteed_risk``.
 
         Returns
         -------
@@ -529,17 +661,20 @@ def neg_aurc(model: SelectivePredictor, X: Any, y: Any) -> float:
     Parameters
     ----------
     model : SelectivePredictor
-        Fitted; or a search or pipeline step that is one.
+        The fitted model.
     X : array-like of shape (n, d)
+        Examples as the predictor takes them.
     y : array-like of shape (n,)
+        True labels or values.
 
     Returns
     -------
     float
+        −AuRC.
 
     See Also
     --------
-    facereject.metrics.aurc : the area itself.
+    facereject.metrics.aurc : The area itself.
 
     Examples
     --------

@@ -37,7 +37,9 @@ CHECKED = (
     "predictions",
     "predictors",
     "risks",
+    "scores",
     "selection",
+    "selective",
     "solver",
 )
 

@@ -99,6 +99,7 @@ class BoostedScore(BaseScore):
         predictions : array-like of shape (n,), optional
             Predicted classes, used as a categorical column.
         sample_weight : array-like of shape (n,), optional
+            Weights of the examples.
         outputs : array-like of shape (n, K) or (n,), optional
             predict_proba or decision_function of the predictor, used as further columns together with
             log-odds, top, gap and entropy of each row.
@@ -114,6 +115,11 @@ class BoostedScore(BaseScore):
             Examples that decide the number of trees; None for what is absent, and trailing Nones may be left
             out. Without it parts of the training examples are held out for that, and the score is then fitted
             again to all of them.
+
+        Returns
+        -------
+        self
+            The fitted score.
 
         Raises
         ------
@@ -184,13 +190,15 @@ class BoostedScore(BaseScore):
         Parameters
         ----------
         X : array-like of shape (n, d)
-        predictions, outputs, auxiliary, base_score
+            Features, as in ``fit``.
+        predictions, outputs, auxiliary, base_score : array-likes with n rows, optional
             As in ``fit``; needed exactly when ``fit`` had them. A predicted class that training never saw is
             a missing value to the trees: they fall back on the other columns.
 
         Returns
         -------
         ndarray of shape (n,)
+            The uncertainty.
         """
         check_is_fitted(self)
         X, position = self._check_predict(X, predictions, self.classes_)

@@ -202,10 +202,11 @@ class LinearScore(BaseScore):
         Parameters
         ----------
         X : array-like, Dask array or Dask frame of shape (n, d)
+            Features, as in ``fit``.
         predictions : array-like, Dask array or series of shape (n,), optional
             Predicted classes; needed exactly when ``fit`` had them. A class that training never saw gets the
             highest uncertainty of the training examples: nothing is known about it.
-        outputs, auxiliary, base_score
+        outputs, auxiliary, base_score : array-likes with n rows, optional
             As in ``fit``; needed exactly when ``fit`` had them.
 
         Returns

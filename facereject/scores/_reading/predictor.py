@@ -26,17 +26,52 @@ class PredictorScore(BaseEstimator):
     estimator: Any
 
     def bind(self, predictor: Any) -> Any:
-        """A copy of this score that reads from ``predictor``."""
+        """A copy of this score that reads from a predictor.
+
+        Parameters
+        ----------
+        predictor : fitted predictor
+            What is to be read.
+
+        Returns
+        -------
+        score
+            The copy.
+        """
         return type(self)(**{**self.get_params(deep=False), "estimator": predictor})
 
     def fit(
         self, X: Any = None, losses: Any = None, predictions: Any = None, sample_weight: Any = None
     ) -> Any:
-        """Nothing to learn; present so that the score can stand where a learned one does."""
+        """Learn nothing; present so that the score can stand where a learned one does.
+
+        Parameters
+        ----------
+        X, losses, predictions, sample_weight : array-likes, optional
+            Not used.
+
+        Returns
+        -------
+        self
+            The score as it is.
+        """
         return self
 
     def predict(self, X: Any, predictions: Any = None) -> FloatArray:
-        """Uncertainty of the predictor at each row of X."""
+        """Uncertainty of the predictor at each row of X; higher = less certain.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, d)
+            Examples as the predictor takes them.
+        predictions : array-like of shape (n,), optional
+            What it predicts for them.
+
+        Returns
+        -------
+        ndarray of shape (n,)
+            The uncertainty.
+        """
         if self.estimator is None:
             raise ValueError(
                 f"{type(self).__name__} has no predictor to read from: pass estimator= or use bind(predictor)"
