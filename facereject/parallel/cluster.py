@@ -28,12 +28,13 @@ class DaskEngine:
 
     Items are sent as they are: workers must find files under the same names. If the task has a method
     ``missing`` that says that a worker cannot find an item, the item is tried once on another worker. The
-    same version of the package must be installed on the workers: this is checked before they get work, and
-    another version, other code or other packages to read images end the run. All chunks of an item are
-    collected on the worker before they are sent. An item whose worker is lost runs again on another one. If
-    Dask gives an item up (its workers died more often than the scheduler's ``allowed-failures``), it is tried
-    once more when its turn comes, because Dask also counts items that only waited at the same worker, and then
-    ends with an error. Closing the run cancels items that have not begun; the result of a running item is ignored.
+    same version of the package must be installed on the workers: this is checked before they get work,
+    and another version, other code or other packages to read images end the run. All chunks of an item
+    are collected on the worker before they are sent. An item whose worker is lost runs again on another
+    one. If Dask gives an item up (its workers died more often than the scheduler's ``allowed-failures``),
+    it is tried once more when its turn comes, because Dask also counts items that only waited at the same
+    worker, and then ends with an error. Closing the run cancels items that have not begun; the result of
+    a running item is ignored.
 
     Parameters
     ----------
