@@ -89,7 +89,7 @@ def sum_of_risks(groups: Groups, before: Before) -> float:
     risk = (loss + groups.sums) / (count + 1.0)
     tied = groups.counts > 1
     k, c, L, s = count[tied], groups.counts[tied].astype(np.int64), loss[tied], groups.sums[tied]
-    risk[tied] = s + (L - k * (s / c)) * harmonic_difference(k, c)
+    risk[tied] = s + (L - k * (s / c)) * _harmonic(k, c)
     return float(risk.sum())
 
 
@@ -152,7 +152,7 @@ def _running(groups: Groups, before: Before) -> tuple[IntArray, FloatArray]:
     return count, loss
 
 
-def harmonic_difference(k: IntArray, c: IntArray) -> FloatArray:
+def _harmonic(k: IntArray, c: IntArray) -> FloatArray:
     """Compute H_{k+c} − H_k.
 
     From a table, and beyond its end by H_k ≈ γ + log x + 1/(24 x²) − 7/(960 x⁴), x = k + 1/2.

@@ -9,39 +9,32 @@ import re
 import shutil
 import sys
 import tempfile
-from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any, BinaryIO
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any
 
 import typer
 
 from facereject._cli._output.progress import ProgressBar
 from facereject._cli._output.report import inputs, report_run
-from facereject._cli._output.rows import show_rows
 from facereject._cli._output.videos import report_videos
 from facereject._cli._shared import console, say, stop
 from facereject._cli._signals import exit_code
-from facereject._words import counted
 
 if TYPE_CHECKING:
     from facereject.faces import FaceRejector
-    from facereject.pipeline import ScoreJob
+    from facereject.outputs import Output
+    from facereject.pipeline import Job
 
 # options that are called otherwise in Python
 _OPTION_OF = {
-    "smooth_s": "smooth",
-    "audio": "no-audio",
-    "bridge_s": "bridge",
-    "min_span_s": "min-span",
-    "max_seconds": "seconds",
-    "Recording.path": "record",
-    "Window.snapshots": "snapshots",
-}
-
-# kinds of pictures, and why there may be none
-_NO_PICTURE = {
-    "crops": "none, no face was accepted",
-    "annotated": "none, there is no photograph (of videos: --save VIDEO --annotate)",
-    "frames": "none, no face of a video was accepted",
+    "SavedVideo.audio": "no-audio",
+    "outputs": "output",
+    "SavedVideo.path": "save",
+    "Timeline.path": "timeline",
+    "ContactSheet.path": "contact-sheet",
+    "Crops.folder": "crops",
+    "BestFrames.folder": "frames",
+    "AnnotatedImages.folder": "annotated",
 }
 
 
@@ -69,42 +62,52 @@ def with_listed(paths: list[str]) -> list[str]:
     return [f"@{name}" if path == "-" else path for path in paths]
 
 
-def make_job(paths: list[str], output: str | None, **options: Any) -> ScoreJob:
+def make_job(
+    paths: list[str],
+    outputs: Callable[[], list[Output]],
+    *,
+    running: dict[str, Any],
+    tracking: dict[str, Any],
+    frame_rule: str = "all",
+    keep_best: float | None = None,
+) -> Job:
     """The job for the options of a command; what is wrong with them ends the command with code 2."""
-    from facereject.pipeline import ScoreJob
+    from facereject.pipeline import Job, Running
+    from facereject.tracking import Tracking
 
-    target: str | BinaryIO | None = sys.stdout.buffer if output == "-" else output
     with wrong_usage():
-        return ScoreJob(paths, target, **options)
+        return Job(
+            paths,
+            outputs(),
+            tracking=Tracking(**tracking),
+            running=Running(**running),
+            frame_rule=frame_rule,
+            keep_best=keep_best,
+        )
 
 
-def run_job(
-    job: ScoreJob, rejector: FaceRejector, *, quiet: bool, show: bool = False, remark: str = ""
-) -> None:
+def run_job(job: Job, rejector: FaceRejector, *, quiet: bool, remark: str = "") -> None:
     """Do the work and report it; ends the command with 1 (failed inputs), 2, 130 or 143 where that is due.
 
     Parameters
     ----------
-    job : ScoreJob
+    job : Job
     rejector : FaceRejector
     quiet : bool
         Say only what failed.
-    show : bool, default=False
-        Print a line per face.
     remark : str
         What else there is to know about the counts.
     """
-    from facereject.outputs._images import PictureError
+    from facereject.outputs import Timeline
     from facereject.parallel import EngineError
-    from facereject.pipeline import TimelineError
-    from facereject.pipeline._store.sinks import TableError
+    from facereject.tables.errors import TableError
 
     # progress between the rows would make both unreadable
-    hidden = not isinstance(job.output, str) and console.is_terminal and sys.stdout.isatty()
+    hidden = job.table is None and console.is_terminal and sys.stdout.isatty()
     problem = ""
     try:
         with ProgressBar(quiet=quiet or hidden) as bar, wrong_usage():
-            job.run(rejector, progress=bar, observers=[show_rows] if show else [])
+            job.run(rejector, progress=bar)
     except KeyboardInterrupt as interrupt:
         say(f"Interrupted after {inputs(job.summary.inputs)}.{_how_to_continue(job)}")
         raise typer.Exit(exit_code(interrupt)) from None
@@ -118,29 +121,20 @@ def run_job(
             stop(with_options(str(error)))
         say(str(error))
         stop(f"Stopped after {inputs(job.summary.inputs)}.{_how_to_continue(job)}", 1)
-    except TimelineError as error:
-        problem = f"--timeline {error}"
-    except PictureError as error:
-        problem = f"--contact-sheet {error}"
+    except OSError as error:
+        # an output at the end; the table is complete
+        problem = with_options(str(error))
     report_run(job, quiet=quiet, remark=remark)
-    if job.keep_timeline and not quiet:
-        report_videos(job)
+    if not quiet:
+        for timeline in (output for output in job.outputs if isinstance(output, Timeline)):
+            report_videos(timeline)
     if problem:
         stop(problem, 1)
-    if job.timeline_path is not None and not quiet:
-        say(f"Timeline: {job.timeline_path}")
-    if job.pictures is not None and not quiet:
-        for name, nothing in _NO_PICTURE.items():
-            if (folder := getattr(job, name)) is not None:
-                # it is made with the first picture
-                say(f"{name.capitalize()}: {folder if os.path.isdir(folder) else nothing}")
-    if job.contact_sheet is not None and not quiet:
-        made = (
-            f"{job.contact_sheet} ({counted(job.on_sheet, 'face')})"
-            if job.on_sheet
-            else "none, there is no face"
-        )
-        say(f"Contact sheet: {made}")
+    if not quiet:
+        for sentence in (
+            line for output in job.outputs if output is not job.table for line in output.report()
+        ):
+            say(sentence)
     if job.summary.failed or (job.summary.placed and job.summary.placed.failed):
         raise typer.Exit(1)
 
@@ -159,10 +153,13 @@ def wrong_usage() -> Iterator[None]:
 
 def with_options(text: str) -> str:
     """A message of the library with its options, in backticks there, as the command line calls them."""
-    return re.sub(
-        r"`([\w.]+)`", lambda found: "--" + _OPTION_OF.get(found[1], found[1]).replace("_", "-"), text
-    )
+
+    def flag(found: re.Match[str]) -> str:
+        name = _OPTION_OF.get(found[1], found[1].rpartition(".")[2])
+        return "--" + name.replace("_", "-")
+
+    return re.sub(r"`([\w.]+)`", flag, text)
 
 
-def _how_to_continue(job: ScoreJob) -> str:
+def _how_to_continue(job: Job) -> str:
     return " To continue, run the same command with --resume." if job.can_be_resumed else ""

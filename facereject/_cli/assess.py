@@ -65,9 +65,9 @@ def assess(
     few annotated faces, or `facereject train` for the predictor at hand, makes it right.
     """
     from facereject._cli._output.progress import ProgressBar
-    from facereject.pipeline import assess_files
-    from facereject.pipeline._store.sinks import TableError
+    from facereject.pipeline import Running, assess_files
     from facereject.sources.landmark_files.found import LandmarkFileError
+    from facereject.tables.errors import TableError
 
     rejector = load_rejector(model)
     target = sys.stdout.buffer if output == "-" else output
@@ -79,8 +79,8 @@ def assess(
                 target,
                 rejector=rejector,
                 format=format,
-                overwrite=overwrite,
-                progress=lambda counts: bar.show(counts.faces, None, "faces"),
+                running=Running(overwrite=overwrite),
+                progress=lambda state: bar.show(state.faces, None, "faces"),
             )
     except LandmarkFileError as error:
         stop(str(error))

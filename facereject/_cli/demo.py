@@ -57,18 +57,18 @@ def demo(
 def _print(made: Demo, model: str) -> None:
     from rich.table import Table
 
-    table = Table(title=f"scikit-image's astronaut, judged by the model {model}", title_justify="left")
+    table = Table(title=f"scikit-image's astronaut, scored by the model {model}", title_justify="left")
     table.add_column("version", no_wrap=True)
     for column in ("detector", "uncertainty", "expected", "moved"):
         table.add_column(column, justify="right")
     table.add_column("decision")
-    for version in made.judged:
-        row = version.row
+    for version in made.scored:
+        face = version.face
         decision = "[green]accepted[/green]" if version.accepted else "[red]rejected[/red]"
-        if row is None or row.uncertainty is None or row.detector_score is None:
+        if face is None:
             table.add_row(version.picture.name, "-", "-", "-", "-", f"{decision} (no face found)")
             continue
-        scores = (f"{row.detector_score:.2f}", f"{row.uncertainty:.2f}", f"{row.expected_error:.1f} %")
+        scores = (f"{face.detector_score:.2f}", f"{face.uncertainty:.2f}", f"{face.expected_error:.1f} %")
         table.add_row(version.picture.name, *scores, f"{version.moved:.1f} %", decision)
     results.print(table)
     results.print(

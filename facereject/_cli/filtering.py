@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+import sys
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -57,6 +58,10 @@ from facereject._cli._shared import (
     load_rejector,
     stop,
 )
+from facereject._options import OptionError
+
+if TYPE_CHECKING:
+    from facereject.outputs import Output
 
 FILTER_EXAMPLES = """[bold]Examples[/bold]
 facereject filter photos --max-error 3                           [dim]lists faces[/dim]
@@ -199,44 +204,62 @@ def filter_(
         stop("--link and --move exclude each other")
     if (link or move) and accepted is None and rejected is None:
         stop(f"{'--link' if link else '--move'} needs a folder: give --accepted, --rejected or both")
-    show = False
     places = (accepted, rejected, save, timeline, crops, annotated, frames, contact_sheet)
+    lines = False
     if output is None and not any(places):
         output = default_output()
-        show = output is None
+        lines = output is None
     paths = with_listed(paths)
     # first: workers import what they need while this process still does
     runner = make_engine(engine, workers, scheduler, timeout, paths)
+    mode = "link" if link else "move" if move else "copy"
+
+    def outputs() -> list[Output]:
+        from facereject import outputs as known
+        from facereject._cli._output.rows import Lines
+
+        made: list[Output] = [known.Timeline(timeline, bridge, min_span)]
+        if output is not None:
+            made.append(known.Table(sys.stdout.buffer if output == "-" else output))
+        if lines:
+            made.append(Lines())
+        if accepted is not None or rejected is not None:
+            made.append(known.SortedFiles(accepted, rejected, mode, video_share))
+        if save is not None:
+            made.append(known.SavedVideo(save, annotate, not no_audio, bridge, min_span))
+        elif annotate or no_audio:
+            option = "annotate" if annotate else "no_audio"
+            raise OptionError(f"`{option}` needs a video to write: name it with `save`, or a folder")
+        if best_per_track is not None and crops is None and frames is None:
+            raise OptionError("`best_per_track` needs a folder: give `crops`, `frames` or both")
+        best = 1 if best_per_track is None else best_per_track
+        if crops is not None:
+            made.append(known.Crops(crops, size, best))
+        if frames is not None:
+            made.append(known.BestFrames(frames, best))
+        if annotated is not None:
+            made.append(known.AnnotatedImages(annotated))
+        if contact_sheet is not None:
+            made.append(known.ContactSheet(contact_sheet))
+        return made
+
     job = make_job(
         paths,
-        output,
-        engine=runner,
-        resume=resume,
-        retry_failed=retry_failed,
-        overwrite=overwrite,
+        outputs,
+        running={
+            "engine": runner,
+            "resume": resume,
+            "retry_failed": retry_failed,
+            "overwrite": overwrite,
+            "max_pixels": max_pixels,
+        },
+        tracking={
+            "detect_every": detect_every,
+            "every_frame": every_frame,
+            "smooth": smooth,
+            "smooth_landmarks": smooth_landmarks,
+        },
         frame_rule=frame_rule,
-        every_frame=every_frame,
-        detect_every=detect_every,
-        smooth_s=smooth,
-        smooth_landmarks=smooth_landmarks,
-        max_pixels=max_pixels,
-        accepted=accepted,
-        rejected=rejected,
-        mode="link" if link else "move" if move else "copy",
-        video_share=video_share,
-        save=save,
-        annotate=annotate,
-        audio=not no_audio,
-        timeline_path=timeline,
-        bridge_s=bridge,
-        min_span_s=min_span,
-        crops=crops,
-        size=size,
-        annotated=annotated,
-        frames=frames,
-        best_per_track=best_per_track,
-        contact_sheet=contact_sheet,
-        keep_timeline=True,
         keep_best=best,
     )
     rejector = load_rejector(
@@ -250,7 +273,7 @@ def filter_(
         target=target,
     )
     rejector = with_limits(rejector, max_yaw, max_pitch, max_roll)
-    run_job(job, rejector, quiet=quiet, show=show, remark=remark)
+    run_job(job, rejector, quiet=quiet, remark=remark)
 
 
 def _amount(text: str | None) -> float | None:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+import sys
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -37,6 +38,9 @@ from facereject._cli._shared import (
     load_rejector,
     stop,
 )
+
+if TYPE_CHECKING:
+    from facereject.outputs import Output
 
 SCORE_EXAMPLES = """[bold]Examples[/bold]
 facereject score photo.jpg                        [dim]one line per face[/dim]
@@ -114,19 +118,31 @@ def score(
     paths = with_listed(paths)
     # first: workers import what they need while this process still does
     runner = make_engine(engine, workers, scheduler, timeout, paths)
+
+    def outputs() -> list[Output]:
+        from facereject._cli._output.rows import Lines
+        from facereject.outputs import Table
+
+        if output is None:
+            return [Lines()]
+        return [Table(sys.stdout.buffer if output == "-" else output, "jsonl" if json else "csv")]
+
     job = make_job(
         paths,
-        output,
-        engine=runner,
-        resume=resume,
-        retry_failed=retry_failed,
-        overwrite=overwrite,
-        every_frame=every_frame,
-        detect_every=detect_every,
-        smooth_s=smooth,
-        smooth_landmarks=smooth_landmarks,
-        max_pixels=max_pixels,
-        stream_suffix=".jsonl" if json else ".csv",
+        outputs,
+        running={
+            "engine": runner,
+            "resume": resume,
+            "retry_failed": retry_failed,
+            "overwrite": overwrite,
+            "max_pixels": max_pixels,
+        },
+        tracking={
+            "detect_every": detect_every,
+            "every_frame": every_frame,
+            "smooth": smooth,
+            "smooth_landmarks": smooth_landmarks,
+        },
     )
     rejector = load_rejector(
         model,
@@ -138,4 +154,4 @@ def score(
         region=region,
     )
     rejector = with_limits(rejector, max_yaw, max_pitch, max_roll)
-    run_job(job, rejector, quiet=quiet, show=output is None)
+    run_job(job, rejector, quiet=quiet)

@@ -1,6 +1,6 @@
-"""The demonstration: one photograph, degraded versions of it and a short video, all judged."""
+"""The demonstration: one photo, degraded versions of it and a short video, all scored."""
 
 from facereject.demo.make import Demo, make_demo
-from facereject.demo.page import Judged
+from facereject.demo.page import ScoredImage
 
-__all__ = ["Demo", "Judged", "make_demo"]
+__all__ = ["Demo", "ScoredImage", "make_demo"]

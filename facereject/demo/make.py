@@ -1,11 +1,11 @@
-"""Making the demonstration: write images and a video, judge them, draw the results, write the page."""
+"""Making the demonstration: write images and a video, score them, draw the results, write the page."""
 
 from __future__ import annotations
 
 import io
+import math
 import os
 from collections.abc import Sequence
-from itertools import groupby
 from pathlib import Path
 from typing import NamedTuple
 
@@ -22,20 +22,19 @@ from facereject.demo.material import (
     degraded_pictures,
     video_frames,
 )
-from facereject.demo.page import Judged, JudgedFrame, JudgedRegion, demo_page
+from facereject.demo.page import ScoredFrame, ScoredImage, ScoredRegion, demo_page
 from facereject.demo.picture import draw_picture
 from facereject.faces import FaceRejector
+from facereject.faces.face import FaceFrame
 from facereject.faces.images.load import ImageArray
 from facereject.losses import landmark_nme
 from facereject.outputs._video.writer import VideoWriter
-from facereject.parallel import SerialEngine
-from facereject.pipeline._old.saved_video import VideoOutput
-from facereject.pipeline._store.sinks import StreamSink
-from facereject.pipeline.run import score_inputs
-from facereject.pipeline.task import ScoreTask
-from facereject.sources.inputs import Input
+from facereject.outputs.base import Output
+from facereject.outputs.saved_video import SavedVideo
+from facereject.outputs.table import Table
+from facereject.pipeline.running import Running
+from facereject.pipeline.score import score_files
 from facereject.sources.video import open_video
-from facereject.tables.rows import Chunk, Row, frame_accepted
 
 
 class Demo(NamedTuple):
@@ -48,14 +47,14 @@ class Demo(NamedTuple):
     picture: Path
     table: Path
     video: Path
-    judged: list[Judged]
+    scored: list[ScoredImage]
     frames: int
     accepted: int
     seconds: float
 
 
 def make_demo(folder: str | os.PathLike[str], rejector: FaceRejector, *, model: str = "default") -> Demo:
-    """Judge one photograph, degraded versions of it and a video made from it; write everything to a folder.
+    """Score one photo, degraded versions of it and a video made from it; write everything to a folder.
 
     Parameters
     ----------
@@ -77,23 +76,29 @@ def make_demo(folder: str | os.PathLike[str], rejector: FaceRejector, *, model: 
         for image in video_frames(clean):
             writer.write(image)
 
-    table = folder / "table.csv"
-    inputs = [*(Input(str(path), "image") for path in paths), Input(str(video), "video")]
-    annotated = folder / "annotated.mp4"
-    task = ScoreTask(rejector, video=VideoOutput(str(annotated), annotate=True))
-    rows = _score(inputs, task, table)
-    judged = [_judge(picture, rows[str(path)], clean) for picture, path in zip(pictures, paths, strict=True)]
+    table, annotated = folder / "table.csv", folder / "annotated.mp4"
+    found = _Collected()
+    score_files(
+        [*paths, video],
+        [Table(table), SavedVideo(str(annotated), annotate=True), found],
+        rejector=rejector,
+        running=Running(overwrite=True),
+    )
+    scored = [
+        _scored(picture, found.frames[str(path)][0], clean)
+        for picture, path in zip(pictures, paths, strict=True)
+    ]
     overview = folder / "demo.png"
-    write_whole(overview, draw_picture(judged))
-    frames = _frames(annotated, rows[str(video)])
+    write_whole(overview, draw_picture(scored))
+    frames = _frames(annotated, found.frames[str(video)])
     page = folder / "index.html"
     regions = _by_region(covered_mouth(clean), rejector)
-    write_whole(page, demo_page(judged, regions, frames, _animation(frames), rejector, model))
+    write_whole(page, demo_page(scored, regions, frames, _animation(frames), rejector, model))
     accepted = sum(frame.accepted for frame in frames)
-    return Demo(page, overview, table, video, judged, len(frames), accepted, len(frames) / FPS)
+    return Demo(page, overview, table, video, scored, len(frames), accepted, len(frames) / FPS)
 
 
-def _by_region(picture: Picture, rejector: FaceRejector) -> list[JudgedRegion]:
+def _by_region(picture: Picture, rejector: FaceRejector) -> list[ScoredRegion]:
     """What a covered mouth does to eyes and mouth; nothing if the model does not tell points apart."""
     if rejector.calibration.regions is None:
         return []
@@ -104,53 +109,46 @@ def _by_region(picture: Picture, rejector: FaceRejector) -> list[JudgedRegion]:
         face = min(
             faces, key=lambda face: float(np.hypot(*np.subtract(face.box.center, center))), default=None
         )
-        found.append(JudgedRegion(name, picture, face))
+        found.append(ScoredRegion(name, picture, face))
     return found
 
 
-def _score(inputs: Sequence[Input], task: ScoreTask, table: Path) -> dict[str, list[Row]]:
-    """The rows of every input, by its path; the same rows are written to the table, all at once."""
-    rows: dict[str, list[Row]] = {item.path: [] for item in inputs}
+class _Collected(Output):
+    """The frames of every input, by its name."""
 
-    def collect(item: Input, chunk: Chunk, last: bool) -> None:
-        rows[item.path].extend(chunk.rows)
+    def __init__(self) -> None:
+        self.frames: dict[str, list[FaceFrame]] = {}
 
-    stream = io.BytesIO()
-    with StreamSink(stream) as sink:
-        score_inputs(inputs, task, sink, SerialEngine(), observers=[collect])
-    write_whole(table, stream.getvalue())
-    return rows
+    def write(self, frame: FaceFrame) -> None:
+        self.frames.setdefault(frame.source, []).append(frame)
 
 
-def _judge(picture: Picture, rows: Sequence[Row], clean: Picture) -> Judged:
+def _scored(picture: Picture, frame: FaceFrame, clean: Picture) -> ScoredImage:
     center = picture.landmarks.mean(axis=0)
     reach = np.ptp(clean.landmarks[:, 0]) / 2
-    # a degraded photograph can make the detector see a second face elsewhere
-    near = [row for row in rows if row.box and np.hypot(*np.subtract(row.box.center, center)) < reach]
-    row = near[0] if near else None
+    # in a degraded image the detector may find a second face elsewhere
+    near = [face for face in frame.faces if np.hypot(*np.subtract(face.box.center, center)) < reach]
+    face = near[0] if near else None
     moved = float("nan")
-    if row is not None and row.landmarks is not None:
-        moved = float(landmark_nme(picture.landmarks, row.landmarks))
-    return Judged(picture, row, moved)
+    if face is not None and np.isfinite(face.landmarks).all():
+        moved = float(landmark_nme(picture.landmarks, face.landmarks))
+    return ScoredImage(picture, face, moved)
 
 
-def _frames(video: Path, rows: Sequence[Row]) -> list[JudgedFrame]:
-    """The frames of the annotated video, with what the table says about them."""
-    by_frame = {number: list(group) for number, group in groupby(rows, key=lambda row: row.frame)}
+def _frames(video: Path, scored: Sequence[FaceFrame]) -> list[ScoredFrame]:
+    """The frames of the annotated video, with their decisions."""
     frames = []
     with open_video(video) as reader:
-        for frame in reader:
-            found = by_frame[frame.index]
-            faces = [row for row in found if row.box is not None]
-            errors = [row.expected_error for row in faces if row.expected_error is not None]
-            expected = max(errors, default=float("nan"))
+        for shown, frame in zip(reader, scored, strict=True):
+            errors = [face.expected_error for face in frame.faces if math.isfinite(face.expected_error)]
+            expected = max(errors, default=math.nan)
             frames.append(
-                JudgedFrame(frame.image, frame.time_s, bool(faces), frame_accepted(found), expected)
+                ScoredFrame(shown.image, shown.time_s, bool(frame.faces), frame.accepted(), expected)
             )
     return frames
 
 
-def _animation(frames: Sequence[JudgedFrame]) -> bytes:
+def _animation(frames: Sequence[ScoredFrame]) -> bytes:
     """The annotated video as an animated WebP: browsers show it where they do not play the .mp4."""
     first, *others = (PIL.Image.fromarray(np.ascontiguousarray(frame.image)) for frame in frames)
     stream = io.BytesIO()

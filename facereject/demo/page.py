@@ -18,34 +18,33 @@ from facereject.outputs._drawing.crops import face_crop
 from facereject.outputs._drawing.faces import draw_faces
 from facereject.plotting._style import GREY, PALETTE, tidy
 from facereject.reports import pages
-from facereject.tables.rows import Row
 
 # margins of the chart of the video, in shares of its width; the strip above it has the same
 _LEFT, _RIGHT = 0.11, 0.97
 
 
-class Judged(NamedTuple):
-    """A picture, the row of its face (None if none was found), and how far the points moved, in percent."""
+class ScoredImage(NamedTuple):
+    """An image, its face (None if none was found), and how far the landmarks moved, in percent."""
 
     picture: Picture
-    row: Row | None
+    face: Face | None
     moved: float
 
     @property
     def accepted(self) -> bool:
         """Whether its landmarks are to be trusted."""
-        return self.row is not None and self.row.accepted
+        return self.face is not None and self.face.accepted
 
 
-class JudgedRegion(NamedTuple):
-    """A picture judged by one region of the face; None if no face was found."""
+class ScoredRegion(NamedTuple):
+    """An image scored by one region of the face; None if no face was found."""
 
     name: str
     picture: Picture
     face: Face | None
 
 
-class JudgedFrame(NamedTuple):
+class ScoredFrame(NamedTuple):
     """An annotated frame of the video; ``expected`` is in percent, NaN without a face."""
 
     image: ImageArray
@@ -56,9 +55,9 @@ class JudgedFrame(NamedTuple):
 
 
 def demo_page(
-    judged: Sequence[Judged],
-    regions: Sequence[JudgedRegion],
-    frames: Sequence[JudgedFrame],
+    scored: Sequence[ScoredImage],
+    regions: Sequence[ScoredRegion],
+    frames: Sequence[ScoredFrame],
     animation: bytes,
     rejector: FaceRejector,
     model: str,
@@ -71,7 +70,7 @@ def demo_page(
     return pages.page(
         "Which landmarks can be trusted?",
         lead,
-        _pictures(judged),
+        _pictures(scored),
         *([_regions(regions)] if regions else []),
         _video(frames, animation, rejector),
         _meaning(rejector, model),
@@ -80,27 +79,27 @@ def demo_page(
     )
 
 
-def spans(frames: Sequence[JudgedFrame]) -> list[tuple[int, str]]:
+def spans(frames: Sequence[ScoredFrame]) -> list[tuple[int, str]]:
     """Runs of equal decisions: how many frames, and "good", "bad" or "none" (no face found)."""
     kinds = ("good" if frame.accepted else "bad" if frame.found else "none" for frame in frames)
     return [(len(list(run)), kind) for kind, run in itertools.groupby(kinds)]
 
 
-def _pictures(judged: Sequence[Judged]) -> str:
+def _pictures(scored: Sequence[ScoredImage]) -> str:
     cards = []
-    for picture, row, moved in judged:
-        points = None if row is None else row.landmarks
-        accepted = row is not None and row.accepted
+    for picture, face, moved in scored:
+        points = None if face is None else face.landmarks
+        accepted = face is not None and face.accepted
         lines = ["no face found"]
-        if row is not None:
+        if face is not None:
             lines = [
-                f"expected error {row.expected_error:.1f} %",
+                f"expected error {face.expected_error:.1f} %",
                 f"points moved {moved:.1f} %",
-                f"uncertainty {row.uncertainty:.2f}",
-                f"detector score {row.detector_score:.2f}",
+                f"uncertainty {face.uncertainty:.2f}",
+                f"detector score {face.detector_score:.2f}",
             ]
-            if row.cause in CAUSES:
-                lines.append(CAUSES[row.cause])
+            if face.cause in CAUSES:
+                lines.append(CAUSES[face.cause])
         crop = face_crop(picture.image, points, accepted, around=picture.landmarks)
         cards.append(pages.face(crop, accepted, picture.name, lines))
     text = (
@@ -110,7 +109,7 @@ def _pictures(judged: Sequence[Judged]) -> str:
     return pages.section("Images", pages.paragraph(text), pages.faces(cards, large=True))
 
 
-def _regions(regions: Sequence[JudgedRegion]) -> str:
+def _regions(regions: Sequence[ScoredRegion]) -> str:
     """One covered face, accepted for what is seen of it and rejected for what is not."""
     cards = []
     for name, picture, face in regions:
@@ -123,14 +122,14 @@ def _regions(regions: Sequence[JudgedRegion]) -> str:
         crop = face_crop(image, None, accepted, around=picture.landmarks)
         cards.append(pages.face(crop, accepted, f"for the {name}", lines))
     text = (
-        "A face may be good enough for one purpose and not for another. The same picture, judged by the "
+        "A face may be good enough for one purpose and not for another. The same image, scored by the "
         "points that matter (--region eyes, --region mouth). Points are larger and redder the larger their "
         "expected error is; rings are probably covered."
     )
     return pages.section("Regions", pages.paragraph(text), pages.faces(cards, large=True))
 
 
-def _video(frames: Sequence[JudgedFrame], animation: bytes, rejector: FaceRejector) -> str:
+def _video(frames: Sequence[ScoredFrame], animation: bytes, rejector: FaceRejector) -> str:
     accepted = sum(frame.accepted for frame in frames)
     length = len(frames) / FPS
     limit = float(rejector.calibration.expected_error(rejector.selector.threshold_))
@@ -165,18 +164,18 @@ def _video(frames: Sequence[JudgedFrame], animation: bytes, rejector: FaceReject
     )
 
 
-def _expected(frame: JudgedFrame) -> str:
+def _expected(frame: ScoredFrame) -> str:
     return "no face found" if math.isnan(frame.expected) else f"expected error {frame.expected:.1f} %"
 
 
-def _telling(frames: Sequence[JudgedFrame]) -> JudgedFrame:
+def _telling(frames: Sequence[ScoredFrame]) -> ScoredFrame:
     """The frame that shows best what a scene does: the worst rejected face, else the middle."""
     rejected = [frame for frame in frames if frame.found and not frame.accepted]
     return max(rejected, key=lambda frame: frame.expected, default=frames[len(frames) // 2])
 
 
 def _draw_video(
-    frames: Sequence[JudgedFrame], shaded: Sequence[Scene], limit: float
+    frames: Sequence[ScoredFrame], shaded: Sequence[Scene], limit: float
 ) -> matplotlib.figure.Figure:
     figure = matplotlib.figure.Figure(figsize=(5.2, 2.6))
     axes = figure.subplots()

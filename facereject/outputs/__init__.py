@@ -1,4 +1,4 @@
-"""What becomes of frames and their faces: sorted files, videos, crops, contact sheets, a window.
+"""What becomes of frames and their faces: a table, sorted files, videos, crops, contact sheets.
 
 Every output is a class with its options as parameters; see `Output` for how to write another one.
 """
@@ -15,6 +15,7 @@ from facereject.outputs.contact_sheet import ContactSheet
 from facereject.outputs.crops import Crops
 from facereject.outputs.saved_video import SavedVideo
 from facereject.outputs.sorted_files import SortedFiles
+from facereject.outputs.table import Table
 from facereject.outputs.timeline import Timeline
 
 #: the outputs of ``facereject filter``, in the order of its help; an output is added by one line here
@@ -39,6 +40,7 @@ __all__ = [
     "Recording",
     "SavedVideo",
     "SortedFiles",
+    "Table",
     "Timeline",
     "VideoWriteError",
     "VideoWriter",

@@ -89,6 +89,8 @@ class Output:
         Where the output runs. "worker": beside the pixels, in the process that reads the input; the output is
         pickled. "run": in this process while the run lasts, inputs in order, without pixels. "end": once
         after the last input, without pixels; it sees all frames of the table, those of earlier runs too.
+    moves_inputs : bool
+        At the end, inputs may no longer be where they were: such an output runs after the others.
     panel : str
         Title of its options on the command line.
 
@@ -108,10 +110,14 @@ class Output:
     """
 
     place: ClassVar[str] = "run"
+    moves_inputs: ClassVar[bool] = False
     panel: ClassVar[str] = ""
 
     def prepare(self, run: RunInfo) -> None:
         """Check the options before any work; raise `OptionError` if they cannot be used."""
+
+    def planned(self, videos: int) -> None:
+        """The inputs are known, and how many of them are videos; may raise `OptionError`."""
 
     def begin(self, media: Media) -> None:
         """The frames of another input come next."""

@@ -1,50 +1,15 @@
-"""Counting: what one input gave, and what a whole run gave."""
+"""What a run gave: counts of all inputs, failures, sorted files."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass, field
-from itertools import groupby
-from typing import TypeAlias
 
 from facereject._html import facts_html
 from facereject._words import percent
 from facereject.outputs.counts import Counts
-from facereject.tables.rows import Chunk, Row, frame_accepted
 
 #: failed inputs named in a summary; the table holds all of them
 MAX_FAILURES = 20
-
-
-Tally: TypeAlias = Counts
-
-
-def tally(chunk: Chunk, rule: str = "all") -> Tally:
-    """Count the rows of a chunk, which holds whole frames; ``rule`` as in `frame_accepted`."""
-    counts = _count(chunk.rows, rule)
-    return counts._replace(frames=chunk.frames, undecodable=chunk.undecodable)
-
-
-def tally_rows(rows: Iterable[Row], rule: str = "all") -> Tally:
-    """Count the rows of one input as they stand in a table, where undecodable frames have left no trace."""
-    return _count(rows, rule)
-
-
-def _count(rows: Iterable[Row], rule: str) -> Tally:
-    frames = faces = accepted_faces = no_face = accepted_frames = 0
-    failure = ""
-    for number, group in groupby(rows, key=lambda row: row.frame):
-        shown = list(group)
-        found = sum(row.box is not None for row in shown)
-        faces += found
-        accepted_faces += sum(row.accepted for row in shown)
-        accepted_frames += frame_accepted(shown, rule)
-        if shown[-1].reason.startswith(("unreadable", "failed")):
-            failure = shown[-1].reason
-        if number is not None:
-            frames += 1
-            no_face += not found
-    return Tally(frames, 0, faces, accepted_faces, no_face, accepted_frames, failure)
 
 
 @dataclass
@@ -81,7 +46,7 @@ class Summary:
     ----------
     inputs : int
         Inputs in the table, those of earlier runs included.
-    total : Tally
+    total : Counts
         The counts of all inputs, added up; ``faces``, ``accepted_faces`` and ``frames`` are shortcuts.
     failed : int
         Inputs that are unreadable or failed.
@@ -98,7 +63,7 @@ class Summary:
     """
 
     inputs: int = 0
-    total: Tally = field(default_factory=Tally)
+    total: Counts = field(default_factory=Counts)
     failed: int = 0
     failures: list[tuple[str, str]] = field(default_factory=list)
     earlier: Summary | None = None
@@ -121,7 +86,7 @@ class Summary:
         """Images and frames of videos."""
         return self.total.frames
 
-    def add(self, source: str, counts: Tally) -> None:
+    def add(self, source: str, counts: Counts) -> None:
         """Add one finished input."""
         self.inputs += 1
         self.total = self.total.plus(counts)
@@ -130,7 +95,7 @@ class Summary:
             if len(self.failures) < MAX_FAILURES:
                 self.failures.append((source, counts.failure))
 
-    def remove(self, source: str, counts: Tally) -> None:
+    def remove(self, source: str, counts: Counts) -> None:
         """Take an input back that was added, as it was worked on again."""
         self.inputs -= 1
         self.again += 1

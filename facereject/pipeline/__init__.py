@@ -1,18 +1,18 @@
 """From inputs to outputs: one loop over frames, run here, in worker processes or on a cluster."""
 
 from facereject._options import OptionError
-from facereject.outputs.timeline import TimelineError
 from facereject.pipeline.assess import assess_files
-from facereject.pipeline.job import ScoreJob
+from facereject.pipeline.job import Job
 from facereject.pipeline.loop import scored_frames, scored_video
 from facereject.pipeline.run import RunProgress
+from facereject.pipeline.running import Running
 from facereject.pipeline.score import score_files, score_table
 
 __all__ = [
+    "Job",
     "OptionError",
     "RunProgress",
-    "ScoreJob",
-    "TimelineError",
+    "Running",
     "assess_files",
     "score_files",
     "score_table",

@@ -1,66 +1,73 @@
-"""From files of other tools and the images they are about to a table of judged faces."""
+"""Scoring landmarks that other tools wrote: no detector and no predictor is run."""
 
 from __future__ import annotations
 
-import dataclasses
+import math
 import os
 import unicodedata
-from collections.abc import Callable, Iterator, Sequence
-from itertools import groupby
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import closing
+from dataclasses import dataclass
+from itertools import chain, groupby
 from pathlib import PurePosixPath
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
 import numpy as np
 
-from facereject._files import display_name, output_that_is_read
+from facereject._files import display_name
 from facereject.faces import Face, FaceRejector, ImageError
-from facereject.faces.images.files import MAX_PIXELS, read_image
+from facereject.faces.face import FaceFrame, changed
+from facereject.faces.images.files import read_image
 from facereject.faces.images.kinds import MEDIA_SUFFIXES, kind_of_file
-from facereject.faces.images.load import ImageArray
+from facereject.faces.landmarks.conversion import converted
 from facereject.faces.views import Views
-from facereject.outputs.summary import Summary, Tally, tally_rows
-from facereject.pipeline._store.sinks import NullSink, Sink, StreamSink, TableSink
-from facereject.pipeline.store import files_of
-from facereject.sources import VideoError, open_video
+from facereject.outputs.base import Output
+from facereject.outputs.summary import Summary
+from facereject.pipeline.job import Job, as_outputs
+from facereject.pipeline.kept_inputs import KeptInputs
+from facereject.pipeline.loop import scored_frames
+from facereject.pipeline.no_store import NoStore
+from facereject.pipeline.plan import Plan
+from facereject.pipeline.run import RunProgress
+from facereject.pipeline.running import Running
+from facereject.pipeline.store import Store
+from facereject.pipeline.task import Chunk, ScoreTask, problem_frame, unreadable
+from facereject.sources.frame import Frame, VideoError
+from facereject.sources.inputs import Input
 from facereject.sources.landmark_files import landmark_files, read_landmarks
 from facereject.sources.landmark_files.found import FoundFace, LandmarkFileError
-from facereject.tables.errors import TableError
-from facereject.tables.rows import Row, failed_row, rows_of_frame, unreadable_row
+from facereject.sources.prefetch import prefetch
+from facereject.sources.video import open_video
 
 
 def assess_files(
     landmarks: str | os.PathLike[str],
     images: str | os.PathLike[str],
-    output: str | os.PathLike[str] | BinaryIO | None = None,
+    outputs: str | os.PathLike[str] | BinaryIO | Output | Iterable[Any] | None = None,
     *,
     rejector: FaceRejector | None = None,
     format: str | None = None,
-    overwrite: bool = False,
-    max_pixels: int = MAX_PIXELS,
-    progress: Callable[[Tally], None] | None = None,
+    running: Running | None = None,
+    progress: Callable[[RunProgress], None] | None = None,
 ) -> Summary:
-    """Judge landmarks that another tool wrote; no detector and no predictor is run.
+    """Score landmarks that another tool wrote; no detector and no predictor is run.
 
     Parameters
     ----------
     landmarks : path
-        A file in one of the formats of `READERS`, or a folder of such files.
+        A file in one of the formats of `facereject.sources.landmark_files.READERS`, or a folder of them.
     images : path
-        The folder of the images and videos that they are about, with its sub-folders; or one of them. Names
+        The folder of the images and videos that they are about, with its subfolders; or one of them. Names
         in the landmark files are looked for there, with or without folder and suffix, and nowhere else.
-    output : path, binary stream or None
-        Table as `facereject.score_files` writes it: ``.csv``, ``.jsonl`` or ``.parquet``; a stream gets CSV.
-        ``detector_score`` is the tool's own confidence.
+    outputs : path, binary stream, Output, or a list of these
+        As in `facereject.score_files`. ``detector_score`` is the tool's own confidence.
     rejector : FaceRejector or None
         None is ``FaceRejector.pretrained()``.
     format : str or None
-        A name of `READERS`; None goes by content.
-    overwrite : bool, default=False
-        Start again although an unfinished table is there.
-    max_pixels : int
-        Larger images are refused before they are decoded.
+        A name of ``READERS``; None recognises it by content.
+    running : Running or None
     progress : callable or None
-        Called after every image and frame with the counts so far.
+        Gets a `RunProgress` after every chunk of frames.
 
     Returns
     -------
@@ -70,137 +77,150 @@ def assess_files(
     Raises
     ------
     LandmarkFileError
-        The landmarks cannot be read, or have points that the model cannot judge.
+        The landmarks cannot be read, or have points that the model cannot score.
+    OptionError
+        An output cannot be used, for example as it would replace an input.
     TableError
         The table cannot be written.
+
+    See Also
+    --------
+    facereject.score_files : Runs a detector and a landmark predictor.
+
+    Examples
+    --------
+    >>> from facereject import assess_files
+    >>> assess_files("openface/", "photos", "faces.csv")  # doctest: +SKIP
     """
     rejector = FaceRejector.pretrained() if rejector is None else rejector
     places = _Places(images)
-    if isinstance(output, str | os.PathLike):
-        _check_not_read(os.fspath(output), [*landmark_files(landmarks, format), *places.files])
     faces = read_landmarks(landmarks, format)
-    # said before the table is begun
+    # said before a table is begun
     first = next(faces, None)
     if first is None:
         raise LandmarkFileError(f"{os.fspath(landmarks)}: holds no face")
-    if first.points is not None and not os.path.isdir(landmarks):
-        # of a folder, one odd file must not cost the others
-        _check_points(rejector, first)
-    with _sink(output, rejector.n_points, overwrite) as sink:
-        for name, group in groupby(_chained(first, faces), key=lambda face: face.image):
-            path, why = places.find(name)
-            before, counts = sink.summary.total, Tally()
-            for rows in _judged(path, display_name(path or name), why, list(group), rejector, max_pixels):
-                sink.write(rows)
-                counts = counts.plus(tally_rows(rows))
-                if progress is not None:
-                    progress(before.plus(counts))
-            sink.end_input(path or name, counts)
-        summary = sink.summary
-    return summary
-
-
-def _judged(
-    path: str | None,
-    source: str,
-    why: str,
-    faces: list[FoundFace],
-    rejector: FaceRejector,
-    max_pixels: int,
-) -> Iterator[list[Row]]:
-    """The rows of one image or video, frame by frame; of one without a file, a row that says ``why``."""
-    problems = [face.problem for face in faces if face.problem]
-    faces = [face for face in faces if not face.problem]
-    if path is None and faces:
-        problems = [why]
-    elif path is not None and faces:
+    if first.points is not None:
         try:
-            yield from _frames(path, source, faces, rejector, max_pixels)
-        except (ImageError, VideoError, OSError) as error:
-            yield [unreadable_row(source, str(error))]
-    for problem in problems:
-        yield [failed_row(source, problem)]
-
-
-def _frames(
-    path: str, source: str, faces: list[FoundFace], rejector: FaceRejector, max_pixels: int
-) -> Iterator[list[Row]]:
-    wanted: dict[int, list[FoundFace]] = {}
-    for face in faces:
-        wanted.setdefault(face.frame, []).append(face)
-    if kind_of_file(path) == "image":
-        if len(wanted) > 1:
-            yield [failed_row(source, f"it is an image, and the landmarks are of {len(wanted):,} frames")]
-        else:
-            yield _frame(source, faces, read_image(path, max_pixels=max_pixels), rejector)
-        return
-    with open_video(path, max_pixels=max_pixels) as reader:
-        for frame in reader:
-            if frame.index in wanted:
-                found = wanted.pop(frame.index)
-                yield _frame(source, found, frame.image, rejector, frame.index, frame.time_s)
-            if not wanted:
-                return
-    yield [failed_row(source, f"it has no frame {min(wanted)}, of which the landmarks speak")]
-
-
-def _frame(
-    source: str,
-    found: Sequence[FoundFace],
-    image: ImageArray,
-    rejector: FaceRejector,
-    frame: int = 0,
-    time_s: float | None = None,
-) -> list[Row]:
-    size = np.array([image.shape[1], image.shape[0]], dtype=np.float64)
-    # converted once, not again for every face
-    view = Views(image)
-    faces: list[Face] = []
-    lost: list[Row] = []
-    for each in found:
-        if each.points is None:
-            continue
-        points = each.points * size if each.relative else each.points
-        try:
-            face = rejector.assess(view, points, each.box)
+            converted(first.points, rejector.n_points)
         except ValueError as error:
-            # points that cannot be a face, such as all the same
-            lost.append(dataclasses.replace(failed_row(source, str(error)), frame=frame, time_s=time_s))
-            continue
-        score = float("nan") if each.confidence is None else each.confidence
-        faces.append(dataclasses.replace(face, detector_score=score))
-    if lost and not faces:
-        return lost
-    return rows_of_frame(source, faces, frame=frame, time_s=time_s) + lost
+            raise LandmarkFileError(f"{first.image}: {error}") from None
+    items = (places.item(name, list(group)) for name, group in groupby(chain([first], faces), _image))
+    read = [*landmark_files(landmarks, format), *places.files]
+    job = _AssessJob(items, read, as_outputs(outputs), running=running)
+    return job.run(rejector, progress=progress)
 
 
-def _check_points(rejector: FaceRejector, face: FoundFace) -> None:
-    from facereject.faces.landmarks.conversion import converted
+@dataclass(frozen=True)
+class AssessTask(ScoreTask):
+    """Scores the landmarks that an input comes with; the frames that no landmarks are of are left out."""
 
-    assert face.points is not None
-    try:
-        converted(face.points, rejector.n_points)
-    except ValueError as error:
-        raise LandmarkFileError(f"{face.image}: {error}") from None
+    def __call__(self, item: Input) -> Iterator[Chunk]:
+        source, path = display_name(item.path), os.path.join(self.folder, item.path)
+        problems = [face.problem for face in item.faces or () if face.problem]
+        faces = [face for face in item.faces or () if not face.problem]
+        if item.problem and faces:
+            problems = [item.problem]
+        elif faces:
+            try:
+                yield from self._scored(path, item, faces)
+            except (ImageError, VideoError, OSError) as error:
+                yield Chunk([unreadable(source, path, error)])
+        if problems:
+            yield Chunk([problem_frame(source, f"failed: {problem}") for problem in problems])
+
+    def _scored(self, path: str, item: Input, faces: list[FoundFace]) -> Iterator[Chunk]:
+        source = display_name(item.path)
+        scorer = _LandmarkScorer(self.rejector, faces)
+        if item.kind == "image":
+            if len(scorer.wanted) > 1:
+                problem = f"failed: it is an image, and the landmarks are of {len(scorer.wanted):,} frames"
+                yield Chunk([problem_frame(source, problem)])
+                return
+            image = read_image(path, max_pixels=self.max_pixels)
+            frame = Frame(min(scorer.wanted), math.nan, image, source)
+            scored = (each._replace(index=0) for each in scored_frames([frame], scorer))
+            yield from self._chunks(scored, self._media(path, item))
+        else:
+            reader = open_video(path, max_pixels=self.max_pixels)
+            with reader, closing(prefetch(reader)) as frames:
+                named = (frame._replace(source=source) for frame in scorer.chosen(frames))
+                yield from self._chunks(scored_frames(named, scorer), self._media(path, item, reader), reader)
+            if scorer.wanted:
+                missing = f"failed: it has no frame {min(scorer.wanted)}, of which the landmarks speak"
+                yield Chunk([problem_frame(source, missing)])
+        if scorer.problems:
+            yield Chunk([problem_frame(source, problem) for problem in scorer.problems])
 
 
-def _chained(first: FoundFace, others: Iterator[FoundFace]) -> Iterator[FoundFace]:
-    yield first
-    yield from others
+class _LandmarkScorer:
+    """Scores given landmarks, by the number of their frame."""
+
+    def __init__(self, rejector: FaceRejector, faces: list[FoundFace]) -> None:
+        self._rejector = rejector
+        self.wanted: dict[int, list[FoundFace]] = {}
+        #: why some faces could not be scored, of frames with others that could
+        self.problems: list[str] = []
+        for face in faces:
+            self.wanted.setdefault(face.frame, []).append(face)
+
+    def chosen(self, frames: Iterable[Frame]) -> Iterator[Frame]:
+        """The frames that there are landmarks of, up to the last one."""
+        for frame in frames:
+            if frame.index in self.wanted:
+                yield frame
+            if not self.wanted:
+                return
+
+    def __call__(self, frame: Frame) -> FaceFrame:
+        size = np.array([frame.image.shape[1], frame.image.shape[0]], dtype=np.float64)
+        # converted once, not again for every face
+        view = Views(frame.image)
+        faces: list[Face] = []
+        problems: list[str] = []
+        for found in self.wanted.pop(frame.index):
+            if found.points is None:
+                continue
+            points = found.points * size if found.relative else found.points
+            try:
+                face = self._rejector.assess(view, points, found.box)
+            except ValueError as error:
+                # points that cannot be a face, such as all the same
+                problems.append(f"failed: {error}")
+                continue
+            score = math.nan if found.confidence is None else found.confidence
+            faces.append(changed(face, detector_score=score))
+        problem = problems.pop(0) if problems and not faces else ""
+        self.problems += problems
+        return FaceFrame(frame.index, frame.time_s, frame.image, faces, frame.source, problem)
 
 
-def _sink(output: str | os.PathLike[str] | BinaryIO | None, n_points: int, overwrite: bool) -> Sink:
-    if output is None:
-        return NullSink()
-    if isinstance(output, str | os.PathLike):
-        return TableSink(output, overwrite=overwrite, n_points=n_points)
-    return StreamSink(output, n_points=n_points)
+class _AssessJob(Job):
+    """A run over landmarks instead of images."""
+
+    def __init__(self, items: Iterable[Input], paths: Sequence[str], *args: Any, **options: Any):
+        self._items = items
+        super().__init__(paths, *args, **options)
+
+    def _check_inputs(self) -> None:
+        """The landmarks have been opened, and the images are looked for one by one."""
+
+    def _task(self, rejector: FaceRejector, outputs: tuple[Output, ...]) -> ScoreTask:
+        return AssessTask(rejector, outputs=outputs, max_pixels=self.running.max_pixels, folder=self._folder)
+
+    def _plan(self, store: Store | NoStore, *, with_frames: bool) -> Plan:
+        kept = KeptInputs(self.outputs)
+
+        def looked_at() -> Iterator[Input]:
+            for item in self._items:
+                kept(item)
+                kept.check()
+                yield item
+
+        return Plan(looked_at(), None, None)
 
 
-def _check_not_read(output: str, inputs: list[str]) -> None:
-    found = output_that_is_read(files_of(output), inputs)
-    if found is not None:
-        raise TableError(f"{display_name(found)}: this is a file that is read; choose another name")
+def _image(face: FoundFace) -> str:
+    return face.image
 
 
 class _Places:
@@ -225,6 +245,13 @@ class _Places:
         self._by_alike: dict[str, list[str]] = {}
         for key, paths in self._by_name.items():
             self._by_alike.setdefault(_alike(key), []).extend(paths)
+
+    def item(self, name: str, faces: list[FoundFace]) -> Input:
+        """The input of a name."""
+        path, problem = self.find(name)
+        if path is None:
+            return Input(name, "image", faces=faces, problem=problem)
+        return Input(path, kind_of_file(path), faces=faces)
 
     def find(self, name: str) -> tuple[str | None, str]:
         """The file of a name, or None and why there is none."""

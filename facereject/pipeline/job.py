@@ -1,330 +1,321 @@
-"""A run over files, from its options to its summary: table, sorted files, saved videos, timeline."""
+"""A run over files, from its options to its summary: what is asked for is checked first, then done."""
 
 from __future__ import annotations
 
 import dataclasses
+import math
 import os
 import time
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
-from typing import Any, BinaryIO, TypeAlias, cast
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import ExitStack
+from itertools import chain, islice
+from typing import Any
 
 from facereject import __version__
+from facereject._files import display_name
 from facereject._options import OptionError
 from facereject.faces import FaceRejector
-from facereject.faces.images.files import MAX_PIXELS
-from facereject.outputs.summary import Placed, Summary
-from facereject.parallel import Engine, SerialEngine
-from facereject.pipeline._old.contact_sheet import SheetCollector
-from facereject.pipeline._old.crops import PictureOutput
-from facereject.pipeline._old.saved_video import VideoOutput
-from facereject.pipeline._old.segments import Steadiness
-from facereject.pipeline._old.sorted_files import Placement
-from facereject.pipeline._old.timeline import SpanCollector
-from facereject.pipeline._store.sinks import (
-    NullSink,
-    SettingsError,
-    Sink,
-    StreamSink,
-    TableSink,
-    UnfinishedTableError,
-)
-from facereject.pipeline.keep_best import KeepBestSink
+from facereject.faces.face import FRAME_RULES, Face, FaceFrame
+from facereject.faces.geometry import FloatArray
+from facereject.outputs._folders import base_of
+from facereject.outputs.base import Media, Output, RunInfo
+from facereject.outputs.sorted_files import SortedFiles
+from facereject.outputs.summary import Summary
+from facereject.outputs.table import Table
+from facereject.parallel import SerialEngine, WorkerEngine
 from facereject.pipeline.kept_inputs import KeptInputs
-from facereject.pipeline.options import (
-    SingleVideo,
-    check_frame_rule,
-    check_keep_best,
-    check_sheet,
-    check_steadiness,
-    check_table,
-    check_timeline,
-    check_tracking,
-    folder_of_inputs,
-    make_pictures,
-    make_placement,
-    make_video_output,
-)
+from facereject.pipeline.no_store import NoStore
 from facereject.pipeline.plan import Plan, plan_run
-from facereject.pipeline.run import Observer, RunProgress, row_check, score_inputs
-from facereject.pipeline.task import ScoreTask, settings_of
+from facereject.pipeline.run import RunProgress, score_inputs
+from facereject.pipeline.running import Running
+from facereject.pipeline.store import Store
+from facereject.pipeline.task import Chunk, ScoreTask, mean_shape_of, settings_of
 from facereject.sources.inputs import Input, check_inputs
-from facereject.tables.rows import Chunk
-from facereject.tracking.tracker import DETECT_EVERY
-
-#: where the rows go: a table file, a binary stream that gets CSV, a sink, or nowhere
-Output: TypeAlias = "str | os.PathLike[str] | BinaryIO | Sink | None"
-
-# settings on which the rows do not depend
-_SORTING = ("folder of accepted files", "folder of rejected files", "files", "video share")
+from facereject.tracking.tracker import Tracking
 
 
-@dataclass
-class ScoreJob:
-    """What `score_files` does, in two steps: options are checked when it is made, `run` does the work.
+class Job:
+    """What `facereject.score_files` does, in two steps: making a job checks the options, `run` does the work.
 
     For programs that check what a user asked for before they load a model, and that report a run which was
-    interrupted. The parameters are those of `facereject.score_files`; ``paths`` are strings here, ``engine``
-    is an `Engine`. A job is run once.
+    interrupted. A job is run once.
 
     Parameters
     ----------
-    stream_suffix : {".csv", ".jsonl"}
-        What is written where ``output`` is a stream.
+    paths : sequence of str
+        As in `facereject.score_files`.
+    outputs : iterable of Output
+    tracking : Tracking or None
+    running : Running or None
+    frame_rule : {"all", "any", "largest"}
+    keep_best : int, float or None
 
     Attributes
     ----------
     summary : Summary
         Kept up to date while the job runs, so that it can be read after an exception.
-    timeline : SpanCollector
-        The stretches of the videos, if ``keep_timeline`` is true or ``timeline_path`` is given.
-    placement : Placement or None
-    video : VideoOutput or None
-    pictures : PictureOutput or None
-    on_sheet : int
-        Faces on the contact sheet.
+    outputs : list of Output
+
+    Raises
+    ------
+    OptionError, InputError
+        An option or an input cannot be used.
     """
 
-    paths: Sequence[str]
-    output: Output = None
-    engine: Engine = field(default_factory=SerialEngine)
-    resume: bool = False
-    overwrite: bool = False
-    retry_failed: bool = False
-    frame_rule: str = "all"
-    max_pixels: int = MAX_PIXELS
-    every_frame: bool = False
-    detect_every: int = DETECT_EVERY
-    smooth_s: float = 0.0
-    smooth_landmarks: bool = False
-    accepted: str | None = None
-    rejected: str | None = None
-    mode: str = "copy"
-    video_share: float = 0.5
-    save: str | None = None
-    annotate: bool = False
-    audio: bool = True
-    bridge_s: float = 0.0
-    min_span_s: float = 0.0
-    crops: str | None = None
-    size: int = 256
-    annotated: str | None = None
-    frames: str | None = None
-    best_per_track: int | None = None
-    contact_sheet: str | None = None
-    timeline_path: str | None = None
-    keep_timeline: bool = False
-    keep_best: float | None = None
-    stream_suffix: str = ".csv"
-
-    summary: Summary = field(default_factory=Summary, init=False)
-    timeline: SpanCollector = field(init=False)
-    placement: Placement | None = field(init=False)
-    video: VideoOutput | None = field(init=False)
-    pictures: PictureOutput | None = field(init=False)
-    on_sheet: int = field(default=0, init=False)
-    _sink: Sink | None = field(default=None, init=False)
-
-    def __post_init__(self) -> None:
-        check_frame_rule(self.frame_rule)
-        check_tracking(self.detect_every, self.smooth_s)
-        KeptInputs(self._outputs()).check_arguments(self.paths)
-        check_timeline(self.timeline_path, overwrite=self.overwrite)
-        self._folder = folder_of_inputs(self.engine)
-        self._steadiness = Steadiness(self.bridge_s, self.min_span_s)
-        check_steadiness(self._steadiness)
-        self.video = make_video_output(
-            self.save,
-            self.annotate,
-            self.audio,
-            self.paths,
-            self.frame_rule,
+    def __init__(
+        self,
+        paths: Sequence[str],
+        outputs: Iterable[Output] = (),
+        *,
+        tracking: Tracking | None = None,
+        running: Running | None = None,
+        frame_rule: str = "all",
+        keep_best: float | None = None,
+    ) -> None:
+        self.paths, self.outputs = list(paths), list(outputs)
+        self.tracking, self.running = tracking or Tracking(), running or Running()
+        self.frame_rule, self.keep_best = frame_rule, keep_best
+        self.engine = self.running.make_engine()
+        self.summary = Summary()
+        self._store: Store | NoStore = NoStore()
+        if frame_rule not in FRAME_RULES:
+            raise OptionError(f"`frame_rule` must be one of {', '.join(FRAME_RULES)}; got {frame_rule}")
+        self.table = self._the_table()
+        KeptInputs(self.outputs).check_arguments(self.paths)
+        # workers elsewhere have current folders of their own
+        local = isinstance(self.engine, SerialEngine | WorkerEngine)
+        self._folder = "" if local else os.getcwd()
+        self._check_inputs()
+        info = RunInfo(
+            tuple(self.paths),
+            base_of(self.paths),
             self._folder,
-            steadiness=self._steadiness,
-            overwrite=self.overwrite,
+            frame_rule,
+            self.running.overwrite,
+            self.running.max_pixels,
+            self.engine,
+            tuple(self.outputs),
         )
-        check_sheet(self.contact_sheet, overwrite=self.overwrite)
-        self.pictures = make_pictures(
-            {"crops": self.crops, "annotated": self.annotated, "frames": self.frames},
-            self.paths,
-            self._folder,
-            size=self.size,
-            best_per_track=self.best_per_track,
-            overwrite=self.overwrite,
-        )
-        check_table(self.output, resume=self.resume, overwrite=self.overwrite, retry_failed=self.retry_failed)
-        check_keep_best(self.keep_best, output=self.output, save=self.save, pictures=self.pictures)
-        if not self.resume:
-            # else it is known only with the table whether a path led to inputs that have been moved since
-            check_inputs(self.paths)
-        self.placement = make_placement(self.accepted, self.rejected, self.mode, self.video_share, self.paths)
-        if self.placement is not None and isinstance(self.output, Sink):
-            raise OptionError("`output` must be a file, a stream or None where files are sorted")
-        self.timeline = SpanCollector(self.frame_rule, self._steadiness)
-        self._sheet = SheetCollector(max_pixels=self.max_pixels)
-        self.keep_timeline = self.keep_timeline or self.timeline_path is not None
+        for output in self.outputs:
+            output.prepare(info)
+        self._check_keep_best()
 
     @property
     def can_be_resumed(self) -> bool:
-        """Whether an unfinished table is there to be continued."""
-        return isinstance(self._sink, TableSink) and os.path.exists(self._sink.partial)
+        """Whether an unfinished table exists that could be continued."""
+        partial = self._store.partial if isinstance(self._store, Store) else None
+        return partial is not None and os.path.exists(partial)
 
     def run(
-        self,
-        rejector: FaceRejector,
-        *,
-        progress: Callable[[RunProgress], None] | None = None,
-        observers: Sequence[Observer] = (),
+        self, rejector: FaceRejector, *, progress: Callable[[RunProgress], None] | None = None
     ) -> Summary:
-        """Do the work; ``observers`` get every chunk after its rows were written, ``progress`` how far it is.
+        """Do the work; ``progress`` is called when the inputs are counted and after every chunk of frames.
 
         Raises
         ------
-        OptionError, InputError, TableError, EngineError, TimelineError
+        OptionError, InputError, TableError, EngineError, OSError
             As `facereject.score_files`.
         """
         start = time.monotonic()
-        task = self._task(rejector)
-        everyone = [*observers]
-        if self.keep_timeline:
-            everyone.insert(0, self.timeline)
-        if self.contact_sheet is not None:
-            everyone.append(self._sheet)
-        sink = self._sink = self._open_sink(task, everyone)
-        self.summary = sink.summary
-        if self.resume:
-            self.summary.earlier = dataclasses.replace(self.summary, failures=list(self.summary.failures))
-        try:
-            with sink:
-                plan = self._plan(sink, with_frames=progress is not None)
-                if self.keep_best is not None:
-                    # they see the rows when these are decided upon
-                    everyone = []
-                if progress is not None:
-                    everyone.append(_Counter(plan, progress, decided=self.keep_best is None))
-                score_inputs(plan.inputs, task, sink, self.engine, observers=everyone, rule=self.frame_rule)
-        finally:
-            self.summary.seconds = time.monotonic() - start
-            if self.placement is not None:
-                placed = self.placement
-                self.summary.placed = Placed(
-                    placed.n_accepted,
-                    placed.n_rejected,
-                    placed.n_there,
-                    placed.n_left,
-                    placed.failed,
-                    placed.failures,
-                )
-        self._write_timeline()
-        self._write_sheet()
+        beside_pixels = tuple(output for output in self.outputs if output.place == "worker")
+        task = self._task(rejector, beside_pixels)
+        with ExitStack() as stack:
+            self._store = store = self._open_store(task, stack)
+            self.summary = store.summary
+            if self.running.resume:
+                earlier = dataclasses.replace(self.summary, failures=list(self.summary.failures))
+                self.summary.earlier = earlier
+            try:
+                self._score(store, task, progress)
+            finally:
+                self.summary.seconds = time.monotonic() - start
         return self.summary
 
-    def _task(self, rejector: FaceRejector) -> ScoreTask:
-        return ScoreTask(
-            rejector,
-            max_pixels=self.max_pixels,
-            every_frame=self.every_frame,
-            detect_every=self.detect_every,
-            smooth_s=self.smooth_s,
-            smooth_landmarks=self.smooth_landmarks,
-            video=self.video,
-            pictures=self.pictures,
-            folder=self._folder,
-        )
+    def _check_inputs(self) -> None:
+        if not self.running.resume:
+            # else it is known only with the table whether a path led to inputs that have been moved since
+            check_inputs(self.paths)
 
-    def _outputs(self) -> dict[str, str]:
-        """The files that this run writes, by the option that names them."""
-        named = {"output": self.output, "timeline": self.timeline_path, "contact_sheet": self.contact_sheet}
-        if self.save is not None and not os.path.isdir(self.save):
-            named["save"] = self.save
-        return {name: os.fspath(path) for name, path in named.items() if isinstance(path, str | os.PathLike)}
+    def _task(self, rejector: FaceRejector, outputs: tuple[Output, ...]) -> ScoreTask:
+        return ScoreTask(rejector, self.tracking, outputs, self.running.max_pixels, folder=self._folder)
 
-    def _plan(self, sink: Sink, *, with_frames: bool) -> Plan:
-        single = None
-        if self.save is not None and self.video is not None and self.video.base is None:
-            single = SingleVideo(self.save)
-        skipped = self.placement.holds if self.placement is not None else None
+    def _score(
+        self, store: Store | NoStore, task: ScoreTask, progress: Callable[[RunProgress], None] | None
+    ) -> None:
+        plan = self._plan(store, with_frames=progress is not None)
+        shape = mean_shape_of(task.rejector)
+        # which faces are the best is known only at the end
+        during = [] if self.keep_best is not None else self._placed("run")
+        count = None
+        if progress is not None:
+            count = _Counter(plan, progress, decided=self.keep_best is None)
+        with ExitStack() as stack:
+            for output in during:
+                stack.callback(output.close)
+            score_inputs(
+                plan.inputs,
+                task,
+                self.engine,
+                store=store,
+                outputs=during,
+                rule=self.frame_rule,
+                mean_shape=shape,
+                on_chunk=count,
+            )
+        if not isinstance(store, Store):
+            return
+        if self.keep_best is not None:
+            store.keep_best(self.keep_best)
+        at_end = self._placed("end") + ([] if self.keep_best is None else self._placed("run"))
+        problems = [*self._write_at_end(store, at_end, shape)]
+        self.summary.placed = next((o.placed for o in self.outputs if isinstance(o, SortedFiles)), None)
+        # whatever became of the other outputs, the table is complete
+        store.finish()
+        for problem in problems:
+            raise problem
 
-        kept = KeptInputs(self._outputs(), self.video)
+    def _write_at_end(self, store: Store, outputs: list[Output], shape: FloatArray) -> Iterable[OSError]:
+        """Feed the outputs that see the whole table; those that may move the inputs come last."""
+        for moving in (False, True):
+            chosen = [output for output in outputs if output.moves_inputs is moving]
+            if not chosen:
+                continue
+            for item in store.inputs():
+                kind, frames = _kind_of(store.frames(item))
+                media = Media(item.path, display_name(item.path), kind, shape, stamp=item.stamp)
+                for output in chosen:
+                    output.begin(media)
+                for frame in frames:
+                    for output in chosen:
+                        output.write(frame)
+                for output in chosen:
+                    output.end()
+            for output in chosen:
+                try:
+                    output.close()
+                except OSError as error:
+                    yield error
+
+    def _placed(self, place: str) -> list[Output]:
+        chosen = [output for output in self.outputs if output.place == place]
+        return [output for output in chosen if output is not self.table]
+
+    def _plan(self, store: Store | NoStore, *, with_frames: bool) -> Plan:
+        kept = KeptInputs(self.outputs)
+        videos = 0
 
         def look_at(item: Input) -> None:
+            nonlocal videos
             kept(item)
-            if single is not None:
-                single(item)
+            videos += item.kind == "video"
 
-        engine = self.engine if with_frames else None
+        def is_output(path: str) -> bool:
+            return any(output.holds(path) for output in self.outputs)
+
         plan = plan_run(
-            self.paths, sink, skipped=skipped, on_input=look_at, checked=not self.resume, engine=engine
+            self.paths,
+            store,
+            skipped=is_output,
+            on_input=look_at,
+            checked=not self.running.resume,
+            engine=self.engine if with_frames else None,
         )
         kept.check()
-        if single is not None and not self.resume:
-            single.check()
+        if videos or not self.running.resume:
+            for output in self.outputs:
+                output.planned(videos)
         return plan
 
-    def _write_timeline(self) -> None:
-        known = self.keep_best is not None or not self.keep_timeline
-        if self.resume and isinstance(self.output, str | os.PathLike) and not known:
-            # the table knows the videos of earlier runs, too
-            self.timeline = SpanCollector.of_table(os.fspath(self.output), self.frame_rule, self._steadiness)
-        if self.timeline_path is not None:
-            self.timeline.write(self.timeline_path, overwrite=self.overwrite)
+    def _the_table(self) -> Table | None:
+        """The table file, which goes through the store; tables on streams are outputs like any other."""
+        tables = [output for output in self.outputs if isinstance(output, Table) and output.path is not None]
+        if len(tables) > 1:
+            raise OptionError("`outputs` has several tables; write one, and convert it afterwards")
+        if not tables and self.running.resume:
+            raise OptionError("`resume` needs a table file: name one with `output`")
+        return tables[0] if tables else None
 
-    def _write_sheet(self) -> None:
-        if self.contact_sheet is None:
-            return
-        if self.resume and isinstance(self.output, str | os.PathLike):
-            # as above
-            self._sheet = SheetCollector.of_table(os.fspath(self.output), max_pixels=self.max_pixels)
-        where = str if self.placement is None else self.placement.where
-        self.on_sheet = self._sheet.write(
-            self.contact_sheet, overwrite=self.overwrite, engine=self.engine, folder=self._folder, where=where
-        )
-
-    def _open_sink(self, task: ScoreTask, observers: Sequence[Observer]) -> Sink:
-        if isinstance(self.output, Sink):
-            return self.output
-        if self.keep_best is None and not isinstance(self.output, str | os.PathLike):
-            if self.output is None:
-                return NullSink(self.placement)
-            return StreamSink(
-                self.output, self.placement, n_points=task.rejector.n_points, suffix=self.stream_suffix
-            )
+    def _open_store(self, task: ScoreTask, stack: ExitStack) -> Store | NoStore:
+        path = None if self.table is None else self.table.path
+        if path is None and self.keep_best is None and not self._placed("end"):
+            return NoStore()
         settings = {"facereject": __version__, **settings_of(task), "frame rule": self.frame_rule}
         # a rejector of another kind has none that is known
         settings.setdefault("target", "that of the rejector")
-        if self.placement is not None:
-            files = f"{self.mode} from {self.placement.base}"
-            values = (str(self.accepted), str(self.rejected), files, str(self.video_share))
-            settings |= dict(zip(_SORTING, values, strict=True))
         if self.keep_best is not None:
             settings["target"] = f"the best {self.keep_best} of the batch"
-        options: dict[str, Any] = {
-            "settings": settings,
-            "free": _SORTING if self.keep_best is None else (*_SORTING, "target"),
-            "resume": self.resume,
-            "overwrite": self.overwrite,
-            "retry_failed": self.retry_failed,
-            "rule": self.frame_rule,
-            "check": row_check(task, decisions=self.keep_best is None),
-            "n_points": task.rejector.n_points,
-        }
-        try:
-            if self.keep_best is not None:
-                return KeepBestSink(
-                    self.output, self.keep_best, observers=observers, place=self.placement, **options
-                )
-            path = cast("str | os.PathLike[str]", self.output)
-            return TableSink(path, after_input=self.placement, **options)
-        except SettingsError as error:
-            advice = "use the same options, or pass `overwrite` to start again"
-            raise SettingsError(f"{error}; {advice}") from None
-        except UnfinishedTableError as error:
-            advice = "pass `resume` to continue it, or `overwrite` to start again"
-            raise UnfinishedTableError(f"{error}: {advice}") from None
+        store = Store(
+            path,
+            settings=settings,
+            # of a finished table nothing is written again, so other outputs may be asked for
+            free=("outputs",) if self.keep_best is None else ("outputs", "target"),
+            resume=self.running.resume,
+            overwrite=self.running.overwrite,
+            retry_failed=self.running.retry_failed,
+            rule=self.frame_rule,
+            check=face_check(task.rejector, decisions=self.keep_best is None),
+            n_points=task.rejector.n_points,
+        )
+        stack.push(_Leave(store))
+        return store
+
+    def _check_keep_best(self) -> None:
+        if self.keep_best is None:
+            return
+        amount = self.keep_best
+        number = isinstance(amount, int) and not isinstance(amount, bool) and amount >= 1
+        if not number and not (isinstance(amount, float) and 0 < amount <= 1):
+            raise OptionError(
+                "`keep_best` must be a share of the faces, above 0.0 and up to 1.0, or a whole number of "
+                f"faces; got {amount}"
+            )
+        if self._placed("worker"):
+            raise OptionError(
+                "`keep_best` excludes saved videos, crops and annotated images: they are made while faces "
+                "are scored, and which faces are the best is known only afterwards"
+            )
+
+
+def _kind_of(frames: Iterator[FaceFrame]) -> tuple[str, Iterator[FaceFrame]]:
+    """Whether frames of a table are those of an image or a video, and the frames again."""
+    first = list(islice(frames, 1))
+    video = bool(first) and math.isfinite(first[0].time_s)
+    return "video" if video else "image", chain(first, frames)
+
+
+def face_check(rejector: FaceRejector, *, decisions: bool = True) -> Callable[[Face], bool]:
+    """A test whether this rejector would give a face of a table the same expected error and decision.
+
+    Without ``decisions`` the target does not matter.
+    """
+
+    def fits(face: Face) -> bool:
+        if not math.isfinite(face.uncertainty):
+            return True
+        decided = face.reason == "turned" or face.accepted == rejector.decide(face.uncertainty)
+        if decisions and not decided:
+            return False
+        if rejector.relative:
+            return math.isnan(face.expected_error)
+        expected = float(rejector.calibration.expected_error(face.uncertainty))
+        return math.isclose(face.expected_error, expected, rel_tol=1e-6)
+
+    return fits
+
+
+class _Leave:
+    """Closes a store that an exception left unfinished."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+
+    def __call__(self, kind: type[BaseException] | None, *_: object) -> None:
+        if kind is not None:
+            self._store.close()
 
 
 class _Counter:
-    """Counts what a run has done and tells it; an observer."""
+    """Counts what a run has done, and tells it."""
 
     def __init__(self, plan: Plan, tell: Callable[[RunProgress], None], *, decided: bool) -> None:
         unit, total = ("inputs", plan.total) if plan.frames is None else ("frames", plan.frames)
@@ -336,3 +327,12 @@ class _Counter:
     def __call__(self, item: Input, chunk: Chunk, last: bool) -> None:
         self._state = self._state.plus(item, chunk, last)
         self._tell(self._state)
+
+
+def as_outputs(outputs: Any) -> list[Output]:
+    """Outputs from what a caller may pass: a path, a binary stream, an output, or several of these."""
+    if outputs is None:
+        return []
+    if not isinstance(outputs, list | tuple):
+        outputs = [outputs]
+    return [output if isinstance(output, Output) else Table(output) for output in outputs]

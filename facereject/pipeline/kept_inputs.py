@@ -1,54 +1,46 @@
-"""What a run reads is never what it writes, whatever it is told to overwrite."""
+"""Inputs are never replaced: looked at before any work, whatever may be overwritten."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from typing import TypeAlias
 
 from facereject._files import display_name, file_id
 from facereject._options import OptionError
-from facereject.pipeline._old.saved_video import VideoOutput
+from facereject.outputs.base import Output
 from facereject.sources.inputs import Input
 
 _FileId: TypeAlias = "tuple[int, int]"
 
 
 class KeptInputs:
-    """Looks at every input before the work begins; an OptionError if an output would replace one.
+    """Looks at every input before the work begins.
 
     Parameters
     ----------
-    outputs : mapping of str to str
-        The files to be written, by the option that names them.
-    videos : VideoOutput or None
-        Where further videos go.
+    outputs : iterable of Output
 
     Raises
     ------
     OptionError
-        Two outputs have the same name.
+        Two outputs share a file; later, an output would replace an input.
     """
 
-    def __init__(self, outputs: Mapping[str, str], videos: VideoOutput | None = None) -> None:
-        self._videos = videos if videos is not None and videos.base is not None else None
-        self._outputs: dict[_FileId, tuple[str, str]] = {}
+    def __init__(self, outputs: Iterable[Output]) -> None:
+        self._outputs = list(outputs)
+        self._files: dict[_FileId, str] = {}
         self._targets: dict[_FileId, str] = {}
-        self._read: set[_FileId] = set()
-        named: dict[str, str] = {}
-        for option, path in outputs.items():
+        self._inputs: set[_FileId] = set()
+        named: set[str] = set()
+        for path in (path for output in self._outputs for path in output.files()):
             real = os.path.realpath(path)
             if real in named:
-                raise OptionError(
-                    f"`{option}` {display_name(path)}: this is the file of `{named[real]}`, too; "
-                    "choose another name"
-                )
-            named[real] = option
-            # an unfinished table and its journal are written, too
-            for name in (path, f"{path}.partial", f"{path}.partial.journal"):
-                identity = file_id(name)
-                if identity is not None:
-                    self._outputs[identity] = option, name
+                raise OptionError(f"{display_name(path)}: two outputs have this name; choose another one")
+            named.add(real)
+            identity = file_id(path)
+            if identity is not None:
+                self._files[identity] = path
 
     def check_arguments(self, paths: Sequence[str]) -> None:
         """Look at lists of inputs, and at files that were named one by one."""
@@ -58,27 +50,25 @@ class KeptInputs:
     def __call__(self, item: Input) -> None:
         """Look at an input."""
         self._check(item.path)
-        if self._videos is None or item.kind != "video":
+        targets = [target for output in self._outputs if (target := output.target_of(item.path))]
+        if not targets:
             return
-        read, target = file_id(item.path), self._videos.target(item.path)
-        if read is not None:
-            self._read.add(read)
-        written = file_id(target)
-        if written is not None:
-            self._targets[written] = target
+        identity = file_id(item.path)
+        if identity is not None:
+            self._inputs.add(identity)
+        for target in targets:
+            written = file_id(target)
+            if written is not None:
+                self._targets[written] = target
 
     def check(self) -> None:
         """All inputs are known."""
-        for identity in self._read & self._targets.keys():
+        for identity in self._inputs & self._targets.keys():
             name = display_name(self._targets[identity])
-            raise OptionError(f"`save` {name}: this is a video that is read; save it in another folder")
+            raise OptionError(f"{name}: this is an input and would be replaced; choose another folder")
 
     def _check(self, path: str) -> None:
-        if not self._outputs:
-            return
-        identity = file_id(path)
-        if identity in self._outputs:
-            option, name = self._outputs[identity]
-            raise OptionError(
-                f"`{option}` {display_name(name)}: this is a file that is read; choose another name"
-            )
+        identity = file_id(path) if self._files else None
+        if identity in self._files:
+            name = display_name(self._files[identity])
+            raise OptionError(f"{name}: this is an input and would be replaced; choose another name")

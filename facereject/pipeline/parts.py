@@ -1,8 +1,9 @@
-"""Long videos in parts: cut before the work, put together again behind it, row by row as if never cut.
+"""Long videos in parts: cut before the work, joined behind it, frame by frame as if never cut.
 
-The rows are those of a video judged in one go, but for frames near a cut: until the whole frame is searched
-again, which is at most ``detect_every`` frames, the tracker of the later part may follow a face from another
-box; and a face that nobody sees in the last `WARM_UP` frames before a cut gets a new track number behind it.
+The frames are those of a video scored in one piece, but for frames near a cut: until the whole frame is
+searched again, which is at most ``detect_every`` frames, the tracker of the later part may follow a face from
+another box; and a face that is not seen in the last `WARM_UP` frames before a cut gets a new track number
+behind it.
 """
 
 from __future__ import annotations
@@ -14,24 +15,23 @@ import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass
-from itertools import groupby, islice
-from typing import Any
+from itertools import islice
 
 from facereject._files import Identities
-from facereject.faces.face import Box
+from facereject.faces.face import Box, Face, FaceFrame, changed
 from facereject.faces.images.files import MAX_PIXELS
-from facereject.outputs.summary import Tally
+from facereject.outputs.counts import Counts
 from facereject.parallel import Engine
-from facereject.pipeline._store.sinks import Sink
-from facereject.pipeline.task import ScoreTask
+from facereject.pipeline.no_store import NoStore
+from facereject.pipeline.store import Store
+from facereject.pipeline.task import Chunk, ScoreTask
 from facereject.sources._video.decoder import FrameRange
 from facereject.sources.frame import VideoError
 from facereject.sources.inputs import Input, VideoPart
 from facereject.sources.video_parts import PART_FRAMES, WARM_UP, find_parts
-from facereject.tables.rows import Chunk, Row
 from facereject.tracking.tracks import match
 
-# a file with less bytes per frame is no video of faces; so short ones are known without opening them
+# a file with fewer bytes per frame is no video of faces; so short videos are known without opening them
 _LEAST_BYTES = 250
 
 # inputs that are looked at together, so that workers are started once for many videos
@@ -40,7 +40,7 @@ _BATCH = 64
 
 @dataclass(frozen=True)
 class PartFinder:
-    """The task that finds where to cut a video; it runs where the video is judged, not in the parent."""
+    """The task that finds where to cut a video; it runs where the video is scored, not in the parent."""
 
     folder: str = ""
     part_frames: int = PART_FRAMES
@@ -56,12 +56,15 @@ class PartFinder:
                 max_pixels=self.max_pixels,
             )
         except (VideoError, OSError):
-            # what is wrong is said in its row, when the video is judged
+            # what is wrong is said when the video is scored
             yield []
 
 
 def cut_long_videos(
-    inputs: Iterable[Input], task: Callable[[Input], Iterable[Chunk]], sink: Sink, engine: Engine
+    inputs: Iterable[Input],
+    task: Callable[[Input], Iterable[Chunk]],
+    store: Store | NoStore,
+    engine: Engine,
 ) -> Iterator[Input]:
     """The inputs with long videos in parts; a video that an earlier run has begun goes first.
 
@@ -69,20 +72,20 @@ def cut_long_videos(
     ----------
     inputs : iterable of Input
     task : callable
-        Only a `ScoreTask` that saves no videos works on parts.
-    sink : Sink
-        Knows the video that was begun. If that cannot be cut as it was, its rows are taken back.
+        Only a `ScoreTask` without outputs works on parts.
+    store : Store or NoStore
+        Knows the video that was begun. If that cannot be cut as it was, its frames are taken back.
     engine : Engine
         Looks for the places to cut.
     """
-    begun = sink.begun()
-    if not isinstance(task, ScoreTask) or task.video or task.pictures or task.part_frames < 1:
+    begun = store.begun()
+    if not isinstance(task, ScoreTask) or task.outputs or task.part_frames < 1:
         if begun is not None:
-            sink.forget_begun()
+            store.forget_begun()
         yield from inputs
         return
     # the whole frame is searched at least once before a part begins
-    warm_up = max(WARM_UP, task.detect_every)
+    warm_up = max(WARM_UP, task.tracking.detect_every)
     finder = PartFinder(task.folder, task.part_frames, warm_up, task.max_pixels)
     first, identity = None, Identities()
     if begun is not None:
@@ -93,7 +96,7 @@ def cut_long_videos(
             first = identity(item.path)
             yield from _in_parts(item, parts, joined.done)
         else:
-            sink.forget_begun()
+            store.forget_begun()
     rest = (item for item in inputs if first is None or identity(item.path) != first)
     while batch := list(islice(rest, _BATCH)):
         long = [item for item in batch if item.kind == "video" and _is_large(item, finder)]
@@ -107,9 +110,9 @@ def cut_long_videos(
 
 
 def _in_parts(item: Input, parts: Sequence[FrameRange], done: int = 0) -> Iterator[Input]:
-    for number, stretch in enumerate(parts):
+    for number, segment in enumerate(parts):
         if number >= done:
-            yield item._replace(part=VideoPart(number, len(parts), stretch, fingerprint(parts)))
+            yield item._replace(part=VideoPart(number, len(parts), segment, fingerprint(parts)))
 
 
 def _is_large(item: Input, finder: PartFinder) -> bool:
@@ -136,7 +139,7 @@ def fingerprint(parts: Sequence[FrameRange]) -> str:
 
 @dataclass
 class JoinedParts:
-    """Puts the rows of the parts of one video together, in order.
+    """Joins the frames of the parts of one video, in order.
 
     Attributes
     ----------
@@ -144,15 +147,15 @@ class JoinedParts:
         The `fingerprint` of the parts.
     done, frames, tracks : int
         Finished parts, frames in them, and track numbers given so far.
-    counts : Tally
-        Of the finished parts, and the current one as far as it has come.
+    counts : Counts
+        Of the finished parts, and of the current one so far.
     """
 
     cuts: str
     done: int = 0
     frames: int = 0
     tracks: int = 0
-    counts: Tally = dataclasses.field(default_factory=Tally)
+    counts: Counts = dataclasses.field(default_factory=Counts)
     #: time, track and box of the faces in the last frames
     _tail: list[tuple[float, int, Box]] = dataclasses.field(default_factory=list)
     _times: list[float] = dataclasses.field(default_factory=list)
@@ -161,15 +164,11 @@ class JoinedParts:
 
     def join(self, chunk: Chunk) -> Chunk:
         """The next chunk of the current part with the numbers of the whole video, without its run-up."""
-        run_up = [row for row in chunk.rows if row.frame is not None and row.frame < 0]
+        run_up = [frame for frame in chunk.frames if frame.index < 0 and not frame.problem]
         if run_up:
             self._recognise(run_up)
-        rows: list[Row] = []
-        own = (row for row in chunk.rows if row.frame is None or row.frame >= 0)
-        for number, group in groupby(own, key=lambda row: row.frame):
-            found = list(group)
-            rows += found if number is None else self._frame(number, found)
-        return chunk._replace(rows=rows)
+        own = [frame for frame in chunk.frames if frame.index >= 0 or frame.problem]
+        return chunk._replace(frames=[frame if frame.problem else self._renumbered(frame) for frame in own])
 
     def end_part(self) -> None:
         """The current part is complete."""
@@ -184,51 +183,45 @@ class JoinedParts:
         return json.dumps([self.cuts, self.done, self.frames, self.tracks, tail])
 
     @classmethod
-    def from_note(cls, note: str, counts: Tally | None = None) -> JoinedParts | None:
+    def from_note(cls, note: str, counts: Counts | None = None) -> JoinedParts | None:
         """Go on where a run has ended; None if the note is not understood."""
         try:
             cuts, done, frames, tracks, tail = json.loads(note)
             places = [(float(time_s), int(track), Box(*map(float, box))) for time_s, track, *box in tail]
-            return cls(str(cuts), int(done), int(frames), int(tracks), counts or Tally(), places)
+            return cls(str(cuts), int(done), int(frames), int(tracks), counts or Counts(), places)
         except (ValueError, TypeError):
             return None
 
-    def _frame(self, number: int, rows: list[Row]) -> list[Row]:
-        self._new_frames = max(self._new_frames, number + 1)
-        shown = [self._renumbered(row) for row in rows]
+    def _renumbered(self, frame: FaceFrame) -> FaceFrame:
+        self._new_frames = max(self._new_frames, frame.index + 1)
+        faces = [changed(face, track=self._track(face)) for face in frame.faces]
         # the oldest track comes first, as always
-        shown.sort(key=lambda row: -1 if row.track is None else row.track)
-        time_s = rows[0].time_s or 0.0
-        self._times = [*self._times[1 - WARM_UP :], time_s]
-        seen = [
-            (time_s, row.track, row.box) for row in shown if row.track is not None and row.box is not None
-        ]
+        faces.sort(key=lambda face: -1 if face.track is None else face.track)
+        self._times = [*self._times[1 - WARM_UP :], frame.time_s]
+        seen = [(frame.time_s, face.track, face.box) for face in faces if face.track is not None]
         self._tail = [place for place in self._tail if place[0] >= self._times[0]] + seen
-        return [
-            dataclasses.replace(row, face=i, frame=self.frames + number)
-            if row.box is not None
-            else dataclasses.replace(row, frame=self.frames + number)
-            for i, row in enumerate(shown)
-        ]
+        return frame._replace(index=self.frames + frame.index, faces=faces)
 
-    def _renumbered(self, row: Row) -> Row:
-        if row.track is None:
-            return row
-        if row.track not in self._known:
-            self._known[row.track] = self.tracks
+    def _track(self, face: Face) -> int | None:
+        if face.track is None:
+            return None
+        if face.track not in self._known:
+            self._known[face.track] = self.tracks
             self.tracks += 1
-        return dataclasses.replace(row, track=self._known[row.track])
+        return self._known[face.track]
 
-    def _recognise(self, run_up: Sequence[Row]) -> None:
+    def _recognise(self, run_up: Sequence[FaceFrame]) -> None:
         """Give the tracks of the run-up the numbers of the faces that the part before saw at their place."""
-        frames: dict[float, list[Any]] = {}
-        for row in run_up:
-            if row.time_s is not None and row.track is not None and row.box is not None:
-                frames.setdefault(row.time_s, []).append((row.track, row.box))
         # the frames next to the cut tell most
-        for time_s in sorted(frames, reverse=True):
-            new = [(track, box) for track, box in frames[time_s] if track not in self._known]
+        for frame in reversed(run_up):
+            new = [face for face in frame.faces if face.track is not None and face.track not in self._known]
             taken = set(self._known.values())
-            old = [(track, box) for when, track, box in self._tail if when == time_s and track not in taken]
-            for i, j in match([box for _, box in old], [box for _, box in new]).items():
-                self._known[new[j][0]] = old[i][0]
+            old = [
+                (track, box)
+                for time_s, track, box in self._tail
+                if time_s == frame.time_s and track not in taken
+            ]
+            for i, j in match([box for _, box in old], [face.box for face in new]).items():
+                track = new[j].track
+                assert track is not None
+                self._known[track] = old[i][0]

@@ -11,7 +11,8 @@ from typing import IO, NamedTuple
 
 from facereject._files import Identities
 from facereject.parallel import Engine, SerialEngine, WorkerEngine
-from facereject.pipeline._store.sinks import Sink
+from facereject.pipeline.no_store import NoStore
+from facereject.pipeline.store import Store
 from facereject.sources.inputs import Input, InputError, check_inputs, read_list, walk_inputs
 from facereject.sources.video import VideoError, open_video
 
@@ -30,24 +31,29 @@ class Plan(NamedTuple):
     ----------
     inputs : iterable of Input
         Those that are missing; to be taken once.
-    total : int
-        How many they are.
+    total : int or None
+        How many they are; None if that is not known beforehand.
     frames : int or None
-        How many frames they have, a photograph one, where that is known beforehand: a few videos, alone or
-        among photographs.
-    mixed : bool
-        Photographs and videos are among them, so that some take a thousand times as long as others.
+        How many frames they have, a photo one, where that is known beforehand: a few videos, alone or
+        among photos.
+    videos : int
+        How many of them are videos.
     """
 
     inputs: Iterable[Input]
-    total: int
+    total: int | None
     frames: int | None
-    mixed: bool = False
+    videos: int = 0
+
+    @property
+    def mixed(self) -> bool:
+        """Whether both photos and videos are among them, which take very different times."""
+        return self.total is not None and 0 < self.videos < self.total
 
 
 def plan_run(
     paths: Sequence[str],
-    sink: Sink,
+    store: Store | NoStore,
     *,
     skipped: Callable[[str], bool] | None = None,
     on_input: Callable[[Input], None] | None = None,
@@ -59,10 +65,10 @@ def plan_run(
     Parameters
     ----------
     paths : sequence of str
-        As in `expand_inputs`. One that leads to nothing is fine if the sink knows inputs it has led to: an
+        As in `expand_inputs`. One that leads to nothing is fine if the store knows inputs it has led to: an
         earlier run may have moved the files away.
-    sink : Sink
-        Inputs that stand in it are done.
+    store : Store or NoStore
+        Inputs in it are done.
     skipped : callable or None
         Whether a path is no input although it was found.
     on_input : callable or None
@@ -78,19 +84,19 @@ def plan_run(
     InputError
         As from `expand_inputs`, or if there is no room for the names of very many inputs.
     """
-    remaining = paths if checked else _remaining(paths, sink)
+    remaining = paths if checked else _remaining(paths, store)
     listing = _Listing()
     for item in walk_inputs(remaining):
         if skipped is not None and skipped(item.path):
             continue
         if on_input is not None:
             on_input(item)
-        if not sink.has(item.path):
+        if not store.has(item.path):
             listing.add(item)
     frames = None
     if engine is not None and 0 < listing.videos <= _MAX_OPENED and listing.total == len(listing.first):
         frames = _frames_of(listing.first, engine)
-    return Plan(listing, listing.total, frames, mixed=0 < listing.videos < listing.total)
+    return Plan(listing, listing.total, frames, listing.videos)
 
 
 class _Listing:
@@ -133,14 +139,14 @@ class _Listing:
                     yield Input(os.fsdecode(path), kind.decode())
 
 
-def _remaining(paths: Sequence[str], sink: Sink) -> list[str]:
+def _remaining(paths: Sequence[str], store: Store | NoStore) -> list[str]:
     """The paths that lead somewhere; a wrong one is an InputError unless an earlier run knew it."""
     kept = []
     for path in paths:
         try:
             check_inputs([path])
         except InputError:
-            if not _led_to(path, sink.earlier()):
+            if not _led_to(path, store.earlier()):
                 raise
         else:
             kept.append(path)

@@ -1,24 +1,25 @@
-"""The run: inputs through a task on an engine into a sink, each input exactly once."""
+"""The run: inputs through a task on an engine into the store and the outputs, each input exactly once."""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import closing
 from typing import NamedTuple, TypeAlias
 
 from facereject._files import display_name
-from facereject.outputs.summary import Summary, Tally, tally
+from facereject.faces.geometry import FloatArray
+from facereject.outputs.base import Media, Output
+from facereject.outputs.counts import Counts
+from facereject.outputs.summary import Summary
 from facereject.parallel import Engine
-from facereject.pipeline._store.journal import Entry
-from facereject.pipeline._store.sinks import Sink
+from facereject.pipeline.no_store import NoStore
 from facereject.pipeline.parts import JoinedParts, cut_long_videos
-from facereject.pipeline.task import ScoreTask
+from facereject.pipeline.store import Store, StoredInput
+from facereject.pipeline.task import NO_SHAPE, Chunk, problem_frame
 from facereject.sources.inputs import Input
-from facereject.tables.rows import Chunk, Row, failed_row, unreadable_row
 
 #: gets the input, its next chunk and whether that is the last one
-Observer: TypeAlias = Callable[[Input, Chunk, bool], None]
+OnChunk: TypeAlias = Callable[[Input, Chunk, bool], None]
 
 
 class RunProgress(NamedTuple):
@@ -27,11 +28,11 @@ class RunProgress(NamedTuple):
     Attributes
     ----------
     done : int
-        Inputs that are finished, or frames, by ``unit``.
+        Finished inputs or frames, by ``unit``.
     total : int or None
         How many this run has to do; a video may hold more frames than it says.
     unit : {"inputs", "frames"}
-        Frames where a few videos are among the inputs; a photograph counts as one.
+        Frames where a few videos are among the inputs; a photo counts as one.
     faces : int
         Faces found so far.
     accepted : int or None
@@ -39,8 +40,13 @@ class RunProgress(NamedTuple):
     failed : int
         Inputs that are unreadable or failed.
     alike : bool
-        The inputs, or frames, take about equally long, so that the time left can be told from the rate;
-        False for photographs with many videos among them.
+        The inputs, or frames, take about equally long, so that the time left follows from the rate; False
+        for photos with many videos among them.
+
+    Examples
+    --------
+    >>> RunProgress(done=3, total=10).faces
+    0
     """
 
     done: int = 0
@@ -53,51 +59,60 @@ class RunProgress(NamedTuple):
 
     def plus(self, item: Input, chunk: Chunk, last: bool) -> RunProgress:
         """After one more chunk of an input, which may be its last one."""
-        rows = chunk.rows
-        # a photograph counts as one frame, also if it cannot be read
+        # a photo counts as one frame, also if it cannot be read
         by_input = self.unit == "inputs" or item.kind == "image"
-        failed = last and bool(rows) and rows[-1].reason.startswith(("unreadable", "failed"))
+        n_frames = sum(frame.index >= 0 for frame in chunk.frames)
+        faces = [face for frame in chunk.frames for face in frame.faces]
         return self._replace(
-            done=self.done + (last if by_input else chunk.frames),
-            faces=self.faces + sum(row.box is not None for row in rows),
-            accepted=None if self.accepted is None else self.accepted + sum(row.accepted for row in rows),
-            failed=self.failed + failed,
+            done=self.done + (last if by_input else n_frames),
+            faces=self.faces + len(faces),
+            accepted=None if self.accepted is None else self.accepted + sum(face.accepted for face in faces),
+            failed=self.failed + (last and any(frame.problem for frame in chunk.frames)),
         )
 
 
 def score_inputs(
     inputs: Iterable[Input],
     task: Callable[[Input], Iterable[Chunk]],
-    sink: Sink,
     engine: Engine,
     *,
-    observers: Sequence[Observer] = (),
+    store: Store | NoStore | None = None,
+    outputs: Sequence[Output] = (),
     rule: str = "all",
+    mean_shape: FloatArray = NO_SHAPE,
+    on_chunk: OnChunk | None = None,
 ) -> Summary:
-    """Write the rows of all inputs that are not in the sink yet.
+    """Score all inputs that are not in the store yet.
 
     Parameters
     ----------
     inputs : iterable of Input
         Taken as they are needed.
     task : callable
-        Usually a `ScoreTask`. What it raises becomes a row of that input, and the run goes on.
-    sink : Sink
+        Usually a `ScoreTask`. What it raises concerns that input only, and the run goes on.
     engine : Engine
-    observers : sequence of callables
-        Called with every chunk after its rows have been written.
+    store : Store, NoStore or None
+        None keeps counts alone.
+    outputs : sequence of Output
+        Those that run in this process; they get frames after these were stored.
     rule : {"all", "any", "largest"}
         When a frame with several faces counts as accepted.
+    mean_shape : ndarray of shape (n, 2)
+        Of the landmarks; outputs are told.
+    on_chunk : callable or None
+        Called with every chunk after its frames were stored.
 
     Returns
     -------
     Summary
-        That of the sink: inputs of earlier runs are counted, too.
+        That of the store: inputs of earlier runs are counted, too.
     """
-    missing = (item for item in inputs if not sink.has(item.path))
-    begun = sink.begun()
-    counts, n_rows, joined, given_up = Tally(), 0, None, ""
-    with closing(engine.run(task, cut_long_videos(missing, task, sink, engine))) as outcomes:
+    store = NoStore() if store is None else store
+    missing = (item for item in inputs if not store.has(item.path))
+    begun = store.begun()
+    counts, n_frames, joined, given_up = Counts(), 0, None, ""
+    fresh = True
+    with closing(engine.run(task, cut_long_videos(missing, task, store, engine))) as outcomes:
         for outcome in outcomes:
             item: Input = outcome.item
             part, whole, last = item.part, item._replace(part=None), outcome.last
@@ -106,50 +121,40 @@ def score_inputs(
                     continue
                 if joined is None:
                     joined = _joined(begun, item) if part.number else JoinedParts(part.cuts)
-                    counts, n_rows = joined.counts, joined.frames
+                    counts, n_frames = joined.counts, joined.frames
                 last = outcome.last and (part.number + 1 == part.count or bool(outcome.error))
-            chunk = _complete(item, outcome.chunk, outcome.error, last and not n_rows)
+            chunk = _complete(item, outcome.chunk, outcome.error, last and not n_frames)
             if joined is not None:
                 chunk = joined.join(chunk)
-            n_rows += len(chunk.rows)
-            if chunk.rows:
-                sink.write(chunk.rows)
-            counts = counts.plus(tally(chunk, rule))
-            for observe in observers:
-                observe(whole, chunk, last)
+            n_frames += len(chunk.frames)
+            if chunk.frames:
+                store.write(chunk.frames)
+            counts = counts.plus(Counts.of(chunk.frames, rule)._replace(undecodable=chunk.undecodable))
+            if fresh:
+                media = Media(item.path, display_name(item.path), item.kind, mean_shape)
+                for output in outputs:
+                    output.begin(media)
+            for frame in chunk.frames:
+                for output in outputs:
+                    output.write(frame)
+            if on_chunk is not None:
+                on_chunk(whole, chunk, last)
             if joined is not None and outcome.last and not outcome.error:
                 joined.end_part()
+            fresh = last
             if last:
                 # a video ends with the part that failed, as it would if it were not cut
                 given_up = item.path if outcome.error and part is not None else ""
-                sink.end_input(item.path, counts)
-                counts, n_rows, joined = Tally(), 0, None
+                store.end_input(item.path, counts)
+                for output in outputs:
+                    output.end()
+                counts, n_frames, joined = Counts(), 0, None
             elif joined is not None and outcome.last:
-                sink.end_part(item.path, counts, joined.note)
-    return sink.summary
+                store.end_part(item.path, counts, joined.note)
+    return store.summary
 
 
-def row_check(task: ScoreTask, *, decisions: bool = True) -> Callable[[Row], bool]:
-    """A test whether the model and target of a task would give a row the same expected error and decision.
-
-    Without ``decisions`` the target does not matter.
-    """
-    rejector = task.rejector
-
-    def fits(row: Row) -> bool:
-        if row.uncertainty is None:
-            return True
-        if decisions and row.reason != "turned" and row.accepted != rejector.decide(row.uncertainty):
-            return False
-        if rejector.relative:
-            return row.expected_error is None
-        expected = float(rejector.calibration.expected_error(row.uncertainty))
-        return math.isclose(row.expected_error or 0.0, expected, rel_tol=1e-6)
-
-    return fits
-
-
-def _joined(begun: Entry | None, item: Input) -> JoinedParts:
+def _joined(begun: StoredInput | None, item: Input) -> JoinedParts:
     """What an earlier run has done of the video."""
     joined = None
     if begun is not None and begun.path == item.path:
@@ -160,11 +165,11 @@ def _joined(begun: Entry | None, item: Input) -> JoinedParts:
 
 
 def _complete(item: Input, chunk: Chunk | None, error: str, bare: bool) -> Chunk:
-    """The chunk with the row that an input without any, or with an error, still needs."""
+    """The chunk with the frame that an input without any, or with an error, still needs."""
     chunk = chunk or Chunk([])
     source = display_name(item.path)
     if error:
-        return chunk._replace(rows=[*chunk.rows, failed_row(source, error)])
-    if bare and not chunk.rows:
-        return chunk._replace(rows=[unreadable_row(source, "no frame could be decoded")])
+        return chunk._replace(frames=[*chunk.frames, problem_frame(source, f"failed: {error}")])
+    if bare and not chunk.frames:
+        return chunk._replace(frames=[problem_frame(source, "unreadable: no frame could be decoded")])
     return chunk

@@ -1,94 +1,110 @@
-"""What is done with one input: decode it, find and judge its faces, give the rows of the table."""
+"""What is done with one input, in whichever process: open it, score its frames, feed the outputs there."""
 
 from __future__ import annotations
 
 import dataclasses
 import hashlib
 import json
+import math
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack, closing
 from dataclasses import dataclass, field
-from typing import Any
+from types import TracebackType
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from facereject._files import display_name
 from facereject.faces import FaceRejector
-from facereject.faces.face import FaceFrame
+from facereject.faces.face import NO_IMAGE, FaceFrame
+from facereject.faces.geometry import FloatArray
 from facereject.faces.images.files import MAX_PIXELS, read_image
-from facereject.faces.images.load import ImageArray, ImageError
+from facereject.faces.images.load import ImageError
 from facereject.faces.plugins import definition_of, fingerprint_of, name_of
-from facereject.pipeline._old.crops import PictureOutput
-from facereject.pipeline._old.saved_video import VideoOutput
-from facereject.pipeline.loop import scored_frames
-from facereject.sources._video.decoder import FrameRange
+from facereject.outputs.base import Media, Output
+from facereject.pipeline.loop import ImageScorer, Scorer, feed, scored_frames
+from facereject.sources.frame import Frame, VideoError
 from facereject.sources.inputs import Input
-from facereject.sources.video import VideoError, open_video, prefetch
+from facereject.sources.prefetch import prefetch
+from facereject.sources.video import VideoReader, open_video
 from facereject.sources.video_parts import PART_FRAMES
-from facereject.tables.rows import Chunk, Row, frame_accepted, rows_of_frame, unreadable_row
-from facereject.tracking.tracker import DETECT_EVERY, FaceTracker, Tracking
+from facereject.tracking.tracker import FaceTracker, Tracking
 
-_NO_IMAGE: ImageArray = np.empty((0, 0, 3), dtype=np.uint8)
+#: a mean shape that nobody asks for
+NO_SHAPE: FloatArray = np.empty((0, 2))
 
 #: frames of a video in one chunk
 CHUNK_FRAMES = 64
 
 
+class Chunk(NamedTuple):
+    """Some frames of one input, in order, without their pixels.
+
+    Attributes
+    ----------
+    frames : list of FaceFrame
+    undecodable : int
+        Frames that could not be decoded and are missing here.
+    """
+
+    frames: list[FaceFrame]
+    undecodable: int = 0
+
+
 @dataclass(frozen=True)
 class ScoreTask:
-    """Turns an `Input` into rows, a chunk at a time. It pickles, so any engine can run it anywhere.
+    """Turns an `Input` into frames with faces, a chunk at a time. It pickles, so any engine can run it.
 
     Parameters
     ----------
     rejector : FaceRejector
+    tracking : Tracking
+        For videos.
+    outputs : tuple of Output
+        Those that run beside the pixels.
     max_pixels : int
         Images and videos with larger frames are refused before they are decoded.
-    detect_every, every_frame, smooth_s, smooth_landmarks
-        For videos; see `FaceTracker`, where the first is called ``every``.
-    video : VideoOutput or None
-        Videos to be written while the rows are made.
-    pictures : PictureOutput or None
-        Pictures to be written then.
     part_frames : int
-        Videos of at least two times so many frames are cut into parts of about so many at most, which
-        workers judge side by side; see `facereject.sources.video_parts`. 0 judges every video in one
-        go, and so does
-        ``video`` and ``pictures``, as what is saved is made in one go.
+        Videos of at least twice this many frames are cut into parts of about this many, which workers score
+        side by side; see `facereject.sources.video_parts`. 0 scores every video in one piece, and so do
+        ``outputs``, which need all frames of a video in order.
     folder : str
-        Relative paths of inputs are taken from here, which matters where the task runs on another machine;
-        empty for the current folder.
+        Relative paths are taken from here, which matters where the task runs on another machine; empty for
+        the current folder.
     """
 
     rejector: FaceRejector
+    tracking: Tracking = field(default_factory=Tracking)
+    outputs: tuple[Output, ...] = ()
     max_pixels: int = MAX_PIXELS
-    detect_every: int = DETECT_EVERY
-    every_frame: bool = False
-    smooth_s: float = 0.0
-    smooth_landmarks: bool = False
-    video: VideoOutput | None = None
-    pictures: PictureOutput | None = None
     part_frames: int = PART_FRAMES
-    # the rows do not depend on it: they name inputs as these are given
+    # the frames do not depend on it: they name inputs as these were given
     folder: str = field(default="", compare=False)
 
     def __call__(self, item: Input) -> Iterator[Chunk]:
         source, path = display_name(item.path), os.path.join(self.folder, item.path)
-        if item.kind == "video":
-            yield from self._video(path, source, item.part.stretch if item.part else None)
-            return
         try:
-            image = read_image(path, max_pixels=self.max_pixels)
-        except ImageError as error:
-            yield Chunk([_unreadable(source, path, error)])
+            if item.kind == "image":
+                image = read_image(path, max_pixels=self.max_pixels)
+            else:
+                reader = open_video(path, max_pixels=self.max_pixels, segment=item.part and item.part.segment)
+        except (ImageError, VideoError) as error:
+            if item.part is not None:
+                # it could be read when it was cut
+                raise
+            yield Chunk([unreadable(source, path, error)])
             return
-        faces = self.rejector(image)
-        if self.pictures is not None:
-            self.pictures.write_still(path, image, faces, self.rejector.points.mean_shape)
-        yield Chunk(rows_of_frame(source, faces), frames=1)
+        if item.kind == "image":
+            frames = scored_frames([Frame(0, math.nan, image, source)], ImageScorer(self.rejector))
+            yield from self._chunks(frames, self._media(path, item))
+        else:
+            first_frame = item.part.segment.number if item.part else 0
+            tracker = FaceTracker(self.rejector, self.tracking, first_frame=first_frame)
+            yield from self._video(reader, tracker, self._media(path, item, reader))
 
     def missing(self, item: Input) -> bool:
-        """Whether this machine does not see the file: another one of a cluster may."""
+        """Whether this machine does not see the file; another one of a cluster may."""
         return not os.path.lexists(os.path.join(self.folder, item.path))
 
     def fingerprint(self) -> str:
@@ -100,62 +116,77 @@ class ScoreTask:
             return ""
         return hashlib.sha256(repr(sorted(settings_of(self).items())).encode()).hexdigest()
 
-    def tracker(self, first_frame: int = 0) -> FaceTracker:
-        """A tracker for one video, from a frame on, with the options of this task."""
-        return FaceTracker(
-            self.rejector,
-            Tracking(self.detect_every, self.every_frame, self.smooth_s, self.smooth_landmarks),
-            first_frame=first_frame,
-        )
+    def _media(self, path: str, item: Input, reader: VideoReader | None = None) -> Media:
+        shape = mean_shape_of(self.rejector) if self.outputs else NO_SHAPE
+        return Media(path, display_name(item.path), item.kind, shape, reader)
 
-    def _video(self, path: str, source: str, stretch: FrameRange | None) -> Iterator[Chunk]:
-        try:
-            reader = open_video(path, max_pixels=self.max_pixels, stretch=stretch)
-        except VideoError as error:
-            if stretch is not None:
-                # it could be read when it was cut
-                raise
-            yield Chunk([_unreadable(source, path, error)])
-            return
-        tracker = self.tracker(stretch.number if stretch else 0)
-        rows: list[Row] = []
-        n_frames = reported = 0
-        run_up: list[FaceFrame] = []
+    def _video(self, reader: VideoReader, scorer: Scorer, media: Media) -> Iterator[Chunk]:
+        # decoding goes on in a thread while faces are scored here
+        with reader, closing(prefetch(reader)) as frames:
+            named = (frame._replace(source=media.source) for frame in frames)
+            run_up: list[FaceFrame] = []
+            scored = _without_run_up(scored_frames(named, scorer), reader.begin_s, run_up)
+            yield from self._chunks(scored, media, reader, run_up)
+
+    def _chunks(
+        self,
+        frames: Iterable[FaceFrame],
+        media: Media,
+        reader: VideoReader | None = None,
+        run_up: Sequence[FaceFrame] = (),
+    ) -> Iterator[Chunk]:
+        """Feed the outputs, and pass the frames on without their pixels."""
+        waiting: list[FaceFrame] = []
+        reported = 0
         with ExitStack() as stack:
-            stack.enter_context(reader)
-            # decoding goes on in a thread while faces are looked at here, encoding in another one
-            frames = stack.enter_context(closing(prefetch(reader)))
-            saved = None
-            if self.video is not None:
-                saved = stack.enter_context(self.video.open(reader))
-            shots = None
-            if self.pictures is not None:
-                shots = stack.enter_context(self.pictures.open(path, self.rejector.points.mean_shape))
-            for frame in scored_frames(frames, tracker):
-                if frame.time_s < reader.begin_s:
-                    run_up.append(frame._replace(image=_NO_IMAGE))
-                    continue
-                number = frame.index - len(run_up)
-                if number == 0 and run_up:
-                    yield Chunk(_rows_before(source, run_up))
-                shown = rows_of_frame(source, frame.faces, frame=number, time_s=frame.time_s)
-                if saved is not None and self.video is not None:
-                    saved.write(frame, frame_accepted(shown, self.video.frame_rule))
-                if shots is not None:
-                    shots.write(frame)
-                rows += shown
-                n_frames += 1
-                if n_frames == CHUNK_FRAMES:
-                    failed = reader.undecodable
-                    yield Chunk(rows, n_frames, failed - reported)
-                    rows, n_frames, reported = [], 0, failed
-        # what is missing at the end is known only now, and the saved video is whole
-        if rows or reader.undecodable > reported:
-            yield Chunk(rows, n_frames, reader.undecodable - reported)
+            for output in self.outputs:
+                output.begin(media)
+                stack.push(_End(output))
+            for frame in feed(frames, self.outputs):
+                if run_up and frame.index == 0:
+                    yield Chunk([each._replace(index=n - len(run_up)) for n, each in enumerate(run_up)])
+                waiting.append(frame._replace(image=NO_IMAGE))
+                if len(waiting) == CHUNK_FRAMES:
+                    failed = reader.undecodable if reader is not None else 0
+                    yield Chunk(waiting, failed - reported)
+                    waiting, reported = [], failed
+        # frames missing at the end are known only now, and what the outputs wrote is complete
+        failed = reader.undecodable if reader is not None else 0
+        if waiting or failed > reported:
+            yield Chunk(waiting, failed - reported)
+
+
+class _End:
+    """Ends the input of an output on the way out of a block, by an exception or not."""
+
+    def __init__(self, output: Output) -> None:
+        self._output = output
+
+    def __call__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._output.end(failed=kind is not None)
+
+
+def mean_shape_of(rejector: FaceRejector) -> FloatArray:
+    """The mean shape of the landmarks; zeros for a rejector of another kind, which may have none."""
+    points = getattr(rejector, "points", None)
+    return np.zeros((rejector.n_points, 2)) if points is None else points.mean_shape
+
+
+def problem_frame(source: str, problem: str) -> FaceFrame:
+    """The frame that stands for an input, or the rest of one, that could not be scored."""
+    return FaceFrame(-1, math.nan, NO_IMAGE, [], source, " ".join(problem.split()))
+
+
+def unreadable(source: str, path: str, error: Exception) -> FaceFrame:
+    """The frame of an input that could not be decoded."""
+    # the messages of readers begin with the name, which the frame has already
+    return problem_frame(source, f"unreadable: {str(error).removeprefix(f'{display_name(path)}: ')}")
 
 
 def settings_of(task: ScoreTask) -> dict[str, str]:
-    """What the rows of a task depend on, each in a readable form: model, target, detector, options."""
+    """What the frames of a task depend on, each in a readable form: model, target, detector, options."""
     settings: dict[str, str] = {}
     for part in dataclasses.fields(task):
         if not part.compare:
@@ -163,26 +194,28 @@ def settings_of(task: ScoreTask) -> dict[str, str]:
         value = getattr(task, part.name)
         if isinstance(value, FaceRejector):
             settings |= _rejector_settings(value)
-        elif dataclasses.is_dataclass(value) and not isinstance(value, type):
-            names = [each.name for each in dataclasses.fields(value) if each.compare]
-            settings |= {name: str(getattr(value, name)) for name in names}
-        else:
+        elif isinstance(value, Tracking):
+            settings |= {name: str(option) for name, option in dataclasses.asdict(value).items()}
+        elif part.name == "outputs":
+            # what workers have written for finished inputs is not written again on resuming
+            settings["outputs"] = "; ".join(map(repr, value)) or "none"
+        elif part.name != "rejector":
             settings[part.name] = str(value)
+        elif dataclasses.is_dataclass(value) and not isinstance(value, type):
+            # a rejector of another kind
+            settings |= {each.name: str(getattr(value, each.name)) for each in dataclasses.fields(value)}
     return settings
 
 
-def _rows_before(source: str, run_up: Sequence[FaceFrame]) -> list[Row]:
-    """The rows of the frames before a part, with numbers below 0."""
-    return [
-        row
-        for number, frame in enumerate(run_up, start=-len(run_up))
-        for row in rows_of_frame(source, frame.faces, frame=number, time_s=frame.time_s)
-    ]
-
-
-def _unreadable(source: str, path: str, error: ImageError | VideoError) -> Row:
-    # the messages of readers begin with the name, which stands in the row already
-    return unreadable_row(source, str(error).removeprefix(f"{display_name(path)}: "))
+def _without_run_up(
+    frames: Iterable[FaceFrame], begin_s: float, run_up: list[FaceFrame]
+) -> Iterator[FaceFrame]:
+    """The frames from a time on, counted from 0 there; those before go to ``run_up`` without pixels."""
+    for frame in frames:
+        if frame.time_s < begin_s:
+            run_up.append(frame._replace(image=NO_IMAGE))
+        else:
+            yield frame._replace(index=frame.index - len(run_up))
 
 
 def _rejector_settings(rejector: FaceRejector) -> dict[str, str]:

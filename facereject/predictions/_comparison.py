@@ -213,7 +213,7 @@ class ScoreComparison:
     --------
     >>> from facereject import compare_scores
     >>> compared = compare_scores([0, 0, 1, 0], {"mine": [0.1, 0.2, 0.9, 0.4], "other": [1, 2, 3, 4]})
-    >>> compared.best, round(compared.scores["mine"].aurc.value, 4), compared.mean_loss
+    >>> compared.best, compared.scores["mine"].aurc.value, compared.mean_loss
     ('mine', 0.0625, 0.25)
     """
 
@@ -239,7 +239,8 @@ class ScoreComparison:
     @property
     def frame(self) -> pandas.DataFrame:
         """One row per score: the areas, their intervals, and the p-value against the best (needs pandas)."""
-        pandas = _import_pandas()
+        import pandas
+
         against = {(test.first, test.second): test.p_value for test in self.tests}
         rows = {}
         for name, result in self.scores.items():
@@ -254,7 +255,8 @@ class ScoreComparison:
     @property
     def test_frame(self) -> pandas.DataFrame:
         """One row per pair of scores (needs pandas)."""
-        pandas = _import_pandas()
+        import pandas
+
         names = ["first", "second", "difference", "low", "high", "p_value"]
         rows = [
             (t.first, t.second, t.difference.value, t.difference.low, t.difference.high, t.p_value)
@@ -453,14 +455,6 @@ def summarize(
         level=level,
         max_discard=max_discard,
     )
-
-
-def _import_pandas() -> Any:
-    try:
-        import pandas
-    except ImportError:
-        raise ImportError("frames need pandas; install it with: pip install pandas") from None
-    return pandas
 
 
 def _ends(level: float) -> list[float]:

@@ -13,12 +13,13 @@ uncertainty; the small shift this makes is taken out of the replicates.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from facereject._ranked_parts import Groups, harmonic_difference
+from facereject import _ranked_parts as parts
+from facereject._ranked_parts import Before, Groups
 from facereject._validation import FloatArray
 
 #: rows up to which everything is exact
@@ -27,6 +28,8 @@ SAMPLE = 1 << 18
 BLOCKS = 1000
 #: groups of neighbouring uncertainties in a block
 BINS = 256
+
+_NOTHING = Before(0, 0.0)
 
 
 class RowSample:
@@ -126,6 +129,11 @@ class ScoreRanking:
         values[-1] = self._highest
         return Groups(values[used], self._counts[used], self._sums[used])
 
+    @property
+    def binned(self) -> Groups:
+        """The same by bins."""
+        return as_groups(self.block_counts.sum(axis=0), self.block_sums.sum(axis=0))
+
 
 class Areas(NamedTuple):
     """Areas of one ranking and its risk at some coverages; or replicates of them along the first axis."""
@@ -136,57 +144,44 @@ class Areas(NamedTuple):
     risks: FloatArray
 
 
+def as_groups(counts: FloatArray, sums: FloatArray) -> Groups:
+    """Groups of the bins that have rows."""
+    used = counts > 0
+    return Groups(np.flatnonzero(used).astype(np.float64), counts[used].astype(np.int64), sums[used])
+
+
 def areas(groups: Groups, coverages: FloatArray, max_discard: float) -> Areas:
     """Areas of a ranking, as defined in `facereject.metrics`, and its risk at some coverages."""
-    found = _areas(groups.counts[None], groups.sums[None], coverages, max_discard)
-    return Areas(*(values[0] for values in found))
+    ranks = np.concatenate([[0], np.cumsum(groups.counts)])
+    losses = np.concatenate([[0.0], np.cumsum(groups.sums)])
+    n = int(ranks[-1])
+    total = parts.sum_of_risks(groups, _NOTHING)
+    # tied losses count as their mean, so that the sum of losses is linear within a group
+    kept = np.maximum(np.ceil(coverages * n - 1e-9), 1.0)
+    risks = np.interp(kept, ranks, losses) / kept
+    discarded = max_discard * n
+    whole = min(int(discarded), n)
+    first = n - whole
+    edc = total - parts.sum_of_risks(_up_to(groups, first), _NOTHING)
+    if first:
+        edc += (discarded - whole) * float(np.interp(first, ranks, losses)) / first
+    augrc = parts.sum_of_generalized_risks(groups, _NOTHING) / n**2
+    return Areas(np.asarray(total / n), np.asarray(augrc), np.asarray(edc / discarded), risks)
 
 
 def replicates(
-    ranking: ScoreRanking, draws: NDArray[np.int64], coverages: FloatArray, max_discard: float
+    ranking: ScoreRanking, draws: NDArray[np.int64], coverages: FloatArray, discard: float
 ) -> Areas:
     """Areas of bootstrap replicates: ``draws`` (replicates, blocks) says how often each block was drawn."""
-    # the first row is the sample itself
-    draws = np.vstack([np.ones_like(draws[0]), draws])
-    drawn = _areas(draws @ ranking.block_counts, draws @ ranking.block_sums, coverages, max_discard)
-    exact = areas(ranking.groups, coverages, max_discard)
-    return Areas(*(values[1:] + (right - values[0]) for values, right in zip(drawn, exact, strict=True)))
-
-
-def _areas(counts: NDArray[Any], sums: FloatArray, coverages: FloatArray, max_discard: float) -> Areas:
-    """Areas of rankings, one per row: groups of ``counts`` examples (may be 0) with ``sums`` of losses.
-
-    A group of c examples with mean loss μ after k examples with sum L adds to Σ L(k)/k, as in
-    `facereject._ranked_parts.sum_of_risks`,
-
-        c μ + (L − k μ) (H_{k+c} − H_k),      H_k = 1 + 1/2 + … + 1/k
-    """
-    counts = counts.astype(np.int64)
-    ends, losses = np.cumsum(counts, axis=1), np.cumsum(sums, axis=1)
-    before, loss_before = ends - counts, losses - sums
-    mean = sums / np.maximum(counts, 1)
-    n = ends[:, -1:]
-
-    def sum_of_risks(taken: NDArray[np.int64]) -> FloatArray:
-        """Over the first examples of every group, as many as ``taken`` says."""
-        rest = (loss_before - before * mean) * harmonic_difference(before, taken)
-        return np.asarray((taken * mean + rest).sum(axis=1))
-
-    total = sum_of_risks(counts)
-    augrc = (counts * loss_before + 0.5 * (counts + 1) * sums).sum(axis=1) / n[:, 0] ** 2
-    # up to the rank at which discarding ends
-    discarded = max_discard * n[:, 0]
-    first = n[:, 0] - np.minimum(discarded.astype(np.int64), n[:, 0])
-    edc = total - sum_of_risks(np.clip(first[:, None] - before, 0, counts))
-    ranks = np.maximum(np.ceil(coverages * n - 1e-9), 1.0)
-    risks = np.empty(ranks.shape)
-    for k in range(len(n)):
-        # tied losses count as their mean, so that the sum of losses is linear within a group
-        rank, loss = np.append(0, ends[k]), np.append(0.0, losses[k])
-        risks[k] = np.interp(ranks[k], rank, loss) / ranks[k]
-        if first[k]:
-            edc[k] += (discarded[k] + first[k] - n[k, 0]) * np.interp(first[k], rank, loss) / first[k]
-    return Areas(total / n[:, 0], augrc, edc / discarded, risks)
+    counts, sums = draws @ ranking.block_counts, draws @ ranking.block_sums
+    drawn = [areas(as_groups(*pair), coverages, discard) for pair in zip(counts, sums, strict=True)]
+    exact, binned = areas(ranking.groups, coverages, discard), areas(ranking.binned, coverages, discard)
+    return Areas(
+        *(
+            np.array([getattr(each, name) for each in drawn]) + getattr(exact, name) - getattr(binned, name)
+            for name in Areas._fields
+        )
+    )
 
 
 def draw_blocks(n_blocks: int, number: int, rng: np.random.Generator) -> NDArray[np.int64]:
@@ -206,6 +201,15 @@ def threshold_at(groups: Groups, coverage: float) -> tuple[float, int, float]:
     place = int(np.searchsorted(ranks, coverage * ranks[-1] - 1e-9))
     kept = int(ranks[place])
     return float(groups.values[place]), kept, float(groups.sums[: place + 1].sum() / kept)
+
+
+def _up_to(groups: Groups, rank: int) -> Groups:
+    """The first ``rank`` rows of a ranking; a group that is cut keeps its mean."""
+    ends = np.cumsum(groups.counts)
+    place = int(np.searchsorted(ends, rank))
+    counts = np.append(groups.counts[:place], rank - (ends[place - 1] if place else 0))
+    sums = np.append(groups.sums[:place], groups.sums[place] / groups.counts[place] * counts[-1])
+    return Groups(groups.values[: place + 1], counts, sums)
 
 
 def rank_all(

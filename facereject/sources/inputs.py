@@ -19,6 +19,7 @@ from facereject._files import Identities, display_name
 from facereject.faces.images.kinds import kind_of_file
 from facereject.sources._folders import holds_media, is_media, list_folder, matches
 from facereject.sources._video.decoder import FrameRange
+from facereject.sources.landmark_files.found import FoundFace
 
 
 class InputError(ValueError):
@@ -32,7 +33,7 @@ class VideoPart(NamedTuple):
     ----------
     number, count : int
         Which part, from 0, of how many.
-    stretch : FrameRange
+    segment : FrameRange
         Its frames.
     cuts : str
         Identifies all parts together.
@@ -40,7 +41,7 @@ class VideoPart(NamedTuple):
 
     number: int
     count: int  # type: ignore[assignment]  # hides tuple.count, which nobody needs here
-    stretch: FrameRange
+    segment: FrameRange
     cuts: str
 
 
@@ -55,11 +56,17 @@ class Input(NamedTuple):
         "image" or "video".
     part : VideoPart or None
         What of a long video is meant; None is all of it.
+    faces : list of FoundFace or None
+        What another tool found on it; None to find the faces here.
+    problem : str
+        Why there is no file, of which another tool has told; empty if there is one.
     """
 
     path: str
     kind: str
     part: VideoPart | None = None
+    faces: list[FoundFace] | None = None
+    problem: str = ""
 
 
 def expand_inputs(paths: Sequence[str]) -> Iterator[Input]:

@@ -33,7 +33,7 @@ class VideoReader:
     start_s : float
         What the clock of the file shows at ``time_s`` 0, for its sound; 0 for animations.
     begin_s : float
-        With a stretch, the time of the first frame that belongs to it; earlier ones are only a run-up.
+        With a segment, the time of the first frame that belongs to it; earlier ones are only a run-up.
     frame_count_hint : int or None
         The number of frames that the container announces; often an estimate from length and rate.
     undecodable : int
@@ -78,7 +78,7 @@ def open_video(
     path: str | os.PathLike[str],
     *,
     max_pixels: int = MAX_PIXELS,
-    stretch: FrameRange | None = None,
+    segment: FrameRange | None = None,
     check: Callable[[], None] | None = None,
 ) -> VideoReader:
     """Open a video or an animation; its first frame is decoded at once.
@@ -91,8 +91,8 @@ def open_video(
         animations through Pillow. Playlists and whatever else names other files are refused.
     max_pixels : int
         Videos with larger frames (width times height) are refused before they are decoded.
-    stretch : FrameRange or None
-        Read this stretch only, see `facereject.sources.video_parts`; not for animations.
+    segment : FrameRange or None
+        Read this segment only, see `facereject.sources.video_parts`; not for animations.
     check : callable or None
         Called before every packet is decoded; what it raises ends the reading. Damaged videos may hold
         millions of packets without a frame. Not for animations.
@@ -121,4 +121,4 @@ def open_video(
     if suffix_of(path) not in MEDIA_SUFFIXES and not starts_like_video(path):
         # FFmpeg would show a text as a video of scrolling letters
         raise VideoError(f"{name}: not a video in a format that can be read")
-    return VideoReader(path, DecodedVideo(path, max_pixels, stretch, check))
+    return VideoReader(path, DecodedVideo(path, max_pixels, segment, check))

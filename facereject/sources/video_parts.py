@@ -40,7 +40,7 @@ class _Scan(NamedTuple):
 def find_parts(
     path: str, *, part_frames: int = PART_FRAMES, warm_up: int = WARM_UP, max_pixels: int = MAX_PIXELS
 ) -> list[FrameRange]:
-    """Where to cut a video: stretches that begin at key frames, or none if it is to be left whole.
+    """Where to cut a video: segments that begin at key frames, or none if it is to be left whole.
 
     Parameters
     ----------

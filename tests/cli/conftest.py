@@ -8,15 +8,15 @@ from stub_tool import COMMANDS, make_photos, stub_rejector
 from typer.testing import CliRunner
 
 from facereject._cli import app
-from facereject.pipeline._store import table_sink
+from facereject.pipeline import store
 
 
 @pytest.fixture
 def stub(monkeypatch):
-    """The commands judge pictures by their brightness alone."""
+    """The commands score images by their brightness alone."""
     for module in COMMANDS:
         monkeypatch.setattr(module, "load_rejector", stub_rejector)
-    monkeypatch.setattr(table_sink, "_COMMIT_SECONDS", 0.02)
+    monkeypatch.setattr(store, "_COMMIT_SECONDS", 0.02)
 
 
 @pytest.fixture

@@ -193,7 +193,7 @@ def test_folder_of_the_table_is_not_writable(stub, photos, run, monkeypatch):
     def refuse(*arguments):
         raise PermissionError(13, "Permission denied")
 
-    monkeypatch.setattr("facereject.pipeline._store.journal.os.open", refuse)
+    monkeypatch.setattr("facereject._files.os.open", refuse)
     result = run("score", "photos", "-o", "t.csv")
     assert result.exit_code == 2
-    assert "t.csv.partial.journal: cannot be written (Permission denied)" in result.stderr
+    assert "t.csv.partial: cannot be written (Permission denied)" in result.stderr

@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 
 import facereject
 from facereject._cli import app
-from facereject.demo.page import JudgedFrame, spans
+from facereject.demo.page import ScoredFrame, spans
 from facereject.sources.video import open_video
 
 
@@ -76,7 +76,7 @@ def test_the_page_is_complete_in_itself(made):
 
 
 def test_spans_of_a_video():
-    frames = [JudgedFrame(None, 0.0, found, accepted, 1.0) for found, accepted in
+    frames = [ScoredFrame(None, 0.0, found, accepted, 1.0) for found, accepted in
               [(True, True), (True, True), (True, False), (False, False), (True, True)]]  # fmt: skip
     assert spans(frames) == [(2, "good"), (1, "bad"), (1, "none"), (1, "good")]
 

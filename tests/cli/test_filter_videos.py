@@ -49,7 +49,7 @@ def test_accepted_frames_timeline_and_strip(run, clip, work):
         "good.mp4",
         "spans.csv",
         "t.csv",
-        "t.csv.journal",
+        "t.csv.run",
     }
 
 
@@ -81,7 +81,7 @@ def test_a_complete_table_makes_no_video(run, clip, work):
     assert run("filter", clip, "-o", "t.csv").exit_code == 0
     result = run("filter", clip, "-o", "t.csv", "--resume", "--save", "good.mp4")
     assert result.exit_code == 0
-    assert "good.mp4 was not written, as the table was complete; run it without --resume" in result.stderr
+    assert "Nothing left to do: the table is complete." in result.stderr
     assert not (work / "good.mp4").exists()
 
 
@@ -99,14 +99,14 @@ def test_a_resumed_run_has_the_timeline_of_all_videos(run, clip):
 def test_without_an_accepted_frame_there_is_no_video(run, clip, work):
     result = run("filter", clip, "--threshold", -9, "--save", "good.mp4")
     assert result.exit_code == 0
-    assert "No frame was accepted" in result.stderr
+    assert "Video: none, no frame was accepted" in result.stderr
     assert not (work / "good.mp4").exists()
 
 
-def test_a_video_without_a_stretch_that_is_long_enough_says_so(run, clip, work):
+def test_a_video_without_a_segment_that_is_long_enough_says_so(run, clip, work):
     result = run("filter", clip, "--min-span", 0.7, "--save", "good.mp4", "-o", "t.csv")
     assert result.exit_code == 0
-    assert "No accepted stretch lasts 0.7 s (--min-span), so good.mp4 was not written" in result.stderr
+    assert "Video: none, no accepted segment lasts 0.7 s" in result.stderr
     assert not (work / "good.mp4").exists()
 
 
@@ -143,7 +143,7 @@ def test_every_frame_and_smoothing_are_passed_on(run, clip):
         (["--save", "video.ogv"], "--save video.ogv"),
         (["--no-audio"], "--no-audio needs a video to write"),
         (["--save", "none/video.mp4"], "--save none/video.mp4: there is no folder none; make it first"),
-        (["--save", "videos/clip.mkv"], "a file that is read"),
+        (["--save", "videos/clip.mkv"], "this is an input"),
         (["--timeline", "spans.txt"], "--timeline"),
         (["--detect-every", "0", "-o", "t.csv"], "--detect-every"),
     ],

@@ -8,7 +8,7 @@ import pytest
 from typer.testing import CliRunner
 
 from facereject._cli import app
-from facereject.tables.rows import REASONS
+from facereject.tables.columns import REASONS
 
 COMMANDS = (
     "demo", "score", "filter", "webcam", "serve",

@@ -4,21 +4,25 @@ from __future__ import annotations
 
 import io
 
+import numpy as np
 import pytest
 from rich.console import Console
 
 from facereject._cli import _shared
 from facereject._cli._output import progress as _progress
 from facereject._cli._output.progress import ProgressBar, counting, duration, figure
-from facereject.faces.face import Box
+from facereject.faces.face import NO_IMAGE, Box, Face, FaceFrame
 from facereject.pipeline import RunProgress
+from facereject.pipeline.task import Chunk, problem_frame
 from facereject.sources.inputs import Input
-from facereject.tables.rows import Chunk, Row
 
-BOX = Box(0.0, 0.0, 9.0, 9.0)
-ACCEPTED = Chunk([Row("a", 0, box=BOX, accepted=True)], 1)
-REJECTED = Chunk([Row("a", 0, box=BOX, reason="uncertain")], 1)
-BROKEN = Chunk([Row("a", reason="unreadable: x")])
+
+def chunk_of(n_frames, accepted=True):
+    face = Face(Box(0.0, 0.0, 9.0, 9.0), 1.0, np.zeros((68, 2)), 0.0, 1.0, accepted)
+    return Chunk([FaceFrame(number, number / 10, NO_IMAGE, [face], "a") for number in range(n_frames)])
+
+
+ACCEPTED, REJECTED, BROKEN = chunk_of(1), chunk_of(1, False), Chunk([problem_frame("a", "unreadable: x")])
 
 
 class Run:
@@ -88,7 +92,7 @@ def test_frames_of_a_video(screen, clock):
     with Run(40, frames=True) as progress:
         for number in range(6):
             clock(5)
-            progress(Chunk([Row("a", i, box=BOX, accepted=True) for i in range(10)], 10), number == 5)
+            progress(chunk_of(10), number == 5)
     # there were more than its header said
     assert stream.getvalue().splitlines()[-1] == "60 of 60 frames, 2/s, 100% accepted, 0 s left"
 
@@ -101,7 +105,7 @@ def test_a_photograph_that_cannot_be_read_counts_as_a_frame_as_well(screen, cloc
         clock(5)
         progress(ACCEPTED, True, "image")
         clock(5)
-        progress(Chunk([Row("a", i, box=BOX, accepted=True) for i in range(10)], 10), True)
+        progress(chunk_of(10), True)
     assert stream.getvalue().splitlines()[-1].startswith("12 of 12 frames")
 
 

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import csv
-from dataclasses import replace
 
+import numpy as np
 import PIL.Image
 import pytest
 from typer.testing import CliRunner
 
 from facereject._cli import app
-from facereject._cli._output.rows import _line
+from facereject._cli._output.rows import _decision
 from facereject.demo.material import clean_picture, covered_mouth
-from facereject.faces import CAUSES, Box
-from facereject.tables.rows import Row
+from facereject.faces import CAUSES, Box, Face
+from facereject.faces.face import changed
 
 
 def run(*arguments):
@@ -42,9 +42,9 @@ def test_a_covered_mouth(folder, tmp_path):
 
 
 def test_the_line_says_why():
-    row = Row("a.jpg", 0, face=0, box=Box(0, 0, 9, 9), uncertainty=1.0, expected_error=9.0, cause="dark")
-    assert _line(row).endswith(f"expected error 9.0 % of the eye distance; {CAUSES['dark']}")
-    assert "uncertainty 1.00 (relative)" in _line(replace(row, expected_error=None))
+    face = Face(Box(0, 0, 9, 9), 1.0, np.zeros((68, 2)), 1.0, 9.0, False, cause="dark")
+    assert _decision(face).endswith(f"expected error 9.0 % of the eye distance; {CAUSES['dark']}")
+    assert "uncertainty 1.00 (relative)" in _decision(changed(face, expected_error=float("nan")))
 
 
 @pytest.mark.parametrize(

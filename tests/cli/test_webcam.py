@@ -17,7 +17,7 @@ import skimage.data
 
 from facereject.outputs._video.writer import VideoWriter
 from facereject.sources.video import open_video
-from facereject.tables.rows import COLUMNS
+from facereject.tables.columns import COLUMNS
 
 TOOL = [sys.executable, "-c", "from facereject._cli import main; main()"]
 

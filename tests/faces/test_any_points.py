@@ -30,16 +30,19 @@ from facereject.faces import (
     train_face_rejector,
     train_landmark_predictor,
 )
+from facereject.faces.face import NO_IMAGE, FaceFrame
 from facereject.losses import landmark_nme
 from facereject.modelfile import ModelFileContentError, read_model, write_model
 from facereject.outputs._drawing.faces import draw_faces
 from facereject.outputs._video.writer import VideoWriter
-from facereject.outputs.summary import Tally
-from facereject.pipeline._store.sinks import SettingsError, TableSink
+from facereject.outputs.counts import Counts
+from facereject.pipeline.store import Store
 from facereject.pipeline.task import ScoreTask
 from facereject.sources.inputs import Input
-from facereject.tables.formats import encode_csv, encode_frame, read_table
-from facereject.tables.rows import columns, rows_of_frame
+from facereject.tables.columns import columns
+from facereject.tables.errors import SettingsError
+from facereject.tables.reading import read_table
+from facereject.tables.writing import encode_frame
 
 QUICK = {"degradations": 1, "alphas": (1.0,), "folds": 2, "workers": 1}
 
@@ -126,15 +129,14 @@ def test_video_and_table(rejector, n, astronaut, tmp_path, suffix):
     blank = tmp_path / "blank.png"
     PIL.Image.new("RGB", (60, 60)).save(blank)
     task, path = ScoreTask(rejector), tmp_path / f"table.{suffix}"
-    with TableSink(path, n_points=n) as sink:
+    with Store(path, n_points=n) as store:
         for item in (Input(str(video), "video"), Input(str(blank), "image")):
             for chunk in task(item):
-                sink.write(chunk.rows)
-            sink.end_input(item.path, Tally())
-    rows = list(read_table(str(path)))
-    assert [row.frame for row in rows] == [0, 1, 2, 3, 4, 5, 0]
-    assert sum(row.uncertainty is not None for row in rows) == 6
-    assert rows[-1].reason == "no_face"
+                store.write(chunk.frames)
+            store.end_input(item.path, Counts())
+    frames = list(read_table(str(path)))
+    assert [frame.index for frame in frames] == [0, 1, 2, 3, 4, 5, 0]
+    assert [len(frame.faces) for frame in frames] == [1] * 6 + [0]
     names = (*columns(n)[:18], *(f"{axis}_{i}" for axis in "xye" for i in range(n)))
     if suffix == "csv":
         with open(path, newline="") as file:
@@ -149,9 +151,9 @@ def test_video_and_table(rejector, n, astronaut, tmp_path, suffix):
         assert tuple(pyarrow.parquet.read_schema(path).names) == names
     # a table of other points is not continued
     with pytest.raises(SettingsError, match=f"faces have {n} landmarks and not 68"):
-        TableSink(path, resume=True)
-    with TableSink(path, resume=True, n_points=n) as sink:
-        assert sink.has(str(blank))
+        Store(path, resume=True)
+    with Store(path, resume=True, n_points=n) as store:
+        assert store.has(str(blank))
 
 
 @BOTH
@@ -247,11 +249,11 @@ def test_an_error_on_one_face_costs_that_face_alone(astronaut, predictor):
 
 
 def test_rows_of_other_points_are_not_mixed(mouth, astronaut):
-    rows = rows_of_frame("a.png", mouth(astronaut))
-    with pytest.raises(ValueError, match="a face with 20 landmarks in a table of 68"):
-        encode_csv(rows)
-    frame = json.loads(encode_frame(rows, n_points=20))
-    assert len(frame["faces"][0]) == 18 + 60
+    frame = FaceFrame(0, float("nan"), NO_IMAGE, mouth(astronaut), "a.png")
+    with Store(None) as store, pytest.raises(ValueError, match="20 landmarks"):
+        store.write([frame])
+    line = json.loads(encode_frame(frame, n_points=20))
+    assert len(line["faces"][0]) == 18 + 60
 
 
 def test_a_predictor_of_any_points_can_be_trained(photographs, tmp_path):

@@ -122,7 +122,7 @@ def test_files_of_gigabytes_without_content_are_soon_done_with(folder):
         for item in items:
             (chunk,) = ScoreTask(lambda image: [])(item)
             assert used()[1] - start[1] < 200, item
-            print(item.path, item.kind, chunk.rows[-1].reason)
+            print(item.path, item.kind, chunk.frames[-1].problem)
     """
     done = subprocess.run([sys.executable, "-c", code, *SPARSE], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr

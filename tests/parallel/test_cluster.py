@@ -27,8 +27,8 @@ from facereject.parallel import DaskEngine, EngineError, SerialEngine
 from facereject.parallel._handshake import check_answers, introduce_with
 from facereject.parallel._worker import pack_task
 from facereject.parallel.cluster import _ClusterRun, _Submission
-from facereject.pipeline._store.sinks import TableSink
 from facereject.pipeline.run import score_inputs
+from facereject.pipeline.store import Store
 from facereject.pipeline.task import ScoreTask
 from facereject.sources.inputs import Input
 
@@ -252,8 +252,8 @@ def test_the_parts_of_a_long_video_are_judged_on_a_cluster(cluster: Cluster, tmp
     task = ScoreTask(FaceRejector.pretrained(), part_frames=30)
     tables = {}
     for name, engine in (("here", SerialEngine()), ("there", DaskEngine(cluster.address))):
-        with TableSink(tmp_path / f"{name}.csv") as sink:
-            score_inputs([Input(str(path), "video")], task, sink, engine)
+        with Store(tmp_path / f"{name}.csv") as store:
+            score_inputs([Input(str(path), "video")], task, engine, store=store)
         tables[name] = (tmp_path / f"{name}.csv").read_bytes()
     assert tables["there"] == tables["here"]
     assert tables["here"].count(b"no_face") == 120

@@ -14,10 +14,12 @@ import numpy as np
 import pyarrow.parquet
 import pytest
 from bright_faces import BrightFaces, gray_photo
+from scoring import score
 
+from facereject.outputs import SortedFiles, Table
+from facereject.outputs.base import Output
 from facereject.pipeline import OptionError, score_files
-from facereject.pipeline._old.sorted_files import Placement
-from facereject.pipeline.keep_best import KeepBestSink, threshold_of_best
+from facereject.pipeline.store import Store, threshold_of_best
 from facereject.tables.errors import SettingsError
 
 # brighter is more certain; all of them are accepted by the target of the stub
@@ -60,7 +62,7 @@ def test_the_amount_that_was_asked_for(photos, suffix, amount, number):
     assert _accepted(f"t.{suffix}") == _best(number)
     assert (summary.accepted_faces, summary.total.accepted_frames, summary.faces) == (number, number, 6)
     assert (summary.inputs, summary.failed, summary.total.no_face) == (8, 1, 1)
-    assert sorted(os.listdir()) == ["photos", f"t.{suffix}", f"t.{suffix}.journal"]
+    assert sorted(os.listdir()) == ["photos", f"t.{suffix}", f"t.{suffix}.run"]
 
 
 @pytest.mark.parametrize("suffix", ["csv", "jsonl", "parquet"])
@@ -76,17 +78,22 @@ def test_all_other_columns_stay_as_they_are(photos, suffix):
 
 def test_files_rows_and_streams_follow_the_decisions(photos):
     seen, stream = [], io.BytesIO()
-    options = {"accepted": "good", "rejected": "bad", "on_rows": seen.extend, "keep_best": 2}
-    score_files(photos, stream, rejector=BrightFaces(), **options)
+
+    class Seen(Output):
+        def write(self, frame):
+            seen.append(frame)
+
+    outputs = [Table(stream), SortedFiles("good", "bad"), Seen()]
+    score_files(photos, outputs, rejector=BrightFaces(), keep_best=2)
     assert {f"photos/{name}" for name in os.listdir("good")} == _best(2)
     assert len(os.listdir("bad")) == 5
-    assert {row.source for row in seen if row.accepted} == _best(2)
-    assert all(row.landmarks.shape == (68, 2) for row in seen if row.box is not None)
+    assert {frame.source for frame in seen if frame.accepted()} == _best(2)
+    assert all(face.landmarks.shape == (68, 2) for frame in seen for face in frame.faces)
     Path("t.csv").write_bytes(stream.getvalue())
     assert _accepted("t.csv") == _best(2)
 
 
-@pytest.mark.parametrize("moment", ["judging", "rewriting", "placing"])
+@pytest.mark.parametrize("moment", ["scoring", "deciding", "placing"])
 @pytest.mark.parametrize("suffix", ["csv", "parquet"])
 def test_an_interruption_anywhere_loses_nothing(photos, monkeypatch, moment, suffix):
     calls = []
@@ -98,36 +105,36 @@ def test_an_interruption_anywhere_loses_nothing(photos, monkeypatch, moment, suf
         return real(*arguments, **named)
 
     place, name = {
-        "judging": (BrightFaces, "__call__"),
-        "rewriting": (KeepBestSink, "_decided"),
-        "placing": (Placement, "__call__"),
+        "scoring": (BrightFaces, "__call__"),
+        "deciding": (Store, "decide"),
+        "placing": (SortedFiles, "_place"),
     }[moment]
     real = getattr(place, name)
-    if moment == "rewriting":
+    if moment == "deciding":
         calls += [None, None]
     options = {"rejector": BrightFaces(), "accepted": "good", "rejected": "bad", "mode": "move"}
     with monkeypatch.context() as patch:
         patch.setattr(place, name, dies)
         with pytest.raises(KeyboardInterrupt):
-            score_files(photos, f"t.{suffix}", **options, keep_best=0.5)
+            score(photos, f"t.{suffix}", **options, keep_best=0.5)
     assert f"t.{suffix}.partial" in os.listdir()
     n_files = sum(len(files) for _, _, files in os.walk("."))
     assert n_files - sum(name.startswith("t.") for name in os.listdir()) == 8
-    score_files(photos, f"t.{suffix}", **options, keep_best=0.5, resume=True)
+    score(photos, f"t.{suffix}", **options, keep_best=0.5, resume=True)
     assert _accepted(f"t.{suffix}") == _best(3)
     assert {f"photos/{name}" for name in os.listdir("good")} == _best(3)
     assert len(os.listdir("bad")) == 4
     assert os.listdir("photos") == ["broken.png"]
-    assert sorted(os.listdir()) == ["bad", "good", "photos", f"t.{suffix}", f"t.{suffix}.journal"]
+    assert sorted(os.listdir()) == ["bad", "good", "photos", f"t.{suffix}", f"t.{suffix}.run"]
 
 
 def test_another_amount_for_a_finished_table(photos):
     def never(image):
-        raise AssertionError("the faces have been judged before")
+        raise AssertionError("the faces have been scored before")
 
-    score_files(photos, "t.csv", rejector=BrightFaces(), keep_best=2)
-    judged = type("Judged", (BrightFaces,), {"__call__": never})()
-    summary = score_files(photos, "t.csv", rejector=judged, keep_best=4, resume=True)
+    score(photos, "t.csv", rejector=BrightFaces(), keep_best=2)
+    scored = type("Scored", (BrightFaces,), {"__call__": never})()
+    summary = score(photos, "t.csv", rejector=scored, keep_best=4, resume=True)
     assert _accepted("t.csv") == _best(4)
     assert summary.accepted_faces == 4
 
@@ -135,7 +142,7 @@ def test_another_amount_for_a_finished_table(photos):
 @pytest.mark.parametrize("amount", [0, -1, 0.0, 1.5, math.nan, True])
 def test_wrong_amounts(photos, amount):
     with pytest.raises(OptionError, match="keep_best"):
-        score_files(photos, rejector=BrightFaces(), keep_best=amount)
+        score(photos, rejector=BrightFaces(), keep_best=amount)
 
 
 def test_the_threshold_against_sorting():
@@ -152,7 +159,7 @@ def test_the_threshold_against_sorting():
 
 
 def _dies_at(number, patch):
-    calls, real = [], Placement.__call__
+    calls, real = [], SortedFiles._place
 
     def dies(self, *arguments):
         calls.append(arguments)
@@ -160,16 +167,16 @@ def _dies_at(number, patch):
             raise KeyboardInterrupt
         return real(self, *arguments)
 
-    patch.setattr(Placement, "__call__", dies)
+    patch.setattr(SortedFiles, "_place", dies)
 
 
 @pytest.mark.parametrize("suffix", ["csv", "jsonl", "parquet"])
-def test_a_changed_file_is_judged_again_among_the_others(photos, suffix):
+def test_a_changed_file_is_scored_again_among_the_others(photos, suffix):
     table = f"t.{suffix}"
-    score_files(photos, table, rejector=BrightFaces(), keep_best=2)
+    score(photos, table, rejector=BrightFaces(), keep_best=2)
     # the best one becomes the worst one, and under another spelling nothing stands twice
     gray_photo("photos/240.png", 131)
-    summary = score_files(f"./{photos}", table, rejector=BrightFaces(), keep_best=2, resume=True)
+    summary = score(f"./{photos}", table, rejector=BrightFaces(), keep_best=2, resume=True)
     names = {name.removeprefix("./") for name in _accepted(table)}
     assert names == {"photos/200.png", "photos/180.png"}
     assert (summary.inputs, summary.faces, summary.accepted_faces, summary.failed) == (8, 6, 2, 1)
@@ -177,13 +184,13 @@ def test_a_changed_file_is_judged_again_among_the_others(photos, suffix):
 
 def test_a_failed_input_that_is_tried_again_takes_part(photos):
     options = {"rejector": BrightFaces(), "keep_best": 2, "resume": True}
-    score_files(photos, "t.csv", **options)
+    score(photos, "t.csv", **options)
     stamp = os.stat("photos/broken.png")
     gray_photo("photos/broken.png", 250)
     # neither size nor time of change tell
     with open("photos/broken.png", "rb+") as file:
         file.truncate(max(stamp.st_size, os.path.getsize("photos/broken.png")))
-    summary = score_files(photos, "t.csv", **options, retry_failed=True)
+    summary = score(photos, "t.csv", **options, retry_failed=True)
     assert _accepted("t.csv") == {"photos/240.png", "photos/broken.png"}
     assert (summary.inputs, summary.failed) == (8, 0)
 
@@ -192,27 +199,27 @@ def test_a_failed_input_that_is_tried_again_takes_part(photos):
 def test_an_interruption_behind_rows_that_were_replaced(photos, monkeypatch, suffix):
     table = f"t.{suffix}"
     options = {"rejector": BrightFaces(), "keep_best": 3, "accepted": "good", "resume": True}
-    score_files(photos, table, **{**options, "accepted": "before"})
+    score(photos, table, **{**options, "accepted": "before"})
     gray_photo("photos/150.png", 245)
     with monkeypatch.context() as patch:
         _dies_at(2, patch)
         with pytest.raises(KeyboardInterrupt):
-            score_files(photos, table, **options)
-    score_files(photos, table, **options)
+            score(photos, table, **options)
+    score(photos, table, **options)
     expected = {"photos/150.png", "photos/240.png", "photos/200.png"}
     assert _accepted(table) == expected
     assert {f"photos/{name}" for name in os.listdir("good")} == expected
 
 
 def test_a_table_of_another_kind_of_target(photos):
-    score_files(photos, "t.csv", rejector=BrightFaces())
-    score_files(photos, "t.csv", rejector=BrightFaces(), keep_best=2, resume=True)
+    score(photos, "t.csv", rejector=BrightFaces())
+    score(photos, "t.csv", rejector=BrightFaces(), keep_best=2, resume=True)
     assert _accepted("t.csv") == _best(2)
     # the decisions of the batch are not those of the target
     with pytest.raises(SettingsError, match="target: the best 2 of the batch then"):
-        score_files(photos, "t.csv", rejector=BrightFaces(), resume=True)
+        score(photos, "t.csv", rejector=BrightFaces(), resume=True)
     assert _accepted("t.csv") == _best(2)
-    score_files(photos, "t.csv", rejector=BrightFaces())
+    score(photos, "t.csv", rejector=BrightFaces())
     assert len(_accepted("t.csv")) == len(LEVELS)
 
 
@@ -223,10 +230,10 @@ def test_resuming_from_another_folder(photos, monkeypatch):
     with monkeypatch.context() as patch:
         _dies_at(4, patch)
         with pytest.raises(KeyboardInterrupt):
-            score_files(photos, table, **options, **folders)
+            score(photos, table, **options, **folders)
     os.mkdir("elsewhere")
     monkeypatch.chdir("elsewhere")
-    score_files("../photos", table, **options, **folders, resume=True)
+    score("../photos", table, **options, **folders, resume=True)
     assert {f"photos/{name}" for name in os.listdir("../accepted")} == _best(2)
     assert len(os.listdir("../rejected")) == 5
 
@@ -236,7 +243,7 @@ def test_names_that_look_alike_have_decisions_of_their_own(tmp_path, monkeypatch
     names = [os.fsdecode(b"n\xff.png"), "n\\xff.png"]
     for name, level in zip(names, (140, 240), strict=True):
         gray_photo(name, level)
-    score_files(names, "t.csv", rejector=BrightFaces(), keep_best=1, accepted="good", rejected="bad")
+    score(names, "t.csv", rejector=BrightFaces(), keep_best=1, accepted="good", rejected="bad")
     assert os.listdir("good") == names[1:]
     assert os.listdir("bad") == names[:1]
 
@@ -244,14 +251,14 @@ def test_names_that_look_alike_have_decisions_of_their_own(tmp_path, monkeypatch
 def test_a_table_of_others_is_not_replaced_by_the_best(photos):
     Path("t.csv").write_text("name,phone\nAda,1\n")
     with pytest.raises(OptionError, match="not made by facereject"):
-        score_files(photos, "t.csv", rejector=BrightFaces(), keep_best=2)
-    score_files(photos, "t.csv", rejector=BrightFaces(), keep_best=2, overwrite=True)
+        score(photos, "t.csv", rejector=BrightFaces(), keep_best=2)
+    score(photos, "t.csv", rejector=BrightFaces(), keep_best=2, overwrite=True)
     assert _accepted("t.csv") == _best(2)
 
 
 def test_progress_claims_no_decisions(photos):
     seen = []
-    score_files(photos, rejector=BrightFaces(), keep_best=2, progress=seen.append)
+    score(photos, rejector=BrightFaces(), keep_best=2, progress=seen.append)
     assert (seen[-1].done, seen[-1].faces) == (8, 6)
     assert {state.accepted for state in seen} == {None}
 
@@ -267,7 +274,7 @@ class TurnedFaces(BrightFaces):
 
 @pytest.mark.parametrize(("amount", "number"), [(2, 2), (0.5, 2), (1.0, 4)])
 def test_a_head_beyond_the_limits_is_never_among_the_best(photos, amount, number):
-    summary = score_files(photos, "t.csv", rejector=TurnedFaces(), keep_best=amount)
+    summary = score(photos, "t.csv", rejector=TurnedFaces(), keep_best=amount)
     within = sorted(level for level in LEVELS if level <= 190)
     assert _accepted("t.csv") == {f"photos/{level}.png" for level in within[-number:]}
     assert (summary.accepted_faces, summary.faces) == (number, 6)

@@ -1,4 +1,4 @@
-"""Files that the tool has not made, and files that it reads, are not replaced."""
+"""Files that facereject did not create, and inputs, are not replaced."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ import numpy as np
 import pandas
 import pytest
 from bright_faces import BrightFaces, gray_photo
+from scoring import score
 
-from facereject import score_files
 from facereject.outputs._video.writer import VideoWriter
 from facereject.pipeline import OptionError
 from facereject.tables.errors import TableError
-from facereject.tables.formats import points_in_table
+from facereject.tables.reading import points_in_table
 
 REJECTOR = BrightFaces()
 
@@ -43,16 +43,16 @@ def make_video(path):
 )
 def test_a_foreign_file_stays(option, name):
     make_video("v.mkv")
-    # the stub judges no videos
+    # the stub scores no videos
     options = {option: name, "annotate": True} if option == "save" else {option: name, "rejector": REJECTOR}
     for content in ("name,telephone\nAda,1843\n", '{"name": "Ada"}\n', '[\n{"name": "Ada"}\n]\n', "[1]"):
         Path(name).write_text(content)
-        with pytest.raises(OptionError, match=f"`{option}` {name}: .*not made by facereject.*`overwrite`"):
-            score_files("v.mkv", **options)
+        with pytest.raises(OptionError, match="`overwrite`"):
+            score("v.mkv", **options)
         assert Path(name).read_text() == content
     for overwrite in (True, False):
         # once it is replaced it may be so again
-        score_files("v.mkv", overwrite=overwrite, **options)
+        score("v.mkv", overwrite=overwrite, **options)
         assert Path(name).read_bytes() != content.encode()
 
 
@@ -69,18 +69,18 @@ def test_a_foreign_file_stays(option, name):
     ],
 )
 def test_a_table_of_a_version_with_other_columns_may_be_replaced(name, read, write):
-    score_files("a.png", name, rejector=REJECTOR)
+    score("a.png", name, rejector=REJECTOR)
     write(read(name).drop(columns=["detector_score", "reason"]))
     with pytest.raises(TableError, match="columns"):
-        score_files("a.png", name, rejector=REJECTOR, resume=True)
-    score_files("a.png", name, rejector=REJECTOR)
+        score("a.png", name, rejector=REJECTOR, resume=True)
+    score("a.png", name, rejector=REJECTOR)
     assert points_in_table(name) == 68
 
 
 def test_an_empty_timeline_is_one():
     for name in ("t.json", "t.csv"):
         for _ in range(2):
-            score_files("a.png", rejector=REJECTOR, timeline=name)
+            score("a.png", rejector=REJECTOR, timeline=name)
 
 
 @pytest.mark.parametrize("overwrite", [False, True])
@@ -97,8 +97,8 @@ def test_an_input_stays(overwrite):
         ("*.mp4", "save", os.path.abspath("v.mp4")),
     ):
         before = Path(name).read_bytes()
-        with pytest.raises(OptionError, match=f"`{option}`.* read; choose another name"):
-            score_files(paths, rejector=REJECTOR, overwrite=overwrite, **{option: name})
+        with pytest.raises(OptionError, match="this is an input"):
+            score(paths, rejector=REJECTOR, overwrite=overwrite, **{option: name})
         assert Path(name).read_bytes() == before
 
 
@@ -107,11 +107,11 @@ def test_a_saved_video_does_not_replace_another_input():
     os.mkdir("out")
     make_video("out/v.mp4")
     before = Path("out/v.mp4").read_bytes()
-    with pytest.raises(OptionError, match="a video that is read"):
-        score_files(["out/v.mp4", "v.mp4"], rejector=REJECTOR, save="out", overwrite=True)
+    with pytest.raises(OptionError, match="this is an input"):
+        score(["out/v.mp4", "v.mp4"], rejector=REJECTOR, save="out", overwrite=True)
     assert Path("out/v.mp4").read_bytes() == before
 
 
 def test_two_outputs_of_one_name():
-    with pytest.raises(OptionError, match=r"`timeline` .*the file of `output`"):
-        score_files("a.png", "t.csv", rejector=REJECTOR, timeline="./t.csv")
+    with pytest.raises(OptionError, match="two outputs have this name"):
+        score("a.png", "t.csv", rejector=REJECTOR, timeline="./t.csv")

@@ -5,13 +5,14 @@ from __future__ import annotations
 import pytest
 from video_files import write_video
 
-from facereject.outputs.summary import Tally
+from facereject.outputs.counts import Counts
 from facereject.parallel import SerialEngine, WorkerEngine
 from facereject.pipeline import plan
-from facereject.pipeline._store.sinks import NullSink, TableSink
+from facereject.pipeline.no_store import NoStore
 from facereject.pipeline.plan import plan_run
+from facereject.pipeline.store import Store
+from facereject.pipeline.task import problem_frame
 from facereject.sources.inputs import InputError
-from facereject.tables.rows import unreadable_row
 
 
 @pytest.fixture
@@ -25,11 +26,11 @@ def photos(tmp_path, monkeypatch):
 
 def begin(*paths):
     """A table that knows these inputs from an earlier run."""
-    with TableSink("t.csv") as sink:
+    with Store("t.csv") as store:
         for path in paths:
-            sink.write([unreadable_row(path, "for the test")])
-            sink.end_input(path, Tally())
-    return TableSink("t.csv", resume=True)
+            store.write([problem_frame(path, "unreadable: for the test")])
+            store.end_input(path, Counts())
+    return Store("t.csv", resume=True)
 
 
 def paths_of(work):
@@ -39,7 +40,7 @@ def paths_of(work):
 @pytest.mark.parametrize("kept", [2, 100])
 def test_all_inputs_once_however_many_are_kept_in_memory(photos, monkeypatch, kept):
     monkeypatch.setattr(plan, "_MAX_LISTED", kept)
-    work = plan_run(["photos"], NullSink(), skipped=lambda path: path.endswith("b.jpg"))
+    work = plan_run(["photos"], NoStore(), skipped=lambda path: path.endswith("b.jpg"))
     assert paths_of(work) == [photos[0], *photos[2:]]
     assert (work.total, work.frames) == (3, None)
 
@@ -48,20 +49,20 @@ def test_frames_are_counted_where_videos_are_few(photos, tmp_path, monkeypatch):
     write_video(tmp_path / "photos" / "video.avi", 5)
     (tmp_path / "photos" / "broken.mp4").write_text("no video")
     here = SerialEngine()
-    assert plan_run(["photos"], NullSink(), engine=here)[1:] == (6, 9, True)
-    assert plan_run(["photos"], NullSink())[1:] == (6, None, True)
-    assert plan_run(["photos/video.avi"], NullSink(), engine=here)[1:] == (1, 5, False)
+    assert plan_run(["photos"], NoStore(), engine=here)[1:] == (6, 9, 2)
+    assert plan_run(["photos"], NoStore())[1:] == (6, None, 2)
+    assert plan_run(["photos/video.avi"], NoStore(), engine=here)[1:] == (1, 5, 1)
     for limit, number in (("_MAX_OPENED", 1), ("_MAX_LISTED", 5)):
         with monkeypatch.context() as patch:
             patch.setattr(plan, limit, number)
-            assert plan_run(["photos"], NullSink(), engine=here)[1:] == (6, None, True)
-    # photographs are not opened, however many they are
+            assert plan_run(["photos"], NoStore(), engine=here)[1:] == (6, None, 2)
+    # photos are not opened, however many they are
     with monkeypatch.context() as patch:
         patch.setattr(plan, "_MAX_OPENED", 2)
-        assert plan_run(["photos"], NullSink(), engine=here).frames == 9
+        assert plan_run(["photos"], NoStore(), engine=here).frames == 9
     # where there are worker processes, they look
     monkeypatch.setattr(plan, "open_video", None)
-    assert plan_run(["photos"], NullSink(), engine=WorkerEngine(2))[1:] == (6, 9, True)
+    assert plan_run(["photos"], NoStore(), engine=WorkerEngine(2))[1:] == (6, 9, 2)
 
 
 @pytest.mark.parametrize(
@@ -72,14 +73,14 @@ def test_files_that_an_earlier_run_has_moved(photos, tmp_path, argument):
     (tmp_path / "list").write_text("\n".join(photos))
     for path in photos:
         (tmp_path / path).unlink()
-    with begin(*photos) as sink:
-        assert paths_of(plan_run([argument], sink)) == []
+    with begin(*photos) as store:
+        assert paths_of(plan_run([argument], store)) == []
         with pytest.raises(InputError, match=r"nowhere\.jpg: no such file"):
-            plan_run([argument, "nowhere.jpg"], sink)
+            plan_run([argument, "nowhere.jpg"], store)
     with pytest.raises(InputError):
-        plan_run([argument], NullSink())
+        plan_run([argument], NoStore())
 
 
-def test_what_stands_in_the_table_is_done(photos):
-    with begin(photos[1]) as sink:
-        assert paths_of(plan_run(["photos"], sink)) == [photos[0], *photos[2:]]
+def test_inputs_of_the_table_are_done(photos):
+    with begin(photos[1]) as store:
+        assert paths_of(plan_run(["photos"], store)) == [photos[0], *photos[2:]]

@@ -1,4 +1,4 @@
-"""An input that has cost a worker its life is tried once more when the run is resumed."""
+"""An input whose worker crashed is retried once when the run is resumed."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ import signal
 from dataclasses import dataclass
 
 import pytest
+import scoring
 from bright_faces import BrightFaces, gray_photo
 
-from facereject import score_files
 from facereject.parallel import WorkerEngine
 from facereject.pipeline import OptionError
 
@@ -38,7 +38,7 @@ def test_a_killed_worker(tmp_path, monkeypatch):
     open("deadly", "w").close()
 
     def score(**options):
-        summary = score_files("*.png", "t.csv", rejector=Deadly(), engine=WorkerEngine(1), **options)
+        summary = scoring.score("*.png", "t.csv", rejector=Deadly(), engine=WorkerEngine(1), **options)
         with open("t.csv") as file:
             assert len(file.readlines()) == 4
         return summary
@@ -57,5 +57,5 @@ def test_a_killed_worker(tmp_path, monkeypatch):
 
 
 def test_retrying_belongs_to_resuming(tmp_path):
-    with pytest.raises(OptionError, match="`retry_failed` belongs to `resume`"):
-        score_files(tmp_path, tmp_path / "t.csv", retry_failed=True)
+    with pytest.raises(OptionError, match="retry_failed"):
+        scoring.score(tmp_path, tmp_path / "t.csv", retry_failed=True)

@@ -1,44 +1,67 @@
-"""The run: every input once, errors become rows, observers see every chunk, settings tell tasks apart."""
+"""The run: every input once, errors become frames that say so, settings tell tasks apart."""
 
 from __future__ import annotations
 
 import dataclasses
 import os
 
+import numpy as np
 import pytest
 
 from facereject._files import display_name
 from facereject.faces import FaceRejector
-from facereject.faces.face import Box
-from facereject.outputs.summary import Summary, Tally, tally
+from facereject.faces.face import NO_IMAGE, Box, Face, FaceFrame
+from facereject.outputs.base import Output
+from facereject.outputs.counts import Counts
+from facereject.outputs.summary import Summary
 from facereject.parallel import SerialEngine
-from facereject.pipeline._store.sinks import NullSink, TableSink
-from facereject.pipeline.run import row_check, score_inputs
-from facereject.pipeline.task import ScoreTask, settings_of
+from facereject.pipeline.job import face_check
+from facereject.pipeline.run import score_inputs
+from facereject.pipeline.store import Store
+from facereject.pipeline.task import Chunk, ScoreTask, problem_frame, settings_of
 from facereject.sources.inputs import Input
-from facereject.tables.formats import read_csv
-from facereject.tables.rows import Chunk, Row, unreadable_row
+from facereject.tables.reading import read_table
+from facereject.tracking import Tracking
 
-BOX = Box(0.0, 0.0, 9.0, 9.0)
+
+def face(accepted, uncertainty=0.0, expected_error=1.0):
+    points = np.zeros((68, 2))
+    return Face(Box(0.0, 0.0, 9.0, 9.0), 0.0, points, uncertainty, expected_error, accepted)
 
 
 def task(item: Input):
     """Three frames for a video, one face for an image, and ways to fail."""
     source = display_name(item.path)
     if "unreadable" in source:
-        yield Chunk([unreadable_row(source, "broken")])
+        yield Chunk([problem_frame(source, "unreadable: broken")])
     elif "nothing" in source:
         return
     elif item.kind == "video":
-        for frame in range(3):
-            faces = [Row(source, frame, box=BOX, face=i, accepted=frame > i) for i in range(2)]
-            yield Chunk(faces, 1, undecodable=frame)
-            if "poisoned" in source and frame == 1:
+        for number in range(3):
+            faces = [face(number > i) for i in range(2)]
+            yield Chunk([FaceFrame(number, number / 10, NO_IMAGE, faces, source)], undecodable=number)
+            if "poisoned" in source and number == 1:
                 raise ValueError("a video\nthat hurts")
     elif "poisoned" in source:
         raise RuntimeError("boom")
     else:
-        yield Chunk([Row(source, 0, box=BOX, face=0, accepted=True)], 1)
+        yield Chunk([FaceFrame(0, float("nan"), NO_IMAGE, [face(True)], source)])
+
+
+class Seen(Output):
+    """Notes what it is told."""
+
+    def __init__(self):
+        self.told = []
+
+    def begin(self, media):
+        self.told.append(["begin", media.source])
+
+    def write(self, frame):
+        self.told.append(["write", frame.source])
+
+    def end(self, *, failed=False):
+        self.told.append(["end", failed])
 
 
 INPUTS = [
@@ -52,27 +75,38 @@ INPUTS = [
 ]
 
 
-def test_every_input_has_rows(tmp_path):
-    seen = []
-    with TableSink(tmp_path / "t.csv") as sink:
-        observer = lambda item, chunk, last: seen.append((item.path, len(chunk.rows), last))  # noqa: E731
-        summary = score_inputs(iter(INPUTS), task, sink, SerialEngine(), observers=[observer])
-    rows = list(read_csv(str(tmp_path / "t.csv")))
-    reasons = {row.source: row.reason for row in rows if row.reason}
-    assert list(dict.fromkeys(row.source for row in rows)) == [display_name(i.path) for i in INPUTS]
-    assert reasons == {
+def test_every_input_has_frames(tmp_path):
+    seen, output = [], Seen()
+    with Store(tmp_path / "t.csv") as store:
+        summary = score_inputs(
+            iter(INPUTS),
+            task,
+            SerialEngine(),
+            store=store,
+            outputs=[output],
+            on_chunk=lambda item, chunk, last: seen.append((item.path, len(chunk.frames), last)),
+        )
+    frames = list(read_table(str(tmp_path / "t.csv")))
+    problems = {frame.source: frame.problem for frame in frames if frame.problem}
+    assert list(dict.fromkeys(frame.source for frame in frames)) == [display_name(i.path) for i in INPUTS]
+    assert problems == {
         "poisoned.jpg": "failed: RuntimeError: boom",
         "unreadable.jpg": "unreadable: broken",
         "poisoned.mp4": "failed: ValueError: a video that hurts",
         "nothing.mp4": "unreadable: no frame could be decoded",
     }
-    assert [row.frame for row in rows if row.source == "poisoned.mp4"] == [0, 0, 1, 1, None]
-    assert summary.inputs == 7
-    assert summary.failed == 4
-    assert [name for name, _ in summary.failures] == list(reasons)
-    assert summary.total == Tally(7, 4, 12, 6, 0, 3, summary.total.failure)
+    assert [frame.index for frame in frames if frame.source == "poisoned.mp4"] == [0, 1, -1]
+    assert (summary.inputs, summary.failed) == (7, 4)
+    assert [name for name, _ in summary.failures] == list(problems)
+    assert summary.total == Counts(7, 4, 12, 6, 0, 3, summary.total.failure)
     assert [path for path, _, last in seen if last] == [item.path for item in INPUTS]
-    assert sum(n for _, n, _ in seen) == len(rows)
+    assert sum(n for _, n, _ in seen) == len(frames)
+    expected = []
+    for item in INPUTS:
+        name = display_name(item.path)
+        n_frames = sum(frame.source == name for frame in frames)
+        expected += [["begin", name], *[["write", name]] * n_frames, ["end", False]]
+    assert output.told == expected
 
 
 def test_finished_inputs_are_skipped_and_added_ones_done(tmp_path):
@@ -83,8 +117,8 @@ def test_finished_inputs_are_skipped_and_added_ones_done(tmp_path):
             raise KeyboardInterrupt
         return task(item)
 
-    with pytest.raises(KeyboardInterrupt), TableSink(path) as sink:
-        score_inputs(INPUTS, fails_late, sink, SerialEngine())
+    with pytest.raises(KeyboardInterrupt), Store(path) as store:
+        score_inputs(INPUTS, fails_late, SerialEngine(), store=store)
     # poisoned.jpg was removed meanwhile, 0.jpg added
     again = [Input("0.jpg", "image"), INPUTS[0], *INPUTS[2:]]
     done = []
@@ -93,10 +127,10 @@ def test_finished_inputs_are_skipped_and_added_ones_done(tmp_path):
         done.append(item.path)
         return task(item)
 
-    with TableSink(path, resume=True) as sink:
-        summary = score_inputs(again, counted, sink, SerialEngine())
+    with Store(path, resume=True) as store:
+        summary = score_inputs(again, counted, SerialEngine(), store=store)
     assert done == ["0.jpg", *(item.path for item in INPUTS[2:])]
-    sources = [row.source for row in read_csv(str(path))]
+    sources = [frame.source for frame in read_table(str(path))]
     assert list(dict.fromkeys(sources)) == [
         "a.jpg",
         "poisoned.jpg",
@@ -107,8 +141,8 @@ def test_finished_inputs_are_skipped_and_added_ones_done(tmp_path):
 
 
 def test_resumed_is_as_uninterrupted(tmp_path):
-    with TableSink(tmp_path / "whole.csv") as sink:
-        score_inputs(INPUTS, task, sink, SerialEngine())
+    with Store(tmp_path / "whole.csv") as store:
+        score_inputs(INPUTS, task, SerialEngine(), store=store)
     for stop in range(len(INPUTS)):
 
         def interrupted(item, stop=stop):
@@ -117,45 +151,43 @@ def test_resumed_is_as_uninterrupted(tmp_path):
             return task(item)
 
         path = tmp_path / f"{stop}.csv"
-        with pytest.raises(KeyboardInterrupt), TableSink(path) as sink:
-            score_inputs(INPUTS, interrupted, sink, SerialEngine())
-        with TableSink(path, resume=True) as sink:
-            score_inputs(INPUTS, task, sink, SerialEngine())
+        with pytest.raises(KeyboardInterrupt), Store(path) as store:
+            score_inputs(INPUTS, interrupted, SerialEngine(), store=store)
+        with Store(path, resume=True) as store:
+            score_inputs(INPUTS, task, SerialEngine(), store=store)
         assert path.read_bytes() == (tmp_path / "whole.csv").read_bytes()
 
 
 def test_the_rule_counts_frames():
     video = [Input("video.mp4", "video")]
     for rule, n_accepted in (("all", 1), ("any", 2), ("largest", 2)):
-        summary = score_inputs(video, task, NullSink(), SerialEngine(), rule=rule)
+        summary = score_inputs(video, task, SerialEngine(), rule=rule)
         assert summary.total.accepted_frames == n_accepted
 
 
-def test_tally_of_rows_without_faces():
-    assert tally(Chunk([Row("a", 0, reason="no_face")], 1)) == Tally(1, no_face=1)
-    assert tally(Chunk([])) == Tally()
+def test_counts_of_frames_without_faces():
+    assert Counts.of([FaceFrame(0, 0.0, NO_IMAGE, [])]) == Counts(1, no_face=1)
+    assert Counts.of([problem_frame("a", "failed: x")]) == Counts(failure="failed: x")
+    assert Counts.of([]) == Counts()
 
 
 def test_only_the_first_failures_are_named():
     summary = Summary()
     for i in range(50):
-        summary.add(f"{i}.jpg", Tally(failure="unreadable: x"))
+        summary.add(f"{i}.jpg", Counts(failure="unreadable: x"))
     assert summary.failed == 50
     assert [name for name, _ in summary.failures] == [f"{i}.jpg" for i in range(20)]
 
 
-def test_rows_tell_models_and_targets_apart():
+def test_faces_tell_models_and_targets_apart():
     rejector = FaceRejector.pretrained()
-    low, high = rejector.calibration.knots[[20, -20]]
-    rows = [
-        Row("a", 0, box=BOX, uncertainty=u, expected_error=float(rejector.calibration.expected_error(u)))
-        for u in (float(low), float(high))
-    ]
-    rows[0] = dataclasses.replace(rows[0], accepted=True)
-    rows.append(Row("b", 0, reason="no_face"))
-    assert all(map(row_check(ScoreTask(rejector)), rows))
-    assert not all(map(row_check(ScoreTask(rejector.with_target(coverage=1.0))), rows))
-    assert not all(map(row_check(ScoreTask(FaceRejector.pretrained("thorough"))), rows))
+    low, high = map(float, rejector.calibration.knots[[20, -20]])
+    expected = [float(rejector.calibration.expected_error(u)) for u in (low, high)]
+    faces = [face(True, low, expected[0]), face(False, high, expected[1]), face(False, float("inf"))]
+    assert all(map(face_check(rejector), faces))
+    assert not all(map(face_check(rejector.with_target(coverage=1.0)), faces))
+    assert all(map(face_check(rejector.with_target(coverage=1.0), decisions=False), faces))
+    assert not all(map(face_check(FaceRejector.pretrained("thorough")), faces))
 
 
 def test_settings_tell_tasks_apart():
@@ -170,6 +202,8 @@ def test_settings_tell_tasks_apart():
         "target": ScoreTask(rejector.with_target(coverage=0.5)),
         "model": ScoreTask(FaceRejector.pretrained("thorough")),
         "max_pixels": dataclasses.replace(ScoreTask(rejector), max_pixels=7),
+        "smooth": ScoreTask(rejector, Tracking(smooth=1.0)),
+        "outputs": ScoreTask(rejector, outputs=(Seen(),)),
     }
     for name, other in others.items():
         assert settings_of(other)[name] != base[name]

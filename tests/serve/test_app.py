@@ -18,7 +18,7 @@ from facereject.faces.face import CAUSES
 from facereject.serve.app import make_app
 from facereject.serve.limits import ServeLimits
 from facereject.serve.models import TARGETS, ModelRegistry
-from facereject.tables.rows import REASONS
+from facereject.tables.columns import REASONS
 
 
 def test_every_route_is_documented_and_answers_as_documented(server, rejector):

@@ -11,6 +11,7 @@ import pytest
 from serving import running
 
 from facereject import score_files
+from facereject.pipeline import Running
 from facereject.serve.bodies import private_file
 from facereject.serve.limits import ServeLimits
 from facereject.serve.tables import write_table
@@ -39,7 +40,7 @@ def truth(tmp_path_factory, rejector, photo_jpeg, clip):
     def make(kind, **target):
         path = folder / f"table.{kind}"
         paths = [str(folder / name) for name in ("=photo.jpg", "clip.mp4")]
-        score_files(paths, path, rejector=rejector.with_target(**target), overwrite=True)
+        score_files(paths, path, rejector=rejector.with_target(**target), running=Running(overwrite=True))
         return path.read_bytes().replace(f"{folder}/".encode(), b"")
 
     return make
@@ -186,7 +187,7 @@ def test_memory_of_a_table_is_bounded_by_its_body(rejector):
             assert sum(1 for _ in file.file) == count
         return len(body), peak
 
-    few, many = measured(600), measured(2000)
+    few, many = measured(1500), measured(4000)
     assert many[1] - few[1] < 15 * (many[0] - few[0])
 
 

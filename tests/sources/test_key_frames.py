@@ -22,8 +22,8 @@ def videos(tmp_path_factory):
     return folder
 
 
-def read(path, stretch=None):
-    with open_video(path, stretch=stretch) as video:
+def read(path, segment=None):
+    with open_video(path, segment=segment) as video:
         frames = [(frame.time_s, number_of(frame.image)) for frame in video]
         return frames, video.undecodable, video.begin_s
 

@@ -7,8 +7,12 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 
+from facereject.faces.face import NO_IMAGE, Box, Face, FaceFrame
+from facereject.outputs.counts import Counts
+from facereject.pipeline.store import Store
 from tools.stress.models import damaged_models
 from tools.stress.mutations import mutated
 from tools.stress.samples import write_samples
@@ -61,15 +65,10 @@ def sorted_folder(tmp_path):
         (tmp_path / name).mkdir()
     (tmp_path / "photos/1.png").write_bytes(b"one")
     (tmp_path / "good/1.png").write_bytes(b"one")
-    from facereject.faces.face import Box
-    from facereject.outputs.summary import Tally
-    from facereject.pipeline._store.sinks import TableSink
-    from facereject.tables.rows import Row
-
-    box = Box(0.0, 0.0, 9.0, 9.0)
-    with TableSink(tmp_path / "t.csv") as sink:
-        sink.write([Row("photos/1.png", 0, box=box, uncertainty=-1.0, accepted=True)])
-        sink.end_input("photos/1.png", Tally(1))
+    face = Face(Box(0.0, 0.0, 9.0, 9.0), 1.0, np.zeros((68, 2)), -1.0, 1.0, True)
+    with Store(tmp_path / "t.csv") as store:
+        store.write([FaceFrame(0, float("nan"), NO_IMAGE, [face], "photos/1.png")])
+        store.end_input("photos/1.png", Counts(1))
     return tmp_path
 
 

@@ -33,7 +33,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
-    from facereject.tables.rows import Chunk
+    from facereject.pipeline.task import Chunk
 
 DATA = Path(os.environ.get("FACEREJECT_DATA") or Path(__file__).parents[3] / "shared" / "data") / "faces"
 
@@ -178,16 +178,16 @@ def library(folder: Path, table: Path) -> None:
     """The library call; prints its seconds, models being loaded before."""
     from facereject.faces import FaceRejector
     from facereject.parallel import SerialEngine
-    from facereject.pipeline._store.sinks import TableSink
     from facereject.pipeline.run import score_inputs
+    from facereject.pipeline.store import Store
     from facereject.pipeline.task import ScoreTask
     from facereject.sources.inputs import expand_inputs
 
     task = ScoreTask(FaceRejector.pretrained())
     list(task(next(expand_inputs([str(folder)]))))
     start = time.perf_counter()
-    with TableSink(table, overwrite=True) as sink:
-        score_inputs(expand_inputs([str(folder)]), task, sink, SerialEngine())
+    with Store(table, overwrite=True) as store:
+        score_inputs(expand_inputs([str(folder)]), task, SerialEngine(), store=store)
     print(time.perf_counter() - start)
 
 
@@ -240,9 +240,10 @@ def video(options: argparse.Namespace, scratch: Path) -> None:
     from facereject.faces import FaceRejector
     from facereject.pipeline.task import ScoreTask
     from facereject.sources.inputs import Input
+    from facereject.tracking import Tracking
 
     rejector = FaceRejector.pretrained()
-    modes = {"needed": ScoreTask(rejector), "every": ScoreTask(rejector, every_frame=True)}
+    modes = {"needed": ScoreTask(rejector), "every": ScoreTask(rejector, Tracking(every_frame=True))}
     clips = sorted((DATA / "video").glob("*.mkv"))
     # models are built when first used
     list(modes["every"](Input(str(photographs()[0]), "image")))
@@ -354,11 +355,8 @@ def join_clips(file: Path, n_frames: int) -> int:
 
 
 def _decisions(chunks: Iterable[Chunk]) -> Iterator[bool]:
-    from facereject.tables.rows import frame_accepted
-
-    rows = (row for chunk in chunks for row in chunk.rows)
-    for _, group in itertools.groupby(rows, key=lambda row: row.frame):
-        yield frame_accepted(list(group))
+    for chunk in chunks:
+        yield from (frame.accepted() for frame in chunk.frames)
 
 
 BENCHES = {

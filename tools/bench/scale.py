@@ -38,9 +38,8 @@ from scipy.optimize import nnls
 import facereject
 from facereject.demo.material import FPS, SIZE, clean_picture, video_frames
 from facereject.outputs import VideoWriter
-from facereject.outputs.summary import Tally
-from facereject.pipeline._store.journal import Entry
-from facereject.pipeline._store.known_inputs import KnownInputs
+from facereject.outputs.counts import Counts
+from facereject.pipeline.store import Store
 from facereject.sources.video_parts import PART_FRAMES
 
 SIZES = {"photographs": (60, 180, 540), "frames": (200, 600, 1800), "empty": (200, 600, 1800)}
@@ -159,7 +158,7 @@ def measure(engine: str, kind: str, count: int, folder: Path) -> dict[str, Any]:
         seconds = time.perf_counter() - start
     if process.returncode:
         sys.exit(f"exit code {process.returncode}: {' '.join(map(str, command))}")
-    record = Path(f"{table}.journal")
+    record = Path(f"{table}.run")
     journal = record.stat().st_size if record.exists() else 0
     result = {
         "engine": engine,
@@ -208,13 +207,16 @@ def resumed_memory() -> dict[str, float]:
     """Bytes that a resumed run keeps for every input that is done, at three sizes."""
     found = {}
     for count in (10_000, 30_000, 100_000):
-        tracemalloc.start()
-        known = KnownInputs()
-        for i in range(count):
-            path = f"/data/collection/photographs/part{i // 1000:05d}/{i:09d}.jpg"
-            known.add(Entry(path, 0, Tally()))
-        found[str(count)] = round(tracemalloc.get_traced_memory()[0] / count, 1)
-        tracemalloc.stop()
+        with tempfile.TemporaryDirectory() as folder:
+            table = Path(folder, "faces.csv")
+            with Store(table, settings={"model": "a"}) as store:
+                for i in range(count):
+                    store.end_input(f"/data/photos/part{i // 1000:05d}/{i:09d}.jpg", Counts())
+            tracemalloc.start()
+            with Store(table, settings={"model": "a"}, resume=True) as store:
+                store.has("/data/photos/another.jpg")
+                found[str(count)] = round(tracemalloc.get_traced_memory()[0] / count, 1)
+            tracemalloc.stop()
     return found
 
 

@@ -10,9 +10,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from facereject.parallel import WorkerEngine
-from facereject.pipeline.task import ScoreTask
+from facereject.pipeline.task import Chunk, ScoreTask
 from facereject.sources.inputs import Input, expand_inputs
-from facereject.tables.rows import Chunk
 from tools.stress.mutations import mutated
 from tools.stress.samples import write_samples
 from tools.stress.stub import Nobody
@@ -59,10 +58,10 @@ def fuzz(trial: Trial, folder: Path, count: int, rng: random.Random) -> None:
         n_chunks = 0
         for outcome in engine.run(task, items):
             chunk, seconds = outcome.chunk or (Chunk([]), 0.0)
-            n_chunks += bool(chunk.rows)
+            n_chunks += bool(chunk.frames)
             if outcome.last:
                 name = Path(outcome.item.path).name
-                failed = [row.reason for row in chunk.rows if row.reason.startswith("failed")]
+                failed = [frame.problem for frame in chunk.frames if frame.problem.startswith("failed")]
                 why = outcome.error or "".join(failed)
                 if seconds > _MAX_SECONDS:
                     why = f"took {seconds:.0f} s"

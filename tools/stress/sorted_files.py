@@ -39,28 +39,25 @@ def complaint(
     names = collections.Counter(os.path.relpath(folder / frame.source, folder / "photos") for frame in frames)
     if set(names) != set(photos) or set(names.values()) != {1}:
         return f"the table has {sum(names.values())} rows of {len(names)} inputs, not {len(photos)}"
-    scored = {
-        os.path.relpath(folder / frame.source, folder / "photos"): face
-        for frame in frames
-        for face in frame.faces
-    }
+    found = {os.path.relpath(folder / frame.source, folder / "photos"): frame.faces for frame in frames}
     for name, data in photos.items():
         level = _level(data)
-        if level is not None and scored[name].uncertainty != -level:
+        if level is not None and [face.uncertainty for face in found[name]] != [-level]:
             return f"{name} has the row of another file"
         places = [place for place in ("good", "bad") if (folder / place / name).exists()]
         if len(places) != 1 or (folder / places[0] / name).read_bytes() != data:
             return f"{name} is in {len(places)} folders, or changed"
-        if name in scored and scored[name].accepted != (places == ["good"]):
+        if any(face.accepted != (places == ["good"]) for face in found[name]):
             return f"{name} is in the wrong folder"
         if (folder / places[0] / name).is_symlink() != (mode == "link"):
             return f"{name} is a link or should be one"
         if (folder / "photos" / name).exists() == (mode == "move"):
             return f"{name} is still, or no longer, where it was"
     if keep_best is not None:
-        values = sorted(face.uncertainty for face in scored.values())
+        faces = [face for frame in frames for face in frame.faces]
+        values = sorted(face.uncertainty for face in faces)
         limit = values[max(0, round(keep_best * len(values)) - 1)]
-        if any(face.accepted != (face.uncertainty <= limit) for face in scored.values()):
+        if any(face.accepted != (face.uncertainty <= limit) for face in faces):
             return "the accepted faces are not the best ones"
     left = [path.name for path in folder.rglob("*") if "partial" in path.name]
     return f"left behind: {left[0]}" if left else ""

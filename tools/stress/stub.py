@@ -16,9 +16,9 @@ import PIL.Image
 
 from facereject.faces import Face, FaceDetector, FaceRejector
 from facereject.faces.face import Box, Detection
-from facereject.pipeline import score_files
-from facereject.pipeline._store import table_sink
-from facereject.pipeline._store.sinks import TableError
+from facereject.outputs import SortedFiles, Table
+from facereject.pipeline import Running, score_files, store
+from facereject.tables.errors import TableError
 
 
 class _Blind(FaceDetector):
@@ -97,13 +97,13 @@ def start_run(
         # what it says is of no interest, and must not be mixed with the report
         with open(os.devnull, "w") as nowhere:
             os.dup2(nowhere.fileno(), 2)
-        table_sink._COMMIT_SECONDS = 0.01
+        store._COMMIT_SECONDS = 0.01
         if before is not None:
             before()
         rejector: Any = Brightness()
-        options: dict[str, Any] = {"accepted": "good", "rejected": "bad", "mode": mode}
-        options |= {"keep_best": keep_best, "resume": True}
-        summary = score_files(paths, output, rejector=rejector, **options)
+        outputs = [Table(output), SortedFiles("good", "bad", mode)]
+        running = Running(resume=True)
+        summary = score_files(paths, outputs, rejector=rejector, keep_best=keep_best, running=running)
         code = int(summary.failed > 0 or bool(summary.placed and summary.placed.failed))
     except (TableError, OSError, ValueError):
         code = 1

@@ -11,10 +11,12 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
+from facereject.faces.face import FaceFrame
+from facereject.outputs import Output
 from facereject.parallel import WorkerEngine
-from facereject.pipeline import score_files
-from facereject.tables.formats import read_table
-from facereject.tables.rows import Row, is_lost
+from facereject.pipeline import Running, score_files
+from facereject.tables.columns import is_lost
+from facereject.tables.reading import read_table
 from tools.stress.sorted_files import SUFFIXES
 from tools.stress.stub import Brightness, write_photos
 from tools.stress.trial import Trial
@@ -35,13 +37,14 @@ def dying_workers(trial: Trial, folder: Path, count: int, rng: random.Random) ->
             return
         table = folder / f"t.{SUFFIXES[number % 3]}"
         killer = _Killer(rng)
-        options: dict[str, Any] = {"rejector": rejector, "engine": WorkerEngine(2)}
-        score_files(folder / "photos", table, on_rows=killer, **options)
-        lost = [row for row in read_table(str(table)) if is_lost(row.reason)]
+        engine = WorkerEngine(2)
+        score_files(folder / "photos", [table, killer], rejector=rejector, running=Running(engine=engine))
+        lost = [frame for frame in read_table(str(table)) if is_lost(frame.problem)]
         why = "" if len(_rows(table)) == _PHOTOS else "an input is missing or stands twice"
         if len(lost) > killer.killed:
             why = why or f"{killer.killed} kills cost {len(lost)} inputs"
-        score_files(folder / "photos", table, resume=True, **options)
+        again = Running(engine=engine, resume=True)
+        score_files(folder / "photos", table, rejector=rejector, running=again)
         if _rows(table) != expected:
             why = why or "the resumed table is another one"
         trial.check(not why, f"{killer.killed} workers killed: {why}")
@@ -49,15 +52,15 @@ def dying_workers(trial: Trial, folder: Path, count: int, rng: random.Random) ->
             shutil.rmtree(path) if path.is_dir() else path.unlink()
 
 
-class _Killer:
-    """Kills a worker now and then; it gets the rows of a run."""
+class _Killer(Output):
+    """Kills a worker now and then."""
 
     def __init__(self, rng: random.Random) -> None:
         self._rng, self.killed = rng, 0
         self._moments = sorted(rng.sample(range(2, _PHOTOS), _KILLS))
         self._seen = 0
 
-    def __call__(self, rows: list[Row]) -> None:
+    def write(self, frame: FaceFrame) -> None:
         self._seen += 1
         if self._moments and self._seen >= self._moments[0]:
             del self._moments[0]
@@ -67,5 +70,8 @@ class _Killer:
                 self.killed += 1
 
 
-def _rows(table: Path) -> Counter[tuple[str, float | None, bool, str]]:
-    return Counter((row.source, row.uncertainty, row.accepted, row.reason) for row in read_table(str(table)))
+def _rows(table: Path) -> Counter[tuple[Any, ...]]:
+    return Counter(
+        (frame.source, frame.problem, *((face.uncertainty, face.accepted) for face in frame.faces))
+        for frame in read_table(str(table))
+    )

@@ -11,19 +11,19 @@ from facereject._words import counted, percent
 
 if TYPE_CHECKING:
     from facereject.outputs.summary import Placed, Summary
-    from facereject.pipeline import ScoreJob
+    from facereject.pipeline import Job
 
 
-def report_run(job: ScoreJob, *, quiet: bool, remark: str = "") -> None:
+def report_run(job: Job, *, quiet: bool, remark: str = "") -> None:
     """Report a run that came to its end, with a remark on the counts; if quiet, only what failed."""
     summary, placed = job.summary, job.summary.placed
     before = summary.earlier or type(summary)()
-    table = job.output if isinstance(job.output, str) else None
+    table = None if job.table is None else job.table.path
     if not quiet:
         new = summary.inputs - before.inputs + summary.again
         if before.inputs and not new:
             # which faces are the best may have changed all the same
-            state = "the table is complete" if job.keep_best is None else "all faces had been judged before"
+            state = "the table is complete" if job.keep_best is None else "all faces had been scored before"
             say(f"Nothing left to do: {state}.")
         for line in _counts(summary):
             say(line)
@@ -64,7 +64,7 @@ def _counts(summary: Summary) -> Iterator[str]:
         parts.append(f"{summary.failed:,} failed")
     yield "; ".join(parts)
     if summary.again:
-        yield f"{inputs(summary.again)} that had changed or failed judged again"
+        yield f"{inputs(summary.again)} that had changed or failed scored again"
     if total.undecodable:
         has = "has" if total.undecodable == 1 else "have"
         yield f"{counted(total.undecodable, 'frame')} of videos could not be decoded and {has} no row"
@@ -74,9 +74,12 @@ def _accepted(number: int, total: int) -> str:
     return f", {number:,} accepted ({percent(number, total, 1)})" if total else ""
 
 
-def _places(job: ScoreJob, placed: Placed) -> str:
-    verb = {"copy": "copied", "link": "linked", "move": "moved"}[job.mode]
-    folders = ((placed.accepted, job.accepted), (placed.rejected, job.rejected))
+def _places(job: Job, placed: Placed) -> str:
+    from facereject.outputs import SortedFiles
+
+    sorting = next(output for output in job.outputs if isinstance(output, SortedFiles))
+    verb = {"copy": "copied", "link": "linked", "move": "moved"}[sorting.mode]
+    folders = ((placed.accepted, sorting.accepted), (placed.rejected, sorting.rejected))
     parts = [f"{_files(n)} {verb} to {folder}" for n, folder in folders if folder is not None]
     if placed.there:
         parts.append(f"{_files(placed.there)} in place already")

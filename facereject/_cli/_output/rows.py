@@ -2,32 +2,35 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import math
 
 import typer
 
 from facereject._cli._shared import printable
-
-if TYPE_CHECKING:
-    from facereject.sources.inputs import Input
-    from facereject.tables.rows import Chunk, Row
+from facereject.faces.face import CAUSES, Face, FaceFrame
+from facereject.outputs.base import Output
 
 
-def show_rows(item: Input, chunk: Chunk, last: bool) -> None:
-    """Print the rows of a chunk; an observer of a run."""
-    for row in chunk.rows:
-        typer.echo(_line(row))
+class Lines(Output):
+    """Prints a line per face."""
+
+    def write(self, frame: FaceFrame) -> None:
+        """Print the faces of a frame, or why there is none."""
+        where = printable(frame.source)
+        if math.isfinite(frame.time_s):
+            where += f" at {frame.time_s:.2f} s"
+        if not frame.faces:
+            rejected = typer.style("rejected", fg="red")
+            typer.echo(f"{where}: {rejected}, {printable(frame.problem) or 'no_face'}")
+        for number, face in enumerate(frame.faces):
+            typer.echo(f"{where}{f' face {number}' if number else ''}: {_decision(face)}")
 
 
-def _line(row: Row) -> str:
-    from facereject.faces.face import CAUSES
-
-    where = printable(row.source) + ("" if row.time_s is None else f" at {row.time_s:.2f} s")
-    decision = typer.style("accepted", fg="green") if row.accepted else typer.style("rejected", fg="red")
-    if row.uncertainty is None:
-        return f"{where}: {decision}, {printable(row.reason)}"
-    face = f" face {row.face}" if row.face else ""
-    hint = f"; {CAUSES[row.cause]}" if row.cause in CAUSES else ""
-    if row.expected_error is None:
-        return f"{where}{face}: {decision}, uncertainty {row.uncertainty:.2f} (relative){hint}"
-    return f"{where}{face}: {decision}, expected error {row.expected_error:.1f} % of the eye distance{hint}"
+def _decision(face: Face) -> str:
+    decision = typer.style("accepted", fg="green") if face.accepted else typer.style("rejected", fg="red")
+    if not math.isfinite(face.uncertainty):
+        return f"{decision}, {face.reason}"
+    hint = f"; {CAUSES[face.cause]}" if face.cause in CAUSES else ""
+    if math.isnan(face.expected_error):
+        return f"{decision}, uncertainty {face.uncertainty:.2f} (relative){hint}"
+    return f"{decision}, expected error {face.expected_error:.1f} % of the eye distance{hint}"

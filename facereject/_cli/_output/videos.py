@@ -1,4 +1,4 @@
-"""What is said about videos at the end of a run: a strip for each, and the files that were written."""
+"""What is said about videos at the end of a run: a strip for each."""
 
 from __future__ import annotations
 
@@ -12,37 +12,19 @@ from facereject._cli._shared import console, printable, say
 from facereject._words import percent
 
 if TYPE_CHECKING:
-    from facereject.outputs.timeline import Span
-    from facereject.pipeline import ScoreJob
+    from facereject.outputs.timeline import Span, Timeline
 
 # videos shown with a strip; the file of --timeline holds all of them
 _MAX_STRIPS = 10
 
 
-def report_videos(job: ScoreJob) -> None:
-    """After a run that came to its end: which parts of the videos were accepted, and what was written."""
-    timeline, video = job.timeline, job.video
+def report_videos(timeline: Timeline) -> None:
+    """After a complete run: which parts of the videos were accepted."""
     videos = timeline.videos()
     for source, spans in videos[:_MAX_STRIPS]:
         console.print(_strip(os.path.basename(source), spans), soft_wrap=True)
     if len(videos) > _MAX_STRIPS:
         say(f"... and {len(videos) - _MAX_STRIPS:,} more videos")
-    if video is not None and video.base is not None:
-        say(f"Videos: {video.save}")
-    elif video is not None:
-        if not any(span.accepted or video.annotate for span in timeline.spans):
-            least = job.min_span_s
-            nothing = (
-                f"No accepted stretch lasts {least:g} s (--min-span)" if least else "No frame was accepted"
-            )
-            say(f"{nothing}, so {video.save} was not written")
-        elif os.path.exists(video.save):
-            say(f"Video: {video.save}")
-        else:
-            # videos are made while frames are read, and none was
-            say(
-                f"{video.save} was not written, as the table was complete; run it without --resume to make it"
-            )
 
 
 def _strip(name: str, spans: Sequence[Span]) -> Text:

@@ -46,12 +46,12 @@ class FrameRange(NamedTuple):
     first : int
         The first frame that is given.
     start, stop : int or None
-        Frames from ``start`` on belong to the stretch, those before are only a run-up; the frame at ``stop``
+        Frames from ``start`` on belong to the segment, those before are only a run-up; the frame at ``stop``
         is the first that does not. None is the end of the video.
     origin : int
         The time stamp that counts as 0 seconds.
     missing : int
-        Frames that the file announces behind its last one; only known for the last stretch.
+        Frames that the file announces behind its last one; only known for the last segment.
     number : int
         Number of the first frame in the whole video, if none before it is damaged.
     """
@@ -66,7 +66,7 @@ class FrameRange(NamedTuple):
 
 
 class DecodedVideo:
-    """A video file, decoded from start to end, or a stretch of it.
+    """A video file, decoded from start to end, or a segment of it.
 
     Attributes are those of `VideoReader`; ``failed`` counts the frames that could not be decoded, ``origin``
     is the time stamp of the start.
@@ -76,13 +76,13 @@ class DecodedVideo:
         self,
         path: str,
         max_pixels: int,
-        stretch: FrameRange | None = None,
+        segment: FrameRange | None = None,
         check: Callable[[], None] | None = None,
     ):
         name = display_name(path)
         self._check = check
         self.failed = 0
-        self._stretch = stretch
+        self._segment = segment
         self._max_pixels = max_pixels
         # a video may be closed while a thread reads ahead
         self._lock = threading.Lock()
@@ -105,7 +105,7 @@ class DecodedVideo:
                     f"{max_pixels:,}; make the video smaller or raise the limit"
                 )
             self._stream.codec_context.options = decoder_options(max_pixels)
-            self._stream.codec_context.thread_type = "AUTO" if stretch is None else "SLICE"
+            self._stream.codec_context.thread_type = "AUTO" if segment is None else "SLICE"
             self._tick = Fraction(self._stream.time_base or 0) or Fraction(1, 1000)
             self.rate = rate_of(self._stream)
             self.fps = float(self.rate)
@@ -114,8 +114,8 @@ class DecodedVideo:
             self._images = _Images()
             self._decoded = self._decode()
             self._first = self._next()
-            # a stretch may be damaged as a whole; the video is readable all the same
-            if self._first is None and stretch is None:
+            # a segment may be damaged as a whole; the video is readable all the same
+            if self._first is None and segment is None:
                 raise VideoError(f"{name}: no frame of the video can be decoded")
         except BaseException:
             self.close()
@@ -123,10 +123,10 @@ class DecodedVideo:
         self.size = (width, height)
         if self._first is not None:
             self.size = (int(self._first[1].shape[1]), int(self._first[1].shape[0]))
-        self.origin = stretch.origin if stretch else self._start()
+        self.origin = segment.origin if segment else self._start()
         self.start_s = float(self.origin * self._tick)
-        #: time of the first frame that belongs to the stretch
-        self.begin_s = round(self.seconds(stretch.start), 6) if stretch else 0.0
+        #: time of the first frame that belongs to the segment
+        self.begin_s = round(self.seconds(segment.start), 6) if segment else 0.0
 
     def frames(self) -> Iterator[tuple[float, ImageArray]]:
         """Times in seconds and RGB images, which differ in size where the video does."""
@@ -167,8 +167,8 @@ class DecodedVideo:
 
     def _decode(self) -> Iterator[VideoFrame]:
         """The frames in order; what is lost on the way is counted in ``failed``."""
-        stretch = self._stretch
-        if stretch is None:
+        segment = self._segment
+        if segment is None:
             counts = FrameCounts(self._stream)
             last = None
             for frame in self._decode_packets(counts):
@@ -180,18 +180,18 @@ class DecodedVideo:
             missing = 0 if last is None else self.missing_behind(last, counts.packets, counts.after(last))
             self.failed = counts.undecodable + missing
             return
-        counts = FrameCounts(self._stream, stretch.start, stretch.stop)
-        if stretch.seek is not None:
-            self._seek(stretch.seek)
+        counts = FrameCounts(self._stream, segment.start, segment.stop)
+        if segment.seek is not None:
+            self._seek(segment.seek)
         for frame in self._decode_packets(counts):
             stamp = stamp_of(frame)
-            if stamp is None or stamp < stretch.first:
+            if stamp is None or stamp < segment.first:
                 # pictures that lean on what lies before the key frame
                 continue
-            if stretch.stop is not None and stamp >= stretch.stop:
+            if segment.stop is not None and stamp >= segment.stop:
                 break
             yield frame
-        self.failed = counts.undecodable + stretch.missing
+        self.failed = counts.undecodable + segment.missing
 
     def _decode_packets(self, counts: FrameCounts) -> Iterator[VideoFrame]:
         """Feed the decoder up to the end of the file."""

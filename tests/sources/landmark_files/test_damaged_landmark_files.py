@@ -8,12 +8,12 @@ import unicodedata
 import cv2
 import numpy as np
 import pytest
+from face_rows import rows_in
 from files_of_others import coco, dump, mediapipe_result, write_deeplabcut, write_openface, write_pts
 
-from facereject.pipeline import assess_files
+from facereject.pipeline import Running, assess_files
 from facereject.sources.landmark_files import read_landmarks
 from facereject.sources.landmark_files.found import LandmarkFileError
-from facereject.tables.formats import read_csv
 
 
 @pytest.fixture
@@ -23,8 +23,10 @@ def face():
 
 
 def judge(landmarks, photos, tmp_path, rejector):
-    summary = assess_files(landmarks, photos, tmp_path / "faces.csv", rejector=rejector, overwrite=True)
-    return list(read_csv(str(tmp_path / "faces.csv"), whole=True)), summary
+    summary = assess_files(
+        landmarks, photos, tmp_path / "faces.csv", rejector=rejector, running=Running(overwrite=True)
+    )
+    return rows_in(tmp_path / "faces.csv"), summary
 
 
 RESAVED = {
@@ -136,7 +138,7 @@ def test_faces_of_an_image_that_are_apart_in_the_file(rejector, photos, mesh, tm
     rows, summary = judge(file, photos, tmp_path, rejector)
     counts = []
     assess_files(file, photos, rejector=rejector, progress=counts.append)
-    assert [each.faces for each in counts] == [2, 3]
+    assert [each.faces for each in counts] == [0, 2, 3]
     assert summary.inputs == 2
     assert [row.face for row in rows] == [0, 1, 0]
 

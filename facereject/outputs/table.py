@@ -1,0 +1,103 @@
+"""The table: one row per face, in a file or on a stream."""
+
+from __future__ import annotations
+
+import io
+import os
+from dataclasses import dataclass
+from typing import Any, BinaryIO, ClassVar
+
+from facereject._options import OptionError
+from facereject.faces.face import FaceFrame
+from facereject.outputs.base import Media, Output, RunInfo
+from facereject.tables.errors import TableError
+from facereject.tables.packing import rows_of
+from facereject.tables.table_path import check_table_path
+from facereject.tables.writing import TextFormat, text_format
+
+
+@dataclass
+class Table(Output):
+    """A table with a row per face, or a row that says why an input has none.
+
+    A file is written through the store of the run: while the run lasts it is called ``<target>.partial``, and
+    it can be continued with ``Running(resume=True)``.
+
+    Parameters
+    ----------
+    target : path or binary stream
+        A path that ends in ``.csv``, ``.jsonl``, ``.parquet`` or ``.sqlite``; a stream gets rows as they
+        come.
+    stream_format : {"csv", "jsonl"}
+        What a stream gets.
+
+    See Also
+    --------
+    facereject.score_files : Takes it among its outputs.
+
+    Examples
+    --------
+    >>> from facereject import score_files
+    >>> from facereject.outputs import Table
+    >>> score_files("photos", Table("faces.parquet"))  # doctest: +SKIP
+    """
+
+    target: Any
+    stream_format: str = "csv"
+
+    place: ClassVar[str] = "run"
+
+    def __post_init__(self) -> None:
+        self._format: TextFormat | None = None
+        if self.stream_format not in ("csv", "jsonl"):
+            raise OptionError(f"`stream_format` must be csv or jsonl; got {self.stream_format}")
+        if isinstance(self.target, io.TextIOBase):
+            raise OptionError("`output` is a stream of text; open it in binary mode, or pass its .buffer")
+        if self.path is None and not hasattr(self.target, "write"):
+            kind = type(self.target).__name__
+            raise OptionError(f"`outputs` must be paths, binary streams or outputs; got {kind}")
+
+    @property
+    def path(self) -> str | None:
+        """The file; None for a stream."""
+        return os.fspath(self.target) if isinstance(self.target, str | os.PathLike) else None
+
+    def prepare(self, run: RunInfo) -> None:
+        """Check that the table can be written."""
+        if self.path is not None:
+            try:
+                check_table_path(self.path, overwrite=run.overwrite)
+            except TableError as error:
+                raise OptionError(f"`output` {error}") from None
+
+    def files(self) -> list[str]:
+        """The table, its unfinished form and its record."""
+        if self.path is None:
+            return []
+        return [f"{self.path}{suffix}" for suffix in ("", ".partial", ".partial-journal", ".run")]
+
+    def begin(self, media: Media) -> None:
+        """Write the header of the stream before the first input."""
+        if self._format is None:
+            self._format = text_format(f".{self.stream_format}", len(media.mean_shape))
+            self._put(self._format.header)
+
+    def write(self, frame: FaceFrame) -> None:
+        """Append the rows of a frame to the stream."""
+        if self._format is None:
+            raise RuntimeError("begin must be called before write")
+        self._put(self._format.encode(rows_of(frame)))
+
+    def _put(self, data: bytes) -> None:
+        stream: BinaryIO = self.target
+        try:
+            stream.write(data)
+            stream.flush()
+        except BrokenPipeError:
+            raise
+        except OSError as error:
+            raise TableError(f"the output stream cannot be written ({error.strerror or error})") from error
+
+    def report(self) -> list[str]:
+        """Where the table is."""
+        return [] if self.path is None else [f"Table: {self.path}"]

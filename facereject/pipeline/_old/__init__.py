@@ -1,1 +1,0 @@
-"""Outputs as the present job takes them; they go when the job takes `facereject.outputs`."""
