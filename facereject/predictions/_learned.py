@@ -261,10 +261,26 @@ class LearnedScore:
             estimator = decode(header["state"], arrays)
             if not isinstance(estimator, BaseScore):
                 raise TypeError("is no score")
-            return cls(
+            if not len(calibration[0]) or calibration[0].shape != calibration[1].shape:
+                raise ValueError("the expected errors have no values")
+            score = cls(
                 estimator, inputs, str(header["method"]), int(header["n"]), calibration, os.fspath(path)
             )
-        except (KeyError, TypeError, ValueError, AttributeError, ImportError, RecursionError):
+            # a score that lacks a part is noticed here, not in the middle of a file
+            if score({name: np.full(1, 1 / max(len(inputs.outputs), 1)) for name in score.columns}).shape != (
+                1,
+            ):
+                raise ValueError("gives no number per row")
+            return score
+        except (
+            ArithmeticError,
+            AttributeError,
+            ImportError,
+            LookupError,
+            RecursionError,
+            TypeError,
+            ValueError,
+        ):
             made = header.get("version")
             raise PredictionFileError(
                 f"{name}: learned by facereject {made}, {__version__} cannot use it; learn it again"

@@ -301,6 +301,8 @@ def test_a_rule_knows_its_score(tmp_path):
         {"class": "..modelfile:write_model", "fields": {}},
         {"class": "_sele:np", "fields": {}},
         {"class": "_sele:bundle_minimize", "fields": {}},
+        {"class": "_sele:SELEScoreCV", "fields": {}},
+        {"class": "_confidence:ConfidenceScore", "fields": {"start_": 3, "_reader": 4}},
         {"trees": {}, "n_features": 1},
         {"array": "none"},
         {},
