@@ -9,6 +9,8 @@ import pytest
 import skimage.data
 import skimage.io
 
+from tools.docs.readme_commands import commands
+
 README = (Path(__file__).parents[1] / "README.md").read_text(encoding="utf-8")
 EXAMPLES = re.findall(r"```python\n(.*?)```", README, flags=re.S)
 
@@ -36,3 +38,14 @@ def test_example_runs(number, tmp_path, monkeypatch, capsys):
 def test_linked_files_exist():
     for link in re.findall(r"\]\(([^)#:]+)\)", README):
         assert (Path(__file__).parents[1] / link).is_file(), link
+
+
+def test_the_first_commands_set_up_and_try_it():
+    found = commands(README, "somewhere")
+    assert found == ["git clone 'somewhere' facereject && cd facereject", "make demo", "make test"]
+
+
+def test_nothing_is_installed_from_a_registry_before_there_is_a_release():
+    for line in README.splitlines():
+        if "pip install facereject" in line:
+            assert "After the release" in line
