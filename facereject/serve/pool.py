@@ -81,7 +81,7 @@ class WorkPool:
         self._calls.put((future, functools.partial(work, *args, **options)))
         result = asyncio.wrap_future(future)
         self._awaited.add(result)
-        result.add_done_callback(self._awaited.discard)
+        result.add_done_callback(self._forget)
         try:
             return await asyncio.shield(result)
         except asyncio.CancelledError:
@@ -100,6 +100,12 @@ class WorkPool:
             self._calls.put(None)
         for result in list(self._awaited):
             result.cancel()
+
+    def _forget(self, result: asyncio.Future[Any]) -> None:
+        self._awaited.discard(result)
+        if not result.cancelled():
+            # asyncio would print an error that nobody waits for any more, with its message
+            result.exception()
 
     def _work(self) -> None:
         while (call := self._calls.get()) is not None:

@@ -1,4 +1,4 @@
-"""WS /api/live: frames are judged as the library judges them; the newest wins; nobody can pile up work."""
+"""WS /api/live: frames are scored as the library scores them; the newest wins; nobody can pile up work."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def test_a_message_that_makes_no_sense_changes_nothing(server, photo_jpeg, text)
 @pytest.mark.parametrize(
     "data", [b"", b"no jpeg", b"\x89PNG\r\n\x1a\n" + bytes(50), b"\xff\xd8\xff" + bytes(50)]
 )
-def test_a_broken_frame_is_told_and_the_next_one_judged(server, photo_jpeg, data):
+def test_a_broken_frame_is_told_and_the_next_one_scored(server, photo_jpeg, data):
     with connect(server.socket_address) as socket:
         answer = ask(socket, data)
         assert (answer["frame"], bool(answer["error"])) == (0, True)

@@ -53,7 +53,7 @@ def page(browser, server):
 
 
 def watch(page) -> None:
-    """Start the camera and wait for a judged face."""
+    """Start the camera and wait for a scored face."""
     page.click("start")
     page.wait(lambda: page.text("state-word") == "Accepted")
 
@@ -114,7 +114,7 @@ def test_the_slider_changes_decisions_at_once(page, rejector):
     assert page.errors() == []
 
 
-def test_another_model_judges_again(page, tmp_path, photo_jpeg):
+def test_another_model_scores_again(page, tmp_path, photo_jpeg):
     (tmp_path / "a.jpg").write_bytes(photo_jpeg)
     page.click("tab-files")
     page.driver.find_element("id", "file-input").send_keys(str(tmp_path / "a.jpg"))
@@ -140,7 +140,7 @@ def test_regions_can_be_chosen(page, rejector):
     page.wait(lambda: page.run("return facereject.target.limit") != whole)
     mouth = rejector.for_region("mouth")
 
-    def judged_by_the_mouth():
+    def scored_by_the_mouth():
         answer, frame, _ = page.last_frame()
         if not answer["faces"]:
             return False
@@ -148,8 +148,8 @@ def test_regions_can_be_chosen(page, rejector):
         truth = mouth.assess_box(np.ascontiguousarray(frame), [face["box"][side] for side in Box._fields])
         return face["expected_error"] == pytest.approx(truth.expected_error, rel=1e-3)
 
-    # frames on their way are still judged by the whole face
-    page.wait(judged_by_the_mouth)
+    # frames on their way are still scored by the whole face
+    page.wait(scored_by_the_mouth)
 
 
 def test_only_accepted_frames_are_recorded(page, tmp_path, rejector):
@@ -170,7 +170,7 @@ def test_only_accepted_frames_are_recorded(page, tmp_path, rejector):
     assert len(rejector(images[-1])) == 1
 
 
-def test_files_are_judged_and_downloaded(page, rejector, tmp_path, photo):
+def test_files_are_scored_and_downloaded(page, rejector, tmp_path, photo):
     blurred = cv2.GaussianBlur(photo, (0, 0), 2.5)
     for name, image in [("a.jpg", photo), ("=b.jpg", blurred), ("black.jpg", np.zeros_like(photo))]:
         (tmp_path / name).write_bytes(jpeg(image))
@@ -450,8 +450,8 @@ class Telling(FaceRejector):
 
     def judge(self, face, uncertainty):
         errors = np.linspace(0.5, 20.0, len(face.landmarks))
-        judged = super().judge(face, uncertainty)
-        return dataclasses.replace(judged, landmark_errors=errors, cause="dark")
+        scored = super().judge(face, uncertainty)
+        return dataclasses.replace(scored, landmark_errors=errors, cause="dark")
 
 
 def test_points_are_coloured_by_their_errors_and_causes_told_where_models_give_them(browser, rejector):

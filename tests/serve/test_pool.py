@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import subprocess
 import sys
 import threading
@@ -49,6 +50,28 @@ def test_a_cancelled_call_is_stopped_and_waited_for():
         assert begun.is_set()
 
     asyncio.run(run())
+
+
+def test_an_error_that_nobody_waits_for_is_not_printed(caplog):
+    begun, stopped = threading.Event(), threading.Event()
+
+    def work():
+        begun.set()
+        assert stopped.wait(30)
+        raise ValueError("secret")
+
+    async def run():
+        pool = WorkPool(1)
+        calling = asyncio.create_task(pool.run(work, stop=stopped.set))
+        while not begun.is_set():
+            await asyncio.sleep(0.01)
+        calling.cancel()
+        await asyncio.gather(calling, return_exceptions=True)
+        pool.close()
+
+    asyncio.run(run())
+    gc.collect()
+    assert "secret" not in caplog.text
 
 
 def test_a_thread_that_works_does_not_hold_the_process():

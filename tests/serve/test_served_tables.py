@@ -1,4 +1,4 @@
-"""Decisions and tables for faces judged before are those of the library on the same files."""
+"""Decisions and tables for faces scored before are those of the library on the same files."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from facereject.serve.tables import write_table
 
 
 @pytest.fixture(scope="module")
-def judged(server, photo_jpeg, clip):
+def scored(server, photo_jpeg, clip):
     """What the page holds after a picture, a video and a broken file."""
     picture = server.client.post("/api/score", content=photo_jpeg).json()
     lines = server.client.post("/api/video", content=clip.read_bytes()).text.splitlines()
@@ -46,22 +46,22 @@ def truth(tmp_path_factory, rejector, photo_jpeg, clip):
     return make
 
 
-def made(server, judged, kind, **target) -> bytes:
-    body = {"inputs": judged[:2]}
+def made(server, scored, kind, **target) -> bytes:
+    body = {"inputs": scored[:2]}
     answer = server.client.post("/api/table", params={"format": kind, **target}, json=body)
     assert f'filename="faces.{kind}"' in answer.headers["Content-Disposition"]
     return answer.content
 
 
-def test_csv_and_jsonl_are_the_tables_of_the_library(server, judged, truth):
-    assert made(server, judged, "jsonl", coverage=1.0) == truth("jsonl", coverage=1.0)
+def test_csv_and_jsonl_are_the_tables_of_the_library(server, scored, truth):
+    assert made(server, scored, "jsonl", coverage=1.0) == truth("jsonl", coverage=1.0)
     # a name that a spreadsheet would run
     expected = truth("csv", coverage=1.0).replace(b"\n=photo", b"\n./=photo")
-    assert made(server, judged, "csv", coverage=1.0) == expected
+    assert made(server, scored, "csv", coverage=1.0) == expected
 
 
-def test_another_target_decides_in_the_table(server, judged, truth):
-    tables = made(server, judged, "jsonl", threshold=-1000.0), truth("jsonl", threshold=-1000.0)
+def test_another_target_decides_in_the_table(server, scored, truth):
+    tables = made(server, scored, "jsonl", threshold=-1000.0), truth("jsonl", threshold=-1000.0)
     rows, expected = ([json.loads(line) for line in table.splitlines()] for table in tables)
     for row in (*rows, *expected):
         # the cause of faces that were accepted first is not known
@@ -70,9 +70,9 @@ def test_another_target_decides_in_the_table(server, judged, truth):
     assert not any(row["accepted"] for row in rows)
 
 
-def test_parquet_holds_the_same(server, judged):
+def test_parquet_holds_the_same(server, scored):
     parquet = pytest.importorskip("pyarrow.parquet")
-    body = {"inputs": judged}
+    body = {"inputs": scored}
     answer = server.client.post("/api/table?format=parquet&coverage=1", json=body)
     rows = parquet.read_table(io.BytesIO(answer.content)).to_pylist()
     lines = server.client.post("/api/table?format=jsonl&coverage=1", json=body).text.splitlines()
@@ -81,10 +81,10 @@ def test_parquet_holds_the_same(server, judged):
 
 
 @pytest.mark.parametrize("target", [{"coverage": 1.0}, {"expected_error": 2.4}, {"threshold": -1000.0}])
-def test_decisions_are_those_of_the_rejector(server, rejector, judged, target):
+def test_decisions_are_those_of_the_rejector(server, rejector, scored, target):
     inputs = [
         {"frames": [[face["uncertainty"] for face in frame["faces"]] for frame in item["frames"]]}
-        for item in judged[:2]
+        for item in scored[:2]
     ]
     inputs[0]["frames"][0].append(None)
     answer = server.client.post("/api/decide", params=target, json={"inputs": inputs}).json()["inputs"]
@@ -130,9 +130,9 @@ def test_a_body_that_makes_no_sense(server, path, body):
 @pytest.mark.parametrize("number", ["1e999", "-1e999", "9" * 400, "9" * 5000])
 @pytest.mark.parametrize("kind", ["csv", "parquet"])
 @pytest.mark.parametrize("place", ["frame", "time_s", "uncertainty", "track", "box", "landmarks"])
-def test_numbers_that_no_table_holds(server, judged, number, kind, place):
+def test_numbers_that_no_table_holds(server, scored, number, kind, place):
     pytest.importorskip("pyarrow")
-    (frame,) = json.loads(json.dumps(judged[0]["frames"]))
+    (frame,) = json.loads(json.dumps(scored[0]["frames"]))
     (face,) = frame["faces"]
     if place == "box":
         face["box"]["x"] = "NUMBER"

@@ -1,4 +1,4 @@
-"""POST /api/video: a line per frame as the library judges it; cancelled when the client goes."""
+"""POST /api/video: a line per frame as the library scores it; cancelled when the client goes."""
 
 from __future__ import annotations
 
@@ -180,5 +180,5 @@ def test_a_client_that_goes_frees_its_place(rejector, clip):
             assert time.monotonic() < end
             time.sleep(0.05)
         assert lines_of(free)[-1]["frames"] == 12
-    # the first video was given up, not judged to its end
+    # the first video was given up, not scored to its end
     assert waiting.begun < 2 * 8

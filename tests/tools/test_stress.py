@@ -13,11 +13,13 @@ import pytest
 from facereject.faces.face import NO_IMAGE, Box, Face, FaceFrame
 from facereject.outputs.counts import Counts
 from facereject.pipeline.store import Store
+from tools.stress.landmark_files import damaged_landmark_files
 from tools.stress.models import damaged_models
 from tools.stress.mutations import mutated
 from tools.stress.samples import write_samples
 from tools.stress.sorted_files import complaint
 from tools.stress.stores import damaged_stores
+from tools.stress.training_cache import damaged_caches
 from tools.stress.trial import Trial
 
 ROOT = Path(__file__).parents[2]
@@ -28,7 +30,8 @@ def test_the_short_form_finds_nothing():
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
     assert done.returncode == 0, done.stdout + done.stderr
     lines = dict(line.split(": ", 1) for line in done.stdout.splitlines())
-    assert set(lines) == {"kills", "disk", "killed stores", "damaged stores", "models", "fuzz", "all"}
+    kinds = {"kills", "disk", "killed stores", "damaged stores", "models", "fuzz", "all"}
+    assert set(lines) == kinds | {"landmark files", "training cache", "server"}
     assert all(", 0 failed" in counts and not counts.startswith("0 tried") for counts in lines.values())
 
 
@@ -43,6 +46,20 @@ def test_a_believed_store_would_be_found(tmp_path, monkeypatch):
     monkeypatch.setattr("facereject.pipeline.store._checksum", lambda *values: 0)
     trial = Trial("damaged stores", 60)
     damaged_stores(trial, tmp_path, 150, random.Random(0))
+    assert trial.failures
+
+
+def test_a_believed_cache_would_be_found(tmp_path, monkeypatch):
+    monkeypatch.setattr("facereject.faces.training.table._digest", lambda file, name: bytes(32))
+    trial = Trial("training cache", 60)
+    damaged_caches(trial, tmp_path, 100, random.Random(0))
+    assert trial.failures
+
+
+def test_a_traceback_of_a_reader_would_be_found(tmp_path, monkeypatch):
+    monkeypatch.setattr("facereject.sources.landmark_files.DAMAGE", ())
+    trial = Trial("landmark files", 60)
+    damaged_landmark_files(trial, tmp_path, 100, random.Random(0))
     assert trial.failures
 
 

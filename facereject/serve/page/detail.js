@@ -41,7 +41,7 @@ export class Detail {
     });
   }
 
-  /** Open a file that has been judged. */
+  /** Open a file that has been scored. */
   async open(item) {
     this.#item = item;
     this.#shown = -1;
@@ -56,7 +56,7 @@ export class Detail {
       this.video.src = this.#address;
       this.#follow();
     } else if (!item.error) {
-      await this.#picture(item);
+      await this.#image(item);
     }
     this.refresh();
   }
@@ -65,10 +65,10 @@ export class Detail {
   refresh() {
     if (!this.#item || !this.dialog.open) return;
     if (this.#item.kind === "video") this.#frame();
-    else if (this.image) this.#drawPicture();
+    else if (this.image) this.#drawImage();
   }
 
-  async #picture(item) {
+  async #image(item) {
     this.image = new Image();
     this.image.src = this.#address;
     try {
@@ -79,7 +79,7 @@ export class Detail {
     }
   }
 
-  #drawPicture() {
+  #drawImage() {
     const { head, frames: [frame] } = this.#item;
     const scale = Math.min(1, 1600 / Math.max(head.width, head.height));
     this.canvas.width = Math.round(head.width * scale);

@@ -1,4 +1,4 @@
-// Photos and videos: taken in, judged one after the other, shown in a table, downloaded again.
+// Photos and videos: taken in, scored one after the other, shown in a table, downloaded again.
 
 import { ask, lines, request, save } from "./api.js";
 import { filesOf, isVideo, looksRight } from "./intake.js";
@@ -22,7 +22,7 @@ export class Files {
   #shown = PAGE;
   #timer = 0;
   #deciding = 0;
-  #judgedBy = scaleOf({});
+  #scoredBy = scaleOf({});
 
   constructor({ target, detail, onTrouble }) {
     Object.assign(this, { target, detail, onTrouble });
@@ -46,14 +46,14 @@ export class Files {
     this.#show();
   }
 
-  /** Another target decides again on everything that is known; another model or region judges it again. */
+  /** Another target decides again on everything that is known; another model or region scores it again. */
   changed() {
     const by = scaleOf(this.target.request);
-    if (by === this.#judgedBy) {
+    if (by === this.#scoredBy) {
       this.#redecide();
       return;
     }
-    this.#judgedBy = by;
+    this.#scoredBy = by;
     this.#stop();
     const again = this.#items.filter((item) => item.state !== "cancelled");
     for (const item of again) {
@@ -101,7 +101,7 @@ export class Files {
     while (this.#working < AT_ONCE && this.#queue.length) {
       const item = this.#queue.shift();
       this.#working += 1;
-      this.#judge(item).finally(() => {
+      this.#score(item).finally(() => {
         this.#working -= 1;
         this.#later();
         this.#go();
@@ -109,12 +109,12 @@ export class Files {
     }
   }
 
-  async #judge(item) {
+  async #score(item) {
     const signal = this.#abort.signal;
     item.state = "working";
     const before = this.target.query;
     try {
-      if (item.kind === "image") await this.#picture(item, signal);
+      if (item.kind === "image") await this.#image(item, signal);
       if (item.kind === "video") await this.#video(item, signal);
       const decision = await this.#decisionOn(item, before, signal);
       signal.throwIfAborted();
@@ -122,7 +122,7 @@ export class Files {
       this.#apply(item, decision);
       this.onTrouble("");
     } catch (error) {
-      // given up to be judged again
+      // given up to be scored again
       if (signal.aborted && signal.reason === "again") return;
       item.state = error.name === "AbortError" ? "cancelled" : "failed";
       item.error = error.name === "AbortError" ? "cancelled" : error.message;
@@ -143,7 +143,7 @@ export class Files {
     return (await ask(`/api/decide?${this.target.query}`, { method: "POST", body, signal })).inputs[0];
   }
 
-  async #picture(item, signal) {
+  async #image(item, signal) {
     try {
       const query = `thumbnails=1&${this.target.query}`;
       const answer = await ask(`/api/score?${query}`, { method: "POST", body: item.file, signal });

@@ -3,7 +3,7 @@
 const VIDEO = /\.(mp4|m4v|mov|mkv|webm|avi|mpg|mpeg|m2v|mts|m2ts|vob|wmv|asf|flv|f4v|3gp|3g2|ogv|mxf|y4m)$/i;
 const IMAGE = /\.(jpe?g|jpe|jfif|mpo|jp2|j2k|bmp|dib|tiff?|p[gpnb]m|tga|hei[cf]|hif|gif|webp|a?png|avif)$/i;
 
-/** Files of a drop, folders with all they hold; of folders only what looks like a picture or a video. */
+/** Files of a drop, folders with all they hold; of folders only what looks like an image or a video. */
 export async function filesOf(transfer) {
   const entries = [...transfer.items].map((item) => item.webkitGetAsEntry?.()).filter(Boolean);
   if (!entries.length) return [...transfer.files].map((file) => ({ file, name: file.name }));
@@ -26,7 +26,7 @@ async function walk(entry, folder, found, inside) {
   }
 }
 
-/** Whether its name is that of a picture or a video. */
+/** Whether its name is that of an image or a video. */
 export const looksRight = (file) => IMAGE.test(file.name) || VIDEO.test(file.name);
 
 /** Whether it is a video by name or type; of what moves otherwise, the server says so. */

@@ -116,13 +116,13 @@ export class BestFrames {
     return entry;
   }
 
-  #draw(entry, face, picture) {
+  #draw(entry, face, image) {
     const side = 1.5 * Math.max(face.box.width, face.box.height);
     const [x, y] = [face.box.x + face.box.width / 2 - side / 2, face.box.y + face.box.height / 2 - side / 2];
     const context = entry.canvas.getContext("2d");
     context.fillStyle = "#000";
     context.fillRect(0, 0, SIDE, SIDE);
-    context.drawImage(picture, x, y, side, side, 0, 0, SIDE, SIDE);
+    context.drawImage(image, x, y, side, side, 0, 0, SIDE, SIDE);
     entry.words.textContent = `#${entry.track} · ${percent(face.expected_error)}`;
   }
 }

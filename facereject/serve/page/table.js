@@ -1,4 +1,4 @@
-// The table of files: a row for each, with its picture, decision and numbers.
+// The table of files: a row for each, with its image, decision and numbers.
 
 import { drawMini, worstOf } from "./timeline.js";
 import { percent, share, showText, verdict } from "./words.js";
@@ -35,7 +35,7 @@ export function rowOf(item, limit, open) {
 function newRow(item, open) {
   const row = document.createElement("tr");
   row.tabIndex = 0;
-  for (const name of ["picture", "name", "", "number", "number"]) {
+  for (const name of ["image", "name", "", "number", "number"]) {
     row.append(Object.assign(document.createElement("td"), { className: name }));
   }
   row.cells[1].append(item.name, document.createElement("small"));
@@ -45,21 +45,21 @@ function newRow(item, open) {
   return row;
 }
 
-/** The first face; of a picture without one the picture, of a video a sign. */
+/** The first face; of an image without one the image, of a video a sign. */
 function thumbnailOf(item) {
   if (item.kind === "video") {
     return Object.assign(document.createElement("div"), { className: "film", textContent: "▶" });
   }
   const face = item.frames[0].faces.find((each) => each.thumbnail);
-  const picture = Object.assign(new Image(), { alt: "", loading: "lazy" });
+  const image = Object.assign(new Image(), { alt: "", loading: "lazy" });
   if (face) {
-    picture.src = `data:image/jpeg;base64,${face.thumbnail}`;
+    image.src = `data:image/jpeg;base64,${face.thumbnail}`;
   } else {
-    picture.src = URL.createObjectURL(item.file);
-    picture.onerror = () => picture.remove();
-    picture.onload = () => URL.revokeObjectURL(picture.src);
+    image.src = URL.createObjectURL(item.file);
+    image.onerror = () => image.remove();
+    image.onload = () => URL.revokeObjectURL(image.src);
   }
-  return picture;
+  return image;
 }
 
 function worstFace(item) {

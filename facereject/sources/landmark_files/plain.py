@@ -16,6 +16,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from facereject._files import suffix_of
 from facereject.faces.geometry import FloatArray
@@ -69,7 +70,7 @@ def read(path: str) -> Iterator[FoundFace]:
     """The faces of a file, those of an image together."""
     suffix = suffix_of(path)
     if suffix == ".npy":
-        array = np.load(path, allow_pickle=False)
+        array = _load(path)[""]
         if array.ndim not in (2, 3) or array.shape[-1] != 2:
             raise LandmarkFileError(f"{path}: an array of shape {array.shape}; (points, 2) is needed")
         rows: Iterable[Mapping[str, Any]] = (
@@ -154,8 +155,7 @@ def _objects(path: str) -> Iterator[Mapping[str, Any]]:
 
 
 def _arrays(path: str) -> Iterator[Mapping[str, Any]]:
-    with np.load(path, allow_pickle=False) as stored:
-        arrays = {name: stored[name] for name in stored.files}
+    arrays = _load(path)
     points = next((arrays[name] for name in _POINTS if name in arrays), None)
     names = next((arrays[name] for name in _IMAGES if name in arrays), None)
     if points is None or names is None or points.ndim != 3 or names.shape != points.shape[:1]:
@@ -163,12 +163,28 @@ def _arrays(path: str) -> Iterator[Mapping[str, Any]]:
         raise LandmarkFileError(
             f"{path}: needs image (n,) and landmarks (n, points, 2); has {shapes or 'nothing'}"
         )
-    others = {name: arrays[name] for name in ("frame", "confidence") if name in arrays}
+    others: dict[str, NDArray[Any]] = {
+        name: arrays[name] for name in ("frame", "confidence") if name in arrays
+    }
     if any(array.shape != names.shape for array in others.values()):
         raise LandmarkFileError(f"{path}: frame and confidence need one value for each of {len(names)} faces")
     for i, name in enumerate(names):
         row = {key: array[i].item() for key, array in others.items()}
         yield {"image": str(name), "landmarks": points[i], **row}
+
+
+def _load(path: str) -> dict[str, NDArray[Any]]:
+    """The arrays of a file by name; the one array of an NPY file has none."""
+    try:
+        stored = np.load(path, allow_pickle=False)
+        if not isinstance(stored, np.lib.npyio.NpzFile):
+            return {"": np.asarray(stored)}
+        with stored:
+            return {name: np.asarray(stored[name]) for name in stored.files}
+    except Exception as error:
+        # NumPy, zipfile and tokenize report damage in many ways
+        text = " ".join(str(error).split())
+        raise LandmarkFileError(f"{path}: damaged, or not written by NumPy ({text[:120]})") from None
 
 
 def _parquet(path: str) -> Any:
