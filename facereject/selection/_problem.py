@@ -152,10 +152,7 @@ class RiskProblem:
         return Certified(max(thresholds, default=None), [name for name in groups if name not in safe])
 
     def _p_values(self, sample: Sample) -> FloatArray:
-        uniform = 1.0
-        if self.random_state is not None:
-            uniform = float(np.random.default_rng(self.random_state).random())
-        return sample.p_values(self.method, self.risk, self.delta, uniform)
+        return sample.p_values(self.method, self.risk, self.delta, self.random_state)
 
     def measure(self, accepted: NDArray[np.bool_]) -> tuple[float, float]:
         """Coverage and selective risk of a choice of examples."""

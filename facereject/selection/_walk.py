@@ -11,7 +11,8 @@ places of the sample, q_(0) = 0 and q_(n+1) = 1. Accepting s <= t means acceptin
 G(q) = E[(loss - max_risk) [place <= q]], a continuous function with G(0) = 0. The place q is bad if G(q) > 0;
 t is bad exactly if the place F(t) is. N(q) is the number of examples at places <= q, and p(k) one of the
 p-values of :mod:`.pvalues` on the losses of the first k examples. They are valid, P(p(k) <= x) <= x, if these
-k losses are independent with means of at least max_risk. (One random number for all of them changes nothing.)
+k losses are independent with means of at least max_risk. (Random numbers that do not depend on
+the sample change nothing.)
 
 **Walks.** A list of counts is fixed in advance. It has n and the ranks of all starts in it. A start has a
 budget; the budgets add up to delta. It begins at a rank c, or at a number t_0 that was fixed before the
@@ -77,7 +78,12 @@ from numpy.typing import NDArray
 from scipy.special import bdtr
 
 from facereject._validation import FloatArray
-from facereject.selection.pvalues import betting_log_capital, binomial_p_value, hoeffding_bentkus_p_value
+from facereject.selection.pvalues import (
+    betting_p_values,
+    binomial_p_value,
+    hoeffding_bentkus_p_value,
+    randomised_betting_p_values,
+)
 
 BoolArray = NDArray[np.bool_]
 
@@ -107,7 +113,7 @@ class Sample:
 
     @classmethod
     def of(cls, losses: FloatArray, uncertainty: FloatArray, keep: FloatArray | None = None) -> Sample:
-        """All examples, or each with the probability ``keep`` of its own."""
+        """All examples, or each of them with its probability ``keep``."""
         order = np.lexsort((losses, uncertainty) if keep is None else (keep, losses, uncertainty))
         ties = bool(np.any(np.diff(uncertainty[order]) == 0))
         if ties or keep is not None:
@@ -127,26 +133,25 @@ class Sample:
         """N(threshold)."""
         return int(np.searchsorted(self.uncertainty, threshold, side="right"))
 
-    def p_values(self, method: str, risk: float, delta: float, uniform: float = 1.0) -> FloatArray:
+    def p_values(self, method: str, risk: float, delta: float, random_state: int | None = None) -> FloatArray:
         """p-value of the k first examples at index k, k = 0, ..., n; no examples give 1.
 
-        A number ``uniform`` that was drawn from (0, 1) makes the test a randomised one: for 0/1 losses
-        P(Bin < errors) + uniform P(Bin = errors), for bets uniform / capital (randomised Markov inequality;
-        Ramdas and Manole 2023, "Randomized and exchangeable improvements of Markov's, Chebyshev's and
-        Chernoff's inequalities").
+        With a ``random_state``, that of the randomised form of the test: for 0/1 losses
+        P(Bin < errors) + uniform P(Bin = errors), for bets :func:`randomised_betting_p_values`.
         """
         counts = np.arange(1, len(self.losses) + 1)
-        if method == "betting":
+        if not len(counts):
             p = np.empty(0)
-            if len(counts):
-                log_capital = betting_log_capital(self.losses, risk, delta)
-                p = np.exp(np.minimum(math.log(uniform) - log_capital, 0.0))
+        elif method == "betting" and random_state is not None:
+            p = randomised_betting_p_values(self.losses, risk, delta, random_state)
+        elif method == "betting":
+            p = betting_p_values(self.losses, risk, delta)
         elif method == "binomial":
             errors = np.cumsum(np.rint(self.losses)).astype(int)
             p = binomial_p_value(errors, counts, risk)
-            if uniform < 1:
+            if random_state is not None:
                 fewer = np.where(errors > 0, binomial_p_value(np.maximum(errors - 1, 0), counts, risk), 0.0)
-                p = fewer + uniform * (p - fewer)
+                p = fewer + np.random.default_rng(random_state).random() * (p - fewer)
         else:
             means = np.minimum(np.cumsum(self.losses) / counts, 1.0)
             p = hoeffding_bentkus_p_value(means, counts, risk)
@@ -157,7 +162,8 @@ def rank_counts(n: int, risk: float, delta: float, smallest_group: int | None = 
     """Ranks c, 2c, 4c, ... and n, which stands for t = infinity.
 
     c is the fewest examples that pass the binomial test with one error among them (with none, if the sample
-    is too small): a start that no single error can end. With groups, so many of the smallest are expected.
+    is too small): a start that no single error can end. With groups, c is the number of examples
+    among which this many of the smallest group are expected.
     """
     m = n if smallest_group is None else smallest_group
     counts: list[int] = []

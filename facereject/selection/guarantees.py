@@ -90,8 +90,8 @@ def guaranteed_risk(
         losses. "auto" uses "binomial" for a sample of such losses, else "betting", which adapts to the
         variance of the losses.
     random_state : int, optional
-        Use the randomised form of the test, whose level is exactly delta: it certifies more, above all for
-        losses that are not 0 or 1, but another number gives another threshold. Fix it before the sample is
+        Use the randomised form of the test, which uses up delta: it certifies more, above all for losses
+        that are not 0 or 1, but another number gives another threshold. Fix it before the sample is
         seen; whoever tries several and keeps the best has no guarantee. Not for "hoeffding-bentkus".
 
     Returns

@@ -10,6 +10,7 @@ import math
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.special import bdtr, xlogy
 
 from facereject._settings import check_number
@@ -18,6 +19,9 @@ from facereject._validation import FloatArray, check_vector
 # Bets stay below the largest admissible one, with which a single loss of 1 would lose the capital for ever.
 _LARGEST_BET = 0.95
 _BET_RATIO = math.sqrt(2)
+# Bets in a random order take time and memory that grow with n squared.
+_MOST_ORDERED = 2000
+_BLOCK = 256
 
 
 def binomial_p_value(n_errors: Any, n: Any, risk: float) -> FloatArray:
@@ -78,7 +82,7 @@ def betting_p_values(losses: Any, risk: float, level: float = 0.05) -> FloatArra
     The best bet is close to sqrt(2 log(1/level) / k) / sigma when the evidence is just enough, where sigma is
     the unknown standard deviation, at most sqrt(risk (1 - risk)) near the null. So the mixture for k losses
     is uniform over the bets 0.95/(1 - risk) * 2^(-i/2) from that lower end upwards: it finds a small variance
-    by itself. The mixture may depend on k because each k is a test of its own: pick k without seeing the
+    by itself. The mixture may depend on k because each k is a separate test: pick k without seeing the
     losses.
 
     Parameters
@@ -94,11 +98,60 @@ def betting_p_values(losses: Any, risk: float, level: float = 0.05) -> FloatArra
     -------
     ndarray of shape (n,)
     """
-    return np.asarray(np.exp(np.minimum(-betting_log_capital(losses, risk, level), 0.0)), dtype=np.float64)
+    x, bets, n_bets = _checked_bets(losses, risk, level)
+    log_mixture = np.full(len(x), -np.inf)
+    # One bet at a time keeps the memory at a few vectors; bet i takes part from the first k that has it.
+    for i, bet in enumerate(bets):
+        log_capital = np.cumsum(np.log1p(bet * (risk - x)))
+        log_mixture = np.where(i < n_bets, np.logaddexp(log_mixture, log_capital), log_mixture)
+    return np.asarray(np.exp(np.minimum(np.log(n_bets) - log_mixture, 0.0)), dtype=np.float64)
 
 
-def betting_log_capital(losses: Any, risk: float, level: float = 0.05) -> FloatArray:
-    """Logarithm of the mixed capital behind :func:`betting_p_values`, for every k = 1, ..., n."""
+def randomised_betting_p_values(losses: Any, risk: float, level: float, random_state: int) -> FloatArray:
+    """Randomised betting p-value of the first k losses in [0, 1], for every k = 1, ..., n.
+
+    Two changes to :func:`betting_p_values`. The k losses come in a random order, and betting stops when the
+    capital has reached 1 / level: what is won is not lost again. Then uniform / capital is a p-value for a
+    uniform random number (randomised Markov inequality): the level is used up.
+    With more than 2,000 losses, where both gain little, bets do not stop.
+
+    References
+    ----------
+    A. Ramdas, T. Manole: Randomized and exchangeable improvements of Markov's, Chebyshev's and Chernoff's
+    inequalities. 2023.
+    """
+    x, bets, n_bets = _checked_bets(losses, risk, level)
+    rng = np.random.default_rng(random_state)
+    uniform, n = rng.random(), len(x)
+    if n > _MOST_ORDERED:
+        mixture = (
+            np.sum(
+                [
+                    np.exp(np.minimum(np.cumsum(np.log1p(bet * (risk - x))), 700.0)) * (i < n_bets)
+                    for i, bet in enumerate(bets)
+                ],
+                axis=0,
+            )
+            / n_bets
+        )
+        return np.asarray(np.minimum(uniform / mixture, 1.0), dtype=np.float64)
+    order = rng.permutation(n)
+    p = np.empty(n)
+    for first in range(0, n, _BLOCK):
+        k = np.arange(first, min(first + _BLOCK, n))
+        among = order <= k[:, None]
+        mixture = np.zeros(among.shape)
+        for i, bet in enumerate(bets):
+            gains = np.cumsum(np.log1p(bet * (risk - x[order])) * among, axis=1)
+            mixture += np.exp(np.minimum(gains, 700.0)) * (i < n_bets[k])[:, None]
+        mixture /= n_bets[k][:, None]
+        reached = mixture.max(axis=1) >= 1 / level
+        p[k] = uniform * np.where(reached, level, 1 / mixture[:, -1])
+    return np.asarray(np.minimum(p, 1.0), dtype=np.float64)
+
+
+def _checked_bets(losses: Any, risk: float, level: float) -> tuple[FloatArray, FloatArray, NDArray[np.int64]]:
+    """Losses, bets from the largest on, and how many of them the mixture for the first k losses has."""
     x = check_vector(losses, "losses", non_negative=True)
     if x.max() > 1:
         raise ValueError(f"losses must be at most 1, got {x.max():g}")
@@ -107,13 +160,8 @@ def betting_log_capital(losses: Any, risk: float, level: float = 0.05) -> FloatA
     k = np.arange(1, len(x) + 1)
     largest = _LARGEST_BET / (1 - risk)
     smallest = np.sqrt(2 * math.log(1 / level) / (k * risk * (1 - risk)))
-    n_bets = 1 + np.floor(np.log(np.maximum(largest / smallest, 1.0)) / math.log(_BET_RATIO)).astype(int)
-    log_mixture = np.full(len(x), -np.inf)
-    # One bet at a time keeps the memory at a few vectors; bet i takes part from the first k that has it.
-    for i in range(int(n_bets[-1])):
-        log_capital = np.cumsum(np.log1p(largest * _BET_RATIO**-i * (risk - x)))
-        log_mixture = np.where(i < n_bets, np.logaddexp(log_mixture, log_capital), log_mixture)
-    return np.asarray(log_mixture - np.log(n_bets), dtype=np.float64)
+    n_bets = 1 + np.floor(np.log(np.maximum(largest / smallest, 1.0)) / math.log(_BET_RATIO)).astype(np.int64)
+    return x, largest * _BET_RATIO ** -np.arange(n_bets[-1], dtype=np.float64), n_bets
 
 
 def betting_p_value(losses: Any, risk: float, level: float = 0.05) -> float:

@@ -125,7 +125,7 @@ class Ranking:
         This is the isotonic regression of the loss on the uncertainty, i.e. the conditional risk r(x) as far
         as a monotone function of the uncertainty can express it. If the uncertainty is r(x), it is r(x).
         """
-        # imported here: only an exchange of targets needs it, and it takes longer than to judge a photograph
+        # imported here: only `convert` needs it, and the import takes longer than scoring a photo
         from sklearn.isotonic import isotonic_regression
 
         mass = np.diff(self.weight)

@@ -13,6 +13,7 @@ from facereject.selection.pvalues import (
     betting_p_values,
     binomial_p_value,
     hoeffding_bentkus_p_value,
+    randomised_betting_p_values,
 )
 
 
@@ -53,6 +54,32 @@ def test_betting_written_out(rng):
     assert len(bets) > 4
     assert betting_p_value(x, risk) == betting_p_values(x, risk)[-1]
     assert betting_p_value(rng.permutation(x), risk) == pytest.approx(betting_p_value(x, risk))
+
+
+def test_randomised_betting_written_out(rng):
+    """A random number, then a random order in which betting stops at 1 / level."""
+    x, risk, level = np.r_[0.05 * rng.random(300), 0.9, 0.05 * rng.random(100)], 0.2, 0.05
+    generator = np.random.default_rng(3)
+    uniform, order = generator.random(), generator.permutation(401)
+    p = randomised_betting_p_values(x, risk, level, 3)
+    for k in (1, 5, 20, 60, 300, 401):
+        bets = [0.95 / 0.8]
+        while bets[-1] / 2**0.5 >= np.sqrt(2 * np.log(1 / level) / (k * risk * (1 - risk))):
+            bets.append(bets[-1] / 2**0.5)
+        capital, path = np.ones(len(bets)), [1.0]
+        for i in order[order < k]:
+            capital *= 1 + np.array(bets) * (risk - x[i])
+            path.append(capital.mean())
+            if path[-1] >= 1 / level:
+                break
+        assert p[k - 1] == pytest.approx(min(uniform / min(path[-1], 1 / level), 1.0))
+
+
+def test_a_large_sample_is_randomised_without_an_order(rng):
+    x = 0.3 * rng.random(3000)
+    uniform = np.random.default_rng(3).random()
+    plain, p = betting_p_values(x, 0.16, 0.05), randomised_betting_p_values(x, 0.16, 0.05, 3)
+    np.testing.assert_allclose(p[plain < 1], uniform * plain[plain < 1])
 
 
 def test_betting_profits_from_a_small_variance(rng):

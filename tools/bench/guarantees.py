@@ -29,10 +29,10 @@ from facereject.selection import (
     suggest_start,
 )
 from facereject.selection.pvalues import (
-    betting_log_capital,
     betting_p_values,
     binomial_p_value,
     hoeffding_bentkus_p_value,
+    randomised_betting_p_values,
 )
 
 MAX_RISK, DELTA = 0.05, 0.05
@@ -233,7 +233,10 @@ def real_losses(draws: int, rng: np.random.Generator) -> None:
 
     tests: dict[str, Callable[[np.ndarray], np.ndarray]] = {
         "betting, as it is": lambda x: betting_p_values(x, MAX_RISK, DELTA),
-        "betting with random_state": lambda x: rng.random() / np.exp(betting_log_capital(x, MAX_RISK, DELTA)),
+        "betting with random_state": lambda x: randomised_betting_p_values(
+            x, MAX_RISK, DELTA, int(rng.integers(2**31))
+        ),
+        "bet 0.95, p-value times a random number": lambda x: rng.random() * bets(0.95)(x),
         "largest bet 0.99": bets(0.99),
         "bets 0.95 and 0.7": bets(0.95, 0.7),
         "bet 0.95, best moment in a random order": best_moment,
