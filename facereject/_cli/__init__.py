@@ -13,13 +13,13 @@ import typer
 
 from facereject import __version__
 from facereject._cli._commands import PlainCommand, PlainGroup
-from facereject._cli._shared import paragraphs
+from facereject._cli._shared import paragraphs, say
 
 # commands in the order of the help page, and their modules; each has a function and examples named after it
 _COMMANDS = {
     "demo": "demo",
     "score": "score",
-    "filter": "filtering",
+    "filter": "score",
     "webcam": "webcam",
     "serve": "serve",
     "train": "train",
@@ -32,8 +32,15 @@ _COMMANDS = {
 }
 
 
-def make_app(names: Iterable[str] = tuple(_COMMANDS)) -> typer.Typer:
-    """The command line with some of its commands; the modules of others are not imported."""
+def make_app(names: Iterable[str] = tuple(_COMMANDS), *, listed: bool = False) -> typer.Typer:
+    """The command line with some of its commands; the modules of others are not imported.
+
+    Parameters
+    ----------
+    names : iterable of str
+    listed : bool, default=False
+        The commands are only listed: the libraries that their options come from are not imported.
+    """
     app = typer.Typer(
         cls=PlainGroup,
         no_args_is_help=True,
@@ -53,7 +60,8 @@ def make_app(names: Iterable[str] = tuple(_COMMANDS)) -> typer.Typer:
         # `filter` is a name of Python
         function = getattr(module, f"{name}_" if name == "filter" else name)
         examples = getattr(module, f"{name.upper()}_EXAMPLES")
-        app.command(name, cls=PlainCommand, help=paragraphs(function.__doc__), epilog=examples)(function)
+        register = app.command(name, cls=PlainCommand, help=paragraphs(function.__doc__), epilog=examples)
+        register(_nothing if listed else function)
     return app
 
 
@@ -79,6 +87,10 @@ def _root(
     pass
 
 
+def _nothing() -> None:
+    """In place of a command that is only listed."""
+
+
 def _open_closed_streams() -> None:
     """Keep files from getting the numbers of standard streams that are closed, and say if stdout is."""
     while (descriptor := os.open(os.devnull, os.O_RDWR)) <= 2:
@@ -100,13 +112,33 @@ def main() -> None:
     if not sys.warnoptions:
         # what libraries say about damaged files is in the table; workers inherit the environment
         warnings.simplefilter("ignore")
+        # names and options that will go are told, once each
+        warnings.filterwarnings("once", message=".* is deprecated and will be removed in facereject")
+        warnings.showwarning = _show_warning
         os.environ.setdefault("PYTHONWARNINGS", "ignore")
         # by its name, as importing parallel would make --help slow
         os.environ.setdefault("FACEREJECT_QUIET_WORKERS", "1")
-    first = sys.argv[1] if len(sys.argv) > 1 else ""
+    first = next((argument for argument in sys.argv[1:] if not argument.startswith("-")), "")
     try:
-        # help pages and completion show all commands, and an unknown one is compared with them
-        make_app([first] if first in _COMMANDS else _COMMANDS)()
+        if first in _COMMANDS:
+            make_app([first])()
+        else:
+            # help pages show all commands, and an unknown one is compared with them; completion needs them
+            make_app(listed="_FACEREJECT_COMPLETE" not in os.environ)()
     except KeyboardInterrupt:
         # pressed while the command line was still being read
         sys.exit(130)
+    except OSError as error:
+        # the commands report what happens to files; this is the output itself, as on a full disk
+        _close_stdout()
+        print(f"stdout cannot be written: {error.strerror or error}", file=sys.stderr)
+        sys.exit(1)
+
+
+def _close_stdout() -> None:
+    """Drop what is still to be written, which would fail again at exit."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+
+
+def _show_warning(message: Warning | str, *_: object, **__: object) -> None:
+    say(f"Warning: {message}")

@@ -1,4 +1,4 @@
-"""The commands as typer has them, with plainer help pages, and exit codes for Ctrl-C and SIGTERM.
+"""The commands as typer has them, with plainer help pages, --verbose, and exit codes for interruptions.
 
 Help pages do without the types of Python: a flag takes no value, and ``list[str]`` says nothing to users.
 """
@@ -6,22 +6,33 @@ Help pages do without the types of Python: a flag takes no value, and ``list[str
 from __future__ import annotations
 
 import copy
+import logging
 from typing import Any
 
 import typer
-from typer.core import TyperCommand, TyperGroup
+from typer.core import TyperCommand, TyperGroup, TyperOption
 
 from facereject._cli._shared import say
-from facereject._cli._signals import exit_code, terminate_like_ctrl_c
+from facereject._signals import exit_code, interruptible
 
 
 class PlainCommand(TyperCommand):
-    """A command with such a page, which can be interrupted."""
+    """A command with such a page, which can be interrupted and says more with --verbose."""
+
+    def __init__(self, *args: Any, params: list[Any] | None = None, **options: Any) -> None:
+        verbose = TyperOption(
+            param_decls=["--verbose"],
+            is_flag=True,
+            expose_value=False,
+            callback=_log_to_stderr,
+            help="Show log messages on stderr.",
+        )
+        super().__init__(*args, params=[*(params or []), verbose], **options)
 
     def invoke(self, ctx: Any) -> Any:
         """Run the command; what it leaves behind when interrupted is its own matter."""
         try:
-            with terminate_like_ctrl_c():
+            with interruptible():
                 return super().invoke(ctx)
         except KeyboardInterrupt as interrupt:
             say("Interrupted.")
@@ -52,6 +63,15 @@ def _untyped(params: list[Any]) -> list[Any]:
         elif param.is_flag and param.metavar is None:
             param.metavar = ""
     return params
+
+
+def _log_to_stderr(context: Any, option: Any, wanted: bool) -> None:
+    log = logging.getLogger("facereject")
+    if wanted and not any(type(handler) is logging.StreamHandler for handler in log.handlers):
+        handler = logging.StreamHandler()
+        handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(name)s: %(message)s"))
+        log.addHandler(handler)
+        log.setLevel(logging.DEBUG)
 
 
 def _nothing(*args: Any, **options: Any) -> str:

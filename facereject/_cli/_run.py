@@ -5,37 +5,23 @@ from __future__ import annotations
 import atexit
 import contextlib
 import os
-import re
 import shutil
 import sys
 import tempfile
-from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 import typer
 
 from facereject._cli._output.progress import ProgressBar
 from facereject._cli._output.report import inputs, report_run
-from facereject._cli._output.videos import report_videos
+from facereject._cli._panels import in_flags
 from facereject._cli._shared import console, say, stop
-from facereject._cli._signals import exit_code
+from facereject._signals import before_exit, exit_code, interruptible
 
 if TYPE_CHECKING:
     from facereject.faces import FaceRejector
-    from facereject.outputs import Output
     from facereject.pipeline import Job
-
-# options that are called otherwise in Python
-_OPTION_OF = {
-    "SavedVideo.audio": "no-audio",
-    "outputs": "output",
-    "SavedVideo.path": "save",
-    "Timeline.path": "timeline",
-    "ContactSheet.path": "contact-sheet",
-    "Crops.folder": "crops",
-    "BestFrames.folder": "frames",
-    "AnnotatedImages.folder": "annotated",
-}
 
 
 def default_output() -> str | None:
@@ -56,34 +42,11 @@ def with_listed(paths: list[str]) -> list[str]:
         stop("- reads names from stdin, one per line: pipe them in, as in find . | facereject score -")
     folder = tempfile.TemporaryDirectory(prefix="facereject-")
     atexit.register(folder.cleanup)
+    before_exit(folder.cleanup)
     name = os.path.join(folder.name, "stdin")
     with open(name, "xb") as file:
         shutil.copyfileobj(sys.stdin.buffer, file)
     return [f"@{name}" if path == "-" else path for path in paths]
-
-
-def make_job(
-    paths: list[str],
-    outputs: Callable[[], list[Output]],
-    *,
-    running: dict[str, Any],
-    tracking: dict[str, Any],
-    frame_rule: str = "all",
-    keep_best: float | None = None,
-) -> Job:
-    """The job for the options of a command; what is wrong with them ends the command with code 2."""
-    from facereject.pipeline import Job, Running
-    from facereject.tracking import Tracking
-
-    with wrong_usage():
-        return Job(
-            paths,
-            outputs(),
-            tracking=Tracking(**tracking),
-            running=Running(**running),
-            frame_rule=frame_rule,
-            keep_best=keep_best,
-        )
 
 
 def run_job(job: Job, rejector: FaceRejector, *, quiet: bool, remark: str = "") -> None:
@@ -98,6 +61,7 @@ def run_job(job: Job, rejector: FaceRejector, *, quiet: bool, remark: str = "") 
     remark : str
         What else there is to know about the counts.
     """
+    from facereject._cli._output.videos import report_videos
     from facereject.outputs import Timeline
     from facereject.parallel import EngineError
     from facereject.tables.errors import TableError
@@ -106,7 +70,7 @@ def run_job(job: Job, rejector: FaceRejector, *, quiet: bool, remark: str = "") 
     hidden = job.table is None and console.is_terminal and sys.stdout.isatty()
     problem = ""
     try:
-        with ProgressBar(quiet=quiet or hidden) as bar, wrong_usage():
+        with interruptible(), ProgressBar(quiet=quiet or hidden) as bar, wrong_usage():
             job.run(rejector, progress=bar)
     except KeyboardInterrupt as interrupt:
         say(f"Interrupted after {inputs(job.summary.inputs)}.{_how_to_continue(job)}")
@@ -118,12 +82,12 @@ def run_job(job: Job, rejector: FaceRejector, *, quiet: bool, remark: str = "") 
     except (TableError, EngineError) as error:
         earlier = job.summary.earlier
         if job.summary.inputs + job.summary.again == (earlier.inputs if earlier else 0):
-            stop(with_options(str(error)))
+            stop(in_flags(str(error)))
         say(str(error))
         stop(f"Stopped after {inputs(job.summary.inputs)}.{_how_to_continue(job)}", 1)
     except OSError as error:
         # an output at the end; the table is complete
-        problem = with_options(str(error))
+        problem = in_flags(str(error))
     report_run(job, quiet=quiet, remark=remark)
     if not quiet:
         for timeline in (output for output in job.outputs if isinstance(output, Timeline)):
@@ -148,17 +112,7 @@ def wrong_usage() -> Iterator[None]:
     try:
         yield
     except (InputError, OptionError) as error:
-        stop(with_options(str(error)))
-
-
-def with_options(text: str) -> str:
-    """A message of the library with its options, in backticks there, as the command line calls them."""
-
-    def flag(found: re.Match[str]) -> str:
-        name = _OPTION_OF.get(found[1], found[1].rpartition(".")[2])
-        return "--" + name.replace("_", "-")
-
-    return re.sub(r"`([\w.]+)`", flag, text)
+        stop(in_flags(str(error)))
 
 
 def _how_to_continue(job: Job) -> str:

@@ -14,6 +14,7 @@ import typer
 from rich.console import Console
 
 from facereject._files import is_special, suffix_of
+from facereject._signals import loading
 
 if TYPE_CHECKING:
     from facereject.faces import FaceRejector
@@ -67,14 +68,22 @@ DetectorThresholdOption = Annotated[
         rich_help_panel="Face detector",
     ),
 ]
+
+
+def percent_of(text: str | float) -> float:
+    """A number of percent, with or without the sign."""
+    return float(str(text).strip().removesuffix("%"))
+
+
 _TARGET_PANEL = "What to accept (at most one of these)"
 MaxErrorOption = Annotated[
     float | None,
     typer.Option(
         "--max-error",
         metavar="PERCENT",
+        parser=percent_of,
         help="As many faces as possible with a mean landmark error of at most this, in percent of the "
-        "distance of the outer eye corners.",
+        "distance of the outer eye corners: 3 or 3%.",
         rich_help_panel=_TARGET_PANEL,
     ),
 ]
@@ -111,9 +120,40 @@ KeepBestOption = Annotated[
     typer.Option(
         "--keep-best",
         metavar="SHARE|N",
-        help="The most certain faces of this batch: a share (0.5 or 50%) or a number (100), with those "
-        "exactly as certain as the last one. Every frame of a video counts.",
+        help="The most certain faces of this batch: a share (0.5 or 50%) or a number of faces (100), with "
+        "those exactly as certain as the last one. Every frame of a video counts.",
         rich_help_panel=_TARGET_PANEL,
+    ),
+]
+RegionOption = Annotated[
+    str | None,
+    typer.Option(
+        "--region",
+        metavar="NAMES",
+        help="Decide by these parts of the face alone: jaw, brows, nose, eyes, mouth, or several as in "
+        "eyes,mouth. Uncertainty, expected error and threshold are then theirs.",
+    ),
+]
+_POSE_PANEL = "Reject faces turned further than"
+MaxYawOption = Annotated[
+    float | None,
+    typer.Option("--max-yaw", metavar="DEGREES", help="To the left or right.", rich_help_panel=_POSE_PANEL),
+]
+MaxPitchOption = Annotated[
+    float | None,
+    typer.Option("--max-pitch", metavar="DEGREES", help="Up or down.", rich_help_panel=_POSE_PANEL),
+]
+MaxRollOption = Annotated[
+    float | None,
+    typer.Option("--max-roll", metavar="DEGREES", help="Tilted to a shoulder.", rich_help_panel=_POSE_PANEL),
+]
+FrameRuleOption = Annotated[
+    str,
+    typer.Option(
+        "--frame-rule",
+        metavar="all|any|largest",
+        help="An image or frame with several faces is accepted if all of them are, any of them, or the "
+        "largest.",
     ),
 ]
 QuietOption = Annotated[bool, typer.Option("--quiet", "-q", help="No progress, no summary: errors only.")]
@@ -180,6 +220,7 @@ def _refused_target(rejector: FaceRejector, target: Mapping[str, float], error: 
     return f"{option}: {error}"
 
 
+@loading()
 def load_rejector(
     model: str = "default",
     *,

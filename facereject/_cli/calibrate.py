@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from facereject._cli._options.annotated import (
+from facereject._cli._annotated import (
     CacheOption,
     DatasetArgument,
     JobsOption,
@@ -23,7 +23,6 @@ from facereject._cli._options.annotated import (
     results,
     tell,
 )
-from facereject._cli._options.region import RegionOption
 from facereject._cli._output.progress import counting
 from facereject._cli._plugins import (
     DetectorOption,
@@ -31,7 +30,7 @@ from facereject._cli._plugins import (
     PointsOption,
     chosen_points,
 )
-from facereject._cli._shared import QuietOption, load_rejector, paragraphs, say, stop
+from facereject._cli._shared import QuietOption, RegionOption, load_rejector, paragraphs, say, stop
 from facereject._words import counted
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from facereject._cli._options.annotated import check_folder, results
+from facereject._cli._annotated import check_folder, results
 from facereject._cli._shared import ModelOption, QuietOption, load_rejector, paragraphs, say, stop
 
 if TYPE_CHECKING:

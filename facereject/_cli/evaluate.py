@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from facereject._cli._options.annotated import (
+from facereject._cli._annotated import (
     CacheOption,
     DatasetArgument,
     JobsOption,
@@ -23,7 +23,6 @@ from facereject._cli._options.annotated import (
     results,
     tell,
 )
-from facereject._cli._options.region import RegionOption
 from facereject._cli._output.progress import counting
 from facereject._cli._plugins import (
     DetectorOption,
@@ -36,6 +35,7 @@ from facereject._cli._shared import (
     CoverageOption,
     MaxErrorOption,
     QuietOption,
+    RegionOption,
     ThresholdOption,
     chosen_target,
     load_rejector,

@@ -9,7 +9,7 @@ import typer
 from rich.table import Table
 from rich.text import Text
 
-from facereject._cli._options.annotated import results
+from facereject._cli._annotated import results
 from facereject._cli._plugins import DetectorOption, LandmarksOption
 from facereject._cli._shared import load_rejector, paragraphs, printable
 

@@ -9,8 +9,8 @@ import typer
 from rich.table import Table
 from rich.text import Text
 
+from facereject._cli._annotated import results
 from facereject._cli._commands import PlainCommand, PlainGroup
-from facereject._cli._options.annotated import results
 from facereject._cli._shared import QuietOption, paragraphs, printable, say, stop
 
 MODELS_EXAMPLES = """[bold]Examples[/bold]

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from facereject._cli._annotated import OverwriteOption, results, tell
 from facereject._cli._commands import PlainCommand, PlainGroup
-from facereject._cli._options.annotated import OverwriteOption, results, tell
 from facereject._cli._shared import QuietOption, paragraphs, printable, say, stop
 
 if TYPE_CHECKING:

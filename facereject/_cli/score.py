@@ -1,43 +1,17 @@
-"""facereject score: one row per face for any number of images and videos."""
+"""facereject score and filter: faces of any number of images and videos, decided upon and sorted."""
 
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from facereject._cli._options.pose import MaxPitchOption, MaxRollOption, MaxYawOption, with_limits
-from facereject._cli._options.region import RegionOption
-from facereject._cli._options.run import (
-    EngineOption,
-    MaxPixelsOption,
-    OverwriteOption,
-    PathsArgument,
-    ResumeOption,
-    RetryFailedOption,
-    SchedulerOption,
-    TimeoutOption,
-    WorkersOption,
-    make_engine,
-)
-from facereject._cli._options.video import (
-    DetectEveryOption,
-    EveryFrameOption,
-    SmoothLandmarksOption,
-    SmoothOption,
-)
-from facereject._cli._plugins import DetectorOption, LandmarksOption
-from facereject._cli._run import default_output, make_job, run_job, with_listed
-from facereject._cli._shared import (
-    DetectorThresholdOption,
-    MinFaceOption,
-    ModelOption,
-    QuietOption,
-    UpsampleOption,
-    load_rejector,
-    stop,
-)
+from facereject._cli._choices import BatchTargetChoice, EngineChoice, ModelChoice
+from facereject._cli._panels import Given, command
+from facereject._cli._run import default_output, run_job, with_listed, wrong_usage
+from facereject._cli._shared import FrameRuleOption, QuietOption, stop
 
 if TYPE_CHECKING:
     from facereject.outputs import Output
@@ -54,46 +28,64 @@ find . -name '*.jpg' | facereject score - --json  [dim]names from stdin, a JSON 
 [bold]Exit codes[/bold]: 0 done, 1 some inputs failed (they are listed), 2 wrong usage, 130 interrupted,
 143 by SIGTERM"""
 
+FILTER_EXAMPLES = """[bold]Examples[/bold]
+facereject filter photos --max-error 3                           [dim]lists faces[/dim]
+facereject filter photos --max-error 3 --accepted good --rejected bad
+facereject filter photos --coverage 0.9 -o faces.csv --workers 4
+facereject filter photos --keep-best 100 --accepted good         [dim]of this batch[/dim]
+facereject filter photos --cost 6 --accepted good --link -o faces.csv
+facereject filter clip.mp4 --save good.mp4 --timeline spans.csv  [dim]good frames[/dim]
+facereject filter clip.mp4 --save shown.mp4 --annotate           [dim]with faces drawn[/dim]
+facereject filter clip.mp4 --best-per-track 3 --crops people     [dim]each person, aligned[/dim]
+facereject filter photos --annotated drawn --contact-sheet sheet.jpg
 
+[bold]Exit codes[/bold]: 0 done, 1 some inputs failed (they are listed), 2 wrong usage, 130 interrupted,
+143 by SIGTERM"""
+
+PathsArgument = Annotated[
+    list[str],
+    typer.Argument(
+        metavar="PATH",
+        help="Images, videos, folders (with all subfolders), patterns in quotes such as 'photos/*.jpg', "
+        "@list.txt, a text file with one path per line, or - for such a list on stdin.",
+        show_default=False,
+    ),
+]
+OutputOption = Annotated[
+    str | None,
+    typer.Option(
+        "--output",
+        "-o",
+        metavar="TABLE",
+        help="Table with one row per face: .csv, .jsonl, .parquet or .sqlite; - writes CSV to stdout. "
+        "Without any output, CSV goes into a pipe, and a terminal shows one short line per face.",
+        show_default=False,
+    ),
+]
+
+
+def _score_options() -> Sequence[type]:
+    from facereject.pipeline import Running
+    from facereject.tracking import Tracking
+
+    return ModelChoice, Tracking, Running, EngineChoice
+
+
+def _filter_options() -> Sequence[type]:
+    from facereject.outputs import OUTPUTS
+
+    return BatchTargetChoice, *OUTPUTS, *_score_options()
+
+
+@command(_score_options)
 def score(
+    given: Given,
     paths: PathsArgument,
-    output: Annotated[
-        str | None,
-        typer.Option(
-            "--output",
-            "-o",
-            metavar="TABLE",
-            help="Table to write: .csv, .jsonl or .parquet; - writes CSV to stdout. Without it, CSV goes "
-            "into a pipe, and a terminal shows one short line per face.",
-            show_default=False,
-        ),
-    ] = None,
+    output: OutputOption = None,
     json: Annotated[
         bool,
         typer.Option("--json", help="Write JSON lines to stdout: an object per face, with the same names."),
     ] = False,
-    model: ModelOption = "default",
-    landmarks: LandmarksOption = None,
-    detector: DetectorOption = None,
-    upsample: UpsampleOption = None,
-    min_face: MinFaceOption = None,
-    detector_threshold: DetectorThresholdOption = None,
-    region: RegionOption = None,
-    max_yaw: MaxYawOption = None,
-    max_pitch: MaxPitchOption = None,
-    max_roll: MaxRollOption = None,
-    every_frame: EveryFrameOption = False,
-    detect_every: DetectEveryOption = 15,
-    smooth: SmoothOption = 0.0,
-    smooth_landmarks: SmoothLandmarksOption = False,
-    workers: WorkersOption = 1,
-    timeout: TimeoutOption = None,
-    engine: EngineOption = "local",
-    scheduler: SchedulerOption = None,
-    resume: ResumeOption = False,
-    retry_failed: RetryFailedOption = False,
-    overwrite: OverwriteOption = False,
-    max_pixels: MaxPixelsOption = 200_000_000,
     quiet: QuietOption = False,
 ) -> None:
     """Find faces and say how far their landmarks can be trusted: a table with one row per face.
@@ -101,7 +93,7 @@ def score(
     Columns: source, frame, time_s, face, track; the box x, y, width, height; detector_score; uncertainty
     (higher = less certain); expected_error (landmark error in percent of the distance of the outer eye
     corners); accepted and reason; yaw, pitch and roll of the head in degrees; the landmarks x_0 ... x_67,
-    y_0 ... y_67 in pixels.
+    y_0 ... y_67 in pixels, and their expected errors e_0 ... e_67.
 
     An input without a face, or one that cannot be read, has a row that says so. The reason is empty for what
     is accepted, else uncertain, turned, no_face, no_landmarks, no_score, "unreadable: ..." or "failed: ...".
@@ -114,44 +106,100 @@ def score(
     """
     if json and output not in (None, "-"):
         stop("--json writes to stdout; for a file of that kind use --output TABLE.jsonl alone")
-    output = "-" if json else output or default_output()
-    paths = with_listed(paths)
-    # first: workers import what they need while this process still does
-    runner = make_engine(engine, workers, scheduler, timeout, paths)
+    _run(given, paths, "-" if json else output, quiet=quiet, stream_format="jsonl" if json else "csv")
 
-    def outputs() -> list[Output]:
-        from facereject._cli._output.rows import Lines
-        from facereject.outputs import Table
 
-        if output is None:
-            return [Lines()]
-        return [Table(sys.stdout.buffer if output == "-" else output, "jsonl" if json else "csv")]
+@command(_filter_options)
+def filter_(
+    given: Given,
+    paths: PathsArgument,
+    output: OutputOption = None,
+    frame_rule: FrameRuleOption = "all",
+    quiet: QuietOption = False,
+) -> None:
+    """Accept or reject faces by a target you state, and sort the files accordingly.
 
-    job = make_job(
+    State at most one target; without any, the one the model was made for holds. The threshold is tuned on
+    annotated faces that are stored in the model; if your images are of another kind, [bold]facereject
+    calibrate[/bold] tunes it on yours. With --keep-best it is chosen when all inputs have been scored, and
+    only then are files sorted.
+
+    The table is that of [bold]facereject score[/bold]; accepted and reason follow your target.
+    """
+    from facereject._cli._output.rows import BestOfBatch
+    from facereject._cli._output.videos import Strips
+    from facereject.outputs import OUTPUTS, Timeline
+
+    target = given.make(BatchTargetChoice)
+    chosen = target.chosen()
+    remark = ""
+    if target.coverage is not None:
+        remark = (
+            f"--coverage {target.coverage:g} holds for faces like those the model was calibrated on, not for "
+            f"every batch; --keep-best {float(target.coverage)} accepts that share of this one."
+        )
+    outputs = given.outputs(OUTPUTS)
+    if output is None and not outputs:
+        output = default_output()
+        outputs = [] if output else _lines()
+    if not any(isinstance(each, Timeline) for each in outputs):
+        outputs.append(Strips(**given.values(Timeline)))
+    if target.best is not None:
+        outputs.append(BestOfBatch())
+    _run(
+        given,
         paths,
+        output,
         outputs,
-        running={
-            "engine": runner,
-            "resume": resume,
-            "retry_failed": retry_failed,
-            "overwrite": overwrite,
-            "max_pixels": max_pixels,
-        },
-        tracking={
-            "detect_every": detect_every,
-            "every_frame": every_frame,
-            "smooth": smooth,
-            "smooth_landmarks": smooth_landmarks,
-        },
+        quiet=quiet,
+        target=chosen,
+        best=target.best,
+        frame_rule=frame_rule,
+        remark=remark,
     )
-    rejector = load_rejector(
-        model,
-        detector=detector,
-        landmarks=landmarks,
-        upsample=upsample,
-        min_face=min_face,
-        detector_threshold=detector_threshold,
-        region=region,
-    )
-    rejector = with_limits(rejector, max_yaw, max_pitch, max_roll)
-    run_job(job, rejector, quiet=quiet)
+
+
+def _run(
+    given: Given,
+    paths: list[str],
+    output: str | None,
+    outputs: Sequence[Output] | None = None,
+    *,
+    quiet: bool,
+    stream_format: str = "csv",
+    target: dict[str, float] | None = None,
+    best: float | None = None,
+    frame_rule: str = "all",
+    remark: str = "",
+) -> None:
+    """Score the inputs; without ``outputs`` the table, or lines on a terminal."""
+    from facereject.outputs import Table
+    from facereject.pipeline import Job, Running
+    from facereject.tracking import Tracking
+
+    if outputs is None:
+        output = output or default_output()
+        outputs = [] if output else _lines()
+    paths = with_listed(paths)
+    options = given.values(Running)
+    # first: workers import what they need while this process still does
+    engine = given.make(EngineChoice).make(options.pop("workers"), options.pop("timeout"), paths)
+    with wrong_usage():
+        table = (
+            [] if output is None else [Table(sys.stdout.buffer if output == "-" else output, stream_format)]
+        )
+        job = Job(
+            paths,
+            [*table, *outputs],
+            tracking=Tracking(**given.values(Tracking)),
+            running=Running(engine=engine, **options),
+            frame_rule=frame_rule,
+            keep_best=best,
+        )
+    run_job(job, given.make(ModelChoice).load(target), quiet=quiet, remark=remark)
+
+
+def _lines() -> list[Output]:
+    from facereject._cli._output.rows import Lines
+
+    return [Lines()]

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from facereject._cli._options.annotated import (
+from facereject._cli._annotated import (
     CacheOption,
     DatasetArgument,
     JobsOption,

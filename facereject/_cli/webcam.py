@@ -4,31 +4,16 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from facereject._cli._options.pose import MaxPitchOption, MaxRollOption, MaxYawOption, with_limits
-from facereject._cli._options.region import RegionOption
-from facereject._cli._options.video import DetectEveryOption, EveryFrameOption, SmoothOption
-from facereject._cli._plugins import DetectorOption, LandmarksOption
-from facereject._cli._run import with_options, wrong_usage
-from facereject._cli._shared import (
-    CostOption,
-    CoverageOption,
-    DetectorThresholdOption,
-    MaxErrorOption,
-    MinFaceOption,
-    ModelOption,
-    QuietOption,
-    ThresholdOption,
-    UpsampleOption,
-    chosen_target,
-    load_rejector,
-    say,
-    stop,
-)
-from facereject._cli._signals import exit_code
+from facereject._cli._choices import ModelChoice, TargetChoice
+from facereject._cli._panels import Given, command, in_flags
+from facereject._cli._run import wrong_usage
+from facereject._cli._shared import FrameRuleOption, QuietOption, say, stop
+from facereject._signals import exit_code, interruptible
 from facereject._words import counted, percent
 
 if TYPE_CHECKING:
@@ -45,22 +30,27 @@ facereject webcam --headless | jq -c '{frame, accepted, expected_error}'
 (files are complete)"""
 
 
+def _options() -> Sequence[type]:
+    from facereject.outputs.camera.recording import Recording
+    from facereject.outputs.camera.window import Window
+    from facereject.tracking import Tracking
+
+    return TargetChoice, Recording, Window, ModelChoice, Tracking
+
+
+@command(_options)
 def webcam(
+    given: Given,
     camera: Annotated[
         str,
         typer.Option(
             "--camera", "-c", metavar="N|PATH|URL", help="Number of the camera, a stream, or a video."
         ),
     ] = "0",
-    max_error: MaxErrorOption = None,
-    coverage: CoverageOption = None,
-    cost: CostOption = None,
-    threshold: ThresholdOption = None,
     headless: Annotated[
         bool,
         typer.Option(
             "--headless",
-            metavar="",
             help="No window: print one line of JSON per frame, the decision on the frame and in faces all "
             "columns of the table for every face.",
         ),
@@ -68,68 +58,37 @@ def webcam(
     output: Annotated[
         str | None,
         typer.Option(
-            "--output", "-o", metavar="TABLE", help="Write the table, too: .csv, .jsonl or .parquet."
+            "--output", "-o", metavar="TABLE", help="Write the table, too: .csv, .jsonl, .parquet or .sqlite."
         ),
     ] = None,
-    record: Annotated[
-        str | None,
-        typer.Option("--record", metavar="VIDEO", help="Record with landmarks and decisions drawn: .mp4 ..."),
-    ] = None,
-    snapshots: Annotated[
-        str,
-        typer.Option("--snapshots", metavar="DIR", help="Folder for snapshots and recordings by key."),
-    ] = ".",
     virtual_camera: Annotated[
         bool,
         typer.Option(
             "--virtual-camera",
-            metavar="",
             help="Show accepted frames, and between them the last accepted one, on a virtual camera that "
             "other programs can use.",
         ),
     ] = False,
     max_frames: Annotated[
-        int | None, typer.Option("--max-frames", metavar="N", help="End after so many frames.")
+        int | None, typer.Option("--max-frames", metavar="N", help="Stop after N frames.")
     ] = None,
     seconds: Annotated[
-        float | None, typer.Option("--seconds", metavar="S", help="End after so many seconds.")
+        float | None, typer.Option("--seconds", metavar="S", help="Stop after S seconds.")
     ] = None,
-    frame_rule: Annotated[
-        str,
-        typer.Option(
-            "--frame-rule",
-            metavar="all|any|largest",
-            help="A frame with several faces is accepted if all of them are, any of them, or the largest.",
-        ),
-    ] = "all",
+    frame_rule: FrameRuleOption = "all",
     overwrite: Annotated[
         bool,
         typer.Option(
             "--overwrite",
-            metavar="",
-            help="Start again although an unfinished table is there, and "
-            "replace files that facereject has not made.",
+            help="Start again although an unfinished table exists, and allow replacing files that facereject "
+            "did not create.",
         ),
     ] = False,
-    model: ModelOption = "default",
-    landmarks: LandmarksOption = None,
-    detector: DetectorOption = None,
-    upsample: UpsampleOption = None,
-    min_face: MinFaceOption = None,
-    detector_threshold: DetectorThresholdOption = None,
-    region: RegionOption = None,
-    max_yaw: MaxYawOption = None,
-    max_pitch: MaxPitchOption = None,
-    max_roll: MaxRollOption = None,
-    every_frame: EveryFrameOption = False,
-    detect_every: DetectEveryOption = 15,
-    smooth: SmoothOption = 0.0,
     smooth_landmarks: Annotated[
         bool | None,
         typer.Option(
             "--smooth-landmarks/--raw-landmarks",
-            help="Steady the landmarks: certain points follow at once, uncertain ones lean on the past. By "
-            "default in the window, not with --headless.",
+            help="Smooth the landmarks over time. By default in the window, not with --headless.",
             rich_help_panel="Videos",
             show_default=False,
         ),
@@ -144,13 +103,9 @@ def webcam(
 
     The newest frame wins: on a slow machine frames are skipped, but what you see is the present.
     """
-    target = chosen_target(max_error=max_error, coverage=coverage, cost=cost, threshold=threshold)
+    target = given.make(TargetChoice).chosen()
     if output == "-":
         stop("-o - is the table on stdout; for that use --headless, which prints every frame as JSON")
-    if not os.path.isdir(snapshots):
-        stop(f"--snapshots {snapshots}: no such folder; make it first")
-    if record is not None and _is_same_file(record, camera):
-        stop(f"--record {record}: this is the video that is read; choose another name")
     from facereject.outputs import JSONLines, Output, Recording, VirtualCamera, Window
     from facereject.outputs._video.writer import VideoWriteError
     from facereject.outputs.camera.virtual_camera import VirtualCameraError
@@ -161,21 +116,22 @@ def webcam(
     from facereject.tables.errors import TableError, UnfinishedTableError
     from facereject.tracking.tracker import FaceTracker, Tracking
 
-    window = Window(snapshots)
+    recordings = given.outputs([Recording])
+    for path in (path for recording in recordings for path in recording.files()):
+        if os.path.exists(path) and os.path.exists(camera) and os.path.samefile(path, camera):
+            stop(f"--record {path}: this is the video that is read; choose another name")
+    window = given.make(Window)
     outputs: list[Output] = [] if output is None else [CameraTable(output)]
     outputs += [JSONLines(sys.stdout.buffer)] if headless else []
-    outputs += [] if record is None else [Recording(record)]
+    outputs += recordings
     outputs += [VirtualCamera()] if virtual_camera else []
     # last, as its keys may end the loop
     outputs += [] if headless else [window]
+    smooth = not headless if smooth_landmarks is None else smooth_landmarks
+    tracking = given.make(Tracking, smooth_landmarks=smooth)
     try:
         with wrong_usage():
-            tracking = Tracking(
-                detect_every,
-                every_frame,
-                smooth,
-                not headless if smooth_landmarks is None else smooth_landmarks,
-            )
+            window.check()
             live = Live(
                 outputs,
                 frame_rule=frame_rule,
@@ -189,22 +145,12 @@ def webcam(
         stop(str(error))
     except VirtualCameraError as error:
         stop(str(error), 1)
-    rejector = load_rejector(
-        model,
-        detector=detector,
-        landmarks=landmarks,
-        upsample=upsample,
-        min_face=min_face,
-        detector_threshold=detector_threshold,
-        region=region,
-        target=target,
-    )
-    rejector = with_limits(rejector, max_yaw, max_pitch, max_roll)
+    rejector = given.make(ModelChoice).load(target)
     warm_up(rejector)
     source: int | str = int(camera) if camera.isdecimal() else camera
     failed, code, too_small = "", 0, 0
     try:
-        with Camera(source) as device:
+        with interruptible(), Camera(source) as device:
             try:
                 live.run(device, FaceTracker(rejector, tracking), camera_name(source))
             except KeyboardInterrupt as interrupt:
@@ -221,17 +167,13 @@ def webcam(
     except UnfinishedTableError as error:
         stop(f"--output {error}: pass --overwrite to start again")
     except (CameraError, VideoWriteError, TableError, VirtualCameraError) as error:
-        stop(with_options(str(error)), 1)
+        stop(in_flags(str(error)), 1)
     if not quiet:
         _report(live, too_small)
     if failed:
         stop(failed, 1)
     if code:
         raise typer.Exit(code)
-
-
-def _is_same_file(record: str, camera: str) -> bool:
-    return os.path.exists(record) and os.path.exists(camera) and os.path.samefile(record, camera)
 
 
 def _report(live: Live, too_small: int) -> None:

@@ -12,6 +12,9 @@ from facereject.parallel._worker import LAST, pack_task, unpack
 from facereject.parallel.base import EngineError, Feed, Outcome, Step, Task, check_count, describe
 from facereject.parallel.serial import SerialEngine
 
+# eleven days; systems count the milliseconds of a wait in 31 bits
+_LONGEST_S = 1e6
+
 
 class WorkerEngine:
     """Runs the task in worker processes on this machine.
@@ -67,8 +70,11 @@ class WorkerEngine:
         self.ordered = bool(ordered)
         self.max_pending = check_count("max_pending", max_pending)
         self.max_buffer = check_count("max_buffer", max_buffer)
-        if timeout is not None and not 0 < timeout < float("inf"):
-            raise ValueError(f"timeout must be above 0 and finite, or None for no limit; got {timeout!r}")
+        if timeout is not None and not 0 < timeout <= _LONGEST_S:
+            raise ValueError(
+                f"timeout must be above 0 and at most {_LONGEST_S:,.0f} seconds, or None for no limit; "
+                f"got {timeout:g}"
+            )
         self.timeout = timeout
         self.or_here = bool(or_here)
         if preload:

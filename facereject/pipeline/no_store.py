@@ -33,7 +33,7 @@ class NoStore:
     def write(self, frames: Sequence[FaceFrame]) -> None:
         """Frames are not kept."""
 
-    def end_input(self, path: str, counts: Counts) -> None:
+    def end_input(self, path: str, counts: Counts, stamp: str = "") -> None:
         """Count the input."""
         self.summary.add(display_name(path), counts)
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing
 from typing import NamedTuple, TypeAlias
 
-from facereject._files import display_name
+from facereject._files import display_name, stamp_of
 from facereject.faces.geometry import FloatArray
 from facereject.outputs.base import Media, Output
 from facereject.outputs.counts import Counts
@@ -108,7 +108,8 @@ def score_inputs(
         That of the store: inputs of earlier runs are counted, too.
     """
     store = NoStore() if store is None else store
-    missing = (item for item in inputs if not store.has(item.path))
+    stamps: dict[str, str] = {}
+    missing = _stamped((item for item in inputs if not store.has(item.path)), stamps)
     begun = store.begun()
     counts, n_frames, joined, given_up = Counts(), 0, None, ""
     fresh = True
@@ -145,13 +146,20 @@ def score_inputs(
             if last:
                 # a video ends with the part that failed, as it would if it were not cut
                 given_up = item.path if outcome.error and part is not None else ""
-                store.end_input(item.path, counts)
+                store.end_input(item.path, counts, stamps.pop(item.path, ""))
                 for output in outputs:
                     output.end()
                 counts, n_frames, joined = Counts(), 0, None
             elif joined is not None and outcome.last:
                 store.end_part(item.path, counts, joined.note)
     return store.summary
+
+
+def _stamped(items: Iterable[Input], stamps: dict[str, str]) -> Iterator[Input]:
+    """The inputs, with the stamps of their files noted before they are read."""
+    for item in items:
+        stamps[item.path] = stamp_of(item.path)
+        yield item
 
 
 def _joined(begun: StoredInput | None, item: Input) -> JoinedParts:

@@ -249,9 +249,13 @@ class Store:
         self._read_finished()
         self._insert(self._current, (row for frame in frames for row in rows_of(frame)))
 
-    def end_input(self, path: str, counts: Counts) -> None:
-        """All frames of the current input have been written; they replace those of an earlier run."""
-        self._end(path, counts, "")
+    def end_input(self, path: str, counts: Counts, stamp: str = "") -> None:
+        """All frames of the current input have been written; they replace those of an earlier run.
+
+        ``stamp`` is that of the file before it was read, if known: a file that has changed is not the one
+        that was scored.
+        """
+        self._end(path, counts, "", stamp)
         self.summary.add(display_name(path), counts)
         if time.monotonic() - self._last_commit >= _COMMIT_SECONDS:
             self.commit()
@@ -456,12 +460,14 @@ class Store:
             if self._insert(number, islice(rows, n_rows)) != n_rows:
                 raise TableError(f"{path}: has changed since it was opened")
 
-    def _end(self, path: str, counts: Counts, part: str) -> None:
+    def _end(self, path: str, counts: Counts, part: str, before: str = "") -> None:
         """Note what is finished of the current input; what an earlier run knew of it goes."""
         self._read_finished()
         key, stamp, tries = self._identity(path), stamp_of(path), 1
         # a file that was changed during the run may have been read before
         if stamp and self._opened_ns <= int(stamp.split()[1]) <= time.time_ns():
+            stamp = _CHANGED
+        if before and stamp != before:
             stamp = _CHANGED
         old = self._find(path) if self._earlier and not part else None
         if old is not None and old.number <= self._earlier:

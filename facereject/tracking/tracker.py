@@ -96,8 +96,8 @@ class Tracking:
     detect_every: int = option(
         DETECT_EVERY,
         "--detect-every",
-        metavar="N",
-        help="Search the whole frame for new faces at least every N frames.",
+        metavar="K",
+        help="Search the whole frame for new faces at least every K frames.",
     )
     every_frame: bool = option(
         False, "--every-frame", help="Search every frame as a whole instead of following faces: slower."

@@ -22,8 +22,8 @@ from bright_faces import BrightFaces, gray_photo
 from facereject._cli import app
 from facereject.pipeline import store
 
-#: modules whose ``load_rejector`` is to be replaced; the package has functions of the same names
-COMMANDS = [importlib.import_module(f"facereject._cli.{name}") for name in ("score", "filtering")]
+#: modules whose ``load_rejector`` is to be replaced
+COMMANDS = [importlib.import_module("facereject._cli._choices")]
 
 #: the command that runs this script
 TOOL = [sys.executable, __file__]
@@ -51,8 +51,11 @@ def make_photos(folder: Any, n_photos: int) -> None:
         gray_photo(folder / name, level)
 
 
-def start_tool(arguments: list[str], folder: Any, size: int = 0) -> subprocess.Popen[str]:
-    """Start the tool in a process of its own; returns when its table t.csv has grown to some size."""
+def start_tool(arguments: list[str], folder: Any, *, size: int = 90_000, made: str = "") -> Any:
+    """Start the tool in a process of its own.
+
+    Returns when the store of its table t.csv has grown to some size, or when it has made a file or folder.
+    """
     process = subprocess.Popen(
         [*TOOL, *arguments],
         cwd=folder,
@@ -62,8 +65,7 @@ def start_tool(arguments: list[str], folder: Any, size: int = 0) -> subprocess.P
     )
     partial = folder / "t.csv.partial"
     while process.poll() is None:
-        # an empty store has about half of this
-        if partial.exists() and partial.stat().st_size > 60_000 + size:
+        if (folder / made).exists() if made else partial.exists() and partial.stat().st_size > size:
             break
         time.sleep(0.002)
     return process

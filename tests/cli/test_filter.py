@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import importlib
 import os
 import re
 import time
@@ -13,9 +14,9 @@ import skimage.data
 from PIL import Image
 from stub_tool import start_tool
 
-from facereject._cli import filtering
 from facereject.faces import FaceRejector
 from facereject.outputs import SortedFiles
+from facereject.pipeline.store import Store
 
 
 def _files(folder) -> list[str]:
@@ -79,7 +80,7 @@ def test_a_finished_table_of_another_target_is_not_completed(stub, photos, run):
     reasons = ("(limit: 210.0 then, 40.0 now)", "made with another model or target (see photos/1.png)")
     for reason in reasons:
         result = run("filter", "photos", "--threshold", "40", "-o", "t.csv", "--resume")
-        assert result.exit_code == 2
+        assert result.exit_code == 2, (reason, result.stderr)
         assert reason in result.stderr
         assert "--overwrite" in result.stderr
         assert Path("t.csv").read_bytes() == before
@@ -139,7 +140,7 @@ def test_wrong_usage_is_one_sentence(stub, photos, run):
     cases = [
         (["--coverage", "0.9", "--cost", "5", "-o", "t.csv"], "--coverage and --cost exclude each other"),
         (["--accepted", "a", "--link", "--move"], "--link and --move exclude each other"),
-        (["--move", "-o", "t.csv"], "--move needs a folder"),
+        (["--move", "-o", "t.csv"], "--move needs --accepted or --rejected"),
         (["--accepted", "x", "--rejected", "x/y"], "overlap"),
         (["--accepted", "photos/1.png"], "this is a file"),
         (["--accepted", "photos"], "lies in the folder for sorted files"),
@@ -155,7 +156,7 @@ def test_wrong_usage_is_one_sentence(stub, photos, run):
 
 
 def test_without_any_output_a_terminal_shows_lines(stub, photos, run, monkeypatch):
-    monkeypatch.setattr(filtering, "default_output", lambda: None)
+    monkeypatch.setattr(importlib.import_module("facereject._cli.score"), "default_output", lambda: None)
     result = run("filter", "photos")
     assert result.exit_code == 0
     lines = result.stdout.splitlines()
@@ -194,17 +195,17 @@ def test_crash_between_row_and_move_is_repaired(stub, photos, run, monkeypatch):
     arguments = ["filter", "photos", "--accepted", "good", "--rejected", "bad", "--move", "-o", "t.csv"]
     placed = []
 
-    def dies(self, path, *more):
-        placed.append(path)
+    def dies(self, **options):
+        placed.append(self)
         if len(placed) == 2:
             raise KeyboardInterrupt
-        real(self, path, *more)
+        real(self, **options)
 
-    real = SortedFiles._place
-    monkeypatch.setattr(SortedFiles, "_place", dies)
+    real = SortedFiles.end
+    monkeypatch.setattr(SortedFiles, "end", dies)
     assert run(*arguments).exit_code == 130
     assert len(_files("photos")) < 4
-    monkeypatch.setattr(SortedFiles, "_place", real)
+    monkeypatch.setattr(SortedFiles, "end", real)
     assert run(*arguments).exit_code == 2
     resumed = run(*arguments, "--resume")
     assert resumed.exit_code == 0
@@ -266,7 +267,7 @@ def test_the_best_of_this_batch(stub, photos, run):
     result = run(*arguments, "--keep-best", "60%", "--resume")
     assert _files("good") == ["2.png", "sub/2.png"]
     assert "3 faces, 2 accepted (66.7%)" in result.stderr
-    assert "the best faces of this batch" in result.stderr
+    assert "Accepted: the 2 faces of this batch that are most certain, in 2 files" in result.stderr
     shown = run("filter", "photos", "--keep-best", "0.3", "-o", "-").stdout
     assert [line.split(",")[0] for line in shown.splitlines() if ",true," in line] == ["photos/sub/2.png"]
 
@@ -278,7 +279,7 @@ def test_the_best_of_this_batch(stub, photos, run):
         (["--keep-best", "0"], "--keep-best must be a share"),
         (["--keep-best", "1.5"], "--keep-best must be a share"),
         (["--keep-best", "1", "--cost", "3"], "--cost and --keep-best exclude each other"),
-        (["--keep-best", "1", "--save", "v.mp4"], "--keep-best excludes"),
+        (["--keep-best", "1", "--save", "v.mp4"], "--keep-best excludes saved videos"),
     ],
 )
 def test_what_does_not_go_with_the_best(stub, photos, run, options, message):
@@ -307,3 +308,27 @@ def test_heads_turned_beyond_a_limit_are_rejected(work, run):
     result = run("filter", "a.png", "--max-pitch", "200")
     assert result.exit_code == 2
     assert "--max-pitch must be an angle from 0 to 180 degrees, got 200" in result.stderr
+
+
+@pytest.mark.parametrize("what", ["link", "file"])
+def test_a_photo_that_is_exchanged_during_the_run_is_not_placed(stub, photos, run, monkeypatch, what):
+    """Between reading it and noting that it was read."""
+    Path("secret.txt").write_text("secret")
+    os.utime("secret.txt", (1, 1))
+    end_input = Store.end_input
+
+    def late(self, path, *more):
+        if path == "photos/2.png":
+            os.unlink(path)
+            if what == "link":
+                os.symlink(os.path.abspath("secret.txt"), path)
+            else:
+                os.rename("secret.txt", path)
+        end_input(self, path, *more)
+
+    monkeypatch.setattr(Store, "end_input", late)
+    result = run("filter", "photos", "--accepted", "good", "--rejected", "bad", "-o", "t.csv")
+    assert result.exit_code == 1
+    assert "1 file could not be placed" in result.stderr
+    assert _files("good") == ["sub/2.png"]
+    assert _files("bad") == ["0.png", "1.png"]

@@ -141,7 +141,7 @@ def test_every_frame_and_smoothing_are_passed_on(run, clip):
     [
         (["--annotate", "-o", "t.csv"], "--annotate needs"),
         (["--save", "video.ogv"], "--save video.ogv"),
-        (["--no-audio"], "--no-audio needs a video to write"),
+        (["--no-audio"], "--no-audio needs --save"),
         (["--save", "none/video.mp4"], "--save none/video.mp4: there is no folder none; make it first"),
         (["--save", "videos/clip.mkv"], "this is an input"),
         (["--timeline", "spans.txt"], "--timeline"),
@@ -166,7 +166,7 @@ def test_flicker_and_short_stretches_go(run, clip):
     assert result.exit_code == 0
     with open("spans.csv", newline="") as file:
         assert [span["accepted"] for span in csv.DictReader(file)] == ["false"]
-    result = run("filter", clip, "--bridge", "-1")
+    result = run("filter", clip, "--bridge", "-1", "--timeline", "t.csv")
     assert result.exit_code == 2
     assert "--bridge must be seconds, 0 or more; got -1" in result.stderr
 
@@ -181,4 +181,4 @@ def test_the_best_picture_of_a_person_and_a_contact_sheet(run, clip, work):
     assert "Contact sheet: sheet.png (" in result.stderr
     result = run("filter", clip, "--best-per-track", "1")
     assert result.exit_code == 2
-    assert "--best-per-track needs a folder: give --crops, --frames or both" in result.stderr
+    assert "--best-per-track needs --crops or --frames" in result.stderr

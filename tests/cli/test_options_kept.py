@@ -1,4 +1,4 @@
-"""No option of version 0.2 is lost: every command still has it, with its flags, placeholder and default."""
+"""No option of version 0.2 is lost: every command still has it, with its flags, metavar and default."""
 
 from __future__ import annotations
 
@@ -32,8 +32,9 @@ def present(command: Any, name: str = "") -> Iterator[tuple[str, str]]:
         named = each.param_type_name == "option"
         flags = "/".join([*each.opts, *each.secondary_opts]) if named else "argument"
         shown = f"{flags} {each.metavar or ''}".strip()
-        unset = each.default is None or each.default is False or callable(each.default)
-        yield name, shown if unset else f"{shown} = {each.default}"
+        # a default that was not told before may be told now
+        yield name, shown
+        yield name, f"{shown} = {each.default}"
 
 
 def test_every_option_is_still_there():

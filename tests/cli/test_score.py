@@ -106,7 +106,7 @@ def test_wrong_usage_is_one_sentence(stub, photos, run):
         (["photos", "-o", "t.csv", "--engine", "dask"], "--scheduler"),
         (["photos", "-o", "t.csv", "--scheduler", "tcp://x:1"], "--engine dask"),
         (["photos", "-o", "t.csv", "--engine", "dask", "--workers", "2"], "--workers belongs to"),
-        (["photos", "-o", "t.csv", "--workers", "0"], "--workers must be at least 1"),
+        (["photos", "-o", "t.csv", "--workers", "0"], "--workers must be"),
     ]
     for arguments, words in cases:
         result = run("score", *arguments)
@@ -188,7 +188,7 @@ def test_an_interruption_then_resume(stub, many, work, run, number, code):
         # a second run meanwhile
         refused = run("score", "many", "-o", "t.csv", "--resume")
         assert refused.exit_code == 2
-        assert "another run" in refused.stderr
+        assert "another run is writing" in refused.stderr
         process.send_signal(number)
         _, said = process.communicate()
     assert process.returncode == code
@@ -207,7 +207,7 @@ def test_an_interruption_then_resume(stub, many, work, run, number, code):
 
 def test_kill_then_resume(stub, many, work, run):
     run("score", "many", "-o", "whole.csv")
-    with start_tool(["score", "many", "-o", "t.csv"], work, size=60_000) as process:
+    with start_tool(["score", "many", "-o", "t.csv"], work) as process:
         process.kill()
         process.communicate()
     assert process.returncode == -signal.SIGKILL

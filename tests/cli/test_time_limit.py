@@ -8,12 +8,13 @@ import pytest
 from bright_faces import gray_photo
 from video_files import write_video
 
-from facereject._cli._options import run as options
+from facereject._cli._choices import EngineChoice
 from facereject.parallel import SerialEngine, WorkerEngine
+from facereject.pipeline import running
 
 
-def engine_for(*paths):
-    return options.make_engine("local", 1, None, None, paths)
+def engine_for(*paths, timeout=None):
+    return EngineChoice().make(1, timeout, paths)
 
 
 @pytest.fixture
@@ -31,20 +32,20 @@ def files(photos, work):
 def test_one_worker_is_a_process_that_can_be_stopped(files, path):
     engine = engine_for("photos/1.png", path)
     assert isinstance(engine, WorkerEngine)
-    assert (engine.workers, engine.timeout) == (1, options.GENEROUS_SECONDS)
+    assert (engine.workers, engine.timeout) == (1, running.GENEROUS_SECONDS)
 
 
 def test_a_few_images_need_no_process(files):
     assert isinstance(engine_for("photos/1.png", "photos/2.png"), SerialEngine)
     assert isinstance(engine_for(*["photos/1.png"] * 11), WorkerEngine)
-    assert options.make_engine("local", 1, None, 9.0, ["photos/1.png"]).timeout == 9.0
+    assert engine_for("photos/1.png", timeout=9.0).timeout == 9.0
 
 
 def test_the_limit_holds_by_default(stub, work, run, monkeypatch):
     (work / "photos").mkdir()
     gray_photo(work / "photos" / "slow.png", 99)
     monkeypatch.setenv("STUB_DELAY", "600")
-    monkeypatch.setattr(options, "GENEROUS_SECONDS", 0.5)
+    monkeypatch.setattr(running, "GENEROUS_SECONDS", 0.5)
     assert run("score", "photos", "-o", "t.csv").exit_code == 1
     with open("t.csv", newline="") as file:
         (row,) = csv.DictReader(file)

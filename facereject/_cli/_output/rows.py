@@ -1,4 +1,4 @@
-"""One short line per face for people, where no table was asked for."""
+"""What people see of the faces: a short line per face, and how many of a batch are the best."""
 
 from __future__ import annotations
 
@@ -7,8 +7,9 @@ import math
 import typer
 
 from facereject._cli._shared import printable
+from facereject._words import counted
 from facereject.faces.face import CAUSES, Face, FaceFrame
-from facereject.outputs.base import Output
+from facereject.outputs.base import Media, Output
 
 
 class Lines(Output):
@@ -24,6 +25,33 @@ class Lines(Output):
             typer.echo(f"{where}: {rejected}, {printable(frame.problem) or 'no_face'}")
         for number, face in enumerate(frame.faces):
             typer.echo(f"{where}{f' face {number}' if number else ''}: {_decision(face)}")
+
+
+class BestOfBatch(Output):
+    """Counts the best faces of a batch, and the files they are in."""
+
+    def __init__(self) -> None:
+        self._faces = self._in_input = self._files = 0
+
+    def begin(self, media: Media) -> None:
+        """Another input begins."""
+        self._in_input = 0
+
+    def write(self, frame: FaceFrame) -> None:
+        """Count the accepted faces."""
+        self._in_input += sum(face.accepted for face in frame.faces)
+
+    def end(self, *, failed: bool = False) -> None:
+        """Add what was counted."""
+        self._faces += self._in_input
+        self._files += self._in_input > 0
+
+    def report(self) -> list[str]:
+        """How many there are."""
+        faces = counted(self._faces, "face", "faces")
+        return [
+            f"Accepted: the {faces} of this batch that are most certain, in {counted(self._files, 'file')}"
+        ]
 
 
 def _decision(face: Face) -> str:

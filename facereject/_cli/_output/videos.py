@@ -4,18 +4,21 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 from rich.text import Text
 
 from facereject._cli._shared import console, printable, say
 from facereject._words import percent
-
-if TYPE_CHECKING:
-    from facereject.outputs.timeline import Span, Timeline
+from facereject.outputs.timeline import Span, Timeline, strip
 
 # videos shown with a strip; the file of --timeline holds all of them
 _MAX_STRIPS = 10
+
+
+class Strips(Timeline):
+    """Collects the segments of the videos of this run, for the summary on the terminal."""
+
+    place = "run"
 
 
 def report_videos(timeline: Timeline) -> None:
@@ -29,8 +32,6 @@ def report_videos(timeline: Timeline) -> None:
 
 def _strip(name: str, spans: Sequence[Span]) -> Text:
     """One line: where the video was accepted (full blocks), partly, or rejected (a thin line)."""
-    from facereject.outputs.timeline import strip
-
     full, some, none = "█▄─" if (console.encoding or "").lower().startswith("utf") else "#+-"
     text = Text(f"{_short(printable(name)):<24} ")
     for share in strip(spans, 40):

@@ -123,6 +123,10 @@ class Window(Output):
     def prepare(self, run: RunInfo) -> None:
         """Check the folder."""
         self._run = run
+        self.check()
+
+    def check(self) -> None:
+        """OptionError if nothing can be saved in the folder."""
         if not os.path.isdir(self.snapshots):
             raise OptionError(
                 f"`Window.snapshots` {display_name(self.snapshots)}: no such folder; make it first"

@@ -1,0 +1,170 @@
+"""What a user chooses on the command line: the model, the target, where the work is done."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any
+
+from facereject._cli._plugins import DetectorOption, LandmarksOption
+from facereject._cli._shared import (
+    CostOption,
+    CoverageOption,
+    DetectorThresholdOption,
+    KeepBestOption,
+    MaxErrorOption,
+    MaxPitchOption,
+    MaxRollOption,
+    MaxYawOption,
+    MinFaceOption,
+    ModelOption,
+    RegionOption,
+    ThresholdOption,
+    UpsampleOption,
+    chosen_target,
+    load_rejector,
+    stop,
+)
+from facereject._options import option
+
+if TYPE_CHECKING:
+    from facereject.faces import FaceRejector
+    from facereject.parallel import Engine
+
+# images named one by one that are scored without a worker process: how many, and of how many bytes each
+_FEW = 10
+_SMALL = 32 << 20
+
+
+@dataclass(frozen=True)
+class ModelChoice:
+    """The model, its detector and landmark predictor, and how far a head may be turned."""
+
+    model: ModelOption = "default"
+    landmarks: LandmarksOption = None
+    detector: DetectorOption = None
+    upsample: UpsampleOption = None
+    min_face: MinFaceOption = None
+    detector_threshold: DetectorThresholdOption = None
+    region: RegionOption = None
+    max_yaw: MaxYawOption = None
+    max_pitch: MaxPitchOption = None
+    max_roll: MaxRollOption = None
+
+    def load(self, target: dict[str, float] | None = None) -> FaceRejector:
+        """The rejector; what is wrong with the options ends the command with code 2."""
+        values = asdict(self)
+        limits = {name: values.pop(name) for name in ("max_yaw", "max_pitch", "max_roll")}
+        rejector = load_rejector(target=target, **values)
+        if not any(limit is not None for limit in limits.values()):
+            return rejector
+        try:
+            return rejector.with_pose_limits(**limits)
+        except ValueError as error:
+            stop(str(error).replace("max_", "--max-"))
+
+
+@dataclass(frozen=True)
+class TargetChoice:
+    """What to accept; at most one of them."""
+
+    max_error: MaxErrorOption = None
+    coverage: CoverageOption = None
+    cost: CostOption = None
+    threshold: ThresholdOption = None
+
+    def chosen(self) -> dict[str, float]:
+        """The target that was given, for ``with_target``; empty if none was."""
+        return chosen_target(**asdict(self))
+
+
+@dataclass(frozen=True)
+class BatchTargetChoice(TargetChoice):
+    """What to accept of a batch; at most one of them."""
+
+    keep_best: KeepBestOption = None
+
+    def chosen(self) -> dict[str, float]:
+        """The target that was given, for ``with_target``; empty if none was, or the best are kept."""
+        given: dict[str, Any] = chosen_target(**asdict(self))
+        given.pop("keep_best", None)
+        return given
+
+    @property
+    def best(self) -> float | None:
+        """The number of faces, or their share, to be kept; None if that was not asked for."""
+        text = self.keep_best
+        if text is None:
+            return None
+        try:
+            return int(text)
+        except ValueError:
+            pass
+        try:
+            return float(text.removesuffix("%")) / 100 if text.endswith("%") else float(text)
+        except ValueError:
+            stop(
+                "--keep-best must be a share such as 0.5 or 50%, or a number of faces such as 100; "
+                f"got {text}"
+            )
+
+
+@dataclass(frozen=True)
+class EngineChoice:
+    """Where the work is done."""
+
+    panel = "How to run"
+
+    engine: str = option(
+        "local",
+        metavar="local|dask",
+        help="Where the work is done: here, or on a Dask cluster that sees the files under the same paths.",
+    )
+    scheduler: str | None = option(
+        None, metavar="ADDRESS", help="Address of the Dask scheduler, such as tcp://host:8786."
+    )
+
+    def make(self, workers: int, timeout: float | None, paths: Sequence[str]) -> Engine:
+        """The engine for this choice.
+
+        A single worker is a process of its own, too, as only that can be stopped, whatever it does. Starting
+        one takes longer than scoring a few images: if there are no more, this process does it.
+        """
+        from facereject import parallel
+        from facereject.pipeline.running import GENEROUS_SECONDS
+
+        if self.engine == "local":
+            if self.scheduler is not None:
+                stop("--scheduler belongs to --engine dask")
+            # a plug-in that cannot be pickled is no reason to stop where no process was asked for
+            alone = workers == 1 and timeout is None
+            if alone and _are_few_images(paths):
+                return parallel.SerialEngine()
+            preload = ["facereject._cli", "facereject.pipeline.task"]
+            limit = GENEROUS_SECONDS if timeout is None else timeout
+            try:
+                return parallel.WorkerEngine(workers, preload=preload, timeout=limit, or_here=alone)
+            except ValueError as error:
+                stop(f"--{error}")
+        if self.engine != "dask":
+            stop(f"--engine must be local or dask; got {self.engine}")
+        if timeout is not None:
+            stop("--timeout belongs to --engine local; a Dask cluster has its own limits")
+        if workers != 1:
+            stop("--workers belongs to --engine local; a Dask cluster has its own workers")
+        if self.scheduler is None:
+            stop("--engine dask needs the address of the cluster: --scheduler tcp://host:8786")
+        try:
+            return parallel.DaskEngine(self.scheduler)
+        except (parallel.EngineError, ImportError, ValueError) as error:
+            stop(f"--engine dask: {error}")
+
+
+def _are_few_images(paths: Sequence[str]) -> bool:
+    from facereject.faces.images.kinds import kind_of_file
+
+    return len(paths) <= _FEW and all(
+        os.path.isfile(path) and os.path.getsize(path) <= _SMALL and kind_of_file(path) == "image"
+        for path in paths
+    )

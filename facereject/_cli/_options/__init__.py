@@ -1,1 +1,0 @@
-"""Options that several commands share, and what is read or checked for them."""
