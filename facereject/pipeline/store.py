@@ -37,8 +37,8 @@ from facereject.tables.columns import HEAD, is_lost
 from facereject.tables.errors import SettingsError, TableError, TableFormatError, UnfinishedTableError
 from facereject.tables.packing import PackedRow, frames_of, rows_of, valid_text
 from facereject.tables.reading import points_in_table, read_rows, read_table
-from facereject.tables.table_path import check_own_table, check_table_path
-from facereject.tables.writing import SUFFIXES, check_sqlite_points, write_rows
+from facereject.tables.table_path import check_own_table, check_table_path, record_path
+from facereject.tables.writing import check_sqlite_points, write_rows
 
 # a crash costs the inputs finished since the last commit, a commit some milliseconds of waiting for the disk
 _COMMIT_SECONDS = 2.0
@@ -211,7 +211,7 @@ class Store:
             self._database = sqlite3.connect("", isolation_level=None, check_same_thread=False)
             self._create()
             return
-        self.path = check_table_path(path, overwrite=overwrite, suffixes=SUFFIXES)
+        self.path = check_table_path(path, overwrite=overwrite)
         if suffix_of(self.path) == ".sqlite":
             check_sqlite_points(self.path, n_points)
         self.partial = f"{self.path}.partial"
@@ -620,16 +620,6 @@ def threshold_of_best(uncertainty: ArrayLike, amount: float) -> float:
     wanted = amount if isinstance(amount, int) else math.ceil(round(amount * len(values), 9))
     wanted = min(wanted, len(values))
     return float(np.partition(values, wanted - 1)[wanted - 1]) if wanted else -math.inf
-
-
-def record_path(table: str) -> str:
-    """Where the record of a finished table is."""
-    return f"{table}.run"
-
-
-def files_of(table: str) -> tuple[str, ...]:
-    """All files that a store writes for a table."""
-    return table, f"{table}.partial", f"{table}.partial-journal", record_path(table)
 
 
 def _open_locked(path: str, *, overwrite: bool) -> sqlite3.Connection:

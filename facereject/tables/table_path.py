@@ -8,17 +8,13 @@ import os
 from facereject._files import NOT_MADE_HERE, output_problem, suffix_of
 from facereject.tables.errors import TableError
 from facereject.tables.reading import is_own_table
+from facereject.tables.writing import SUFFIXES
 
 # SQLite, in which a table is kept until it is finished, takes 512 with what is added to its name
 _LONGEST_PATH = 450
 
 
-def check_table_path(
-    path: str | os.PathLike[str],
-    *,
-    overwrite: bool = False,
-    suffixes: tuple[str, ...] = (".csv", ".jsonl", ".parquet"),
-) -> str:
+def check_table_path(path: str | os.PathLike[str], *, overwrite: bool = False) -> str:
     """The path a table can be written to, links resolved, or a TableError that says why it cannot.
 
     Parameters
@@ -29,8 +25,8 @@ def check_table_path(
     """
     name = os.fspath(path)
     suffix = suffix_of(name)
-    if suffix not in suffixes:
-        raise TableError(f"{name}: a table ends in {', '.join(suffixes[:-1])} or {suffixes[-1]}")
+    if suffix not in SUFFIXES:
+        raise TableError(f"{name}: a table ends in {', '.join(SUFFIXES[:-1])} or {SUFFIXES[-1]}")
     if suffix == ".parquet" and importlib.util.find_spec("pyarrow") is None:
         raise TableError(f"{name}: Parquet needs pyarrow; install it with: pip install 'facereject[parquet]'")
     # a link is kept and the file it leads to replaced
@@ -43,6 +39,16 @@ def check_table_path(
     if not overwrite:
         check_own_table(real)
     return real
+
+
+def record_path(table: str) -> str:
+    """Where the settings and inputs of a finished table are kept."""
+    return f"{table}.run"
+
+
+def files_of(table: str) -> tuple[str, ...]:
+    """All files that are written for a table: itself, its store with the rollback journal, and its record."""
+    return table, f"{table}.partial", f"{table}.partial-journal", record_path(table)
 
 
 def check_own_table(path: str) -> None:

@@ -14,9 +14,10 @@ import numpy as np
 from facereject.faces.face import NO_IMAGE, Box, Face, FaceFrame
 from facereject.outputs.counts import Counts
 from facereject.pipeline import store as store_module
-from facereject.pipeline.store import Store, files_of, record_path
+from facereject.pipeline.store import Store
 from facereject.tables.errors import TableError, TableFormatError
 from facereject.tables.reading import read_table
+from facereject.tables.table_path import files_of, record_path
 from tools.stress.mutations import flipped
 from tools.stress.trial import Trial
 
