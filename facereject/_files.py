@@ -254,13 +254,6 @@ def copy_bytes(source: IO[bytes], target: IO[bytes], n_bytes: int) -> None:
         n_bytes -= len(data)
 
 
-def open_new(path: str | os.PathLike[str]) -> io.FileIO:
-    """An empty unbuffered file of a fixed name; what stood there before is removed, not written to."""
-    with contextlib.suppress(FileNotFoundError):
-        os.unlink(path)
-    return io.FileIO(os.fspath(path), "x+", opener=_never_through_links)
-
-
 def open_own(path: str | os.PathLike[str], *, create: bool = False) -> io.FileIO:
     """An unbuffered file of a fixed name that an earlier run has left, to write on; an OSError for links.
 

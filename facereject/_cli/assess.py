@@ -43,7 +43,10 @@ def assess(
     output: Annotated[
         str,
         typer.Option(
-            "--output", "-o", metavar="TABLE", help=".csv, .jsonl or .parquet; - writes CSV to stdout."
+            "--output",
+            "-o",
+            metavar="TABLE",
+            help=".csv, .jsonl, .parquet or .sqlite; - writes CSV to stdout.",
         ),
     ] = "-",
     format: Annotated[

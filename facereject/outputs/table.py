@@ -12,7 +12,7 @@ from facereject.faces.face import FaceFrame
 from facereject.outputs.base import Media, Output, RunInfo
 from facereject.tables.errors import TableError
 from facereject.tables.packing import rows_of
-from facereject.tables.table_path import check_table_path
+from facereject.tables.table_path import check_table_path, files_of
 from facereject.tables.writing import TextFormat, text_format
 
 
@@ -72,9 +72,7 @@ class Table(Output):
 
     def files(self) -> list[str]:
         """The table, its unfinished form and its record."""
-        if self.path is None:
-            return []
-        return [f"{self.path}{suffix}" for suffix in ("", ".partial", ".partial-journal", ".run")]
+        return [] if self.path is None else [*files_of(self.path)]
 
     def begin(self, media: Media) -> None:
         """Write the header of the stream before the first input."""

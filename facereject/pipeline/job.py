@@ -181,6 +181,9 @@ class Job:
             if not chosen:
                 continue
             for item in store.inputs():
+                if moving and (item.gone or not item.current):
+                    # the file is no longer, or not yet, the one that was scored
+                    continue
                 kind, frames = _kind_of(store.frames(item))
                 media = Media(item.path, display_name(item.path), kind, shape, stamp=item.stamp)
                 for output in chosen:

@@ -24,7 +24,6 @@ from facereject.pipeline.store import Store
 from facereject.sources.frame import Frame
 from facereject.tables.errors import TableError
 from facereject.tables.table_path import check_table_path
-from facereject.tables.writing import SUFFIXES
 from facereject.tracking.tracker import FaceTracker
 
 # seconds without a frame after which keys are looked at
@@ -184,7 +183,7 @@ class CameraTable(Output):
     def prepare(self, run: RunInfo) -> None:
         """Check that the table can be written."""
         try:
-            check_table_path(self.path, overwrite=run.overwrite, suffixes=SUFFIXES)
+            check_table_path(self.path, overwrite=run.overwrite)
         except TableError as error:
             raise OptionError(f"`output` {error}") from None
         self._overwrite, self._rule = run.overwrite, run.frame_rule

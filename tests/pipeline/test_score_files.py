@@ -6,6 +6,7 @@ import csv
 import io
 import json
 import os
+import sqlite3
 from pathlib import Path
 
 import pandas
@@ -71,7 +72,8 @@ def test_summary_without_a_table(photos):
 
 
 def test_every_format_says_the_same(photos):
-    for name in ("t.csv", "t.jsonl", "t.parquet"):
+    names = ("t.csv", "t.jsonl", "t.parquet", "t.sqlite")
+    for name in names:
         score_files("photos", Path(name), rejector=REJECTOR)
     stream = io.BytesIO()
     score_files("photos", stream, rejector=REJECTOR)
@@ -79,12 +81,14 @@ def test_every_format_says_the_same(photos):
     lines = [json.loads(line) for line in Path("t.jsonl").read_text().splitlines()]
     parquet = pyarrow.parquet.read_table("t.parquet").to_pylist()
     assert lines == parquet
+    with sqlite3.connect("t.sqlite") as database:
+        assert [
+            dict(zip(COLUMNS, row, strict=True)) for row in database.execute("SELECT * FROM faces")
+        ] == lines
     assert [line["accepted"] for line in lines] == [False, False, True, True]
     with open("t.csv", newline="") as file:
         assert [row["reason"] for row in csv.DictReader(file)] == ["no_face", "uncertain", "", ""]
-    assert sorted(os.listdir()) == sorted(
-        ["photos", *(n + e for n in ("t.csv", "t.jsonl", "t.parquet") for e in ("", ".run"))]
-    )
+    assert sorted(os.listdir()) == sorted(["photos", *(n + e for n in names for e in ("", ".run"))])
 
 
 @pytest.mark.parametrize(
@@ -257,6 +261,17 @@ def clips(photos):
             for image in images:
                 video.write(image)
     return Path("videos")
+
+
+def test_files_that_an_earlier_run_has_moved_are_not_missed(folder):
+    (folder / "photos").mkdir()
+    for level in (130, 240):
+        gray_photo(f"photos/{level}.png", level)
+    options = {"rejector": BrightFaces(), "mode": "move"}
+    assert score("photos", "t.csv", accepted="good", **options).placed.accepted == 2
+    gray_photo("photos/200.png", 200)
+    placed = score("photos", "t.csv", accepted="better", resume=True, **options).placed
+    assert (placed.accepted, placed.failed, os.listdir("better")) == (1, 0, ["200.png"])
 
 
 def test_saved_video_and_timeline(clips):

@@ -49,7 +49,7 @@ def full_disk(trial: Trial, folder: Path, count: int, rng: random.Random) -> Non
     for number in range(count):
         if not trial.goes_on():
             return
-        mode, suffix = MODES[number % 3], SUFFIXES[number // 3 % 3]
+        mode, suffix = MODES[number % 3], SUFFIXES[number // 3 % len(SUFFIXES)]
         run = _Run(folder, mode, suffix, rng)
         run.start(partial(_limit_files, rng.randint(0, 60_000)))
         run.wait()

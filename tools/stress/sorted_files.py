@@ -14,7 +14,7 @@ import PIL.Image
 from facereject.tables.reading import read_table
 
 MODES = ("copy", "link", "move")
-SUFFIXES = ("csv", "jsonl", "parquet")
+SUFFIXES = ("csv", "jsonl", "parquet", "sqlite")
 
 
 def contents(folder: Path) -> set[bytes]:

@@ -19,9 +19,9 @@ from facereject.tables.errors import TableError, TableFormatError
 from facereject.tables.reading import read_table
 from facereject.tables.table_path import files_of, record_path
 from tools.stress.mutations import flipped
+from tools.stress.sorted_files import SUFFIXES
 from tools.stress.trial import Trial
 
-_SUFFIXES = ("csv", "jsonl", "parquet", "sqlite")
 _INPUTS = 6
 # longer tables for kills: those of the other trials would be finished at once
 _KILLED_INPUTS = 40
@@ -30,7 +30,7 @@ _KILLED_INPUTS = 40
 def damaged_stores(trial: Trial, folder: Path, count: int, rng: random.Random) -> None:
     """``count`` flipped bits: in unfinished tables, rollback journals of killed runs, and records."""
     paths = _write_inputs(folder, _INPUTS)
-    for suffix in _SUFFIXES:
+    for suffix in SUFFIXES:
         unfinished, killed, finished = (folder / f"{name}.{suffix}" for name in ("left", "killed", "whole"))
         _leave_unfinished(unfinished, paths, killed=False)
         _leave_unfinished(killed, paths, killed=True)
@@ -42,7 +42,7 @@ def damaged_stores(trial: Trial, folder: Path, count: int, rng: random.Random) -
             (finished, ".run"),
         ]
         expected = _content(_complete(finished, folder, suffix, "", None, paths))
-        for number in range(count // len(_SUFFIXES)):
+        for number in range(count // len(SUFFIXES)):
             if not trial.goes_on():
                 return
             start, ending = places[number % len(places)]
@@ -57,7 +57,7 @@ def killed_stores(trial: Trial, folder: Path, count: int, rng: random.Random) ->
     for number in range(count):
         if not trial.goes_on():
             return
-        table = folder / f"t.{_SUFFIXES[number % len(_SUFFIXES)]}"
+        table = folder / f"t.{SUFFIXES[number % len(SUFFIXES)]}"
         for _ in range(rng.randint(1, 4)):
             child = os.fork()
             if not child:

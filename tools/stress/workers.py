@@ -35,7 +35,7 @@ def dying_workers(trial: Trial, folder: Path, count: int, rng: random.Random) ->
     for number in range(count):
         if not trial.goes_on():
             return
-        table = folder / f"t.{SUFFIXES[number % 3]}"
+        table = folder / f"t.{SUFFIXES[number % len(SUFFIXES)]}"
         killer = _Killer(rng)
         engine = WorkerEngine(2)
         score_files(folder / "photos", [table, killer], rejector=rejector, running=Running(engine=engine))

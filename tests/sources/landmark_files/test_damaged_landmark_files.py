@@ -8,8 +8,8 @@ import unicodedata
 import cv2
 import numpy as np
 import pytest
-from face_rows import rows_in
 from files_of_others import coco, dump, mediapipe_result, write_deeplabcut, write_openface, write_pts
+from table_rows import read_csv
 
 from facereject.pipeline import Running, assess_files
 from facereject.sources.landmark_files import read_landmarks
@@ -26,7 +26,7 @@ def judge(landmarks, photos, tmp_path, rejector):
     summary = assess_files(
         landmarks, photos, tmp_path / "faces.csv", rejector=rejector, running=Running(overwrite=True)
     )
-    return rows_in(tmp_path / "faces.csv"), summary
+    return read_csv(tmp_path / "faces.csv"), summary
 
 
 RESAVED = {
