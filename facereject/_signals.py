@@ -48,23 +48,35 @@ def loading() -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def interruptible() -> Iterator[None]:
-    """Within the context, Ctrl-C raises KeyboardInterrupt and SIGTERM `Terminated`."""
-    raised: float | None = None
+def interruptible() -> Iterator[list[KeyboardInterrupt]]:
+    """Within the context, Ctrl-C raises KeyboardInterrupt and SIGTERM `Terminated`.
+
+    Yields
+    ------
+    list of KeyboardInterrupt
+        What was raised: an interrupt in the middle of an import can come out as another exception.
+    """
+    raised: list[KeyboardInterrupt] = []
+    ended: float | None = None
 
     def interrupt(number: int, frame: object) -> None:
-        nonlocal raised
-        now = time.monotonic()
-        if raised is not None and now - raised < _SAME_REQUEST_S:
-            return
-        raised = now
-        raise Terminated
+        raised.append(KeyboardInterrupt())
+        raise raised[-1]
 
-    with _handled({signal.SIGINT: signal.default_int_handler, signal.SIGTERM: interrupt}):
+    def terminate(number: int, frame: object) -> None:
+        nonlocal ended
+        now = time.monotonic()
+        if ended is not None and now - ended < _SAME_REQUEST_S:
+            return
+        ended = now
+        raised.append(Terminated())
+        raise raised[-1]
+
+    with _handled({signal.SIGINT: interrupt, signal.SIGTERM: terminate}):
         try:
-            yield
+            yield raised
         finally:
-            if raised is not None:
+            if ended is not None:
                 # the process is on its way out, and its exit code is to be told
                 _handle(signal.SIGTERM, signal.SIG_IGN)
 

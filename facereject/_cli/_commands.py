@@ -31,12 +31,17 @@ class PlainCommand(TyperCommand):
 
     def invoke(self, ctx: Any) -> Any:
         """Run the command; what it leaves behind when interrupted is its own matter."""
-        try:
-            with interruptible():
+        with interruptible() as interrupts:
+            try:
                 return super().invoke(ctx)
-        except KeyboardInterrupt as interrupt:
-            say("Interrupted.")
-            raise typer.Exit(exit_code(interrupt)) from None
+            except KeyboardInterrupt as interrupt:
+                say("Interrupted.")
+                raise typer.Exit(exit_code(interrupt)) from None
+            except ImportError:
+                if not interrupts:
+                    raise
+                say("Interrupted.")
+                raise typer.Exit(exit_code(interrupts[0])) from None
 
     def get_params(self, ctx: Any) -> list[Any]:
         """Options and arguments, also those that typer adds."""

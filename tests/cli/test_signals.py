@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import importlib
+import os
 import random
 import signal
 import subprocess
@@ -99,3 +101,17 @@ def test_deprecated_names_are_told_once():
     )
     result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert result.stderr == ("Warning: old is deprecated and will be removed in facereject 9.9; use new\n")
+
+
+def test_an_interrupt_that_an_import_turns_into_another_error(run, monkeypatch):
+    def broken():
+        try:
+            os.kill(os.getpid(), signal.SIGTERM)
+        except KeyboardInterrupt:
+            raise ImportError("initialization failed") from None
+
+    monkeypatch.setattr(
+        importlib.import_module("facereject._cli.info"), "load_rejector", lambda *_, **__: broken()
+    )
+    result = run("info", "default")
+    assert (result.exit_code, result.stderr) == (143, "Interrupted.\n")
