@@ -45,6 +45,7 @@ class RunProgress(NamedTuple):
 
     Examples
     --------
+    >>> from facereject.pipeline import RunProgress
     >>> RunProgress(done=3, total=10).faces
     0
     """

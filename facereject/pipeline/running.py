@@ -53,6 +53,7 @@ class Running:
 
     Examples
     --------
+    >>> from facereject.pipeline import Running
     >>> Running(workers=4, resume=True).timeout is None
     True
     """
