@@ -113,5 +113,10 @@ def test_an_interrupt_that_an_import_turns_into_another_error(run, monkeypatch):
     monkeypatch.setattr(
         importlib.import_module("facereject._cli.info"), "load_rejector", lambda *_, **__: broken()
     )
-    result = run("info", "default")
+    before = signal.getsignal(signal.SIGTERM)
+    try:
+        result = run("info", "default")
+    finally:
+        # a process that was asked to end ignores further requests, and so would those it starts
+        signal.signal(signal.SIGTERM, before)
     assert (result.exit_code, result.stderr) == (143, "Interrupted.\n")
