@@ -49,9 +49,9 @@ class BaseScore(BaseEstimator):
 
     Where ``fit`` is told what the predictor says of itself (a base score, or outputs that contain one), the
     learned score must earn its place against it. Copies of it are fitted without each of some folds, and on
-    these the AuRC of both is compared, and of means of their ranks. The score then gets the smallest weight
-    that is not clearly worse than the best: ``weight_`` is 0 where there are too few errors to learn from,
-    and ``predict`` returns the base score.
+    these the AuRC of both is compared, and of means of their ranks. Both count alike if their mean is better
+    than the base score, the learned one more if it is clearly better. ``weight_`` is 0 where there are too
+    few errors to learn from; then ``predict`` returns the base score.
 
     Attributes
     ----------

@@ -22,8 +22,8 @@ from facereject.solver import LinearObjective, bundle_minimize
 START_ALPHA, START_TOL = 1e-3, 1e-3
 # largest weight of the standardised base score that is searched, and how exactly it is found: w corrects it
 _MAX_BETA, _BETA_TOL = 64.0, 0.01
-# least regularisation, up to this number of errors; beyond, it falls with their number
-_STEADY_ALPHA, _STEADY_ERRORS = 0.01, 200.0
+# least regularisation with a single error; it falls with their number
+_ALPHA_OF_ONE = 2.0
 # share of the examples at either end of an auxiliary column that count as at the end of the others
 _TAIL = 0.02
 
@@ -163,8 +163,8 @@ def fit_start(
 ) -> LinearStart:
     """Minimise SELE first over β ≥ 0 and then over w, both with alpha/2 times their squares.
 
-    Some hundred errors leave it to chance which of two columns that say nearly the same gets the weight: with
-    m errors (``count_errors``) alpha is at least 0.01 up to m = 200, and 2/m beyond.
+    The fewer errors there are, the more it is left to chance which of two columns that say nearly the same
+    gets the weight: with m errors (``count_errors``) alpha is at least 2/m.
     """
     bounds, base_score = ColumnRange.of(confidence), confidence.base_score
     columns = bounds(confidence.columns)
@@ -176,7 +176,7 @@ def fit_start(
     if mean <= 0:
         # no error to learn from: the predictor's own order stands
         return LinearStart(bounds, standardizer, weights, slope=0.0 if base_score is None else 1.0)
-    alpha = max(alpha, _STEADY_ALPHA * min(1.0, _STEADY_ERRORS / count_errors(losses, sample_weight)))
+    alpha = max(alpha, _ALPHA_OF_ONE / count_errors(losses, sample_weight))
     risk: Any = SELE(losses / mean, sample_weight)
     centre = slope = spread = 0.0
     if base_score is not None:
@@ -216,9 +216,8 @@ class ConfidenceScore(BaseScore):
     or the ``base_score`` given. The columns c hold it again, with the largest output, its distance to the
     second largest, the entropy, and the auxiliary features, of which the most extreme 2 % on either side
     count as the next (``ColumnRange``). β is fitted first, by itself; then w corrects it.
-    With m errors alpha is at least 0.01 or 2/m, whichever is less; for losses other than 0/1, m is
-    (Σℓ)²/Σℓ². How much of this may change the order of o is decided on held-out losses (``weight_``): with
-    few errors the score is o.
+    With m errors alpha is at least 2/m; for losses other than 0/1, m is (Σℓ)²/Σℓ². How much of this may
+    change the order of o is decided on held-out losses (``weight_``): with few errors the score is o.
 
     ``cross_fit`` and ``SelectivePredictor`` supply the auxiliary features: the neighbours of an example in
     the part the predictor was trained on, and for a regressor its prediction and spread or, where it states

@@ -32,7 +32,7 @@ from facereject.selection import BoundedCoverage, Selector
 from facereject.selection.start import guaranteed_risk_from
 
 # examples from which two folds are enough for the default score
-_MANY = 500
+_MANY = 2000
 
 
 def _estimator_has(method: str) -> Callable[[Any], bool]:
@@ -51,8 +51,8 @@ class SelectivePredictor(MetaEstimatorMixin, TransformerMixin, BaseEstimator):
     By default the uncertainty is that of ``ConfidenceScore``: it weighs what the predictor says of itself
     (probabilities, the spread of an ensemble) and how near the training examples are. That costs little more
     than the predictor, which is trained twice on half of the examples and once on all (five times on four
-    fifths below 500 examples). A regressor that states no spread is compared with ten random trees trained on
-    at most 4,000 of the same examples, a fraction of a second. A score with more to learn,
+    fifths below 2,000 examples). A regressor that states no spread is compared with ten random trees trained
+    on at most 4,000 of the same examples, a fraction of a second. A score with more to learn,
     ``BoostedSELEScore()``, often ranks better and takes longer.
 
     ``fit`` uses one training set for all three parts, each of them on examples that the part before it has
@@ -103,7 +103,7 @@ class SelectivePredictor(MetaEstimatorMixin, TransformerMixin, BaseEstimator):
         ``zero_one_loss`` for a classifier and ``absolute_error`` for a regressor.
     cv : int, cross-validation splitter or iterable of (train, test), optional
         Folds. An int means shuffled folds, stratified by class for a classifier; anything else must hold out
-        every example exactly once. By default 5; 2 with the default score and at least 500 examples: it has
+        every example exactly once. By default 5; 2 with the default score and at least 2,000 examples: it has
         so little to learn that a predictor trained on half of them is enough like the final one.
     prefit : bool
         The predictor is already fitted, on examples other than those given to ``fit``. It is used as it is,

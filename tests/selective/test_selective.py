@@ -168,9 +168,9 @@ def test_calibration_is_not_fooled_by_a_score_that_overfits():
 @pytest.mark.parametrize(
     ("y", "kind", "groups", "expected"),
     [
-        (np.arange(499) % 2, "classifier", None, 5),
-        (np.arange(500) % 2, "classifier", None, 2),
-        (np.arange(499.0), "regressor", None, 5),
+        (np.arange(1999) % 2, "classifier", None, 5),
+        (np.arange(2000) % 2, "classifier", None, 2),
+        (np.arange(1999.0), "regressor", None, 5),
         (np.repeat(["a", "b"], [90, 3]), "classifier", None, 3),
         (np.repeat(["a", "b"], [90, 1]), "classifier", None, 2),
         (np.arange(100.0), "regressor", np.arange(100) % 4, 4),
@@ -205,12 +205,12 @@ class Counted(LogisticRegression):
 
 def test_the_default_asks_nothing_of_the_predictor_twice():
     rng = np.random.default_rng(0)
-    X = rng.normal(size=(600, 3))
-    y = (X[:, 0] + rng.normal(size=600) > 0).astype(int)
+    X = rng.normal(size=(2000, 3))
+    y = (X[:, 0] + rng.normal(size=2000) > 0).astype(int)
     predictor = Counted([])
     model = SelectivePredictor(predictor).fit(X, y)
-    half = [(name, 300) for name in ("fit", "predict_proba", "predict")]
-    assert sorted(predictor.calls) == sorted([*half, *half, ("fit", 600)])
+    half = [(name, 1000) for name in ("fit", "predict_proba", "predict")]
+    assert sorted(predictor.calls) == sorted([*half, *half, ("fit", 2000)])
     predictor.calls.clear()
     model.uncertainty(X[:7])
     assert sorted(predictor.calls) == [("predict", 7), ("predict_proba", 7)]
