@@ -13,6 +13,7 @@ import typer
 
 from facereject import __version__
 from facereject._cli._commands import PlainCommand, PlainGroup
+from facereject._cli._missing import missing_library
 from facereject._cli._shared import paragraphs, say
 
 # commands in the order of the help page, and their modules; each has a function and examples named after it
@@ -128,6 +129,12 @@ def main() -> None:
     except KeyboardInterrupt:
         # pressed while the command line was still being read
         sys.exit(130)
+    except ImportError as error:
+        sentence = missing_library(error)
+        if not sentence:
+            raise
+        print(sentence, file=sys.stderr)
+        sys.exit(1)
     except OSError as error:
         # the commands report what happens to files; this is the output itself, as on a full disk
         _close_stdout()

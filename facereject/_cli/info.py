@@ -10,6 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 from facereject._cli._annotated import results
+from facereject._cli._missing import missing_library
 from facereject._cli._plugins import DetectorOption, LandmarksOption
 from facereject._cli._shared import load_rejector, paragraphs, printable
 
@@ -38,15 +39,18 @@ def info(
 
     Of a model: its data, results, target, threshold and guarantee.
     """
+    from facereject._installation import extras, versions
+
+    try:
+        import cv2  # noqa: F401
+    except ImportError as error:
+        # everything about faces needs it; the rest can be told
+        _show("Installed", [*versions(), ("MISSING", missing_library(error) or str(error))])
+        _show("Optional", [(extra.package, extra.version or "not installed") for extra in extras()])
+        return
     from facereject.faces import DETECTORS, LANDMARKS
     from facereject.faces.models.card import LICENCE, error_unit, model_facts, predictor_name
-    from facereject.faces.models.installation import (
-        extras,
-        landmark_model,
-        pretrained_models,
-        trained_for,
-        versions,
-    )
+    from facereject.faces.models.installation import landmark_model, pretrained_models, trained_for
     from facereject.faces.models.licences import licence_chain
     from facereject.faces.plugins import fingerprint_of, name_of
 

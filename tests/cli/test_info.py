@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import os
 import platform
+import subprocess
+import sys
 
 import pytest
 from typer.testing import CliRunner
 
 import facereject
 from facereject._cli import app
+from facereject._installation import extras
 from facereject.faces import (
     FaceRejector,
     LandmarkPredictor,
@@ -18,7 +21,7 @@ from facereject.faces import (
     register_landmarks,
 )
 from facereject.faces.models import installation
-from facereject.faces.models.installation import extras, pretrained_models
+from facereject.faces.models.installation import pretrained_models
 
 
 def run(*arguments):
@@ -41,7 +44,7 @@ def test_versions_and_licence():
 
 
 def test_missing_extras_say_how_to_get_them(monkeypatch):
-    monkeypatch.setattr(installation, "_EXTRAS", [("no-such-package", "magic", "wonders")])
+    monkeypatch.setattr("facereject._installation._EXTRAS", [("no-such-package", "magic", "wonders")])
     assert extras()[0].version is None
     assert "not installed: pip install 'facereject[magic]'" in run().stdout
 
@@ -119,3 +122,25 @@ def test_a_file_never_takes_the_place_of_a_shipped_model(tmp_path, monkeypatch):
     refused = CliRunner().invoke(app, ["info", "pipe.safetensors"])
     assert refused.exit_code == 2
     assert "not a regular file" in refused.stderr
+
+
+@pytest.mark.parametrize("library", ["libGL.so.1", "libgthread-2.0.so.0", "libodd.so.3"])
+def test_a_machine_without_a_system_library(tmp_path, library):
+    # stands for an OpenCV whose library is missing
+    (tmp_path / "cv2").mkdir()
+    reason = f"{library}: cannot open shared object file: No such file or directory"
+    (tmp_path / "cv2" / "__init__.py").write_text(f"raise ImportError({reason!r})")
+    paths = os.pathsep.join([str(tmp_path), os.environ.get("PYTHONPATH", "")])
+    environment = os.environ | {"PYTHONPATH": paths}
+    (tmp_path / "photo.jpg").write_bytes(b"")
+    command = [sys.executable, "-m", "facereject"]
+    scored = subprocess.run(
+        [*command, "score", str(tmp_path / "photo.jpg")], env=environment, capture_output=True, text=True
+    )
+    assert scored.returncode == 1
+    assert library in scored.stderr
+    assert len(scored.stderr.splitlines()) == 1
+    assert ("headless" in scored.stderr) == (library != "libodd.so.3")
+    told = subprocess.run([*command, "info"], env=environment, capture_output=True, text=True)
+    assert told.returncode == 0, told.stderr
+    assert library in told.stdout.replace("\n", "")
