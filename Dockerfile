@@ -20,5 +20,7 @@ RUN pip install --no-cache-dir "$(ls /wheels/*.whl)[fast,parquet,heic]" && rm -r
 RUN useradd --uid 10001 --create-home --shell /usr/sbin/nologin facereject
 USER 10001
 WORKDIR /home/facereject
+# containers often run without a network
+RUN facereject models get yunet --quiet
 ENTRYPOINT ["facereject", "score"]
 CMD ["--help"]

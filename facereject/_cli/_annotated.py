@@ -35,7 +35,7 @@ ModelArgument = Annotated[
     str,
     typer.Argument(
         metavar="MODEL",
-        help="default, thorough, linear, mesh, mesh-free, or a model file.",
+        help="default, thorough, dlib, mesh, mesh-free, or a model file.",
         show_default=False,
     ),
 ]

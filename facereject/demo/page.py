@@ -208,7 +208,10 @@ def _meaning(rejector: FaceRejector, model: str) -> str:
                 ),
                 ("points moved", "distance to the landmarks of the clean photograph, same unit"),
                 ("uncertainty", "faces are ranked by it; only its order means something"),
-                ("detector score", "dlib's own: how face-like the region is, not how good the points are"),
+                (
+                    "detector score",
+                    "how face-like the region is for the detector, not how good the points are",
+                ),
                 ("model", model),
                 ("target", target_words(rejector.target)),
                 ("accepted", f"uncertainty at most {threshold:.4g}"),

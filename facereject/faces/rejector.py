@@ -132,12 +132,15 @@ class FaceRejector:
     ) -> FaceRejector:
         """The models that come with the package.
 
-        For dlib's published 68-point predictor: ``"default"`` costs a fraction of the predictor's time.
-        ``"thorough"`` ranks better: it runs the predictor twice more per face, on mirrored and turned
-        pictures, and returns the mean of the three as the landmarks, which are more accurate. ``"linear"`` is
-        the linear score on HOG values alone. For MediaPipe's face mesh on faces that YuNet found, ``"mesh"``
-        and, without any part that excludes commercial use, ``"mesh-free"``; they need ``facereject models get
-        mesh``. Cards lie beside them in ``facereject/pretrained``.
+        ``"default"``: YuNet finds faces, dlib's published predictor places 68 landmarks, on an upright copy
+        of tilted faces. ``"thorough"`` is more accurate and ranks better: it runs the predictor twice more
+        per face, on mirrored and turned copies, and returns the mean of the three. ``"dlib"`` is the stack of
+        the paper: dlib's detector and predictor, and a linear score on HOG values. ``"mesh"`` and, without
+        any part that excludes commercial use, ``"mesh-free"`` use MediaPipe's face mesh on faces that YuNet
+        found; they need ``facereject models get``. Cards are beside them in ``facereject/pretrained``.
+
+        The weights of YuNet are downloaded when they are first needed. Where they cannot be had, or
+        ``FACEREJECT_OFFLINE=1`` forbids it, dlib's detector takes its place, with a warning.
         """
         if name not in (names := pretrained_models()):
             raise ValueError(f"name must be one of {', '.join(names)}; got {name!r}")
@@ -254,7 +257,6 @@ class FaceRejector:
         if isinstance(image, list | tuple):
             return [self(each) for each in image]
         view = Views(image)
-        # one after the other: predictors and features of one face share what the processor keeps at hand
         faces = [self.assess_detection(view, found) for found in find_faces(self.detector, view)]
         return [changed(face, thumbnail=thumbnail(view.rgb, face.box)) for face in faces]
 

@@ -339,14 +339,14 @@ class FaceTracker:
         self._wait = min(wait, period - (self._first_frame + self.frames) % period)
         self._since = 0
 
-    def _judge(self, view: Views, box: Box) -> Face:
+    def _judge(self, view: Views, box: Box, found: Detection | None = None) -> Face:
         if box not in self._judged:
-            self._judged[box] = self.rejector.assess_box(view, box)
+            self._judged[box] = self.rejector.assess_detection(view, found or Detection(box, math.nan))
         return self._judged[box]
 
     def _found(self, track: Track, detection: Detection, view: Views) -> None:
         """The detector confirms the track: its box counts from now on."""
-        face = self._judge(view, detection.box)
+        face = self._judge(view, detection.box, detection)
         track.face = changed(face, detector_score=detection.score)
         track.anchor, track.seen = anchor_of(face, track.mean_shape), detection
         track.detected, track.lost, track.shift = True, 0, (0.0, 0.0)

@@ -36,7 +36,7 @@ def test_versions_and_licence():
         platform.python_version(),
         "OpenCV",
         "dlib",
-        "default, thorough, linear",
+        "default, thorough, dlib",
     ):
         assert words in result.stdout
     assert "exclude commercial use" in result.stdout
@@ -57,7 +57,7 @@ def test_a_missing_landmark_model_is_no_crash(monkeypatch, tmp_path):
 
 
 def test_models(tmp_path):
-    assert pretrained_models()[:3] == ["default", "thorough", "linear"]
+    assert pretrained_models()[:3] == ["default", "thorough", "dlib"]
     result = run("thorough")
     assert result.exit_code == 0
     for words in ("stability", "1,377 photographs", "gap", "target", "threshold", "dlib's published"):
@@ -98,7 +98,7 @@ def test_a_file_that_is_no_model(tmp_path):
     for name, words in (
         ("text", "not a facereject model"),
         ("empty", "not a facereject model"),
-        ("no", "one that comes along: default, thorough, linear"),
+        ("no", "one that comes along: default, thorough, dlib"),
     ):
         result = run(tmp_path / name)
         assert result.exit_code == 2

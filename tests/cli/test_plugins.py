@@ -40,7 +40,7 @@ def rows_of(path):
 
 
 def test_a_detector_by_name(photo, run):
-    for options in ([], ["--detector", "upright"]):
+    for options in (["--detector", "dlib"], ["--detector", "upright"]):
         assert run("score", photo, "-o", "t.csv", *options).exit_code == 0
         (row,) = rows_of("t.csv")
         assert row["x"] == "179"

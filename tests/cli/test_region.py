@@ -51,7 +51,7 @@ def test_the_line_says_why():
     ("arguments", "words"),
     [
         (["--region", "ears"], "--region ears: regions must be among jaw, brows"),
-        (["--region", "eyes", "--model", "linear"], "does not tell the error of each point"),
+        (["--region", "eyes", "--model", "dlib"], "does not tell the error of each point"),
     ],
 )
 def test_regions_that_cannot_be(folder, arguments, words):

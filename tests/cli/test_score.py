@@ -122,12 +122,15 @@ def test_wrong_models(photos, run):
         (
             ["--model", "nonsense"],
             "--model nonsense: no such file; name a model file or one that comes along: "
-            "default, thorough, linear",
+            "default, thorough, dlib",
         ),
         (["--model", "photos"], "--model photos: this is a folder; name"),
         (["--model", "bad.model"], "--model bad.model: "),
         (["--landmarks", "bad.model"], "--landmarks: bad.model: damaged or not a landmark model"),
-        (["--upsample", "9"], "--upsample: upsample must be a whole number from 0 to 4"),
+        (
+            ["--detector", "dlib", "--upsample", "9"],
+            "--upsample: upsample must be a whole number from 0 to 4",
+        ),
         (["--min-face", "-3"], "--min-face: min_face must be"),
     ]
     for arguments, words in cases:

@@ -128,7 +128,7 @@ def test_regions_that_cannot_be():
     with pytest.raises(ValueError, match="jaw, brows, nose, eyes, mouth"):
         default.for_region("ears")
     with pytest.raises(ValueError, match="does not tell the error of each point"):
-        FaceRejector.pretrained("linear").for_region("eyes")
+        FaceRejector.pretrained("dlib").for_region("eyes")
 
 
 def test_region_samples(rng):

@@ -126,7 +126,7 @@ def test_files_of_gigabytes_without_content_are_soon_done_with(folder):
     """
     done = subprocess.run([sys.executable, "-c", code, *SPARSE], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
-    lines = [line.split(maxsplit=2) for line in done.stdout.splitlines()]
+    lines = [line.split(" ", 2) for line in done.stdout.splitlines()]
     assert [name for name, _, _ in lines] == list(SPARSE)
     # zeros are pixels in a BMP
     assert {reason.split(":")[0] for name, _, reason in lines if name != "picture.bmp"} == {"unreadable"}

@@ -9,12 +9,13 @@ import numpy as np
 import pytest
 
 from facereject.faces import Extractor, FaceDataset, FaceDetector, FaceRejector, extract
+from facereject.faces.detectors.yunet import YuNetDetector
 from facereject.faces.evaluation.results import evaluate_rows
 from facereject.faces.training.degrade import degrade
 from facereject.faces.training.train import ALPHAS
 from facereject.modelfile import read_model, write_model
 
-NAMES = ["default", "linear", "thorough"]
+NAMES = ["default", "dlib", "thorough"]
 
 
 @pytest.fixture(scope="module", params=NAMES)
@@ -25,7 +26,7 @@ def rejector(request):
 
 
 def test_names():
-    with pytest.raises(ValueError, match="default, thorough, linear"):
+    with pytest.raises(ValueError, match="default, thorough, dlib"):
         FaceRejector.pretrained("best")
 
 
@@ -39,7 +40,9 @@ def test_what_it_is(rejector):
     assert rejector.hog.n_features == 2448
     assert rejector.score.kind in ("linear", "compact")
     assert (rejector.context is None) == (rejector.score.kind == "linear")
-    assert rejector.detector == FaceDetector()
+    stack = rejector.score.kind == "linear"
+    assert rejector.detector == (FaceDetector() if stack else YuNetDetector())
+    assert (rejector.upright_beyond is None) == stack
     info = rejector.info
     assert info["alpha"] in ALPHAS
     assert info["degradations"] >= 8
@@ -91,12 +94,13 @@ def test_better_than_the_detector_score_on_photographs_set_aside(faces_dir):
         rejector = FaceRejector.pretrained(name)
         extractor = Extractor(
             rejector.predictor,
-            FaceDetector(threshold=-1.0),
+            rejector.detector,
             rejector.hog,
             rejector.stability,
             degradations=2,
             random_state=77,
             context=rejector.context,
+            upright_beyond=rejector.upright_beyond,
         )
         table = extract(some, extractor, workers=1)
         uncertainty = rejector.score(table.features)
@@ -108,13 +112,14 @@ def test_better_than_the_detector_score_on_photographs_set_aside(faces_dir):
         assert degraded.gap_closed > 0.6
         assert clean.coverage > 0.6
         assert degraded.coverage < clean.coverage
-        assert clean.expected_error == pytest.approx(clean.mean_error, rel=0.25)
+        # the predictor was trained on these photographs; what is expected are errors on others
+        assert 0.9 < clean.expected_error / clean.mean_error < 2
         gaps[name] = degraded.gap_closed
         if name == "default":
-            linear = FaceRejector.pretrained("linear")
+            linear = FaceRejector.pretrained("dlib")
             hog = np.ascontiguousarray(table.features[:, : linear.score.n_features])
-            gaps["linear"] = evaluate_rows(linear, table, linear.score(hog), ~table.clean, 0).gap_closed
-    assert gaps["linear"] < gaps["default"]
+            gaps["dlib"] = evaluate_rows(linear, table, linear.score(hog), ~table.clean, 0).gap_closed
+    assert gaps["dlib"] < gaps["default"]
 
 
 @pytest.mark.parametrize("name", NAMES)

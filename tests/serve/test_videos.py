@@ -142,19 +142,13 @@ class Waiting:
     def __getattr__(self, name):
         return getattr(self._rejector, name)
 
-    def assess_box(self, image, box):
-        if self._is_warming_up(box):
-            return self._rejector.assess_box(image, box)
+    def assess_detection(self, image, found):
         self.begun += 1
         assert self.go.wait(30)
-        return self._rejector.assess_box(image, box)
+        return self._rejector.assess_detection(image, found)
 
     def __call__(self, image):
         return self._rejector(image)
-
-    @staticmethod
-    def _is_warming_up(box) -> bool:
-        return tuple(box) == (10, 10, 80, 80)
 
 
 def test_a_failure_ends_the_lines_with_an_error(rejector, clip):

@@ -31,7 +31,7 @@ def main() -> None:
     parser.add_argument("data", type=Path, help="folder with 300w/ and video/")
     parser.add_argument("--photos", type=int, default=40)
     parser.add_argument("--frames", type=int, default=150, help="of each clip")
-    parser.add_argument("--models", nargs="+", default=["default", "thorough", "mesh", "mesh-free"])
+    parser.add_argument("--models", nargs="+", default=["dlib", "default", "thorough", "mesh", "mesh-free"])
     options = parser.parse_args()
     cv2.setNumThreads(1)
     models = {name: FaceRejector.pretrained(name) for name in options.models}

@@ -21,7 +21,7 @@ import cv2
 import numpy as np
 from media import DATA, report
 
-from facereject.faces import Face, FaceRejector
+from facereject.faces import Detection, Face, FaceRejector
 from facereject.faces.face import Box
 from facereject.faces.geometry import overlap
 from facereject.faces.views import Views
@@ -90,9 +90,9 @@ class TimedRejector:
     def __getattr__(self, name: str) -> Any:
         return getattr(self._rejector, name)
 
-    def assess_box(self, view: Views, box: Box) -> Face:
+    def assess_detection(self, view: Views, found: Detection) -> Face:
         start = time.process_time()
-        face = self._rejector.assess_box(view, box)
+        face = self._rejector.assess_detection(view, found)
         self.seconds += time.process_time() - start
         return face
 

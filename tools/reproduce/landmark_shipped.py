@@ -21,13 +21,13 @@ from tools.reproduce.landmark_statistics import DETECTOR, TestPart
 from tools.reproduce.landmark_tables import without_stability
 from tools.train.default_model import PRETRAINED, set_aside
 
-LINEAR, DEFAULT, THOROUGH = "shipped `linear`", "shipped `default`", "shipped `thorough`"
+LINEAR, DEFAULT, THOROUGH = "shipped `dlib`", "shipped `default`", "shipped `thorough`"
 OWN = f"{SELE} trained for the predictor"
 
 
 def models_used() -> dict[str, str]:
     """Digests of the shipped models: results are repeated when one changes."""
-    files = (PRETRAINED / f"{name}.safetensors" for name in ("linear", "default", "thorough"))
+    files = (PRETRAINED / f"{name}.safetensors" for name in ("dlib", "default", "thorough"))
     return {file.stem: hashlib.sha256(file.read_bytes()).hexdigest()[:16] for file in files}
 
 

@@ -53,3 +53,23 @@ def _evenly(contour, number=9):
     along = np.concatenate([[0], np.cumsum(steps)])
     wanted = np.linspace(0, along[-1], number)
     return np.column_stack([np.interp(wanted, along, contour[:, k]) for k in (0, 1)])
+
+
+def errors_by_hand(rejector, folder):
+    """Expected and true error in percent of the neutral faces, over the points that were placed by hand.
+
+    The jaw is left out: points along a contour have no places of their own.
+    """
+    placed, expected, true = list(_MIDDLES), [], []
+    with np.load(folder / "points189.npz") as stored:
+        for name in stored.files:
+            faces = rejector(folder / f"{name}.jpg")
+            if not faces or faces[0].landmark_errors is None:
+                continue
+            face = faces[0]
+            points = points_68(stored[name].astype(np.float64), face.landmarks)
+            eyes = np.linalg.norm(points[45] - points[36])
+            away = np.linalg.norm((face.landmarks - points)[placed], axis=1)
+            expected.append(face.landmark_errors[placed].mean())
+            true.append(100 * away.mean() / eyes)
+    return np.array(expected), np.array(true)

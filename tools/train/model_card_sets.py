@@ -46,10 +46,12 @@ def out_of_fold(table: FaceTable, rejector: FaceRejector) -> Clean:
     """Of the table a model was fitted to: its calibration has what trees without the photograph say."""
     rows = calibration_rows(table, rejector.info["random_state"])
     rows = rows[table.detector_scores[rows] >= rejector.detector.threshold]
-    known = rejector.calibration
-    if not np.array_equal(known.losses, table.losses[rows]):
+    known, ratio = rejector.calibration, rejector.info.get("unseen_ratio")
+    # what calibrates are errors on unseen faces
+    factor = 1.0 if ratio is None else np.interp(known.uncertainty, ratio["uncertainty"], ratio["ratio"])
+    if len(known.losses) != len(rows) or not np.allclose(known.losses, factor * table.losses[rows]):
         raise ValueError("the model was not calibrated on this table")
-    everything = Clean(known.losses, table.detector_scores[rows], known.uncertainty, table.sample[rows])
+    everything = Clean(table.losses[rows], table.detector_scores[rows], known.uncertainty, table.sample[rows])
     return everything.rows(table.clean[rows])
 
 

@@ -18,7 +18,7 @@ from facereject.faces.views import Views
 _SAME = 0.3
 
 # From dlib's score to YuNet's: 1 / (1 + exp(-a - b s)), least squares over faces that dlib finds, with 0 for
-# those that YuNet misses (tools/fit_yunet_box.py)
+# those that YuNet misses (tools/train/yunet_box.py)
 _A, _B = 1.70, 0.68
 
 

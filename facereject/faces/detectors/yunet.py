@@ -44,7 +44,7 @@ _SMALLER, _BLACK, _WHITE = 1.5, 1, 99
 _LEAST_SIDE = 64
 
 # the five points on the mean face: centres of the eyes, tip of the nose, corners of the mouth
-_FIVE = np.array([MEAN_SHAPE[36:42].mean(axis=0), MEAN_SHAPE[42:48].mean(axis=0), *MEAN_SHAPE[[30, 48, 54]]])
+FIVE = np.array([MEAN_SHAPE[36:42].mean(axis=0), MEAN_SHAPE[42:48].mean(axis=0), *MEAN_SHAPE[[30, 48, 54]]])
 
 
 @dataclass(frozen=True)
@@ -211,12 +211,12 @@ def box_of(points: FloatArray, network: Box) -> Box | None:
 
     In the frame of the mean face that is fitted to the points, its centre and the logarithm of its side are
     linear in those of the network's box: the coefficients are least absolute deviations over faces that both
-    detectors find (`tools/fit_yunet_box.py`). None if the points are no face at all.
+    detectors find (`tools/train/yunet_box.py`). None if the points are no face at all.
     """
     size = math.sqrt(abs(network.width * network.height))
     if size < 1 or np.ptp(points, axis=0).max() < 1:
         return None
-    frame = fit_similarity(_FIVE, points)
+    frame = fit_similarity(FIVE, points)
     scale = math.hypot(frame[0, 0], frame[1, 0])
     if scale < 0.1 * size:
         return None

@@ -31,8 +31,8 @@ DETECTOR = (
     "tilted",
 )
 
-# what these values are without five points: unknown, and as for a usual face
-_UNKNOWN = (0.0, 0.9, *(-2.5,) * 5, 0.0, 0.0)
+#: what these values are without five points: unknown, and as for a usual face
+UNKNOWN_DETECTOR = (0.0, 0.9, *(-2.5,) * 5, 0.0, 0.0)
 
 # face sizes; beyond, the frame is far away
 _FAR = 1.0
@@ -128,7 +128,7 @@ class FaceContext:
 def agreement(found: Detection, landmarks: FloatArray) -> FloatArray:
     """The values of `DETECTOR` for the 68 points of 300-W, see `FaceContext`."""
     if found.points is None:
-        return np.array(_UNKNOWN)
+        return np.array(UNKNOWN_DETECTOR)
     five, own = np.array(found.points), five_of(landmarks)
     unit = max(float(np.linalg.norm(landmarks[45] - landmarks[36])), 1.0)
     matrix = fit_similarity(own, five)

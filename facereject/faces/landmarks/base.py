@@ -8,6 +8,9 @@ A plain function will do. What it may declare as attributes, besides those of `f
     The rule by which its errors are normalised (see `facereject.losses.landmark_scale`).
 ``feature_points``
     Numbers of the points that features are computed at, for dense meshes; all if it says nothing.
+``levels``
+    True if it turns tilted faces upright itself; others are shown an upright copy where the detector tells
+    the tilt.
 """
 
 from __future__ import annotations
@@ -104,6 +107,11 @@ def normalizer_of(predictor: object) -> str | None:
 def feature_points_of(predictor: object) -> Sequence[int] | None:
     """The points that a predictor names for features, or None for all."""
     return predictor.feature_points if isinstance(predictor, HasFeaturePoints) else None
+
+
+def levels_faces(predictor: object) -> bool:
+    """Whether a predictor says that it turns tilted faces upright itself."""
+    return getattr(predictor, "levels", False) is True
 
 
 def predict_landmarks(

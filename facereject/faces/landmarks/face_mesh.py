@@ -121,6 +121,9 @@ class FaceMesh:
     #: it was trained on colour
     color = "rgb"
 
+    #: the square that the network sees is level with the eyes
+    levels = True
+
     def __init__(self, points: str = "all") -> None:
         if points not in _NAMES:
             raise ValueError(f"points must be one of {', '.join(_NAMES)}; got {points!r}")

@@ -15,7 +15,7 @@ from facereject.faces.rejector import FaceRejector
 
 LICENCE = (
     "The photographs of iBUG 300-W, and so dlib's published 68-point model trained on them, exclude "
-    "commercial use; so do the models default, thorough, linear and mesh. mesh-free does without them. "
+    "commercial use; so do the models default, thorough, dlib and mesh. mesh-free does without them. "
     "The code is BSD-3-Clause: with a predictor and photographs of your own, `facereject train` makes a "
     "model that is yours."
 )
@@ -89,6 +89,8 @@ def model_facts(rejector: FaceRejector) -> list[tuple[str, str]]:
     found.append(("threshold", f"{threshold}; {sample}"))
     found.append(("promise", promise_of(rejector) or "none; `facereject calibrate` makes one"))
     found.append(("detector", describe_detector(rejector.detector)))
+    if rejector.upright_beyond is not None:
+        found.append(("tilted faces", f"upright copy beyond {rejector.upright_beyond:g} degrees"))
     return found
 
 

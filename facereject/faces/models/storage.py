@@ -41,7 +41,7 @@ _REGIONS: dict[str, ArraySpec] = {
 _PARTS: dict[str, Mapping[str, ArraySpec]] = {**PARTS, "regions": _REGIONS}
 
 # those that need nothing else first
-_SHIPPED = ("default", "thorough", "linear", "mesh", "mesh-free")
+_SHIPPED = ("default", "thorough", "dlib", "mesh", "mesh-free")
 
 
 def pretrained_models() -> list[str]:

@@ -9,12 +9,14 @@ import numpy as np
 import scipy.linalg
 from numpy.typing import NDArray
 
+from facereject.faces.features.context import DETECTOR, UNKNOWN_DETECTOR
 from facereject.faces.features.recipe import FaceFeatures
 from facereject.faces.landmarks.point_set import PointSet
 from facereject.faces.models.compact import N_CORRECTION, CompactColumns, align, point_groups
 from facereject.faces.models.score_models import CompactScoreModel, LinearScoreModel
 from facereject.faces.models.trees import TreeScore
 from facereject.faces.training._score_trees import clean_weights, grow_trees
+from facereject.faces.training.cross_validation import calibration_rows
 from facereject.faces.training.fit_score import fit_score
 from facereject.faces.training.table import FaceTable
 from facereject.losses import landmark_scale
@@ -29,6 +31,9 @@ _COMPONENTS = 15
 
 # added to the diagonal of the ridge, per row, in units of the variance of a standardised value
 _RIDGE = 0.03
+
+# Boxes without a face: the error in percent that they stand for, and their weight beside all rows together
+_LOST, _BACKGROUND_SHARE = 20.0, 0.05
 
 # corrections beyond, in face widths, log units and radians, are those of lost faces
 _LARGEST_CORRECTION = 0.5
@@ -49,6 +54,24 @@ class CompactFit(NamedTuple):
     columns: NDArray[np.float32]
 
 
+class MoreRows(NamedTuple):
+    """Rows that the trees learn from besides those of the table.
+
+    Attributes
+    ----------
+    columns : ndarray of shape (m, c), float32
+    losses, weights : ndarray of shape (m,)
+        Weights beside 1 for a row of the table.
+    sample : ndarray of shape (m,), int
+        Whose photograph they show.
+    """
+
+    columns: NDArray[np.float32]
+    losses: FloatArray
+    weights: FloatArray
+    sample: NDArray[np.int64]
+
+
 def point_errors(table: FaceTable, points: PointSet) -> FloatArray:
     """Error of every point in percent, shape (n, p)."""
     truth, found = table.truth.astype(np.float64), table.landmarks.astype(np.float64)
@@ -64,6 +87,7 @@ def fit_compact(
     linear: LinearFit,
     clip: float | None,
     clean: LinearFit | None = None,
+    background: tuple[NDArray[np.float32], NDArray[np.int64]] | None = None,
 ) -> CompactFit:
     """Fit a compact score to a table with context.
 
@@ -83,21 +107,67 @@ def fit_compact(
         Losses above count as this much.
     clean : LinearFit or None
         The same, fitted to clean rows alone. If it is given, clean rows also count more for the trees.
+    background : (ndarray of shape (m, d), ndarray of shape (m,)) or None
+        Features of boxes without a face and the number of each one's sample: the trees learn to trust none.
     """
     columns, seen = learn_columns(table, features, fold, linear, clean)
     importance = np.ones(len(table)) if clean is None else clean_weights(table.clean)
     # one number of trees for all, so that it is sought once; photographs are held out for that as well
-    final, n_trees = grow_trees(seen, table.losses, clip, importance, groups=groups)
+    more = _more_rows(table, features, columns, seen, background)
+    names, first = np.unique(table.sample, return_index=True)
+    owner = first[np.searchsorted(names, more.sample)]
+    everything = np.concatenate([seen, more.columns])
+    losses, weights = np.concatenate([table.losses, more.losses]), np.concatenate([importance, more.weights])
+    folds, owners = np.concatenate([fold, fold[owner]]), np.concatenate([groups, groups[owner]])
+    final, n_trees = grow_trees(everything, losses, clip, weights, groups=owners)
     judged = np.empty((len(table), len(final)))
     for k in np.unique(fold):
-        rest, out = fold != k, fold == k
-        trees, _ = grow_trees(seen[rest], table.losses[rest], clip, importance[rest], n_trees=n_trees)
+        rest, out = folds != k, fold == k
+        trees, _ = grow_trees(everything[rest], losses[rest], clip, weights[rest], n_trees=n_trees)
         judged[out] = np.column_stack([part(seen[out]) for part in trees])
     # both kinds count alike among clean faces, which are the hardest to tell apart
     usual = table.clean if table.clean.any() else np.ones(len(table), dtype=bool)
     factors = 1 / np.maximum(judged[usual].std(axis=0), 1e-9)
     joined = TreeScore.joined(list(zip(final, factors.tolist(), strict=True)))
     return CompactFit(CompactScoreModel(columns, joined), judged @ factors, seen)
+
+
+def _more_rows(
+    table: FaceTable,
+    features: FaceFeatures,
+    columns: CompactColumns,
+    seen: NDArray[np.float32],
+    background: tuple[NDArray[np.float32], NDArray[np.int64]] | None,
+) -> MoreRows:
+    """Boxes without a face, and faces as they are seen without the five points of a detector."""
+    parts = [MoreRows(seen[:0], np.empty(0), np.empty(0), np.empty(0, dtype=np.int64))]
+    if background is not None and len(background[0]):
+        known = np.isin(background[1], table.sample)
+        empty = columns(background[0][known])
+        count = len(empty)
+        parts.append(
+            MoreRows(
+                empty,
+                np.full(count, _LOST),
+                np.full(count, _BACKGROUND_SHARE * len(table) / max(count, 1)),
+                background[1][known],
+            )
+        )
+    # a detector that never gives five points leaves nothing to be learned
+    if features.context is not None and features.context.detector and _five_points(table).any():
+        rows = calibration_rows(table, 0)
+        without = table.features[rows].copy()
+        without[:, -len(DETECTOR) :] = UNKNOWN_DETECTOR
+        linear = seen[rows][:, : len(columns.offsets)]
+        parts.append(
+            MoreRows(columns(without, linear), table.losses[rows], np.ones(len(rows)), table.sample[rows])
+        )
+    return MoreRows(*(np.concatenate(values) for values in zip(*parts, strict=True)))
+
+
+def _five_points(table: FaceTable) -> NDArray[np.bool_]:
+    """For a table with the values of the detector: which rows have five points."""
+    return np.asarray(table.features[:, -len(DETECTOR)] > 0)
 
 
 def learn_columns(

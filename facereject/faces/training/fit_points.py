@@ -23,7 +23,7 @@ _HOG_VALUES = 36
 _FLOOR, _CEILING = 0.3, 40.0
 
 #: faces that are enough: each has many points
-MOST_FACES = 20_000
+MOST_FACES = 10_000
 
 # added to the diagonal of the ridge, per face
 _RIDGE = 2e-3

@@ -18,6 +18,7 @@ from facereject.faces.features.hog import LandmarkHOG
 from facereject.faces.features.recipe import Stability
 from facereject.faces.features.stability import LandmarkStability
 from facereject.faces.landmarks import Landmarks, check_predictor, make_landmarks
+from facereject.faces.landmarks.base import levels_faces
 from facereject.faces.models.calibration import Calibration, Target
 from facereject.faces.models.score_models import LinearScoreModel, ScoreModel
 from facereject.faces.models.scores import SCORES, score_kind
@@ -46,6 +47,9 @@ _MAX_DIGESTS = 20_000
 
 # accepted share of the calibration faces, half of them degraded, where errors have no unit to aim at
 _RELATIVE_COVERAGE = 0.75
+
+#: degrees of tilt above which landmarks are placed on an upright copy of the face
+UPRIGHT_BEYOND = 8.0
 
 #: regularisation tried for linear scores; see `facereject.scores` for its meaning
 ALPHAS = (0.1, 0.3, 1.0, 3.0, 10.0)
@@ -154,7 +158,8 @@ def train_face_rejector(
         None if stability is None else replace(stability, points=points),
         degradations,
         random_state,
-        FaceContext(points) if score in ("auto", "compact") else None,
+        FaceContext(points, detector=points.is_300w) if score in ("auto", "compact") else None,
+        None if levels_faces(predictor) else UPRIGHT_BEYOND,
     )
     table = extract(samples, extractor, workers=workers, cache=cache, progress=progress)
     rejector = train_on_table(
@@ -237,7 +242,7 @@ def train_on_table(
     options: dict[str, Any] = {"clip": clip, "folds": folds, "random_state": seed}
     if score in ("auto", "compact"):
         fits, compact = _compact_or_linear(
-            table, photos, extractor, score, alphas, steps, options, clean_errors
+            table, photos, extractor, score, alphas, steps, options, clean_errors, background
         )
     else:
         fits = _regularised(_without_context(table, extractor), photos, score, alphas, steps, options)
@@ -364,6 +369,7 @@ def _compact_or_linear(
     steps: _Steps,
     options: dict[str, Any],
     clean_errors: bool,
+    background: tuple[NDArray[np.float32], NDArray[np.int64]] | None,
 ) -> tuple[list[CrossValidation], CompactFit | None]:
     """Cross-validations, and the compact score if it was asked for or is the best; then it is the last."""
     folds = options["folds"]
@@ -378,7 +384,7 @@ def _compact_or_linear(
     clip = options["clip"]
     clean = linear_on_clean(hog_only, fold, base.alpha, clip) if clean_errors else None
     plain = LinearFit(linear, base.uncertainty)
-    fitted = fit_compact(table, extractor.features, fold, names, plain, clip, clean)
+    fitted = fit_compact(table, extractor.features, fold, names, plain, clip, clean, background)
     steps.done(folds + 1)
     compact = ranked(table, fold, fitted.uncertainty, "compact", base.alpha)
     if score == "auto":

@@ -1,0 +1,98 @@
+"""How much larger errors are on faces that the landmark predictor has not seen, and a unit that counts it in.
+
+A predictor that was trained on the photographs of the calibration errs less there than elsewhere. Predictors
+of the same kind, trained without some photographs, tell by how much: at equal uncertainty, their errors on
+the photographs they have not seen over those on the ones they have.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import itertools
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from facereject._validation import FloatArray, check_losses_and_uncertainty
+from facereject.faces.models.calibration import RegionSample
+from facereject.faces.models.score_models import CompactScoreModel
+from facereject.faces.rejector import FaceRejector
+
+
+class UnseenRatio(NamedTuple):
+    """Error on unseen faces over that on seen ones, by uncertainty: linear between knots, constant beyond.
+
+    Attributes
+    ----------
+    knots, values : ndarray of shape (k,)
+    """
+
+    knots: FloatArray
+    values: FloatArray
+
+    def __call__(self, uncertainty: ArrayLike) -> FloatArray:
+        """The ratio at some uncertainties."""
+        return np.interp(np.asarray(uncertainty, dtype=np.float64), self.knots, self.values)
+
+
+def unseen_ratio(
+    seen: tuple[ArrayLike, ArrayLike], unseen: tuple[ArrayLike, ArrayLike], groups: int = 4
+) -> UnseenRatio:
+    """The ratio of unseen to seen errors at equal uncertainty.
+
+    The unseen faces are cut into groups of equal size by uncertainty. In each, their mean loss is divided by
+    that of the seen faces between the same uncertainties.
+
+    Parameters
+    ----------
+    seen, unseen : (losses, uncertainty)
+        Of faces that the predictor was trained on, and of others.
+    groups : int, default=4
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> u = np.linspace(0, 1, 400)
+    >>> ratio = unseen_ratio((1 + u, u), (1.5 * (1 + u), u))
+    >>> ratio([0.1, 0.9]).round(2).tolist()
+    [1.5, 1.5]
+    """
+    seen_losses, seen_order = check_losses_and_uncertainty(*seen)
+    losses, order = check_losses_and_uncertainty(*unseen)
+    edges = np.quantile(order, np.linspace(0, 1, groups + 1))
+    edges[0], edges[-1] = -np.inf, np.inf
+    knots, values = [], []
+    for low, high in itertools.pairwise(edges.tolist()):
+        there, here = (order > low) & (order <= high), (seen_order > low) & (seen_order <= high)
+        if there.any() and here.any():
+            knots.append(float(np.median(order[there])))
+            values.append(float(losses[there].mean() / max(seen_losses[here].mean(), 1e-9)))
+    return UnseenRatio(np.array(knots), np.array(values))
+
+
+def for_unseen_faces(rejector: FaceRejector, ratio: UnseenRatio) -> FaceRejector:
+    """A rejector whose expected errors are those of unseen faces; a target in percent means these errors.
+
+    The ratio is kept in ``info["unseen_ratio"]``. Until `FaceRejector.with_target` says otherwise, the same
+    share of the calibration faces is accepted.
+    """
+    calibration = rejector.calibration
+    factor = ratio(calibration.uncertainty)
+    regions = calibration.regions
+    if regions is not None:
+        regions = RegionSample(_times(regions.expected, factor), _times(regions.losses, factor))
+    same = rejector.with_target(coverage=max(rejector.selector.coverage_, 1e-6))
+    other = same.with_calibration(calibration.losses * factor, calibration.uncertainty, regions)
+    score = other.score
+    if isinstance(score, CompactScoreModel) and score.point_errors is not None:
+        mean = float(np.mean(calibration.losses * factor) / np.mean(calibration.losses))
+        errors = (score.point_errors.errors * mean).astype(np.float32)
+        points = dataclasses.replace(score.point_errors, errors=errors)
+        other.score = dataclasses.replace(score, point_errors=points)
+    other.info["unseen_ratio"] = {"uncertainty": ratio.knots.tolist(), "ratio": ratio.values.tolist()}
+    return other
+
+
+def _times(values: NDArray[np.float32], factor: FloatArray) -> NDArray[np.float32]:
+    return np.asarray(values * factor[:, None], dtype=np.float32)
