@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -38,6 +38,7 @@ facereject filter clip.mp4 --save good.mp4 --timeline spans.csv  [dim]good frame
 facereject filter clip.mp4 --save shown.mp4 --annotate           [dim]with faces drawn[/dim]
 facereject filter clip.mp4 --best-per-track 3 --crops people     [dim]each person, aligned[/dim]
 facereject filter photos --annotated drawn --contact-sheet sheet.jpg
+facereject filter faces.csv --max-error 2.5 --accepted good      [dim]from a table, no pixels[/dim]
 
 [bold]Exit codes[/bold]: 0 done, 1 some inputs failed (they are listed), 2 wrong usage, 130 interrupted,
 143 by SIGTERM"""
@@ -124,7 +125,8 @@ def filter_(
     calibrate[/bold] tunes it on yours. With --keep-best it is chosen when all inputs have been scored, and
     only then are files sorted.
 
-    The table is that of [bold]facereject score[/bold]; accepted and reason follow your target.
+    The table is that of [bold]facereject score[/bold]; accepted and reason follow your target. Such a table
+    as the only PATH is decided anew, without looking at the images again.
     """
     from facereject._cli._output.rows import BestOfBatch
     from facereject._cli._output.videos import Strips
@@ -156,6 +158,7 @@ def filter_(
         best=target.best,
         frame_rule=frame_rule,
         remark=remark,
+        tables=True,
     )
 
 
@@ -171,10 +174,15 @@ def _run(
     best: float | None = None,
     frame_rule: str = "all",
     remark: str = "",
+    tables: bool = False,
 ) -> None:
-    """Score the inputs; without ``outputs`` the table, or lines on a terminal."""
+    """Score the inputs, or with ``tables`` decide about those of a table.
+
+    Without ``outputs`` there is the table, or lines on a terminal.
+    """
     from facereject.outputs import Table
     from facereject.pipeline import Job, Running
+    from facereject.pipeline.decide import TableJob, is_table
     from facereject.tracking import Tracking
 
     if outputs is None:
@@ -188,14 +196,14 @@ def _run(
         table = (
             [] if output is None else [Table(sys.stdout.buffer if output == "-" else output, stream_format)]
         )
-        job = Job(
-            paths,
-            [*table, *outputs],
-            tracking=Tracking(**given.values(Tracking)),
-            running=Running(engine=engine, **options),
-            frame_rule=frame_rule,
-            keep_best=best,
-        )
+        common: dict[str, Any] = {"frame_rule": frame_rule, "keep_best": best}
+        job: Job
+        if tables and len(paths) == 1 and is_table(paths[0]):
+            job = TableJob(paths[0], [*table, *outputs], running=Running(**options), **common)
+        else:
+            tracking = Tracking(**given.values(Tracking))
+            running = Running(engine=engine, **options)
+            job = Job(paths, [*table, *outputs], tracking=tracking, running=running, **common)
     run_job(job, given.make(ModelChoice).load(target), quiet=quiet, remark=remark)
 
 

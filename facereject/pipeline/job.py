@@ -88,7 +88,7 @@ class Job:
         self._check_inputs()
         info = RunInfo(
             tuple(self.paths),
-            base_of(self.paths),
+            self._base(),
             self._folder,
             frame_rule,
             self.running.overwrite,
@@ -135,6 +135,9 @@ class Job:
         if not self.running.resume:
             # else it is known only with the table whether a path led to inputs that have been moved since
             check_inputs(self.paths)
+
+    def _base(self) -> str:
+        return base_of(self.paths)
 
     def _task(self, rejector: FaceRejector, outputs: tuple[Output, ...]) -> ScoreTask:
         return ScoreTask(rejector, self.tracking, outputs, self.running.max_pixels, folder=self._folder)

@@ -763,6 +763,14 @@ def _open_record(table: str) -> Iterator[sqlite3.Connection | None]:
         yield record if _is_whole(record, table) else None
 
 
+def recorded_stamps(table: str) -> dict[str, str]:
+    """Size and time of change of the inputs of a finished table, by name; empty if nothing is known."""
+    with _open_record(table) as record:
+        if record is None:
+            return {}
+        return {display_name(os.fsdecode(path)): stamp for _, path, _, stamp, *_ in _checked_inputs(record)}
+
+
 def _is_whole(record: sqlite3.Connection, table: str) -> bool:
     try:
         _check_pages(record)
