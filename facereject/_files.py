@@ -39,8 +39,7 @@ _UNFINISHED = re.compile(rf"\..*\.[0-9a-f]{{8}}{re.escape(_MARK)}(\.\w+){{0,2}}"
 # bytes of the target's own name that an unfinished name keeps: most disks allow 255 in all
 _KEPT_BYTES = 180
 
-# a file gets its lock, then its name; before that, and where there are no locks, only age tells
-_NEW, _NEW_SECONDS = ".new", 60.0
+# where there are no locks, only age tells
 _ABANDONED_SECONDS = 86_400.0
 
 # what makes a formula of a cell, behind any number of "./", so that adding and removing one is exact
@@ -367,26 +366,28 @@ def _never_through_links(path: str, flags: int) -> int:
 
 
 def _open_locked(path: str, flags: int) -> int:
-    """Open a new file that is locked before it gets its name, so that nobody takes it for a leftover."""
-    if fcntl is None:
-        return _never_through_links(path, flags)
-    descriptor = _never_through_links(path + _NEW, flags)
-    try:
-        _lock(descriptor)
-        os.rename(path + _NEW, path)
-    except BaseException:
+    """Open a new file and lock it; one that was removed as a leftover before it was locked is made again."""
+    while True:
+        descriptor = _never_through_links(path, flags)
+        try:
+            # not at once, as whoever removes leftovers holds the lock until the file is gone
+            _lock(descriptor, wait=True)
+            if os.path.lexists(path):
+                return descriptor
+        except BaseException:
+            os.close(descriptor)
+            with contextlib.suppress(FileNotFoundError):
+                os.unlink(path)
+            raise
         os.close(descriptor)
-        os.unlink(path + _NEW)
-        raise
-    return descriptor
 
 
-def _lock(descriptor: int) -> bool | None:
-    """Lock a file that nobody else has locked: True, or False if somebody has; None where no locks are."""
+def _lock(descriptor: int, *, wait: bool = False) -> bool | None:
+    """Lock exclusively: True if locked, False if held by another process, None if unsupported."""
     if fcntl is None:
         return None
     try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        fcntl.flock(descriptor, fcntl.LOCK_EX if wait else fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError as error:
         return False if error.errno in (errno.EACCES, errno.EAGAIN) else None
     return True
@@ -398,8 +399,7 @@ def _remove_abandoned(path: str) -> None:
         status = os.fstat(descriptor)
         locked = _lock(descriptor)
         age = time.time() - status.st_mtime
-        least = _ABANDONED_SECONDS if locked is None else _NEW_SECONDS if path.endswith(_NEW) else 0.0
-        if stat.S_ISREG(status.st_mode) and locked is not False and age >= least:
+        if stat.S_ISREG(status.st_mode) and (locked or (locked is None and age >= _ABANDONED_SECONDS)):
             os.unlink(path)
     finally:
         os.close(descriptor)

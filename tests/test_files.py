@@ -108,14 +108,27 @@ def test_what_a_killed_run_left_is_removed_and_what_is_in_use_is_not(tmp_path):
     assert names(tmp_path) == ["other"]
 
 
-def test_a_file_that_was_opened_a_moment_ago_is_left_alone(tmp_path):
-    made = tmp_path / ".page.html.0123abcd.facereject-partial.new"
-    made.touch()
-    remove_unfinished(tmp_path)
-    assert made.exists()
-    os.utime(made, (1, 1))
-    remove_unfinished(tmp_path)
-    assert not made.exists()
+def test_what_was_never_locked_is_a_leftover_and_whoever_was_about_to_lock_it_makes_another(
+    tmp_path, monkeypatch
+):
+    lock, found = _files._lock, []
+
+    def late(descriptor, **options):
+        monkeypatch.setattr(_files, "_lock", lock)
+        found.append(names(tmp_path))
+        # another process looks for leftovers before the new file is locked
+        remove_unfinished(tmp_path)
+        found.append(names(tmp_path))
+        return lock(descriptor, **options)
+
+    monkeypatch.setattr(_files, "_lock", late)
+    with unfinished(tmp_path / "page.html") as file:
+        (left,) = names(tmp_path)
+        assert found == [[left], []]
+        file.write(b"x")
+        remove_unfinished(tmp_path)
+        assert os.path.samestat(os.stat(file.name), os.fstat(file.fileno()))
+    assert names(tmp_path) == []
 
 
 def test_without_locks_only_age_tells(tmp_path, monkeypatch):
