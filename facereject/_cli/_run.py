@@ -46,6 +46,8 @@ def with_listed(paths: list[str]) -> list[str]:
     name = os.path.join(folder.name, "stdin")
     with open(name, "xb") as file:
         shutil.copyfileobj(sys.stdin.buffer, file)
+        if not file.tell():
+            stop("- reads names from stdin, one per line: there are none")
     return [f"@{name}" if path == "-" else path for path in paths]
 
 
