@@ -56,17 +56,27 @@ def is_inside(path: str, folder: str) -> bool:
     return path == folder or path.startswith(folder.rstrip(os.sep) + os.sep)
 
 
-def check_folder(option: str, folder: str, paths: Sequence[str]) -> None:
-    """OptionError if a folder of outputs is a file, or lies in a folder that is read."""
-    shown, target = display_name(folder), os.path.realpath(folder)
-    above = target
+def check_writable(option: str, folder: str) -> None:
+    """OptionError if no files can be put into a folder of outputs, which is made if needed."""
+    above = os.path.realpath(folder)
     while not os.path.lexists(above):
         above = os.path.dirname(above)
     if not os.path.isdir(above):
-        raise OptionError(f"`{option}` {shown}: {display_name(above)} is a file; name a folder")
+        why = f"{'this' if os.path.lexists(folder) else display_name(above)} is a file; name a folder"
+    elif not os.access(above, os.W_OK):
+        why = f"nothing may be written to the folder {display_name(above)}; choose another one"
+    else:
+        return
+    raise OptionError(f"`{option}` {display_name(folder)}: {why}")
+
+
+def check_folder(option: str, folder: str, paths: Sequence[str]) -> None:
+    """OptionError if a folder of outputs cannot be written to, or lies in a folder that is read."""
+    check_writable(option, folder)
+    target = os.path.realpath(folder)
     for path in paths:
         if os.path.isdir(path) and is_inside(target, os.path.realpath(path)):
             raise OptionError(
-                f"`{option}` {shown}: lies in {display_name(path)}, which is read; choose a folder apart "
-                "from the inputs"
+                f"`{option}` {display_name(folder)}: lies in {display_name(path)}, which is read; choose a "
+                "folder apart from the inputs"
             )

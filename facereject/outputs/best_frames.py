@@ -89,7 +89,7 @@ class BestFrames(ImageFolder):
     def report(self) -> list[str]:
         """Where the frames are."""
         made = os.path.isdir(self.folder)
-        return [f"Frames: {self.folder if made else 'none, no face of a video was accepted'}"]
+        return [f"Frames: {self.folder if made else 'none, this run saved no accepted face of a video'}"]
 
 
 class _Shot(NamedTuple):

@@ -97,7 +97,8 @@ class Crops(ImageFolder):
 
     def report(self) -> list[str]:
         """Where the crops are."""
-        return [f"Crops: {self.folder if os.path.isdir(self.folder) else 'none, no face was accepted'}"]
+        made = os.path.isdir(self.folder)
+        return [f"Crops: {self.folder if made else 'none, this run saved no accepted face'}"]
 
     def _crop(self, frame: FaceFrame, face: Face) -> ImageArray:
         return aligned_crop(frame.image, face.landmarks, self.size, self._mean_shape)

@@ -169,7 +169,7 @@ class SavedVideo(Output):
 
     def _nothing(self) -> str:
         if self.annotate or not self.min_span:
-            return "no frame was accepted"
+            return "this run saved no accepted frame"
         return f"no accepted segment lasts {self.min_span:g} s"
 
 

@@ -27,7 +27,7 @@ from facereject._files import (
 )
 from facereject._options import OptionError, option
 from facereject.faces.face import FaceFrame
-from facereject.outputs._folders import is_inside, name_below
+from facereject.outputs._folders import check_writable, is_inside, name_below
 from facereject.outputs.base import Media, Output, RunInfo
 from facereject.outputs.summary import MAX_FAILURES, Placed
 from facereject.sources.inputs import InputError
@@ -112,10 +112,8 @@ class SortedFiles(Output):
         self.rejected = None if self.rejected is None else os.fspath(self.rejected)
         for name in ("accepted", "rejected"):
             folder = getattr(self, name)
-            if folder is not None and os.path.lexists(folder) and not os.path.isdir(folder):
-                raise OptionError(
-                    f"`SortedFiles.{name}` {display_name(folder)}: this is a file; name a folder"
-                )
+            if folder is not None:
+                check_writable(f"SortedFiles.{name}", folder)
         folders = self._folders()
         if not folders:
             raise OptionError(

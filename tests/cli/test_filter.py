@@ -143,6 +143,7 @@ def test_wrong_usage_is_one_sentence(stub, photos, run):
         (["--move", "-o", "t.csv"], "--move needs --accepted or --rejected"),
         (["--accepted", "x", "--rejected", "x/y"], "overlap"),
         (["--accepted", "photos/1.png"], "this is a file"),
+        (["--accepted", "photos/1.png/good"], "1.png is a file"),
         (["--accepted", "photos"], "lies in the folder for sorted files"),
         (["--accepted", "a", "--video-share", "2"], "--video-share"),
         (["--accepted", "a", "--resume"], "--resume needs a table file"),
@@ -152,6 +153,15 @@ def test_wrong_usage_is_one_sentence(stub, photos, run):
         assert result.exit_code == 2, arguments
         assert words in result.stderr
         assert len(result.stderr.splitlines()) == 1
+    assert sorted(os.listdir()) == ["photos"]
+
+
+@pytest.mark.parametrize("option", ["--accepted", "--rejected", "--crops", "--annotated", "--save"])
+def test_a_folder_that_may_not_be_written_to_is_told_before_the_work(stub, photos, run, monkeypatch, option):
+    monkeypatch.setattr(os, "access", lambda path, mode: mode != os.W_OK)
+    result = run("filter", "photos", option, "new/folder")
+    assert result.exit_code == 2
+    assert result.stderr.startswith(f"{option} new/folder: nothing may be written to the folder ")
     assert sorted(os.listdir()) == ["photos"]
 
 

@@ -99,8 +99,17 @@ def test_a_resumed_run_has_the_timeline_of_all_videos(run, clip):
 def test_without_an_accepted_frame_there_is_no_video(run, clip, work):
     result = run("filter", clip, "--threshold", -9, "--save", "good.mp4")
     assert result.exit_code == 0
-    assert "Video: none, no frame was accepted" in result.stderr
+    assert "Video: none, this run saved no accepted frame" in result.stderr
     assert not (work / "good.mp4").exists()
+
+
+def test_a_video_that_was_removed_is_not_said_to_be_without_accepted_frames(run, clip, work):
+    arguments = ["filter", clip, "--save", "good.mp4", "-o", "t.csv"]
+    assert run(*arguments).exit_code == 0
+    (work / "good.mp4").unlink()
+    result = run(*arguments, "--resume")
+    assert result.exit_code == 0
+    assert "Video: none, this run saved no accepted frame" in result.stderr
 
 
 def test_a_video_without_a_segment_that_is_long_enough_says_so(run, clip, work):
@@ -115,8 +124,8 @@ def test_pictures_that_are_not_made_are_said_to_be_none(run, clip, work):
     result = run("filter", clip, *options, "-o", "t.csv")
     assert result.exit_code == 0
     for said in (
-        "Crops: none, no face",
-        "Frames: none, no face of a video",
+        "Crops: none, this run saved no accepted face",
+        "Frames: none, this run saved no accepted face of a video",
         "Annotated: none, there is no photo",
     ):
         assert said in result.stderr

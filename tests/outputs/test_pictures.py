@@ -40,7 +40,7 @@ def test_every_accepted_face_of_an_image_is_cut_out(photos):
     output = prepared(Crops("crops", size=96), [photos])
     # as it is sent to a worker
     output = pickle.loads(pickle.dumps(output))  # noqa: S301
-    assert output.report() == ["Crops: none, no face was accepted"]
+    assert output.report() == ["Crops: none, this run saved no accepted face"]
     feed(output, "photos/a.png", [photo(face(), face(False), face(), image=noise(0))])
     feed(output, "photos/sub/a.jpg", [photo(face(), image=noise(1))])
     assert files("crops") == ["a.png.face0.jpg", "a.png.face2.jpg", "sub/a.jpg.face0.jpg"]
