@@ -26,11 +26,10 @@ from facereject.outputs.summary import Summary
 from facereject.pipeline.job import Job, as_outputs
 from facereject.pipeline.kept_inputs import KeptInputs
 from facereject.pipeline.loop import scored_frames
-from facereject.pipeline.no_store import NoStore
 from facereject.pipeline.plan import Plan
 from facereject.pipeline.run import RunProgress
 from facereject.pipeline.running import Running
-from facereject.pipeline.store import Store
+from facereject.pipeline.store import NoStore, Store
 from facereject.pipeline.task import Chunk, ScoreTask, problem_frame, unreadable
 from facereject.sources.frame import Frame, VideoError
 from facereject.sources.inputs import Input

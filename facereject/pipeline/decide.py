@@ -16,10 +16,9 @@ from facereject.faces.face import FaceFrame
 from facereject.outputs.base import Output
 from facereject.outputs.summary import Summary
 from facereject.pipeline.job import Job, face_check
-from facereject.pipeline.no_store import NoStore
 from facereject.pipeline.plan import Plan
 from facereject.pipeline.run import RunProgress
-from facereject.pipeline.store import Store, recorded_stamps
+from facereject.pipeline.store import NoStore, Store, recorded_stamps
 from facereject.pipeline.task import CHUNK_FRAMES, Chunk, ScoreTask, problem_frame
 from facereject.sources.inputs import InputError
 from facereject.tables.errors import SettingsError, TableFormatError

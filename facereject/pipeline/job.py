@@ -24,11 +24,10 @@ from facereject.outputs.summary import Summary
 from facereject.outputs.table import Table
 from facereject.parallel import SerialEngine, WorkerEngine
 from facereject.pipeline.kept_inputs import KeptInputs
-from facereject.pipeline.no_store import NoStore
 from facereject.pipeline.plan import Plan, plan_run
 from facereject.pipeline.run import RunProgress, score_inputs
 from facereject.pipeline.running import Running
-from facereject.pipeline.store import Store
+from facereject.pipeline.store import NoStore, Store
 from facereject.pipeline.task import Chunk, ScoreTask, mean_shape_of, settings_of
 from facereject.sources.inputs import Input, check_inputs
 from facereject.tracking.tracker import Tracking

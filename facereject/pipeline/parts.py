@@ -22,8 +22,7 @@ from facereject.faces.face import Box, Face, FaceFrame, changed
 from facereject.faces.images.files import MAX_PIXELS
 from facereject.outputs.counts import Counts
 from facereject.parallel import Engine
-from facereject.pipeline.no_store import NoStore
-from facereject.pipeline.store import Store
+from facereject.pipeline.store import NoStore, Store
 from facereject.pipeline.task import Chunk, ScoreTask
 from facereject.sources._video.decoder import FrameRange
 from facereject.sources.frame import VideoError

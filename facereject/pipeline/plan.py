@@ -11,8 +11,7 @@ from typing import IO, NamedTuple
 
 from facereject._files import Identities
 from facereject.parallel import Engine, SerialEngine, WorkerEngine
-from facereject.pipeline.no_store import NoStore
-from facereject.pipeline.store import Store
+from facereject.pipeline.store import NoStore, Store
 from facereject.sources.inputs import Input, InputError, check_inputs, read_list, walk_inputs
 from facereject.sources.video import VideoError, open_video
 

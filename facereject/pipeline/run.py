@@ -12,9 +12,8 @@ from facereject.outputs.base import Media, Output
 from facereject.outputs.counts import Counts
 from facereject.outputs.summary import Summary
 from facereject.parallel import Engine
-from facereject.pipeline.no_store import NoStore
 from facereject.pipeline.parts import JoinedParts, cut_long_videos
-from facereject.pipeline.store import Store, StoredInput
+from facereject.pipeline.store import NoStore, Store, StoredInput
 from facereject.pipeline.task import NO_SHAPE, Chunk, problem_frame
 from facereject.sources.inputs import Input
 

@@ -20,10 +20,9 @@ from facereject.faces.views import Views
 from facereject.outputs.saved_video import SavedVideo
 from facereject.outputs.timeline import Timeline
 from facereject.parallel import SerialEngine, WorkerEngine
-from facereject.pipeline.no_store import NoStore
 from facereject.pipeline.parts import JoinedParts, PartFinder, cut_long_videos
 from facereject.pipeline.run import score_inputs
-from facereject.pipeline.store import Store
+from facereject.pipeline.store import NoStore, Store
 from facereject.pipeline.task import Chunk, ScoreTask
 from facereject.sources.inputs import Input
 from facereject.sources.video_parts import WARM_UP

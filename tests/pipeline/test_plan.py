@@ -8,9 +8,8 @@ from video_files import write_video
 from facereject.outputs.counts import Counts
 from facereject.parallel import SerialEngine, WorkerEngine
 from facereject.pipeline import plan
-from facereject.pipeline.no_store import NoStore
 from facereject.pipeline.plan import plan_run
-from facereject.pipeline.store import Store
+from facereject.pipeline.store import NoStore, Store
 from facereject.pipeline.task import problem_frame
 from facereject.sources.inputs import InputError
 

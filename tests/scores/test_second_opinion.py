@@ -136,7 +136,9 @@ def test_the_default_asks_a_line_but_no_ensemble(waves, monkeypatch):
     SelectivePredictor(RandomForestRegressor(5, random_state=0)).fit(X[:600], y[:600])
     assert not asked
     SelectivePredictor(Ridge()).fit(X[:600], y[:600])
-    assert asked == 3 * [PANELS["few"]]
+    # once for all examples, and once for every fold
+    assert len(asked) > 2
+    assert {id(panel) for panel in asked} == {id(PANELS["few"])}
 
 
 def test_an_ensemble_gets_no_second_forest(waves):

@@ -8,6 +8,7 @@ import skimage.data
 
 from facereject.faces import Detection, FaceDetector, FaceRejector, LandmarkFailureWarning
 from facereject.faces.geometry import overlap
+from facereject.outputs import Output
 from facereject.pipeline.live import Live
 from facereject.sources.frame import Frame
 from facereject.tracking.tracker import FaceTracker, Tracking
@@ -70,11 +71,16 @@ def test_faces_in_doubt_are_looked_for_on_a_part_of_the_frame(doubtful):
 
 
 def test_before_a_camera(doubtful):
-    rows = []
-    summary = Live(Moving(), FaceTracker(doubtful), source="camera 0", window=None, on_rows=rows.extend).run()
+    seen = []
+
+    class Seen(Output):
+        def write(self, frame):
+            seen.extend(frame.faces)
+
+    summary = Live([Seen()]).run(Moving(), FaceTracker(doubtful), "camera 0")
     assert summary.frames == 6
-    assert [row.track for row in rows] == [0] * 6
-    assert all(row.uncertainty is not None for row in rows)
+    assert [face.track for face in seen] == [0] * 6
+    assert all(np.isfinite(face.uncertainty) for face in seen)
 
 
 def test_a_predictor_that_fails_costs_the_frames_it_fails_on():
