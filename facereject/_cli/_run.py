@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
+from facereject._cli._output.advice import advice
 from facereject._cli._output.progress import ProgressBar
 from facereject._cli._output.report import inputs, report_run
 from facereject._cli._panels import in_flags
@@ -91,6 +92,9 @@ def run_job(job: Job, rejector: FaceRejector, *, quiet: bool, remark: str = "") 
         # an output at the end; the table is complete
         problem = in_flags(str(error))
     report_run(job, quiet=quiet, remark=remark)
+    if not quiet:
+        for sentence in advice(job.summary.total, rejector, decided=job.keep_best is None):
+            say(sentence)
     if not quiet:
         for timeline in (output for output in job.outputs if isinstance(output, Timeline)):
             report_videos(timeline)

@@ -1,4 +1,4 @@
-"""facereject assess: landmarks that another tool wrote, judged without running a predictor."""
+"""facereject assess: landmarks that another tool wrote, scored without running a predictor."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""facereject demo: one photograph, degraded versions of it and a video, with a decision on each."""
+"""facereject demo: one photo, degraded versions of it and a video, with a decision on each."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ def demo(
     model: ModelOption = "default",
     quiet: QuietOption = False,
 ) -> None:
-    """Show what facereject does, without any input: judge a photograph, degraded versions of it and a video.
+    """Show what facereject does, without any input: score a photo, degraded versions of it and a video.
 
-    Needs no camera, no screen and no network: the photograph comes with scikit-image. Writes a page to look
+    Needs no camera, no screen and no network: the photo comes with scikit-image. Writes a page to look
     at (index.html), the table that `facereject score` would write, and the video with the decisions drawn.
     """
     check_folder("--output", output)
@@ -39,7 +39,7 @@ def demo(
     from facereject.outputs._video.writer import VideoWriteError
 
     if not quiet:
-        say("Judging one photograph, seven degraded versions of it and a video of seven seconds …")
+        say("Scoring one photo, seven degraded versions of it and a video of seven seconds …")
     try:
         made = make_demo(output, rejector, model=model)
     except OSError as error:
@@ -73,7 +73,7 @@ def _print(made: Demo, model: str) -> None:
     results.print(table)
     results.print(
         "Expected: the expected error of the landmarks, in percent of the distance of the outer eye corners. "
-        "Moved: how far they are from those of the clean photograph. Detector: its own score."
+        "Moved: how far they are from those of the clean photo. Detector: its own score."
     )
     results.print(
         f"Video of {made.seconds:.0f} seconds: {made.accepted} of {made.frames} frames accepted.",

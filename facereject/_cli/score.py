@@ -29,8 +29,8 @@ find . -name '*.jpg' | facereject score - --json  [dim]names from stdin, a JSON 
 143 by SIGTERM"""
 
 FILTER_EXAMPLES = """[bold]Examples[/bold]
-facereject filter photos --max-error 3                           [dim]lists faces[/dim]
-facereject filter photos --max-error 3 --accepted good --rejected bad
+facereject filter photos --max-error 4                           [dim]lists faces[/dim]
+facereject filter photos --max-error 4 --accepted good --rejected bad
 facereject filter photos --coverage 0.9 -o faces.csv --workers 4
 facereject filter photos --keep-best 100 --accepted good         [dim]of this batch[/dim]
 facereject filter photos --cost 6 --accepted good --link -o faces.csv
@@ -38,7 +38,7 @@ facereject filter clip.mp4 --save good.mp4 --timeline spans.csv  [dim]good frame
 facereject filter clip.mp4 --save shown.mp4 --annotate           [dim]with faces drawn[/dim]
 facereject filter clip.mp4 --best-per-track 3 --crops people     [dim]each person, aligned[/dim]
 facereject filter photos --annotated drawn --contact-sheet sheet.jpg
-facereject filter faces.csv --max-error 2.5 --accepted good      [dim]from a table, no pixels[/dim]
+facereject filter faces.csv --max-error 3.5 --accepted good      [dim]from a table, no pixels[/dim]
 
 [bold]Exit codes[/bold]: 0 done, 1 some inputs failed (they are listed), 2 wrong usage, 130 interrupted,
 143 by SIGTERM"""
