@@ -1,1 +1,1 @@
-"""Pages to look at."""
+"""HTML reports."""

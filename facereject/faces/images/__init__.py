@@ -1,1 +1,1 @@
-"""Pictures: which files are pictures, how they are opened safely, what they hold."""
+"""Images: recognising, opening safely and decoding image files."""

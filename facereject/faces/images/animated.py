@@ -1,7 +1,7 @@
-"""Does a GIF, PNG, WebP or AVIF file move? Told from the structure of the file; nothing is decoded.
+"""Detect animated GIF, PNG, WebP and AVIF files from their structure, without decoding.
 
-Listing a folder asks this of every such file, so only a bounded number of bytes is looked at. A file whose
-structure is not understood does not move: reading it tells what is wrong.
+Listing a folder checks every such file, so only a bounded number of bytes is read. A file with an unknown
+structure counts as a still image: reading it reports what is wrong.
 """
 
 from __future__ import annotations
@@ -13,11 +13,11 @@ from facereject.faces.images.source import BoundedFile
 
 File = BoundedFile | IO[bytes]
 
-# pieces of a file that are looked at: chunks before the pixels of a PNG or between the frames of a WebP
+# chunks that are read: before the pixels of a PNG, or between the frames of a WebP
 _MAX_CHUNKS = 4096
-# bytes of a GIF that are looked at; its first frame may be longer
+# bytes of a GIF that are read; its first frame may be longer
 _MAX_GIF_BYTES = 8 << 20
-# bytes between the blocks of a GIF that belong to none
+# stray bytes tolerated between the blocks of a GIF
 _MAX_GIF_PADDING = 1024
 
 
@@ -30,7 +30,7 @@ def has_frames(file: File) -> bool:
         return _webp_moves(file)
     if head[:6] in (b"GIF87a", b"GIF89a"):
         return _gif_moves(file)
-    # of an image sequence, how many frames it has stands deep inside; one alone is read as well
+    # the frame count of an image sequence is deep inside the file; a single frame reads as a video, too
     return head[4:12] == b"ftypavis"
 
 
@@ -47,7 +47,7 @@ def _png_moves(file: File) -> bool:
             file.seek(-4, os.SEEK_CUR)
         default_is_frame |= kind == b"fcTL"
         file.seek(length + 4, os.SEEK_CUR)
-    # a picture for readers that know no animations comes before the frames
+    # a still image for readers without animation support precedes the frames
     return announced + (announced > 0 and not default_is_frame) > 1
 
 
@@ -81,7 +81,7 @@ def _gif_moves(file: File) -> bool:
             blocks.take(1)
             blocks.skip()
         elif mark == b"!":
-            # the wish to be repeated: of a first frame too long to look behind it, the next best sign
+            # if the first frame is too long to see past it, a loop extension is the next best sign
             repeats |= blocks.take(1) == b"\xff" and blocks.take(12)[1:9] == b"NETSCAPE"
             blocks.skip()
         elif mark == b";":
@@ -94,7 +94,7 @@ def _gif_moves(file: File) -> bool:
 
 
 class _Blocks:
-    """The start of a GIF, taken piece by piece."""
+    """Reads the start of a GIF block by block."""
 
     def __init__(self, file: File) -> None:
         self._file = file
@@ -118,6 +118,6 @@ class _Blocks:
             self.take(6 << (flags[0] & 7))
 
     def skip(self) -> None:
-        """Go behind the sub-blocks, each a length and so many bytes, up to one without any."""
+        """Skip sub-blocks (a length byte and that many bytes) up to the empty one."""
         while (length := self.take(1)) not in (b"", b"\0"):
             self.take(length[0])

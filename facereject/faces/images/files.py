@@ -1,4 +1,4 @@
-"""One image file into RGB, within a limit of pixels, with a plain sentence for what cannot be read."""
+"""Read an image file as RGB within a pixel limit; files that cannot be read get one plain sentence."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def read_image(path: str | os.PathLike[str], *, max_pixels: int = MAX_PIXELS) ->
     try:
         return load_rgb(path, max_pixels=max_pixels)
     except ImageError as error:
-        # looked at only now: files that can be read need not wait for it
+        # checked only after a failure: readable files need not wait for it
         if not is_heif(path) or _reads_heif():
             raise _explained(path, error) from None
     _prepare_heif(path)

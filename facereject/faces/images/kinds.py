@@ -1,4 +1,4 @@
-"""Image or video: by suffix, and by content where the suffix leaves it open."""
+"""Tell images from videos by suffix, and by content where the suffix is ambiguous."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ _PACKET = 188
 
 
 def kind_of_file(path: str) -> str:
-    """Either "image" or "video"; what cannot be told is "image"."""
+    """Either "image" or "video"; unknown content is "image"."""
     suffix = suffix_of(path)
     if suffix in VIDEO_SUFFIXES:
         return "video"
@@ -57,13 +57,13 @@ def kind_of_file(path: str) -> str:
 def is_animation(path: str) -> bool:
     """Whether a file holds more than one frame in a format that moves; see `animated.has_frames`.
 
-    The pictures of TIFF and MPO files are pages and views, not moments in time.
+    TIFF and MPO files hold pages and views, not moments in time.
     """
     try:
         with BoundedFile(path) as file:
             return has_frames(file)
     except (OSError, ValueError):
-        # what is wrong with the file is said when it is read
+        # reading the file reports what is wrong with it
         return False
 
 
@@ -74,7 +74,7 @@ def is_heif(path: str | os.PathLike[str]) -> bool:
 
 
 def starts_like_video(path: str) -> bool:
-    """Whether the first bytes are those of a container of videos."""
+    """Whether the first bytes are those of a video container."""
     head = _head(path)
     if head[4:8] == b"ftyp":
         return head[8:12] not in _HEIF_BRANDS + _AVIF_BRANDS

@@ -1,4 +1,4 @@
-"""Images at the boundary: path, PIL or numpy in; RGB uint8 inside; the rest is refused with a sentence."""
+"""Convert paths, PIL images and arrays to RGB uint8; anything else raises an `ImageError`."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ _OVERSHOOT = 1e-4
 #: largest image side in pixels: OpenCV counts pixels of a row in 16 bits
 MAX_SIDE = 32_767
 
-# pixels that are converted at a time, so that the detours of a large image take little memory
+# pixels converted at a time, to bound the memory of intermediate copies
 _STRIP_PIXELS = 1 << 20
 
 _ORIENTATION = 0x0112
-# the stored picture as a view of the upright one, by EXIF orientation
+# the stored image as a view of the upright one, by EXIF orientation
 _STORED: dict[int, Callable[[ImageArray], ImageArray]] = {
     2: lambda upright: upright[:, ::-1],
     3: lambda upright: upright[::-1, ::-1],
@@ -76,7 +76,7 @@ def load_rgb(image: ImageLike, *, max_pixels: int | None = None) -> ImageArray:
         except ImageError:
             raise
         except Exception as error:
-            # PIL reads the file of an opened image only now, and reports broken ones in many ways
+            # PIL reads the pixels only now, and reports broken files in many ways
             raise ImageError(f"the PIL image cannot be read ({error})") from None
     if isinstance(image, np.ndarray):
         return _from_array(image)
@@ -91,7 +91,7 @@ def to_gray(image: ImageArray) -> ImageArray:
 
 
 def _read_file(path: str, max_pixels: int | None) -> ImageArray:
-    # bytes of the name that are no UTF-8 must not make the message unprintable
+    # a name that is not valid UTF-8 must not make the message unprintable
     name = display_name(path)
     try:
         with BoundedFile(path) as file:
@@ -131,9 +131,9 @@ def _why_unreadable(path: str, error: Exception) -> str:
 
 
 def _from_pil(picture: PIL.Image.Image) -> ImageArray:
-    """A picture as upright RGB, strip by strip: whole copies on the way would cost more than the picture."""
+    """Convert an image to upright RGB in strips: whole intermediate copies would cost more than the image."""
     _check_sides(picture.height, picture.width)
-    # the orientation of a PNG may stand behind its pixels
+    # the orientation of a PNG may be stored after its pixels
     picture.load()
     stored = _STORED.get(_orientation(picture))
     height, width = picture.height, picture.width
@@ -156,7 +156,7 @@ def _orientation(picture: PIL.Image.Image) -> int:
     try:
         return int(picture.getexif().get(_ORIENTATION, 1))
     except Exception:
-        # damaged EXIF data says nothing; the pixels are fine
+        # ignore damaged EXIF data; the pixels are fine
         return 1
 
 
@@ -177,14 +177,14 @@ def _with_rgb(picture: PIL.Image.Image) -> PIL.Image.Image:
 
 
 def _levels(picture: PIL.Image.Image) -> NDArray[Any]:
-    """16-bit grey as such; PIL keeps it as 32-bit integers."""
+    """Convert 16-bit grey, which PIL keeps as 32-bit integers."""
     values = np.asarray(picture)
     values = values.astype(values.dtype.newbyteorder("="), copy=False)
     return _scaled(values.astype(np.uint16) if values.dtype.kind == "i" else values)
 
 
 def _check_levels(picture: PIL.Image.Image) -> None:
-    """What is wrong with deep values shows in the whole picture, not in a strip of it."""
+    """Check the value range over the whole image, as a strip may hide a problem."""
     lowest, highest = np.inf, -np.inf
     kind = "u"
     for _, strip in _strips(picture):
@@ -230,19 +230,19 @@ def _to_rgb(values: ImageArray) -> ImageArray:
 
 
 def _check_range(kind: str, lowest: float, highest: float) -> None:
-    """Refuse 16-bit values that are 8-bit levels, and floats that are no shares."""
+    """Raise for 16-bit images with 8-bit values, and for floats outside [0, 1]."""
     if kind == "u" and 0 < highest <= 255:
         raise ImageError(
             f"a 16-bit image has values up to 65535, this one only up to {highest:.0f}: "
             "if these are 8-bit levels, convert it to uint8"
         )
-    # written so that NaN is refused
+    # this form also rejects NaN
     if kind == "f" and not (lowest >= -_OVERSHOOT and highest <= 1 + _OVERSHOOT):
         raise ImageError("a float image must hold finite values in [0, 1]; if yours go to 255, pass uint8")
 
 
 def _scaled(array: NDArray[Any]) -> ImageArray:
-    """Values that `_check_range` has let pass, as 8-bit levels."""
+    """Scale values that passed `_check_range` to 8 bits."""
     if array.dtype == np.uint8:
         return array
     if array.dtype == np.uint16:

@@ -1,8 +1,8 @@
-"""Opening image files: only formats that are decoded in this process, only within limits of reading.
+"""Open image files: allowed formats only, decoded in this process, with limits on reading.
 
-Pillow offers every format it knows under any name, among them PostScript, which it hands to Ghostscript; and
-some of its parsers read on, byte by byte, as long as a file lasts. Here a list of formats is allowed, and a
-file that makes a parser read too much or too often is refused.
+Pillow tries every format it knows whatever the file name, including PostScript, which it passes to
+Ghostscript; and some of its parsers read byte by byte to the end of a file. Here only listed formats are
+allowed, and a file that makes a parser read too much or too often raises an error.
 """
 
 from __future__ import annotations
@@ -16,25 +16,25 @@ from types import TracebackType
 
 import PIL.Image
 
-#: the formats of Pillow that are opened, whatever the name of a file; HEIF needs the package pillow-heif
+#: Pillow formats that are allowed, regardless of file names; HEIF needs the package pillow-heif
 FORMATS = (
     *("JPEG", "MPO", "PNG", "GIF", "WEBP", "BMP", "DIB"),
     *("TIFF", "PPM", "TGA", "JPEG2000", "AVIF", "HEIF"),
 )
 
-# no other plugin of Pillow is needed, nor ever called
+# no other Pillow plugin is ever called
 for _name in ("Jpeg", "Mpo", "Png", "Gif", "WebP", "Bmp", "Tiff", "Ppm", "Tga", "Jpeg2K", "Avif"):
     with contextlib.suppress(ImportError):  # Pillow before 11.3 has no AVIF
         importlib.import_module(f"PIL.{_name}ImagePlugin")
 
-# bytes that a header may take, with colour profiles and previews, before the size of the image is known
+# limit of header bytes, colour profiles and previews included, before the image size is known
 _HEADER_BYTES = 64 << 20
 # bytes of file for each pixel; uncompressed 16-bit RGBA has 8
 _BYTES_PER_PIXEL = 16
 # reads of a header, in small pieces, and of an image or frame, in a GIF blocks of 255 bytes: some seconds
 _HEADER_READS, _READS = 1_000_000, 4_000_000
 
-#: scans of a JPEG: each goes through all pixels, and takes a hundred bytes or less; pictures have about ten
+#: scans of a JPEG: each visits all pixels but may take less than a hundred bytes; photos have about ten
 MAX_SCANS = 500
 SCAN_MARKER = b"\xff\xda"
 TOO_MANY_SCANS = f"a JPEG with more than {MAX_SCANS} scans, which would take for ever"
@@ -43,11 +43,11 @@ _limit_lock = threading.Lock()
 
 
 class TooMuchToReadError(OSError):
-    """A file whose header or data never end."""
+    """A file whose header or data do not end."""
 
 
 class BoundedFile:
-    """A regular file, open for reading, that refuses to be read without end.
+    """A regular file, open for reading, with a limit on bytes and reads.
 
     Parameters
     ----------
@@ -71,7 +71,7 @@ class BoundedFile:
         self._scans: int | None = None
 
     def allow(self, n_pixels: int) -> None:
-        """From here on, as much may be read as an image or frame of so many pixels can need.
+        """Allow as much reading as an image or frame of this many pixels can need.
 
         The scans of a JPEG are counted as they are read: between markers no byte 0xff has another meaning.
         """

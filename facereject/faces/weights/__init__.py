@@ -1,6 +1,6 @@
-"""Weight files of others: which there are, under which licence, where they are, and how they are downloaded.
+"""Third-party weight files: names, licences, locations, download.
 
-None is part of this package. YuNet's is downloaded when it is first needed, the others when somebody asks.
+None is part of this package. YuNet's is downloaded on first use, the others on request.
 """
 
 from __future__ import annotations

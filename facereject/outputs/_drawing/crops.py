@@ -1,4 +1,4 @@
-"""Pictures of single faces: the crop, the predicted points in green or red, the true ones in white."""
+"""Crops of single faces with predicted landmarks in green or red and true ones in white."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def face_crop(
     side: int = 300,
     margin: float = 0.45,
 ) -> ImageArray:
-    """A square RGB crop around a face with its points drawn; what lies outside the image is grey.
+    """A square RGB crop around a face with its landmarks drawn; pixels outside the image are grey.
 
     Parameters
     ----------
@@ -47,7 +47,7 @@ def face_crop(
     reach = max(box.width, box.height, 4.0) * (0.5 + margin)
     zoom = side / (2 * reach)
     if zoom < 0.5:
-        # warping does not average over the pixels it leaves out, shrinking first does
+        # shrink first: warping alone would skip pixels instead of averaging them
         image = np.asarray(cv2.resize(image, None, fx=zoom, fy=zoom, interpolation=cv2.INTER_AREA), np.uint8)
         landmarks, truth, center = (
             None if points is None else points * zoom for points in (landmarks, truth, center)

@@ -1,4 +1,4 @@
-"""Faces drawn on a picture: landmarks, decision, expected error; readable in any size, the face left free."""
+"""Draw faces on an image: landmarks, decision, expected error; readable at any size, never over a face."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from facereject.faces.images.load import ImageArray, ImageLike, load_rgb
 from facereject.faces.landmarks.mean_shape import N_LANDMARKS
 from facereject.outputs._drawing.text import DARK, WHITE, Color, put_panel, put_text, text_mask
 
-#: colours of accepted and rejected faces; a word and a sign always stand beside them
+#: colours of accepted and rejected faces, always shown with a word and a sign
 GREEN: Color = (46, 190, 110)
 RED: Color = (235, 64, 52)
 SILVER: Color = (222, 224, 228)
@@ -42,7 +42,7 @@ _SHIFT = 4
 
 
 def draw_faces(image: ImageLike, faces: Sequence[Face], *, tracks: Sequence[int] | None = None) -> ImageArray:
-    """A copy of the picture with its faces: green and ticked if accepted, red and crossed out if not.
+    """Draw faces on a copy of an image: green with a tick if accepted, red with a cross if not.
 
     Where the error of each point is known, its colour and size tell it: small and green up to 2 %, large and
     red from 12 %. Points that are probably covered are rings.
@@ -62,7 +62,7 @@ def draw_faces(image: ImageLike, faces: Sequence[Face], *, tracks: Sequence[int]
     canvas = load_rgb(image).copy()
     for face in faces:
         _draw_face(canvas, face)
-    # labels last, so that no landmark lies over a text
+    # labels last, so that no landmark covers text
     taken: list[Box] = []
     for i, face in enumerate(faces):
         taken.append(_draw_label(canvas, face, face.track if tracks is None else tracks[i], faces, taken))
@@ -157,7 +157,7 @@ def _draw_face(canvas: ImageArray, face: Face) -> None:
     _draw_corners(canvas, face.box, color, max(1, round(1.2 * unit)))
     if not np.isfinite(face.landmarks).all():
         return
-    # of other mark-ups it is not known which points belong together
+    # connections of other mark-ups are unknown
     if unit >= 0.85 and len(face.landmarks) == N_LANDMARKS:
         for first, last, closed in _PARTS:
             _lines(canvas, face.landmarks[first : last + 1], color, max(1, round(0.4 * unit)), closed=closed)
@@ -165,7 +165,7 @@ def _draw_face(canvas: ImageArray, face: Face) -> None:
         radius, shade = 1.2 * unit, color
         if face.landmark_errors is not None:
             share = _badness(float(face.landmark_errors[i]))
-            # twice as large and red where nothing can be trusted
+            # twice as large, and red, where the error is high
             radius, shade = unit * (0.9 + 1.1 * share), _shade(share)
         if unit >= 1.5:
             _circle(canvas, point, radius + 0.6, DARK)
@@ -207,7 +207,7 @@ def _draw_label(
     size = min(font_size(canvas), max(9, round(face.box.width / 6)))
     lines = [f"{'' if track is None else f'#{track} '}{'accepted' if face.accepted else 'rejected'}"]
     if math.isfinite(face.uncertainty):
-        # a model trained without annotation knows no percents
+        # a model trained without annotation has no unit
         if math.isfinite(face.expected_error):
             lines.append(f"expected error {face.expected_error:.1f} %")
         lines.append(f"uncertainty {face.uncertainty:.2f}")
@@ -231,7 +231,7 @@ def _region(face: Face) -> Box:
 def _free_place(
     canvas: ImageArray, region: Box, width: int, height: int, faces: Sequence[Box], taken: Sequence[Box]
 ) -> Box:
-    """The first place around a face, or else in a corner, that covers least of the faces and labels."""
+    """The place around a face, or in a corner, that covers least of other faces and labels."""
     image_height, image_width = canvas.shape[:2]
     x, y = region.center
     right, bottom = region.x + region.width, region.y + region.height

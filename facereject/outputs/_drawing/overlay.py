@@ -144,7 +144,7 @@ def limit_text(faces: Sequence[Face], rejector: FaceRejector) -> str:
         return f"accept up to {limit:.1f} % expected error"
     worst = max(known, key=lambda face: face.uncertainty)
     above = worst.uncertainty > threshold
-    # "2.6 % > 2.6 %" would puzzle
+    # enough digits to differ: not "2.6 % > 2.6 %"
     digits = 2 if above and f"{worst.expected_error:.1f}" == f"{limit:.1f}" else 1
     # the font has no sign for "at most"
     return f"expected error {worst.expected_error:.{digits}f} % {'>' if above else '<='} {limit:.{digits}f} %"
@@ -165,7 +165,7 @@ def advice(faces: Sequence[Face]) -> str:
 
 
 def loading_view(size: tuple[int, int] = (640, 480)) -> ImageArray:
-    """What is shown until the first frame is there, of this width and height."""
+    """The screen shown until the first frame arrives."""
     width, height = size
     view = np.full((height, width, 3), _GROUND, dtype=np.uint8)
     mask = text_mask("loading ...", 24)
@@ -190,7 +190,7 @@ def _draw_rate(strip: ImageArray, status: Status, size: int) -> int:
     for i, text in enumerate(lines):
         x = strip.shape[1] - text_mask(text, size).shape[1] - size
         put_text(strip, text, x, round((0.35 + 1.45 * i) * size), size, SILVER if i == 0 else _GRAY)
-    # room for any usual figures, so that the scale beside them keeps its length
+    # fixed room, so that the scale beside it keeps its length
     widest = max(text_mask(text, size).shape[1] for text in (*lines, "0000 skipped  searched 0.0 s"))
     return int(strip.shape[1] - widest - size)
 

@@ -45,7 +45,7 @@ class SheetFace(NamedTuple):
 
 
 def contact_sheet(faces: Sequence[SheetFace], *, cell: int = 112, width: int = 12) -> ImageArray:
-    """One picture of all faces, row by row from the most certain to the least.
+    """One image of all faces, row by row from the most certain to the least.
 
     Parameters
     ----------
@@ -83,7 +83,7 @@ def contact_sheet(faces: Sequence[SheetFace], *, cell: int = 112, width: int = 1
 def _cell(face: SheetFace, side: int, size: int) -> ImageArray:
     small = cv2.resize(face.picture, (side, side), interpolation=cv2.INTER_AREA)
     picture = np.asarray(small, dtype=np.uint8)
-    # the sign is beside the colour for those who do not see it
+    # a sign beside the colour, for colour-blind readers
     known = math.isfinite(face.expected_error)
     text = ("+ " if face.accepted else "x ") + (f"{face.expected_error:.1f} %" if known else "")
     mask = text_mask(text, size)
@@ -94,7 +94,7 @@ def _cell(face: SheetFace, side: int, size: int) -> ImageArray:
 
 
 def _shortened(name: str, width: int, size: int) -> str:
-    """The name with its middle left out until it fits."""
+    """Shorten a name in the middle until it fits."""
     shown, kept = name, len(name)
     while kept > 2 and text_mask(shown, size).shape[1] > width:
         kept -= 1
@@ -103,7 +103,7 @@ def _shortened(name: str, width: int, size: int) -> str:
 
 
 def _wrapped(parts: Sequence[str], width: int, size: int) -> list[str]:
-    """The parts in as few lines as fit."""
+    """Join the parts in as few lines as fit."""
     lines = [parts[0]]
     for part in parts[1:]:
         longer = f"{lines[-1]};  {part}"

@@ -1,4 +1,4 @@
-"""Smooth text and panels on pictures, in any size; changes the picture in place."""
+"""Draw smooth text and panels of any size on an image, in place."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def text_mask(text: str, size: int) -> ImageArray:
 
 
 def put_text(image: ImageArray, text: str, x: int, y: int, size: int, color: Color = WHITE) -> None:
-    """Write with the upper left corner at (x, y); what lies outside the picture is cut off."""
+    """Write with the upper left corner at (x, y), cut off at the border of the image."""
     mask = text_mask(text, size)
     height, width = image.shape[:2]
     x0, y0 = max(x, 0), max(y, 0)
@@ -56,7 +56,7 @@ def put_text(image: ImageArray, text: str, x: int, y: int, size: int, color: Col
 def put_panel(
     image: ImageArray, x: int, y: int, width: int, height: int, color: Color = DARK, opacity: float = 0.78
 ) -> None:
-    """A rectangle with round corners that lets the picture shine through."""
+    """A translucent rectangle with round corners."""
     x0, y0 = max(x, 0), max(y, 0)
     x1, y1 = min(x + width, image.shape[1]), min(y + height, image.shape[0])
     if x0 >= x1 or y0 >= y1:

@@ -1,4 +1,4 @@
-"""Which encoder makes which video: H.264 and AAC wherever browsers expect them, VP9 and Opus for WebM."""
+"""Encoders by container: H.264 and AAC where browsers expect them, VP9 and Opus for WebM."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ if TYPE_CHECKING:
 
 
 class Container(NamedTuple):
-    """A kind of file that can be written.
+    """A video format that can be written.
 
     Attributes
     ----------
     format : str
         FFmpeg's muxer.
     video : tuple of str
-        Encoders for the pictures, the best first; the first that this FFmpeg has is used.
+        Video encoders, best first; the first one this FFmpeg has is used.
     audio : str
         Encoder for sound.
     copied : frozenset of str
-        Kinds of sound that are taken over as they are.
+        Audio codecs that are copied unchanged.
     """
 
     format: str
@@ -43,30 +43,30 @@ CONTAINERS = {
     ".mov": Container("mov", _H264, "aac", _MP4_SOUND),
     ".mkv": Container("matroska", _H264, "aac", frozenset({"aac", "mp3", "opus", "vorbis", "flac", "ac3"})),
     ".webm": Container("webm", ("libvpx-vp9", "libvpx"), "libopus", frozenset({"opus", "vorbis"})),
-    # H.264 in AVI confuses players, as AVI cannot tell the order of its frames
+    # players mishandle H.264 in AVI, which cannot store the order of frames
     ".avi": Container("avi", ("mpeg4",), "libmp3lame", frozenset({"mp3"})),
 }
 
 _OPTIONS = {
-    # the stream itself tells the frame rate, for containers that do not; frames keep their own times
+    # write the frame rate into the stream, for containers without one; frames keep their own times
     "libx264": {"preset": "veryfast", "crf": "20", "x264-params": "force-cfr=1"},
     "libvpx-vp9": {"deadline": "realtime", "cpu-used": "6", "crf": "31", "b": "0", "row-mt": "1"},
     # constant quantiser 3, in FFmpeg's units of 1/118
     "mpeg4": {"flags": "+qscale", "global_quality": "354"},
     "libvpx": {"deadline": "realtime", "cpu-used": "6", "crf": "10"},
 }
-# a time so close to the beat of the frame rate, in seconds, was rounded: Matroska counts milliseconds
+# a time this close (seconds) to a multiple of the frame duration was rounded: Matroska counts milliseconds
 _ROUNDED_S = 6e-4
 
-#: the comment in the metadata of every video that is written, by which it is known again
+#: metadata comment that marks videos written by facereject
 MADE_BY = "made by facereject"
 
-# bits per pixel and frame for encoders that know no constant quality
+# bits per pixel and frame for encoders without a constant-quality mode
 _BITS = 0.25
 
 
 def encoder_for(suffix: str) -> str | None:
-    """The best encoder for the pictures of such a file that is there; None if none is."""
+    """The best available video encoder for a container; None if there is none."""
     for name in CONTAINERS[suffix].video:
         try:
             av.codec.Codec(name, "w")
@@ -77,7 +77,7 @@ def encoder_for(suffix: str) -> str | None:
 
 
 def encoder_options(name: str, size: tuple[int, int], rate: Fraction, *, flushed: bool) -> dict[str, str]:
-    """Options of an encoder; ``flushed`` for videos that must be whole at any moment."""
+    """Options of an encoder; ``flushed`` for videos that must be playable at any moment."""
     options = dict(_OPTIONS.get(name, {}))
     if name not in _OPTIONS:
         options["b"] = str(int(_BITS * size[0] * size[1] * rate))
@@ -92,7 +92,7 @@ def encoder_options(name: str, size: tuple[int, int], rate: Fraction, *, flushed
 
 
 def exact_rate(fps: float | Fraction) -> Fraction:
-    """The fraction that is meant: 29.97 is 30000/1001."""
+    """The exact fraction behind a rounded rate: 29.97 is 30000/1001."""
     if isinstance(fps, Fraction):
         return fps.limit_denominator(100_000)
     nearest = Fraction(round(fps * 1.001), 1) * Fraction(1000, 1001)
@@ -102,7 +102,7 @@ def exact_rate(fps: float | Fraction) -> Fraction:
 
 
 def exact_time(time_s: float, rate: Fraction) -> Fraction:
-    """The time in seconds, without the rounding of its container if it keeps the beat of the frame rate."""
+    """Time in seconds, without the container's rounding if near a multiple of the frame duration."""
     number = round(time_s * rate)
     if abs(time_s - number / rate) <= _ROUNDED_S:
         return number / rate
@@ -110,7 +110,7 @@ def exact_time(time_s: float, rate: Fraction) -> Fraction:
 
 
 def open_output(path: str, format_name: str, *, flushed: bool = False) -> OutputContainer:
-    """Start a file that is there already and empty; ``flushed`` if it must be playable at any moment."""
+    """Open an existing empty file for writing; ``flushed`` if it must be playable at any moment."""
     options: dict[str, str] = {}
     if format_name in ("mp4", "mov"):
         # fragments that are joined at the end, or the table of frames at the front, for playing while loading

@@ -15,7 +15,7 @@ _Item = TypeVar("_Item")
 
 @dataclass
 class SegmentFilter(Generic[_Item]):
-    """Decides which frames of a video are kept, and holds back only those it cannot decide on yet.
+    """Decide which frames of a video are kept, and hold back only those that cannot be decided yet.
 
     A gap between two accepted segments is kept if it is shorter than ``bridge_s``; after that, an accepted
     segment shorter than ``min_span_s`` is dropped. A segment lasts until the next frame after it.
@@ -46,15 +46,15 @@ class SegmentFilter(Generic[_Item]):
 
     @property
     def n_held(self) -> int:
-        """How many frames are held back."""
+        """Number of frames held back."""
         return len(self._segment) + len(self._gap)
 
     def held(self) -> Iterator[_Item]:
-        """The frames that are held back, in order."""
+        """The frames held back, in order."""
         return chain(self._segment, self._gap)
 
     def push(self, item: _Item, time_s: float, accepted: bool) -> list[tuple[_Item, bool]]:
-        """Take the next frame; the frames that are decided now, in order, each with whether it is kept."""
+        """Add the next frame; return the frames decided by it, in order, each with whether it is kept."""
         decided: list[tuple[_Item, bool]] = []
         if self._gap_start is not None and not _shorter(time_s - self._gap_start, self.bridge_s):
             decided += self._end_segment(self._gap_start)
@@ -74,7 +74,7 @@ class SegmentFilter(Generic[_Item]):
         return decided + self._grow(time_s)
 
     def finish(self, end_s: float) -> list[tuple[_Item, bool]]:
-        """The video has ended at ``end_s``; the frames that were held back. Another video may follow."""
+        """End the video at ``end_s`` and return the frames held back. Another video may follow."""
         return self._end_segment(end_s if self._gap_start is None else self._gap_start)
 
     def _grow(self, end_s: float) -> list[tuple[_Item, bool]]:

@@ -1,4 +1,4 @@
-"""The sound of what is kept of a video: copied whole, or cut where the pictures are cut."""
+"""The sound of the kept parts of a video: copied whole, or cut where the frames are cut."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ if TYPE_CHECKING:
     from av.container import OutputContainer
     from av.packet import Packet
 
-# sample rates that every encoder used here knows
+# sample rates supported by every encoder used here
 _RATES = (48_000, 24_000, 16_000, 12_000, 8_000)
-# AAC and MP3 know these, too
+# AAC and MP3 also support these
 _OTHER_RATES = (44_100, 32_000, 22_050)
 
-# time stamps are rounded by the container; a jump of less than this, in seconds, is no gap
+# containers round time stamps; a jump smaller than this (seconds) is not a gap
 _JITTER_S = 0.02
 
 _Samples = NDArray[np.float32]
@@ -40,7 +40,7 @@ def add_sound(
     start_s: float = 0.0,
     stretches: Sequence[tuple[float, float]] | None = None,
 ) -> bool:
-    """Write a video again together with the sound of another one.
+    """Remux a video with the sound of another one.
 
     Parameters
     ----------
@@ -98,7 +98,7 @@ def _moved(media: MediaFile, stream: Any, target: Any) -> Iterator[Packet[Any]]:
 
 
 def _copied(media: MediaFile, stream: AudioStream, target: Any, start_s: float) -> Iterator[Packet[Any]]:
-    """The packets as they are, on the clock of the new video; what lies before its start is left out."""
+    """Copy the packets to the clock of the new video, without those before its start."""
     start = round(start_s / stream.time_base) if stream.time_base else 0
     for packet in _sound_packets(media, stream):
         stamp = packet.pts if packet.pts is not None else packet.dts
@@ -150,7 +150,7 @@ def _from_zero(packets: Sequence[Packet[Any]], early: bool) -> Iterator[Packet[A
 
 
 def _decoded(media: MediaFile, stream: AudioStream, start_s: float) -> Iterator[tuple[int, _Samples]]:
-    """Pieces of sound with the number of their first sample, counted from the start of the new video."""
+    """Blocks of samples with the index of their first sample in the new video."""
     resampler = av.AudioResampler(format="fltp", layout=_layout(stream), rate=stream.rate)
     following: int | None = None
     for packet in _sound_packets(media, stream):
@@ -175,7 +175,7 @@ def _decoded(media: MediaFile, stream: AudioStream, start_s: float) -> Iterator[
 def _cut(
     pieces: Iterator[tuple[int, _Samples]], rate: int, stretches: Sequence[tuple[float, float]] | None
 ) -> Iterator[_Samples]:
-    """The samples of the stretches one after the other, with silence where the source has none."""
+    """The samples of the segments one after the other, with silence where the source has none."""
     written = 0
     plan = _plan(rate, stretches)
     place = next(plan, None)
@@ -189,7 +189,7 @@ def _cut(
                 if gap > 0:
                     yield np.zeros((samples.shape[0], gap), dtype=np.float32)
                     written += gap
-                # what comes twice is left out
+                # skip samples that overlap the previous block
                 low -= min(gap, 0)
                 if low < high:
                     yield samples[:, low - first : high - first]

@@ -1,4 +1,4 @@
-"""Writing videos: frames are encoded in a thread of their own, and a video gets its name when it is whole."""
+"""Writing videos: frames are encoded in a separate thread, and a video gets its name when it is complete."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 #: containers that can be written, each with its encoders, the preferred one first
 CODECS = {suffix: container.video for suffix, container in CONTAINERS.items()}
 
-#: frames per second where the source does not tell
+#: frames per second if the source does not state them
 DEFAULT_FPS = Fraction(25)
 
 # frames that may wait for the encoder; more would only take memory
@@ -119,7 +119,7 @@ class VideoWriter:
         self._thread.start()
 
     def write(self, image: ImageArray, time_s: float | None = None) -> None:
-        """Append an RGB frame; it must not be changed afterwards.
+        """Append an RGB frame, which must not be modified afterwards.
 
         Parameters
         ----------
@@ -136,7 +136,7 @@ class VideoWriter:
     def keep_sound(
         self, source: str, start_s: float = 0.0, stretches: Sequence[tuple[float, float]] | None = None
     ) -> None:
-        """Give the finished video the sound of another one, if that has any.
+        """Add the sound of another video, if it has any.
 
         Parameters
         ----------
@@ -150,7 +150,7 @@ class VideoWriter:
         self._sound = (source, start_s, stretches)
 
     def close(self) -> None:
-        """Finish the video and give it its name; without a frame there is none."""
+        """Finish the video and rename it into place; without a frame there is no file."""
         self._stop()
         try:
             if self._error is not None:
@@ -173,7 +173,7 @@ class VideoWriter:
             self._remove()
 
     def discard(self) -> None:
-        """Stop and leave nothing behind."""
+        """Stop and remove the unfinished file."""
         self._stop()
         self._remove()
 
@@ -223,7 +223,7 @@ class VideoWriter:
 
     def _work(self) -> None:
         while (item := self._waiting.get()) is not None:
-            # after an error the queue is still emptied, so that nobody waits for room in it
+            # after an error the queue is still drained, so that the producer never blocks
             if self._error is None:
                 try:
                     self._encode(*item)
@@ -300,7 +300,7 @@ class VideoWriter:
                 file = self._unfinished.enter_context(unfinished(self.path, suffix=suffix_of(self.path)))
                 return str(file.name)
             path = temporary_name(self.path)
-            # made here and now, and by nobody else: a link of that name is not followed
+            # create exclusively: an existing file or link of that name is never followed
             os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666))
         except OSError as error:
             raise self._failure(error) from None
@@ -308,7 +308,7 @@ class VideoWriter:
         return path
 
     def _stays(self) -> bool:
-        """Whether there is a recording to be found: what plays is never removed."""
+        """Whether a playable recording exists; those are never removed."""
         return bool(self._temporary and self._written)
 
     def _remove(self) -> None:
@@ -319,14 +319,14 @@ class VideoWriter:
 
 
 def temporary_name(path: str) -> str:
-    """A new name beside ``path``, to be found by its owner if the recording is killed."""
+    """A new name beside ``path`` that a user recognises if the recording is killed."""
     folder, name = os.path.split(path)
     stem, suffix = os.path.splitext(name)
     return os.path.join(folder, f"{stem[:180]}.{secrets.token_hex(6)}.partial{suffix}")
 
 
 def made_here(path: str) -> bool:
-    """Whether a file is a video that `VideoWriter` has made, or empty; any other is somebody else's."""
+    """Whether a file is empty or was written by `VideoWriter`; others are not replaced."""
     try:
         with MediaFile(path, decode=False) as media:
             tags = media.container.metadata
@@ -356,7 +356,7 @@ def check_video_path(path: str, *, overwrite: bool = False) -> None:
 
 
 def fit(image: ImageArray, size: tuple[int, int]) -> ImageArray:
-    """The picture in another size (width, height), its shape kept by black bars; odd last pixels are cut."""
+    """Fit an image to (width, height), with black bars to keep its aspect ratio; odd last pixels are cut."""
     width, height = size
     image = image[
         : height if image.shape[0] == height + 1 else None, : width if image.shape[1] == width + 1 else None

@@ -60,7 +60,7 @@ class VirtualCamera(Output):
     _shown: ImageArray | None = field(default=None, init=False, repr=False)
 
     def prepare(self, run: RunInfo) -> None:
-        """Look for the package that makes cameras."""
+        """Check that pyvirtualcam is installed."""
         try:
             import pyvirtualcam
         except ImportError:
@@ -74,11 +74,11 @@ class VirtualCamera(Output):
         if frame.accepted(self._rule):
             self._shown = self._fitted(frame.image)
         if self._shown is not None:
-            # also when it has not changed: programs take a camera without frames for broken
+            # also when it has not changed: programs treat a camera without frames as broken
             self._device.send(self._shown)
 
     def close(self) -> None:
-        """Give the device back."""
+        """Release the device."""
         if self._device is not None:
             self._device.close()
             self._device = None

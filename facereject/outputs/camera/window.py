@@ -32,7 +32,7 @@ _SIGNS = {"=": "+", "_": "-", "\x1b": "q"}
 _SCREEN = (1280, 720)
 
 
-# milliseconds between looks at the keys while paused
+# milliseconds between key polls while paused
 _PAUSED_MS = 30
 
 # seconds for which a message is shown
@@ -133,7 +133,7 @@ class Window(Output):
             )
 
     def open(self) -> None:
-        """Open the window with a text that tells to wait; WindowError if there is no screen."""
+        """Open the window with a loading text; WindowError if there is no screen."""
         if self.screen is None:
             self.screen = ScreenWindow("facereject")
         self.screen.show(loading_view())
@@ -171,7 +171,7 @@ class Window(Output):
         while True:
             if self.screen.closed():
                 raise StopLoop
-            # several may have been pressed since the last frame
+            # several keys may have been pressed since the last frame
             key = self.screen.key(_PAUSED_MS if self._status.paused else 1)
             while key:
                 if key == "q":
@@ -300,7 +300,7 @@ class ScreenWindow:
             ) from None
 
     def show(self, image: ImageArray) -> None:
-        """Show an RGB image; where its shape is another than before, the window gets it, too."""
+        """Show an RGB image; the window follows changes of its aspect ratio."""
         if image.shape[:2] != self._shape:
             self._shape = image.shape[:2]
             cv2.resizeWindow(self._title, *fitting_size(*self._shape))
@@ -334,13 +334,13 @@ class ScreenWindow:
 
 
 def fitting_size(height: int, width: int) -> tuple[int, int]:
-    """Width and height of a window that shows an image as large as any screen of today allows."""
+    """Width and height of a window that fits ordinary screens."""
     scale = min(_SCREEN[0] / width, _SCREEN[1] / height)
     return max(1, round(scale * width)), max(1, round(scale * height))
 
 
 def _no_screen() -> str:
-    """Why there is no screen; empty if there is one. Qt would end the whole process instead of telling."""
+    """Why there is no screen, or an empty string. Qt would end the process instead of raising."""
     if not sys.platform.startswith("linux") or os.environ.get("QT_QPA_PLATFORM"):
         return ""
     advice = "use --headless, which prints the results, or run it where there is a screen"

@@ -33,7 +33,7 @@ def face_groups(
     *,
     count: int = 6,
 ) -> list[tuple[str, list[FaceShot]]]:
-    """The most and the least certain faces, and the decisions that turned out worst, with pictures.
+    """The most and the least certain faces, and the decisions that turned out worst, with crops.
 
     ``rows`` are rows of the evaluation's table, ``accepted`` the decisions on them.
     """
@@ -78,7 +78,7 @@ def _shots(
 
 
 def _picture(extractor: Extractor | None, sample: FaceSample, index: int, variant: int) -> ImageArray | None:
-    """The picture of a row, degraded as it was; None if it cannot be made again."""
+    """The image of a row, degraded as it was; None if it cannot be made again."""
     if extractor is None:
         return None
     try:
@@ -87,7 +87,7 @@ def _picture(extractor: Extractor | None, sample: FaceSample, index: int, varian
         return None
     gray = color_of(extractor.predictor) == color_of(extractor.detector) == "gray"
     made = extractor.picture(view.gray if gray else view.rgb, sample.landmarks, index, variant)
-    # the file has changed since it was evaluated: its picture is no evidence any more
+    # the file has changed since it was evaluated, so the crop would mislead
     if made is None:
         return None
     return made.view.rgb if variant else view.rgb

@@ -1,4 +1,4 @@
-"""The numbers of an evaluation report: per group of pictures, and as CSV and JSON."""
+"""The numbers of an evaluation report: per group of images, and as CSV and JSON."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from facereject.faces.models.card import error_unit
 # arrays have no truth value, so a generated == would raise
 @dataclass(frozen=True, eq=False)
 class GroupEvidence:
-    """What the report says about one group of pictures, clean or degraded."""
+    """Results for one group of images, clean or degraded."""
 
     name: str
     result: GroupResult
@@ -47,7 +47,7 @@ class GroupEvidence:
 def group_evidence(
     rejector: FaceRejector, samples: Sequence[FaceSample], evaluation: FaceEvaluation
 ) -> list[GroupEvidence]:
-    """The numbers of the report, for the photographs as they are and, if there are any, degraded ones."""
+    """The numbers of the report for the photos as they are and, if any, for degraded ones."""
     table, found = evaluation.table, []
     results = [("as they are", evaluation.clean, table.clean)]
     if evaluation.degraded is not None:
@@ -92,7 +92,7 @@ def thresholds_csv(groups: Sequence[GroupEvidence]) -> str:
 
 
 def faces_csv(rejector: FaceRejector, samples: Sequence[FaceSample], evaluation: FaceEvaluation) -> str:
-    """Every picture of a face: its error, scores and decision, as CSV text."""
+    """Error, scores and decision of every face, as CSV text."""
     stream = io.StringIO()
     writer = csv.writer(stream, lineterminator="\n")
     writer.writerow(
@@ -141,7 +141,7 @@ def summary(
 
 
 def _plain(value: Any) -> Any:
-    """JSON knows no NaN."""
+    """Replace NaN, which JSON does not have."""
     if isinstance(value, dict):
         return {key: _plain(inner) for key, inner in value.items()}
     if isinstance(value, list):

@@ -9,7 +9,7 @@ from facereject.faces.images.load import ImageArray, ImageError, load_rgb
 from facereject.faces.images.source import BoundedFile, open_picture
 from facereject.sources.frame import VideoError
 
-# what web browsers show a frame for that asks for no time
+# how long web browsers show a frame that has no duration
 _UNTIMED_S = 0.1
 
 
@@ -45,7 +45,7 @@ class Animation:
             self.close()
             raise
         self.size = (self._first.shape[1], self._first.shape[0])
-        # browsers, and so the makers of animations, know durations only
+        # browsers use durations only, so animations are made that way
         self.fps = 1 / self._duration()
         self.rate = 1 / Fraction(self._duration()).limit_denominator(1000)
 
@@ -75,7 +75,7 @@ class Animation:
         try:
             return int(getattr(self._picture, "n_frames", 1))
         except Exception:
-            # a damaged file; how far it goes shows while reading
+            # a damaged file; reading shows how far it goes
             return None
 
     def _duration(self) -> float:

@@ -1,4 +1,4 @@
-"""Opening a video file: that file and nothing else, in a format that cannot lead anywhere else."""
+"""Open a video file and nothing else, in formats that cannot refer to other files."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _NO_VIDEO = "not a video in a format that can be read, or one without any frames
 _PLAYLIST = "a playlist, which names other files or addresses, is not followed; name the video itself"
 _PLAYLIST_STARTS = (b"ffconcat", b"#EXTM3U", b"<MPD", b"v=0")
 
-# bytes read at once; FFmpeg's own 32 KiB would ask Python eight times as often
+# bytes per read; FFmpeg's default of 32 KiB would call Python eight times as often
 _BUFFER = 1 << 18
 
 
@@ -59,7 +59,7 @@ class MediaFile:
         if not decode:
             options["codec_whitelist"] = "none"
         suffix = suffix_of(path)
-        # raw streams are told apart by their suffix
+        # raw streams are recognised by suffix
         named = "video" + (suffix if suffix.isascii() else "")
         source: Any = SimpleNamespace(
             read=self._file.read, seek=self._file.seek, tell=self._file.tell, name=named
@@ -68,7 +68,7 @@ class MediaFile:
             self.container: InputContainer = av.open(
                 source,
                 "r",
-                # by content it would be a single picture
+                # by content it would be a single image
                 format="mjpeg" if suffix in (".mjpg", ".mjpeg") else None,
                 options=options,
                 buffer_size=_BUFFER,
@@ -83,7 +83,7 @@ class MediaFile:
             raise
 
     def close(self) -> None:
-        """Free the file."""
+        """Close the file."""
         self.container.close()
         self._file.close()
 
@@ -102,6 +102,6 @@ class MediaFile:
 
 
 def decoder_options(max_pixels: int) -> dict[str, str]:
-    """What keeps a decoder from reserving memory for absurd pictures."""
-    # decoders work on whole blocks, so that the picture itself may be smaller than what they ask for
+    """Options that keep a decoder from allocating memory for absurd frame sizes."""
+    # decoders allocate whole blocks, so they may ask for more than the frame size
     return {"max_pixels": str(2 * max_pixels + (1 << 16))}

@@ -1,4 +1,4 @@
-"""What went into a decoder and what came out, so that frames that are lost are known."""
+"""Count packets and decoded frames, so that lost frames are known."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _HIDDEN_PACKETS = ("vp8",)
 
 
 class FrameCounts:
-    """How many packets went into a decoder and how many frames came out, from one time stamp to another."""
+    """Packets sent to a decoder and frames it returned, between two time stamps."""
 
     def __init__(self, stream: VideoStream, start: int | None = None, stop: int | None = None) -> None:
         self._start, self._stop = start, stop

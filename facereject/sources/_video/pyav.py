@@ -1,4 +1,4 @@
-"""PyAV, imported when a video is first opened: judging photographs need not wait for it."""
+"""PyAV, imported when a video is first opened: scoring photos need not wait for it."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ else:
 
     class _Late:
         def __getattr__(self, name: str) -> Any:
-            # all names at once: a video that is closed as Python shuts down can import nothing more
+            # import all names at once: a video closed during interpreter shutdown cannot import
             vars(self).update(vars(importlib.import_module("av")))
             return vars(self)[name] if name in vars(self) else object.__getattribute__(self, name)
 

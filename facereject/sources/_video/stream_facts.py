@@ -1,4 +1,4 @@
-"""What a container says of its video: size, rate, length, number of frames, and how pictures are turned."""
+"""Metadata of a video stream: size, frame rate, duration, number of frames, rotation."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from av.video.frame import VideoFrame
     from av.video.stream import VideoStream
 
-# a header that counts more frames than the file has room for is damaged
+# a header that claims more frames than the file has room for is damaged
 _LEAST_BYTES = 8
 
 
@@ -26,7 +26,7 @@ def size_in_header(path: str) -> tuple[int, int]:
 
 
 def rate_of(stream: VideoStream) -> Fraction:
-    """Frames per second; 0 if the container does not tell."""
+    """Frames per second; 0 if the container does not state them."""
     for rate in (stream.average_rate, stream.guessed_rate):
         if rate and 0 < rate <= 1000:
             return Fraction(rate)
@@ -34,7 +34,7 @@ def rate_of(stream: VideoStream) -> Fraction:
 
 
 def announced_frames(media: MediaFile, stream: VideoStream, rate: Fraction) -> int | None:
-    """The number of frames by the container: counted, or length times rate."""
+    """The number of frames: as the container counts, or duration times rate."""
     number: float = stream.frames
     if number <= 0:
         length = length_of(stream, media)
@@ -44,7 +44,7 @@ def announced_frames(media: MediaFile, stream: VideoStream, rate: Fraction) -> i
 
 
 def length_of(stream: VideoStream, media: MediaFile) -> tuple[float, bool] | None:
-    """Seconds of the video, and whether that is known of the pictures themselves, not of the whole file."""
+    """Duration in seconds, and whether it is that of the video stream rather than of the whole file."""
     if stream.duration and stream.time_base:
         return float(stream.duration * stream.time_base), True
     with_start = 0.0
@@ -61,7 +61,7 @@ def length_of(stream: VideoStream, media: MediaFile) -> tuple[float, bool] | Non
 
 
 def turn_of(frame: VideoFrame) -> tuple[bool, bool, bool] | None:
-    """How the picture is to be turned: axes swapped, then flipped left to right, then upside down."""
+    """How to turn the image upright: swap axes, then flip left to right, then upside down."""
     try:
         matrix = np.frombuffer(bytes(cast(Any, frame.side_data)["DISPLAYMATRIX"]), dtype=np.int32)
     except KeyError:
