@@ -13,6 +13,7 @@ from facereject._cli._shared import (
     CoverageOption,
     DetectorThresholdOption,
     KeepBestOption,
+    KeepBestPhotosOption,
     MaxErrorOption,
     MaxPitchOption,
     MaxRollOption,
@@ -84,30 +85,31 @@ class BatchTargetChoice(TargetChoice):
     """What to accept of a batch; at most one of them."""
 
     keep_best: KeepBestOption = None
+    keep_best_photos: KeepBestPhotosOption = None
 
     def chosen(self) -> dict[str, float]:
         """The target that was given, for ``with_target``; empty if none was, or the best are kept."""
         given: dict[str, Any] = chosen_target(**asdict(self))
-        given.pop("keep_best", None)
-        return given
+        return {name: value for name, value in given.items() if name not in ("keep_best", "keep_best_photos")}
 
     @property
-    def best(self) -> float | None:
-        """The number of faces, or their share, to be kept; None if that was not asked for."""
-        text = self.keep_best
-        if text is None:
-            return None
-        try:
-            return int(text)
-        except ValueError:
-            pass
-        try:
-            return float(text.removesuffix("%")) / 100 if text.endswith("%") else float(text)
-        except ValueError:
-            stop(
-                "--keep-best must be a share such as 0.5 or 50%, or a number of faces such as 100; "
-                f"got {text}"
-            )
+    def best(self) -> dict[str, float]:
+        """The number or share of faces or photos to be kept, as an option of `Job`; empty if neither."""
+        texts = {"keep_best": self.keep_best, "keep_best_photos": self.keep_best_photos}
+        return {name: _amount(name, text) for name, text in texts.items() if text is not None}
+
+
+def _amount(name: str, text: str) -> float:
+    try:
+        return int(text)
+    except ValueError:
+        pass
+    try:
+        return float(text.removesuffix("%")) / 100 if text.endswith("%") else float(text)
+    except ValueError:
+        unit = "photos" if name == "keep_best_photos" else "faces"
+        flag = "--" + name.replace("_", "-")
+        stop(f"{flag} must be a share such as 0.5 or 50%, or a number of {unit} such as 100; got {text}")
 
 
 @dataclass(frozen=True)

@@ -93,7 +93,7 @@ def run_job(job: Job, rejector: FaceRejector, *, quiet: bool, remark: str = "") 
         problem = in_flags(str(error))
     report_run(job, quiet=quiet, remark=remark)
     if not quiet:
-        for sentence in advice(job.summary.total, rejector, decided=job.keep_best is None):
+        for sentence in advice(job.summary.total, rejector, decided=job.best is None):
             say(sentence)
     if not quiet:
         for timeline in (output for output in job.outputs if isinstance(output, Timeline)):

@@ -35,8 +35,8 @@ ModelOption = Annotated[
         "--model",
         "-m",
         metavar="NAME|FILE",
-        help="default, thorough (better and slower), linear, mesh, mesh-free (another detector and "
-        "predictor), or a model file.",
+        help="default, thorough (better and slower), dlib (the detector and score of the paper), mesh or "
+        "mesh-free (MediaPipe's landmarks), or a model file.",
     ),
 ]
 UpsampleOption = Annotated[
@@ -120,9 +120,29 @@ KeepBestOption = Annotated[
     typer.Option(
         "--keep-best",
         metavar="SHARE|N",
-        help="The most certain faces of this batch: a share (0.5 or 50%) or a number of faces (100), with "
-        "those exactly as certain as the last one. Every frame of a video counts.",
+        help="The most certain faces of this batch: a share (0.5 or 50%) or a number of faces (100). Faces "
+        "exactly as certain as the last one are accepted, too. In videos the faces of every frame count.",
         rich_help_panel=_TARGET_PANEL,
+    ),
+]
+KeepBestPhotosOption = Annotated[
+    str | None,
+    typer.Option(
+        "--keep-best-photos",
+        metavar="SHARE|N",
+        help="The same, counted in photos: with --frame-rule all, those whose least certain face is most "
+        "certain. In videos every frame counts as a photo.",
+        rich_help_panel=_TARGET_PANEL,
+    ),
+]
+ColumnsOption = Annotated[
+    str,
+    typer.Option(
+        "--columns",
+        metavar="all|short|NAMES",
+        help="Columns of the table: all; short, which leaves out the landmarks; or names such as "
+        "expected_error,accepted. box, pose, landmarks and landmark_errors name several columns at once. "
+        "source is always included. `facereject score --help` explains every column.",
     ),
 ]
 RegionOption = Annotated[

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from facereject._cli._shared import ModelOption, QuietOption, load_rejector, say, stop
+from facereject._cli._shared import ColumnsOption, ModelOption, QuietOption, load_rejector, say, stop
 from facereject._words import counted
 
 ASSESS_EXAMPLES = """[bold]Examples[/bold]
@@ -49,6 +49,7 @@ def assess(
             help=".csv, .jsonl, .parquet or .sqlite; - writes CSV to stdout.",
         ),
     ] = "-",
+    columns: ColumnsOption = "all",
     format: Annotated[
         str | None,
         typer.Option(
@@ -57,17 +58,18 @@ def assess(
     ] = None,
     model: ModelOption = "default",
     overwrite: Annotated[
-        bool, typer.Option("--overwrite", help="Start again although an unfinished table is there.")
+        bool, typer.Option("--overwrite", help="Start again although an unfinished table exists.")
     ] = False,
     quiet: QuietOption = False,
 ) -> None:
-    """Judge landmarks of OpenFace, MediaPipe, DeepLabCut, COCO, 300-W or of an earlier table.
+    """Score landmarks that OpenFace, MediaPipe, DeepLabCut, a COCO or 300-W file or an earlier table holds.
 
-    The table is that of [bold]facereject score[/bold]; detector_score is the tool's own confidence. The order
-    of the uncertainties carries over to other predictors, their unit less: `facereject calibrate` on a
-    few annotated faces, or `facereject train` for the predictor at hand, makes it right.
+    The table is that of [bold]facereject score[/bold]; detector_score is the tool's own confidence. Ranking
+    carries over to other predictors; percentages do not: run [bold]facereject calibrate[/bold] with a few
+    annotated faces, or train a model for the predictor.
     """
     from facereject._cli._output.progress import ProgressBar
+    from facereject.outputs import Table
     from facereject.pipeline import Running, assess_files
     from facereject.sources.landmark_files.found import LandmarkFileError
     from facereject.tables.errors import TableError
@@ -79,7 +81,7 @@ def assess(
             summary = assess_files(
                 landmarks,
                 images,
-                target,
+                Table(target, columns=columns),
                 rejector=rejector,
                 format=format,
                 running=Running(overwrite=overwrite),

@@ -11,7 +11,7 @@ import typer
 from facereject._cli._choices import BatchTargetChoice, EngineChoice, ModelChoice
 from facereject._cli._panels import Given, command
 from facereject._cli._run import default_output, run_job, with_listed, wrong_usage
-from facereject._cli._shared import FrameRuleOption, QuietOption, stop
+from facereject._cli._shared import ColumnsOption, FrameRuleOption, QuietOption, stop
 
 if TYPE_CHECKING:
     from facereject.outputs import Output
@@ -22,7 +22,7 @@ facereject score photo.jpg -o faces.csv
 facereject score photos -o faces.parquet --workers 4
 facereject score clip.mp4 'more/*.png' @list.txt -o faces.jsonl
 facereject score photos -o faces.csv --resume     [dim]after an interruption[/dim]
-facereject score photo.jpg | cut -d, -f1-18       [dim]all but the landmarks[/dim]
+facereject score photos -o faces.csv --columns short  [dim]all but the landmarks[/dim]
 find . -name '*.jpg' | facereject score - --json  [dim]names from stdin, a JSON object per face[/dim]
 
 [bold]Exit codes[/bold]: 0 done, 1 some inputs failed (they are listed), 2 wrong usage, 130 interrupted,
@@ -32,7 +32,7 @@ FILTER_EXAMPLES = """[bold]Examples[/bold]
 facereject filter photos --max-error 4                           [dim]lists faces[/dim]
 facereject filter photos --max-error 4 --accepted good --rejected bad
 facereject filter photos --coverage 0.9 -o faces.csv --workers 4
-facereject filter photos --keep-best 100 --accepted good         [dim]of this batch[/dim]
+facereject filter photos --keep-best-photos 100 --accepted good  [dim]of this batch[/dim]
 facereject filter photos --cost 6 --accepted good --link -o faces.csv
 facereject filter clip.mp4 --save good.mp4 --timeline spans.csv  [dim]good frames[/dim]
 facereject filter clip.mp4 --save shown.mp4 --annotate           [dim]with faces drawn[/dim]
@@ -87,27 +87,33 @@ def score(
         bool,
         typer.Option("--json", help="Write JSON lines to stdout: an object per face, with the same names."),
     ] = False,
+    columns: ColumnsOption = "all",
     quiet: QuietOption = False,
 ) -> None:
     """Find faces and say how far their landmarks can be trusted: a table with one row per face.
 
-    Columns: source, frame, time_s, face, track; the box x, y, width, height; detector_score; uncertainty
-    (higher = less certain); expected_error (landmark error in percent of the distance of the outer eye
-    corners); accepted and reason; yaw, pitch and roll of the head in degrees; the landmarks x_0 ... x_67,
-    y_0 ... y_67 in pixels, and their expected errors e_0 ... e_67.
+    Columns: [bold]source[/bold], the input; [bold]frame[/bold] and [bold]time_s[/bold] in a video;
+    [bold]face[/bold], its number in the frame; [bold]track[/bold], the same number for the same face through
+    a video; the box [bold]x, y, width, height[/bold] in pixels; [bold]detector_score[/bold];
+    [bold]uncertainty[/bold], higher is less certain; [bold]expected_error[/bold] of the landmarks, in percent
+    of the distance between the outer eye corners; [bold]accepted[/bold]; [bold]reason[/bold] for rejecting a
+    face; [bold]cause[/bold], what made it difficult; [bold]yaw, pitch, roll[/bold] of the head in degrees;
+    the landmarks [bold]x_0[/bold] … [bold]x_67[/bold], [bold]y_0[/bold] … [bold]y_67[/bold] in pixels and
+    their expected errors [bold]e_0[/bold] … [bold]e_67[/bold]. --columns chooses among them.
 
-    An input without a face, or one that cannot be read, has a row that says so. The reason is empty for what
-    is accepted, else uncertain, turned, no_face, no_landmarks, no_score, "unreadable: ..." or "failed: ...".
+    Every input has a row, also if it shows no face or cannot be read. reason is empty for an accepted face,
+    else uncertain, turned, no_face, no_landmarks, no_score, "unreadable: …" or "failed: …".
 
-    [bold]accepted[/bold] follows the target the model was made for; to choose one yourself use
-    [bold]facereject filter[/bold].
+    [bold]accepted[/bold] uses the target stored in the model; [bold]facereject filter[/bold] lets you choose
+    one.
 
-    While it runs, the table is called TABLE.partial; it gets its name when it is complete. After an
-    interruption the same command with --resume continues.
+    Until it is complete, the table is called TABLE.partial. After an interruption, run the same command with
+    --resume to continue.
     """
     if json and output not in (None, "-"):
         stop("--json writes to stdout; for a file of that kind use --output TABLE.jsonl alone")
-    _run(given, paths, "-" if json else output, quiet=quiet, stream_format="jsonl" if json else "csv")
+    form = "jsonl" if json else "csv"
+    _run(given, paths, "-" if json else output, quiet=quiet, stream_format=form, columns=columns)
 
 
 @command(_filter_options)
@@ -115,6 +121,7 @@ def filter_(
     given: Given,
     paths: PathsArgument,
     output: OutputOption = None,
+    columns: ColumnsOption = "all",
     frame_rule: FrameRuleOption = "all",
     quiet: QuietOption = False,
 ) -> None:
@@ -122,8 +129,8 @@ def filter_(
 
     State at most one target; without any, the one the model was made for holds. The threshold is tuned on
     annotated faces that are stored in the model; if your images are of another kind, [bold]facereject
-    calibrate[/bold] tunes it on yours. With --keep-best it is chosen when all inputs have been scored, and
-    only then are files sorted.
+    calibrate[/bold] tunes it on yours. With --keep-best and --keep-best-photos it is chosen when all inputs
+    have been scored.
 
     The table is that of [bold]facereject score[/bold]; accepted and reason follow your target. Such a table
     as the only PATH is decided anew, without looking at the images again.
@@ -146,14 +153,15 @@ def filter_(
         outputs = [] if output else _lines()
     if not any(isinstance(each, Timeline) for each in outputs):
         outputs.append(Strips(**given.values(Timeline)))
-    if target.best is not None:
-        outputs.append(BestOfBatch())
+    if target.best:
+        outputs.append(BestOfBatch(photos="keep_best_photos" in target.best, rule=frame_rule))
     _run(
         given,
         paths,
         output,
         outputs,
         quiet=quiet,
+        columns=columns,
         target=chosen,
         best=target.best,
         frame_rule=frame_rule,
@@ -170,8 +178,9 @@ def _run(
     *,
     quiet: bool,
     stream_format: str = "csv",
+    columns: str = "all",
     target: dict[str, float] | None = None,
-    best: float | None = None,
+    best: dict[str, float] | None = None,
     frame_rule: str = "all",
     remark: str = "",
     tables: bool = False,
@@ -193,10 +202,12 @@ def _run(
     # first: workers import what they need while this process still does
     engine = given.make(EngineChoice).make(options.pop("workers"), options.pop("timeout"), paths)
     with wrong_usage():
-        table = (
-            [] if output is None else [Table(sys.stdout.buffer if output == "-" else output, stream_format)]
-        )
-        common: dict[str, Any] = {"frame_rule": frame_rule, "keep_best": best}
+        table: list[Output] = []
+        if output is not None:
+            table = [Table(sys.stdout.buffer if output == "-" else output, stream_format, columns)]
+        elif columns != "all":
+            stop("--columns needs --output TABLE, - for stdout")
+        common: dict[str, Any] = {"frame_rule": frame_rule, **(best or {})}
         job: Job
         if tables and len(paths) == 1 and is_table(paths[0]):
             job = TableJob(paths[0], [*table, *outputs], running=Running(**options), **common)

@@ -12,7 +12,7 @@ import typer
 from facereject._cli._choices import ModelChoice, TargetChoice
 from facereject._cli._panels import Given, command, in_flags
 from facereject._cli._run import wrong_usage
-from facereject._cli._shared import FrameRuleOption, QuietOption, say, stop
+from facereject._cli._shared import ColumnsOption, FrameRuleOption, QuietOption, say, stop
 from facereject._signals import exit_code, interruptible
 from facereject._words import counted, percent
 
@@ -51,7 +51,7 @@ def webcam(
         bool,
         typer.Option(
             "--headless",
-            help="No window: print one line of JSON per frame, the decision on the frame and in faces all "
+            help="No window: print one line of JSON per frame, the decision on the frame, and in faces the "
             "columns of the table for every face.",
         ),
     ] = False,
@@ -61,6 +61,7 @@ def webcam(
             "--output", "-o", metavar="TABLE", help="Write the table, too: .csv, .jsonl, .parquet or .sqlite."
         ),
     ] = None,
+    columns: ColumnsOption = "all",
     virtual_camera: Annotated[
         bool,
         typer.Option(
@@ -121,8 +122,8 @@ def webcam(
         if os.path.exists(path) and os.path.exists(camera) and os.path.samefile(path, camera):
             stop(f"--record {path}: this is the video that is read; choose another name")
     window = given.make(Window)
-    outputs: list[Output] = [] if output is None else [CameraTable(output)]
-    outputs += [JSONLines(sys.stdout.buffer)] if headless else []
+    outputs: list[Output] = [] if output is None else [CameraTable(output, columns)]
+    outputs += [JSONLines(sys.stdout.buffer, columns)] if headless else []
     outputs += recordings
     outputs += [VirtualCamera()] if virtual_camera else []
     # last, as its keys may end the loop

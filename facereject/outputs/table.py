@@ -10,6 +10,7 @@ from typing import Any, BinaryIO, ClassVar
 from facereject._options import OptionError
 from facereject.faces.face import FaceFrame
 from facereject.outputs.base import Media, Output, RunInfo
+from facereject.tables.columns import check_columns
 from facereject.tables.errors import TableError
 from facereject.tables.packing import rows_of
 from facereject.tables.table_path import check_table_path, files_of
@@ -30,6 +31,9 @@ class Table(Output):
         come.
     stream_format : {"csv", "jsonl"}
         What a stream gets.
+    columns : str
+        ``"all"``, ``"short"`` (all but the landmarks), or names of columns and groups separated by commas:
+        ``"accepted,expected_error,box"``. Groups: ``box``, ``pose``, ``landmarks``, ``landmark_errors``.
 
     See Also
     --------
@@ -40,10 +44,12 @@ class Table(Output):
     >>> from facereject import score_files
     >>> from facereject.outputs import Table
     >>> score_files("photos", Table("faces.parquet"))  # doctest: +SKIP
+    >>> score_files("photos", Table("faces.csv", columns="short"))  # doctest: +SKIP
     """
 
     target: Any
     stream_format: str = "csv"
+    columns: str = "all"
 
     place: ClassVar[str] = "run"
 
@@ -64,6 +70,7 @@ class Table(Output):
 
     def prepare(self, run: RunInfo) -> None:
         """Check that the table can be written."""
+        check_columns(self.columns)
         if self.path is not None:
             try:
                 check_table_path(self.path, overwrite=run.overwrite)
@@ -77,7 +84,7 @@ class Table(Output):
     def begin(self, media: Media) -> None:
         """Write the header of the stream before the first input."""
         if self._format is None:
-            self._format = text_format(f".{self.stream_format}", len(media.mean_shape))
+            self._format = text_format(f".{self.stream_format}", len(media.mean_shape), self.columns)
             self._put(self._format.header)
 
     def write(self, frame: FaceFrame) -> None:

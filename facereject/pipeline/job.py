@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack
 from itertools import chain, islice
-from typing import Any
+from typing import Any, NamedTuple
 
 from facereject import __version__
 from facereject._files import display_name
@@ -47,7 +47,7 @@ class Job:
     tracking : Tracking or None
     running : Running or None
     frame_rule : {"all", "any", "largest"}
-    keep_best : int, float or None
+    keep_best, keep_best_photos : int, float or None
 
     Attributes
     ----------
@@ -70,10 +70,12 @@ class Job:
         running: Running | None = None,
         frame_rule: str = "all",
         keep_best: float | None = None,
+        keep_best_photos: float | None = None,
     ) -> None:
         self.paths, self.outputs = list(paths), list(outputs)
         self.tracking, self.running = tracking or Tracking(), running or Running()
-        self.frame_rule, self.keep_best = frame_rule, keep_best
+        self.frame_rule = frame_rule
+        self.best = _Best.of(keep_best, keep_best_photos)
         self.engine = self.running.make_engine()
         self.summary = Summary()
         self._store: Store | NoStore = NoStore()
@@ -97,7 +99,11 @@ class Job:
         )
         for output in self.outputs:
             output.prepare(info)
-        self._check_keep_best()
+        if self.best is not None and self._placed("worker"):
+            raise OptionError(
+                f"`{self.best.option}` excludes saved videos, crops and annotated images: they are made "
+                "while faces are scored, and which faces are the best is known only afterwards"
+            )
 
     @property
     def can_be_resumed(self) -> bool:
@@ -147,10 +153,10 @@ class Job:
         plan = self._plan(store, with_frames=progress is not None)
         shape = mean_shape_of(task.rejector)
         # which faces are the best is known only at the end
-        during = [] if self.keep_best is not None else self._placed("run")
+        during = [] if self.best is not None else self._placed("run")
         count = None
         if progress is not None:
-            count = _Counter(plan, progress, decided=self.keep_best is None)
+            count = _Counter(plan, progress, decided=self.best is None)
         with ExitStack() as stack:
             for output in during:
                 stack.callback(output.close)
@@ -166,9 +172,9 @@ class Job:
             )
         if not isinstance(store, Store):
             return
-        if self.keep_best is not None:
-            store.keep_best(self.keep_best)
-        at_end = self._placed("end") + ([] if self.keep_best is None else self._placed("run"))
+        if self.best is not None:
+            store.keep_best(self.best.amount, photos=self.best.photos)
+        at_end = self._placed("end") + ([] if self.best is None else self._placed("run"))
         problems = [*self._write_at_end(store, at_end, shape)]
         self.summary.placed = next((o.placed for o in self.outputs if isinstance(o, SortedFiles)), None)
         # whatever became of the other outputs, the table is complete
@@ -242,43 +248,29 @@ class Job:
 
     def _open_store(self, task: ScoreTask, stack: ExitStack) -> Store | NoStore:
         path = None if self.table is None else self.table.path
-        if path is None and self.keep_best is None and not self._placed("end"):
+        if path is None and self.best is None and not self._placed("end"):
             return NoStore()
         settings = {"facereject": __version__, **settings_of(task), "frame rule": self.frame_rule}
         # a rejector of another kind has none that is known
         settings.setdefault("target", "that of the rejector")
-        if self.keep_best is not None:
-            settings["target"] = f"the best {self.keep_best} of the batch"
+        if self.best is not None:
+            settings["target"] = self.best.words
+        columns = "all" if self.table is None else self.table.columns
         store = Store(
             path,
             settings=settings,
             # of a finished table nothing is written again, so other outputs may be asked for
-            free=("outputs",) if self.keep_best is None else ("outputs", "target"),
+            free=("outputs",) if self.best is None else ("outputs", "target"),
             resume=self.running.resume,
             overwrite=self.running.overwrite,
             retry_failed=self.running.retry_failed,
             rule=self.frame_rule,
-            check=face_check(task.rejector, decisions=self.keep_best is None),
+            check=face_check(task.rejector, decisions=self.best is None),
             n_points=task.rejector.n_points,
+            columns=columns,
         )
         stack.push(_Leave(store))
         return store
-
-    def _check_keep_best(self) -> None:
-        if self.keep_best is None:
-            return
-        amount = self.keep_best
-        number = isinstance(amount, int) and not isinstance(amount, bool) and amount >= 1
-        if not number and not (isinstance(amount, float) and 0 < amount <= 1):
-            raise OptionError(
-                "`keep_best` must be a share of the faces, above 0.0 and up to 1.0, or a whole number of "
-                f"faces; got {amount}"
-            )
-        if self._placed("worker"):
-            raise OptionError(
-                "`keep_best` excludes saved videos, crops and annotated images: they are made while faces "
-                "are scored, and which faces are the best is known only afterwards"
-            )
 
 
 def _kind_of(frames: Iterator[FaceFrame]) -> tuple[str, Iterator[FaceFrame]]:
@@ -306,6 +298,36 @@ def face_check(rejector: FaceRejector, *, decisions: bool = True) -> Callable[[F
         return math.isclose(face.expected_error, expected, rel_tol=1e-6)
 
     return fits
+
+
+class _Best(NamedTuple):
+    """How many of a batch are kept."""
+
+    option: str
+    amount: float
+    photos: bool
+
+    @classmethod
+    def of(cls, faces: float | None, photos: float | None) -> _Best | None:
+        """The one of the two options that was given; OptionError if both were, or it is no amount."""
+        if faces is not None and photos is not None:
+            raise OptionError("`keep_best` and `keep_best_photos` exclude each other: give one of them")
+        amount = photos if faces is None else faces
+        if amount is None:
+            return None
+        option, unit = ("keep_best_photos", "photos") if faces is None else ("keep_best", "faces")
+        number = isinstance(amount, int) and not isinstance(amount, bool) and amount >= 1
+        if not number and not (isinstance(amount, float) and 0 < amount <= 1):
+            raise OptionError(
+                f"`{option}` must be a share of the {unit}, above 0.0 and up to 1.0, or a whole number of "
+                f"{unit}; got {amount}"
+            )
+        return cls(option, amount, faces is None)
+
+    @property
+    def words(self) -> str:
+        """As a setting of the table."""
+        return f"the best {self.amount}{' photos' if self.photos else ''} of the batch"
 
 
 class _Leave:

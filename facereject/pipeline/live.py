@@ -22,6 +22,7 @@ from facereject.parallel import SerialEngine
 from facereject.pipeline.loop import feed, scored_frames
 from facereject.pipeline.store import Store
 from facereject.sources.frame import Frame
+from facereject.tables.columns import check_columns
 from facereject.tables.errors import TableError
 from facereject.tables.table_path import check_table_path
 from facereject.tracking.tracker import FaceTracker
@@ -172,16 +173,19 @@ class CameraTable(Output):
     Parameters
     ----------
     path : str
+    columns : str
+        As in `facereject.outputs.Table`.
     """
 
-    def __init__(self, path: str) -> None:
-        self.path = path
+    def __init__(self, path: str, columns: str = "all") -> None:
+        self.path, self._columns = path, columns
         self._store: Store | None = None
         self._name = ""
         self._counts = Counts()
 
     def prepare(self, run: RunInfo) -> None:
         """Check that the table can be written."""
+        check_columns(self._columns)
         try:
             check_table_path(self.path, overwrite=run.overwrite)
         except TableError as error:
@@ -192,7 +196,13 @@ class CameraTable(Output):
         """Start the table; TableError if it cannot be."""
         self._name = media.source
         n_points = len(media.mean_shape)
-        self._store = Store(self.path, overwrite=self._overwrite, rule=self._rule, n_points=n_points)
+        self._store = Store(
+            self.path,
+            overwrite=self._overwrite,
+            rule=self._rule,
+            n_points=n_points,
+            columns=self._columns,
+        )
 
     def write(self, frame: FaceFrame) -> None:
         """Add a frame."""

@@ -35,6 +35,7 @@ def score_files(
     running: Running | None = None,
     frame_rule: str = "all",
     keep_best: float | None = None,
+    keep_best_photos: float | None = None,
     progress: Callable[[RunProgress], None] | None = None,
 ) -> Summary:
     """Find and score the faces of any number of images and videos.
@@ -63,6 +64,9 @@ def score_files(
     keep_best : int, float or None
         Accept the best faces of this batch, whatever the target of the rejector: a number of faces, or a
         share in (0, 1]. Decided when all inputs have been scored.
+    keep_best_photos : int, float or None
+        The same, counted in images and frames: accept faces up to the threshold at which that many images are
+        accepted by ``frame_rule``.
     progress : callable or None
         Gets a `RunProgress` when the inputs are counted and after every chunk of frames.
 
@@ -103,6 +107,7 @@ def score_files(
         running=running,
         frame_rule=frame_rule,
         keep_best=keep_best,
+        keep_best_photos=keep_best_photos,
     )
     return job.run(FaceRejector.pretrained() if rejector is None else rejector, progress=progress)
 

@@ -33,10 +33,10 @@ from facereject.faces.face import Face, FaceFrame
 from facereject.faces.landmarks.mean_shape import N_LANDMARKS
 from facereject.outputs.counts import Counts
 from facereject.outputs.summary import Summary
-from facereject.tables.columns import HEAD, is_lost
+from facereject.tables.columns import HEAD, chosen_columns, count_points, is_lost, is_own
 from facereject.tables.errors import SettingsError, TableError, TableFormatError, UnfinishedTableError
 from facereject.tables.packing import PackedRow, frames_of, rows_of, valid_text
-from facereject.tables.reading import points_in_table, read_rows, read_table
+from facereject.tables.reading import column_names, read_rows, read_table
 from facereject.tables.table_path import check_own_table, check_table_path, record_path
 from facereject.tables.writing import check_sqlite_points, write_rows
 
@@ -151,6 +151,8 @@ class Store:
         Whether a `Face` of a finished table without a record could have been made with these settings.
     n_points : int, default=68
         Number of landmarks of the faces.
+    columns : str
+        Columns of the table, as in `facereject.tables.columns.chosen_columns`. The store itself has all.
 
     Attributes
     ----------
@@ -190,11 +192,13 @@ class Store:
         rule: str = "all",
         check: Callable[[Face], bool] | None = None,
         n_points: int = N_LANDMARKS,
+        columns: str = "all",
     ) -> None:
         self.summary = Summary()
         self._settings, self._free = dict(settings or {}), free
         self._overwrite, self._retry_failed = overwrite, retry_failed
         self._rule, self._check, self._n_points = rule, check, n_points
+        self._columns, self._names = columns, chosen_columns(columns, n_points)
         self._identity = Identities()
         self._opened_ns = time.time_ns()
         self._last_commit = time.monotonic()
@@ -213,7 +217,7 @@ class Store:
             return
         self.path = check_table_path(path, overwrite=overwrite)
         if suffix_of(self.path) == ".sqlite":
-            check_sqlite_points(self.path, n_points)
+            check_sqlite_points(self.path, n_points, columns)
         self.partial = f"{self.path}.partial"
         with _table_errors(self.partial):
             self._database = _open_locked(self.partial, overwrite=overwrite)
@@ -284,13 +288,15 @@ class Store:
             self._execute("COMMIT")
         self._last_commit = time.monotonic()
 
-    def keep_best(self, amount: float) -> float:
+    def keep_best(self, amount: float, *, photos: bool = False) -> float:
         """Accept the best of all faces and reject the others.
 
         Parameters
         ----------
         amount : int or float
             As in `threshold_of_best`. Faces that are turned too far are never among the best.
+        photos : bool, default=False
+            Count images and frames instead of faces; each is as uncertain as the face that decides on it.
 
         Returns
         -------
@@ -298,10 +304,18 @@ class Store:
             The uncertainty up to which faces are accepted.
         """
         self._read_finished()
-        found = self._execute(
-            "SELECT uncertainty FROM faces WHERE uncertainty IS NOT NULL AND reason != 'turned'"
-        )
-        threshold = threshold_of_best(np.fromiter((value for (value,) in found), np.float64), amount)
+        if photos:
+            values: Iterable[float] = (
+                value
+                for frame in self.frames()
+                if math.isfinite(value := _uncertainty_of(frame.faces, self._rule))
+            )
+        else:
+            found = self._execute(
+                "SELECT uncertainty FROM faces WHERE uncertainty IS NOT NULL AND reason != 'turned'"
+            )
+            values = (value for (value,) in found)
+        threshold = threshold_of_best(np.fromiter(values, np.float64), amount)
         self.decide(threshold)
         return threshold
 
@@ -326,7 +340,7 @@ class Store:
         # a video of which only some parts are finished is not in the table
         numbers = (number for number, _, _, _, _, part, *_ in _checked_inputs(self._database) if not part)
         rows = (row for number in numbers for row in self._rows(number))
-        write_rows(file, suffix, rows, self._n_points)
+        write_rows(file, suffix, rows, self._n_points, self._columns)
 
     def finish(self) -> None:
         """Write the table under its name, and close the store."""
@@ -409,12 +423,7 @@ class Store:
         """Start with the inputs of a finished table."""
         self._completes = self._unchanged = True
         try:
-            n_points = points_in_table(path)
-            if n_points not in (None, self._n_points):
-                raise SettingsError(
-                    f"{path}: cannot be completed, as its faces have {n_points} landmarks and not "
-                    f"{self._n_points}"
-                )
+            self._check_columns(path)
             with _open_record(path) as record:
                 if record is None:
                     self._take_rows(path)
@@ -422,6 +431,17 @@ class Store:
                     self._take_record(path, record)
         except TableFormatError as error:
             raise TableError(f"cannot be continued: {error}") from None
+
+    def _check_columns(self, path: str) -> None:
+        """Raise SettingsError if a finished table has other columns than this run writes."""
+        names = column_names(path)
+        n_points = count_points(names)
+        if n_points not in (None, 0, self._n_points):
+            raise SettingsError(
+                f"{path}: cannot be completed, as its faces have {n_points} landmarks, not {self._n_points}"
+            )
+        if is_own(names) and names != self._names:
+            raise SettingsError(f"{path}: cannot be completed, as it has other columns; {_ADVICE}")
 
     def _take_record(self, path: str, record: sqlite3.Connection) -> None:
         before = _settings_of(record)
@@ -651,6 +671,16 @@ def threshold_of_best(uncertainty: ArrayLike, amount: float) -> float:
     wanted = amount if isinstance(amount, int) else math.ceil(round(amount * len(values), 9))
     wanted = min(wanted, len(values))
     return float(np.partition(values, wanted - 1)[wanted - 1]) if wanted else -math.inf
+
+
+def _uncertainty_of(faces: Sequence[Face], rule: str) -> float:
+    """The threshold from which on a frame with these faces is accepted; inf if it never is."""
+    if not faces:
+        return math.inf
+    values = [math.inf if face.reason == "turned" else face.uncertainty for face in faces]
+    if rule == "largest":
+        return values[max(range(len(faces)), key=lambda i: faces[i].box.width * faces[i].box.height)]
+    return max(values) if rule == "all" else min(values)
 
 
 def _open_locked(path: str, *, overwrite: bool) -> sqlite3.Connection:

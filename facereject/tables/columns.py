@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import functools
+import re
 from collections.abc import Sequence
 
+from facereject._options import OptionError
 from facereject.faces.face import EXPLANATIONS, Pose
 from facereject.faces.landmarks.mean_shape import N_LANDMARKS
 
@@ -19,6 +21,8 @@ REASONS = {
 
 # the first columns of a table of any version
 _FIRST = ("source", "frame", "time_s", "face", "track", "x", "y", "width", "height")
+
+_LANDMARK = re.compile(r"[xye]_\d+")
 
 #: the columns before those of the landmarks
 HEAD = (
@@ -51,15 +55,72 @@ def columns(n_points: int = N_LANDMARKS) -> tuple[str, ...]:
     return (*HEAD, *(f"{name}_{i}" for name in "xye" for i in range(n_points)))
 
 
+def chosen_columns(text: str, n_points: int = N_LANDMARKS) -> tuple[str, ...]:
+    """The columns that a user names, in the order of the table.
+
+    Parameters
+    ----------
+    text : str
+        Names of columns and groups, separated by commas. Groups are ``all``, ``short`` (all but the
+        landmarks), ``box``, ``pose``, ``landmarks`` and ``landmark_errors``. ``source`` is always included.
+    n_points : int
+        Number of landmarks.
+
+    Raises
+    ------
+    OptionError
+        There is no such column.
+
+    Examples
+    --------
+    >>> chosen_columns("accepted,expected_error")
+    ('source', 'expected_error', 'accepted')
+    >>> chosen_columns("short")[-1]
+    'roll'
+    """
+    names = columns(n_points)
+    landmarks = names[len(HEAD) :]
+    groups = {
+        "all": names,
+        "short": HEAD,
+        "box": ("x", "y", "width", "height"),
+        "pose": Pose._fields,
+        "landmarks": landmarks[: 2 * n_points],
+        "landmark_errors": landmarks[2 * n_points :],
+    }
+    wanted = {"source"}
+    for name in text.split(","):
+        name = name.strip()
+        if name not in groups and name not in names:
+            raise OptionError(
+                f"`columns`: there is no column {name!r}; choose from {', '.join(groups)}, "
+                f"{', '.join(HEAD)}, {landmarks[0]} … {landmarks[-1]}"
+            )
+        wanted.update(groups.get(name, (name,)))
+    return tuple(name for name in names if name in wanted)
+
+
+def check_columns(text: str) -> None:
+    """Raise OptionError if `chosen_columns` would, as far as that is known before the number of landmarks."""
+    chosen_columns(_LANDMARK.sub("source", text))
+
+
 def count_points(names: Sequence[str]) -> int | None:
-    """How many landmarks a table with these columns has; None if it is not a table of facereject."""
+    """How many landmarks a table with these columns has, 0 for the columns ``short``.
+
+    None if it is not a table of facereject, or one with too few columns to be read again.
+    """
     n_points, odd = divmod(len(names) - len(HEAD), 3)
-    return n_points if not odd and n_points > 0 and tuple(names) == columns(n_points) else None
+    return n_points if not odd and n_points >= 0 and tuple(names) == columns(n_points) else None
 
 
 def is_own(names: Sequence[str]) -> bool:
-    """Whether facereject created a table with these columns, possibly a version with other columns."""
-    return tuple(names[: len(_FIRST)]) == _FIRST
+    """Whether facereject created a table with these columns, possibly an older version or a selection."""
+    if tuple(names[: len(_FIRST)]) == _FIRST:
+        return True
+    # names that nobody else is likely to give
+    told = names[:1] == ("source",) and {"uncertainty", "expected_error", "detector_score"} & {*names}
+    return bool(told) and all(name in HEAD or _LANDMARK.fullmatch(name) for name in names)
 
 
 def is_lost(reason: str) -> bool:

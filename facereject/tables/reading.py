@@ -8,7 +8,7 @@ import json
 import math
 import os
 import sqlite3
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -142,7 +142,7 @@ def _read_parquet(path: str) -> Iterator[PackedRow]:
             for batch in file.iter_batches(1024):
                 head = zip(*(column.to_pylist() for column in batch.columns[:_N_HEAD]), strict=True)
                 arrays = [column.to_numpy(zero_copy_only=False) for column in batch.columns[_N_HEAD:]]
-                points = np.stack(arrays, axis=1).astype(np.float64)
+                points = np.array(arrays, dtype=np.float64).reshape(len(arrays), len(batch)).T
                 for values, numbers in zip(head, points, strict=True):
                     yield _row(values, numbers)
     except (pyarrow.ArrowException, TypeError, ValueError, OverflowError) as error:
@@ -191,6 +191,8 @@ def _sqlite_columns(database: sqlite3.Connection) -> tuple[str, ...]:
 
 def _check_columns(path: str, names: Sequence[str]) -> None:
     if count_points(names) is None:
+        if is_own(tuple(names)):
+            raise TableFormatError(f"{path}: lacks columns that are needed; write it with all columns")
         raise TableFormatError(f"{path}: not a table of facereject, its columns differ")
 
 
@@ -198,7 +200,7 @@ def _typed(values: Sequence[Any]) -> PackedRow:
     return _row(values[:_N_HEAD], (math.nan if value is None else float(value) for value in values[_N_HEAD:]))
 
 
-def _row(head: Sequence[Any], numbers: Iterator[float]) -> PackedRow:
+def _row(head: Sequence[Any], numbers: Iterable[float]) -> PackedRow:
     """A packed row of values that may be text; raises ValueError or TypeError if they are not of a row."""
     source, frame, time_s, face, track, *middle, accepted, reason, cause, yaw, pitch, roll = head
     texts = [value or "" for value in (source, reason, cause)]

@@ -13,7 +13,7 @@ import numpy as np
 from facereject._files import cell_name, filling_sqlite
 from facereject.faces.face import FaceFrame
 from facereject.faces.landmarks.mean_shape import N_LANDMARKS
-from facereject.tables.columns import HEAD, INTEGERS, TEXTS, columns
+from facereject.tables.columns import HEAD, INTEGERS, TEXTS, chosen_columns, columns
 from facereject.tables.errors import TableError
 from facereject.tables.packing import PackedRow, points_of, rows_of
 
@@ -23,8 +23,7 @@ SUFFIXES = (".csv", ".jsonl", ".parquet", ".sqlite")
 # rows that are encoded as text at once, and that Parquet has in a group
 _BATCH, _GROUP = 256, 4096
 
-# SQLite holds 2,000 columns
-_MAX_SQLITE_POINTS = (2000 - len(HEAD)) // 3
+_MAX_SQLITE_COLUMNS = 2000
 
 
 class TextFormat(NamedTuple):
@@ -41,8 +40,10 @@ class TextFormat(NamedTuple):
     encode: Callable[[Sequence[PackedRow]], bytes]
 
 
-def text_format(suffix: str, n_points: int = N_LANDMARKS) -> TextFormat:
+def text_format(suffix: str, n_points: int = N_LANDMARKS, chosen: str = "all") -> TextFormat:
     """The text format of a suffix, ``.csv`` or ``.jsonl``, for faces with ``n_points`` landmarks.
+
+    ``chosen`` is as in `chosen_columns`.
 
     Examples
     --------
@@ -51,14 +52,20 @@ def text_format(suffix: str, n_points: int = N_LANDMARKS) -> TextFormat:
     >>> text_format(".csv", 1).encode(rows_of(frame))
     b'photo.jpg,0,,,,,,,,,,,false,no_face,,,,,,,\\n'
     """
-    names = columns(n_points)
+    pick = _Pick(n_points, chosen)
     if suffix == ".jsonl":
-        return TextFormat(b"", lambda rows: "".join(_json_line(_object(row, names)) for row in rows).encode())
-    header = (",".join(names) + "\n").encode()
-    return TextFormat(header, lambda rows: "".join(_csv_line(row, n_points) for row in rows).encode())
+        return TextFormat(b"", lambda rows: "".join(_json_line(pick.object(row)) for row in rows).encode())
+    header = (",".join(pick.names) + "\n").encode()
+    return TextFormat(header, lambda rows: "".join(_csv_line(row, pick) for row in rows).encode())
 
 
-def write_rows(file: IO[bytes], suffix: str, rows: Iterable[PackedRow], n_points: int = N_LANDMARKS) -> None:
+def write_rows(
+    file: IO[bytes],
+    suffix: str,
+    rows: Iterable[PackedRow],
+    n_points: int = N_LANDMARKS,
+    chosen: str = "all",
+) -> None:
     """Write a whole table.
 
     Parameters
@@ -71,62 +78,97 @@ def write_rows(file: IO[bytes], suffix: str, rows: Iterable[PackedRow], n_points
         Taken a batch at a time.
     n_points : int
         Number of landmarks.
+    chosen : str
+        The columns, as in `chosen_columns`.
     """
     rows = iter(rows)
     if suffix == ".parquet":
-        _write_parquet(file, rows, n_points)
+        _write_parquet(file, rows, _Pick(n_points, chosen))
     elif suffix == ".sqlite":
-        _write_sqlite(file.name, rows, n_points)
+        _write_sqlite(file.name, rows, _Pick(n_points, chosen))
     else:
-        text = text_format(suffix, n_points)
+        text = text_format(suffix, n_points, chosen)
         file.write(text.header)
         while batch := list(islice(rows, _BATCH)):
             file.write(text.encode(batch))
 
 
-def encode_frame(frame: FaceFrame, rule: str = "all", n_points: int = N_LANDMARKS) -> bytes:
+def encode_frame(
+    frame: FaceFrame, rule: str = "all", n_points: int = N_LANDMARKS, chosen: str = "all"
+) -> bytes:
     """One line of JSON for a frame.
 
     ``accepted`` is the decision on the frame and ``reason`` that of its first rejected face;
-    ``uncertainty`` and ``expected_error`` are those of its least certain face; ``faces`` holds all columns of
-    every face.
+    ``uncertainty`` and ``expected_error`` are those of its least certain face; ``faces`` holds the chosen
+    columns of every face.
     """
-    names, accepted = columns(n_points), frame.accepted(rule)
-    objects = [_object(row, names) for row in rows_of(frame)]
+    whole, pick, accepted = _Pick(n_points, "short"), _Pick(n_points, chosen), frame.accepted(rule)
+    rows = rows_of(frame)
+    objects = [whole.object(row) for row in rows]
     least = max(objects, key=lambda face: math.inf if face["uncertainty"] is None else face["uncertainty"])
     values = {name: objects[0][name] for name in ("source", "frame", "time_s")} | {
         "accepted": accepted,
         "reason": "" if accepted else next(face["reason"] for face in objects if not face["accepted"]),
         "uncertainty": least["uncertainty"],
         "expected_error": least["expected_error"],
-        "faces": objects if frame.faces else [],
+        "faces": [pick.object(row) for row in rows] if frame.faces else [],
     }
     return _json_line(values).encode()
 
 
-def check_sqlite_points(path: str, n_points: int) -> None:
-    """Raise TableError if a ``.sqlite`` table cannot hold ``n_points`` landmarks."""
-    if n_points > _MAX_SQLITE_POINTS:
+def check_sqlite_points(path: str, n_points: int, chosen: str = "all") -> None:
+    """Raise TableError if a ``.sqlite`` table cannot hold these columns of ``n_points`` landmarks."""
+    if len(chosen_columns(chosen, n_points)) > _MAX_SQLITE_COLUMNS:
         raise TableError(
-            f"{path}: SQLite holds at most {_MAX_SQLITE_POINTS} landmarks per face, these have {n_points}; "
-            "choose .csv, .jsonl or .parquet"
+            f"{path}: SQLite holds at most {_MAX_SQLITE_COLUMNS:,} columns, too few for {n_points} "
+            "landmarks; choose .csv, .jsonl or .parquet, or fewer `columns`"
         )
 
 
-def _csv_line(row: PackedRow, n_points: int) -> str:
+class _Pick:
+    """Takes the chosen columns out of packed rows.
+
+    Attributes
+    ----------
+    names : tuple of str
+    """
+
+    def __init__(self, n_points: int, chosen: str) -> None:
+        self.names, full = chosen_columns(chosen, n_points), columns(n_points)
+        self.n_points, self._all = n_points, len(self.names) == len(full)
+        self._places = [full.index(name) for name in self.names]
+        self._with_points = self._places[-1] >= len(HEAD)
+
+    def of(self, head: list[Any], numbers: Callable[[], list[Any]]) -> list[Any]:
+        """The chosen ones of the values of `HEAD` and those of the landmarks, which are made if needed."""
+        values = [*head, *numbers()] if self._with_points else head
+        return values if self._all else [values[place] for place in self._places]
+
+    def values(self, row: PackedRow) -> list[Any]:
+        """The values of a row; None where there is none."""
+        return self.of(list(row[:-1]), lambda: _numbers(row, self.n_points))
+
+    def object(self, row: PackedRow) -> dict[str, Any]:
+        """The values of a row by their names."""
+        return dict(zip(self.names, self.values(row), strict=True))
+
+
+def _csv_line(row: PackedRow, pick: _Pick) -> str:
     source, frame, time_s, face, track = row[:5]
     cells = [_quoted(cell_name(source)), _cell(frame), _cell(time_s), _cell(face), _cell(track)]
     cells += map(_cell, row[5:12])
     cells += ["true" if row[12] else "false", _quoted(row[13]), row[14]]
     cells += map(_cell, row[15:18])
+    return ",".join(pick.of(cells, lambda: _number_cells(row, pick.n_points))) + "\n"
+
+
+def _number_cells(row: PackedRow, n_points: int) -> list[str]:
     numbers = points_of(row)
     if numbers is None:
-        cells.append("," * (3 * n_points - 1))
-    else:
-        # a comma at the end shows where a ".0" ends a number
-        text = ",".join(map(repr, numbers.tolist())) + ","
-        cells.append(text.replace(".0,", ",").replace("nan,", ",")[:-1])
-    return ",".join(cells) + "\n"
+        return [""] * (3 * n_points)
+    # a comma at the end shows where a ".0" ends a number
+    text = ",".join(map(repr, numbers.tolist())) + ","
+    return text.replace(".0,", ",").replace("nan,", ",")[:-1].split(",")
 
 
 def _cell(value: float | None) -> str:
@@ -140,48 +182,41 @@ def _quoted(text: str) -> str:
     return text
 
 
-def _object(row: PackedRow, names: Sequence[str]) -> dict[str, Any]:
-    return dict(zip(names, _values(row, len(names) - len(HEAD)), strict=True))
-
-
-def _values(row: PackedRow, n_numbers: int) -> list[Any]:
+def _numbers(row: PackedRow, n_points: int) -> list[float | None]:
     numbers = points_of(row)
     if numbers is None:
-        return [*row[:-1], *[None] * n_numbers]
-    return [*row[:-1], *(None if value != value else value for value in numbers.tolist())]
+        return [None] * (3 * n_points)
+    return [None if value != value else value for value in numbers.tolist()]
 
 
 def _json_line(values: dict[str, Any]) -> str:
     return json.dumps(values, ensure_ascii=False) + "\n"
 
 
-def _write_parquet(file: IO[bytes], rows: Iterable[PackedRow], n_points: int) -> None:
+def _write_parquet(file: IO[bytes], rows: Iterable[PackedRow], pick: _Pick) -> None:
     import pyarrow  # type: ignore[import-untyped]
     import pyarrow.parquet  # type: ignore[import-untyped]
 
-    types: dict[str, Any] = dict.fromkeys(columns(n_points), pyarrow.float64())
+    types: dict[str, Any] = dict.fromkeys(columns(pick.n_points), pyarrow.float64())
     types |= dict.fromkeys(INTEGERS, pyarrow.int64()) | dict.fromkeys(TEXTS, pyarrow.string())
     types["accepted"] = pyarrow.bool_()
-    schema = pyarrow.schema(list(types.items()))
-    missing = np.full(3 * n_points, np.nan)
+    schema = pyarrow.schema([(name, types[name]) for name in pick.names])
+    missing = np.full(3 * pick.n_points, np.nan)
     with pyarrow.parquet.ParquetWriter(file, schema) as writer:
         while batch := list(islice(rows, _GROUP)):
             head = zip(*(row[:-1] for row in batch), strict=True)
+            arrays = dict(zip(HEAD, head, strict=True))
             points = [missing if (numbers := points_of(row)) is None else numbers for row in batch]
-            arrays = [pyarrow.array(values, types[name]) for name, values in zip(HEAD, head, strict=True)]
+            arrays |= zip(columns(pick.n_points)[len(HEAD) :], np.stack(points, axis=1), strict=True)
             # NaN becomes null
-            arrays += [pyarrow.array(values, from_pandas=True) for values in np.stack(points, axis=1)]
-            writer.write_batch(pyarrow.record_batch(arrays, schema=schema))
+            made = [pyarrow.array(arrays[name], types[name], from_pandas=True) for name in pick.names]
+            writer.write_batch(pyarrow.record_batch(made, schema=schema))
 
 
-def _write_sqlite(path: str, rows: Iterable[PackedRow], n_points: int) -> None:
-    names = columns(n_points)
-    types = dict.fromkeys(names, "REAL") | dict.fromkeys((*INTEGERS, "accepted"), "INTEGER")
+def _write_sqlite(path: str, rows: Iterable[PackedRow], pick: _Pick) -> None:
+    types = dict.fromkeys(columns(pick.n_points), "REAL") | dict.fromkeys((*INTEGERS, "accepted"), "INTEGER")
     types |= dict.fromkeys(TEXTS, "TEXT")
     with filling_sqlite(path) as database:
-        database.execute(
-            f"CREATE TABLE faces ({', '.join(f'{name} {kind}' for name, kind in types.items())})"
-        )
-        places = ", ".join("?" * len(names))
-        lines = (_values(row, 3 * n_points) for row in rows)
-        database.executemany(f"INSERT INTO faces VALUES ({places})", lines)
+        database.execute(f"CREATE TABLE faces ({', '.join(f'{name} {types[name]}' for name in pick.names)})")
+        places = ", ".join("?" * len(pick.names))
+        database.executemany(f"INSERT INTO faces VALUES ({places})", map(pick.values, rows))

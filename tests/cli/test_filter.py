@@ -277,7 +277,9 @@ def test_the_best_of_this_batch(stub, photos, run):
     result = run(*arguments, "--keep-best", "60%", "--resume")
     assert _files("good") == ["2.png", "sub/2.png"]
     assert "3 faces, 2 accepted (66.7%)" in result.stderr
-    assert "Accepted: the 2 faces of this batch that are most certain, in 2 files" in result.stderr
+    assert "Accepted: the 2 most certain faces of this batch, in 2 files" in result.stderr
+    result = run(*arguments, "--keep-best-photos", "1", "--resume")
+    assert "Accepted: the most certain photo or frame of this batch, in 1 file" in result.stderr
     shown = run("filter", "photos", "--keep-best", "0.3", "-o", "-").stdout
     assert [line.split(",")[0] for line in shown.splitlines() if ",true," in line] == ["photos/sub/2.png"]
 
@@ -290,6 +292,9 @@ def test_the_best_of_this_batch(stub, photos, run):
         (["--keep-best", "1.5"], "--keep-best must be a share"),
         (["--keep-best", "1", "--cost", "3"], "--cost and --keep-best exclude each other"),
         (["--keep-best", "1", "--save", "v.mp4"], "--keep-best excludes saved videos"),
+        (["--keep-best-photos", "few"], "--keep-best-photos must be a share such as 0.5 or 50%, or a number"),
+        (["--keep-best", "1", "--keep-best-photos", "1"], "--keep-best and --keep-best-photos exclude"),
+        (["--columns", "shrot", "-o", "t.csv"], "--columns: there is no column 'shrot'"),
     ],
 )
 def test_what_does_not_go_with_the_best(stub, photos, run, options, message):

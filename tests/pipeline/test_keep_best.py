@@ -16,9 +16,10 @@ import pytest
 from bright_faces import BrightFaces, gray_photo
 from scoring import score
 
+from facereject.faces.face import Box
 from facereject.outputs import SortedFiles, Table
 from facereject.outputs.base import Output
-from facereject.pipeline import OptionError, score_files
+from facereject.pipeline import OptionError, Running, score_files
 from facereject.pipeline.store import Store, threshold_of_best
 from facereject.tables.errors import SettingsError
 
@@ -278,3 +279,49 @@ def test_a_head_beyond_the_limits_is_never_among_the_best(photos, amount, number
     within = sorted(level for level in LEVELS if level <= 190)
     assert _accepted("t.csv") == {f"photos/{level}.png" for level in within[-number:]}
     assert (summary.accepted_faces, summary.faces) == (number, 6)
+
+
+class ManyFaces(BrightFaces):
+    """Three faces in a bright photo: one as bright as the photo, two darker ones, the last the largest."""
+
+    def __call__(self, image):
+        faces = super().__call__(image)
+        return [
+            dataclasses.replace(face, uncertainty=face.uncertainty + more, box=Box(0.0, 0.0, size, size))
+            for face in faces
+            for more, size in ((0, 5.0), (100, 2.0), (30, 9.0))
+        ]
+
+
+@pytest.mark.parametrize("rule", ["all", "any", "largest"])
+@pytest.mark.parametrize(("amount", "number"), [(2, 2), (0.5, 3), (1.0, 6), (99, 6)])
+def test_photos_are_counted_by_the_face_that_decides(photos, rule, amount, number):
+    summary = score_files(
+        photos,
+        ["t.csv", SortedFiles(accepted="good")],
+        rejector=ManyFaces(),
+        keep_best_photos=amount,
+        frame_rule=rule,
+    )
+    assert {f"photos/{name}" for name in os.listdir("good")} == _best(number)
+    assert summary.total.accepted_frames == number
+    with open("t.csv", newline="") as file:
+        accepted = {float(row["uncertainty"]) for row in csv.DictReader(file) if row["accepted"] == "true"}
+    worst = -sorted(LEVELS)[-number] + {"all": 100, "any": 0, "largest": 30}[rule]
+    assert max(accepted) == worst
+
+
+def test_faces_and_photos_exclude_each_other(photos):
+    with pytest.raises(OptionError, match="exclude each other"):
+        score_files(photos, "t.csv", rejector=BrightFaces(), keep_best=2, keep_best_photos=2)
+    with pytest.raises(OptionError, match="number of photos"):
+        score_files(photos, "t.csv", rejector=BrightFaces(), keep_best_photos=1.5)
+
+
+def test_another_number_of_photos_for_a_finished_table(photos):
+    score_files(photos, "t.csv", rejector=BrightFaces(), keep_best=4)
+    summary = score_files(
+        photos, "t.csv", rejector=BrightFaces(), keep_best_photos=1, running=Running(resume=True)
+    )
+    assert summary.accepted_faces == 1
+    assert _accepted("t.csv") == _best(1)

@@ -23,7 +23,7 @@ def report_run(job: Job, *, quiet: bool, remark: str = "") -> None:
         new = summary.inputs - before.inputs + summary.again
         if before.inputs and not new:
             # which faces are the best may have changed all the same
-            state = "the table is complete" if job.keep_best is None else "all faces had been scored before"
+            state = "the table is complete" if job.best is None else "all faces had been scored before"
             say(f"Nothing left to do: {state}.")
         for line in _counts(summary):
             say(line)

@@ -28,30 +28,34 @@ class Lines(Output):
 
 
 class BestOfBatch(Output):
-    """Counts the best faces of a batch, and the files they are in."""
+    """Counts the best faces or photos of a batch, and the files they are in."""
 
-    def __init__(self) -> None:
-        self._faces = self._in_input = self._files = 0
+    def __init__(self, *, photos: bool = False, rule: str = "all") -> None:
+        self._photos, self._rule = photos, rule
+        self._accepted = self._in_input = self._files = 0
 
     def begin(self, media: Media) -> None:
         """Another input begins."""
         self._in_input = 0
 
     def write(self, frame: FaceFrame) -> None:
-        """Count the accepted faces."""
-        self._in_input += sum(face.accepted for face in frame.faces)
+        """Count what is accepted."""
+        self._in_input += (
+            frame.accepted(self._rule) if self._photos else sum(face.accepted for face in frame.faces)
+        )
 
     def end(self, *, failed: bool = False) -> None:
         """Add what was counted."""
-        self._faces += self._in_input
+        self._accepted += self._in_input
         self._files += self._in_input > 0
 
     def report(self) -> list[str]:
         """How many there are."""
-        faces = counted(self._faces, "face", "faces")
-        return [
-            f"Accepted: the {faces} of this batch that are most certain, in {counted(self._files, 'file')}"
-        ]
+        unit = "photos and frames" if self._photos else "faces"
+        best = f"{self._accepted:,} most certain {unit}"
+        if self._accepted == 1:
+            best = f"most certain {'photo or frame' if self._photos else 'face'}"
+        return [f"Accepted: the {best} of this batch, in {counted(self._files, 'file')}"]
 
 
 def _decision(face: Face) -> str:

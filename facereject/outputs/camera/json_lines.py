@@ -8,16 +8,19 @@ from typing import BinaryIO
 from facereject.faces.face import FaceFrame
 from facereject.faces.landmarks.mean_shape import N_LANDMARKS
 from facereject.outputs.base import Media, Output, RunInfo
+from facereject.tables.columns import check_columns
 from facereject.tables.writing import encode_frame
 
 
 @dataclass
 class JSONLines(Output):
-    """Write one line of JSON per frame as soon as it is scored: the decision, and all columns of every face.
+    """Write one line of JSON per frame as soon as it is scored: the decision, and columns of every face.
 
     Parameters
     ----------
     stream : binary stream
+    columns : str
+        As in `Table`.
 
     See Also
     --------
@@ -35,11 +38,13 @@ class JSONLines(Output):
     """
 
     stream: BinaryIO
+    columns: str = "all"
     _rule: str = field(default="all", init=False, repr=False)
     _n_points: int = field(default=N_LANDMARKS, init=False, repr=False)
 
     def prepare(self, run: RunInfo) -> None:
         """Take the rule for frames with several faces."""
+        check_columns(self.columns)
         self._rule = run.frame_rule
 
     def begin(self, media: Media) -> None:
@@ -48,5 +53,5 @@ class JSONLines(Output):
 
     def write(self, frame: FaceFrame) -> None:
         """Write the line of a frame."""
-        self.stream.write(encode_frame(frame, self._rule, self._n_points))
+        self.stream.write(encode_frame(frame, self._rule, self._n_points, self.columns))
         self.stream.flush()

@@ -18,7 +18,7 @@ SUFFIXES = _TABLES
 
 def knows(path: str, beginning: str) -> bool:
     """Whether a file is a table of facereject."""
-    return suffix_of(path) in SUFFIXES and points_in_table(path) is not None
+    return suffix_of(path) in SUFFIXES and bool(points_in_table(path))
 
 
 def read(path: str) -> Iterator[FoundFace]:
