@@ -2,6 +2,7 @@
 
     python tools/release_check.py             both; some minutes
     python tools/release_check.py --kind wheel
+    python tools/release_check.py --kind wheel --python python3.10 --python python3.13
 
 Nothing of the source tree can be imported: the commands run in a temporary folder. Exit code 1 if one fails.
 """
@@ -48,14 +49,18 @@ def main() -> int:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--kind", choices=("sdist", "wheel", "both"), default="both")
-    kind = parser.parse_args().kind
-    kinds = ("sdist", "wheel") if kind == "both" else (kind,)
+    parser.add_argument(
+        "--python", action="append", help="interpreter to install into; may be given several times"
+    )
+    options = parser.parse_args()
+    kinds = ("sdist", "wheel") if options.kind == "both" else (options.kind,)
     with tempfile.TemporaryDirectory(prefix="facereject-release-") as folder:
         built = build(Path(folder))
         failed = 0
         for kind in kinds:
             print(f"== {kind}: {built[kind].name}, {built[kind].stat().st_size / 1e6:.2f} MB", flush=True)
-            failed += not check(kind, built[kind], Path(folder, kind))
+            for number, python in enumerate(options.python or [sys.executable]):
+                failed += not check(kind, built[kind], Path(folder, f"{kind}{number}"), python)
     print("failed" if failed else "this is a release")
     return 1 if failed else 0
 
@@ -79,14 +84,15 @@ def build(folder: Path) -> dict[str, Path]:
     return {"sdist": sdist, "wheel": wheel}
 
 
-def check(kind: str, package: Path, folder: Path) -> bool:
+def check(kind: str, package: Path, folder: Path, interpreter: str) -> bool:
     """Whether the package installs into an empty environment and does its main jobs there."""
     folder.mkdir()
     environment = folder / "environment"
-    venv.create(environment, with_pip=True)
+    subprocess.run([interpreter, "-m", "venv", str(environment)], env=clean(), check=True)
     command = str(environment / "bin" / "facereject")
     python = str(environment / "bin" / "python")
     steps = [
+        [python, "--version"],
         [python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", str(package)],
         [python, "-m", "pip", "check"],
         [command, "--version"],
@@ -104,6 +110,8 @@ def check(kind: str, package: Path, folder: Path) -> bool:
         if done.returncode:
             print(done.stdout[-2000:], done.stderr[-2000:], sep="\n")
             return False
+        if step[-1] == "--version":
+            print("      ", done.stdout.strip().split("\n")[0])
     return (folder / "faces.csv").read_text(encoding="utf-8").count("\n") == 2
 
 

@@ -77,7 +77,7 @@ def test_other_points_from_training_to_table(work, photo, run):
     assert run("score", photo, "-o", "t.csv", "--overwrite").exit_code == 0
     result = run("score", photo, "-o", "t.csv", "--model", "five.model", "--resume")
     assert result.exit_code == 2
-    assert "68 landmarks and not 5" in result.stderr
+    assert "68 landmarks, not 5" in result.stderr
 
 
 def test_landmarks_by_file(photo, run):

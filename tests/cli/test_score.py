@@ -143,7 +143,7 @@ def test_wrong_models(photos, run):
 def test_help_has_examples(run):
     result = run("score", "--help")
     assert result.exit_code == 0
-    for words in ("Examples", "facereject score photos", "Exit codes", "the target the model was made for"):
+    for words in ("Examples", "facereject score photos", "Exit codes", "the target stored in the model"):
         assert words in result.stdout
 
 
