@@ -2,30 +2,34 @@
 
 from __future__ import annotations
 
+import ctypes
 import importlib.metadata
+import importlib.util
 import platform
+from pathlib import Path
 from typing import NamedTuple
 
 from facereject import __version__
 
 
 class Extra(NamedTuple):
-    """An optional package: the extra that brings it, what it adds, and its version or None."""
+    """An optional package: what it adds, its version or None, and why it cannot be loaded, if so."""
 
     package: str
-    extra: str
     adds: str
     version: str | None
+    problem: str = ""
 
 
-# distribution, extra, what it adds
+# distribution, what it adds
 _EXTRAS = [
-    ("numba", "fast", "faster training"),
-    ("lightgbm", "boost", "boosted scores"),
-    ("pyarrow", "parquet", "Parquet tables"),
-    ("pillow-heif", "heic", "HEIC photographs"),
-    ("distributed", "dask", "work on several machines"),
-    ("uvicorn", "serve", "the page in a browser"),
+    ("numba", "faster training"),
+    ("lightgbm", "boosted scores, needed for training"),
+    ("pandas", "tables in Python"),
+    ("pyarrow", "Parquet tables"),
+    ("pillow-heif", "HEIC photos"),
+    ("distributed", "several machines"),
+    ("uvicorn", "the page in the browser"),
 ]
 
 # a package may come under several names
@@ -50,7 +54,19 @@ def versions() -> list[tuple[str, str]]:
 
 def extras() -> list[Extra]:
     """The optional packages, present or not."""
-    return [Extra(package, extra, adds, _version(package)) for package, extra, adds in _EXTRAS]
+    return [Extra(package, adds, _version(package), _problem(package)) for package, adds in _EXTRAS]
+
+
+def _problem(package: str) -> str:
+    """Why an installed package cannot be loaded; LightGBM needs a library of the system."""
+    spec = importlib.util.find_spec(package) if package == "lightgbm" else None
+    for folder in (spec.submodule_search_locations or ()) if spec else ():
+        for library in Path(folder, "lib").glob("lib_lightgbm.*"):
+            try:
+                ctypes.CDLL(str(library))
+            except OSError:
+                return "cannot be loaded: install libgomp1 (Debian, Ubuntu), libgomp (Fedora), libomp (macOS)"
+    return ""
 
 
 def _version(distribution: str) -> str | None:

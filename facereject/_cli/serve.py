@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from facereject._cli._missing import missing_library
 from facereject._cli._plugins import DetectorOption, LandmarksOption
 from facereject._cli._shared import (
     CostOption,
@@ -85,7 +86,12 @@ def serve(
         from facereject.serve.models import ModelRegistry
         from facereject.serve.server import HOST, AddressError, address_of, bind, is_private, run_server
     except ImportError as error:
-        stop(f"the page needs more packages ({error.name}): pip install 'facereject[serve]'")
+        if missing_library(error):
+            raise
+        stop(
+            f"{error.name} is not installed, which the server needs: "
+            "pip install starlette uvicorn python-multipart websockets"
+        )
     try:
         listener = bind(HOST if host is None else host, port)
     except AddressError as error:

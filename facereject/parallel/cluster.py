@@ -92,7 +92,7 @@ class DaskEngine:
             import distributed
         except ImportError as error:
             raise EngineError(
-                f"the dask engine needs Dask: pip install 'facereject[dask]' ({describe(error)})"
+                f"the dask engine needs Dask: pip install dask distributed ({describe(error)})"
             ) from error
         return self._run(distributed, packed, Feed(items))
 

@@ -274,9 +274,7 @@ class _ParquetFile(PredictionFile):
         try:
             import pyarrow.parquet  # type: ignore[import-untyped]
         except ImportError:
-            raise self.error(
-                "Parquet needs pyarrow; install it with: pip install 'facereject[parquet]'"
-            ) from None
+            raise self.error("Parquet needs pyarrow: pip install pyarrow") from None
         self._arrow = pyarrow
         try:
             self.columns = self._name_columns(pyarrow.parquet.read_schema(path).names)

@@ -44,7 +44,7 @@ def formats() -> list[str]:
 def media_type(name: str) -> str:
     """The media type of a kind of table; error 422 for other kinds."""
     if name not in formats():
-        missing = "; Parquet needs: pip install 'facereject[parquet]'" if name == "parquet" else ""
+        missing = "; Parquet needs: pip install pyarrow" if name == "parquet" else ""
         raise unusable(f"format must be one of {', '.join(formats())}{missing}")
     return _TYPES[name]
 

@@ -28,7 +28,7 @@ def check_table_path(path: str | os.PathLike[str], *, overwrite: bool = False) -
     if suffix not in SUFFIXES:
         raise TableError(f"{name}: a table ends in {', '.join(SUFFIXES[:-1])} or {SUFFIXES[-1]}")
     if suffix == ".parquet" and importlib.util.find_spec("pyarrow") is None:
-        raise TableError(f"{name}: Parquet needs pyarrow; install it with: pip install 'facereject[parquet]'")
+        raise TableError(f"{name}: Parquet needs pyarrow: pip install pyarrow")
     # a link is kept and the file it leads to replaced
     real = os.path.realpath(name) if os.path.islink(name) else name
     problem = output_problem(real)

@@ -44,9 +44,20 @@ def test_versions_and_licence():
 
 
 def test_missing_extras_say_how_to_get_them(monkeypatch):
-    monkeypatch.setattr("facereject._installation._EXTRAS", [("no-such-package", "magic", "wonders")])
+    monkeypatch.setattr("facereject._installation._EXTRAS", [("no-such-package", "wonders")])
     assert extras()[0].version is None
-    assert "not installed: pip install 'facereject[magic]'" in run().stdout
+    assert "not installed: pip install no-such-package" in run().stdout
+
+
+def test_a_library_of_the_system_that_lightgbm_lacks(monkeypatch, tmp_path):
+    (tmp_path / "lightgbm" / "lib").mkdir(parents=True)
+    (tmp_path / "lightgbm" / "__init__.py").touch()
+    # not a library, so that it cannot be loaded
+    (tmp_path / "lightgbm" / "lib" / "lib_lightgbm.so").write_bytes(b"x")
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.delitem(sys.modules, "lightgbm", raising=False)
+    shown = " ".join(run().stdout.split())
+    assert "cannot be loaded: install libgomp1" in shown
 
 
 def test_a_missing_landmark_model_is_no_crash(monkeypatch, tmp_path):
@@ -124,7 +135,7 @@ def test_a_file_never_takes_the_place_of_a_shipped_model(tmp_path, monkeypatch):
     assert "not a regular file" in refused.stderr
 
 
-@pytest.mark.parametrize("library", ["libGL.so.1", "libgthread-2.0.so.0", "libodd.so.3"])
+@pytest.mark.parametrize("library", ["libGL.so.1", "libgthread-2.0.so.0", "libxcb.so.1", "libodd.so.3"])
 def test_a_machine_without_a_system_library(tmp_path, library):
     # stands for an OpenCV whose library is missing
     (tmp_path / "cv2").mkdir()

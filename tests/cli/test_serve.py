@@ -109,4 +109,4 @@ def test_without_the_extra_it_says_what_to_install(run, monkeypatch):
     monkeypatch.setitem(sys.modules, "starlette.requests", None)
     result = run("serve", "--no-browser")
     assert result.exit_code == 2
-    assert "pip install 'facereject[serve]'" in result.stderr
+    assert "pip install starlette uvicorn" in result.stderr

@@ -258,7 +258,7 @@ def test_heic_without_the_package_names_it(tmp_path, monkeypatch):
     (tmp_path / "p.heic").write_bytes(b"\0\0\0\x18ftypheic\0\0\0\0mif1heic" + bytes(200))
     message = refusal(tmp_path / "p.heic")
     assert "pillow-heif" in message
-    assert "pip install 'facereject[heic]'" in message
+    assert "pip install pillow-heif" in message
 
 
 @pytest.mark.usefixtures("without_heif")

