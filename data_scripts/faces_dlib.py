@@ -54,7 +54,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(f"{path} is there already; --force makes it again")
         return 0
     try:
-        faces = FaceDataset.from_dlib_xml(options.given)
+        faces = FaceDataset.load(options.given)
     except DatasetError as error:
         print(f"{error}\n{(__doc__ or '').split(chr(10) * 2)[-1].strip()}", file=sys.stderr)
         return 1

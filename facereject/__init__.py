@@ -22,6 +22,7 @@ __all__ = [
     "SELEScoreCV",
     "SelectivePredictor",
     "__version__",
+    "annotated_faces",
     "assess_files",
     "aurc",
     "compare_scores",
@@ -39,6 +40,7 @@ _HOME = {
     "FaceRejector": "faces",
     "SELEScoreCV": "scores",
     "SelectivePredictor": "selective",
+    "annotated_faces": "sources",
     "assess_files": "pipeline",
     "aurc": "metrics",
     "compare_scores": "predictions",
@@ -57,6 +59,7 @@ if TYPE_CHECKING:
     from facereject.scores import BoostedSELEScore, SELEScoreCV
     from facereject.selection import BoundedCoverage, BoundedImprovement, CostBased, guaranteed_risk
     from facereject.selective import SelectivePredictor
+    from facereject.sources import annotated_faces
 
 __getattr__, __dir__ = lazy_imports(__name__, _HOME)
 

@@ -39,6 +39,21 @@ _SMALL = 32 << 20
 
 
 @dataclass(frozen=True)
+class ScoreChoice:
+    """The model that scores given landmarks, and how far a head may be turned."""
+
+    model: ModelOption = "default"
+    region: RegionOption = None
+    max_yaw: MaxYawOption = None
+    max_pitch: MaxPitchOption = None
+    max_roll: MaxRollOption = None
+
+    def load(self, target: dict[str, float] | None = None) -> FaceRejector:
+        """The rejector; what is wrong with the options ends the command with code 2."""
+        return _load(asdict(self), target, given=True)
+
+
+@dataclass(frozen=True)
 class ModelChoice:
     """The model, its detector and landmark predictor, and how far a head may be turned."""
 
@@ -55,15 +70,18 @@ class ModelChoice:
 
     def load(self, target: dict[str, float] | None = None) -> FaceRejector:
         """The rejector; what is wrong with the options ends the command with code 2."""
-        values = asdict(self)
-        limits = {name: values.pop(name) for name in ("max_yaw", "max_pitch", "max_roll")}
-        rejector = load_rejector(target=target, **values)
-        if not any(limit is not None for limit in limits.values()):
-            return rejector
-        try:
-            return rejector.with_pose_limits(**limits)
-        except ValueError as error:
-            stop(str(error).replace("max_", "--max-"))
+        return _load(asdict(self), target)
+
+
+def _load(values: dict[str, Any], target: dict[str, float] | None, *, given: bool = False) -> FaceRejector:
+    limits = {name: values.pop(name) for name in ("max_yaw", "max_pitch", "max_roll")}
+    rejector = load_rejector(target=target, given=given, **values)
+    if not any(limit is not None for limit in limits.values()):
+        return rejector
+    try:
+        return rejector.with_pose_limits(**limits)
+    except ValueError as error:
+        stop(str(error).replace("max_", "--max-"))
 
 
 @dataclass(frozen=True)

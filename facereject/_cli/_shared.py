@@ -252,6 +252,7 @@ def load_rejector(
     target: Mapping[str, float] | None = None,
     region: str | None = None,
     argument: str = "--model",
+    given: bool = False,
 ) -> FaceRejector:
     """The rejector for the common options; what is wrong with them ends the command with code 2.
 
@@ -269,6 +270,8 @@ def load_rejector(
         As for --region.
     argument : str
         What the user calls the model, for messages.
+    given : bool
+        The landmarks come from files; else a model that was trained for such is refused.
     """
     from facereject._cli._plugins import chosen_detector, chosen_landmarks
     from facereject.faces import FaceRejector
@@ -280,8 +283,8 @@ def load_rejector(
     shipped = pretrained_models()
     if model not in shipped:
         _check_model_file(model, argument, shipped)
-    given = {"upsample": upsample, "min_face": min_face, "threshold": detector_threshold}
-    changes: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
+    options = {"upsample": upsample, "min_face": min_face, "threshold": detector_threshold}
+    changes: dict[str, Any] = {name: value for name, value in options.items() if value is not None}
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         try:
@@ -296,6 +299,11 @@ def load_rejector(
             stop(f"{argument} {model}: cannot be read ({error.strerror})")
     for warning in caught:
         say(f"Warning: {warning.message}")
+    if rejector.from_files and not given:
+        stop(
+            f"{argument} {model}: scores landmarks that a tool wrote to files; use `facereject assess`, or "
+            "--predictions"
+        )
     try:
         if changes:
             # the rejector has just been made, so nothing else uses its detector

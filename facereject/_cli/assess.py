@@ -3,52 +3,73 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from facereject._cli._shared import ColumnsOption, ModelOption, QuietOption, load_rejector, say, stop
-from facereject._words import counted
+from facereject._cli._choices import BatchTargetChoice, ScoreChoice
+from facereject._cli._panels import Given, command
+from facereject._cli._run import default_output, run_job, wrong_usage
+from facereject._cli._shared import ColumnsOption, FrameRuleOption, QuietOption, stop
+
+if TYPE_CHECKING:
+    from facereject.outputs import Output
 
 ASSESS_EXAMPLES = """[bold]Examples[/bold]
 facereject assess processed --images photos -o faces.csv
 facereject assess clip.csv --images clip.mp4 -o faces.csv    [dim]OpenFace on a video[/dim]
-facereject assess wflw.json --images photos -o faces.parquet
-facereject assess faces.csv --images photos -o again.csv --model thorough
-facereject assess points --images photos -o faces.csv --format pts
+facereject assess wflw.json --images photos --max-error 4 --accepted good
+facereject assess points --images photos --contact-sheet sheet.jpg
+facereject assess points --images photos --model mine.safetensors
 
-[bold]Formats[/bold]: facereject (its own tables), openface, deeplabcut, coco, mediapipe, pts,
-plain (image,x0,y0,x1,y1,… as CSV, TSV, Parquet or JSON lines; NPZ, NPY)
+[bold]Formats[/bold]: facereject (its own tables), openface (2 and 3), sleap (H5), deeplabcut (CSV, H5),
+label-studio, coco (keypoints and results), mediapipe, pts, dlib (XML), cvat (XML), wflw (lists),
+plain (image,x0,y0,x1,y1,… or source,x_0,…,y_0,… as CSV, TSV, Parquet or JSON lines; NPZ, NPY)
 
 [bold]Exit codes[/bold]: 0 done, 1 some images are missing or unreadable (they are listed), 2 wrong usage"""
 
 
+def _assess_options() -> Sequence[type]:
+    from facereject.outputs import OUTPUTS
+
+    return BatchTargetChoice, *OUTPUTS, ScoreChoice
+
+
+@command(_assess_options)
 def assess(
+    given: Given,
     landmarks: Annotated[
-        Path,
+        Path | None,
         typer.Argument(
             metavar="LANDMARKS", help="A file of landmarks, or a folder of such files.", show_default=False
         ),
-    ],
+    ] = None,
+    predictions: Annotated[
+        Path | None,
+        typer.Option("--predictions", metavar="FILES", help="The same as LANDMARKS.", show_default=False),
+    ] = None,
     images: Annotated[
-        Path,
+        Path | None,
         typer.Option(
             "--images",
             metavar="FOLDER|FILE",
             help="The images and videos the landmarks are about: a folder, or one file.",
             show_default=False,
         ),
-    ],
+    ] = None,
     output: Annotated[
-        str,
+        str | None,
         typer.Option(
             "--output",
             "-o",
             metavar="TABLE",
-            help=".csv, .jsonl, .parquet or .sqlite; - writes CSV to stdout.",
+            help=".csv, .jsonl, .parquet or .sqlite; - writes CSV to stdout. Without any output, CSV goes "
+            "into a pipe, and a terminal shows one short line per face.",
+            show_default=False,
         ),
-    ] = "-",
+    ] = None,
     columns: ColumnsOption = "all",
     format: Annotated[
         str | None,
@@ -56,51 +77,58 @@ def assess(
             "--format", metavar="NAME", help="Format of the landmarks; without it, their content decides."
         ),
     ] = None,
-    model: ModelOption = "default",
+    frame_rule: FrameRuleOption = "all",
     overwrite: Annotated[
-        bool, typer.Option("--overwrite", help="Start again although an unfinished table exists.")
+        bool,
+        typer.Option(
+            "--overwrite",
+            help="Start again although an unfinished table exists, and allow replacing files that facereject "
+            "did not create.",
+        ),
     ] = False,
     quiet: QuietOption = False,
 ) -> None:
-    """Score landmarks that OpenFace, MediaPipe, DeepLabCut, a COCO or 300-W file or an earlier table holds.
+    """Score landmarks that another tool wrote to files; no detector and no predictor is run.
 
-    The table is that of [bold]facereject score[/bold]; detector_score is the tool's own confidence. Ranking
-    carries over to other predictors; percentages do not: run [bold]facereject calibrate[/bold] with a few
-    annotated faces, or train a model for the predictor.
+    The table, targets and outputs are those of [bold]facereject filter[/bold]; detector_score is the tool's
+    own confidence. Ranking carries over to other predictors; percentages do not: for these, [bold]facereject
+    train --predictions[/bold] makes a model for the tool, and [bold]facereject calibrate --predictions[/bold]
+    needs only 50 annotated faces.
     """
-    from facereject._cli._output.progress import ProgressBar
-    from facereject.outputs import Table
-    from facereject.pipeline import Running, assess_files
+    from facereject._cli._output.rows import BestOfBatch, Lines
+    from facereject.outputs import OUTPUTS, Table
+    from facereject.pipeline import Running
+    from facereject.pipeline.assess import AssessJob
     from facereject.sources.landmark_files.found import LandmarkFileError
-    from facereject.tables.errors import TableError
 
-    rejector = load_rejector(model)
-    target = sys.stdout.buffer if output == "-" else output
+    if (landmarks is None) == (predictions is None):
+        stop("name the landmarks: facereject assess LANDMARKS --images FOLDER")
+    if images is None:
+        stop("--images: name the folder of the images that the landmarks are about")
+    files = predictions if landmarks is None else landmarks
+    assert files is not None
+    target = given.make(BatchTargetChoice)
+    outputs: list[Output] = given.outputs(OUTPUTS)
+    if output is None and not outputs:
+        output = default_output()
+        outputs = [] if output else [Lines()]
+    if target.best:
+        outputs.append(BestOfBatch(photos="keep_best_photos" in target.best, rule=frame_rule))
+    if output is not None:
+        outputs.insert(0, Table(sys.stdout.buffer if output == "-" else output, columns=columns))
+    elif columns != "all":
+        stop("--columns needs --output TABLE, - for stdout")
     try:
-        with ProgressBar(quiet=quiet) as bar:
-            summary = assess_files(
-                landmarks,
+        with wrong_usage():
+            job = AssessJob(
+                files,
                 images,
-                Table(target, columns=columns),
-                rejector=rejector,
+                outputs,
                 format=format,
                 running=Running(overwrite=overwrite),
-                progress=lambda state: bar.show(state.faces, None, "faces"),
+                frame_rule=frame_rule,
+                **target.best,
             )
+        run_job(job, given.make(ScoreChoice).load(target.chosen()), quiet=quiet)
     except LandmarkFileError as error:
         stop(str(error))
-    except (TableError, ValueError) as error:
-        stop(f"--output: {error}")
-    total = summary.total
-    if not quiet:
-        pictures = counted(total.frames, "image or frame", "images and frames")
-        say(
-            f"{counted(total.faces, 'face')} of {pictures}, {total.accepted_faces:,} accepted"
-            + (f": {output}" if output != "-" else "")
-        )
-    if summary.failures:
-        for name, reason in summary.failures:
-            say(f"{name}: {reason}")
-        if summary.failed > len(summary.failures):
-            say(f"and {summary.failed - len(summary.failures):,} more; the table has all of them")
-        raise typer.Exit(1)

@@ -1,18 +1,15 @@
-"""Annotated photographs: 300-W folders, dlib XML and CSV, with images read only when asked for.
+"""Annotated photos, with images read only when asked for; `facereject.sources.annotated` reads the files.
 
 An entry that cannot be used is named and counted in ``problems``; it never stops the rest from being read.
 """
 
 from __future__ import annotations
 
-import collections
-import csv
 import dataclasses
 import hashlib
 import itertools
+import math
 import os
-import re
-import xml.etree.ElementTree as ElementTree
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -29,8 +26,6 @@ from facereject.faces.landmarks.point_set import PointSet
 # share of the points that a detection of unknown proportions must hold; chins and foreheads may stick out
 _HELD = 0.8
 
-_IMAGE_SUFFIXES = (".jpg", ".jpeg", ".png", ".bmp", ".JPG", ".JPEG", ".PNG")
-
 
 class DatasetError(ValueError):
     """A data set cannot be read at all; single bad entries are listed in ``FaceDataset.problems`` instead."""
@@ -46,14 +41,29 @@ class Problem(NamedTuple):
 # arrays have no truth value, so a generated == would raise
 @dataclass(frozen=True, eq=False)
 class FaceSample:
-    """One annotated face: image file, true landmarks (n, 2) in 0-based pixels, name of the photograph.
+    """One annotated face.
 
-    Faces with the same ``photo`` come from one photograph and must stay on one side of every split.
+    Attributes
+    ----------
+    image_path : Path
+    landmarks : ndarray of shape (n, 2)
+        The true ones, in 0-based pixels.
+    photo : str
+        Faces of one photo must stay on one side of every split.
+    predicted : ndarray of shape (n, 2) or None
+        The landmarks of a tool, if they come from a file; then no predictor is run.
+    confidence : float
+        The tool's own; NaN if it has none.
+    box : Box or None
+        The tool's own.
     """
 
     image_path: Path
     landmarks: FloatArray
     photo: str
+    predicted: FloatArray | None = None
+    confidence: float = math.nan
+    box: Box | None = None
 
     def load(self) -> ImageArray:
         """Read the photograph as RGB uint8."""
@@ -74,15 +84,12 @@ class FaceDataset(Sequence[FaceSample]):
         self.problems = tuple(problems)
 
     @classmethod
-    def load(cls, path: str | os.PathLike[str]) -> FaceDataset:
-        """Read a 300-W folder, a dlib .xml file or a .csv file, by what ``path`` is."""
-        path = Path(path)
-        if path.is_dir():
-            return cls.from_300w(path)
-        readers = {".xml": cls.from_dlib_xml, ".csv": cls.from_csv}
-        if path.suffix.lower() not in readers:
-            raise DatasetError(f"{path}: expected a folder of .pts files, a dlib .xml file or a .csv file")
-        return readers[path.suffix.lower()](path)
+    def load(cls, path: str | os.PathLike[str], images: str | os.PathLike[str] | None = None) -> FaceDataset:
+        """Read annotation in any format: see `facereject.annotated_faces`."""
+        # landmark files are read in a layer above this one
+        import facereject
+
+        return facereject.annotated_faces(path, images)
 
     @classmethod
     def from_300w(
@@ -95,98 +102,11 @@ class FaceDataset(Sequence[FaceSample]):
         folder : path
             The header of a .pts file may be missing.
         photo_of : callable or None
-            From the path of an annotation, relative to ``folder`` and without ".pts", to the name of its
-            photograph. None follows 300-W: a name that ends in at least three digits, an underscore and one
-            or two digits, as 134212_1 and 134212_2, counts the faces of one photograph; any other name, as
-            face_01, is a photograph of its own.
+            As in `facereject.annotated_faces`.
         """
-        folder = Path(folder)
-        annotations = sorted(folder.rglob("*.pts"))
-        if not annotations:
-            raise DatasetError(f"{folder}: no .pts files in it or its sub-folders")
-        samples, problems = [], []
-        for annotation in annotations:
-            entry = annotation.relative_to(folder).as_posix()
-            image = next((p for s in _IMAGE_SUFFIXES if (p := annotation.with_suffix(s)).is_file()), None)
-            if image is None:
-                problems.append(Problem(entry, "no image of the same name"))
-                continue
-            try:
-                points = read_pts(annotation)
-            except (OSError, ValueError) as error:
-                problems.append(Problem(entry, str(error)))
-                continue
-            photo = (photo_of or _photo_in_300w)(entry.removesuffix(".pts"))
-            samples.append(FaceSample(image, points, photo))
-        return cls(samples, problems)
+        import facereject
 
-    @classmethod
-    def from_dlib_xml(cls, path: str | os.PathLike[str]) -> FaceDataset:
-        """Read the XML of dlib's imglab: <image file> with <box> with <part name x y> (0-based).
-
-        The parts are named 0, 1, 2, ...; all boxes must have as many as most of them have.
-        """
-        path = Path(path)
-        try:
-            root = ElementTree.parse(path).getroot()
-        except FileNotFoundError:
-            raise DatasetError(f"{path}: no such file") from None
-        except (ElementTree.ParseError, OSError) as error:
-            raise DatasetError(f"{path}: not readable XML ({error})") from None
-        boxes = [(image, i, box) for image in root.iter("image") for i, box in enumerate(image.iter("box"))]
-        counts = collections.Counter(sum(1 for _ in box.iter("part")) for _, _, box in boxes)
-        n_points = counts.most_common(1)[0][0] if counts else 0
-        samples: list[FaceSample] = []
-        problems: list[Problem] = []
-        for image, position, box in boxes:
-            name = image.get("file") or ""
-            entry = f"{name} box {position}"
-            try:
-                parts = sorted((int(p.attrib["name"]), p) for p in box.iter("part"))
-                names = [number for number, _ in parts]
-                if names != list(range(n_points)):
-                    shown = f"{names[0]} to {names[-1]}" if names else "none"
-                    raise ValueError(f"found {len(names)}, {shown}")
-                points = check_landmarks([[p.attrib["x"], p.attrib["y"]] for _, p in parts])
-            except (KeyError, ValueError, TypeError) as error:
-                needed = f"needs {n_points} parts named 0 to {n_points - 1} with x and y"
-                problems.append(Problem(entry, f"{needed}: {error}"))
-                continue
-            _add(samples, problems, entry, path.parent / name, points, photo=name)
-        return cls(samples, problems)
-
-    @classmethod
-    def from_csv(cls, path: str | os.PathLike[str]) -> FaceDataset:
-        """Read a table with the columns image, x0, y0, x1, y1, ... (0-based) and, optionally, photo.
-
-        There are as many points as the table has such pairs of columns. Image paths are relative to the
-        table.
-        """
-        path = Path(path)
-        samples: list[FaceSample] = []
-        problems: list[Problem] = []
-        try:
-            with open(path, newline="", encoding="utf-8-sig") as file:
-                rows = csv.DictReader(file)
-                columns = _point_columns(rows.fieldnames or [])
-                missing = [name for name in ["image", *columns] if name not in (rows.fieldnames or [])]
-                if missing:
-                    raise DatasetError(f"{path}: column(s) missing: {', '.join(missing[:5])}")
-                for row in rows:
-                    entry = f"line {rows.line_num}"
-                    if None in row or None in row.values():
-                        problems.append(Problem(entry, "more or fewer values than columns"))
-                        continue
-                    try:
-                        points = check_landmarks(np.reshape([float(row[name]) for name in columns], (-1, 2)))
-                    except (TypeError, ValueError) as error:
-                        problems.append(Problem(entry, str(error)))
-                        continue
-                    photo = row.get("photo") or row["image"]
-                    _add(samples, problems, entry, path.parent / row["image"], points, photo)
-        except (OSError, UnicodeDecodeError, csv.Error) as error:
-            raise DatasetError(f"{path}: not a readable table ({error})") from None
-        return cls(samples, problems)
+        return facereject.annotated_faces(folder, format="pts", photo_of=photo_of)
 
     def with_points(self, points: Sequence[int]) -> FaceDataset:
         """The same faces with some of their annotated points, in this order, counted from 0.
@@ -201,7 +121,10 @@ class FaceDataset(Sequence[FaceSample]):
                 raise ValueError(
                     f"points must be two or more different numbers from 0 to {n - 1}, got {list(points)}"
                 )
-            samples.append(dataclasses.replace(sample, landmarks=sample.landmarks[list(points)]))
+            predicted = None if sample.predicted is None else sample.predicted[list(points)]
+            samples.append(
+                dataclasses.replace(sample, landmarks=sample.landmarks[list(points)], predicted=predicted)
+            )
         return FaceDataset(samples, self.problems)
 
     def __len__(self) -> int:
@@ -249,10 +172,6 @@ class FaceDataset(Sequence[FaceSample]):
             chosen = set(photos[order[start:end]].tolist())
             parts.append(FaceDataset((s for s in self if s.photo in chosen), self.problems))
         return parts
-
-
-def _photo_in_300w(name: str) -> str:
-    return re.sub(r"(?<=\d{3})_\d{1,2}$", "", name)
 
 
 def read_pts(path: str | os.PathLike[str], n_points: int | None = N_LANDMARKS) -> FloatArray:
@@ -324,23 +243,3 @@ def photo_digests(samples: Sequence[FaceSample]) -> list[str]:
         except OSError:
             continue
     return sorted(digests)
-
-
-def _point_columns(names: Sequence[str]) -> list[str]:
-    """The columns x0, y0, x1, y1, ... up to the last one there is; those of one point if there is none."""
-    numbers = [int(found[1]) for name in names if (found := re.fullmatch(r"[xy](\d{1,5})", name))]
-    return [f"{axis}{i}" for i in range(max(numbers, default=0) + 1) for axis in "xy"]
-
-
-def _add(
-    samples: list[FaceSample],
-    problems: list[Problem],
-    entry: str,
-    image: Path,
-    points: FloatArray,
-    photo: str,
-) -> None:
-    if image.is_file():
-        samples.append(FaceSample(image, points, photo))
-    else:
-        problems.append(Problem(entry, f"no image {image}"))

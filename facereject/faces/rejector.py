@@ -31,6 +31,7 @@ from facereject.faces.landmarks.base import (
     warn_of_failure,
 )
 from facereject.faces.landmarks.conversion import converted
+from facereject.faces.landmarks.from_files import FilePredictor
 from facereject.faces.landmarks.point_set import PointSet
 from facereject.faces.landmarks.turned import place_landmarks
 from facereject.faces.models.calibration import Calibration, RegionSample, Target
@@ -236,6 +237,11 @@ class FaceRejector:
         Expected errors are then unknown; the order of the uncertainties is what the model knows.
         """
         return self.info.get("relative") is True
+
+    @property
+    def from_files(self) -> bool:
+        """Whether the model is for the landmarks of a tool that is never run: only `assess` can be used."""
+        return isinstance(self.predictor, FilePredictor)
 
     @property
     def region(self) -> tuple[str, ...]:

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import math
 import os
-import unicodedata
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing
 from dataclasses import dataclass
 from itertools import chain, groupby
-from pathlib import PurePosixPath
 from typing import Any, BinaryIO
 
 import numpy as np
@@ -18,9 +16,10 @@ from facereject._files import display_name
 from facereject.faces import Face, FaceRejector, ImageError
 from facereject.faces.face import FaceFrame, changed
 from facereject.faces.images.files import read_image
-from facereject.faces.images.kinds import MEDIA_SUFFIXES, kind_of_file
+from facereject.faces.images.kinds import kind_of_file
 from facereject.faces.landmarks.conversion import converted
 from facereject.faces.views import Views
+from facereject.outputs._folders import base_of
 from facereject.outputs.base import Output
 from facereject.outputs.summary import Summary
 from facereject.pipeline.job import Job, as_outputs
@@ -32,6 +31,7 @@ from facereject.pipeline.running import Running
 from facereject.pipeline.store import NoStore, Store
 from facereject.pipeline.task import Chunk, ScoreTask, problem_frame, unreadable
 from facereject.sources.frame import Frame, VideoError
+from facereject.sources.images_by_name import ImagesByName
 from facereject.sources.inputs import Input
 from facereject.sources.landmark_files import landmark_files, read_landmarks
 from facereject.sources.landmark_files.found import FoundFace, LandmarkFileError
@@ -91,22 +91,8 @@ def assess_files(
     >>> from facereject import assess_files
     >>> assess_files("openface/", "photos", "faces.csv")  # doctest: +SKIP
     """
-    rejector = FaceRejector.pretrained() if rejector is None else rejector
-    places = _Places(images)
-    faces = read_landmarks(landmarks, format)
-    # said before a table is begun
-    first = next(faces, None)
-    if first is None:
-        raise LandmarkFileError(f"{os.fspath(landmarks)}: holds no face")
-    if first.points is not None:
-        try:
-            converted(first.points, rejector.n_points)
-        except ValueError as error:
-            raise LandmarkFileError(f"{first.image}: {error}") from None
-    items = (places.item(name, list(group)) for name, group in groupby(chain([first], faces), _image))
-    read = [*landmark_files(landmarks, format), *places.files]
-    job = _AssessJob(items, read, as_outputs(outputs), running=running)
-    return job.run(rejector, progress=progress)
+    job = AssessJob(landmarks, images, as_outputs(outputs), format=format, running=running)
+    return job.run(FaceRejector.pretrained() if rejector is None else rejector, progress=progress)
 
 
 @dataclass(frozen=True)
@@ -193,12 +179,51 @@ class _LandmarkScorer:
         return FaceFrame(frame.index, frame.time_s, frame.image, faces, frame.source, problem)
 
 
-class _AssessJob(Job):
-    """A run over landmarks instead of images."""
+class AssessJob(Job):
+    """A run over landmarks in place of images; see `Job`.
 
-    def __init__(self, items: Iterable[Input], paths: Sequence[str], *args: Any, **options: Any):
-        self._items = items
-        super().__init__(paths, *args, **options)
+    Parameters
+    ----------
+    landmarks, images : path
+        As in `assess_files`.
+    outputs : iterable of Output
+    format : str or None
+    **options
+        Those of `Job`.
+    """
+
+    def __init__(
+        self,
+        landmarks: str | os.PathLike[str],
+        images: str | os.PathLike[str],
+        outputs: Iterable[Output] = (),
+        *,
+        format: str | None = None,
+        **options: Any,
+    ) -> None:
+        self._places = ImagesByName(images)
+        self._images = os.fspath(images)
+        faces = read_landmarks(landmarks, format)
+        # said before a table is begun
+        self._first = next(faces, None)
+        if self._first is None:
+            raise LandmarkFileError(f"{os.fspath(landmarks)}: holds no face")
+        self._faces = chain([self._first], faces)
+        super().__init__([*landmark_files(landmarks, format), *self._places.files], outputs, **options)
+
+    def run(
+        self, rejector: FaceRejector, *, progress: Callable[[RunProgress], None] | None = None
+    ) -> Summary:
+        """Do the work; LandmarkFileError if the first face has points that the model cannot score."""
+        if self._first is not None and self._first.points is not None:
+            try:
+                converted(self._first.points, rejector.n_points)
+            except ValueError as error:
+                raise LandmarkFileError(f"{self._first.image}: {error}") from None
+        return super().run(rejector, progress=progress)
+
+    def _base(self) -> str:
+        return base_of([self._images])
 
     def _check_inputs(self) -> None:
         """The landmarks have been opened, and the images are looked for one by one."""
@@ -210,7 +235,8 @@ class _AssessJob(Job):
         kept = KeptInputs(self.outputs)
 
         def looked_at() -> Iterator[Input]:
-            for item in self._items:
+            for name, group in groupby(self._faces, _image):
+                item = _item(self._places, name, list(group))
                 kept(item)
                 kept.check()
                 yield item
@@ -222,69 +248,9 @@ def _image(face: FoundFace) -> str:
     return face.image
 
 
-class _Places:
-    """The images of a folder by their names. A name never leads out of the folder."""
-
-    def __init__(self, images: str | os.PathLike[str]) -> None:
-        root = os.fspath(images)
-        if os.path.isfile(root):
-            files = [root]
-        elif os.path.isdir(root):
-            walk = (os.path.join(folder, name) for folder, _, names in os.walk(root) for name in names)
-            files = sorted(path for path in walk if os.path.splitext(path)[1].lower() in MEDIA_SUFFIXES)
-        else:
-            raise LandmarkFileError(f"{root}: no such folder of images")
-        self.files = files
-        self._root = root
-        self._by_name: dict[str, list[str]] = {}
-        for path in files:
-            for key in {os.path.basename(path), os.path.splitext(os.path.basename(path))[0]}:
-                self._by_name.setdefault(key, []).append(path)
-        # for names in other cases, and in the two ways of Unicode to write an accent
-        self._by_alike: dict[str, list[str]] = {}
-        for key, paths in self._by_name.items():
-            self._by_alike.setdefault(_alike(key), []).extend(paths)
-
-    def item(self, name: str, faces: list[FoundFace]) -> Input:
-        """The input of a name."""
-        path, problem = self.find(name)
-        if path is None:
-            return Input(name, "image", faces=faces, problem=problem)
-        return Input(path, kind_of_file(path), faces=faces)
-
-    def find(self, name: str) -> tuple[str | None, str]:
-        """The file of a name, or None and why there is none."""
-        parts = PurePosixPath(name.replace("\\", "/")).parts
-        last = parts[-1] if parts else ""
-        bare, suffix = os.path.splitext(last)
-        # what follows the dot in a name without suffix belongs to it
-        names = [last, bare] if suffix.lower() in MEDIA_SUFFIXES else [last]
-        exact = (self._by_name.get(key) for key in names)
-        alike = (self._by_alike.get(_alike(key)) for key in names)
-        found = next(filter(None, [*exact, *alike]), [])
-        if not found:
-            return None, f"no image of this name in {display_name(self._root)}"
-        if len(found) > 1:
-            # as many folders as the name has in common with the path decide
-            found = _most(found, parts)
-        if len(found) > 1:
-            return None, f"{len(found)} images of this name, {display_name(found[0])} among them"
-        return found[0], ""
-
-
-def _alike(name: str) -> str:
-    return unicodedata.normalize("NFC", name).casefold()
-
-
-def _most(paths: list[str], parts: tuple[str, ...]) -> list[str]:
-    def shared(path: str) -> int:
-        folders = reversed(PurePosixPath(path.replace(os.sep, "/")).parts[:-1])
-        count = 0
-        for theirs, ours in zip(folders, reversed(parts[:-1]), strict=False):
-            if theirs != ours:
-                break
-            count += 1
-        return count
-
-    best = max(map(shared, paths))
-    return [path for path in paths if shared(path) == best]
+def _item(places: ImagesByName, name: str, faces: list[FoundFace]) -> Input:
+    """The input that faces belong to."""
+    path, problem = places.find(name)
+    if path is None:
+        return Input(name, "image", faces=faces, problem=problem)
+    return Input(path, kind_of_file(path), faces=faces)

@@ -13,6 +13,10 @@ from facereject._cli import app
 RECORDED = Path(__file__).with_name("options_of_0.2.txt")
 
 
+# a table goes to stdout only into a pipe, as from `filter`
+CHANGED = {("assess", "--output/-o TABLE = -")}
+
+
 def recorded() -> list[tuple[str, str]]:
     """Command and option, as the command line of 0.2 had them."""
     options, command = [], ""
@@ -40,4 +44,4 @@ def present(command: Any, name: str = "") -> Iterator[tuple[str, str]]:
 def test_every_option_is_still_there():
     now = set(present(typer.main.get_command(app)))
     assert len(recorded()) > 150
-    assert [option for option in recorded() if option not in now] == []
+    assert [option for option in recorded() if option not in now | CHANGED] == []

@@ -109,8 +109,8 @@ def test_mistakes_are_one_sentence(tmp_path):
     out = ["-o", tmp_path / "new"]
     cases = [
         ([tmp_path / "nothing", *out], "no such file or folder"),
-        ([tmp_path / "empty", *out], "no .pts files"),
-        ([tmp_path / "old", *out], "expected a folder of .pts files"),
+        ([tmp_path / "empty", *out], "no file of landmarks"),
+        ([tmp_path / "old", *out], "layout is unknown"),
         ([data, "-o", tmp_path / "old"], "pass --overwrite"),
         ([data, "-o", tmp_path / "no" / "model"], "there is no folder"),
         ([data, "-o", tmp_path / "empty"], "is a folder"),

@@ -147,9 +147,8 @@ def test_parts_counted_from_one_are_refused(tmp_path, points):
     write_image(tmp_path / "a.jpg")
     parts = "".join(f'<part name="{i}" x="{x}" y="{y}"/>' for i, (x, y) in enumerate(points, start=1))
     (tmp_path / "a.xml").write_text(f'<d><image file="a.jpg"><box>{parts}</box></image></d>')
-    dataset = FaceDataset.load(tmp_path / "a.xml")
-    assert len(dataset) == 0
-    assert "found 68, 1 to 68" in dataset.problems[0].reason
+    with pytest.raises(DatasetError, match="found 68, 1 to 68"):
+        FaceDataset.load(tmp_path / "a.xml")
 
 
 def test_problems_survive_slices_and_splits(tmp_path, points):

@@ -47,6 +47,12 @@ def _mesh(points: str) -> Callable[[], Landmarks]:
     return made
 
 
+def _files(**options: Any) -> Landmarks:
+    from facereject.faces.landmarks.from_files import FilePredictor
+
+    return FilePredictor(**options)
+
+
 #: all landmark predictors known by name
 LANDMARKS: Registry[Landmarks] = Registry(
     "landmark predictor",
@@ -58,6 +64,7 @@ LANDMARKS: Registry[Landmarks] = Registry(
         "mesh": _mesh("all"),
         "mesh-68": _mesh("fitted"),
         "mesh-68-free": _mesh("fixed"),
+        "files": _files,
     },
 )
 

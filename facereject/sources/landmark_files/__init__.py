@@ -7,7 +7,20 @@ from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
 
-from facereject.sources.landmark_files import coco, deeplabcut, mediapipe, openface, own_table, plain, pts
+from facereject.sources.landmark_files import (
+    coco,
+    cvat,
+    deeplabcut,
+    dlib_xml,
+    label_studio,
+    mediapipe,
+    openface,
+    own_table,
+    plain,
+    pts,
+    sleap,
+    wflw,
+)
 from facereject.sources.landmark_files.found import (
     DAMAGE,
     FoundFace,
@@ -21,10 +34,15 @@ from facereject.sources.landmark_files.found import (
 READERS: dict[str, ModuleType] = {
     "facereject": own_table,
     "openface": openface,
+    "sleap": sleap,
     "deeplabcut": deeplabcut,
+    "label-studio": label_studio,
     "coco": coco,
     "mediapipe": mediapipe,
     "pts": pts,
+    "dlib": dlib_xml,
+    "cvat": cvat,
+    "wflw": wflw,
     "plain": plain,
 }
 
@@ -75,7 +93,7 @@ def read_landmarks(path: str | os.PathLike[str], format: str | None = None) -> I
         except LandmarkFileError as error:
             if not folder:
                 raise
-            yield FoundFace(named_after(file), None, problem=str(error))
+            yield FoundFace(named_after(file), None, problem=str(error), file=file)
 
 
 def _read(path: str, format: str | None) -> Iterator[FoundFace]:
@@ -83,7 +101,8 @@ def _read(path: str, format: str | None) -> Iterator[FoundFace]:
         format = _format_of(path) if format is None else format
         damaged: list[FoundFace] = []
         readable = False
-        for face in READERS[format].read(path):
+        for found in READERS[format].read(path):
+            face = found._replace(file=path)
             readable |= not face.problem
             if readable:
                 yield from damaged

@@ -45,7 +45,7 @@ def read(path: str) -> Iterator[FoundFace]:
         elif key in ("annotations", ""):
             faces.setdefault(part["image_id"], []).append(_face(path, part))
     if faces and not any(
-        face.points is not None or face.problem for found in faces.values() for face in found
+        face.landmarks is not None or face.problem for found in faces.values() for face in found
     ):
         raise LandmarkFileError(f"{path}: none of its annotations has {' or '.join(_POINTS)}")
     for key in dict.fromkeys([*names, *faces]):
@@ -69,7 +69,7 @@ def _points(annotation: dict[str, Any]) -> FloatArray | None:
     triples = values.reshape(-1, 3) if values.ndim == 1 else values
     if triples.ndim != 2 or triples.shape[1] < 2:
         raise ValueError(f"an array of shape {values.shape}")
-    # v = 0: a point without a place, for which COCO writes x = y = 0
-    if triples.shape[1] > 2 and (triples[:, 2] == 0).all():
-        return None
+    if triples.shape[1] > 2 and name == "keypoints" and "score" not in annotation:
+        # v = 0: a point without a place, for which COCO writes x = y = 0; in results it is a confidence
+        triples[(triples[:, 2] == 0) & (triples[:, :2] == 0).all(axis=1)] = np.nan
     return pairs(triples[:, 0], triples[:, 1])

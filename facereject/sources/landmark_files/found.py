@@ -8,7 +8,8 @@ import io
 import json
 import os
 import re
-from collections.abc import Callable, Collection, Iterator, Sequence
+import xml.etree.ElementTree as ElementTree
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
@@ -23,11 +24,23 @@ _BLANK = re.compile(r"[ \t\r\n]*")
 # characters; the text itself is kept in memory while it is parsed
 _MAX_JSON = 1 << 28
 
+# bytes
+_MAX_XML = 1 << 30
+
 # pixels; no image is as large, and squares of such coordinates are still exact
 _FARTHEST = 1e6
 
 #: what readers meet in damaged files; `read_landmarks` turns them into a `LandmarkFileError`
-DAMAGE = (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError, csv.Error)
+DAMAGE = (
+    ArithmeticError,
+    AttributeError,
+    LookupError,
+    RecursionError,
+    SyntaxError,
+    TypeError,
+    ValueError,
+    csv.Error,
+)
 
 
 class LandmarkFileError(ValueError):
@@ -41,8 +54,8 @@ class FoundFace(NamedTuple):
     ----------
     image : str
         Name of its image or video as the file has it, perhaps without a suffix.
-    points : ndarray of shape (n, 2) or None
-        x, y in pixels, 0-based; None where the tool found nothing, or not all points.
+    landmarks : ndarray of shape (n, 2) or None
+        x, y in pixels, 0-based; NaN for a missing point, None where the tool found nothing.
     frame : int
         Number of the frame in a video, from 0.
     confidence : float or None
@@ -53,15 +66,30 @@ class FoundFace(NamedTuple):
         The detector's box in pixels, where the file has it.
     problem : str
         Why there is nothing to score although there should be: a damaged file or line. Else empty.
+    entry : str
+        Where in the file it is, such as "line 3".
+    photo : str
+        Name of the photo, where several images show the same one.
+    file : str
+        The landmark file.
     """
 
     image: str
-    points: FloatArray | None
+    landmarks: FloatArray | None
     frame: int = 0
     confidence: float | None = None
     relative: bool = False
     box: Box | None = None
     problem: str = ""
+    entry: str = ""
+    photo: str = ""
+    file: str = ""
+
+    @property
+    def points(self) -> FloatArray | None:
+        """The landmarks if none is missing, else None."""
+        complete = self.landmarks is not None and np.isfinite(self.landmarks).all()
+        return self.landmarks if complete else None
 
 
 def named_after(path: str) -> str:
@@ -70,13 +98,21 @@ def named_after(path: str) -> str:
 
 
 def pairs(x: Any, y: Any) -> FloatArray | None:
-    """Points from their coordinates; None if one is missing or there are none."""
+    """Points from their coordinates, NaN where one is missing; None if there are none."""
     points = np.column_stack([_values(x), _values(y)])
-    if not (len(points) and np.isfinite(points).all()):
+    points[~np.isfinite(points).all(axis=1)] = np.nan
+    if np.isnan(points).all():
         return None
-    if np.abs(points).max() > _FARTHEST:
-        raise ValueError(f"a coordinate of {np.abs(points).max():.3g}")
+    if np.nanmax(np.abs(points)) > _FARTHEST:
+        raise ValueError(f"a coordinate of {np.nanmax(np.abs(points)):.3g}")
     return points
+
+
+def grouped(faces: Iterable[FoundFace]) -> Iterator[FoundFace]:
+    """The faces with those of an image together, images in the order in which they first appear."""
+    found = list(faces)
+    order = {name: i for i, name in enumerate(dict.fromkeys(face.image for face in found))}
+    yield from sorted(found, key=lambda face: order[face.image])
 
 
 def _values(cells: Sequence[Any]) -> FloatArray:
@@ -99,10 +135,40 @@ def number(value: Any) -> float | None:
 
 def csv_lines(path: str) -> Iterator[list[str]]:
     """The cells of all lines but empty ones; commas, semicolons or tabs are between them."""
+    return (cells for _, cells in numbered_lines(path))
+
+
+def numbered_lines(path: str) -> Iterator[tuple[int, list[str]]]:
+    """Number and cells of all lines but empty ones."""
     with open(path, encoding=_encoding(path), newline="") as file:
         separator = separator_of(file.readline())
         file.seek(0)
-        yield from filter(None, csv.reader(file, delimiter=separator))
+        lines = csv.reader(file, delimiter=separator)
+        yield from ((lines.line_num, cells) for cells in lines if cells)
+
+
+def xml_elements(path: str, tag: str) -> Iterator[ElementTree.Element]:
+    """The elements of a name, one after the other, so that only one is in memory."""
+    if os.path.getsize(path) > _MAX_XML:
+        raise LandmarkFileError(f"{path}: more than {_MAX_XML >> 20} MB of XML; split it")
+    parser: Any = ElementTree.XMLPullParser(["start", "end"])
+    inside = 0
+    with open(path, "rb") as file:
+        while block := file.read(1 << 16):
+            if b"<!ENTITY" in block:
+                # an entity may stand for a gigabyte, or for another file
+                raise LandmarkFileError(f"{path}: declares entities, which are not read")
+            parser.feed(block)
+            for event, element in parser.read_events():
+                if event == "start":
+                    inside += element.tag == tag
+                    continue
+                if element.tag == tag:
+                    inside -= 1
+                    yield element
+                if not inside:
+                    element.clear()
+    parser.close()
 
 
 def separator_of(line: str) -> str:

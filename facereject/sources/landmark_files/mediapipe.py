@@ -15,7 +15,14 @@ import numpy as np
 
 from facereject._files import suffix_of
 from facereject.faces.geometry import FloatArray
-from facereject.sources.landmark_files.found import DAMAGE, FoundFace, json_parts, named_after, pairs
+from facereject.sources.landmark_files.found import (
+    DAMAGE,
+    FoundFace,
+    grouped,
+    json_parts,
+    named_after,
+    pairs,
+)
 
 SUFFIXES = (".json", ".jsonl")
 
@@ -30,9 +37,7 @@ def knows(path: str, beginning: str) -> bool:
 
 def read(path: str) -> Iterator[FoundFace]:
     """The faces of all results of a file, those of an image together."""
-    found = list(_read(path))
-    order = {name: i for i, name in enumerate(dict.fromkeys(face.image for face in found))}
-    yield from sorted(found, key=lambda face: order[face.image])
+    yield from grouped(_read(path))
 
 
 def _read(path: str) -> Iterator[FoundFace]:

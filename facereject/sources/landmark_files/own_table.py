@@ -27,7 +27,7 @@ def read(path: str) -> Iterator[FoundFace]:
         for frame in read_table(path):
             index = max(frame.index, 0)
             for face in frame.faces:
-                points = None if np.isnan(face.landmarks).any() else face.landmarks
+                points = None if np.isnan(face.landmarks).all() else face.landmarks
                 score = None if math.isnan(face.detector_score) else face.detector_score
                 yield FoundFace(frame.source, points, index, score, False, face.box)
             if not frame.faces:

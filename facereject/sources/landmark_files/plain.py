@@ -2,8 +2,8 @@
 
 - CSV, TSV, Parquet or JSON lines with the columns ``image`` (or ``source``, ``file``, ``path``, ``name``) and
   ``x0, y0, x1, y1, …`` or ``x_0, …, y_0, …``, numbered from 0 or 1; ``frame`` and ``confidence`` at will.
-  Without a column of images the file is named after its image or video.
-- JSON or JSON lines with ``image`` and ``landmarks`` (or ``points``): a list of [x, y].
+  Without a column of images the file is named after its image or video. ``photo`` names images of one photo.
+- The same with one column ``landmarks`` (or ``points``): a list of [x, y].
 - NPZ with ``image`` (n names) and ``landmarks`` (n, points, 2), ``frame`` and ``confidence`` at will.
 - NPY of shape (points, 2), named after its image, or (frames, points, 2), named after its video.
 """
@@ -24,10 +24,11 @@ from facereject.sources.landmark_files.found import (
     DAMAGE,
     FoundFace,
     LandmarkFileError,
-    csv_lines,
+    grouped,
     json_parts,
     named_after,
     number,
+    numbered_lines,
     pairs,
     separator_of,
 )
@@ -38,6 +39,8 @@ SUFFIXES = (".csv", ".tsv", *_JSON, ".parquet", ".npz", ".npy")
 _IMAGES = ("image", "source", "file", "file_name", "filename", "path", "image_path", "name")
 _POINTS = ("landmarks", "points")
 _CONFIDENCES = ("confidence", "score", "likelihood")
+# keys of a row that no column can have
+_ENTRY, _DAMAGE = "entry of the file", "damage of the row"
 _COORDINATE = re.compile(r"([xy])_?(\d{1,5})")
 
 
@@ -48,7 +51,8 @@ def knows(path: str, beginning: str) -> bool:
         return True
     if suffix in _JSON:
         return any(f'"{name}"' in beginning for name in ("x0", "x_0", "x1", "x_1", *_POINTS))
-    return bool(_coordinates(header_of(path, beginning)))
+    names = header_of(path, beginning)
+    return bool(_coordinates(names) or set(_POINTS) & {name.lower() for name in names})
 
 
 def header_of(path: str, beginning: str) -> list[str]:
@@ -85,23 +89,28 @@ def read(path: str) -> Iterator[FoundFace]:
         rows = _objects(path)
     else:
         rows = _lines(path)
-    found = [_face(path, row) for row in rows]
-    order = {name: i for i, name in enumerate(dict.fromkeys(face.image for face in found))}
-    yield from sorted(found, key=lambda face: order[face.image])
+    yield from grouped(_face(path, row) for row in rows)
 
 
 def _face(path: str, row: Mapping[str, Any]) -> FoundFace:
     image = next((str(row[name]) for name in _IMAGES if row.get(name) not in (None, "")), named_after(path))
+    entry, photo = str(row.get(_ENTRY, "")), str(row.get("photo") or "")
     try:
+        if (damage := row.get(_DAMAGE)) is not None:
+            raise ValueError(damage)
         frame = row.get("frame")
+        number_of_frame = 0 if frame in (None, "") else int(float(frame))
         confidence = next((number(row[name]) for name in _CONFIDENCES if name in row), None)
-        return FoundFace(image, _points(row), 0 if frame in (None, "") else int(float(frame)), confidence)
+        return FoundFace(image, _points(row), number_of_frame, confidence, entry=entry, photo=photo)
     except DAMAGE as error:
-        return FoundFace(image, None, problem=f"{path}: a damaged face ({error})")
+        return FoundFace(image, None, problem=f"{path}: a damaged face ({error})", entry=entry)
 
 
 def _points(row: Mapping[str, Any]) -> FloatArray | None:
     given = next((row[name] for name in _POINTS if name in row), None)
+    if isinstance(given, str):
+        # a cell of a table, as str() and json.dumps write a list
+        given = json.loads(given) if given.strip() else [[np.nan, np.nan]]
     if given is not None:
         points = np.asarray(given, dtype=np.float64)
         if points.ndim != 2 or points.shape[1] != 2:
@@ -129,18 +138,20 @@ def _coordinates(names: Iterable[str]) -> list[tuple[str, str]]:
 
 
 def _lines(path: str) -> Iterator[Mapping[str, Any]]:
-    lines = csv_lines(path)
-    names = [cell.strip() for cell in next(lines, [])]
-    if not _coordinates(names):
-        raise LandmarkFileError(f"{path}: has no columns x0, y0, x1, y1, …")
+    lines = numbered_lines(path)
+    names = [cell.strip() for cell in next(lines, (0, []))[1]]
     # names of columns in any case
     keys = [name if _COORDINATE.fullmatch(name.lower()) else name.lower() for name in names]
-    for cells in lines:
-        if len(cells) < len(names):
-            image = next((cells[i] for i, key in enumerate(keys[: len(cells)]) if key in _IMAGES), "")
-            yield {"image": image, "landmarks": ["the line is cut off"]}
-        else:
-            yield dict(zip(keys, cells, strict=False))
+    if not _coordinates(names) and not set(_POINTS) & set(keys):
+        raise LandmarkFileError(f"{path}: has no columns x0, y0, x1, y1, …")
+    for line, cells in lines:
+        row: dict[str, Any] = dict(zip(keys, cells, strict=False))
+        row[_ENTRY] = f"line {line}"
+        if len(cells) < len(keys):
+            row[_DAMAGE] = "the line is cut off"
+        elif any(cells[len(keys) :]):
+            row[_DAMAGE] = f"{len(cells)} values for {len(keys)} columns"
+        yield row
 
 
 def _objects(path: str) -> Iterator[Mapping[str, Any]]:

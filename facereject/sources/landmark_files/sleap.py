@@ -1,0 +1,46 @@
+"""SLEAP: the analysis HDF5, with ``tracks`` (tracks, 2, nodes, frames) in pixels, named after its video."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+
+import numpy as np
+
+from facereject._files import suffix_of
+from facereject.sources.landmark_files.found import DAMAGE, FoundFace, LandmarkFileError, named_after, pairs
+from facereject.sources.landmark_files.h5 import SIGNATURE, array, has, open_h5, texts
+
+SUFFIXES = (".h5", ".hdf5")
+
+
+def knows(path: str, beginning: str) -> bool:
+    """Whether a file of HDF5 has tracks."""
+    if suffix_of(path) not in SUFFIXES or not beginning.startswith(SIGNATURE):
+        return False
+    with open_h5(path) as file:
+        return has(file, "tracks") and has(file, "node_names")
+
+
+def read(path: str) -> Iterator[FoundFace]:
+    """The instances of all frames, frame by frame; those that are not there are left out."""
+    with open_h5(path) as file:
+        try:
+            tracks = array(file, "tracks").astype(np.float64)
+            nodes = texts(array(file, "node_names"))
+            scores = array(file, "instance_scores") if has(file, "instance_scores") else None
+            video = texts(array(file, "video_path"))[0] if has(file, "video_path") else ""
+        except DAMAGE as error:
+            raise LandmarkFileError(f"{path}: {error}") from None
+    if tracks.ndim != 4 or tracks.shape[1:3] != (2, len(nodes)):
+        raise LandmarkFileError(
+            f"{path}: tracks of shape {tracks.shape}; (tracks, 2, {len(nodes)}, frames) is needed"
+        )
+    image = os.path.basename(video.replace("\\", "/")) or named_after(path)
+    known = scores is not None and scores.shape == (tracks.shape[0], tracks.shape[3])
+    for frame in range(tracks.shape[3]):
+        for k, (x, y) in enumerate(tracks[:, :, :, frame]):
+            points = pairs(x, y)
+            score = float(scores[k, frame]) if known and scores is not None else np.nan
+            if points is not None:
+                yield FoundFace(image, points, frame, score if np.isfinite(score) else None)

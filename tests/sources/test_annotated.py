@@ -1,0 +1,84 @@
+"""Annotation and predictions of any format, paired by image and overlap."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import PIL.Image
+import pytest
+
+from facereject import annotated_faces
+from facereject.faces import DatasetError
+from facereject.faces.landmarks.conversion import WFLW
+from facereject.faces.landmarks.mean_shape import MEAN_SHAPE
+from facereject.sources.annotated import pair_faces
+
+LEFT, RIGHT = 40 * MEAN_SHAPE + (40, 50), 40 * MEAN_SHAPE + (140, 50)
+
+
+@pytest.fixture
+def images(tmp_path):
+    folder = tmp_path / "photos" / "sub"
+    folder.mkdir(parents=True)
+    for name in ("a.png", "b.png"):
+        PIL.Image.new("RGB", (200, 100)).save(folder / name)
+    return tmp_path / "photos"
+
+
+def table(path, faces):
+    columns = [f"{axis}{i}" for i in range(len(faces[0][1])) for axis in "xy"]
+    rows = [",".join(["image", *columns, "confidence"])]
+    rows += [",".join([name, *map(str, points.ravel()), str(sure)]) for name, points, sure in faces]
+    path.write_text("\n".join(rows) + "\n")
+    return path
+
+
+def test_predictions_are_paired_by_image_and_overlap(tmp_path, images):
+    truth = table(tmp_path / "truth.csv", [("a", LEFT, 1), ("a", RIGHT, 1), ("sub/b.png", LEFT, 1)])
+    # in another order and under other names; somewhere else on b.png
+    faces = [("a.png", RIGHT + 1, 0.5), ("a.png", LEFT - 1, 0.25), ("b", RIGHT + 40, 0.1), ("c.png", LEFT, 1)]
+    faces = annotated_faces(truth, images, table(tmp_path / "predicted.csv", faces))
+    assert [sample.confidence for sample in faces] == [0.25, 0.5]
+    np.testing.assert_allclose(faces[0].predicted, LEFT - 1)
+    np.testing.assert_allclose(faces[1].landmarks, RIGHT)
+    assert [problem.reason for problem in faces.problems] == ["the tool has no landmarks on this face"]
+
+
+def test_one_face_each_is_paired_however_wrong():
+    assert pair_faces([LEFT], [LEFT + 28]) == [(0, 0)]
+    assert pair_faces([LEFT], [LEFT + 200]) == []
+    assert pair_faces([LEFT, RIGHT], [LEFT + 28]) == []
+
+
+def test_other_mark_ups_are_mapped_to_that_of_the_annotation(tmp_path, images):
+    wide = np.zeros((98, 2))
+    wide[list(WFLW)] = LEFT
+    wide[np.setdiff1d(np.arange(98), WFLW)] = LEFT.mean(axis=0)
+    (tmp_path / "wide.json").write_text(json.dumps([{"image": "a.png", "landmarks": wide.tolist()}]))
+    truth = table(tmp_path / "truth.csv", [("a.png", LEFT, 1)])
+    (face,) = annotated_faces(truth, images, tmp_path / "wide.json")
+    np.testing.assert_allclose(face.predicted, LEFT)
+
+
+def test_some_points_of_faces_that_lack_others(tmp_path, images):
+    gaps = LEFT.copy()
+    gaps[3] = np.nan
+    truth = table(tmp_path / "truth.csv", [("a.png", gaps, 1), ("b.png", LEFT, 1)])
+    truth.write_text(truth.read_text().replace("nan", ""))
+    whole = annotated_faces(truth, images)
+    assert len(whole) == 1
+    assert "1 of 68 points are missing: 3" in whole.problems[0].reason
+    some = annotated_faces(truth, images, table(tmp_path / "p.csv", [("a.png", gaps, 1)]), points=[0, 5, 9])
+    np.testing.assert_allclose(some[0].predicted, LEFT[[0, 5, 9]])
+
+
+def test_what_is_wrong_is_said(tmp_path, images):
+    truth = table(tmp_path / "truth.csv", [("a.png", LEFT, 1)])
+    with pytest.raises(DatasetError, match=r"none of its images, such as .*, is annotated"):
+        annotated_faces(truth, images, table(tmp_path / "p.csv", [("z.png", LEFT, 1)]))
+    with pytest.raises(DatasetError, match="none of its faces is annotated"):
+        annotated_faces(truth, images, table(tmp_path / "p.csv", [("a.png", LEFT[:7], 1)]))
+    (tmp_path / "odd.csv").write_text("file,left eye\na.png,3\n")
+    with pytest.raises(DatasetError, match=r"begins with: file, left eye.*image, x0, y0.*pts"):
+        annotated_faces(tmp_path / "odd.csv", images)
