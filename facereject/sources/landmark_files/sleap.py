@@ -8,8 +8,8 @@ from collections.abc import Iterator
 import numpy as np
 
 from facereject._files import suffix_of
+from facereject.sources.landmark_files._h5 import SIGNATURE, array, has, open_h5, texts
 from facereject.sources.landmark_files.found import DAMAGE, FoundFace, LandmarkFileError, named_after, pairs
-from facereject.sources.landmark_files.h5 import SIGNATURE, array, has, open_h5, texts
 
 SUFFIXES = (".h5", ".hdf5")
 

@@ -19,7 +19,7 @@ _MAX_NAMES = 1 << 20
 SIGNATURE = "\ufffdHDF\r\n"
 
 
-class Frame(NamedTuple):
+class PandasTable(NamedTuple):
     """A table of pandas: the names of its columns, level by level, those of its rows, and its values."""
 
     columns: list[tuple[str, ...]]
@@ -72,7 +72,7 @@ def texts(values: Any) -> list[str]:
     return [v.decode("utf-8", "replace") if isinstance(v, bytes) else str(v) for v in np.ravel(values)]
 
 
-def pandas_frame(file: Any) -> Frame:
+def pandas_frame(file: Any) -> PandasTable:
     """The first table of a file that pandas wrote, in either of its layouts."""
     import h5py
 
@@ -85,11 +85,11 @@ def pandas_frame(file: Any) -> Frame:
     raise ValueError("holds no table of pandas")
 
 
-def _fixed(group: Any) -> Frame:
+def _fixed(group: Any) -> PandasTable:
     values = array(group, "block0_values").astype(np.float64)
     if has(group, "block1_values"):
         raise ValueError("has columns of several types")
-    return Frame(_axis(group, "block0_items"), _axis(group, "axis1"), values)
+    return PandasTable(_axis(group, "block0_items"), _axis(group, "axis1"), values)
 
 
 def _axis(group: Any, name: str) -> list[tuple[str, ...]]:
@@ -105,12 +105,14 @@ def _axis(group: Any, name: str) -> list[tuple[str, ...]]:
     return list(zip(*columns, strict=True))
 
 
-def _appendable(group: Any) -> Frame:
+def _appendable(group: Any) -> PandasTable:
     table = array(group, "table")
     # [(axis, [names of the columns])]
     ((_, names),) = plain_pickle(group.attrs["non_index_axes"])
     rows: list[tuple[str, ...]] = [(text,) for text in texts(table["index"])]
-    return Frame([tuple(map(str, name)) for name in names], rows, table["values_block_0"].astype(np.float64))
+    return PandasTable(
+        [tuple(map(str, name)) for name in names], rows, table["values_block_0"].astype(np.float64)
+    )
 
 
 def plain_pickle(data: bytes) -> Any:
