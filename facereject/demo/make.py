@@ -90,7 +90,7 @@ def make_demo(folder: str | os.PathLike[str], rejector: FaceRejector, *, model: 
     ]
     overview = folder / "demo.png"
     write_whole(overview, draw_picture(scored))
-    frames = _frames(annotated, found.frames[str(video)])
+    frames = _frames(video, annotated, found.frames[str(video)])
     page = folder / "index.html"
     regions = _by_region(covered_mouth(clean), rejector)
     write_whole(page, demo_page(scored, regions, frames, _animation(frames), rejector, model))
@@ -135,22 +135,20 @@ def _scored(picture: Picture, frame: FaceFrame, clean: Picture) -> ScoredImage:
     return ScoredImage(picture, face, moved)
 
 
-def _frames(video: Path, scored: Sequence[FaceFrame]) -> list[ScoredFrame]:
-    """The frames of the annotated video, with their decisions."""
+def _frames(video: Path, annotated: Path, scored: Sequence[FaceFrame]) -> list[ScoredFrame]:
+    """The frames of the video, with their decisions."""
     frames = []
-    with open_video(video) as reader:
-        for shown, frame in zip(reader, scored, strict=True):
-            errors = [face.expected_error for face in frame.faces if math.isfinite(face.expected_error)]
-            expected = max(errors, default=math.nan)
-            frames.append(
-                ScoredFrame(shown.image, shown.time_s, bool(frame.faces), frame.accepted(), expected)
-            )
+    with open_video(video) as recorded, open_video(annotated) as drawn:
+        for plain, shown, frame in zip(recorded, drawn, scored, strict=True):
+            known = [face for face in frame.faces if math.isfinite(face.expected_error)]
+            worst = max(known, key=lambda face: face.expected_error, default=None)
+            frames.append(ScoredFrame(plain.image, shown.image, plain.time_s, frame.accepted(), worst))
     return frames
 
 
 def _animation(frames: Sequence[ScoredFrame]) -> bytes:
     """The annotated video as an animated WebP: browsers show it where they do not play the .mp4."""
-    first, *others = (PIL.Image.fromarray(np.ascontiguousarray(frame.image)) for frame in frames)
+    first, *others = (PIL.Image.fromarray(np.ascontiguousarray(frame.annotated)) for frame in frames)
     stream = io.BytesIO()
     first.save(
         stream,

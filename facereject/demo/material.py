@@ -41,7 +41,7 @@ _FRAMES = 108
 
 
 class Picture(NamedTuple):
-    """A version of the photograph with the landmarks of the clean one, moved along."""
+    """A version of the photo with the landmarks of the clean one, moved along."""
 
     name: str
     image: ImageArray
@@ -89,12 +89,12 @@ def scenes() -> list[Scene]:
 
 
 def video_frames(clean: Picture) -> Iterator[ImageArray]:
-    """The video: a camera that moves over the photograph while the image is degraded and recovers."""
+    """The video: a camera that moves over the photo while the image is degraded and recovers."""
     x, y = clean.landmarks.mean(axis=0)
     for frame in range(_FRAMES):
         turn = 2 * math.pi * frame / _FRAMES
         zoom = 1.25 + 0.15 * math.sin(2 * turn)
-        # the camera looks past the face by some pixels of the photograph
+        # the camera looks past the face by some pixels of the photo
         look = (x + 22 * math.sin(turn), y + 12 * math.sin(3 * turn))
         width, height = SIZE
         matrix = np.array(

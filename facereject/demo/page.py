@@ -1,4 +1,4 @@
-"""The page of the demonstration: images and video with points, expected errors and decisions."""
+"""The page of the demonstration: images and video with landmarks, expected errors and decisions."""
 
 from __future__ import annotations
 
@@ -45,13 +45,22 @@ class ScoredRegion(NamedTuple):
 
 
 class ScoredFrame(NamedTuple):
-    """An annotated frame of the video; ``expected`` is in percent, NaN without a face."""
+    """A frame of the video.
+
+    ``image`` is as recorded and ``annotated`` as drawn; ``face`` is the one with the largest expected error,
+    None without a face.
+    """
 
     image: ImageArray
+    annotated: ImageArray
     time_s: float
-    found: bool
     accepted: bool
-    expected: float
+    face: Face | None
+
+    @property
+    def expected(self) -> float:
+        """Expected error in percent, NaN without a face."""
+        return math.nan if self.face is None else self.face.expected_error
 
 
 def demo_page(
@@ -64,8 +73,8 @@ def demo_page(
 ) -> str:
     """The page as HTML; ``animation`` is the annotated video as WebP."""
     lead = (
-        "A photograph of an astronaut from scikit-image, clean and degraded on purpose. dlib places 68 "
-        "landmarks on each version; facereject says how wrong they probably are and which to trust."
+        "scikit-image's photo of an astronaut, clean and degraded on purpose. dlib places 68 landmarks on "
+        "each version; facereject says how wrong they probably are, and which to trust."
     )
     return pages.page(
         "Which landmarks can be trusted?",
@@ -81,7 +90,7 @@ def demo_page(
 
 def spans(frames: Sequence[ScoredFrame]) -> list[tuple[int, str]]:
     """Runs of equal decisions: how many frames, and "good", "bad" or "none" (no face found)."""
-    kinds = ("good" if frame.accepted else "bad" if frame.found else "none" for frame in frames)
+    kinds = ("good" if frame.accepted else "bad" if frame.face else "none" for frame in frames)
     return [(len(list(run)), kind) for kind, run in itertools.groupby(kinds)]
 
 
@@ -94,7 +103,7 @@ def _pictures(scored: Sequence[ScoredImage]) -> str:
         if face is not None:
             lines = [
                 f"expected error {face.expected_error:.1f} %",
-                f"points moved {moved:.1f} %",
+                f"landmarks moved {moved:.1f} %",
                 f"uncertainty {face.uncertainty:.2f}",
                 f"detector score {face.detector_score:.2f}",
             ]
@@ -103,8 +112,8 @@ def _pictures(scored: Sequence[ScoredImage]) -> str:
         crop = face_crop(picture.image, points, accepted, around=picture.landmarks)
         cards.append(pages.face(crop, accepted, picture.name, lines))
     text = (
-        "The points of accepted faces are green, those of rejected ones red. The number after the name is "
-        "the severity: 0 is just noticeable, 1 hopeless."
+        "Landmarks of accepted faces are green, those of rejected faces red. The number after the name says "
+        "how strongly the photo was degraded: 0 is barely visible, 1 is hopeless."
     )
     return pages.section("Images", pages.paragraph(text), pages.faces(cards, large=True))
 
@@ -114,17 +123,17 @@ def _regions(regions: Sequence[ScoredRegion]) -> str:
     cards = []
     for name, picture, face in regions:
         accepted = face is not None and face.accepted
-        image = picture.image if face is None else draw_faces(picture.image, [face])
+        image = picture.image if face is None else draw_faces(picture.image, [face], labels=False)
         lines = ["no face found"]
         if face is not None:
-            lines = [f"expected error of the {name} {face.expected_error:.1f} %"]
+            lines = [f"expected error {face.expected_error:.1f} %"]
             lines += [face.hint] if face.hint else []
         crop = face_crop(image, None, accepted, around=picture.landmarks)
-        cards.append(pages.face(crop, accepted, f"for the {name}", lines))
+        cards.append(pages.face(crop, accepted, name, lines))
     text = (
-        "A face may be good enough for one purpose and not for another. The same image, scored by the "
-        "points that matter (--region eyes, --region mouth). Points are larger and redder the larger their "
-        "expected error is; rings are probably covered."
+        "A face can be good enough for one purpose and not for another. Here the same photo is scored by the "
+        "eyes alone and by the mouth alone (--region eyes, --region mouth). A landmark is larger and redder "
+        "the larger its expected error; rings mark landmarks that are probably covered."
     )
     return pages.section("Regions", pages.paragraph(text), pages.faces(cards, large=True))
 
@@ -136,15 +145,11 @@ def _video(frames: Sequence[ScoredFrame], animation: bytes, rejector: FaceReject
     figure = _draw_video(frames, scenes(), limit)
     text = (
         f"{len(frames)} frames, {length:.1f} seconds; {accepted} frames are accepted. The camera moves, "
-        "and the image is degraded and recovers: blur, haze, a tilted head, a covered face."
+        "while the picture is blurred, hazy, rotated and covered in turn."
     )
     strip = pages.strip(spans(frames), left=_LEFT, right=1 - _RIGHT)
     legend = "Green: accepted. Red: rejected. Grey: no face found."
-    shown = [(scene.kind, _telling(frames[scene.start : scene.end + 1])) for scene in scenes()]
-    cards = [
-        pages.face(frame.image, frame.accepted, name, [f"{frame.time_s:.1f} s, {_expected(frame)}"])
-        for name, frame in shown
-    ]
+    cards = [_card(scene.kind, _telling(frames[scene.start : scene.end + 1])) for scene in scenes()]
     return pages.section(
         "Video",
         pages.columns(
@@ -164,13 +169,20 @@ def _video(frames: Sequence[ScoredFrame], animation: bytes, rejector: FaceReject
     )
 
 
-def _expected(frame: ScoredFrame) -> str:
-    return "no face found" if math.isnan(frame.expected) else f"expected error {frame.expected:.1f} %"
+def _card(name: str, frame: ScoredFrame) -> str:
+    face, image, lines = frame.face, frame.image, ["no face found"]
+    if face is not None:
+        image = face_crop(
+            draw_faces(image, [face], labels=False), None, frame.accepted, around=face.landmarks
+        )
+        lines = [f"expected error {face.expected_error:.1f} %"]
+        lines += [face.hint] if face.hint else []
+    return pages.face(image, frame.accepted, f"{name}, at {frame.time_s:.1f} s", lines)
 
 
 def _telling(frames: Sequence[ScoredFrame]) -> ScoredFrame:
     """The frame that shows best what a scene does: the worst rejected face, else the middle."""
-    rejected = [frame for frame in frames if frame.found and not frame.accepted]
+    rejected = [frame for frame in frames if frame.face and not frame.accepted]
     return max(rejected, key=lambda frame: frame.expected, default=frames[len(frames) // 2])
 
 
@@ -179,14 +191,16 @@ def _draw_video(
 ) -> matplotlib.figure.Figure:
     figure = matplotlib.figure.Figure(figsize=(5.2, 2.6))
     axes = figure.subplots()
-    figure.subplots_adjust(left=_LEFT, right=_RIGHT, bottom=0.19, top=0.95)
+    figure.subplots_adjust(left=_LEFT, right=_RIGHT, bottom=0.19, top=0.9)
     times = [frame.time_s for frame in frames]
     errors = [frame.expected for frame in frames]
     top = 1.15 * max((error for error in errors if not math.isnan(error)), default=1.0)
     for scene in shaded:
         axes.axvspan(scene.start / FPS, (scene.end + 1) / FPS, color=GREY, alpha=0.15, linewidth=0)
         middle = (scene.start + scene.end + 1) / 2 / FPS
-        axes.text(middle, 0.04 * top, scene.kind, ha="center", fontsize=8, color=GREY)
+        # above the axes, where no curve runs
+        place = axes.get_xaxis_transform()
+        axes.text(middle, 1.03, scene.kind, ha="center", fontsize=8, color=GREY, transform=place)
     axes.axhline(limit, color=GREY, linestyle="--", linewidth=1.0)
     axes.plot(times, errors, color=PALETTE[0], linewidth=1.8)
     axes.set(xlim=(0, len(frames) / FPS), ylim=(0, top))
@@ -204,30 +218,26 @@ def _meaning(rejector: FaceRejector, model: str) -> str:
             [
                 (
                     "expected error",
-                    "mean error of the points, in percent of the distance of the outer eye corners",
+                    "expected mean error of the landmarks, in percent of the distance between the outer eye "
+                    "corners",
                 ),
-                ("points moved", "distance to the landmarks of the clean photograph, same unit"),
-                ("uncertainty", "faces are ranked by it; only its order means something"),
-                (
-                    "detector score",
-                    "how face-like the region is for the detector, not how good the points are",
-                ),
+                ("landmarks moved", "mean distance from the landmarks of the clean photo, in the same unit"),
+                ("uncertainty", "the score that ranks the faces; only its order means something"),
+                ("detector score", "how sure the detector is of the face, not how good the landmarks are"),
                 ("model", model),
                 ("target", target_words(rejector.target)),
                 ("accepted", f"uncertainty at most {threshold:.4g}"),
             ]
         ),
-        pages.links("All rows, with all landmarks:", [("table.csv", "table.csv")]),
+        pages.links("All faces with all landmarks:", [("table.csv", "table.csv")]),
     )
 
 
 def _next() -> str:
     rows = [
-        ("facereject score photos -o faces.csv", "one row per face of all images and videos in a folder"),
-        (
-            "facereject filter photos --max-error 3 --accepted good",
-            "copy the images that can be trusted",
-        ),
+        ("facereject score photos -o faces.csv", "a table with one row per face"),
+        ("facereject filter photos --max-error 4 --accepted good", "copies the photos to keep"),
+        ("facereject filter clip.mp4 --max-error 4 --save good.mp4", "keeps the good frames of a video"),
         ("facereject webcam", "live, from a camera"),
         ("facereject train faces.xml -o mine.safetensors", "a model for your own data and predictor"),
     ]

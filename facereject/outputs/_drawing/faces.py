@@ -41,11 +41,13 @@ _PARTS = (
 _SHIFT = 4
 
 
-def draw_faces(image: ImageLike, faces: Sequence[Face], *, tracks: Sequence[int] | None = None) -> ImageArray:
+def draw_faces(
+    image: ImageLike, faces: Sequence[Face], *, tracks: Sequence[int] | None = None, labels: bool = True
+) -> ImageArray:
     """Draw faces on a copy of an image: green with a tick if accepted, red with a cross if not.
 
-    Where the error of each point is known, its colour and size tell it: small and green up to 2 %, large and
-    red from 12 %. Points that are probably covered are rings.
+    Where the error of each landmark is known, its colour and size show it: small and green up to 2 %, large
+    and red from 12 %. Landmarks that are probably covered are rings.
 
     Parameters
     ----------
@@ -53,6 +55,8 @@ def draw_faces(image: ImageLike, faces: Sequence[Face], *, tracks: Sequence[int]
     faces : sequence of Face
     tracks : sequence of int or None
         Numbers to be shown with the faces.
+    labels : bool, default=True
+        Write the decision and the expected error beside each face.
 
     Returns
     -------
@@ -62,6 +66,8 @@ def draw_faces(image: ImageLike, faces: Sequence[Face], *, tracks: Sequence[int]
     canvas = load_rgb(image).copy()
     for face in faces:
         _draw_face(canvas, face)
+    if not labels:
+        return canvas
     # labels last, so that no landmark covers text
     taken: list[Box] = []
     for i, face in enumerate(faces):
