@@ -26,7 +26,7 @@ _MODELS = """
 import sys
 import skimage.data
 from facereject import FaceRejector, __file__, __version__
-from facereject.faces.models.installation import pretrained_models
+from facereject.faces.models.storage import pretrained_models
 from facereject.faces.weights import WeightsError
 
 assert "site-packages" in __file__, __file__

@@ -52,9 +52,16 @@ def info(
         _show("Optional", map(_told, extras()))
         return
     from facereject.faces import DETECTORS, LANDMARKS
-    from facereject.faces.models.card import LICENCE, error_unit, model_facts, predictor_name
-    from facereject.faces.models.installation import landmark_model, pretrained_models, trained_for
+    from facereject.faces.models.card import (
+        LICENCE,
+        error_unit,
+        landmark_model,
+        model_facts,
+        predictor_name,
+        trained_for,
+    )
     from facereject.faces.models.licences import licence_chain
+    from facereject.faces.models.storage import pretrained_models
     from facereject.faces.plugins import fingerprint_of, name_of
 
     if model is not None:

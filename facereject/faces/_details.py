@@ -68,6 +68,7 @@ def with_details(
         landmark_errors=Lazy(errors),
         visible=Lazy(visible),
         likely_cause=Lazy(cause),
+        typicality=Lazy(lambda: found.typicality),
     )
 
 

@@ -108,6 +108,8 @@ _LATER: dict[str, Any] = {
     "cause": "",
     "pose": None,
     "likely_cause": "",
+    "typicality": math.nan,
+    "error_interval": (math.nan, math.nan),
 }
 
 
@@ -151,11 +153,17 @@ class Face:
         How the head is turned; None if the points do not tell.
     likely_cause : str
         What ``cause`` would be if the face were uncertain: another threshold may decide otherwise.
+    typicality : float
+        Share of the calibration faces that are at least as unusual, above 0 and up to 1: small for faces of
+        another kind. NaN if the model does not say.
+    error_interval : tuple (low, high) of float
+        Interval that holds the error with a probability of 80 %, in the unit of ``expected_error``; NaN if
+        unknown.
 
     Notes
     -----
-    A rejector computes ``landmark_errors``, ``visible``, ``cause``, ``likely_cause`` and ``pose`` when they
-    are first read: they take as long as the uncertainty itself. ``dataclasses.replace`` leaves them alone.
+    A rejector computes what follows ``detector`` when it is first read: it takes as long as the uncertainty
+    itself. ``dataclasses.replace`` leaves it alone.
     """
 
     box: Box
@@ -238,6 +246,17 @@ class Face:
         pose: Pose | None = self._read("pose")
         return pose
 
+    @property
+    def typicality(self) -> float:
+        """Share of the calibration faces that are at least as unusual; NaN if the model does not say."""
+        return float(self._read("typicality"))
+
+    @property
+    def error_interval(self) -> tuple[float, float]:
+        """Interval that holds the error with a probability of 80 %, in percent; NaN if unknown."""
+        low, high = self._read("error_interval")
+        return float(low), float(high)
+
     def __getstate__(self) -> dict[str, Any]:
         return {**vars(self), "later": worked_out(dict(self.later))}
 
@@ -267,6 +286,8 @@ class Face:
             "detector_score": _finite(self.detector_score),
             "uncertainty": _finite(self.uncertainty),
             "expected_error": _finite(self.expected_error),
+            "error_interval": [_finite(end) for end in self.error_interval],
+            "typicality": _finite(self.typicality),
             "accepted": bool(self.accepted),
             "reason": self.reason,
             "landmarks": self.landmarks.tolist() if known else None,

@@ -34,7 +34,9 @@ from facereject.faces.landmarks.conversion import converted
 from facereject.faces.landmarks.from_files import FilePredictor
 from facereject.faces.landmarks.point_set import PointSet
 from facereject.faces.landmarks.turned import place_landmarks
-from facereject.faces.models.calibration import Calibration, RegionSample, Target
+from facereject.faces.models._unit import unit_record
+from facereject.faces.models.calibration import INTERVAL_LEVEL, Calibration, RegionSample, Target
+from facereject.faces.models.domain import LEAST_FACES, Domain, DomainCheck
 from facereject.faces.models.score_models import CompactScoreModel, RegionScore, ScoreModel
 from facereject.faces.models.storage import pretrained_models, read_stored, write_stored
 from facereject.faces.plugins import fingerprint_of
@@ -389,10 +391,65 @@ class FaceRejector:
         accepted = (values <= self.selector.threshold_) & np.isfinite(values)
         return bool(accepted) if accepted.ndim == 0 else accepted
 
+    def error_interval(self, uncertainty: float, level: float = INTERVAL_LEVEL) -> tuple[float, float]:
+        """Interval that holds the error of a face of this uncertainty with probability ``level``.
+
+        It is about one face, ``expected_error`` about the mean of such faces. Like that, it holds for faces
+        like those of the calibration.
+
+        Parameters
+        ----------
+        uncertainty : float
+        level : float, default=0.8
+
+        Returns
+        -------
+        low, high : float
+            In percent; NaN if errors have no unit yet.
+        """
+        if self.relative or not math.isfinite(uncertainty):
+            return math.nan, math.nan
+        low, high = self.calibration.error_interval(uncertainty, level)
+        return float(low), float(high)
+
+    def check_domain(self, faces: Sequence[Face]) -> DomainCheck | None:
+        """Compare faces with those the model was calibrated on.
+
+        Parameters
+        ----------
+        faces : sequence of Face
+            Independent ones: of a video, one per track.
+
+        Returns
+        -------
+        DomainCheck or None
+            None for fewer than 40 faces, if the model has no summary of its calibration faces, or if its
+            expected errors were fitted to annotated faces of your own.
+
+        Examples
+        --------
+        >>> from facereject import FaceRejector
+        >>> rejector = FaceRejector.pretrained()
+        >>> rejector.check_domain([]) is None
+        True
+        """
+        domain = self.domain
+        if domain is None or len(faces) < LEAST_FACES or self.info.get("own_faces"):
+            return None
+        landmarks = np.array([face.landmarks for face in faces])
+        return domain.check(landmarks, np.array([face.typicality for face in faces]))
+
+    @property
+    def domain(self) -> Domain | None:
+        """Summary of the calibration faces; None if the model has none."""
+        score = self.score.score if isinstance(self.score, RegionScore) else self.score
+        return score.domain if isinstance(score, CompactScoreModel) else None
+
     def judge(self, face: Face, uncertainty: float) -> Face:
         """The face with another uncertainty, and the expected error and decision that follow from it."""
         if not math.isfinite(uncertainty):
-            return changed(face, uncertainty=math.inf, expected_error=math.nan, accepted=False, reason="")
+            unknown = {"expected_error": math.nan, "error_interval": (math.nan, math.nan)}
+            return changed(face, uncertainty=math.inf, accepted=False, reason="", **unknown)
         points = face.landmarks.copy()
         pose = Lazy(lambda: face.pose or pose_of(points))
         turned = self.pose_limits != PoseLimits() and not self.pose_limits.allow(pose())
@@ -401,6 +458,7 @@ class FaceRejector:
             face,
             uncertainty=uncertainty,
             expected_error=math.nan if self.relative else float(self.calibration.expected_error(uncertainty)),
+            error_interval=Lazy(lambda: self.error_interval(uncertainty)),
             accepted=certain and not turned,
             reason="turned" if turned else "",
             pose=pose,
@@ -436,6 +494,8 @@ class FaceRejector:
         coverage: float | None = None,
         cost: float | None = None,
         threshold: float | None = None,
+        max_expected_error: float | None = None,
+        max_error_bound: float | None = None,
     ) -> FaceRejector:
         """A rejector with another rule, tuned on the same calibration faces.
 
@@ -450,21 +510,34 @@ class FaceRejector:
             Rejecting a face is as bad as an error of this many percent: accept where less is expected.
         threshold : float
             Accept up to this uncertainty.
+        max_expected_error : float
+            Accept each face whose expected error is at most this, in percent.
+        max_error_bound : float
+            Accept each face whose error is at most this with a probability of 90 %: the upper end of its
+            ``error_interval``, in percent.
 
         Exactly one of them is to be given. A rule that accepts all calibration faces accepts every face.
         Where calibration faces share the uncertainty at the threshold, all of them are accepted: a decision
         on one face is never left to chance (``selector.acceptance_`` is not used), so that coverage and error
         may exceed the target by that group.
         """
-        options = {"max_error": max_error, "coverage": coverage, "cost": cost, "threshold": threshold}
+        options = {
+            "max_error": max_error,
+            "coverage": coverage,
+            "cost": cost,
+            "threshold": threshold,
+            "max_expected_error": max_expected_error,
+            "max_error_bound": max_error_bound,
+        }
         given = {kind: float(value) for kind, value in options.items() if value is not None}
         if len(given) != 1:
             raise ValueError(f"give exactly one of {', '.join(options)}; got {', '.join(given) or 'none'}")
         ((kind, value),) = given.items()
-        if self.relative and kind in ("max_error", "cost"):
+        if self.relative and kind not in ("coverage", "threshold"):
             raise ValueError(
                 f"{kind} is in percent, and this model was trained without annotation: give its errors a "
-                "unit with 50 or more annotated faces (with_unit, facereject calibrate), or choose coverage"
+                "unit with about 30 annotated faces (with_unit, facereject calibrate --unit), or choose "
+                "coverage"
             )
         return self._changed(self.calibration, Target(kind, value))
 
@@ -493,9 +566,14 @@ class FaceRejector:
         return other
 
     def with_calibration(
-        self, losses: ArrayLike, uncertainty: ArrayLike, regions: RegionSample | None = None
+        self,
+        losses: ArrayLike,
+        uncertainty: ArrayLike,
+        regions: RegionSample | None = None,
     ) -> FaceRejector:
         """A rejector whose expected errors and threshold come from your own annotated faces.
+
+        Other faces are no longer compared with the calibration faces of the model (`check_domain`).
 
         Parameters
         ----------
@@ -505,29 +583,62 @@ class FaceRejector:
             Of the same faces; without it there is nothing to calibrate `for_region` with.
         """
         other = self._changed(Calibration(losses, uncertainty, regions), self.target)
-        other.info.pop("relative", None)
-        return other
+        return other._at_home(len(other.calibration.losses))
 
     def with_unit(self, losses: ArrayLike, uncertainty: ArrayLike) -> FaceRejector:
-        """A rejector whose expected errors are shifted and scaled to fit some annotated faces.
+        """A rejector whose expected errors are corrected to fit a few annotated faces of your own.
 
-        It takes far fewer faces than `with_calibration`, and keeps the shape of the curve from training. With
-        e(u) the expected error of an uncertainty before, a and b >= 0 minimise the sum of
-        (loss - a - b e(u))^2 over the faces.
+        20 to 50 faces will do, drawn at random from those the rejector is meant for. Expected errors are
+        multiplied by a factor that may change with the expected error, and that is shrunk towards 1 for very
+        few faces. ``info["unit"]`` has the factor and its 95 % interval, and intervals of errors are wider by
+        what is not known of it. Nothing is guaranteed. Other faces are no longer compared with the
+        calibration faces of the model (`check_domain`).
 
         Parameters
         ----------
         losses, uncertainty : array-like of shape (n,)
-            Of at least 50 annotated faces; losses in percent.
+            Of at least 10 annotated faces; losses in percent.
+
+        Examples
+        --------
+        >>> from facereject import FaceRejector
+        >>> rejector = FaceRejector.pretrained()
+        >>> uncertainty = rejector.calibration.uncertainty[::100]
+        >>> losses = 1.5 * rejector.calibration.expected_error(uncertainty)
+        >>> round(rejector.with_unit(losses, uncertainty).info["unit"]["factor"], 1)
+        1.5
         """
-        calibration, factor = self.calibration.rescaled(losses, uncertainty)
+        calibration, unit = self.calibration.with_unit(losses, uncertainty, relative=self.relative)
+        other = self._rescaled(calibration, unit.factor)
+        other.info["unit"] = unit_record(unit)
+        return other._at_home(unit.n)
+
+    def with_scaled_losses(self, factor: FloatArray) -> FaceRejector:
+        """A rejector for which the loss of each calibration face is multiplied by a factor.
+
+        Parameters
+        ----------
+        factor : ndarray of shape (n,)
+            Of the calibration faces, in their order.
+        """
+        calibration = self.calibration.scaled(factor)
+        mean = float(calibration.losses.mean() / max(self.calibration.losses.mean(), 1e-9))
+        return self._rescaled(calibration, mean)
+
+    def _rescaled(self, calibration: Calibration, factor: float) -> FaceRejector:
+        """A rejector with a calibration in another unit, and the errors of points multiplied by a factor."""
         other = self._changed(calibration, self.target)
         if isinstance(other.score, CompactScoreModel) and other.score.point_errors is not None:
             errors = other.score.point_errors
             scaled = dataclasses.replace(errors, errors=(errors.errors * factor).astype(np.float32))
             other.score = dataclasses.replace(other.score, point_errors=scaled)
-        other.info.pop("relative", None)
         return other
+
+    def _at_home(self, n_faces: int) -> FaceRejector:
+        """Note that expected errors come from annotated faces of the user; changes this rejector."""
+        self.info.pop("relative", None)
+        self.info["own_faces"] = n_faces
+        return self
 
     def for_region(self, names: str | Iterable[str]) -> FaceRejector:
         """A rejector for the points that matter: uncertainty, expected error and threshold are theirs.

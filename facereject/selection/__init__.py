@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from facereject.selection.models import BoundedCoverage, BoundedImprovement, CostBased, RejectionModel
     from facereject.selection.monitor import CoverageMonitor, RiskMonitor
     from facereject.selection.selector import GroupSelection, Guarantee, Selector
-    from facereject.selection.shift import density_ratio
+    from facereject.selection.shift import TwoSampleTest, density_ratio, two_sample_test
     from facereject.selection.start import suggest_start
 
 _HOME = {
@@ -34,6 +34,7 @@ _HOME = {
     "RejectionModel": "models",
     "RiskMonitor": "monitor",
     "Selector": "selector",
+    "TwoSampleTest": "shift",
     "convert": "exact",
     "density_ratio": "shift",
     "evidence_curve": "curves",
@@ -42,6 +43,7 @@ _HOME = {
     "guaranteed_risk_per_group": "groups",
     "optimal_selection": "exact",
     "suggest_start": "start",
+    "two_sample_test": "shift",
     "weighted_risk_curve": "curves",
 }
 
@@ -58,6 +60,7 @@ __all__ = [
     "RejectionModel",
     "RiskMonitor",
     "Selector",
+    "TwoSampleTest",
     "convert",
     "density_ratio",
     "evidence_curve",
@@ -66,6 +69,7 @@ __all__ = [
     "guaranteed_risk_per_group",
     "optimal_selection",
     "suggest_start",
+    "two_sample_test",
     "weighted_risk_curve",
 ]
 

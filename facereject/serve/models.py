@@ -124,10 +124,9 @@ class ModelRegistry:
                 rejector = rejector.for_region(request.region)
             if request.value is None:
                 return rejector
-            if request.kind == "expected_error":
-                kind, value = target_of_expected_error(rejector.calibration, request.value)
-            else:
-                kind, value = request.kind, request.value
+            # the name of the API
+            kind = {"expected_error": "max_expected_error"}.get(request.kind, request.kind)
+            value = request.value
             checked_target(kind, value)
             return rejector.with_target(**{kind: value})
         except ValueError as error:
@@ -149,30 +148,6 @@ def regions_of(rejector: FaceRejector) -> list[str]:
     if rejector.calibration.regions is None:
         return []
     return ["eyes", "mouth", *(name for name in REGIONS if name not in ("eyes", "mouth"))]
-
-
-def target_of_expected_error(calibration: Calibration, most: float) -> tuple[str, float]:
-    """The target that accepts exactly the faces with an expected error of at most ``most`` percent.
-
-    The expected error never falls with the uncertainty, so these are the faces up to one uncertainty
-
-        t = max { u : expected_error(u) <= most },
-
-    linear between two knots. Beyond the last knot the expected error stays: then every face is accepted.
-    """
-    knots, values = calibration.knots, calibration.values
-    if most >= values[-1]:
-        return "coverage", 1.0
-    if most < values[0]:
-        # below every face that has been seen, but finite, as thresholds have to be
-        return "threshold", float(np.finfo(np.float64).min)
-    last = int(np.searchsorted(values, most, side="right")) - 1
-    rise = (most - values[last]) / (values[last + 1] - values[last])
-    threshold = float(knots[last] + rise * (knots[last + 1] - knots[last]))
-    while threshold > knots[last] and calibration.expected_error(threshold) > most:
-        # rounding must not accept what was excluded
-        threshold = math.nextafter(threshold, -math.inf)
-    return "threshold", threshold
 
 
 def describe_target(rejector: FaceRejector, request: ModelRequest) -> dict[str, Any]:

@@ -20,8 +20,8 @@ from facereject.faces import (
     register_detector,
     register_landmarks,
 )
-from facereject.faces.models import installation
-from facereject.faces.models.installation import pretrained_models
+from facereject.faces.models import card
+from facereject.faces.models.storage import pretrained_models
 
 
 def run(*arguments):
@@ -61,7 +61,7 @@ def test_a_library_of_the_system_that_lightgbm_lacks(monkeypatch, tmp_path):
 
 
 def test_a_missing_landmark_model_is_no_crash(monkeypatch, tmp_path):
-    monkeypatch.setattr(installation, "LandmarkPredictor", lambda: LandmarkPredictor(tmp_path / "none.dat"))
+    monkeypatch.setattr(card, "LandmarkPredictor", lambda: LandmarkPredictor(tmp_path / "none.dat"))
     result = run()
     assert result.exit_code == 0
     assert "missing: " in result.stdout

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from sklearn.isotonic import IsotonicRegression
 
 from facereject.faces.models.calibration import Calibration, Target, checked_target
@@ -111,3 +113,65 @@ def test_equal_uncertainties_have_one_expected_error(rng):
     calibration = Calibration(losses=losses, uncertainty=uncertainty)
     peer = IsotonicRegression().fit(uncertainty, losses)
     np.testing.assert_allclose(calibration.expected_error(range(4)), peer.predict(range(4)), rtol=1e-12)
+
+
+def test_intervals_hold_the_errors_of_other_faces(sample, rng):
+    calibration = Calibration(**sample)
+    fresh = rng.normal(size=60_000)
+    losses = np.exp(0.5 * fresh) * rng.gamma(4, 1, size=60_000)
+    for level in (0.5, 0.8, 0.95):
+        low, high = calibration.error_interval(fresh, level)
+        below, above = losses < low, losses > high
+        for part in np.array_split(np.argsort(fresh), 3):
+            assert below[part].mean() == pytest.approx((1 - level) / 2, abs=0.035)
+            assert above[part].mean() == pytest.approx((1 - level) / 2, abs=0.035)
+    ends = calibration.error_interval(np.linspace(-5, 5, 300))
+    assert all((np.diff(end) >= 0).all() for end in ends)
+    assert calibration.error_interval(0.0) == calibration.error_interval(0.0, 0.8)
+
+
+@pytest.mark.parametrize("n", [1, 2, 5, 30])
+def test_intervals_of_tiny_samples_span_them(n, rng):
+    losses = rng.uniform(1, 5, size=n)
+    low, high = Calibration(losses, np.zeros(n)).error_interval(0.0)
+    assert losses.min() - 1e-9 <= low <= high <= losses.max() + 1e-9
+    if n < 9:
+        assert (low, high) == pytest.approx((losses.min(), losses.max()))
+
+
+@pytest.mark.parametrize("level", [0.0, 1.0, -1, np.nan])
+def test_levels_of_intervals_lie_between_0_and_1(sample, level):
+    with pytest.raises(ValueError, match="level"):
+        Calibration(**sample).error_interval(0.0, level)
+
+
+def test_a_bound_on_the_error_accepts_faces_by_the_upper_end(sample):
+    calibration = Calibration(**sample)
+    selector = calibration.select(Target("max_error_bound", 8.0))
+    _, high = calibration.error_interval(calibration.uncertainty)
+    np.testing.assert_array_equal(calibration.uncertainty <= selector.threshold_, high <= 8.0)
+    accepted = high <= 8.0
+    assert selector.coverage_ == pytest.approx(accepted.mean())
+    assert selector.selective_risk_ == pytest.approx(calibration.losses[accepted].mean())
+    assert calibration.select(Target("max_error_bound", 1e3)).threshold_ == np.inf
+    assert calibration.select(Target("max_error_bound", 1e-3)).coverage_ == 0
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    losses=st.lists(st.floats(0, 50), min_size=2, max_size=60),
+    most=st.floats(-1, 60),
+    seed=st.integers(0, 99),
+)
+def test_exactly_the_faces_up_to_an_expected_error_are_accepted(losses, most, seed):
+    rng = np.random.default_rng(seed)
+    uncertainty = np.sort(rng.normal(size=len(losses)).round(1))
+    calibration = Calibration(losses=losses, uncertainty=uncertainty)
+    threshold = calibration.select(Target("max_expected_error", most)).threshold_
+    probes = np.unique(np.concatenate([uncertainty, calibration.knots, np.linspace(-4, 4, 50)]))
+    accepted = probes <= threshold
+    wanted = calibration.expected_error(probes) <= most
+    differ = accepted != wanted
+    # only within rounding of the threshold itself
+    assert not differ.any() or np.abs(calibration.expected_error(probes[differ]) - most).max() < 1e-9
+    assert not (accepted & ~wanted).any()

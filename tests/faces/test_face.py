@@ -66,6 +66,8 @@ def test_plain_json():
         "detector_score": 1.5,
         "uncertainty": -0.5,
         "expected_error": 2.04,
+        "error_interval": [None, None],
+        "typicality": None,
         "accepted": True,
         "reason": "",
         "landmarks": POINTS.tolist(),

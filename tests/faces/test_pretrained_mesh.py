@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 
 from facereject._cli import app
 from facereject.faces import FaceRejector, degrade
-from facereject.faces.models.installation import pretrained_models
+from facereject.faces.models.storage import pretrained_models
 from facereject.faces.weights import WeightsError
 from facereject.losses import landmark_nme
 from facereject.tracking import FaceTracker

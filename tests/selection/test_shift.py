@@ -5,10 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from guarantee_problems import DELTA, MAX_RISK, allowed, quadratic, thresholds
+from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.preprocessing import StandardScaler
 
-from facereject.selection import NoValidThresholdError, density_ratio, guaranteed_risk
+from facereject.selection import NoValidThresholdError, density_ratio, guaranteed_risk, two_sample_test
 
 DRAWS = 500
 # New data have the density 2u instead of 1: R(t) = 0.15 t^2 there, 0.1 t^2 in the calibration data.
@@ -108,3 +109,34 @@ def test_weights_that_leave_nothing_are_an_error():
             weight_bound=1e9,
             groups=np.arange(300) % 2,
         )
+
+
+def test_two_samples_of_one_distribution_are_seldom_told_apart(rng):
+    p_values = []
+    for _ in range(40):
+        X, new = rng.normal(size=(60, 2)), rng.normal(size=(40, 2))
+        p_values.append(two_sample_test(X, new, LinearDiscriminantAnalysis(), permutations=19).p_value)
+    assert np.mean(np.array(p_values) <= 0.1) <= 0.25
+    assert 0.3 < np.mean(p_values) < 0.7
+    other = two_sample_test(X, new + 1, LinearDiscriminantAnalysis(), permutations=19)
+    assert other.p_value == 1 / 20
+
+
+def test_two_samples_that_differ_are_told_apart_as_often_as_they_can_be(rng):
+    """Of N(1, 1) and N(0, 1), the larger is the new one with probability Phi(1 / sqrt 2) = 0.76."""
+    found = two_sample_test(rng.normal(size=4000), 1 + rng.normal(size=2000), margin=0.7)
+    assert found.told_apart == pytest.approx(0.760, abs=0.02)
+    assert found.p_value < 0.001
+    p = two_sample_test(rng.normal(size=400), 1 + rng.normal(size=60), margin=0.8).p_value
+    assert p > 0.5
+    draws = [two_sample_test(rng.normal(size=300), 1 + rng.normal(size=80), margin=0.6) for _ in range(40)]
+    spread = np.std([draw.told_apart for draw in draws])
+    assert np.mean([draw.standard_error for draw in draws]) == pytest.approx(spread, rel=0.3)
+
+
+def test_samples_that_never_mix_leave_some_doubt(rng):
+    found = two_sample_test(rng.normal(size=50), 100 + rng.normal(size=10), margin=0.9)
+    assert found.told_apart == 1
+    assert found.standard_error > 0
+    with pytest.raises(ValueError, match="margin"):
+        two_sample_test(np.zeros(9), np.ones(9), margin=0.4)

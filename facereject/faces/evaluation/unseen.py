@@ -7,16 +7,13 @@ the photographs they have not seen over those on the ones they have.
 
 from __future__ import annotations
 
-import dataclasses
 import itertools
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from facereject._validation import FloatArray, check_losses_and_uncertainty
-from facereject.faces.models.calibration import RegionSample
-from facereject.faces.models.score_models import CompactScoreModel
 from facereject.faces.rejector import FaceRejector
 
 
@@ -79,20 +76,7 @@ def for_unseen_faces(rejector: FaceRejector, ratio: UnseenRatio) -> FaceRejector
     """
     calibration = rejector.calibration
     factor = ratio(calibration.uncertainty)
-    regions = calibration.regions
-    if regions is not None:
-        regions = RegionSample(_times(regions.expected, factor), _times(regions.losses, factor))
     same = rejector.with_target(coverage=max(rejector.selector.coverage_, 1e-6))
-    other = same.with_calibration(calibration.losses * factor, calibration.uncertainty, regions)
-    score = other.score
-    if isinstance(score, CompactScoreModel) and score.point_errors is not None:
-        mean = float(np.mean(calibration.losses * factor) / np.mean(calibration.losses))
-        errors = (score.point_errors.errors * mean).astype(np.float32)
-        points = dataclasses.replace(score.point_errors, errors=errors)
-        other.score = dataclasses.replace(score, point_errors=points)
+    other = same.with_scaled_losses(factor)
     other.info["unseen_ratio"] = {"uncertainty": ratio.knots.tolist(), "ratio": ratio.values.tolist()}
     return other
-
-
-def _times(values: NDArray[np.float32], factor: FloatArray) -> NDArray[np.float32]:
-    return np.asarray(values * factor[:, None], dtype=np.float32)

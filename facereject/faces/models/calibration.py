@@ -1,15 +1,19 @@
-"""From a score to a unit: expected error in percent by isotonic regression, and thresholds for a target."""
+"""From a score to percent: expected errors, intervals, and thresholds for a target."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from statistics import NormalDist
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from facereject._settings import check_number
 from facereject._validation import FloatArray, check_losses_and_uncertainty
+from facereject.faces.models._unit import LEAST_FACES, Unit, fit_unit
 from facereject.faces.regions import REGIONS
 from facereject.selection.ranking import Ranking
 from facereject.selection.selector import Selector
@@ -18,25 +22,41 @@ from facereject.selection.thresholds import largest_coverage, lowest_cost, lowes
 # more knots than this follow the noise of the sample; the curve is averaged over blocks of equal size first
 _MAX_KNOTS = 200
 
-# fewer annotated faces than this tell no unit
-_LEAST_FACES = 50
+# faces of similar uncertainty whose errors give the ends of an interval, and the most such groups
+_INTERVAL_FACES, _MAX_GROUPS = 100, 20
+
+#: probability that the error lies in an interval, unless another one is asked for
+INTERVAL_LEVEL = 0.8
 
 
 @dataclass(frozen=True)
 class Target:
     """What acceptance is tuned for: one kind and its value.
 
-    ``max_error``: mean error of the accepted faces at most this, in percent; ``coverage``: at least this
-    share of faces accepted; ``cost``: a rejection is as bad as an error of this many percent;
-    ``threshold``: accept up to this uncertainty.
+    ``max_error``: mean error of the accepted faces at most this, in percent; ``max_expected_error``: expected
+    error of each accepted face at most this; ``max_error_bound``: upper end of its 80 % interval at most
+    this; ``coverage``: at least this share of faces accepted; ``cost``: a rejection is as bad as an error of
+    this many percent; ``threshold``: accept up to this uncertainty.
+
+    Parameters
+    ----------
+    kind : str
+        One of these names.
+    value : float
+
+    Examples
+    --------
+    >>> from facereject.faces import Target
+    >>> Target("max_error", 4.0)
+    Target(kind='max_error', value=4.0)
     """
 
     kind: str
     value: float
 
     def __post_init__(self) -> None:
-        if self.kind not in _MODELS and self.kind != "threshold":
-            raise ValueError(f"target must be one of {', '.join(_MODELS)}, threshold; got {self.kind!r}")
+        if self.kind not in TARGET_KINDS:
+            raise ValueError(f"target must be one of {', '.join(TARGET_KINDS)}; got {self.kind!r}")
         if not np.isfinite(self.value):
             raise ValueError(
                 f"target {self.kind} must be finite, got {self.value}; coverage=1 accepts every face"
@@ -44,7 +64,7 @@ class Target:
 
 
 def checked_target(kind: str, value: float) -> Target:
-    """A target whose value makes sense, whatever the faces; ValueError otherwise."""
+    """Make a target; ValueError if no faces could meet its value."""
     target = Target(kind, value)
     # without any loss every sensible target is within reach, so only the value itself can be refused
     Calibration(losses=[0.0, 0.0], uncertainty=[0.0, 1.0]).select(target)
@@ -52,6 +72,9 @@ def checked_target(kind: str, value: float) -> Target:
 
 
 _MODELS = {"max_error": largest_coverage, "coverage": lowest_risk, "cost": lowest_cost}
+
+#: what a target may bound
+TARGET_KINDS = (*_MODELS, "max_expected_error", "max_error_bound", "threshold")
 
 
 # arrays have no truth value, so a generated == would raise
@@ -104,56 +127,95 @@ class Calibration:
     losses, uncertainty : array-like of shape (n,)
         Losses in percent.
     regions : RegionSample or None
-        Of the same faces: what it takes to be calibrated for some regions only.
+        Of the same faces, to calibrate for some regions only.
+    unit_error : float, default=0
+        Standard error of the logarithm of the losses' unit, see `with_unit`: intervals are wider for it.
 
     Attributes
     ----------
     knots : ndarray of shape (k,)
         Uncertainties, ascending.
     values : ndarray of shape (k,)
-        Expected loss there, never descending.
+        Expected loss there by isotonic regression, never descending.
+
+    Examples
+    --------
+    >>> from facereject.faces import Calibration
+    >>> calibration = Calibration(losses=[1.0, 2.0, 3.0], uncertainty=[0.1, 0.2, 0.3])
+    >>> float(calibration.expected_error(0.25))
+    2.5
     """
 
-    def __init__(self, losses: Any, uncertainty: Any, regions: RegionSample | None = None) -> None:
+    def __init__(
+        self,
+        losses: Any,
+        uncertainty: Any,
+        regions: RegionSample | None = None,
+        unit_error: float = 0.0,
+    ) -> None:
         self.losses, self.uncertainty = check_losses_and_uncertainty(losses, uncertainty)
         if regions is not None and len(regions.losses) != len(self.losses):
             raise ValueError(f"regions has {len(regions.losses)} faces, losses {len(self.losses)}")
         self.regions = regions
-        order = np.argsort(self.uncertainty, kind="stable")
-        blocks = np.array_split(order, min(_MAX_KNOTS, len(order)))
-        centers = np.array([self.uncertainty[block].mean() for block in blocks])
-        means = np.array([self.losses[block].mean() for block in blocks])
-        weights = np.array([len(block) for block in blocks], dtype=float)
+        self.unit_error = check_number(unit_error, "unit_error", minimum=0)
+        centers, means, weights = self._blocks(min(_MAX_KNOTS, len(self.losses)), np.mean)
         self.knots: FloatArray
         self.values: FloatArray
-        self.knots, self.values = _isotonic(centers, means, weights)
+        self.knots, self.values = isotonic(centers, means, weights)
+        self._ends: dict[float, _Ends] = {}
 
     def expected_error(self, uncertainty: Any) -> FloatArray:
         """Expected loss in percent: linear between the knots, constant beyond the first and the last."""
         return np.interp(np.asarray(uncertainty, dtype=np.float64), self.knots, self.values)
 
-    def rescaled(self, losses: Any, uncertainty: Any) -> tuple[Calibration, float]:
-        """This calibration, its losses shifted and scaled to fit those of other faces, and their factor.
+    def error_interval(
+        self, uncertainty: Any, level: float = INTERVAL_LEVEL
+    ) -> tuple[FloatArray, FloatArray]:
+        """Interval that holds the loss of a face of this uncertainty with probability ``level``.
 
-        The factor is the mean loss of the faces over the mean that was expected. Raises ValueError for fewer
-        than 50 faces.
+        The calibration faces are cut into groups of similar uncertainty. In each, the conformal quantiles of
+        loss over expected loss at (1 - level) / 2 and (1 + level) / 2 give the ends, which are made to never
+        descend and are linear between the groups. Both ends are as likely to be missed.
+
+        Parameters
+        ----------
+        uncertainty : float or array-like
+        level : float, default=0.8
+
+        Returns
+        -------
+        low, high : ndarray
+            In percent.
+        """
+        ends = self._interval(level)
+        values = np.asarray(uncertainty, dtype=np.float64)
+        return np.interp(values, ends.knots, ends.low), np.interp(values, ends.knots, ends.high)
+
+    def with_unit(self, losses: Any, uncertainty: Any, *, relative: bool = False) -> tuple[Calibration, Unit]:
+        """This calibration with its losses corrected to fit a few annotated faces, and the correction.
+
+        Parameters
+        ----------
+        losses, uncertainty : array-like of shape (n,)
+            Of at least ten annotated faces; losses in percent.
+        relative : bool, default=False
+            The losses of this calibration have no unit: nothing is known of the factor beforehand.
         """
         losses, uncertainty = check_losses_and_uncertainty(losses, uncertainty)
-        if len(losses) < _LEAST_FACES:
-            raise ValueError(f"losses: at least {_LEAST_FACES} annotated faces are needed, got {len(losses)}")
-        expected = self.expected_error(uncertainty)
-        factor = float(losses.mean()) / max(float(expected.mean()), 1e-9)
-        spread = float(expected.var())
-        slope = factor
-        if spread > 0:
-            slope = float(np.mean((expected - expected.mean()) * (losses - losses.mean()))) / spread
-        slope = max(slope, 0.0)
-        shift = float(losses.mean()) - slope * float(expected.mean())
+        if len(losses) < LEAST_FACES:
+            raise ValueError(f"losses: at least {LEAST_FACES} annotated faces are needed, got {len(losses)}")
+        own = self.expected_error(self.uncertainty)
+        dispersion = float(((self.losses - own) ** 2).sum() / max(float(own.sum()), 1e-9))
+        unit = fit_unit(self.expected_error(uncertainty), losses, dispersion, relative=relative)
+        corrected = self.scaled(unit(own))
+        return Calibration(corrected.losses, self.uncertainty, corrected.regions, unit.standard_error), unit
+
+    def scaled(self, factor: FloatArray) -> Calibration:
+        """This calibration with the losses of every face multiplied by its own factor."""
         regions = self.regions
         if regions is not None:
-            regions = RegionSample(regions.expected * factor, regions.losses * factor)
-        moved = np.maximum(shift + slope * self.losses, 0.0)
-        return Calibration(moved, self.uncertainty, regions), factor
+            regions = RegionSample(*(_times(part, factor) for part in (regions.expected, regions.losses)))
+        return Calibration(self.losses * factor, self.uncertainty, regions, self.unit_error)
 
     def select(self, target: Target) -> Selector:
         """The selection rule that meets the target on this sample.
@@ -161,18 +223,96 @@ class Calibration:
         A rule that accepts the whole sample has nothing to tell apart: its threshold is +inf. A fixed
         ``threshold`` stays as it is.
         """
-        if target.kind == "threshold":
-            accepted = self.uncertainty <= target.value
-            risk = float(self.losses[accepted].mean()) if accepted.any() else float("nan")
-            return Selector(float(target.value), 1.0, float(accepted.mean()), risk)
-        return _MODELS[target.kind](Ranking.of(self.losses, self.uncertainty), target.value)
+        if target.kind in _MODELS:
+            return _MODELS[target.kind](Ranking.of(self.losses, self.uncertainty), target.value)
+        threshold = target.value
+        if target.kind == "max_expected_error":
+            threshold = _last_below(self.knots, self.values, target.value)
+        elif target.kind == "max_error_bound":
+            ends = self._interval(INTERVAL_LEVEL)
+            threshold = _last_below(ends.knots, ends.high, target.value)
+        accepted = self.uncertainty <= threshold
+        risk = float(self.losses[accepted].mean()) if accepted.any() else float("nan")
+        return Selector(float(threshold), 1.0, float(accepted.mean()), risk)
+
+    def _interval(self, level: float) -> _Ends:
+        level = check_number(level, "level", above=0, below=1)
+        if level not in self._ends:
+            expected = np.maximum(self.expected_error(self.uncertainty), 1e-9)
+            groups = min(max(len(self.losses) // _INTERVAL_FACES, 1), _MAX_GROUPS)
+            tail = (1 - level) / 2
+            ratio = self.losses / expected
+            centers, high, _ = self._blocks(groups, lambda values: _upper(values, tail), ratio)
+            low = self._blocks(groups, lambda values: -_upper(-values, tail), ratio)[1]
+            # the unit may be wrong as well: both spreads add up in squares of logarithms
+            unit = NormalDist().inv_cdf(1 - tail) * self.unit_error
+            # ratios between the groups, times the expected error there
+            knots, _, weights = self._blocks(min(_MAX_KNOTS, len(self.losses)), np.mean)
+            expected = self.expected_error(knots)
+            low, high = (np.interp(knots, centers, end) for end in (low, high))
+            high = np.exp(np.hypot(np.log(np.maximum(high, 1.0)), unit)) * np.minimum(high, 1.0)
+            low = np.exp(-np.hypot(np.log(np.clip(low, 1e-9, 1.0)), unit)) * np.maximum(low, 1.0)
+            ends = [np.interp(knots, *isotonic(knots, expected * end, weights)) for end in (low, high)]
+            knots, first = np.unique(knots, return_index=True)
+            self._ends[level] = _Ends(knots, *(end[first] for end in ends))
+        return self._ends[level]
+
+    def _blocks(
+        self, number: int, figure: Callable[[FloatArray], Any], values: FloatArray | None = None
+    ) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Blocks of equal size by uncertainty: its mean, a figure of the values (losses) and their number."""
+        values = self.losses if values is None else values
+        order = np.argsort(self.uncertainty, kind="stable")
+        blocks = np.array_split(order, number)
+        centers = np.array([self.uncertainty[block].mean() for block in blocks])
+        figures = np.array([float(figure(values[block])) for block in blocks])
+        return centers, figures, np.array([len(block) for block in blocks], dtype=float)
 
 
-def _isotonic(x: FloatArray, y: FloatArray, weights: FloatArray) -> tuple[FloatArray, FloatArray]:
+def _times(values: NDArray[np.float32], factor: FloatArray) -> NDArray[np.float32]:
+    return (values * factor[:, None]).astype(np.float32)
+
+
+class _Ends(NamedTuple):
+    """Lower and upper end of intervals by uncertainty, neither ever descending."""
+
+    knots: FloatArray
+    low: FloatArray
+    high: FloatArray
+
+
+def _upper(values: FloatArray, tail: float) -> float:
+    """The value that one more from the same source exceeds with a probability of at most ``tail``.
+
+    For fewer values than that takes, the largest.
+    """
+    rank = math.ceil((len(values) + 1) * (1 - tail))
+    return float(np.sort(values)[min(rank, len(values)) - 1])
+
+
+def _last_below(knots: FloatArray, values: FloatArray, most: float) -> float:
+    """The largest u whose value, linear between knots and never descending, is at most ``most``.
+
+    +inf if that is every u; the smallest number if there is none, as thresholds have to be finite.
+    """
+    if most >= values[-1]:
+        return math.inf
+    if most < values[0]:
+        return float(np.finfo(np.float64).min)
+    last = int(np.searchsorted(values, most, side="right")) - 1
+    rise = (most - values[last]) / (values[last + 1] - values[last])
+    threshold = float(knots[last] + rise * (knots[last + 1] - knots[last]))
+    while threshold > knots[last] and np.interp(threshold, knots, values) > most:
+        # rounding must not accept what was excluded
+        threshold = math.nextafter(threshold, -math.inf)
+    return threshold
+
+
+def isotonic(x: FloatArray, y: FloatArray, weights: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Knots and values of the weighted isotonic regression of y on x (ascending), which joins them linearly.
 
-    Adjacent blocks that descend are pooled until none does. Of a level stretch only the ends are knots.
-    scikit-learn has this too; its import takes longer than to judge a photograph.
+    Adjacent blocks that descend are pooled until none does. Where the result is level, only
+    the ends are knots. scikit-learn has this too; its import takes longer than scoring a photo.
     """
     x, first = np.unique(x, return_index=True)
     sums = np.add.reduceat(y * weights, first)

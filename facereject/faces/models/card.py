@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from importlib import resources
+from typing import Any, NamedTuple
 
 from facereject.faces.detectors.base import describe_detector
 from facereject.faces.features.mirrored import MirroredRuns
-from facereject.faces.landmarks.dlib_trees import PUBLISHED_PREDICTOR
+from facereject.faces.landmarks.base import LandmarkModelError
+from facereject.faces.landmarks.dlib_trees import PUBLISHED_PREDICTOR, LandmarkPredictor
 from facereject.faces.models.calibration import Target
 from facereject.faces.models.guarantee import guarantee_of, statement
 from facereject.faces.models.scores import SCORES
+from facereject.faces.models.storage import MODEL_KIND, pretrained_models
 from facereject.faces.rejector import FaceRejector
+from facereject.modelfile import read_model
 
 LICENCE = (
     "The photographs of iBUG 300-W, and so dlib's published 68-point model trained on them, exclude "
@@ -40,6 +44,8 @@ def target_words(target: Target) -> str:
     value = f"{target.value:.3g}"
     return {
         "max_error": f"mean error of the accepted faces at most {value} %",
+        "max_expected_error": f"expected error of each accepted face at most {value} %",
+        "max_error_bound": f"error of each accepted face at most {value} % with probability 0.9",
         "coverage": f"at least {target.value:.3g} of the faces accepted",
         "cost": f"a rejection is as bad as an error of {value} %",
         "threshold": f"uncertainty at most {value}",
@@ -151,3 +157,33 @@ def _results(info: dict[str, Any]) -> list[tuple[str, str]]:
     except (KeyError, TypeError, ValueError, AttributeError):
         return []
     return found
+
+
+class TrainedFor(NamedTuple):
+    """The landmark predictor a model was trained for: its fingerprint and its registered name, if any."""
+
+    fingerprint: str | None
+    name: str
+
+
+def trained_for(model: str) -> TrainedFor:
+    """The landmark predictor a model was trained for, by the model's name or path.
+
+    A name of a model that comes with the package means that model, whatever files are in the current folder.
+    """
+    if model in pretrained_models():
+        with resources.as_file(resources.files("facereject") / "pretrained" / f"{model}.safetensors") as path:
+            return trained_for(str(path))
+    header = read_model(model, MODEL_KIND, None).header
+    fingerprint, definition = header.get("predictor"), header.get("landmarks")
+    name = definition.get("name") if isinstance(definition, dict) else None
+    return TrainedFor(fingerprint if isinstance(fingerprint, str) else None, str(name or ""))
+
+
+def landmark_model() -> str:
+    """The default landmark predictor, or what to do if there is none."""
+    try:
+        predictor = LandmarkPredictor()
+    except LandmarkModelError as error:
+        return f"missing: {error}"
+    return f"{predictor_name(predictor.fingerprint)}, {predictor.path}"

@@ -22,7 +22,9 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from facereject.faces.features.context import FRAME
 from facereject.faces.features.mirrored import mirror_partners
+from facereject.faces.features.quality import QUALITY
 from facereject.faces.features.recipe import FaceFeatures
 from facereject.faces.landmarks.point_set import PointSet
 from facereject.modelfile import ArraySpec
@@ -39,6 +41,9 @@ NEIGHBOURS = 6
 
 # face widths from the middle: nose, mouth and inner eyes, against the outline
 _INNER = 0.2
+
+# columns that say how the aligned face lies in its box
+_PLACE = 4
 
 # groups of neighbouring points of the 68 of 300-W
 _GROUPS_300W = (
@@ -142,7 +147,10 @@ class CompactColumns:
         windows = features[:, : self.n_hog].reshape(n * u, _HOG_VALUES)
         lengths = np.sqrt(np.einsum("ij,ij->i", windows, windows)).reshape(n, u)
         start = self.n_hog + self.n_runs
-        aligned, place = _align(features[:, start : start + 2 * u], self.layout)
+        return self._aligned(features[:, start : start + 2 * u], lengths)
+
+    def _aligned(self, placed: NDArray[np.floating[Any]], lengths: NDArray[Any]) -> Measured:
+        aligned, place = _align(placed, self.layout)
         away = aligned - self.layout.shape
         return Measured(lengths, aligned, place, away, away @ self._wide_axes)
 
@@ -174,15 +182,7 @@ class CompactColumns:
         if linear is None:
             linear = self.linear(features)
         found = self.measure(features) if measured is None else measured
-        scores = found.scores / self.spread
-        # the directions are orthogonal: what they leave of the squared length
-        left = np.einsum("ij,ij->i", found.away, found.away)
-        left -= np.einsum("ij,ij->i", found.scores, found.scores)
-        distances = np.empty((len(features), 2))
-        np.sqrt(np.einsum("ij,ij->i", scores, scores), out=distances[:, 0])
-        np.log(1e-4 + np.sqrt(np.maximum(left, 0)), out=distances[:, 1])
-        parts = [linear, found.lengths @ self.layout.groups, scores, distances]
-        parts += [self._asymmetry(found.aligned), found.place]
+        parts = [linear, found.lengths @ self.layout.groups, self.shape_columns(found), found.place]
         parts.append(features[:, self.n_hog + self.n_runs + 2 * self.points.n_used :])
         runs = features[:, self.n_hog : self.n_hog + self.n_runs]
         for values in np.split(runs, 2, axis=1) if self.n_runs else ():
@@ -192,6 +192,36 @@ class CompactColumns:
                 values.max(axis=1, keepdims=True),
             ]
         return np.concatenate(parts, axis=1, dtype=np.float32)
+
+    def shape_columns(self, found: Measured) -> FloatArray:
+        """Scores along the principal directions, distance from the mean shape and the rest, asymmetry."""
+        scores = found.scores / self.spread
+        # the directions are orthogonal: what they leave of the squared length
+        left = np.einsum("ij,ij->i", found.away, found.away)
+        left -= np.einsum("ij,ij->i", found.scores, found.scores)
+        distances = np.empty((len(scores), 2))
+        np.sqrt(np.einsum("ij,ij->i", scores, scores), out=distances[:, 0])
+        np.log(1e-4 + np.sqrt(np.maximum(left, 0)), out=distances[:, 1])
+        return np.concatenate([scores, distances, self._asymmetry(found.aligned)], axis=1)
+
+    def shapes(self, landmarks: FloatArray) -> FloatArray:
+        """The columns of the shape, from landmarks of shape (n, p, 2) in pixels."""
+        used = landmarks[:, [*self.points.used]] if self.points.used is not None else landmarks
+        return self.shape_columns(self._aligned(used.reshape(len(used), -1), np.empty((len(used), 0))))
+
+    @functools.cached_property
+    def described(self) -> tuple[NDArray[np.intp], int]:
+        """Positions of the columns of shape, local contrast and image quality; how many are of the shape.
+
+        They describe a face and its image. Left out is what was learned from errors, and what depends on the
+        detector, on the place in the image or on further runs.
+        """
+        n_groups = self.layout.groups.shape[1]
+        first = len(self.offsets)
+        n_shape = len(self.spread) + 2 + (0 if self.layout.mirror is None else 2)
+        shape = np.arange(first + n_groups, first + n_groups + n_shape)
+        quality = shape[-1] + 1 + _PLACE + len(FRAME) + np.arange(len(QUALITY))
+        return np.concatenate([shape, np.arange(first, first + n_groups), quality]), n_shape
 
     @functools.cached_property
     def layout(self) -> Layout:

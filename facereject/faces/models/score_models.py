@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+import math
 import operator
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -16,6 +17,7 @@ from facereject._lazy import Lazy, LazyField
 from facereject.faces.features.recipe import FaceFeatures
 from facereject.faces.models.causes import CauseModel
 from facereject.faces.models.compact import CompactColumns, Measured
+from facereject.faces.models.domain import Domain
 from facereject.faces.models.point_errors import PointErrors, PointJudgement
 from facereject.faces.models.trees import TreeScore as TreeScore
 from facereject.faces.regions import region_names, region_points
@@ -53,12 +55,15 @@ class Details:
         Which of them are taken to be covered.
     causes : ndarray of shape (k,) or None
         Log-odds of the causes, in the order of `facereject.faces.CAUSES`.
+    typicality : float
+        Share of the calibration faces that are at least as unusual; NaN if the model has no summary of them.
     """
 
     uncertainty: float
     point_errors: LazyField[FloatArray | None] = LazyField(None)  # noqa: RUF009
     hidden: LazyField[NDArray[np.bool_] | None] = LazyField(None)  # noqa: RUF009
     causes: LazyField[FloatArray | None] = LazyField(None)  # noqa: RUF009
+    typicality: LazyField[float] = LazyField(math.nan)  # noqa: RUF009
 
 
 @runtime_checkable
@@ -103,18 +108,22 @@ class LinearScoreModel:
 class CompactScoreModel:
     """Trees on the columns of `CompactColumns`; it may also tell the error of every point, and a cause.
 
+    With a domain, the uncertainty is larger for faces unlike those of the calibration.
+
     Parameters
     ----------
     columns : CompactColumns
     trees : TreeScore
     point_errors : PointErrors or None
     causes : CauseModel or None
+    domain : Domain or None
     """
 
     columns: CompactColumns
     trees: TreeScore
     point_errors: PointErrors | None = None
     causes: CauseModel | None = None
+    domain: Domain | None = None
 
     kind = "compact"
     specs = CompactColumns.specs | TreeScore.specs
@@ -129,18 +138,27 @@ class CompactScoreModel:
         return [name for name in PARTS if getattr(self, name) is not None]
 
     def __call__(self, features: NDArray[np.float32]) -> FloatArray:
-        return self.trees(self.columns(features))
+        columns = self.columns(features)
+        uncertainty = self.trees(columns)
+        if self.domain is not None and len(self.domain.knots):
+            uncertainty = uncertainty + self.domain.shift_of(self.domain.typicality(columns))
+        return uncertainty
 
     def details(self, features: NDArray[np.float32]) -> Details:
         """All it has to say about one face, given as one row of features."""
         measured = self.columns.measure(features)
         columns = self.columns(features, measured=measured)
         points = Lazy(lambda: self._of_points(features, columns, measured))
+        typicality = Lazy(lambda: math.nan if self.domain is None else self._typicality(self.domain, columns))
+        uncertainty = float(self.trees(columns)[0])
+        if self.domain is not None and len(self.domain.knots):
+            uncertainty += float(self.domain.shift_of(np.array([typicality()]))[0])
         return Details(
-            float(self.trees(columns)[0]),
+            uncertainty,
             None if self.point_errors is None else Lazy(lambda: points().errors[0]),
             None if self.point_errors is None else Lazy(lambda: points().hidden[0]),
             None if self.causes is None else Lazy(lambda: self._of_causes(columns)),
+            typicality,
         )
 
     # who asks for these later does not know that features may overflow
@@ -150,6 +168,10 @@ class CompactScoreModel:
     ) -> PointJudgement:
         assert self.point_errors is not None
         return self.point_errors(features, columns, measured)
+
+    @np.errstate(over="ignore", invalid="ignore")
+    def _typicality(self, domain: Domain, columns: NDArray[np.float32]) -> float:
+        return float(domain.typicality(columns)[0])
 
     @np.errstate(over="ignore", invalid="ignore")
     def _of_causes(self, columns: NDArray[np.float32]) -> FloatArray:
@@ -166,7 +188,8 @@ class CompactScoreModel:
         trees = TreeScore.from_tables(arrays, columns.n_columns)
         errors = PointErrors.from_arrays(arrays, columns) if "point_weights" in arrays else None
         causes = CauseModel.from_arrays(arrays, columns.n_columns) if "cause_weights" in arrays else None
-        return cls(columns, trees, errors, causes)
+        domain = Domain.from_arrays(arrays, columns) if "domain_rows" in arrays else None
+        return cls(columns, trees, errors, causes, domain)
 
 
 # arrays have no truth value, so a generated == would raise
@@ -219,4 +242,5 @@ class RegionScore:
 PARTS: dict[str, Mapping[str, ArraySpec]] = {
     "point_errors": PointErrors.specs,
     "causes": CauseModel.specs,
+    "domain": Domain.specs,
 }

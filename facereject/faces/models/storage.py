@@ -104,6 +104,7 @@ def read_stored(
                 losses=arrays["calibration_losses"],
                 uncertainty=arrays["calibration_uncertainty"],
                 regions=regions,
+                unit_error=float((header["info"].get("unit") or {}).get("standard_error", 0.0)),
             ),
             "target": Target(str(header["target"]["kind"]), float(header["target"]["value"])),
             "hog": features.hog,
@@ -113,7 +114,7 @@ def read_stored(
             "upright_beyond": header.get("upright_beyond"),
             "info": header["info"],
         }
-    except (KeyError, TypeError, ValueError, OverflowError) as error:
+    except (AttributeError, KeyError, TypeError, ValueError, OverflowError) as error:
         raise ModelFileContentError(f"{path}: {type(error).__name__}: {error}") from None
     return Stored(parts, header.get("predictor"))
 
