@@ -27,7 +27,7 @@ EXECUTED = [
     "guide/camera.md",
     "guide/clean.md",
     "guide/guarantee.md",
-    "guide/judge.md",
+    "guide/other_tools.md",
     "guide/machines.md",
     "guide/reject_option.md",
     "guide/targets.md",
