@@ -1,15 +1,9 @@
 """facereject tells you which predictions to trust: learned uncertainty scores and reject options.
 
 The names below are what most users need; everything else is in the modules they come from. They are imported
-on first use, so that ``import facereject`` loads neither dlib nor scikit-learn.
+on first use, so that ``import facereject`` loads neither dlib nor scikit-learn. This file imports nothing: an
+interrupt of the command before `facereject.__main__` is loaded ends in a traceback.
 """
-
-from __future__ import annotations
-
-import logging
-from typing import TYPE_CHECKING
-
-from facereject._lazy import lazy_imports
 
 __version__ = "0.3.0"
 
@@ -51,6 +45,7 @@ _HOME = {
     "scored_video": "pipeline",
 }
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from facereject.faces import FaceRejector
     from facereject.metrics import aurc, risk_coverage_curve
@@ -61,7 +56,13 @@ if TYPE_CHECKING:
     from facereject.selective import SelectivePredictor
     from facereject.sources import annotated_faces
 
-__getattr__, __dir__ = lazy_imports(__name__, _HOME)
 
-# silent unless the program that uses the package asks for its messages
-logging.getLogger(__name__).addHandler(logging.NullHandler())
+def __getattr__(name: str) -> object:
+    from facereject._lazy_imports import lazy_imports
+
+    get, _ = lazy_imports(__name__, _HOME)
+    return get(name)
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -1,23 +1,24 @@
-"""How commands are interrupted: by Ctrl-C, or by SIGTERM, as service managers and clusters stop jobs.
+"""How a working command is interrupted: by Ctrl-C, or by SIGTERM, as service managers and clusters stop jobs.
 
-While modules load, the process ends at once: nothing has been written yet, and an exception in the middle of
-an import can become any other. Once a command works, an exception is raised, so that it leaves whole files.
+Both raise an exception, so that the command leaves whole files. While the command itself is loaded, see
+`facereject.__main__`.
 """
 
 from __future__ import annotations
 
 import contextlib
-import os
 import signal
+import sys
 import time
-from collections.abc import Callable, Iterator
-from typing import Any, NoReturn
+from collections.abc import Iterator
+from types import FrameType
+from typing import Any
 
 # timeout(1) and shells that stop a whole group send the signal twice; the second one means nothing new
 _SAME_REQUEST_S = 5.0
 
-# what is removed where the process ends at once
-_at_exit: list[Callable[[], object]] = []
+# until a signal that could not raise its exception is tried again
+_AGAIN_S = 0.01
 
 
 class Terminated(KeyboardInterrupt):
@@ -29,77 +30,67 @@ def exit_code(interrupt: KeyboardInterrupt) -> int:
     return 128 + (signal.SIGTERM if isinstance(interrupt, Terminated) else signal.SIGINT)
 
 
-def before_exit(clean: Callable[[], object]) -> None:
-    """Call a function, too, where a signal ends the process at once."""
-    _at_exit.append(clean)
-
-
-def exit_at_once() -> None:
-    """From now on, both signals end the process with a word and its exit code."""
-    for number in (signal.SIGINT, signal.SIGTERM):
-        _handle(number, _leave)
-
-
 @contextlib.contextmanager
-def loading() -> Iterator[None]:
-    """Within the context, in which modules and models are loaded, both signals end the process at once."""
-    with _handled({signal.SIGINT: _leave, signal.SIGTERM: _leave}):
-        yield
-
-
-@contextlib.contextmanager
-def interruptible() -> Iterator[list[KeyboardInterrupt]]:
+def interruptible() -> Iterator[None]:
     """Within the context, Ctrl-C raises KeyboardInterrupt and SIGTERM `Terminated`.
 
-    Yields
-    ------
-    list of KeyboardInterrupt
-        What was raised: an interrupt in the middle of an import can come out as another exception.
+    Not in the middle of an import, which can turn the exception into any other: then when it is done.
     """
-    raised: list[KeyboardInterrupt] = []
-    ended: float | None = None
+    pending: int = signal.SIGINT
+    terminated: float | None = None
 
-    def interrupt(number: int, frame: object) -> None:
-        raised.append(KeyboardInterrupt())
-        raise raised[-1]
-
-    def terminate(number: int, frame: object) -> None:
-        nonlocal ended
-        now = time.monotonic()
-        if ended is not None and now - ended < _SAME_REQUEST_S:
+    def interrupt(number: int, frame: FrameType | None) -> None:
+        nonlocal pending, terminated
+        if _can_wait and _is_importing(frame):
+            pending = number
+            signal.setitimer(signal.ITIMER_REAL, _AGAIN_S)
             return
-        ended = now
-        raised.append(Terminated())
-        raise raised[-1]
+        if number == signal.SIGINT:
+            raise KeyboardInterrupt
+        now = time.monotonic()
+        if terminated is None or now - terminated >= _SAME_REQUEST_S:
+            terminated = now
+            raise Terminated
 
-    with _handled({signal.SIGINT: interrupt, signal.SIGTERM: terminate}):
-        try:
-            yield raised
-        finally:
-            if ended is not None:
-                # the process is on its way out, and its exit code is to be told
-                _handle(signal.SIGTERM, signal.SIG_IGN)
+    def again(number: int, frame: FrameType | None) -> None:
+        interrupt(pending, frame)
 
+    def unraisable(failure: Any) -> None:
+        nonlocal pending, terminated
+        if _can_wait and isinstance(failure.exc_value, KeyboardInterrupt):
+            # lost in a destructor or in a callback of a weak reference
+            pending, terminated = exit_code(failure.exc_value) - 128, None
+            signal.setitimer(signal.ITIMER_REAL, _AGAIN_S)
+        else:
+            earlier(failure)
 
-def _leave(number: int, frame: object) -> NoReturn:
-    for clean in _at_exit:
-        with contextlib.suppress(Exception):
-            clean()
-    with contextlib.suppress(OSError):
-        os.write(2, b"Interrupted.\n")
-    os._exit(128 + number)
-
-
-@contextlib.contextmanager
-def _handled(handlers: dict[signal.Signals, Any]) -> Iterator[None]:
-    before = {number: _handle(number, handler) for number, handler in handlers.items()}
+    earlier, sys.unraisablehook = sys.unraisablehook, unraisable
+    handlers: dict[signal.Signals, Any] = {signal.SIGINT: interrupt, signal.SIGTERM: interrupt}
+    if _can_wait:
+        handlers[signal.SIGALRM] = again
+    replaced = {number: _handle(number, handler) for number, handler in handlers.items()}
     try:
         yield
     finally:
-        for number, handler in before.items():
+        sys.unraisablehook = earlier
+        for number, handler in replaced.items():
             # another handler may have been set inside on purpose
             if signal.getsignal(number) is handlers[number]:
-                _handle(number, handler)
+                # a process that was asked to end is on its way out, and its exit code is to be told
+                ended = number == signal.SIGTERM and terminated is not None
+                _handle(number, signal.SIG_IGN if ended else handler)
+
+
+# Windows has no timers
+_can_wait = hasattr(signal, "setitimer")
+
+
+def _is_importing(frame: FrameType | None) -> bool:
+    while frame is not None:
+        if frame.f_code.co_filename == "<frozen importlib._bootstrap>":
+            return True
+        frame = frame.f_back
+    return False
 
 
 def _handle(number: signal.Signals, handler: Any) -> Any:

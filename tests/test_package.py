@@ -37,12 +37,15 @@ def test_lazy_packages_have_what_they_list_and_nothing_else(name):
 
 
 def test_messages_are_logged_and_silent_by_default():
-    code = "import logging, facereject; logging.getLogger('facereject.part').error('unheard')"
+    code = "import logging; from facereject._log import logger; logger('facereject.part').error('unheard')"
     silent = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert (silent.stdout, silent.stderr) == ("", "")
     code = f"import logging; logging.basicConfig(); {code}"
     heard = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert heard.stderr == "ERROR:facereject.part:unheard\n"
+    # else what a module logs would be heard by default
+    direct = [path for path in PACKAGE.rglob("*.py") if "logging.getLogger(__name__)" in path.read_text()]
+    assert direct == []
 
 
 def test_import_is_light():

@@ -126,9 +126,6 @@ def main() -> None:
         else:
             # help pages show all commands, and an unknown one is compared with them; completion needs them
             make_app(listed="_FACEREJECT_COMPLETE" not in os.environ)()
-    except KeyboardInterrupt:
-        # pressed while the command line was still being read
-        sys.exit(130)
     except ImportError as error:
         sentence = missing_library(error)
         if not sentence:

@@ -31,17 +31,12 @@ class PlainCommand(TyperCommand):
 
     def invoke(self, ctx: Any) -> Any:
         """Run the command; what it leaves behind when interrupted is its own matter."""
-        with interruptible() as interrupts:
-            try:
+        try:
+            with interruptible():
                 return super().invoke(ctx)
-            except KeyboardInterrupt as interrupt:
-                say("Interrupted.")
-                raise typer.Exit(exit_code(interrupt)) from None
-            except ImportError:
-                if not interrupts:
-                    raise
-                say("Interrupted.")
-                raise typer.Exit(exit_code(interrupts[0])) from None
+        except KeyboardInterrupt as interrupt:
+            say("Interrupted.")
+            raise typer.Exit(exit_code(interrupt)) from None
 
     def get_params(self, ctx: Any) -> list[Any]:
         """Options and arguments, also those that typer adds."""

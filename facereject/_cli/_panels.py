@@ -17,7 +17,6 @@ import typer
 
 from facereject._cli._shared import stop
 from facereject._options import Option, OptionError, options_of
-from facereject._signals import loading
 
 if TYPE_CHECKING:
     from facereject.outputs import Output
@@ -165,9 +164,7 @@ class Command:
         # typer has its own copy of click, or not
         named = [name for name, source in sources.items() if source and source.name == "COMMANDLINE"]
         own = {name: values[name] for name in list(self._own())[1:]}
-        # until the work begins, which makes itself interruptible
-        with loading():
-            self._function(Given(self._flags(), values, named), **own)
+        self._function(Given(self._flags(), values, named), **own)
 
     @property
     def __signature__(self) -> inspect.Signature:

@@ -18,7 +18,7 @@ from facereject._cli._output.progress import ProgressBar
 from facereject._cli._output.report import inputs, report_run
 from facereject._cli._panels import in_flags
 from facereject._cli._shared import console, say, stop
-from facereject._signals import before_exit, exit_code, interruptible
+from facereject._signals import exit_code, interruptible
 
 if TYPE_CHECKING:
     from facereject.faces import FaceRejector
@@ -43,7 +43,6 @@ def with_listed(paths: list[str]) -> list[str]:
         stop("- reads names from stdin, one per line: pipe them in, as in find . | facereject score -")
     folder = tempfile.TemporaryDirectory(prefix="facereject-")
     atexit.register(folder.cleanup)
-    before_exit(folder.cleanup)
     name = os.path.join(folder.name, "stdin")
     with open(name, "xb") as file:
         shutil.copyfileobj(sys.stdin.buffer, file)

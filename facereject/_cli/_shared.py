@@ -14,7 +14,6 @@ import typer
 from rich.console import Console
 
 from facereject._files import is_special, suffix_of
-from facereject._signals import loading
 
 if TYPE_CHECKING:
     from facereject.faces import FaceRejector
@@ -240,7 +239,6 @@ def _refused_target(rejector: FaceRejector, target: Mapping[str, float], error: 
     return f"{option}: {error}"
 
 
-@loading()
 def load_rejector(
     model: str = "default",
     *,

@@ -85,6 +85,12 @@ def webcam(
             "did not create.",
         ),
     ] = False,
+    resume: Annotated[
+        bool,
+        typer.Option(
+            "--resume", help="Continue a table that a full disk or a crash left unfinished; frames count on."
+        ),
+    ] = False,
     smooth_landmarks: Annotated[
         bool | None,
         typer.Option(
@@ -111,7 +117,8 @@ def webcam(
     from facereject.outputs._video.writer import VideoWriteError
     from facereject.outputs.camera.virtual_camera import VirtualCameraError
     from facereject.outputs.camera.window import WindowError
-    from facereject.pipeline.live import CameraTable, Live, warm_up
+    from facereject.pipeline.camera_table import CameraTable
+    from facereject.pipeline.live import Live, warm_up
     from facereject.sources._devices import camera_name
     from facereject.sources.camera import Camera, CameraError
     from facereject.tables.errors import TableError, UnfinishedTableError
@@ -122,7 +129,8 @@ def webcam(
         if os.path.exists(path) and os.path.exists(camera) and os.path.samefile(path, camera):
             stop(f"--record {path}: this is the video that is read; choose another name")
     window = given.make(Window)
-    outputs: list[Output] = [] if output is None else [CameraTable(output, columns)]
+    table = None if output is None else CameraTable(output, columns, resume=resume)
+    outputs: list[Output] = [] if table is None else [table]
     outputs += [JSONLines(sys.stdout.buffer, columns)] if headless else []
     outputs += recordings
     outputs += [VirtualCamera()] if virtual_camera else []
@@ -166,7 +174,7 @@ def webcam(
             finally:
                 too_small = device.too_small
     except UnfinishedTableError as error:
-        stop(f"--output {error}: pass --overwrite to start again")
+        stop(in_flags(f"`output` {error}"))
     except (CameraError, VideoWriteError, TableError, VirtualCameraError) as error:
         stop(in_flags(str(error)), 1)
     if not quiet:

@@ -17,14 +17,9 @@ from facereject.faces.face import FRAME_RULES, FaceFrame
 from facereject.faces.images.files import MAX_PIXELS
 from facereject.outputs.base import Media, Output, RunInfo, StopLoop
 from facereject.outputs.camera.window import Window
-from facereject.outputs.counts import Counts
 from facereject.parallel import SerialEngine
 from facereject.pipeline.loop import feed, scored_frames
-from facereject.pipeline.store import Store
 from facereject.sources.frame import Frame
-from facereject.tables.columns import check_columns
-from facereject.tables.errors import TableError
-from facereject.tables.table_path import check_table_path
 from facereject.tracking.tracker import FaceTracker
 
 # seconds without a frame after which keys are looked at
@@ -165,61 +160,6 @@ class Live:
             self.summary.frames += 1
             self.summary.accepted += frame.accepted(self._rule)
             yield frame
-
-
-class CameraTable(Output):
-    """The table of a session, which is one input.
-
-    Parameters
-    ----------
-    path : str
-    columns : str
-        As in `facereject.outputs.Table`.
-    """
-
-    def __init__(self, path: str, columns: str = "all") -> None:
-        self.path, self._columns = path, columns
-        self._store: Store | None = None
-        self._name = ""
-        self._counts = Counts()
-
-    def prepare(self, run: RunInfo) -> None:
-        """Check that the table can be written."""
-        check_columns(self._columns)
-        try:
-            check_table_path(self.path, overwrite=run.overwrite)
-        except TableError as error:
-            raise OptionError(f"`output` {error}") from None
-        self._overwrite, self._rule = run.overwrite, run.frame_rule
-
-    def begin(self, media: Media) -> None:
-        """Start the table; TableError if it cannot be."""
-        self._name = media.source
-        n_points = len(media.mean_shape)
-        self._store = Store(
-            self.path,
-            overwrite=self._overwrite,
-            rule=self._rule,
-            n_points=n_points,
-            columns=self._columns,
-        )
-
-    def write(self, frame: FaceFrame) -> None:
-        """Add a frame."""
-        if self._store is not None:
-            self._store.write([frame])
-            self._counts = self._counts.plus(Counts.of([frame], self._rule))
-
-    def close(self) -> None:
-        """Complete the table with what was seen."""
-        store, self._store = self._store, None
-        if store is not None:
-            store.end_input(self._name, self._counts)
-            store.finish()
-
-    def report(self) -> list[str]:
-        """Where the table is."""
-        return [f"Table: {self.path}"]
 
 
 def warm_up(rejector: FaceRejector) -> None:

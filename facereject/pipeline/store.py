@@ -29,6 +29,7 @@ from facereject._files import (
     stamp_of,
     suffix_of,
 )
+from facereject._words import counted
 from facereject.faces.face import Face, FaceFrame
 from facereject.faces.landmarks.mean_shape import N_LANDMARKS
 from facereject.outputs.counts import Counts
@@ -381,8 +382,8 @@ class Store:
             (n_inputs,) = self._database.execute("SELECT count(*) FROM inputs").fetchone()
         if n_inputs and not resume:
             raise UnfinishedTableError(
-                f"{self.partial}: an unfinished table with {n_inputs:,} inputs from an earlier run; pass "
-                "`resume` to continue it, or `overwrite` to start again"
+                f"{self.partial}: an unfinished table with {counted(n_inputs, 'input')} from an earlier run; "
+                "pass `resume` to continue it, or `overwrite` to start again"
             )
         if n_inputs:
             self._continue()

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import base64
 import json
-import logging
 import traceback
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -14,9 +13,10 @@ from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
 
+from facereject._log import logger
 from facereject.faces import Face
 
-_LOG = logging.getLogger(__name__)
+_LOG = logger(__name__)
 
 # lines of code in a log entry, the innermost ones
 _LOGGED_LINES = 6

@@ -21,7 +21,6 @@ evaluate R:
 
 from __future__ import annotations
 
-import logging
 import warnings
 from collections.abc import Callable, Iterable
 from functools import partial
@@ -31,6 +30,7 @@ import numpy as np
 from scipy.optimize import OptimizeResult
 from sklearn.exceptions import ConvergenceWarning
 
+from facereject._log import logger
 from facereject._validation import FloatArray
 from facereject.solver._cuts import Bundle
 from facereject.solver._protocols import Objective, PlainObjective, Preconditioned
@@ -38,7 +38,7 @@ from facereject.solver._quasi_newton import QuasiNewton
 from facereject.solver._run import Point, Progress, Run, Steps
 from facereject.solver._steps import ModelSteps, QuasiNewtonSteps
 
-_LOG = logging.getLogger(__name__)
+_LOG = logger(__name__)
 
 #: Names of the methods; the first is the default.
 METHODS = ("certified-quasi-newton", "bmrm", "bmrm-line-search")

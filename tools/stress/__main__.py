@@ -18,6 +18,7 @@ from tools.stress.kills import full_disk, kills
 from tools.stress.landmark_files import damaged_landmark_files
 from tools.stress.models import damaged_models
 from tools.stress.server import hostile_requests
+from tools.stress.signals import interrupted_commands
 from tools.stress.stores import damaged_stores, killed_stores
 from tools.stress.training_cache import damaged_caches
 from tools.stress.trial import Trial
@@ -45,6 +46,7 @@ KINDS = {
     "models": Kind(damaged_models, 3000, 300, 200, 8),
     "landmark files": Kind(damaged_landmark_files, 20_000, 300, 300, 4),
     "training cache": Kind(damaged_caches, 5000, 200, 200, 3),
+    "signals": Kind(interrupted_commands, 600, 600, 8, 6),
     "server": Kind(hostile_requests, 5000, 300, 100, 6),
     "workers": Kind(dying_workers, 15, 300, 0, 0),
     "fuzz": Kind(fuzz, 3400, 1500, 100, 10),

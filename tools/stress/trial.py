@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections import Counter
 from dataclasses import dataclass, field
 
 # more failures than this are counted only
@@ -24,6 +25,7 @@ class Trial:
     seconds: float
     tried: int = 0
     failures: list[str] = field(default_factory=list)
+    remarks: Counter[str] = field(default_factory=Counter)
     _start: float = field(default_factory=time.monotonic)
 
     def goes_on(self) -> bool:
@@ -36,9 +38,14 @@ class Trial:
         if not passed:
             self.failures.append(sentence)
 
+    def remark(self, sentence: str) -> None:
+        """Count something that is no trial."""
+        self.remarks[sentence] += 1
+
     def report(self) -> str:
         """One line with the counts, and the first failures."""
         seconds = time.monotonic() - self._start
         lines = [f"{self.name}: {self.tried:,} tried, {len(self.failures):,} failed, {seconds:.0f} s"]
+        lines += [f"    {count:,} {sentence}" for sentence, count in self.remarks.items()]
         lines += [f"    {sentence}" for sentence in self.failures[:_SHOWN]]
         return "\n".join(lines)

@@ -1,0 +1,93 @@
+"""Interrupts at any moment of a command: exit 130 or 143, one sentence, from our first instruction on."""
+
+from __future__ import annotations
+
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+from tools.stress.stub import write_photos
+from tools.stress.trial import Trial
+
+_COMMANDS = (
+    ["--help"],
+    ["info", "default"],
+    ["score", "photos", "-o", "t.csv", "--overwrite"],
+    ["filter", "photos", "--accepted", "good", "--workers", "2"],
+    ["assess", "nothing.csv", "--images", "photos"],
+    ["predictions", "report", "nothing.csv"],
+)
+# the loading of modules and models
+_LATEST_S = 0.6
+# run by Python before anything else: tells when the first file of the package begins to be executed
+_WITNESS = """
+import os, sys
+
+def _see(event, args):
+    if event == "exec" and getattr(args[0], "co_filename", "").endswith("facereject/__init__.py"):
+        os.write(int(os.environ["FACEREJECT_WITNESS"]), b".")
+
+sys.addaudithook(_see)
+"""
+
+
+def interrupted_commands(trial: Trial, folder: Path, count: int, rng: random.Random) -> None:
+    """``count`` commands, each with one signal in its first 0.6 s."""
+    (folder / "site").mkdir()
+    (folder / "site" / "sitecustomize.py").write_text(_WITNESS)
+    write_photos(folder / "photos", 6)
+    for _ in range(count):
+        if not trial.goes_on():
+            return
+        number = rng.choice([signal.SIGINT, signal.SIGTERM])
+        arguments, delay = rng.choice(_COMMANDS), rng.uniform(0, _LATEST_S)
+        begun, code, said = _interrupted(folder, arguments, number, delay)
+        if not begun or "sitecustomize" in said:
+            # Python itself was loading
+            trial.remark("before the first instruction")
+        elif code in (0, 1, 2) and "Traceback" not in said:
+            # the input of two commands does not exist
+            trial.remark("finished first")
+        else:
+            whole = code == 128 + number and said.startswith("Interrupted") and said.count("\n") == 1
+            name = f"{arguments[0]}, {number.name} after {delay:.3f} s"
+            trial.check(whole, f"{name}: exit code {code}, {said[-300:]!r}")
+
+
+def _interrupted(
+    folder: Path, arguments: list[str], number: signal.Signals, delay: float
+) -> tuple[bool, int, str]:
+    """Whether code of the package was reached, the exit code, and what was said."""
+    reader, writer = os.pipe()
+    script = Path(sys.executable).with_name("facereject")
+    # half of them as `python -m facereject`
+    start = (
+        [str(script)] if script.exists() and int(delay * 1e6) % 2 else [sys.executable, "-m", "facereject"]
+    )
+    environment = {"FACEREJECT_WITNESS": str(writer), "COLUMNS": "200"}
+    places = [str(folder / "site"), str(Path(__file__).parents[2])]
+    process = subprocess.Popen(
+        [*start, *arguments],
+        cwd=folder,
+        env={**os.environ, **environment, "PYTHONPATH": os.pathsep.join(places)},
+        pass_fds=[writer],
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        # a shell starts what is in the background with SIGINT ignored
+        preexec_fn=_heed_signals,
+    )
+    os.close(writer)
+    time.sleep(delay)
+    process.send_signal(number)
+    _, said = process.communicate(timeout=120)
+    with os.fdopen(reader, "rb") as pipe:
+        begun = bool(pipe.read())
+    return begun, process.returncode, said.decode(errors="replace")
+
+
+def _heed_signals() -> None:
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
