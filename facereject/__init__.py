@@ -1,9 +1,33 @@
 """facereject tells you which predictions to trust: learned uncertainty scores and reject options.
 
 The names below are what most users need; everything else is in the modules they come from. They are imported
-on first use, so that ``import facereject`` loads neither dlib nor scikit-learn. This file imports nothing: an
-interrupt of the command before `facereject.__main__` is loaded ends in a traceback.
+on first use, so that ``import facereject`` loads neither dlib nor scikit-learn.
 """
+
+# C part of `signal`, which takes milliseconds to import
+import _signal  # type: ignore[import-not-found]
+import os
+import sys
+
+
+def _exit_on_signals() -> None:
+    """From now on, Ctrl-C and SIGTERM end the process with a word and their exit code."""
+    for number in (_signal.SIGINT, _signal.SIGTERM):
+        # a command in the background ignores Ctrl-C
+        if _signal.getsignal(number) != _signal.SIG_IGN:
+            _signal.signal(number, _exit)
+
+
+def _exit(number: int, frame: object) -> None:
+    try:
+        os.write(2, b"Interrupted.\n")
+    finally:
+        os._exit(128 + number)
+
+
+# the process is the command: an interrupt of the imports that follow would end in a traceback
+if sys.orig_argv[1:3] == ["-m", "facereject"] or "facereject" in map(os.path.basename, sys.orig_argv[1:2]):
+    _exit_on_signals()
 
 __version__ = "0.3.0"
 

@@ -53,6 +53,15 @@ def display_name(path: str | os.PathLike[str]) -> str:
     return os.fsencode(path).decode("utf-8", "backslashreplace")
 
 
+def valid_name(name: str) -> str:
+    r"""A name from a file as one that a path can have: a surrogate that is no byte becomes ``\udXXX``."""
+    try:
+        os.fsencode(name)
+    except UnicodeEncodeError:
+        return name.encode("utf-8", "backslashreplace").decode()
+    return name
+
+
 def cell_name(name: str) -> str:
     """A name for a cell of a CSV file: one that a spreadsheet would run as a formula gets ``./`` in front.
 

@@ -18,7 +18,7 @@ from typing import Any
 _SAME_REQUEST_S = 5.0
 
 # until a signal that could not raise its exception is tried again
-_AGAIN_S = 0.01
+_AGAIN_S = 0.001
 
 
 class Terminated(KeyboardInterrupt):
@@ -36,14 +36,12 @@ def interruptible() -> Iterator[None]:
 
     Not in the middle of an import, which can turn the exception into any other: then when it is done.
     """
-    pending: int = signal.SIGINT
     terminated: float | None = None
 
     def interrupt(number: int, frame: FrameType | None) -> None:
-        nonlocal pending, terminated
+        nonlocal terminated
         if _can_wait and _is_importing(frame):
-            pending = number
-            signal.setitimer(signal.ITIMER_REAL, _AGAIN_S)
+            _try_again(number)
             return
         if number == signal.SIGINT:
             raise KeyboardInterrupt
@@ -52,15 +50,16 @@ def interruptible() -> Iterator[None]:
             terminated = now
             raise Terminated
 
-    def again(number: int, frame: FrameType | None) -> None:
-        interrupt(pending, frame)
+    def again(_: int, frame: FrameType | None) -> None:
+        if _pending:
+            interrupt(_pending.pop(), frame)
 
     def unraisable(failure: Any) -> None:
-        nonlocal pending, terminated
+        nonlocal terminated
         if _can_wait and isinstance(failure.exc_value, KeyboardInterrupt):
             # lost in a destructor or in a callback of a weak reference
-            pending, terminated = exit_code(failure.exc_value) - 128, None
-            signal.setitimer(signal.ITIMER_REAL, _AGAIN_S)
+            terminated = None
+            _try_again(exit_code(failure.exc_value) - 128)
         else:
             earlier(failure)
 
@@ -71,7 +70,12 @@ def interruptible() -> Iterator[None]:
     replaced = {number: _handle(number, handler) for number, handler in handlers.items()}
     try:
         yield
+        again(0, None)
     finally:
+        if _pending:
+            # the work has ended in another way
+            _pending.clear()
+            signal.setitimer(signal.ITIMER_REAL, 0)
         sys.unraisablehook = earlier
         for number, handler in replaced.items():
             # another handler may have been set inside on purpose
@@ -83,6 +87,14 @@ def interruptible() -> Iterator[None]:
 
 # Windows has no timers
 _can_wait = hasattr(signal, "setitimer")
+
+# the signal that is tried again
+_pending: list[int] = []
+
+
+def _try_again(number: int) -> None:
+    _pending[:] = [number]
+    signal.setitimer(signal.ITIMER_REAL, _AGAIN_S)
 
 
 def _is_importing(frame: FrameType | None) -> bool:

@@ -229,7 +229,7 @@ def read_model(
 
 
 def _read_bytes(path: Path) -> bytes:
-    if path.is_dir():
+    if os.path.isdir(path):
         raise ModelFileDamagedError(f"{path}: is a folder, not a model file")
     # without O_NONBLOCK a pipe would wait for its other end
     flags = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)

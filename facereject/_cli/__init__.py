@@ -14,7 +14,7 @@ import typer
 from facereject import __version__
 from facereject._cli._commands import PlainCommand, PlainGroup
 from facereject._cli._missing import missing_library
-from facereject._cli._shared import paragraphs, say
+from facereject._cli._shared import paragraphs, printable, say
 
 # commands in the order of the help page, and their modules; each has a function and examples named after it
 _COMMANDS = {
@@ -133,9 +133,11 @@ def main() -> None:
         print(sentence, file=sys.stderr)
         sys.exit(1)
     except OSError as error:
-        # the commands report what happens to files; this is the output itself, as on a full disk
-        _close_stdout()
-        print(f"stdout cannot be written: {error.strerror or error}", file=sys.stderr)
+        # most commands say more about their files; without a name it is the output itself, as on a full disk
+        if error.filename is None:
+            _close_stdout()
+        what = "stdout cannot be written" if error.filename is None else printable(str(error.filename))
+        print(f"{what}: {error.strerror or error}", file=sys.stderr)
         sys.exit(1)
 
 

@@ -63,7 +63,7 @@ def read_dataset(path: Path, *, points: Sequence[int] | None = None, quiet: bool
     """
     from facereject.faces import DatasetError, FaceDataset
 
-    if not path.exists():
+    if not os.path.exists(path):
         stop(f"DATASET {path}: no such file or folder")
     try:
         dataset = FaceDataset.load(path)
@@ -139,8 +139,8 @@ def files_of_dataset(dataset: Path, samples: Iterable[FaceSample]) -> Iterator[P
 
 def check_folder(option: str, path: Path) -> None:
     """End the command before any work if no such folder, which need not exist yet, can be written."""
-    there = next(folder for folder in (path, *path.absolute().parents) if folder.exists())
-    if not there.is_dir():
+    there = next(folder for folder in (path, *path.absolute().parents) if os.path.exists(folder))
+    if not os.path.isdir(there):
         stop(f"{option} {path}: {there} is a file, not a folder; choose another name")
     if not os.access(there, os.W_OK):
         stop(f"{option} {path}: the folder {there} cannot be written; choose another place")

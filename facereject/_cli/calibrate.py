@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -106,7 +107,7 @@ def calibrate(
         stop("give either --output FILE or --in-place" + (", not both" if in_place else ""))
     from facereject.faces.models.storage import pretrained_models
 
-    if in_place and (model in pretrained_models() or not Path(model).is_file()):
+    if in_place and (model in pretrained_models() or not os.path.isfile(model)):
         stop(f"--in-place: MODEL {model} is no file of yours; write to another one with --output FILE")
     if not 0 < confidence < 1:
         stop(f"--confidence must lie between 0 and 1, got {confidence:g}")

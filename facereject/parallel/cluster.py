@@ -98,6 +98,7 @@ class DaskEngine:
 
     def _run(self, distributed: Any, task: bytes, feed: Feed) -> Generator[Outcome, None, None]:
         try:
+            _check_address(distributed.comm, self.address)
             client = distributed.Client(
                 self.address, timeout=self.timeout, set_as_default=False, name="facereject"
             )
@@ -139,6 +140,15 @@ class DaskEngine:
                 logger.setLevel(level)
         if feed.error is not None:
             raise feed.error
+
+
+def _check_address(comm: Any, address: str) -> None:
+    """Raise ValueError for what is no address: a `Client` made of it prints tracebacks when it is deleted."""
+    whole = comm.normalize_address(address)
+    if whole.startswith(("tcp:", "tls:", "ws:", "wss:")):
+        _, port = comm.get_address_host_port(whole, strict=True)
+        if not 0 < port < 65_536:
+            raise ValueError("its port is not from 1 to 65,535")
 
 
 @dataclass(eq=False)

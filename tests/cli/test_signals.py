@@ -35,7 +35,7 @@ def test_listing_the_commands_imports_no_library():
         ["score", "photos", "--timeout", "1e308"],
         ["score", "photos", "--timeout", "nan"],
         ["webcam", "--headless", "--camera", "9" * 20],
-        ["score", "photos", "--engine", "dask", "--scheduler", "garbage"],
+        ["webcam", "--headless", "--camera", str(2**31)],
     ],
 )
 def test_extreme_values_are_one_sentence(photos, run, arguments):
@@ -43,6 +43,15 @@ def test_extreme_values_are_one_sentence(photos, run, arguments):
     assert result.exit_code in (1, 2)
     assert len(result.stderr.splitlines()) == 1
     assert "Traceback" not in result.stderr
+
+
+@pytest.mark.parametrize("address", ["garbage", "tcp://[::1", "tcp://127.0.0.1:0"])
+def test_what_is_no_scheduler_is_one_sentence(photos, work, address):
+    # objects of Dask that are deleted at exit say what they like
+    command = [sys.executable, "-m", "facereject", "score", "photos", "-o", "t.csv", "--engine", "dask"]
+    done = subprocess.run([*command, "--scheduler", address], cwd=work, capture_output=True, text=True)
+    assert (done.returncode, done.stderr.count("\n")) == (2, 1), done.stderr
+    assert done.stderr.startswith("no Dask scheduler answers at")
 
 
 def test_verbose_shows_log_messages(photos, run, stub):

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from limits import files_limited_to
 
 from facereject.faces.datasets import FaceDataset, FaceSample
 from facereject.faces.detectors.dlib_hog import FaceDetector
@@ -230,6 +231,14 @@ def test_a_cache_that_cannot_be_written_costs_nothing_but_time(sample, predictor
         table = extract([sample], extractor(predictor, degradations=0), workers=1, cache=tmp_path / "file")
     assert len(table) == 1
     assert (tmp_path / "file").read_text() == "precious"
+
+
+def test_a_full_disk_costs_the_cache_not_the_table(sample, predictor, tmp_path):
+    settings = extractor(predictor, degradations=0)
+    with files_limited_to(2000), pytest.warns(CacheWarning, match=r"cannot be written \(File too large\)"):
+        table = extract([sample], settings, workers=1, cache=tmp_path / "cache")
+    assert len(table) == 1
+    assert list((tmp_path / "cache").iterdir()) == []
 
 
 def test_predictors_without_a_fingerprint_are_not_cached(sample, astronaut_landmarks, tmp_path):

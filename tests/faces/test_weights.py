@@ -215,6 +215,16 @@ def test_a_folder_that_cannot_be_written(small, tmp_path, monkeypatch):
     assert "Set FACEREJECT_MODELS to a folder that can be" in result.stderr
 
 
+def test_a_folder_that_cannot_be_looked_into(small, tmp_path, monkeypatch):
+    # as with a folder that may not be searched, asking whether its files exist is an error; also for root
+    monkeypatch.setenv("FACEREJECT_MODELS", str(tmp_path / ("a" * 300)))
+    assert run().exit_code == 0
+    (tmp_path / "file").write_bytes(small["yunet"])
+    result = run("get", "yunet", "--from", tmp_path / "file")
+    assert (result.exit_code, len(result.stderr.splitlines())) == (1, 1)
+    assert "set FACEREJECT_MODELS to another folder" in result.stderr
+
+
 def test_unknown_names(models):
     result = run("get", "everything")
     assert result.exit_code == 2

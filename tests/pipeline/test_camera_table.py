@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import resource
-from contextlib import contextmanager
-
 import numpy as np
 import pytest
+from limits import files_limited_to
 from sample_frames import face, photo
 
 from facereject._options import OptionError
@@ -18,17 +16,6 @@ from facereject.tables.errors import TableError, UnfinishedTableError
 from facereject.tables.reading import read_table
 
 CAMERA = Media("camera 0", "camera 0", "video", np.zeros((68, 2)))
-
-
-@contextmanager
-def files_limited_to(n_bytes):
-    """What a full disk is to a program."""
-    before = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (n_bytes, before[1]))
-    try:
-        yield
-    finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, before)
 
 
 def begun(path, **options):

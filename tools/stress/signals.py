@@ -18,8 +18,8 @@ _COMMANDS = (
     ["info", "default"],
     ["score", "photos", "-o", "t.csv", "--overwrite"],
     ["filter", "photos", "--accepted", "good", "--workers", "2"],
-    ["assess", "nothing.csv", "--images", "photos"],
-    ["predictions", "report", "nothing.csv"],
+    ["assess", "points.csv", "--images", "photos", "-o", "a.csv", "--overwrite"],
+    ["predictions", "report", "predictions.csv", "--overwrite"],
 )
 # the loading of modules and models
 _LATEST_S = 0.6
@@ -40,6 +40,12 @@ def interrupted_commands(trial: Trial, folder: Path, count: int, rng: random.Ran
     (folder / "site").mkdir()
     (folder / "site" / "sitecustomize.py").write_text(_WITNESS)
     write_photos(folder / "photos", 6)
+    axes = ",".join(f"{axis}{number}" for number in range(68) for axis in "xy")
+    values = ",".join(str(k * 37 % 7) for k in range(136))
+    points = "\n".join(f"{number:04}.png,{values}" for number in (1, 2, 4, 5))
+    (folder / "points.csv").write_text(f"image,{axes}\n{points}\n")
+    rows = "\n".join(f"{number % 3},{number % 2},0.{number}" for number in range(10, 90))
+    (folder / "predictions.csv").write_text(f"y_true,y_pred,confidence\n{rows}\n")
     for _ in range(count):
         if not trial.goes_on():
             return
@@ -49,8 +55,7 @@ def interrupted_commands(trial: Trial, folder: Path, count: int, rng: random.Ran
         if not begun or "sitecustomize" in said:
             # Python itself was loading
             trial.remark("before the first instruction")
-        elif code in (0, 1, 2) and "Traceback" not in said:
-            # the input of two commands does not exist
+        elif code == 0 and "Traceback" not in said:
             trial.remark("finished first")
         else:
             whole = code == 128 + number and said.startswith("Interrupted") and said.count("\n") == 1

@@ -84,7 +84,7 @@ class LandmarkPredictor:
         file = Path(path)
         how = "pass the landmark predictor itself (predictor=LandmarkPredictor(...), --landmarks FILE)"
         # a name such as //host/file would be fetched from another machine
-        if str(path).startswith(("//", "\\\\")) or not file.is_file():
+        if str(path).startswith(("//", "\\\\")) or not os.path.isfile(path):
             raise LandmarkModelError(f"{path}: the model was trained for this file, which is not here; {how}")
         if sha256 != digest_of(file):
             raise LandmarkModelError(f"{path}: is not the file the model was trained for; {how}")

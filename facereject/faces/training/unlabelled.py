@@ -87,7 +87,7 @@ def annotate_by_predictor(
 def photo_paths(photos: Photos) -> list[Path]:
     if isinstance(photos, str | os.PathLike):
         folder = Path(photos)
-        if not folder.is_dir():
+        if not os.path.isdir(folder):
             raise ValueError(f"photos: {folder} is no folder; pass a folder or a list of image files")
         known = IMAGE_SUFFIXES | ANIMATION_SUFFIXES
         paths = sorted(path for path in folder.rglob("*") if path.suffix.lower() in known)

@@ -160,7 +160,7 @@ def find_weights(name: str) -> Path | None:
     for folder in (spec.submodule_search_locations or []) if spec else []:
         path = Path(folder, *inside.split("/"))
         # another version of the package may carry another network under this name
-        if path.is_file() and (weights.is_dependency or digest_of(path) == weights.sha256):
+        if os.path.isfile(path) and (weights.is_dependency or digest_of(path) == weights.sha256):
             return path
     return None
 

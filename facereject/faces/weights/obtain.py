@@ -19,7 +19,7 @@ import zlib
 from collections.abc import Sequence
 from pathlib import Path
 
-from facereject._files import is_special, write_whole
+from facereject._files import write_whole
 from facereject.faces.weights.files import (
     WEIGHTS,
     WeightFile,
@@ -133,8 +133,8 @@ def take_weights(names: Sequence[str], source: str | os.PathLike[str]) -> list[s
         The names of the files that were found, at least one; else a WeightsError.
     """
     path = Path(source)
-    if is_special(path) or not path.is_file():
-        raise WeightsError(f"{path}: {'not a file' if path.exists() else 'no such file'}")
+    if not os.path.isfile(path):
+        raise WeightsError(f"{path}: {'not a file' if os.path.exists(path) else 'no such file'}")
     found = []
     for name in names:
         weights = WEIGHTS[name]

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
 
+from facereject._files import valid_name
 from facereject.sources.landmark_files import (
     coco,
     cvat,
@@ -58,7 +59,7 @@ def landmark_files(path: str | os.PathLike[str], format: str | None = None) -> l
     if os.path.isdir(name):
         wanted = _suffixes(format)
         found = (file for file in Path(name).rglob("*") if file.suffix.lower() in wanted)
-        files = sorted(str(file) for file in found if file.is_file())
+        files = sorted(str(file) for file in found if os.path.isfile(file))
         if not files:
             raise LandmarkFileError(
                 f"{name}: no file of landmarks in this folder ({', '.join(sorted(wanted))})"
@@ -102,7 +103,7 @@ def _read(path: str, format: str | None) -> Iterator[FoundFace]:
         damaged: list[FoundFace] = []
         readable = False
         for found in READERS[format].read(path):
-            face = found._replace(file=path)
+            face = found._replace(image=valid_name(found.image), file=path)
             readable |= not face.problem
             if readable:
                 yield from damaged

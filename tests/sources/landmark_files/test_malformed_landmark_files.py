@@ -165,6 +165,17 @@ def test_damaged_files_in_a_folder_cost_themselves_alone(rejector, photos, point
     assert summary.failed > 20
 
 
+@pytest.mark.parametrize("name", ["\\ud800.png", "a\\udcff.png", "a\\u0000.png", "x" * 5000, "..", ""])
+def test_names_that_no_file_can_have_cost_themselves_alone(rejector, photos, points, tmp_path, name):
+    folder = tmp_path / "landmarks"
+    folder.mkdir()
+    (folder / "a.json").write_text(json.dumps(coco([("NAME", points, 1.0)])).replace("NAME", name))
+    write_pts(folder / "astronaut.pts", points)
+    summary = assess_files(folder, photos, tmp_path / "faces.csv", rejector=rejector)
+    assert (summary.faces, summary.failed) == (1, 1)
+    assert len(read_csv(tmp_path / "faces.csv")) == 2
+
+
 TEXTS = [
     '[{"a": 1}, 2, "x"]',
     "[]",
