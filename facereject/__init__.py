@@ -82,7 +82,7 @@ if TYPE_CHECKING:
 
 
 def __getattr__(name: str) -> object:
-    from facereject._lazy_imports import lazy_imports
+    from facereject._lazy import lazy_imports
 
     get, _ = lazy_imports(__name__, _HOME)
     return get(name)

@@ -1,8 +1,10 @@
-"""Lazy values: what nobody asks for costs nothing."""
+"""Lazy values and lazy imports: what nobody asks for costs nothing."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import importlib
+import sys
+from collections.abc import Callable, Mapping
 from typing import Any, Generic, TypeVar, cast
 
 T = TypeVar("T")
@@ -56,3 +58,28 @@ class LazyField(Generic[T]):
 def worked_out(fields: dict[str, Any]) -> dict[str, Any]:
     """Replace every `Lazy` by its value, for pickling."""
     return {name: value() if isinstance(value, Lazy) else value for name, value in fields.items()}
+
+
+def lazy_imports(
+    package: str, homes: Mapping[str, str]
+) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
+    """Make ``__getattr__`` and ``__dir__`` of a package that imports its names on first use.
+
+    Parameters
+    ----------
+    package : str
+        ``__name__`` of the package.
+    homes : mapping of str to str
+        Module of each name, relative to the package.
+
+    Returns
+    -------
+    functions : tuple (__getattr__, __dir__)
+    """
+
+    def get(name: str) -> Any:
+        if name not in homes:
+            raise AttributeError(f"module {package!r} has no attribute {name!r}")
+        return getattr(importlib.import_module(f"{package}.{homes[name]}"), name)
+
+    return get, lambda: sorted(sys.modules[package].__all__)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from facereject._lazy_imports import lazy_imports
+from facereject._lazy import lazy_imports
 
 if TYPE_CHECKING:
     from facereject.faces.datasets import DatasetError, FaceDataset, FaceSample, Problem, match_face
