@@ -23,9 +23,8 @@ from facereject.outputs._folders import base_of
 from facereject.outputs.base import Output
 from facereject.outputs.summary import Summary
 from facereject.pipeline.job import Job, as_outputs
-from facereject.pipeline.kept_inputs import KeptInputs
 from facereject.pipeline.loop import scored_frames
-from facereject.pipeline.plan import Plan
+from facereject.pipeline.plan import KeptInputs, Plan
 from facereject.pipeline.run import RunProgress
 from facereject.pipeline.running import Running
 from facereject.pipeline.store import NoStore, Store

@@ -23,8 +23,7 @@ from facereject.outputs.sorted_files import SortedFiles
 from facereject.outputs.summary import Summary
 from facereject.outputs.table import Table
 from facereject.parallel import SerialEngine, WorkerEngine
-from facereject.pipeline.kept_inputs import KeptInputs
-from facereject.pipeline.plan import Plan, plan_run
+from facereject.pipeline.plan import KeptInputs, Plan, plan_run
 from facereject.pipeline.run import RunProgress, score_inputs
 from facereject.pipeline.running import Running
 from facereject.pipeline.store import NoStore, Store
