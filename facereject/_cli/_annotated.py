@@ -137,6 +137,18 @@ def files_of_dataset(dataset: Path, samples: Iterable[FaceSample]) -> Iterator[P
         yield sample.image_path.with_suffix(".pts")
 
 
+def check_report(folder: Path, *, overwrite: bool) -> list[Path]:
+    """The files of a report; ends the command before any work if they cannot be written there."""
+    from facereject.reports.evaluation import FILES, check_report_folder
+
+    check_folder("--report", folder)
+    try:
+        check_report_folder(folder, overwrite=overwrite)
+    except FileExistsError as error:
+        stop(f"--report {error.filename}: {str(error.strerror).replace('`overwrite`', '--overwrite')}")
+    return [folder / name for name in FILES]
+
+
 def check_folder(option: str, path: Path) -> None:
     """End the command before any work if no such folder, which need not exist yet, can be written."""
     there = next(folder for folder in (path, *path.absolute().parents) if os.path.exists(folder))

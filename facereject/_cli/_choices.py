@@ -14,7 +14,9 @@ from facereject._cli._shared import (
     DetectorThresholdOption,
     KeepBestOption,
     KeepBestPhotosOption,
+    MaxErrorBoundOption,
     MaxErrorOption,
+    MaxExpectedErrorOption,
     MaxPitchOption,
     MaxRollOption,
     MaxYawOption,
@@ -89,6 +91,8 @@ class TargetChoice:
     """What to accept; at most one of them."""
 
     max_error: MaxErrorOption = None
+    max_expected_error: MaxExpectedErrorOption = None
+    max_error_bound: MaxErrorBoundOption = None
     coverage: CoverageOption = None
     cost: CostOption = None
     threshold: ThresholdOption = None

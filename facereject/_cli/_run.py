@@ -90,7 +90,7 @@ def run_job(job: Job, rejector: FaceRejector, *, quiet: bool, remark: str = "") 
     except OSError as error:
         # an output at the end; the table is complete
         problem = in_flags(str(error))
-    report_run(job, quiet=quiet, remark=remark)
+    report_run(job, rejector, quiet=quiet, remark=remark)
     if not quiet:
         for sentence in advice(job.summary.total, rejector, decided=job.best is None):
             say(sentence)

@@ -81,8 +81,28 @@ MaxErrorOption = Annotated[
         "--max-error",
         metavar="PERCENT",
         parser=percent_of,
-        help="As many faces as possible with a mean landmark error of at most this, in percent of the "
-        "distance of the outer eye corners: 3 or 3%.",
+        help="As many faces as possible with a landmark error of at most this in the mean over the accepted "
+        "faces, in percent of the distance of the outer eye corners: 3 or 3%. Single faces may be worse.",
+        rich_help_panel=_TARGET_PANEL,
+    ),
+]
+MaxExpectedErrorOption = Annotated[
+    float | None,
+    typer.Option(
+        "--max-expected-error",
+        metavar="PERCENT",
+        parser=percent_of,
+        help="Every face whose expected error, as in the column of that name, is at most this.",
+        rich_help_panel=_TARGET_PANEL,
+    ),
+]
+MaxErrorBoundOption = Annotated[
+    float | None,
+    typer.Option(
+        "--max-error-bound",
+        metavar="PERCENT",
+        parser=percent_of,
+        help="Every face whose error is at most this with a probability of 90 %: the column error_high.",
         rich_help_panel=_TARGET_PANEL,
     ),
 ]

@@ -1,4 +1,4 @@
-"""facereject calibrate: a threshold with a guarantee, written into the model."""
+"""facereject calibrate: a threshold with a guarantee, or a unit from few faces, written into the model."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ from facereject._cli._annotated import (
     OverwriteOption,
     cache_warnings,
     check_not_read,
+    check_report,
     check_writable,
     files_of_dataset,
     list_problems,
@@ -35,9 +36,16 @@ from facereject._cli._shared import QuietOption, RegionOption, load_rejector, pa
 from facereject._words import counted
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from facereject.faces import FaceRejector
 
+# fewer faces than this seldom guarantee anything
+_FEW = 500
+
 CALIBRATE_EXAMPLES = paragraphs("""[bold]Examples[/bold]
+
+facereject calibrate default mine --unit -o mine.safetensors
 
 facereject calibrate my.safetensors new.csv --max-error 5 -o safe.safetensors
 
@@ -57,11 +65,19 @@ def calibrate(
         typer.Option(
             "--max-error",
             metavar="PERCENT",
-            help="The mean error of accepted faces that must not be exceeded. Without it nothing is "
-            "guaranteed: expected errors are shifted and scaled to fit the faces, at least 50.",
+            help="The mean error of accepted faces that must not be exceeded: find a threshold that "
+            "guarantees it. This takes hundreds of faces.",
             show_default=False,
         ),
     ] = None,
+    unit: Annotated[
+        bool,
+        typer.Option(
+            "--unit",
+            help="Correct the expected errors to fit 20 to 50 faces (at least 10). Nothing is guaranteed. "
+            "This is the default without --max-error.",
+        ),
+    ] = False,
     confidence: Annotated[
         float, typer.Option(metavar="SHARE", help="Probability that the guarantee holds.")
     ] = 0.95,
@@ -78,6 +94,15 @@ def calibrate(
         Path | None, typer.Option("--output", "-o", metavar="FILE", help="Model file to write.")
     ] = None,
     in_place: Annotated[bool, typer.Option("--in-place", help="Change MODEL itself.")] = False,
+    report: Annotated[
+        Path | None,
+        typer.Option(
+            "--report",
+            metavar="DIR",
+            help="Also write a report about these faces and the new model, as evaluate does.",
+            show_default=False,
+        ),
+    ] = None,
     region: RegionOption = None,
     landmarks: LandmarksOption = None,
     detector: DetectorOption = None,
@@ -85,7 +110,7 @@ def calibrate(
     jobs: JobsOption = None,
     cache: CacheOption = None,
     seed: Annotated[
-        int, typer.Option(metavar="N", min=0, help="Chooses one face where photographs show several.")
+        int, typer.Option(metavar="N", min=0, help="Chooses one face where photos show several.")
     ] = 0,
     accept_everything: Annotated[
         bool,
@@ -97,14 +122,19 @@ def calibrate(
     overwrite: OverwriteOption = False,
     quiet: QuietOption = False,
 ) -> None:
-    """Find a threshold with a guarantee on fresh annotated faces, and write it into a model.
+    """Fit a model to annotated faces of your own: a threshold with a guarantee, or the right percent.
 
-    DATASET must hold faces that neither the landmark predictor nor the model has seen, drawn like those the
-    model will be used on; the photographs are taken as they are, and one face of each counts. The expected
-    errors of the model are fitted again on these faces as well (isotonic regression).
+    DATASET must hold faces that neither the landmark predictor nor the model has seen, drawn at random from
+    those the model will be used on; the photos are taken as they are.
+
+    With --max-error a threshold is found that guarantees it, and one face of each photo counts; the expected
+    errors are fitted again on these faces as well (isotonic regression). With --unit few faces are enough:
+    expected errors are multiplied by a factor, whose uncertainty is told.
     """
     if (output is None) != in_place:
         stop("give either --output FILE or --in-place" + (", not both" if in_place else ""))
+    if unit and max_error is not None:
+        stop("--unit and --max-error exclude each other: a guarantee fits the expected errors as well")
     from facereject.faces.models.storage import pretrained_models
 
     if in_place and (model in pretrained_models() or not os.path.isfile(model)):
@@ -113,6 +143,7 @@ def calibrate(
         stop(f"--confidence must lie between 0 and 1, got {confidence:g}")
     target = Path(model) if output is None else output
     check_writable("--output", target, overwrite=overwrite or in_place)
+    pages = [] if report is None else check_report(report, overwrite=overwrite)
     rejector = load_rejector(model, detector=detector, landmarks=landmarks, region=region, argument="MODEL")
 
     from facereject.faces import evaluate_face_rejector
@@ -129,7 +160,9 @@ def calibrate(
     samples = read_dataset(dataset, points=chosen_points(points), quiet=quiet)
     read = [landmarks, *files_of_dataset(dataset, samples)]
     check_not_read("--output", [target], read if in_place else [model, *read])
-    for text in data_warnings(samples, rejector.predictor, rejector.info):
+    check_not_read("--report", pages, [model, *read])
+    notes = data_warnings(samples, rejector.predictor, rejector.info, few=max_error is not None)
+    for text in notes:
         tell(f"Warning: {text}")
     try:
         with cache_warnings(), counting("faces", quiet=quiet) as progress:
@@ -140,12 +173,33 @@ def calibrate(
         stop(f"DATASET {dataset}: {error}")
     list_problems(evaluation.problems[len(samples.problems) :])
     table = evaluation.table
+
+    def write_page(changed: FaceRejector, *sentences: str) -> None:
+        if report is None:
+            return
+        from facereject.reports.evaluation import write_report
+
+        about = [
+            *sentences,
+            "the figures below are about the faces that the model was fitted to",
+            *notes,
+        ]
+        same, data = evaluation.under(changed), str(dataset)
+        try:
+            page = write_report(
+                report, changed, samples, same, model=str(target), data=data, notes=about, overwrite=overwrite
+            )
+        except OSError as error:
+            stop(f"--report {report}: cannot be written ({error.strerror}). {target} is written", 1)
+        if not quiet:
+            say(f"Report: {page}")
+
+    if max_error is None:
+        _give_unit(rejector, table.losses, evaluation.uncertainty, target, dataset, write_page, quiet)
+        return
     rows = independent_rows([samples[i].photo for i in table.sample], seed)
     if len(rows) < len(table) and not quiet:
-        say(f"{counted(len(table), 'face')} found; one per photograph counts, which leaves {len(rows):,}")
-    if max_error is None:
-        _give_unit(rejector, table.losses[rows], evaluation.uncertainty[rows], target, dataset, quiet)
-        return
+        say(f"{counted(len(table), 'face')} found; one per photo counts, which leaves {len(rows):,}")
     try:
         promised = certified(
             rejector,
@@ -157,7 +211,10 @@ def calibrate(
             regions=None if evaluation.regions is None else evaluation.regions.rows(rows),
         )
     except NoValidThresholdError as error:
-        tell(f"DATASET {dataset}: {error}. The model is unchanged.")
+        advice = str(error).replace("with a loss bound of", "with --loss-bound")
+        tell(f"DATASET {dataset}: {advice}. The model is unchanged.")
+        if len(rows) < _FEW:
+            tell("For the right percent without a guarantee, 20 to 50 faces are enough: --unit.")
         raise typer.Exit(1) from None
     if math.isinf(promised.selector.threshold_) and not accept_everything:
         tell(
@@ -166,13 +223,12 @@ def calibrate(
             "lower --max-error or harder faces, or pass --accept-everything if that is what you want."
         )
         raise typer.Exit(1)
-    try:
-        promised.save(target)
-    except OSError as error:
-        stop(f"--output {target}: cannot be written ({error.strerror}). The model is unchanged", 1)
+    _save(promised, target)
+    promise = promise_of(promised) or ""
+    write_page(promised, promise.removesuffix("."))
     if quiet:
         return
-    results.print(promise_of(promised), soft_wrap=not results.is_terminal)
+    results.print(promise, soft_wrap=not results.is_terminal)
     selector = promised.selector
     # infinite where even accepting every face is safe enough
     everything = math.isinf(selector.threshold_)
@@ -184,28 +240,49 @@ def calibrate(
     )
     tell(
         "The guarantee is about faces drawn like these and found by the detector, on average: not about one "
-        "face, one person or one video, nor about photographs the predictor or the model was trained on. "
+        "face, one person or one video, nor about photos the predictor or the model was trained on. "
         f"Expected errors were fitted again on these {len(rows):,} faces."
     )
     say(f"Written: {target}")
 
 
 def _give_unit(
-    rejector: FaceRejector, losses: Any, uncertainty: Any, target: Path, dataset: Path, quiet: bool
+    rejector: FaceRejector,
+    losses: Any,
+    uncertainty: Any,
+    target: Path,
+    dataset: Path,
+    write_page: Callable[..., None],
+    quiet: bool,
 ) -> None:
     """Write the model with expected errors that fit some annotated faces."""
+    before = float(rejector.calibration.expected_error(uncertainty).mean())
     try:
         changed = rejector.with_unit(losses, uncertainty)
-        changed.save(target)
     except ValueError as error:
         stop(f"DATASET {dataset}: {error}")
+    _save(changed, target)
+    unit = changed.info["unit"]
+    mean = float(changed.calibration.expected_error(uncertainty).mean())
+    now = f"Expected errors now fit these {len(losses):,} faces: {mean:.2f} % in the mean"
+    if rejector.relative:
+        doubt = f"; that may be off by {math.expm1(1.96 * unit['standard_error']):.0%}"
+    else:
+        doubt = (
+            f", {before:.2f} % before. Factor {unit['factor']:.2f}, 95 % interval {unit['factor_low']:g} to "
+            f"{unit['factor_high']:g}"
+        )
+    sentence = f"{now}{doubt}. Nothing is guaranteed; --max-error asks for that."
+    write_page(changed, sentence.removesuffix("."))
+    if not quiet:
+        results.print(sentence, soft_wrap=not results.is_terminal)
+        say(f"Written: {target}")
+
+
+def _save(rejector: FaceRejector, target: Path) -> None:
+    try:
+        rejector.save(target)
+    except ValueError as error:
+        stop(f"--output {target}: {error}", 1)
     except OSError as error:
         stop(f"--output {target}: cannot be written ({error.strerror}). The model is unchanged", 1)
-    if not quiet:
-        mean = float(changed.calibration.expected_error(uncertainty).mean())
-        results.print(
-            f"Expected errors now fit these {len(losses):,} faces: {mean:.2f} % in the mean. Nothing is "
-            "guaranteed; --max-error asks for that.",
-            soft_wrap=not results.is_terminal,
-        )
-        say(f"Written: {target}")

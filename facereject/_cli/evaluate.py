@@ -15,8 +15,8 @@ from facereject._cli._annotated import (
     ModelArgument,
     OverwriteOption,
     cache_warnings,
-    check_folder,
     check_not_read,
+    check_report,
     files_of_dataset,
     list_problems,
     read_dataset,
@@ -33,7 +33,9 @@ from facereject._cli._plugins import (
 from facereject._cli._shared import (
     CostOption,
     CoverageOption,
+    MaxErrorBoundOption,
     MaxErrorOption,
+    MaxExpectedErrorOption,
     QuietOption,
     RegionOption,
     ThresholdOption,
@@ -76,6 +78,8 @@ def evaluate(
     ] = 0,
     region: RegionOption = None,
     max_error: MaxErrorOption = None,
+    max_expected_error: MaxExpectedErrorOption = None,
+    max_error_bound: MaxErrorBoundOption = None,
     coverage: CoverageOption = None,
     cost: CostOption = None,
     threshold: ThresholdOption = None,
@@ -91,14 +95,17 @@ def evaluate(
     the outer eye corners. The model is compared with the detector's own score and with an oracle that knows
     the errors.
     """
-    from facereject.reports.evaluation import FILES, check_report_folder, group_evidence, write_report
+    from facereject.reports.evaluation import group_evidence, write_report
 
-    check_folder("--report", report)
-    try:
-        check_report_folder(report, overwrite=overwrite)
-    except FileExistsError as error:
-        stop(f"--report {error.filename}: {str(error.strerror).replace('`overwrite`', '--overwrite')}")
-    given = chosen_target(max_error=max_error, coverage=coverage, cost=cost, threshold=threshold)
+    pages = check_report(report, overwrite=overwrite)
+    given = chosen_target(
+        max_error=max_error,
+        max_expected_error=max_expected_error,
+        max_error_bound=max_error_bound,
+        coverage=coverage,
+        cost=cost,
+        threshold=threshold,
+    )
     rejector = load_rejector(
         model,
         detector=detector,
@@ -113,7 +120,6 @@ def evaluate(
     from facereject.faces.models.card import error_unit
 
     samples = read_dataset(dataset, points=chosen_points(points), quiet=quiet)
-    pages = [report / name for name in FILES]
     check_not_read("--report", pages, [model, landmarks, *files_of_dataset(dataset, samples)])
     notes = data_warnings(samples, rejector.predictor, rejector.info)
     for text in notes:
@@ -147,6 +153,8 @@ def evaluate(
         stop(f"--report {report}: cannot be written ({error.strerror})", 1)
     if not quiet:
         _print(group_evidence(rejector, samples, evaluation), error_unit(rejector))
+        if evaluation.domain is not None:
+            tell(evaluation.domain.sentence)
         say(f"Report: {page}")
 
 
@@ -166,7 +174,9 @@ def _print(groups: list[GroupEvidence], unit: str) -> None:
     found = [group.result for group in groups]
     line("faces found", *(f"{r.n:,}" for r in found))
     line("missed by the detector", *(f"{r.missed:,}" for r in found))
-    line("mean error", *(f"{r.mean_error:.2f} %" for r in found), end=True)
+    line("mean error", *(f"{r.mean_error:.2f} %" for r in found))
+    line("mean expected error", *(f"{r.expected_error:.2f} %" for r in found))
+    line("errors in their 80 % interval", *(_share(r.interval_coverage) for r in found), end=True)
     line("AuRC by the detector's score", *(f"{r.aurc_detector:.3f} %" for r in found))
     line("AuRC by this model", *(f"{r.aurc_score:.3f} %" for r in found))
     line("AuRC by the error itself", *(f"{r.aurc_oracle:.3f} %" for r in found))

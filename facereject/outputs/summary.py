@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 
 from facereject._html import facts_html
+from facereject._lazy import LazyField
 from facereject._words import percent
+from facereject.faces.models.domain import DomainCheck
 from facereject.outputs.counts import Counts
 
 #: failed inputs named in a summary; the table holds all of them
@@ -60,6 +63,11 @@ class Summary:
         How long this run took.
     placed : Placed or None
         Sorted files, if that was asked for.
+    expected_error : float
+        Mean expected error in percent of the faces that this run accepted; NaN if there is none.
+    domain : DomainCheck or None
+        Whether the faces of this run are like those the model was calibrated on; None if there are fewer than
+        40, or if the model does not say. Worked out when it is first read.
     """
 
     inputs: int = 0
@@ -70,6 +78,8 @@ class Summary:
     again: int = 0
     seconds: float = 0.0
     placed: Placed | None = None
+    expected_error: float = math.nan
+    domain: LazyField[DomainCheck | None] = LazyField(None)  # noqa: RUF009
 
     @property
     def faces(self) -> int:

@@ -13,10 +13,12 @@ from typing import Any, NamedTuple
 
 from facereject import __version__
 from facereject._files import display_name
+from facereject._lazy import Lazy
 from facereject._options import OptionError
 from facereject.faces import FaceRejector
 from facereject.faces.face import FRAME_RULES, Face, FaceFrame
 from facereject.faces.geometry import FloatArray
+from facereject.outputs._faces_seen import FacesSeen
 from facereject.outputs._folders import base_of
 from facereject.outputs.base import Media, Output, RunInfo
 from facereject.outputs.sorted_files import SortedFiles
@@ -77,6 +79,7 @@ class Job:
         self.best = _Best.of(keep_best, keep_best_photos)
         self.engine = self.running.make_engine()
         self.summary = Summary()
+        self._seen = FacesSeen()
         self._store: Store | NoStore = NoStore()
         if frame_rule not in FRAME_RULES:
             raise OptionError(f"`frame_rule` must be one of {', '.join(FRAME_RULES)}; got {frame_rule}")
@@ -133,6 +136,10 @@ class Job:
                 self._score(store, task, progress)
             finally:
                 self.summary.seconds = time.monotonic() - start
+        self.summary.expected_error = self._seen.expected_error
+        # a rejector of another kind has nothing to compare with
+        if hasattr(rejector, "check_domain"):
+            self.summary.domain = Lazy(lambda: rejector.check_domain(self._seen.kept))
         return self.summary
 
     def _check_inputs(self) -> None:
@@ -152,7 +159,8 @@ class Job:
         plan = self._plan(store, with_frames=progress is not None)
         shape = mean_shape_of(task.rejector)
         # which faces are the best is known only at the end
-        during = [] if self.best is not None else self._placed("run")
+        along = [*self._placed("run"), self._seen]
+        during = [] if self.best is not None else along
         count = None
         if progress is not None:
             count = _Counter(plan, progress, decided=self.best is None)
@@ -173,7 +181,7 @@ class Job:
             return
         if self.best is not None:
             store.keep_best(self.best.amount, photos=self.best.photos)
-        at_end = self._placed("end") + ([] if self.best is None else self._placed("run"))
+        at_end = self._placed("end") + ([] if self.best is None else along)
         problems = [*self._write_at_end(store, at_end, shape)]
         self.summary.placed = next((o.placed for o in self.outputs if isinstance(o, SortedFiles)), None)
         # whatever became of the other outputs, the table is complete

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import json
 
 import numpy as np
 import pytest
@@ -127,7 +128,7 @@ def test_faces_of_one_photograph_count_once(faces, model, tmp_path):
     shared.write_text("\n".join(lines) + "\n")
     result = run(model, shared, "--max-error", 12, "-o", tmp_path / "new", EVERYTHING)
     assert result.exit_code == 0, result.output
-    assert "one per photograph counts" in result.stderr
+    assert "one per photo counts" in result.stderr
     assert FaceRejector.load(tmp_path / "new").info["certificate"]["n"] <= 10
 
 
@@ -137,7 +138,7 @@ def test_faces_the_model_was_trained_on_are_noticed(faces, model, tmp_path):
     command = ["train", str(faces), "-o", str(trained), *options]
     assert CliRunner().invoke(app, command).exit_code == 0
     result = run(trained, faces, "--max-error", 9, "-o", tmp_path / "new")
-    assert "20 of the photographs were used to train this model" in result.stderr
+    assert "20 of 20 photos were used to train this model" in result.stderr
 
 
 def test_mistakes_are_one_sentence(faces, model, tmp_path):
@@ -165,3 +166,45 @@ def test_help_says_which_faces():
     text = " ".join(result.stdout.split())
     assert "neither the landmark predictor nor the model has seen" in text
     assert "facereject calibrate" in text
+
+
+def test_few_faces_give_a_unit_and_a_report(faces, model, tmp_path):
+    result = run(model, faces, "--unit", "-o", tmp_path / "new", "--report", tmp_path / "report")
+    assert result.exit_code == 0, result.output
+    assert "Warning: only" not in result.stderr
+    changed = FaceRejector.load(tmp_path / "new")
+    unit = changed.info["unit"]
+    assert unit["faces"] == 20
+    assert f"Factor {unit['factor']:.2f}, 95 % interval {unit['factor_low']:g} to" in result.stdout
+    assert "Nothing is guaranteed" in result.stdout
+    page = (tmp_path / "report" / "index.html").read_text()
+    assert "Expected errors now fit these 20 faces" in page
+    assert "the faces that the model was fitted to" in page
+    numbers = json.loads((tmp_path / "report" / "summary.json").read_text())
+    assert numbers["as they are"]["expected_error"] == pytest.approx(
+        numbers["as they are"]["mean_error"], rel=0.5
+    )
+    # without --max-error a unit is what is left to ask for
+    again = run(model, faces, "-o", tmp_path / "again")
+    assert FaceRejector.load(tmp_path / "again").info["unit"] == unit, again.output
+    both = run(model, faces, "--unit", "--max-error", 5, "-o", tmp_path / "other")
+    assert both.exit_code == 2
+    assert "exclude each other" in both.stderr
+    taken = run(model, faces, "--unit", "-o", tmp_path / "third", "--report", tmp_path / "report")
+    assert taken.exit_code == 2
+    assert "--report" in taken.stderr
+    assert not (tmp_path / "third").exists()
+
+
+def test_a_promise_has_a_report_too(degraded, model, tmp_path):
+    options = ["--max-error", 9, "--confidence", 0.8, "-o", tmp_path / "new", "--report", tmp_path / "report"]
+    assert run(model, degraded, *options).exit_code == 0
+    assert "With probability at least 0.8" in (tmp_path / "report" / "index.html").read_text()
+
+
+def test_what_cannot_be_promised_names_what_can(faces, model, tmp_path):
+    result = run(model, faces, "--max-error", 4, "-o", tmp_path / "new")
+    assert result.exit_code == 1
+    text = " ".join(result.stderr.split())
+    assert "20 to 50 faces are enough: --unit" in text
+    assert not (tmp_path / "new").exists()

@@ -51,7 +51,7 @@ def read(path):
 def test_what_is_printed(report):
     folder, result = report
     assert f"Report: {folder / 'index.html'}" in result.stderr
-    assert "only 15 photographs" in result.stderr
+    assert "only 15 photos" in result.stderr
     assert "1 entry was left out" in result.stderr
     for words in (
         "AuRC by the detector's score",

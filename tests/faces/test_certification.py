@@ -13,6 +13,7 @@ from facereject.faces.training.certify import (
     faces_needed,
     fewest_faces,
     independent_rows,
+    smaller_bound,
     smallest_promise,
 )
 from facereject.selection import NoValidThresholdError
@@ -125,8 +126,22 @@ def test_fewer_faces_than_perfect_ones_would_need_say_so(rejector, max_error, de
     assert certified(rejector, **perfect, max_error=max_error, delta=delta)
     for n in (1, 2, 4, least - 1):
         fewer = {name: values[:n] for name, values in perfect.items()}
-        with pytest.raises(NoValidThresholdError, match=f"at least {least} are needed"):
+        # from 20 faces on, they tell themselves how many of their kind it takes
+        needed = least if n < 20 else least + max(1, 2 * n // 20) - 1
+        words = f"at least {least} are needed" if n < 20 else "if the errors stay like these, about"
+        with pytest.raises(NoValidThresholdError, match=words) as caught:
             certified(rejector, **fewer, max_error=max_error, delta=delta)
+        told = [int(word) for word in str(caught.value).split() if word.isdecimal()]
+        assert any(least <= number <= needed for number in told)
+
+
+def test_a_smaller_loss_bound_takes_fewer_faces(rejector):
+    calibration = certified(rejector, **draw(60), max_error=8.0).calibration
+    bound, fewer = smaller_bound(calibration, 3.0, 0.05, 20.0)
+    assert 6 <= bound < 20
+    assert 2 * fewer <= faces_needed(calibration, 3.0, 0.05, 20.0)
+    with pytest.raises(NoValidThresholdError, match=f"with a loss bound of {bound:g} %"):
+        certified(rejector, **draw(60), max_error=3.0)
 
 
 def test_one_face_per_photograph():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from types import SimpleNamespace
 
 import numpy as np
@@ -31,14 +32,18 @@ def test_data_warnings(samples):
     published, own = SimpleNamespace(fingerprint=PUBLISHED_PREDICTOR), SimpleNamespace(fingerprint="other")
     many, few = samples("holiday", 300), samples("helen", 30)
     assert data_warnings(many, published) == []
-    assert [text[:19] for text in data_warnings(few, own)] == ["only 30 photographs"]
+    assert [text[:19] for text in data_warnings(few, own)] == ["only 30 photos: ano"]
     leaked = data_warnings([*many, *few], published)
     assert len(leaked) == 1
     assert "30 of 330 faces are from 300-W" in leaked[0]
     info = {"photo_digests": photo_digests(many[:5])}
     (seen,) = data_warnings(many, published, info)
-    assert seen.startswith("5 of the photographs were used to train this model")
+    assert seen.startswith("5 of 300 photos were used to train this model")
     assert data_warnings(many[5:], published, info) == []
+    # two crops of one photo are one photo
+    crops = [dataclasses.replace(sample, photo=f"photo {i // 2}") for i, sample in enumerate(many)]
+    (seen,) = data_warnings(crops, own, {"photo_digests": photo_digests(crops[:4])})[1:]
+    assert seen.startswith("2 of 150 photos were used")
 
 
 def test_digests_are_of_the_content(samples, tmp_path):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
@@ -10,11 +11,12 @@ from facereject._cli._shared import say
 from facereject._words import counted, percent
 
 if TYPE_CHECKING:
+    from facereject.faces import FaceRejector
     from facereject.outputs.summary import Placed, Summary
     from facereject.pipeline import Job
 
 
-def report_run(job: Job, *, quiet: bool, remark: str = "") -> None:
+def report_run(job: Job, rejector: FaceRejector, *, quiet: bool, remark: str = "") -> None:
     """Report a run that came to its end, with a remark on the counts; if quiet, only what failed."""
     summary, placed = job.summary, job.summary.placed
     before = summary.earlier or type(summary)()
@@ -26,6 +28,8 @@ def report_run(job: Job, *, quiet: bool, remark: str = "") -> None:
             state = "the table is complete" if job.best is None else "all faces had been scored before"
             say(f"Nothing left to do: {state}.")
         for line in _counts(summary):
+            say(line)
+        for line in _meaning(job, rejector):
             say(line)
         if remark:
             say(remark)
@@ -68,6 +72,35 @@ def _counts(summary: Summary) -> Iterator[str]:
     if total.undecodable:
         has = "has" if total.undecodable == 1 else "have"
         yield f"{counted(total.undecodable, 'frame')} of videos could not be decoded and {has} no row"
+
+
+def _meaning(job: Job, rejector: FaceRejector) -> Iterator[str]:
+    """What the decisions mean: the cut-off, the error to expect, faces and images, the kind of the faces."""
+    summary, total = job.summary, job.summary.total
+    cut_off = _cut_off(rejector) if job.best is None else ""
+    if math.isfinite(summary.expected_error):
+        mean = f"expected mean error of the accepted faces {summary.expected_error:.2f} %"
+        yield f"{cut_off}; {mean}" if cut_off else mean[0].upper() + mean[1:]
+    elif cut_off:
+        yield cut_off
+    alone = total.frames - total.no_face
+    if total.faces > alone and total.accepted_faces != total.accepted_frames:
+        rule = {"all": "all of its faces are", "any": "any of its faces is", "largest": "its largest face is"}
+        yield (
+            f"{counted(total.faces, 'face')} in {counted(alone, 'image or frame', 'images and frames')}: one "
+            f"with several faces is accepted if {rule[job.frame_rule]} (--frame-rule)"
+        )
+    if summary.domain is not None:
+        yield summary.domain.sentence
+
+
+def _cut_off(rejector: FaceRejector) -> str:
+    """Up to which expected error faces are accepted; empty for a rejector that does not say."""
+    selector = getattr(rejector, "selector", None)
+    if selector is None or getattr(rejector, "relative", True) or not math.isfinite(selector.threshold_):
+        return ""
+    limit = float(rejector.calibration.expected_error(selector.threshold_))
+    return f"Accepted up to an expected error of {limit:.2f} %"
 
 
 def _accepted(number: int, total: int) -> str:

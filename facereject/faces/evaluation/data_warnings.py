@@ -1,4 +1,4 @@
-"""What to know before figures are believed: small samples, and photographs that were seen in training."""
+"""What to know before believing figures: small samples, and photos that were seen in training."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from facereject.faces.datasets import FaceSample, photo_digests
 from facereject.faces.landmarks.dlib_trees import PUBLISHED_PREDICTOR
 from facereject.faces.plugins import fingerprint_of
 
-#: fewer photographs than this leave scores, targets and expected errors largely to chance
+#: fewer photos than this leave scores, targets and expected errors largely to chance
 FEW_PHOTOGRAPHS = 200
 
 # folders of iBUG 300-W
@@ -18,7 +18,7 @@ _PARTS_OF_300W = {"300w", "300-w", "afw", "helen", "lfpw", "ibug"}
 
 
 def data_warnings(
-    samples: Sequence[FaceSample], predictor: Any, info: dict[str, Any] | None = None
+    samples: Sequence[FaceSample], predictor: Any, info: dict[str, Any] | None = None, *, few: bool = True
 ) -> list[str]:
     """Sentences about a data set; empty if there is nothing to say.
 
@@ -29,12 +29,14 @@ def data_warnings(
         Known by its ``fingerprint``.
     info : dict or None
         ``FaceRejector.info`` of the model that is evaluated or calibrated; None while training.
+    few : bool, default=True
+        Warn of few photos.
     """
     found = []
     photographs = len({sample.photo for sample in samples})
-    if photographs < FEW_PHOTOGRAPHS:
+    if few and photographs < FEW_PHOTOGRAPHS:
         found.append(
-            f"only {counted(photographs, 'photograph')}: another {photographs} could give quite different "
+            f"only {counted(photographs, 'photo')}: another {photographs} could give quite different "
             f"figures, as with any fewer than {FEW_PHOTOGRAPHS}"
         )
     if fingerprint_of(predictor) == PUBLISHED_PREDICTOR:
@@ -43,15 +45,15 @@ def data_warnings(
             found.append(
                 f"{known} of {counted(len(samples), 'face')} {'is' if known == 1 else 'are'} from 300-W, on "
                 "which dlib's published model was trained: such errors are training errors, lower than on "
-                "new photographs"
+                "new photos"
             )
     seen = set((info or {}).get("photo_digests") or ())
     if seen:
-        again = len(seen.intersection(photo_digests(samples)))
+        again = len({sample.photo for sample in samples if not seen.isdisjoint(photo_digests([sample]))})
         if again:
             found.append(
-                f"{again} of the photographs {'was' if again == 1 else 'were'} used to train this model: "
-                "what follows flatters it and carries no guarantee"
+                f"{again} of {counted(photographs, 'photo')} {'was' if again == 1 else 'were'} used to train "
+                "this model: what follows flatters it and carries no guarantee"
             )
     return found
 

@@ -1,7 +1,8 @@
-"""How good a rejector is on annotated photographs: AuRC between the detector score and the oracle."""
+"""How good a rejector is on annotated photos: AuRC between the detector score and the oracle."""
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace
@@ -14,6 +15,7 @@ from facereject._html import facts_html
 from facereject.faces.datasets import FaceSample, Problem
 from facereject.faces.landmarks.point_set import POINTS_300W
 from facereject.faces.models.calibration import RegionSample
+from facereject.faces.models.domain import DomainCheck
 from facereject.faces.models.ranking import gap_closed
 from facereject.faces.models.score_models import CompactScoreModel, RegionScore
 from facereject.faces.rejector import FaceRejector
@@ -23,13 +25,13 @@ from facereject.faces.training.learn_points import common_count
 from facereject.faces.training.table import FaceTable
 from facereject.metrics import aurc
 
-# rows whose points are judged at once
+# rows whose landmarks are scored at once
 _BLOCK = 500
 
 
 @dataclass(frozen=True, repr=False)
 class GroupResult:
-    """Results on one group of pictures; errors and AuRC in percent, by the rule of the point set.
+    """Results on one group of images; errors and AuRC in percent, by the rule of the point set.
 
     Attributes
     ----------
@@ -48,6 +50,8 @@ class GroupResult:
         Accepted share of the found faces under the rejector's target, and their mean error.
     expected_error : float
         Mean of the faces' expected error: equals ``mean_error`` if the calibration carries over.
+    interval_coverage : float
+        Share of the faces whose error lies in their 80 % interval; NaN if unknown.
     """
 
     n: int
@@ -61,6 +65,7 @@ class GroupResult:
     coverage: float
     accepted_error: float
     expected_error: float
+    interval_coverage: float = math.nan
 
     def facts(self) -> dict[str, str]:
         """The main numbers by name, in words."""
@@ -71,6 +76,8 @@ class GroupResult:
             f"oracle {self.aurc_oracle:.3f} %)",
             "gap closed": f"{self.gap_closed:.0%}",
             "accepted": f"{self.coverage:.1%}, mean error {self.accepted_error:.2f} %",
+            "expected error": f"{self.expected_error:.2f} % in the mean; 80 % intervals hold "
+            f"{self.interval_coverage:.0%} of the errors",
         }
 
     def __repr__(self) -> str:
@@ -87,12 +94,13 @@ class GroupResult:
 # arrays have no truth value, so a generated == would raise
 @dataclass(frozen=True, eq=False, repr=False)
 class FaceEvaluation:
-    """Results on clean and on degraded photographs, with the rows they came from.
+    """Results on clean and on degraded photos, with the rows they came from.
 
-    ``problems`` lists the entries the data set left out, photographs that could not be read and faces the
+    ``problems`` lists the entries the data set left out, photos that could not be read and faces the
     predictor failed on. ``regions`` has expected and true errors of the regions of every row, if the model
-    tells them. Losses are those of the regions that decide, where there are such. ``extractor`` has made the
-    rows, and makes their pictures again.
+    gives them. Losses are those of the regions that decide, if there are any. ``extractor`` made the rows,
+    and makes their images again. ``domain`` tells whether the clean faces are like those the model was
+    calibrated on; None if it does not say, or for fewer than 40.
     """
 
     clean: GroupResult
@@ -102,11 +110,16 @@ class FaceEvaluation:
     problems: tuple[Problem, ...]
     regions: RegionSample | None = None
     extractor: Extractor | None = None
+    domain: DomainCheck | None = None
 
     def summary(self) -> dict[str, Any]:
         """The numbers as plain JSON."""
         groups = {"clean": self.clean, "degraded": self.degraded}
         return {name: asdict(group) for name, group in groups.items() if group is not None}
+
+    def under(self, rejector: FaceRejector) -> FaceEvaluation:
+        """The results with the calibration and threshold of another rejector with the same score."""
+        return _evaluation(rejector, self.table, self.problems, self.regions, self.extractor)
 
     def __repr__(self) -> str:
         degraded = "" if self.degraded is None else f", degraded={self.degraded!r}"
@@ -127,9 +140,9 @@ def evaluate_face_rejector(
     cache: str | os.PathLike[str] | None = None,
     progress: Callable[[int, int], None] | None = None,
 ) -> FaceEvaluation:
-    """Evaluate on annotated photographs, clean and degraded.
+    """Evaluate on annotated photos, clean and degraded.
 
-    Use photographs the rejector was not trained on, annotated with the points of its predictor. Detector and
+    Use photos the rejector was not trained on, annotated with the landmarks of its predictor. Detector and
     predictor are those of the rejector.
 
     Parameters
@@ -137,7 +150,7 @@ def evaluate_face_rejector(
     rejector : FaceRejector
     samples : sequence of FaceSample
     degradations : int, default=8
-        Degraded versions of every photograph; 0 for clean ones only.
+        Degraded versions of every photo; 0 for clean ones only.
     random_state : int, default=1
     workers, cache, progress
         As in `facereject.faces.training.extract.extract`.
@@ -162,14 +175,33 @@ def evaluate_face_rejector(
     regions = _regions(rejector, table)
     if rejector.region and regions is not None:
         table = replace(table, losses=regions.calibration(rejector.region).losses)
+    problems = (*getattr(samples, "problems", ()), *table.problems, *table.failures)
+    return _evaluation(rejector, table, problems, regions, extractor)
+
+
+def _evaluation(
+    rejector: FaceRejector,
+    table: FaceTable,
+    problems: tuple[Problem, ...],
+    regions: RegionSample | None,
+    extractor: Extractor | None,
+) -> FaceEvaluation:
     uncertainty = rejector.score(table.features)
     missed, failed = table.missed.tolist(), table.failed.tolist()
     clean = evaluate_rows(rejector, table, uncertainty, table.clean, missed[0], failed[0])
     degraded = None
     if (~table.clean).any():
         degraded = evaluate_rows(rejector, table, uncertainty, ~table.clean, missed[1], failed[1])
-    problems = (*getattr(samples, "problems", ()), *table.problems, *table.failures)
-    return FaceEvaluation(clean, degraded, uncertainty, table, problems, regions, extractor)
+    domain = _compared(rejector, table.rows(table.clean))
+    return FaceEvaluation(clean, degraded, uncertainty, table, problems, regions, extractor, domain)
+
+
+def _compared(rejector: FaceRejector, table: FaceTable) -> DomainCheck | None:
+    """Whether the faces of a table are like those the model was calibrated on."""
+    domain = rejector.domain
+    if domain is None or rejector.info.get("own_faces"):
+        return None
+    return domain.check(table.landmarks.astype(np.float64), domain.typicality(domain.columns(table.features)))
 
 
 def _regions(rejector: FaceRejector, table: FaceTable) -> RegionSample | None:
@@ -199,6 +231,7 @@ def evaluate_rows(
         raise ValueError(f"no face to evaluate on: the detector missed {missed}, {failed} got no landmarks")
     losses, scores, ranking = table.losses[rows], table.detector_scores[rows], uncertainty[rows]
     accepted = rejector.decide(ranking)
+    low, high = rejector.calibration.error_interval(ranking)
     return GroupResult(
         n=int(rows.sum()),
         missed=missed,
@@ -211,4 +244,5 @@ def evaluate_rows(
         coverage=float(accepted.mean()),
         accepted_error=float(losses[accepted].mean()) if accepted.any() else float("nan"),
         expected_error=float(rejector.calibration.expected_error(ranking).mean()),
+        interval_coverage=float(((losses >= low) & (losses <= high)).mean()),
     )

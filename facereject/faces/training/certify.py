@@ -1,4 +1,4 @@
-"""A guaranteed threshold for faces: the promise, the rejector that keeps it, and what else could be promised.
+"""A guaranteed threshold for faces, the rejector that has it, and what else could be guaranteed.
 
 Landmark errors have no upper limit, and no mean of such a quantity can be bounded from a finite sample. So
 the promise is about min(error, loss_bound): a lost face counts as an error of ``loss_bound`` percent, however
@@ -29,7 +29,10 @@ LOSS_BOUND = 20.0
 _METHOD = "betting"
 
 # how many times larger a sample is imagined when asking what more faces could promise
-_GROWTH = (2, 4, 8, 16, 32, 64)
+_GROWTH = (1, 2, 4, 8, 16, 32, 64)
+
+# fewer faces say nothing about how many more would do
+_ENOUGH_TO_TELL = 20
 
 
 def independent_rows(photos: Sequence[str], random_state: int = 0) -> NDArray[np.int64]:
@@ -160,16 +163,24 @@ def faces_needed(
 
     The sample stands for the larger one as it is, chance included: with new faces it may take more.
     """
-    for times in _GROWTH:
-        larger = Calibration(
-            losses=np.repeat(calibration.losses, times), uncertainty=np.repeat(calibration.uncertainty, times)
-        )
+    order = np.argsort(calibration.uncertainty, kind="stable")
+
+    def enough(n: int) -> bool:
+        # every face as often as the others, as nearly as that goes
+        rows = order[np.arange(n) * len(order) // n]
+        larger = Calibration(losses=calibration.losses[rows], uncertainty=calibration.uncertainty[rows])
         try:
             _select(larger, max_error, delta, loss_bound)
         except NoValidThresholdError:
-            continue
-        return times * len(calibration.losses)
-    return None
+            return False
+        return True
+
+    most = next((times * len(order) for times in _GROWTH if enough(times * len(order))), 0)
+    # to about a tenth: a sample cannot tell more
+    step = max(1, most // 20)
+    return (
+        next((n for n in (*range(most // 2 + step, most, step), most) if enough(n)), None) if most else None
+    )
 
 
 def _select(calibration: Calibration, max_error: float, delta: float, loss_bound: float) -> Selector:
@@ -193,13 +204,36 @@ def _what_could_be(calibration: Calibration, max_error: float, delta: float, los
     # from the ranks of these faces alone; where that is less than was asked for, it is no advice
     if smallest is not None and smallest[0] > max_error:
         text += f"; faces like these can promise {smallest[0]:g} %, accepting {smallest[1]:.0%} of them"
-    least = fewest_faces(max_error, delta, loss_bound)
-    needed = faces_needed(calibration, max_error, delta, loss_bound) if n >= least else None
-    if n < least:
-        # so small a sample says nothing about how many more would do
+    if n < _ENOUGH_TO_TELL:
+        least = fewest_faces(max_error, delta, loss_bound)
         text += f"; at least {least:,} are needed, even if every error were 0"
-    elif needed is None:
-        text += f"; more faces like these would not help: their errors are too large for {max_error:g} %"
-    else:
+    elif (needed := faces_needed(calibration, max_error, delta, loss_bound)) is not None:
         text += f"; if the errors stay like these, about {needed:,} faces can promise {max_error:g} %"
+    else:
+        text += f"; more faces like these would not help: their errors are too large for {max_error:g} %"
+    lower = smaller_bound(calibration, max_error, delta, loss_bound) if n >= _ENOUGH_TO_TELL else None
+    if lower is not None:
+        text += (
+            f"; with a loss bound of {lower[0]:g} % (larger errors count as that much) about {lower[1]:,} "
+            "faces could"
+        )
     return text + ". Choose a bound, then certify it on faces not used for choosing it"
+
+
+def smaller_bound(
+    calibration: Calibration, max_error: float, delta: float, loss_bound: float
+) -> tuple[float, int] | None:
+    """A smaller ``loss_bound`` with which fewer faces like these might certify ``max_error``, and how many.
+
+    The largest of some round fractions of the bound that takes at most half as many faces; None if there is
+    none. Like every hint from this sample, it is for the next one.
+    """
+    needed = faces_needed(calibration, max_error, delta, loss_bound)
+    for share in (0.75, 0.5, 0.4, 0.3, 0.25):
+        bound = loss_bound * share
+        if bound < 2 * max_error:
+            break
+        fewer = faces_needed(calibration, max_error, delta, bound)
+        if fewer is not None and (needed is None or 2 * fewer <= needed):
+            return bound, fewer
+    return None

@@ -97,8 +97,10 @@ def faces_csv(rejector: FaceRejector, samples: Sequence[FaceSample], evaluation:
     writer = csv.writer(stream, lineterminator="\n")
     writer.writerow(
         ["image", "photo", "picture", "error", "expected_error", "uncertainty", "detector_score", "accepted"]
+        + ["error_low", "error_high"]
     )
     table, expected = evaluation.table, rejector.calibration.expected_error(evaluation.uncertainty)
+    low, high = rejector.calibration.error_interval(evaluation.uncertainty)
     for row in range(len(table)):
         sample, uncertainty = samples[int(table.sample[row])], float(evaluation.uncertainty[row])
         accepted = "true" if rejector.decide(uncertainty) else "false"
@@ -106,6 +108,7 @@ def faces_csv(rejector: FaceRejector, samples: Sequence[FaceSample], evaluation:
         numbers = [float(table.losses[row]), float(expected[row]), uncertainty]
         writer.writerow(
             [name, photo, table.kinds[row], *numbers, float(table.detector_scores[row]), accepted]
+            + [float(low[row]), float(high[row])]
         )
     return stream.getvalue()
 
@@ -135,6 +138,7 @@ def summary(
                 zip([f"{level:g}" for level in FAILURE_LEVELS], failure_rates(losses), strict=True)
             )
         found[group.name] = _plain(numbers)
+    found["domain"] = None if evaluation.domain is None else evaluation.domain.to_dict()
     found["warnings"] = list(notes)
     found["problems"] = [problem._asdict() for problem in evaluation.problems]
     return found

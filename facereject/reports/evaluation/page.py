@@ -38,6 +38,8 @@ def report_page(
     names of what lies beside the page.
     """
     pieces = [pages.note(f"{text[:1].upper()}{text[1:]}.") for text in notes]
+    if evaluation.domain is not None:
+        pieces.append(pages.note(evaluation.domain.sentence))
     alone = len(groups) == 1
     for group, drawn in zip(groups, figures, strict=True):
         pieces += _group_pieces(group, drawn, rejector.selector.threshold_, alone=alone)
@@ -76,7 +78,9 @@ def _group_pieces(
     detail = (
         f"Of {annotated:,} annotated faces the detector missed {result.missed:,}, and the predictor gave no "
         f"landmarks for {result.failed:,}; both are rejections. Of all of them "
-        f"{group.accepted.sum() / annotated:.1%} are accepted."
+        f"{group.accepted.sum() / annotated:.1%} are accepted. The mean expected error is "
+        f"{_percent(result.expected_error)}; the 80 % intervals hold {_share(result.interval_coverage, 0)} "
+        "of the errors."
     )
     ranking = pages.table(
         ["ranked by", "AuRC (%)", "gap closed"],
