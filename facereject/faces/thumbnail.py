@@ -28,31 +28,50 @@ def thumbnail(image: ImageArray, box: Box) -> bytes:
 
     Empty if the box lies outside, or is so large that the image would be a speck in it.
     """
-    left, top, side = _square(box)
+    left, top, side = square_of(box)
+    crop = None if side > 4 * max(image.shape[:2]) else cut_square(image, left, top, side)
+    return b"" if crop is None else encode_jpeg(reduced(crop, SIDE), 80)
+
+
+def square_of(box: Box, reach: float = _REACH) -> tuple[int, int, int]:
+    """Left, top and side of a square around a box, ``reach`` times as large, in whole pixels of the image."""
+    side = max(1, round(reach * max(box.width, box.height)))
+    x, y = box.center
+    return round(x - side / 2), round(y - side / 2), side
+
+
+def cut_square(image: ImageArray, left: int, top: int, side: int) -> ImageArray | None:
+    """A square of an image, grey where it reaches beyond; None if nothing of the image is in it."""
     height, width = image.shape[:2]
     x0, y0, x1, y1 = max(left, 0), max(top, 0), min(left + side, width), min(top + side, height)
-    if x0 >= x1 or y0 >= y1 or side > 4 * max(height, width):
-        return b""
+    if x0 >= x1 or y0 >= y1:
+        return None
     crop = image[y0:y1, x0:x1]
     if crop.shape[:2] != (side, side):
         crop = np.full((side, side, 3), _GREY, dtype=np.uint8)
         crop[y0 - top : y1 - top, x0 - left : x1 - left] = image[y0:y1, x0:x1]
-    small = cv2.cvtColor(_small(crop), cv2.COLOR_RGB2BGR)
-    done, data = cv2.imencode(".jpg", small, [cv2.IMWRITE_JPEG_QUALITY, 80])
+    return crop
+
+
+def encode_jpeg(image: ImageArray, quality: int) -> bytes:
+    """An RGB image as JPEG; empty if that fails."""
+    done, data = cv2.imencode(
+        ".jpg", cv2.cvtColor(image, cv2.COLOR_RGB2BGR), [cv2.IMWRITE_JPEG_QUALITY, quality]
+    )
     return bytes(data) if done else b""
 
 
-def _small(crop: ImageArray) -> ImageArray:
-    """A square picture, reduced to the side of a thumbnail if it is larger."""
-    if len(crop) <= SIDE:
+def reduced(crop: ImageArray, most: int) -> ImageArray:
+    """A square image, reduced to a side of ``most`` pixels if it is larger."""
+    if len(crop) <= most:
         return crop
-    factor = len(crop) // SIDE
+    factor = len(crop) // most
     if factor > 1:
         # means of whole blocks, and the rest by interpolation: parts of pixels take five times as long
         side = len(crop) // factor
         whole = crop[: side * factor, : side * factor]
         crop = np.asarray(cv2.resize(whole, (side, side), interpolation=cv2.INTER_AREA), dtype=np.uint8)
-    return np.asarray(cv2.resize(crop, (SIDE, SIDE), interpolation=cv2.INTER_LINEAR), dtype=np.uint8)
+    return np.asarray(cv2.resize(crop, (most, most), interpolation=cv2.INTER_LINEAR), dtype=np.uint8)
 
 
 def face_html(face: Face) -> str:
@@ -75,15 +94,8 @@ def face_html(face: Face) -> str:
     return facts_html("Face", facts, picture=_picture(face))
 
 
-def _square(box: Box) -> tuple[int, int, int]:
-    """Left, top and side of what is shown, in whole pixels of the image."""
-    side = max(1, round(_REACH * max(box.width, box.height)))
-    x, y = box.center
-    return round(x - side / 2), round(y - side / 2), side
-
-
 def _picture(face: Face) -> str:
-    left, top, side = _square(face.box)
+    left, top, side = square_of(face.box)
     color = _GREEN if face.accepted else _RED
     pieces = []
     if face.thumbnail:

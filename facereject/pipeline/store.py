@@ -220,10 +220,10 @@ class Store:
         if suffix_of(self.path) == ".sqlite":
             check_sqlite_points(self.path, n_points, columns)
         self.partial = f"{self.path}.partial"
-        with _table_errors(self.partial):
-            self._database = _open_locked(self.partial, overwrite=overwrite)
+        with table_errors(self.partial):
+            self._database = open_locked(self.partial, overwrite=overwrite)
         try:
-            with _table_errors(self.partial):
+            with table_errors(self.partial):
                 self._open(self.path, resume)
         except BaseException:
             self._leave()
@@ -347,7 +347,7 @@ class Store:
         """Write the table under its name, and close the store."""
         try:
             if self.path is not None:
-                with _table_errors(self.path):
+                with table_errors(self.path):
                     self._deliver(self.path)
         except BaseException:
             self._leave()
@@ -519,7 +519,7 @@ class Store:
 
     def _insert(self, number: int, rows: Iterable[PackedRow]) -> int:
         """Add rows to an input; returns how many."""
-        with _table_errors(self.partial):
+        with table_errors(self.partial):
             self._begin()
             query = f"INSERT INTO faces VALUES {_places(_FACE_FIELDS)}"
             return self._database.executemany(query, self._stored_rows(number, rows)).rowcount
@@ -576,7 +576,7 @@ class Store:
         return StoredInput(number, path, counts, stamp, part, tries, current, gone)
 
     def _execute(self, query: str, *values: Any) -> sqlite3.Cursor:
-        with _table_errors(self.partial):
+        with table_errors(self.partial):
             self._begin()
             return self._database.execute(query, values)
 
@@ -684,8 +684,11 @@ def _uncertainty_of(faces: Sequence[Face], rule: str) -> float:
     return max(values) if rule == "all" else min(values)
 
 
-def _open_locked(path: str, *, overwrite: bool) -> sqlite3.Connection:
-    """The file of an unfinished table, new or left by an earlier run, locked as long as it is open."""
+def open_locked(path: str, *, overwrite: bool = False) -> sqlite3.Connection:
+    """A SQLite file, new or left by an earlier run, locked as long as it is open.
+
+    Raises TableError if another process has locked it.
+    """
     files = (f"{path}-journal", path)
     while True:
         for name in filter(is_planted, files):
@@ -860,7 +863,8 @@ def _signature(table: str) -> str:
 
 
 @contextlib.contextmanager
-def _table_errors(path: str | None) -> Iterator[None]:
+def table_errors(path: str | None) -> Iterator[None]:
+    """Turn what SQLite and the disk report into a TableError that names the file."""
     try:
         yield
     except BrokenPipeError:

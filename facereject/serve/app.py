@@ -8,7 +8,6 @@ import os
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import AsyncExitStack, aclosing, asynccontextmanager
 from dataclasses import dataclass
-from importlib import resources
 from typing import TypeVar
 
 from starlette.applications import Starlette
@@ -31,18 +30,12 @@ from facereject.serve.images import score_image
 from facereject.serve.limits import ServeLimits
 from facereject.serve.live_socket import LiveClient, reject_socket
 from facereject.serve.models import ModelRegistry, ModelRequest
+from facereject.serve.pages import MEDIA_TYPES, fixed, page_routes
 from facereject.serve.pool import Gate, WorkPool
 from facereject.serve.responses import error_response, json_response, respond_to_failure
 from facereject.serve.videos import VideoStream, lines_of
 
 T = TypeVar("T")
-
-_MEDIA_TYPES = {
-    ".html": "text/html; charset=utf-8",
-    ".css": "text/css; charset=utf-8",
-    ".js": "text/javascript; charset=utf-8",
-    ".svg": "image/svg+xml",
-}
 
 
 @dataclass
@@ -90,9 +83,9 @@ def make_app(
         Route("/api/table", service.table, methods=["POST"]),
         Route("/api/model", service.model),
         WebSocketRoute("/api/live", service.live),
-        Route("/api/docs", _file(docs_page().encode(), _MEDIA_TYPES[".html"])),
-        Route("/api/openapi.json", _file(read_openapi(), "application/json")),
-        *(Route(path, _file(content, kind)) for path, content, kind in _page_files()),
+        Route("/api/docs", fixed(docs_page().encode(), MEDIA_TYPES[".html"])),
+        Route("/api/openapi.json", fixed(read_openapi(), "application/json")),
+        *page_routes(),
     ]
     app = Starlette(
         routes=routes,
@@ -273,22 +266,3 @@ async def _while_connected(request: Request, work: Awaitable[T]) -> T:
         for task in (working, gone):
             task.cancel()
         await asyncio.gather(working, gone, return_exceptions=True)
-
-
-def _file(content: bytes, kind: str) -> Callable[[Request], Response]:
-    def endpoint(request: Request) -> Response:
-        return Response(content, media_type=kind)
-
-    return endpoint
-
-
-def _page_files() -> list[tuple[str, bytes, str]]:
-    """The files of the page with their addresses, read now: no request ever leads to the disk."""
-    folder = resources.files("facereject.serve") / "page"
-    found = []
-    for item in sorted(folder.iterdir(), key=lambda item: item.name):
-        kind = _MEDIA_TYPES.get(os.path.splitext(item.name)[1])
-        if kind is not None:
-            path = "/" if item.name == "index.html" else f"/{item.name}"
-            found.append((path, item.read_bytes(), kind))
-    return found

@@ -47,7 +47,6 @@ _HEADERS = {
     "Cross-Origin-Opener-Policy": "same-origin",
     "Cross-Origin-Resource-Policy": "same-origin",
     "Permissions-Policy": "camera=(self), microphone=(), geolocation=()",
-    "Cache-Control": "no-store",
 }
 
 
@@ -85,6 +84,8 @@ class Guard:
             if message["type"] in ("http.response.start", "websocket.http.response.start"):
                 bound = MutableHeaders(scope=message)
                 bound.update(_HEADERS)
+                # crops of a review are kept by the browser, everything else is not
+                bound.setdefault("Cache-Control", "no-store")
                 if cookie:
                     bound.append("Set-Cookie", cookie)
             await send(message)

@@ -24,6 +24,9 @@ _FIRST = ("source", "frame", "time_s", "face", "track", "x", "y", "width", "heig
 
 _LANDMARK = re.compile(r"[xye]_\d+")
 
+#: the last column of a table that `facereject review` exported: accepted, rejected, corrected, or empty
+REVIEWED = "reviewed"
+
 #: the columns before those of the landmarks
 HEAD = (
     *_FIRST,
@@ -110,8 +113,14 @@ def count_points(names: Sequence[str]) -> int | None:
 
     None if it is not a table of facereject, or one with too few columns to be read again.
     """
+    names = tuple(names)[: count_scored(names)]
     n_points, odd = divmod(len(names) - len(HEAD), 3)
     return n_points if not odd and n_points >= 0 and tuple(names) == columns(n_points) else None
+
+
+def count_scored(names: Sequence[str]) -> int:
+    """How many columns a table has without `REVIEWED`."""
+    return len(names) - (names[-1:] in ((REVIEWED,), [REVIEWED]))
 
 
 def is_own(names: Sequence[str]) -> bool:

@@ -15,7 +15,7 @@ import numpy as np
 
 from facereject._files import connect_sqlite, is_regular, name_of_cell, suffix_of
 from facereject.faces.face import FaceFrame
-from facereject.tables.columns import HEAD, count_points, is_own
+from facereject.tables.columns import HEAD, count_points, count_scored, is_own
 from facereject.tables.errors import TableFormatError
 from facereject.tables.packing import PackedRow, frames_of, packed_numbers
 
@@ -105,11 +105,12 @@ def _read_csv(path: str) -> Iterator[PackedRow]:
         try:
             names = next(reader, [])
             _check_columns(path, names)
+            n_scored = count_scored(names)
             for cells in reader:
                 if len(cells) != len(names):
                     raise TableFormatError(f"{path}: line {reader.line_num} is cut off")
                 cells[0] = name_of_cell(cells[0])
-                numbers = (float(cell) if cell else math.nan for cell in cells[_N_HEAD:])
+                numbers = (float(cell) if cell else math.nan for cell in cells[_N_HEAD:n_scored])
                 yield _row([cell or None for cell in cells[:_N_HEAD]], numbers)
         except (csv.Error, ValueError, OverflowError) as error:
             if isinstance(error, TableFormatError):
@@ -124,7 +125,7 @@ def _read_jsonl(path: str) -> Iterator[PackedRow]:
                 values = json.loads(line)
                 if not isinstance(values, dict) or count_points(tuple(values)) is None:
                     raise ValueError("its keys are not the columns")
-                row = _typed(list(values.values()))
+                row = _typed(list(values.values())[: count_scored([*values])])
             except (ValueError, TypeError, OverflowError, RecursionError) as error:
                 raise TableFormatError(
                     f"{path}: line {number} is not a row of facereject ({error})"
@@ -139,9 +140,10 @@ def _read_parquet(path: str) -> Iterator[PackedRow]:
     try:
         with pyarrow.parquet.ParquetFile(path) as file:
             _check_columns(path, file.schema_arrow.names)
+            n_scored = count_scored(file.schema_arrow.names)
             for batch in file.iter_batches(1024):
                 head = zip(*(column.to_pylist() for column in batch.columns[:_N_HEAD]), strict=True)
-                arrays = [column.to_numpy(zero_copy_only=False) for column in batch.columns[_N_HEAD:]]
+                arrays = [column.to_numpy(zero_copy_only=False) for column in batch.columns[_N_HEAD:n_scored]]
                 points = np.array(arrays, dtype=np.float64).reshape(len(arrays), len(batch)).T
                 for values, numbers in zip(head, points, strict=True):
                     yield _row(values, numbers)
@@ -154,13 +156,15 @@ def _read_parquet(path: str) -> Iterator[PackedRow]:
 def _read_sqlite(path: str) -> Iterator[PackedRow]:
     try:
         with contextlib.closing(_open_sqlite(path)) as database:
-            _check_columns(path, _sqlite_columns(database))
+            names = _sqlite_columns(database)
+            _check_columns(path, names)
+            n_scored = count_scored(names)
             # SQLite reads zeros where the last page is cut off
             (page_size,) = database.execute("PRAGMA page_size").fetchone()
             if os.path.getsize(path) % page_size:
                 raise TableFormatError(f"{path}: is cut off")
             for values in database.execute("SELECT * FROM faces ORDER BY rowid"):
-                yield _typed(values)
+                yield _typed(values[:n_scored])
     except (sqlite3.Error, TypeError, ValueError, OverflowError) as error:
         if isinstance(error, TableFormatError):
             raise

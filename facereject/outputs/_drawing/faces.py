@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 import cv2
 import numpy as np
+from numpy.typing import NDArray
 
 from facereject.faces import Face
 from facereject.faces.face import Box
@@ -167,17 +168,43 @@ def _draw_face(canvas: ImageArray, face: Face) -> None:
     if unit >= 0.85 and len(face.landmarks) == N_LANDMARKS:
         for first, last, closed in _PARTS:
             _lines(canvas, face.landmarks[first : last + 1], color, max(1, round(0.4 * unit)), closed=closed)
-    for i, point in enumerate(face.landmarks):
+    draw_points(canvas, face.landmarks, face.landmark_errors, unit, color=color, visible=face.visible)
+
+
+def draw_points(
+    canvas: ImageArray,
+    landmarks: FloatArray,
+    errors: FloatArray | None,
+    unit: float,
+    *,
+    color: Color = SILVER,
+    visible: NDArray[np.bool_] | None = None,
+) -> None:
+    """Draw landmarks: small and green up to an expected error of 2 %, large and red from 12 %.
+
+    Parameters
+    ----------
+    canvas : ndarray (H, W, 3) of uint8
+    landmarks : ndarray of shape (n, 2)
+    errors : ndarray of shape (n,) or None
+        Expected errors in percent.
+    unit : float
+        Pixels per hundredth of the face.
+    color : tuple of int
+        Of landmarks whose errors are not known.
+    visible : ndarray of shape (n,), bool, or None
+        Landmarks that are probably covered are rings.
+    """
+    for i, point in enumerate(landmarks):
         radius, shade = 1.2 * unit, color
-        if face.landmark_errors is not None:
-            share = _badness(float(face.landmark_errors[i]))
+        if errors is not None:
+            share = _badness(float(errors[i]))
             # twice as large, and red, where the error is high
             radius, shade = unit * (0.9 + 1.1 * share), _shade(share)
         if unit >= 1.5:
             _circle(canvas, point, radius + 0.6, DARK)
         _circle(canvas, point, max(0.8, radius), shade)
-        if face.visible is not None and not face.visible[i] and unit >= 1.0:
-            # a ring: the point is probably covered
+        if visible is not None and not visible[i] and unit >= 1.0:
             _circle(canvas, point, 0.55 * radius, DARK)
 
 

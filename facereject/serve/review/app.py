@@ -1,0 +1,279 @@
+"""The application of a review: its routes, behind the guard of the server, always with a token."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+from starlette.types import ASGIApp
+
+from facereject.serve.bodies import read_text
+from facereject.serve.guard import Guard
+from facereject.serve.limits import ServeLimits
+from facereject.serve.pages import page_routes
+from facereject.serve.pool import Gate, WorkPool
+from facereject.serve.responses import (
+    error_response,
+    json_response,
+    log_failure,
+    respond_to_failure,
+    unusable,
+)
+from facereject.serve.review.annotations import AnnotationError, checked_points
+from facereject.serve.review.decisions import checked_rule
+from facereject.serve.review.duplicates import crop_hash, find_duplicates
+from facereject.serve.review.export import FILES, ExportError, ExportState, export
+from facereject.serve.review.faces import ACCEPT, REJECT, UNDECIDED
+from facereject.serve.review.images import NoImageError
+from facereject.serve.review.session import Session
+from facereject.tables.errors import TableError
+
+# crops have addresses of their own for every table and state of it
+_FOREVER = {"Cache-Control": "private, max-age=31536000, immutable"}
+
+_PICTURES = ("crop", "plain", "view")
+
+
+def make_review_app(
+    session: Session, token: str, *, page: str = "review", workers: int | None = None
+) -> ASGIApp:
+    """The page of a review, or that of annotation, and what it asks for.
+
+    Parameters
+    ----------
+    session : Session
+    token : str
+        What every request must carry, see `Guard`: on a shared computer others can reach the port.
+    page : {"review", "annotate"}
+    workers : int or None
+        Threads that open images; None takes one per core.
+    """
+    service = _Service(session, WorkPool(workers or os.cpu_count() or 1))
+    routes = [
+        Route("/api/review", service.describe),
+        Route("/api/columns", service.columns),
+        Route("/api/picture/{kind}/{version}/{number:int}", service.picture),
+        Route("/api/face/{number:int}", service.face),
+        Route("/api/landmarks/{number:int}", service.landmarks, methods=["POST"]),
+        Route("/api/decide", service.decide, methods=["POST"]),
+        Route("/api/rule", service.rule, methods=["POST"]),
+        Route("/api/changes", service.changes),
+        Route("/api/fit", service.fit),
+        Route("/api/duplicates", service.duplicates, methods=["GET", "POST"]),
+        Route("/api/export", service.export, methods=["GET", "POST"]),
+        *(route for route in page_routes() if route.path != "/"),
+        *page_routes("review", index=f"{page}.html"),
+    ]
+    app = Starlette(
+        routes=routes,
+        exception_handlers={HTTPException: service.respond_to_error, Exception: respond_to_failure},
+        lifespan=service.lifespan,
+    )
+    return Guard(app, token=token)
+
+
+class _Service:
+    """The routes."""
+
+    def __init__(self, session: Session, pool: WorkPool) -> None:
+        self._session, self._pool, self._limits = session, pool, ServeLimits()
+        self._pictures = Gate("crops", 64, 1)
+        self._making: dict[tuple[Any, ...], asyncio.Task[dict[tuple[str, int], bytes]]] = {}
+        self._exported = ExportState()
+        self._found = ExportState()
+        self._groups: list[list[int]] | None = None
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    @asynccontextmanager
+    async def lifespan(self, app: Starlette) -> AsyncIterator[None]:
+        """Threads end with the server."""
+        try:
+            yield
+        finally:
+            self._pool.close()
+
+    async def respond_to_error(self, request: Request, error: Exception) -> Response:
+        """Handle `HTTPException`."""
+        assert isinstance(error, HTTPException)
+        return error_response(error)
+
+    async def describe(self, request: Request) -> Response:
+        return json_response(await self._pool.run(self._session.describe))
+
+    async def columns(self, request: Request) -> Response:
+        data = await self._pool.run(self._session.packed)
+        return Response(data, media_type="application/octet-stream")
+
+    async def picture(self, request: Request) -> Response:
+        kind, number = request.path_params["kind"], self._number(request)
+        if kind not in _PICTURES or request.path_params["version"] != self._session.version:
+            raise HTTPException(404, "there is no such picture; reload the page")
+        pictures = self._session.pictures
+        data = pictures.kept(kind, number)
+        if data is None:
+            with self._pictures.place():
+                data = await self._make(kind, number)
+        return Response(data, headers=_FOREVER, media_type="image/jpeg")
+
+    async def _make(self, kind: str, number: int) -> bytes:
+        """Make a picture; requests for the same image wait for one thread."""
+        pictures = self._session.pictures
+        key = (kind, *pictures.unit(number)) if kind != "view" else (kind, number)
+        making = self._making.get(key)
+        if making is None:
+            making = asyncio.ensure_future(self._pool.run(pictures.make, kind, number))
+            self._making[key] = making
+            making.add_done_callback(lambda _: self._making.pop(key, None))
+        try:
+            made = await asyncio.shield(making)
+        except NoImageError as error:
+            raise HTTPException(404, str(error)) from None
+        pictures.keep(made)
+        data = made.get((kind, number))
+        if data is None:
+            # a frame that is not among those shown
+            made = await self._pool.run(pictures.make, kind, number)
+            pictures.keep(made)
+            data = made[kind, number]
+        return data
+
+    async def face(self, request: Request) -> Response:
+        return json_response(self._session.face(self._number(request)))
+
+    async def landmarks(self, request: Request) -> Response:
+        number, values = self._number(request), await self._json(request)
+        annotated, points = self._session.annotated, values.get("points")
+        try:
+            if points is None:
+                revision = await self._pool.run(annotated.remove, number)
+            else:
+                checked = checked_points(points, self._session.faces.n_points)
+                revision = await self._pool.run(annotated.save, number, checked)
+        except (AnnotationError, NoImageError) as error:
+            raise HTTPException(409, str(error)) from None
+        except (TableError, OSError) as error:
+            reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
+            raise HTTPException(507, f"The landmarks cannot be saved: {reason}.") from None
+        except ValueError as error:
+            raise unusable(str(error)) from None
+        return json_response({"revision": revision, **self._session.face(number)})
+
+    async def decide(self, request: Request) -> Response:
+        values = await self._json(request)
+        numbers, decision = values.get("numbers"), values.get("decision")
+        n = len(self._session.faces)
+        fine = isinstance(numbers, list) and all(type(each) is int and 0 <= each < n for each in numbers)
+        if not fine or decision not in (UNDECIDED, ACCEPT, REJECT):
+            raise unusable('decisions are {"numbers": [face, ...], "decision": 0, 1 or 2}')
+        revision = await self._saved(self._session.decisions.decide, numbers, decision)
+        return json_response({"revision": revision})
+
+    async def rule(self, request: Request) -> Response:
+        try:
+            rule = checked_rule(await self._json(request), self._session.faces.columns)
+        except ValueError as error:
+            raise unusable(str(error)) from None
+        return json_response({"revision": await self._saved(self._session.decisions.set_rule, rule)})
+
+    async def changes(self, request: Request) -> Response:
+        since = request.query_params.get("since", "0")
+        if not (since.isdecimal() and len(since) < 16):
+            raise unusable("since must be a number")
+        return json_response(self._session.decisions.changes(int(since)))
+
+    async def fit(self, request: Request) -> Response:
+        found = await self._pool.run(self._session.fit)
+        return json_response(None if found is None else found._asdict())
+
+    async def duplicates(self, request: Request) -> Response:
+        if request.method == "POST" and not self._found.running:
+            self._groups, self._found = None, ExportState(running=True)
+            self._start(self._find(), self._found)
+        return json_response({**self._found.as_json(), "groups": self._groups})
+
+    async def _find(self) -> None:
+        faces, pictures = self._session.faces, self._session.pictures
+        shown = np.unique(faces.columns["crop"]).astype(np.int64)
+        self._found.begin("crops", len(shown))
+        hashes: dict[int, NDArray[np.uint8]] = {}
+        done: set[int] = set()
+        for number in shown.tolist():
+            if number in done:
+                continue
+            try:
+                made = await self._pool.run(pictures.make, "plain", number)
+            except NoImageError:
+                made = {}
+            hashes |= {each: crop_hash(data) for (_, each), data in made.items()}
+            done |= {number, *hashes}
+            self._found.done = len(done)
+        self._groups = await self._pool.run(find_duplicates, faces, shown, hashes.get)
+
+    async def export(self, request: Request) -> Response:
+        if request.method == "POST":
+            files = (await self._json(request)).get("files")
+            if files not in FILES:
+                raise unusable(f"files must be one of {', '.join(FILES)}")
+            if self._exported.running:
+                raise HTTPException(409, "An export is running already.")
+            self._exported = ExportState(running=True)
+            self._start(self._export(files), self._exported)
+        return json_response(self._exported.as_json())
+
+    async def _export(self, files: str) -> None:
+        await self._pool.run(export, self._session, files, self._exported)
+
+    def _start(self, work: Any, state: ExportState) -> None:
+        """Work that goes on after the response, and tells in its state how it ended."""
+
+        async def run() -> None:
+            try:
+                await work
+            except (ExportError, TableError) as error:
+                state.error = str(error)
+            except OSError as error:
+                name = f"{error.filename}: " if error.filename else ""
+                state.error = f"{name}{error.strerror or error}. Nothing was lost; try again."
+            except Exception as error:
+                log_failure("review", error)
+                state.error = "The server failed; its log says where."
+            finally:
+                state.running = False
+
+        task = asyncio.ensure_future(run())
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    async def _saved(self, work: Any, *args: Any) -> int:
+        try:
+            return int(await self._pool.run(work, *args))
+        except TableError as error:
+            raise HTTPException(507, f"This cannot be saved: {error}") from None
+
+    def _number(self, request: Request) -> int:
+        number = int(request.path_params["number"])
+        if number >= len(self._session.faces):
+            raise HTTPException(404, "there is no such face")
+        return number
+
+    async def _json(self, request: Request) -> dict[str, Any]:
+        limits = self._limits
+        body = await read_text(request, 16 << 20, seconds=limits.body_s, silent_s=limits.silent_s)
+        try:
+            values = json.loads(body)
+        except (ValueError, RecursionError):
+            values = None
+        if not isinstance(values, dict):
+            raise unusable("the body must be a JSON object")
+        return values

@@ -1,0 +1,85 @@
+"""Near duplicates, such as the photos of a burst: crops whose hashes hardly differ."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import cv2
+import numpy as np
+from numpy.typing import NDArray
+
+from facereject.faces.images.load import ImageArray
+from facereject.serve.review.faces import ReviewFaces
+
+# squares across the crop; their differences give 256 bits
+_SQUARES = 16
+
+#: bits in which the hashes of two near duplicates may differ: see tools/bench/review.py duplicates
+MOST_BITS = 40
+
+# photos of a burst are neighbours by name: so many faces before a face are compared with it
+_WINDOW = 24
+
+_BITS = np.array([bin(value).count("1") for value in range(256)], np.uint8)
+
+
+def crop_hash(jpeg: bytes) -> NDArray[np.uint8]:
+    """256 bits of a crop: whether it gets brighter from each square to the next one on the right."""
+    gray: ImageArray = np.asarray(cv2.imdecode(np.frombuffer(jpeg, np.uint8), cv2.IMREAD_GRAYSCALE), np.uint8)
+    small = cv2.resize(gray, (_SQUARES + 1, _SQUARES), interpolation=cv2.INTER_AREA).astype(np.int16)
+    return np.packbits(small[:, 1:] > small[:, :-1])
+
+
+def find_duplicates(
+    faces: ReviewFaces,
+    numbers: NDArray[np.int64],
+    hash_of: Callable[[int], NDArray[np.uint8] | None],
+    on_face: Callable[[int], None] | None = None,
+) -> list[list[int]]:
+    """Groups of two and more near duplicates.
+
+    Two faces are duplicates if their hashes differ in at most `MOST_BITS` bits and they are close by in the
+    order of file names, or if their hashes are equal; groups are what such pairs connect.
+
+    Parameters
+    ----------
+    faces : ReviewFaces
+    numbers : ndarray of int
+        The faces to look at.
+    hash_of : callable
+        The hash of a face, None if it cannot be shown.
+    on_face : callable or None
+        Called with the number of faces done.
+    """
+    names = np.array(faces.sources)[faces.columns["source"][numbers]] if len(numbers) else numbers
+    order = np.lexsort((numbers, names))
+    ranked, hashes, parent = numbers[order], [], {}
+    for done, number in enumerate(ranked.tolist()):
+        found = hash_of(number)
+        hashes.append(found)
+        parent[number] = number
+        if on_face is not None:
+            on_face(done + 1)
+    same: dict[bytes, int] = {}
+    for place, (number, mine) in enumerate(zip(ranked.tolist(), hashes, strict=True)):
+        if mine is None:
+            continue
+        _join(parent, number, same.setdefault(mine.tobytes(), number))
+        for back in range(max(0, place - _WINDOW), place):
+            other = hashes[back]
+            if other is not None and int(_BITS[mine ^ other].sum()) <= MOST_BITS:
+                _join(parent, number, int(ranked[back]))
+    groups: dict[int, list[int]] = {}
+    for number in parent:
+        groups.setdefault(_root(parent, number), []).append(number)
+    return [group for group in groups.values() if len(group) > 1]
+
+
+def _root(parent: dict[int, int], number: int) -> int:
+    while parent[number] != number:
+        parent[number] = number = parent[parent[number]]
+    return number
+
+
+def _join(parent: dict[int, int], first: int, second: int) -> None:
+    parent[_root(parent, first)] = _root(parent, second)

@@ -1,0 +1,306 @@
+"""The faces of a table as columns: what the page sorts, colours and counts."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from facereject._validation import FloatArray
+from facereject.faces.face import FRAME_RULES, Box
+from facereject.faces.landmarks.mean_shape import N_LANDMARKS
+from facereject.faces.regions import REGIONS
+from facereject.outputs.sorted_files import SortedFiles
+from facereject.tables.columns import HEAD
+from facereject.tables.packing import PackedRow, points_of
+from facereject.tables.reading import points_in_table, read_rows
+
+#: what the user has decided about a face
+UNDECIDED, ACCEPT, REJECT = 0, 1, 2
+
+#: by what faces are accepted: up to a limit of one of these columns
+KEYS = ("uncertainty", "expected_error", "error_high")
+
+# columns of numbers that are sent to the page, as far as the table has them
+_NUMBERS = {
+    "frame": "<i4",
+    "time_s": "<f8",
+    "face": "<i4",
+    "track": "<i4",
+    "x": "<f4",
+    "y": "<f4",
+    "width": "<f4",
+    "height": "<f4",
+    "detector_score": "<f4",
+    "uncertainty": "<f8",
+    "expected_error": "<f8",
+    "error_low": "<f4",
+    "error_high": "<f8",
+    "typicality": "<f4",
+    "yaw": "<f4",
+    "pitch": "<f4",
+    "roll": "<f4",
+}
+_AT = {name: position for position, name in enumerate(HEAD)}
+
+
+class Rule(NamedTuple):
+    """Faces are accepted up to a limit of a column; what was asked for led to it.
+
+    Attributes
+    ----------
+    key : str
+        One of `KEYS`.
+    limit : float
+    kind : str
+        The target on the page: "expected_error", "mean_error", "share" or "error_high".
+    value : float
+        Of the target.
+    """
+
+    key: str
+    limit: float
+    kind: str
+    value: float
+
+
+class FaceId(NamedTuple):
+    """What names a face in any table: its input, the number of the frame and its number in the frame."""
+
+    source: str
+    frame: int
+    face: int
+
+
+@dataclass
+class ReviewFaces:
+    """The faces of a table.
+
+    Attributes
+    ----------
+    table : str
+        Its path.
+    sources : list of str
+        The inputs in the order of the table, named as there.
+    problems : dict of int to str
+        Inputs without faces, by number, and why: "no_face", "unreadable: ...".
+    columns : dict of str to ndarray
+        Numbers of every face; besides those of the table ``source`` (number of the input), ``reason`` and
+        ``cause`` (numbers of `reasons` and `causes`), ``accepted``, the mean expected error of each region,
+        and ``crop``, the face that stands for this one: in a video, one of each track and second.
+    points : ndarray of shape (n, 3 * n_points), float32
+        All x, all y, all expected errors; NaN where unknown.
+    reasons, causes : list of str
+    n_points : int
+    """
+
+    table: str
+    sources: list[str] = field(default_factory=list)
+    problems: dict[int, str] = field(default_factory=dict)
+    columns: dict[str, NDArray[Any]] = field(default_factory=dict)
+    points: NDArray[np.float32] = field(default_factory=lambda: np.empty((0, 0), np.float32))
+    reasons: list[str] = field(default_factory=list)
+    causes: list[str] = field(default_factory=list)
+    n_points: int = N_LANDMARKS
+
+    def __len__(self) -> int:
+        return len(self.points)
+
+    def landmarks(self, number: int) -> FloatArray | None:
+        """The predicted landmarks of a face, (n, 2); None if there are none."""
+        n = self.n_points
+        found = self.points[number, : 2 * n].reshape(2, n).T.astype(np.float64)
+        return found if np.isfinite(found).all() else None
+
+    def landmark_errors(self, number: int) -> FloatArray | None:
+        """The expected errors of the landmarks; None if unknown."""
+        errors = self.points[number, 2 * self.n_points :].astype(np.float64)
+        return errors if np.isfinite(errors).any() else None
+
+    def box(self, number: int) -> Box:
+        """The box of a face."""
+        return Box(*(float(self.columns[name][number]) for name in Box._fields))
+
+    def id_of(self, number: int) -> FaceId:
+        """What names a face in any table."""
+        columns = self.columns
+        return FaceId(
+            self.sources[columns["source"][number]],
+            int(columns["frame"][number]),
+            int(columns["face"][number]),
+        )
+
+    def is_video(self, number: int) -> bool:
+        """Whether a face is one of a video."""
+        return math.isfinite(self.columns["time_s"][number])
+
+    def first_rule(self) -> Rule:
+        """The rule that comes closest to the decisions of the table."""
+        accepted = self.columns["accepted"]
+        for key, kind in (("expected_error", "expected_error"), ("uncertainty", "uncertainty")):
+            values = self.columns[key]
+            if np.isfinite(values).any():
+                known = values[accepted & np.isfinite(values)]
+                limit = float(known.max()) if len(known) else float(np.nanmin(values)) - 1e-9
+                return Rule(key, limit, kind, limit)
+        return Rule("uncertainty", math.inf, "uncertainty", math.inf)
+
+    def accepted(self, rule: Rule, decisions: NDArray[np.uint8]) -> NDArray[np.bool_]:
+        """Whether each face is accepted: by the rule, unless the user has decided about what it stands for.
+
+        Faces that were rejected for another reason than their uncertainty stay rejected.
+        """
+        values = self.columns[rule.key]
+        can = np.array([reason in ("", "uncertain") for reason in self.reasons])
+        by_rule = np.isfinite(values) & (values <= rule.limit) & can[self.columns["reason"]]
+        decided = decisions[self.columns["crop"]]
+        return np.where(decided == UNDECIDED, by_rule, decided == ACCEPT)
+
+    def accepted_sources(self, accepted: NDArray[np.bool_], frame_rule: str = "all") -> NDArray[np.bool_]:
+        """Whether each input is accepted, as `facereject filter` decides.
+
+        An image by the frame rule, a video by the share of its frames in the table that are accepted.
+        """
+        assert frame_rule in FRAME_RULES
+        columns, n = self.columns, len(self.sources)
+        frames, frame_of = np.unique(
+            np.stack([columns["source"].astype(np.int64), columns["frame"]], axis=1),
+            axis=0,
+            return_inverse=True,
+        )
+        frame_of = frame_of.ravel()
+        size = np.bincount(frame_of, minlength=len(frames))
+        good = np.bincount(frame_of, weights=accepted, minlength=len(frames))
+        if frame_rule == "largest":
+            area = columns["width"] * columns["height"]
+            order = np.lexsort((-area, frame_of))
+            first = order[np.unique(frame_of[order], return_index=True)[1]] if len(order) else order
+            fine = accepted[first]
+        else:
+            fine = good == size if frame_rule == "all" else good > 0
+        source = frames[:, 0] if len(frames) else np.empty(0, np.int64)
+        total = np.bincount(source, minlength=n) + self._empty_frames
+        share: NDArray[np.bool_] = np.bincount(source, weights=fine, minlength=n) >= (
+            SortedFiles.video_share * np.maximum(total, 1)
+        )
+        return share & (np.bincount(source, minlength=n) > 0)
+
+    _empty_frames: NDArray[np.int64] = field(default_factory=lambda: np.empty(0, np.int64), repr=False)
+
+
+def read_faces(table: str, on_row: Callable[[int], None] | None = None) -> ReviewFaces:
+    """Read the faces of a table.
+
+    Parameters
+    ----------
+    table : str
+        Of facereject, in any of its formats.
+    on_row : callable or None
+        Called with the number of rows read, every thousand rows.
+
+    Raises
+    ------
+    TableFormatError
+        The file is not a table of facereject, or is damaged.
+    """
+    faces = ReviewFaces(table, n_points=points_in_table(table) or N_LANDMARKS)
+    reader = _Reader(faces)
+    for count, row in enumerate(read_rows(table), 1):
+        reader.add(row)
+        if on_row is not None and count % 1000 == 0:
+            on_row(count)
+    reader.finish()
+    return faces
+
+
+class _Reader:
+    """Collects rows and makes columns of them."""
+
+    def __init__(self, faces: ReviewFaces) -> None:
+        self._faces = faces
+        self._numbers: dict[str, int] = {}
+        self._empty: list[int] = []
+        self._names = [name for name in _NUMBERS if name in _AT]
+        self._positions = [_AT[name] for name in self._names]
+        self._rows: list[tuple[Any, ...]] = []
+        self._heads: list[tuple[int, int, int, bool]] = []
+        self._points = bytearray()
+        self._missing = np.full(3 * faces.n_points, np.nan, np.float32).tobytes()
+        self._reasons: dict[str, int] = {"": 0}
+        self._causes: dict[str, int] = {"": 0}
+        self._crops: dict[tuple[Any, ...], int] = {}
+        self._crop: list[int] = []
+
+    def add(self, row: PackedRow) -> None:
+        """Take a row of the table."""
+        name = row[0]
+        source = self._numbers.setdefault(name, len(self._numbers))
+        if source == len(self._empty):
+            self._empty.append(0)
+        if row[_AT["x"]] is None:
+            self._faces.problems.setdefault(source, row[_AT["reason"]])
+            self._empty[source] += 1
+            return
+        numbers = points_of(row)
+        self._points += self._missing if numbers is None else numbers.astype(np.float32).tobytes()
+        reason = self._reasons.setdefault(row[_AT["reason"]], len(self._reasons))
+        cause = self._causes.setdefault(row[_AT["cause"]], len(self._causes))
+        self._heads.append((source, reason, cause, row[_AT["accepted"]]))
+        self._rows.append(tuple(row[position] for position in self._positions))
+        self._crop.append(self._stands_for(source, row))
+
+    def _stands_for(self, source: int, row: PackedRow) -> int:
+        """The face that is shown for this one: itself, or the first of its track in the same second."""
+        mine, time_s, track = len(self._crop), row[_AT["time_s"]], row[_AT["track"]]
+        if time_s is None:
+            return mine
+        who = ("face", row[_AT["face"]]) if track is None else ("track", track)
+        return self._crops.setdefault((source, *who, math.floor(time_s)), mine)
+
+    def finish(self) -> None:
+        """Make the columns."""
+        faces = self._faces
+        faces.sources, faces.reasons, faces.causes = (
+            list(self._numbers),
+            list(self._reasons),
+            list(self._causes),
+        )
+        faces.points = np.frombuffer(self._points, np.float32).reshape(-1, 3 * faces.n_points)
+        heads = zip(*self._heads, strict=True) if self._heads else ((), (), (), ())
+        for name, kind, values in zip(
+            ("source", "reason", "cause", "accepted"), ("<u4", "u1", "u1", "?"), heads, strict=True
+        ):
+            faces.columns[name] = np.array(values, kind)
+        values = zip(*self._rows, strict=True) if self._rows else itertools.repeat(())
+        for name, cells in zip(self._names, values, strict=False):
+            kind = np.dtype(_NUMBERS[name])
+            missing = -1 if kind.kind == "i" else math.nan
+            faces.columns[name] = np.array([missing if cell is None else cell for cell in cells], kind)
+        faces.columns["crop"] = np.array(self._crop, "<u4")
+        if faces.n_points == N_LANDMARKS:
+            errors = faces.points[:, 2 * N_LANDMARKS :]
+            for name, chosen in REGIONS.items():
+                faces.columns[f"error_{name}"] = errors[:, list(chosen)].mean(axis=1).astype("<f4")
+        faces._empty_frames = np.array(self._empty, np.int64)
+
+
+def packed_columns(columns: dict[str, NDArray[Any]]) -> tuple[list[dict[str, Any]], Iterator[bytes]]:
+    """Columns for the page: their names, types and positions in bytes; and the bytes, column by column."""
+    described, position = [], 0
+    # the largest numbers first, so that each array begins where its type may begin
+    ordered = sorted(columns.items(), key=lambda item: -item[1].dtype.itemsize)
+    for name, values in ordered:
+        kind = f"{values.dtype.kind}{values.dtype.itemsize}"
+        described.append({"name": name, "type": kind, "offset": position})
+        position += values.nbytes
+    return described, _bytes(values for _, values in ordered)
+
+
+def _bytes(arrays: Iterable[NDArray[Any]]) -> Iterator[bytes]:
+    for values in arrays:
+        yield values.tobytes()
