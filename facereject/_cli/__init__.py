@@ -23,6 +23,8 @@ _COMMANDS = {
     "filter": "score",
     "webcam": "webcam",
     "serve": "serve",
+    "review": "review",
+    "annotate": "review",
     "train": "train",
     "evaluate": "evaluate",
     "calibrate": "calibrate",

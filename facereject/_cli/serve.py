@@ -117,11 +117,11 @@ def serve(
                     "not kept. Ctrl-C stops the server."
                 )
             if browser:
-                threading.Thread(target=_open_browser, args=[address], daemon=True).start()
+                threading.Thread(target=open_browser, args=[address], daemon=True).start()
 
         # how a server is meant to be stopped, also by SIGTERM
         with contextlib.suppress(KeyboardInterrupt):
-            _log_to_stderr()
+            log_to_stderr()
             run_server(app, listener, on_ready=ready)
     if not quiet:
         say(
@@ -151,7 +151,7 @@ def _others(detector: str | None, landmarks: str | None) -> dict[str, Callable[[
     return {name: loader(name) for name in pretrained_models()}
 
 
-def _log_to_stderr() -> None:
+def log_to_stderr() -> None:
     """Show what the server logs about its own failures."""
     import logging
 
@@ -160,7 +160,7 @@ def _log_to_stderr() -> None:
     logging.getLogger("facereject").addHandler(handler)
 
 
-def _open_browser(address: str) -> None:
+def open_browser(address: str) -> None:
     import webbrowser
 
     # without a screen a browser for terminals would take this one

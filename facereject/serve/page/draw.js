@@ -6,7 +6,7 @@ export const GREY = "#8a96a3";
 const DARK = "rgba(16, 20, 24, .75)";
 
 // chains of the 68-point mark-up: first and last landmark, and whether the chain is closed
-const CHAINS = [
+export const CHAINS = [
   [0, 16, false], [17, 21, false], [22, 26, false], [27, 30, false], [31, 35, false],
   [36, 41, true], [42, 47, true], [48, 59, true], [60, 67, true],
 ];

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import math
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
@@ -97,6 +96,8 @@ class ReviewFaces:
         All x, all y, all expected errors; NaN where unknown.
     reasons, causes : list of str
     n_points : int
+    empty_frames : ndarray of int
+        Frames without a face of each input.
     """
 
     table: str
@@ -107,6 +108,7 @@ class ReviewFaces:
     reasons: list[str] = field(default_factory=list)
     causes: list[str] = field(default_factory=list)
     n_points: int = N_LANDMARKS
+    empty_frames: NDArray[np.int64] = field(default_factory=lambda: np.empty(0, np.int64))
 
     def __len__(self) -> int:
         return len(self.points)
@@ -159,7 +161,8 @@ class ReviewFaces:
         can = np.array([reason in ("", "uncertain") for reason in self.reasons])
         by_rule = np.isfinite(values) & (values <= rule.limit) & can[self.columns["reason"]]
         decided = decisions[self.columns["crop"]]
-        return np.where(decided == UNDECIDED, by_rule, decided == ACCEPT)
+        accepted: NDArray[np.bool_] = np.where(decided == UNDECIDED, by_rule, decided == ACCEPT)
+        return accepted
 
     def accepted_sources(self, accepted: NDArray[np.bool_], frame_rule: str = "all") -> NDArray[np.bool_]:
         """Whether each input is accepted, as `facereject filter` decides.
@@ -184,13 +187,11 @@ class ReviewFaces:
         else:
             fine = good == size if frame_rule == "all" else good > 0
         source = frames[:, 0] if len(frames) else np.empty(0, np.int64)
-        total = np.bincount(source, minlength=n) + self._empty_frames
+        total = np.bincount(source, minlength=n) + self.empty_frames
         share: NDArray[np.bool_] = np.bincount(source, weights=fine, minlength=n) >= (
             SortedFiles.video_share * np.maximum(total, 1)
         )
         return share & (np.bincount(source, minlength=n) > 0)
-
-    _empty_frames: NDArray[np.int64] = field(default_factory=lambda: np.empty(0, np.int64), repr=False)
 
 
 def read_faces(table: str, on_row: Callable[[int], None] | None = None) -> ReviewFaces:
@@ -276,17 +277,17 @@ class _Reader:
             ("source", "reason", "cause", "accepted"), ("<u4", "u1", "u1", "?"), heads, strict=True
         ):
             faces.columns[name] = np.array(values, kind)
-        values = zip(*self._rows, strict=True) if self._rows else itertools.repeat(())
-        for name, cells in zip(self._names, values, strict=False):
-            kind = np.dtype(_NUMBERS[name])
-            missing = -1 if kind.kind == "i" else math.nan
-            faces.columns[name] = np.array([missing if cell is None else cell for cell in cells], kind)
+        cells = list(zip(*self._rows, strict=True)) or [()] * len(self._names)
+        for name, column in zip(self._names, cells, strict=True):
+            type_ = np.dtype(_NUMBERS[name])
+            missing = -1 if type_.kind == "i" else math.nan
+            faces.columns[name] = np.array([missing if cell is None else cell for cell in column], type_)
         faces.columns["crop"] = np.array(self._crop, "<u4")
         if faces.n_points == N_LANDMARKS:
             errors = faces.points[:, 2 * N_LANDMARKS :]
             for name, chosen in REGIONS.items():
                 faces.columns[f"error_{name}"] = errors[:, list(chosen)].mean(axis=1).astype("<f4")
-        faces._empty_frames = np.array(self._empty, np.int64)
+        faces.empty_frames = np.array(self._empty, np.int64)
 
 
 def packed_columns(columns: dict[str, NDArray[Any]]) -> tuple[list[dict[str, Any]], Iterator[bytes]]:

@@ -77,7 +77,7 @@ class Session:
             "n_points": faces.n_points,
             "columns": self.described,
             "sources": faces.sources,
-            "problems": sorted(faces.problems.items()),
+            "empty": [[s, int(faces.empty_frames[s]), why] for s, why in sorted(faces.problems.items())],
             "reasons": faces.reasons,
             "causes": faces.causes,
             "keys": [key for key in KEYS if np.isfinite(faces.columns.get(key, np.nan)).any()],
@@ -93,6 +93,7 @@ class Session:
             else display_name(self.annotations),
             "least_decisions": LEAST_DECISIONS,
             "queue": self.queue,
+            "names": [faces.id_of(number).source for number in self.queue],
         }
 
     def face(self, number: int) -> dict[str, Any]:

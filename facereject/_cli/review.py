@@ -1,0 +1,305 @@
+"""facereject review and annotate: pages in the browser for the faces of a table or a folder."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import secrets
+import threading
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from facereject._cli._output.progress import ProgressBar
+from facereject._cli._run import wrong_usage
+from facereject._cli._shared import (
+    FrameRuleOption,
+    ModelOption,
+    QuietOption,
+    load_rejector,
+    say,
+    stop,
+)
+from facereject._cli.serve import log_to_stderr, open_browser
+from facereject._words import counted
+
+if TYPE_CHECKING:
+    from facereject.serve.review.faces import ReviewFaces
+    from facereject.serve.review.session import Session
+
+REVIEW_EXAMPLES = """[bold]Examples[/bold]
+facereject review photos                          [dim]scores the folder first[/dim]
+facereject review faces.csv
+facereject review faces.csv --images /data/photos [dim]if they have moved[/dim]
+facereject review faces.csv --output clean --annotations corrected
+
+[bold]Exit codes[/bold]: 0 stopped by Ctrl-C or SIGTERM, 1 it cannot listen there, 2 wrong usage"""
+
+ANNOTATE_EXAMPLES = """[bold]Examples[/bold]
+facereject annotate photos                        [dim]40 faces that teach most[/dim]
+facereject annotate photos -n 100 -o mine
+facereject calibrate default annotated -o mine.safetensors  [dim]what they are for[/dim]
+
+[bold]Exit codes[/bold]: 0 stopped by Ctrl-C or SIGTERM, 1 it cannot listen there, 2 wrong usage"""
+
+PathArgument = Annotated[
+    str,
+    typer.Argument(
+        metavar="TABLE|FOLDER",
+        help="A table of facereject, or a folder, image or video, which is scored first.",
+        show_default=False,
+    ),
+]
+ImagesOption = Annotated[
+    str | None,
+    typer.Option(
+        "--images",
+        metavar="FOLDER",
+        help="Where the files of the table are; files outside this folder are not opened. Default: as the "
+        "table names them, below the current folder or that of the table.",
+        show_default=False,
+    ),
+]
+PortOption = Annotated[
+    int | None,
+    typer.Option(
+        "--port", metavar="N", help="Port; 0 takes a free one. Without it 8420, or a free one if in use."
+    ),
+]
+BrowserOption = Annotated[
+    bool, typer.Option("--browser/--no-browser", help="Open the page in the browser, or not.")
+]
+WorkersOption = Annotated[
+    int, typer.Option("--workers", "-j", metavar="N", help="Processes that score a folder.", min=1)
+]
+
+
+def review(
+    path: PathArgument,
+    images: ImagesOption = None,
+    output: Annotated[
+        str | None,
+        typer.Option(
+            "--output",
+            "-o",
+            metavar="FOLDER",
+            help="Where an export goes. Default: TABLE-reviewed.",
+            show_default=False,
+        ),
+    ] = None,
+    annotations: Annotated[
+        str | None,
+        typer.Option(
+            "--annotations",
+            metavar="FOLDER",
+            help="Where corrected landmarks go, as .pts files with copies of their images. Default: "
+            "TABLE-annotated.",
+            show_default=False,
+        ),
+    ] = None,
+    beside: Annotated[
+        bool, typer.Option("--beside", help="Write the .pts files beside the photos instead.")
+    ] = False,
+    decisions: Annotated[
+        str | None,
+        typer.Option(
+            "--decisions",
+            metavar="FILE",
+            help="Where decisions are saved. Default: TABLE.review.",
+            show_default=False,
+        ),
+    ] = None,
+    frame_rule: FrameRuleOption = "all",
+    port: PortOption = None,
+    browser: BrowserOption = True,
+    workers: WorkersOption = 1,
+    model: ModelOption = "default",
+    quiet: QuietOption = False,
+) -> None:
+    """Look through scored faces in the browser, overrule the model, and take away a clean data set.
+
+    The page shows face crops sorted by uncertainty, with a slider for what to accept. Decisions are saved at
+    once, in a file beside the table, and are there again next time. An export writes lists of accepted and
+    rejected files, a table with a column "reviewed", a report, and copies or links if you like. Nothing is
+    ever deleted or moved.
+
+    A folder is scored first, into FOLDER-faces.csv in the current folder; a second time only new files are.
+    """
+    from facereject.faces.face import FRAME_RULES
+
+    if frame_rule not in FRAME_RULES:
+        stop(f"--frame-rule must be one of {', '.join(FRAME_RULES)}; got {frame_rule}")
+    if beside and annotations is not None:
+        stop("--beside and --annotations exclude each other: give one of them")
+    _check_serve()
+    faces = _faces_of(path, _beside_folder(path), images, model, workers, quiet)
+    with _opened(
+        faces,
+        images=_images(path, images),
+        decisions=decisions,
+        annotations=annotations,
+        beside=beside,
+        export_folder=output,
+        frame_rule=frame_rule,
+    ) as session:
+        _serve(session, "review", port, browser, quiet)
+
+
+def annotate(
+    path: PathArgument,
+    number: Annotated[
+        int, typer.Option("--number", "-n", metavar="N", help="How many faces to annotate.", min=1)
+    ] = 40,
+    output: Annotated[
+        str,
+        typer.Option(
+            "--output",
+            "-o",
+            metavar="FOLDER",
+            help="Where .pts files and copies of their images go: a data set for calibrate, train, evaluate.",
+        ),
+    ] = "annotated",
+    images: ImagesOption = None,
+    seed: Annotated[int, typer.Option(metavar="N", min=0, help="Chooses the faces.")] = 0,
+    port: PortOption = None,
+    browser: BrowserOption = True,
+    workers: WorkersOption = 1,
+    model: ModelOption = "default",
+    quiet: QuietOption = False,
+) -> None:
+    """Annotate some faces in the browser: drag the predicted landmarks to where they belong.
+
+    The faces are spread over uncertainty, and typicality where the table has it, one of each photo. A folder
+    is scored first; the table stays in the output folder. Every face is saved when you go on to the next one.
+    """
+    from facereject.serve.review.choose import choose_faces
+
+    _check_serve()
+    try:
+        os.makedirs(output, exist_ok=True)
+    except OSError as error:
+        stop(f"--output {output}: cannot be made ({error.strerror})")
+    faces = _faces_of(path, os.path.join(output, "faces.csv"), images, model, workers, quiet)
+    saved = os.path.join(output, "faces.review")
+    with _opened(faces, images=_images(path, images), decisions=saved, annotations=output) as session:
+        session.queue = choose_faces(faces, number, seed)
+        if not quiet and len(session.queue) < number:
+            say(f"There are {counted(len(session.queue), 'photo')} with a scored face; each is used once.")
+        _serve(session, "annotate", port, browser, quiet)
+
+
+def _check_serve() -> None:
+    try:
+        import starlette  # noqa: F401
+        import uvicorn  # noqa: F401
+    except ImportError as error:
+        stop(f"the page needs more packages ({error.name}): pip install 'facereject[serve]'")
+
+
+def _beside_folder(path: str) -> str:
+    return f"{os.path.basename(os.path.abspath(path)) or 'faces'}-faces.csv"
+
+
+def _images(path: str, images: str | None) -> str | None:
+    """The folder of images: that which was named, or the one that was scored."""
+    if images is not None and not os.path.isdir(images):
+        stop(f"--images {images}: there is no such folder")
+    if images is None and not _is_table(path):
+        return path if os.path.isdir(path) else os.path.dirname(path) or os.curdir
+    return images
+
+
+def _is_table(path: str) -> bool:
+    from facereject.tables.writing import SUFFIXES
+
+    return os.path.isfile(path) and os.path.splitext(path)[1].lower() in SUFFIXES
+
+
+def _faces_of(
+    path: str, table: str, images: str | None, model: str, workers: int, quiet: bool
+) -> ReviewFaces:
+    """The faces of a table, or of what is scored into one first."""
+    from facereject.serve.review.faces import read_faces
+    from facereject.tables.errors import TableFormatError
+
+    if not os.path.exists(path):
+        stop(f"{path}: no such file or folder")
+    if not _is_table(path):
+        if images is not None:
+            stop("--images goes with a table; a folder is scored where it is")
+        _score(path, table, model, workers, quiet)
+        path = table
+    try:
+        with ProgressBar(quiet=quiet) as bar:
+            return read_faces(path, lambda done: bar.show(done, None, "rows"))
+    except (TableFormatError, OSError) as error:
+        stop(str(error))
+
+
+def _score(path: str, table: str, model: str, workers: int, quiet: bool) -> None:
+    """Score a folder into a table; a table that is there is completed."""
+    from facereject._signals import exit_code, interruptible
+    from facereject.outputs import Table
+    from facereject.parallel import EngineError
+    from facereject.pipeline import Job, Running
+    from facereject.tables.errors import TableError
+
+    with wrong_usage():
+        job = Job([path], [Table(table)], running=Running(workers=workers, resume=True))
+    rejector = load_rejector(model)
+    if not quiet:
+        say(f"Scoring {path} into {table}")
+    try:
+        with interruptible(), ProgressBar(quiet=quiet) as bar, wrong_usage():
+            job.run(rejector, progress=bar)
+    except KeyboardInterrupt as interrupt:
+        say("Interrupted. The same command continues.")
+        raise typer.Exit(exit_code(interrupt)) from None
+    except (TableError, EngineError) as error:
+        stop(str(error), 1)
+
+
+@contextlib.contextmanager
+def _opened(faces: ReviewFaces, **options: object):  # type: ignore[no-untyped-def]
+    from facereject.serve.review.session import ReviewError, open_session
+    from facereject.tables.errors import TableError
+
+    try:
+        session = open_session(faces, **options)  # type: ignore[arg-type]
+    except ReviewError as error:
+        stop(str(error))
+    except TableError as error:
+        stop(f"{error}; name another file with --decisions")
+    try:
+        yield session
+    finally:
+        session.decisions.close()
+
+
+def _serve(session: Session, page: str, port: int | None, browser: bool, quiet: bool) -> None:
+    from facereject.serve.review.app import make_review_app
+    from facereject.serve.server import HOST, AddressError, address_of, bind, run_server
+
+    try:
+        listener = bind(HOST, port)
+    except AddressError as error:
+        stop(str(error), 1)
+    with listener:
+        token = secrets.token_urlsafe(24)
+        address = address_of(listener, token)
+
+        def ready() -> None:
+            say(f"{counted(len(session.faces), 'face')}: open {address}")
+            say("Only this address, with its token, is answered. Ctrl-C stops; decisions are saved.")
+            if browser:
+                threading.Thread(target=open_browser, args=[address], daemon=True).start()
+
+        with contextlib.suppress(KeyboardInterrupt):
+            log_to_stderr()
+            run_server(make_review_app(session, token, page=page), listener, on_ready=ready)
+    if not quiet:
+        values = session.decisions.values
+        say(
+            f"Stopped. {counted(int((values > 0).sum()), 'decision')}, "
+            f"{counted(len(session.decisions.landmarks), 'face')} with corrected landmarks."
+        )
