@@ -137,16 +137,16 @@ class _Service:
             making.add_done_callback(lambda _: self._making.pop(key, None))
         try:
             made = await asyncio.shield(making)
-        except NoImageError as error:
-            raise HTTPException(404, str(error)) from None
+        except NoImageError:
+            made = {}
+        if (kind, number) not in made:
+            # a frame that is not among those shown, or somebody else's face cannot be
+            try:
+                made = await self._pool.run(pictures.make, kind, number)
+            except NoImageError as error:
+                raise HTTPException(404, str(error)) from None
         pictures.keep(made)
-        data = made.get((kind, number))
-        if data is None:
-            # a frame that is not among those shown
-            made = await self._pool.run(pictures.make, kind, number)
-            pictures.keep(made)
-            data = made[kind, number]
-        return data
+        return made[kind, number]
 
     async def face(self, request: Request) -> Response:
         return json_response(self._session.face(self._number(request)))

@@ -174,7 +174,15 @@ class Pictures:
             near = self._shown[self._starts[source] : self._starts[source + 1]]
             wanted = [int(n) for n in near if self.unit(int(n))[1] == part]
             wanted = wanted if number in wanted else [number, *wanted]
-        return {(kind, n): self._encoded(kind, n, image) for n, image in self._images(source, wanted)}
+        made = {}
+        for each, image in self._images(source, wanted):
+            try:
+                made[kind, each] = self._encoded(kind, each, image)
+            except NoImageError:
+                # a neighbour that cannot be shown costs nobody else
+                if each == number:
+                    raise
+        return made
 
     def keep(self, made: dict[tuple[str, int], bytes]) -> None:
         """Keep pictures; the ones used longest ago go."""

@@ -55,7 +55,10 @@ export class Large {
     const mine = ++this.#asked;
     if (this.open) await this.save();
     this.face = face;
-    if (!this.open) this.dialog.showModal();
+    if (!this.open) {
+      this.dialog.showModal();
+      element("large-view").focus();
+    }
     this.describe();
     try {
       const answer = await ask(`/api/face/${face}`);
