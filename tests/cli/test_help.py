@@ -11,7 +11,7 @@ from facereject._cli import app
 from facereject.tables.columns import REASONS
 
 COMMANDS = (
-    "demo", "score", "filter", "webcam", "serve",
+    "demo", "score", "filter", "webcam", "serve", "review", "annotate",
     "train", "evaluate", "calibrate", "assess", "info", "predictions", "models",
 )  # fmt: skip
 

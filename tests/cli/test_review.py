@@ -1,0 +1,118 @@
+"""facereject review and annotate as processes: a folder is scored, a page is served, decisions stay."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import subprocess
+import sys
+
+import httpx
+import numpy as np
+import PIL.Image
+import pytest
+import skimage.data
+from typer.testing import CliRunner
+
+from facereject._cli import app
+from facereject.faces import FaceDataset
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    """Three photos of one face each."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "photos").mkdir()
+    for k in range(3):
+        image = np.ascontiguousarray(skimage.data.astronaut()[: 240 + k, 80:400])
+        PIL.Image.fromarray(image).save(tmp_path / "photos" / f"{k}.jpg", quality=92)
+    return tmp_path
+
+
+def start(*arguments: str) -> tuple[subprocess.Popen[str], httpx.Client, list[str]]:
+    """A server that is ready, a client with its token, and what was said before."""
+    process = subprocess.Popen(
+        [sys.executable, "-m", "facereject", *arguments, "--no-browser", "--port", "0"],
+        stderr=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "COLUMNS": "200"},
+    )
+    assert process.stderr is not None
+    said: list[str] = []
+    for line in process.stderr:
+        said.append(line)
+        found = re.search(r"(http://\S+/)\?token=(\S{32,})", line)
+        if found:
+            headers = {"Authorization": f"Bearer {found[2]}"}
+            return process, httpx.Client(base_url=found[1], headers=headers, timeout=60), said
+    raise AssertionError("".join(said))
+
+
+def stop(process: subprocess.Popen[str], number: int) -> str:
+    process.send_signal(number)
+    process.wait(60)
+    assert process.stderr is not None
+    return process.stderr.read()
+
+
+def test_a_folder_is_scored_once_and_decisions_stay(folder):
+    process, client, said = start("review", "photos")
+    try:
+        assert "Scoring photos into photos-faces.csv" in "".join(said)
+        assert client.get("/").text.count("<title>facereject review</title>") == 1
+        facts = client.get("/api/review").json()
+        assert facts["sources"] == [f"photos/{k}.jpg" for k in range(3)]
+        assert client.post("/api/decide", json={"numbers": [1], "decision": 2}).status_code == 200
+        # without any warning
+        process.kill()
+        process.wait()
+    finally:
+        process.kill()
+    process, client, _ = start("review", "photos", "--quiet")
+    try:
+        assert client.get("/api/review").json()["decided"] == [[1, 2]]
+        assert stop(process, signal.SIGTERM).splitlines() == [
+            "Only this address, with its token, is answered. Ctrl-C stops; decisions are saved."
+        ]
+        assert process.returncode == 0
+    finally:
+        process.kill()
+
+
+def test_annotate_makes_a_data_set(folder):
+    process, client, said = start("annotate", "photos", "-n", "5", "-o", "mine")
+    try:
+        assert "There are 3 photos with a scored face" in "".join(said)
+        assert "<title>facereject annotate</title>" in client.get("/").text
+        queue = client.get("/api/review").json()["queue"]
+        assert sorted(queue) == [0, 1, 2]
+        points = client.get(f"/api/face/{queue[0]}").json()["predicted"]
+        assert client.post(f"/api/landmarks/{queue[0]}", json={"points": points}).status_code == 200
+        assert "1 face with corrected landmarks" in stop(process, signal.SIGINT)
+        assert process.returncode == 0
+    finally:
+        process.kill()
+    (sample,) = FaceDataset.load("mine")
+    assert np.abs(sample.landmarks - points).max() < 0.001
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (["review", "gone.csv"], "gone.csv: no such file or folder"),
+        (["review", "text.csv"], "text.csv: not a table of facereject"),
+        (["review", "photos", "--images", "photos"], "--images goes with a table"),
+        (["review", "text.csv", "--images", "gone"], "not a table"),
+        (["review", "photos", "--frame-rule", "most"], "--frame-rule must be one of all, any, largest"),
+        (["review", "text.csv", "--beside", "--annotations", "x"], "exclude each other"),
+        (["annotate", "gone"], "gone: no such file or folder"),
+        (["annotate", "photos", "-o", "text.csv"], "--output text.csv: cannot be made"),
+    ],
+)
+def test_wrong_usage_is_one_sentence(folder, arguments, sentence):
+    (folder / "text.csv").write_text("a,b\n1,2\n")
+    result = CliRunner().invoke(app, arguments)
+    assert result.exit_code == 2
+    assert sentence in result.output
+    assert len(result.output.splitlines()) == 1
