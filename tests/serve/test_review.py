@@ -326,8 +326,7 @@ def test_several_faces_of_a_photo_become_several_annotations(folder):
             points = faces[k].landmarks.tolist()
             assert review.client.post(f"/api/landmarks/{k}", json={"points": points}).status_code == 200
     dataset = FaceDataset.load(folder / "t-annotated")
-    # WebP is not among the images that belong to .pts files, so they are PNG
-    assert [sample.image_path.name for sample in dataset] == ["two_1.png", "two_2.png"]
+    assert [sample.image_path.name for sample in dataset] == ["two_1.webp", "two_2.webp"]
     assert np.abs(dataset[1].landmarks - faces[1].landmarks).max() < 0.001
 
 

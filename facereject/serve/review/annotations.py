@@ -10,7 +10,7 @@ import numpy as np
 
 from facereject._files import display_name, suffix_of, write_whole
 from facereject._validation import FloatArray
-from facereject.faces.datasets import IMAGE_SUFFIXES
+from facereject.faces.images.kinds import MEDIA_SUFFIXES, VIDEO_SUFFIXES
 from facereject.outputs._folders import name_below
 from facereject.outputs._images import png, write_picture
 from facereject.outputs.sorted_files import place
@@ -127,9 +127,9 @@ class Annotations:
         return f"{stem}_{face}.pts" if several else f"{stem}.pts"
 
     def _put_image(self, number: int, image: str, path: str) -> None:
-        """The image beside its .pts file: a copy, or a PNG where the data set would not find the format."""
+        """The image beside its .pts file: a copy; of a frame, or a file without a known suffix, a PNG."""
         stem = os.path.splitext(path)[0]
-        if self._faces.is_video(number) or suffix_of(image) not in IMAGE_SUFFIXES:
+        if self._faces.is_video(number) or suffix_of(image) not in MEDIA_SUFFIXES - VIDEO_SUFFIXES:
             write_picture(f"{stem}.png", png(self._pictures.pixels(number)))
         else:
             source = self._faces.sources[self._faces.columns["source"][number]]
