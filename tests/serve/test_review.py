@@ -26,7 +26,7 @@ from facereject.outputs._video.writer import VideoWriter
 from facereject.serve.review.choose import choose_faces
 from facereject.serve.review.decisions import Decisions
 from facereject.serve.review.duplicates import MOST_BITS, crop_hash
-from facereject.serve.review.faces import ACCEPT, REJECT, Rule, read_faces
+from facereject.serve.review.faces import ACCEPT, REJECT, LimitRule, read_faces
 from facereject.serve.review.fit import fit_threshold
 from facereject.serve.review.images import Pictures
 from facereject.serve.review.session import ReviewError, open_session
@@ -71,7 +71,7 @@ def test_columns_are_those_of_the_table(folder, suffix):
         assert columns[name].tolist() == pytest.approx([row[position] for row in rows])
     assert columns["error_eyes"] == pytest.approx(10 * columns["uncertainty"], rel=1e-3)
     # the limit at the start decides as the table does
-    rule = Rule(**facts["rule"])
+    rule = LimitRule(**facts["rule"])
     assert ((columns[rule.key] <= rule.limit) == [row[12] for row in rows]).all()
 
 
@@ -230,7 +230,7 @@ def test_files_of_a_video_are_counted_by_their_frames(folder):
     # one crop for the track and second
     assert faces.columns["crop"].tolist() == [0] * 10
     undecided = np.zeros(10, np.uint8)
-    rule = Rule("uncertainty", 0.5, "share", 0.5)
+    rule = LimitRule("uncertainty", 0.5, "share", 0.5)
     # 6 of 14 frames are less than half of them
     assert not faces.accepted_sources(faces.accepted(rule, undecided)).any()
     undecided[0] = ACCEPT
@@ -243,7 +243,7 @@ def test_photos_with_several_faces_follow_the_frame_rule(folder, rule, expected)
     large, small = face(0.1, box=Box(0, 0, 90, 90)), face(0.9)
     table = write_table(folder / "t.csv", [FaceFrame(0, math.nan, NO_IMAGE, [small, large], "a.jpg")])
     faces = read_faces(str(table))
-    accepted = faces.accepted(Rule("uncertainty", 0.5, "share", 0.5), np.zeros(2, np.uint8))
+    accepted = faces.accepted(LimitRule("uncertainty", 0.5, "share", 0.5), np.zeros(2, np.uint8))
     frame = FaceFrame(0, math.nan, NO_IMAGE, [small, large])
     assert faces.accepted_sources(accepted, rule).tolist() == [expected] == [frame.accepted(rule)]
 

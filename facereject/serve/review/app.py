@@ -59,7 +59,7 @@ def make_review_app(
     workers : int or None
         Threads that open images; None takes one per core.
     """
-    service = _Service(session, WorkPool(workers or os.cpu_count() or 1))
+    service = _ReviewService(session, WorkPool(workers or os.cpu_count() or 1))
     routes = [
         Route("/api/review", service.describe),
         Route("/api/columns", service.columns),
@@ -83,7 +83,7 @@ def make_review_app(
     return Guard(app, token=token)
 
 
-class _Service:
+class _ReviewService:
     """The routes."""
 
     def __init__(self, session: Session, pool: WorkPool) -> None:

@@ -24,7 +24,7 @@ from facereject._validation import FloatArray
 from facereject.faces.face import Box
 from facereject.faces.geometry import overlap
 from facereject.pipeline.store import open_locked, table_errors
-from facereject.serve.review.faces import FaceId, ReviewFaces, Rule
+from facereject.serve.review.faces import FaceId, LimitRule, ReviewFaces
 from facereject.tables.errors import TableError
 
 _SCHEMA = (
@@ -168,17 +168,17 @@ class Decisions:
                 "rule": self._setting("rule"),
             }
 
-    def rule(self) -> Rule:
+    def rule(self) -> LimitRule:
         """The rule that was chosen last, else that of the table."""
         with self._lock:
             saved = self._setting("rule")
         try:
-            rule = Rule(**saved) if saved else self._faces.first_rule()
+            rule = LimitRule(**saved) if saved else self._faces.first_rule()
             return rule if rule.key in self._faces.columns else self._faces.first_rule()
         except TypeError:
             return self._faces.first_rule()
 
-    def set_rule(self, rule: Rule) -> int:
+    def set_rule(self, rule: LimitRule) -> int:
         """Save the rule; returns the revision."""
         with self._lock:
             with self._transaction():
@@ -216,10 +216,10 @@ class Decisions:
                 raise
 
 
-def checked_rule(values: Any, columns: Iterable[str]) -> Rule:
+def checked_rule(values: Any, columns: Iterable[str]) -> LimitRule:
     """The rule that a page asks for; ValueError if it makes no sense."""
     try:
-        rule = Rule(
+        rule = LimitRule(
             str(values["key"]), float(values["limit"]), str(values["kind"])[:40], float(values["value"])
         )
     except (KeyError, TypeError, ValueError):

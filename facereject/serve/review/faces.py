@@ -48,7 +48,7 @@ _NUMBERS = {
 _AT = {name: position for position, name in enumerate(HEAD)}
 
 
-class Rule(NamedTuple):
+class LimitRule(NamedTuple):
     """Faces are accepted up to a limit of a column; what was asked for led to it.
 
     Attributes
@@ -141,7 +141,7 @@ class ReviewFaces:
         """Whether a face is one of a video."""
         return math.isfinite(self.columns["time_s"][number])
 
-    def first_rule(self) -> Rule:
+    def first_rule(self) -> LimitRule:
         """The rule that comes closest to the decisions of the table."""
         accepted = self.columns["accepted"]
         for key, kind in (("expected_error", "expected_error"), ("uncertainty", "uncertainty")):
@@ -149,10 +149,10 @@ class ReviewFaces:
             if np.isfinite(values).any():
                 known = values[accepted & np.isfinite(values)]
                 limit = float(known.max()) if len(known) else float(np.nanmin(values)) - 1e-9
-                return Rule(key, limit, kind, limit)
-        return Rule("uncertainty", math.inf, "uncertainty", math.inf)
+                return LimitRule(key, limit, kind, limit)
+        return LimitRule("uncertainty", math.inf, "uncertainty", math.inf)
 
-    def accepted(self, rule: Rule, decisions: NDArray[np.uint8]) -> NDArray[np.bool_]:
+    def accepted(self, rule: LimitRule, decisions: NDArray[np.uint8]) -> NDArray[np.bool_]:
         """Whether each face is accepted: by the rule, unless the user has decided about what it stands for.
 
         Faces that were rejected for another reason than their uncertainty stay rejected.
