@@ -23,6 +23,7 @@ from facereject import __version__
 from facereject.faces import FaceRejector
 from facereject.pipeline.live import warm_up
 from facereject.serve import tables
+from facereject.serve._pages import MEDIA_TYPES, fixed, page_routes
 from facereject.serve.bodies import PrivateFile, private_file, read_text, uploaded
 from facereject.serve.docs import docs_page, read_openapi
 from facereject.serve.guard import Guard
@@ -30,7 +31,6 @@ from facereject.serve.images import score_image
 from facereject.serve.limits import ServeLimits
 from facereject.serve.live_socket import LiveClient, reject_socket
 from facereject.serve.models import ModelRegistry, ModelRequest
-from facereject.serve.pages import MEDIA_TYPES, fixed, page_routes
 from facereject.serve.pool import Gate, WorkPool
 from facereject.serve.responses import error_response, json_response, respond_to_failure
 from facereject.serve.videos import VideoStream, lines_of
