@@ -35,7 +35,7 @@ class Someone:
 
 
 class World:
-    """Stands for a rejector, its detector and the search near a place; ``faces`` is the present frame."""
+    """Stands for a rejector and its detector; ``faces`` is the present frame."""
 
     # the rule is the real one
     decide, judge = FaceRejector.decide, FaceRejector.judge
@@ -45,6 +45,7 @@ class World:
 
     def __init__(self, *faces):
         self.faces = list(faces)
+        self.asked = []
         self.detector = self.predictor = self
         self.target = SimpleNamespace(kind="threshold", value=0.0)
         self.selector = SimpleNamespace(threshold_=0.0)
@@ -54,8 +55,12 @@ class World:
     def detect(self, gray):
         return [Detection(face.box, 1.0) for face in self.faces if face.seen and face.shown]
 
-    def near(self, gray, box):
-        return [found for found in self.detect(gray) if overlap(found.box, box) > 0.1]
+    def detect_next(self, gray, boxes, frame, n_frames):
+        """Known faces in every frame, new ones in every ``n_frames``-th, or if nobody is known."""
+        self.asked.append((frame, n_frames))
+        faces = self.detect(gray)
+        near = [face for face in faces if any(overlap(face.box, box) > 0.3 for box in boxes)]
+        return faces if frame % n_frames == 0 or not near else near
 
     def __call__(self, image):
         return [self.assess_box(image, found.box) for found in self.detect(image)]
@@ -79,17 +84,3 @@ class World:
 def blank(level=128):
     """A frame; its grey level only tells scenes apart."""
     return np.full((SIZE[1], SIZE[0], 3), level, dtype=np.uint8)
-
-
-class Hesitant(World):
-    """A world whose detector tells of faces that it nearly finds."""
-
-    threshold, margin = 0.0, 1.0
-
-    def __init__(self, *faces):
-        super().__init__(*faces)
-        self.scores = {}
-
-    def candidates(self, gray, box=None):
-        found = [Detection(face.box, self.scores.get(face, 1.0)) for face in self.faces]
-        return [each for each in found if box is None or overlap(each.box, box) > 0.1]

@@ -67,6 +67,16 @@ class Detection:
         if the detector does not give them.
     found_by : str
         Name of the detector.
+
+    See Also
+    --------
+    Face : A face with landmarks and a decision.
+
+    Examples
+    --------
+    >>> from facereject.faces import Box, Detection
+    >>> Detection(Box(10.0, 20.0, 80.0, 80.0), 0.9).roll
+    0.0
     """
 
     box: Box

@@ -70,12 +70,21 @@ def bounding_box(points: ArrayLike) -> Box:
 
 def overlap(a: Box, b: Box) -> float:
     """Intersection over union of two boxes, in [0, 1]."""
+    shared = _shared(a, b)
+    return shared / (a.width * a.height + b.width * b.height - shared) if shared else 0.0
+
+
+def share_inside(a: Box, b: Box) -> float:
+    """How much of the smaller of two boxes is inside the larger, in [0, 1]."""
+    shared = _shared(a, b)
+    return shared / min(a.width * a.height, b.width * b.height) if shared else 0.0
+
+
+def _shared(a: Box, b: Box) -> float:
+    """The area that two boxes share."""
     width = min(a.x + a.width, b.x + b.width) - max(a.x, b.x)
     height = min(a.y + a.height, b.y + b.height) - max(a.y, b.y)
-    if width <= 0 or height <= 0:
-        return 0.0
-    shared = width * height
-    return shared / (a.width * a.height + b.width * b.height - shared)
+    return width * height if width > 0 and height > 0 else 0.0
 
 
 def fit_similarity(source: FloatArray, target: FloatArray) -> FloatArray:

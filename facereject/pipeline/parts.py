@@ -1,9 +1,7 @@
 """Long videos in parts: cut before the work, joined behind it, frame by frame as if never cut.
 
-The frames are those of a video scored in one piece, but for frames near a cut: until the whole frame is
-searched again, which is at most ``detect_every`` frames, the tracker of the later part may follow a face from
-another box; and a face that is not seen in the last `WARM_UP` frames before a cut gets a new track number
-behind it.
+The frames are those of a video scored in one piece, but for faces that are found in single frames only, and
+for the track number of a face that is not seen in the last `WARM_UP` frames before a cut.
 """
 
 from __future__ import annotations

@@ -1,17 +1,10 @@
-"""Following faces through a video: the uncertainty of the landmarks decides when the detector runs.
+"""Following faces through a video: known faces are located in every frame, new ones searched for in turns.
 
-While a face is certain, its box in the next frame comes from its landmarks in the last one. When it becomes
-doubtful, the detector looks around the face only. The whole frame is searched every ``detect_every``
-frames, when the picture changes at once, and when a face is gone at once; so a new face waits for at most
-``detect_every`` frames, half of that while no face is in view. In between, the detector looks where a lost
-face has gone, where a face nearly was (candidates just below its threshold), and where the picture has
-changed.
-
-Doubtful means: so close to the threshold that another box could change the decision, or less certain than
-three quarters of the calibration faces. The second does not count for some frames after the detector found it
-with a score far above its own threshold, unless it becomes less certain than it was then. A doubtful face
-that the detector does not confirm is lost; it keeps its number if it is found again at the same place within
-``MEMORY`` frames.
+The detector says where the faces of a frame are. One that can (`VideoDetector`: YuNet) locates known faces on
+small crops, with the boxes that a search of the whole frame would give, and searches a part of the frame for
+new ones, so that no frame takes much longer than others. Every other detector searches the whole frame.
+Boxes of two frames are the same face if they overlap, or else if they are near each other. A face that is
+hidden keeps its number if it comes back within `MEMORY` frames, not farther away than people walk.
 """
 
 from __future__ import annotations
@@ -20,48 +13,29 @@ import math
 from dataclasses import dataclass
 from typing import NamedTuple
 
-import numpy as np
-
 from facereject._lazy import Lazy
 from facereject._options import OptionError, option
 from facereject.faces import Face, FaceRejector
-from facereject.faces.detectors.base import Candidates, find_candidates, find_faces, lead_of
-from facereject.faces.face import Box, Detection, FaceFrame, changed
-from facereject.faces.geometry import overlap
-from facereject.faces.images.load import ImageArray, ImageLike
+from facereject.faces.detectors.base import find_faces, find_next
+from facereject.faces.face import Detection, FaceFrame, changed
+from facereject.faces.images.load import ImageLike
 from facereject.faces.pose import pose_of
 from facereject.faces.views import Views
 from facereject.sources.frame import Frame
-from facereject.tracking._looks import Looks
-from facereject.tracking._motion import drift
 from facereject.tracking.smoothing import LandmarkSmoother
-from facereject.tracking.tracks import SAME, Track, anchor_of, inside, match
+from facereject.tracking.tracks import Track, match
 
-#: the whole frame is searched at least every so many frames, half a second of most videos: a new face must
-#: not go unseen for longer
-DETECT_EVERY = 15
+#: the whole frame has been searched for new faces after this many frames
+DETECT_EVERY = 5
 
-#: frames for which the place of a lost face is remembered, and looked at
+#: frames for which a face that is not found keeps its number
 MEMORY = 60
 
-# one face found twice in a frame, by overlap of the boxes
-_TWICE = 0.5
+# seconds that a new face waits at most, where frames come slowly
+_WAIT_S = 0.2
 
-# how far another box of the same face moves its uncertainty, in quartile distances of the calibration sample
-_NOISE = 0.15
-
-# a face within this many times that distance is looked at before its landmarks are predicted
-_CAUTION = 1.5
-
-# frames for which a score that is one margin of the detector above its threshold vouches for a face. Scores
-# change by a sixth of the margin from frame to frame, so three times that is far from sudden
-_VOUCHED = 2
-
-# least number of frames between two searches of the whole frame because a face is gone
-_PAUSE = 4
-
-# mean change of the grey levels of a small copy from one frame to the next that tells a cut from motion
-_CUT = 20
+# seconds between frames without times
+_FRAME_S = 1 / 30
 
 
 @dataclass(frozen=True)
@@ -70,8 +44,9 @@ class Tracking:
 
     Parameters
     ----------
-    detect_every : int, default=15
-        Search the whole frame at least every this many frames, twice as often while no face is in view.
+    detect_every : int, default=5
+        Search the whole frame for new faces at least every this many frames, and every 0.2 seconds. With
+        YuNet each frame searches a part of it; other detectors search every frame.
     every_frame : bool, default=False
         Search the whole of every frame: the faces are those of ``rejector(image)``.
     smooth : float, default=0
@@ -86,11 +61,16 @@ class Tracking:
     OptionError
         A value cannot be used.
 
+    See Also
+    --------
+    FaceTracker : Takes it.
+    facereject.score_files : Takes it, for videos among its inputs.
+
     Examples
     --------
     >>> from facereject.tracking import Tracking
     >>> Tracking(smooth=0.3).detect_every
-    15
+    5
     """
 
     detect_every: int = option(
@@ -100,7 +80,7 @@ class Tracking:
         help="Search the whole frame for new faces at least every K frames.",
     )
     every_frame: bool = option(
-        False, "--every-frame", help="Search every frame as a whole instead of following faces: slower."
+        False, "--every-frame", help="Search the whole of every frame, as if it were a photo: slower."
     )
     smooth: float = option(
         0.0,
@@ -129,42 +109,56 @@ class TrackedFace(NamedTuple):
     Attributes
     ----------
     face : Face
-        Its ``detector_score`` is NaN where the box came from the landmarks of the frame before.
     track : int
         The same number through the video, from 0; never used again for another face.
-    detected : bool
-        Whether the detector found it in this very frame.
+
+    See Also
+    --------
+    FaceTracker.update : Returns them.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from facereject import FaceRejector
+    >>> from facereject.tracking import FaceTracker
+    >>> tracker = FaceTracker(FaceRejector.pretrained("dlib"))
+    >>> [tracked.track for tracked in tracker.update(np.zeros((120, 160, 3), np.uint8))]
+    []
     """
 
     face: Face
     track: int
-    detected: bool
 
 
 class FaceTracker:
-    """Faces of the frames of one video, with stable numbers, detecting only when needed.
+    """Finds and scores the faces of the frames of one video, with stable numbers.
 
     Call it with one frame after the other; it is a scorer of `facereject.pipeline.loop`.
 
     Parameters
     ----------
     rejector : FaceRejector
+        Finds and scores the faces.
     tracking : Tracking or None
         None is ``Tracking()``.
     first_frame : int, default=0
-        Number in its video of the first frame that comes. Frames whose number is a multiple of
-        ``detect_every`` are searched as a whole, so that trackers that start at different frames of a video
-        soon agree.
+        Number of the first frame in its video. Which part of a frame is searched depends on its number, so
+        that trackers that start at different frames of a video soon agree.
 
     Attributes
     ----------
-    frames, searches : int
-        Frames so far, and how many of them were searched as a whole.
+    frames : int
+        Frames so far.
+
+    See Also
+    --------
+    facereject.scored_video : Scores a video file.
 
     Examples
     --------
     >>> from facereject import FaceRejector
     >>> from facereject.sources import open_video
+    >>> from facereject.tracking import FaceTracker, Tracking
     >>> tracker = FaceTracker(FaceRejector.pretrained(), Tracking(smooth=0.3))  # doctest: +SKIP
     >>> with open_video("clip.mp4") as video:  # doctest: +SKIP
     ...     frames = [tracker(frame) for frame in video]
@@ -173,35 +167,35 @@ class FaceTracker:
     def __init__(
         self, rejector: FaceRejector, tracking: Tracking | None = None, *, first_frame: int = 0
     ) -> None:
+        self.rejector = rejector
         self.tracking = tracking or Tracking()
-        self.every = self.tracking.detect_every
-        self.every_frame = self.tracking.every_frame or self.every == 1
-        self.frames = self.searches = 0
-        self._tracks: list[Track] = []
-        self._looks = Looks()
-        # the faces of this frame by their boxes
-        self._judged: dict[Box, Face] = {}
-        self._n_tracks = 0
+        self.frames = 0
         self._first_frame = first_frame
-        self._since = 0
-        self._wait = self._rest = 0
-        self._gray: ImageArray | None = None
-        self.use(rejector)
-
-    @property
-    def local_searches(self) -> int:
-        """How often a part of a frame was searched."""
-        return self._looks.count
+        self._tracks: list[Track] = []
+        self._n_tracks = 0
+        self._time = math.nan
 
     def use(self, rejector: FaceRejector) -> None:
-        """Go on with another rejector, for example one with another target."""
+        """Go on with another rejector.
+
+        Parameters
+        ----------
+        rejector : FaceRejector
+            For example one with another target.
+        """
         self.rejector = rejector
-        low, high, gone = np.quantile(rejector.calibration.uncertainty, [0.25, 0.75, 0.95])
-        self._noise = _NOISE * float(high - low)
-        self._weak, self._gone = float(high), float(gone)
 
     def __call__(self, frame: Frame) -> FaceFrame:
-        """Find and score the faces of the next frame."""
+        """Find and score the faces of the next frame.
+
+        Parameters
+        ----------
+        frame : Frame
+
+        Returns
+        -------
+        FaceFrame
+        """
         tracked = self.update(frame.image, frame.time_s)
         faces = [changed(each.face, track=each.track) for each in tracked]
         return FaceFrame(frame.index, frame.time_s, frame.image, faces, frame.source)
@@ -211,181 +205,46 @@ class FaceTracker:
 
         Parameters
         ----------
-        image : array (or what `facereject.faces.load_rgb` takes)
+        image : path, PIL image or array
+            See `facereject.faces.load_rgb`.
         time_s : float or None
             Time of the frame in seconds, for smoothing; None counts 30 frames per second.
+
+        Returns
+        -------
+        list of TrackedFace
         """
         # converted once, not again for every face
         view = Views(image)
-        time = self.frames / 30 if time_s is None else time_s
-        cut = self._looks.change(view.gray) > _CUT
-        self._judged.clear()
-        search = self.every_frame or self._since >= self._wait or cut
-        if self._gray is not None and not cut and not self.every_frame:
-            for track in self._tracks:
-                if track.lost:
-                    x, y = drift(track.box, self._gray, view.gray)
-                    track.shift = (track.shift[0] + x, track.shift[1] + y)
-        if not search:
-            before = self._in_view()
-            self._follow(view)
-            for look in (self._looks.at_hints, self._looks.around):
-                self._welcome(look(self.rejector.detector, view, self._places()), view)
-            vanished = any(track.lost and track.last > self._gone for track in before)
-            search = vanished and self._since >= _PAUSE
-        if search:
-            self._search(view)
-        self._since += 1
-        self.frames += 1
-        self._gray = view.gray
-        self._merge()
-        self._tracks = [track for track in self._tracks if track.lost <= MEMORY]
-        seen = self._in_view()
-        return [TrackedFace(self._shown(track, time), track.number, track.detected) for track in seen]
-
-    def _in_view(self) -> list[Track]:
-        return sorted((track for track in self._tracks if not track.lost), key=lambda track: track.number)
-
-    def _places(self) -> list[Box]:
-        return [track.box for track in self._in_view()]
-
-    def _follow(self, view: Views) -> None:
-        """Every face from its last place; the detector only around those in doubt."""
-        # those in view first: a lost one must not be found on the face of another
-        for track in sorted(self._tracks, key=lambda track: track.lost):
-            box = track.box
-            if not inside(box, view.size):
-                # it has left the picture: who comes in there is somebody new
-                track.lost = MEMORY + 1
-            elif track.lost:
-                if not (self._looks.worth_it(track.lost) and self._look(track, box, view)):
-                    track.lost += 1
-            elif self._doubtful(track, track.face, _CAUTION):
-                # likely to be in doubt again: one look costs less than landmarks that are thrown away
-                if not self._look(track, box, view):
-                    self._carry(track, box, view)
-            else:
-                face = self._judge(view, box)
-                if not self._doubtful(track, face) or not self._look(track, box, view):
-                    self._carry(track, box, view, face)
-                    track.vouched -= 1
-
-    def _welcome(self, faces: list[Detection], view: Views) -> None:
-        """Faces that were found where none was followed."""
-        for found in faces:
-            there = [track for track in self._tracks if overlap(found.box, track.box) > SAME]
-            if not there:
-                self._begin(found, view)
-            elif all(track.lost for track in there):
-                self._found(there[0], found, view)
-
-    def _begin(self, detection: Detection, view: Views) -> None:
-        """Somebody new: there may be more."""
-        self._looks.somebody_new()
-        track = Track(self._n_tracks, self.rejector.points.mean_shape)
-        self._n_tracks += 1
-        self._found(track, detection, view)
-        self._tracks.append(track)
-
-    def _look(self, track: Track, box: Box, view: Views) -> bool:
-        """Whether the detector finds the face of a track at a box."""
-        known = [other.face.box for other in self._in_view()]
-        found = self._looks.for_face(self.rejector.detector, view, box, track.seen, known, bool(track.lost))
-        if found is None:
-            track.vouched = 0
-            return False
-        self._found(track, found, view)
-        return True
-
-    def _search(self, view: Views) -> None:
-        """The whole frame; faces take the numbers of the tracks they overlap most."""
-        self.searches += 1
-        detector = self.rejector.detector
-        # what nearly is a face is of no use where the next frame is searched as well
-        seen = (
-            Candidates(find_faces(detector, view), [])
-            if self.every_frame
-            else find_candidates(detector, view)
-        )
-        faces, nearly = seen
-        boxes = [track.box for track in self._tracks]
-        pairs = match(boxes, [face.box for face in faces])
+        time = self.frames * _FRAME_S if time_s is None else time_s
+        faces = [self.rejector.assess_detection(view, face) for face in self._detect(view, time)]
+        self.frames, self._time = self.frames + 1, time
+        places, reach = [track.box for track in self._tracks], [track.reach for track in self._tracks]
+        pairs = match(places, [face.box for face in faces], reach)
         for i, track in enumerate(self._tracks):
             if i in pairs:
-                before = track.seen
-                self._found(track, faces[pairs[i]], view)
-                # a look around the face may have told more than a search of the whole frame does
-                if track.seen.box == before.box:
-                    track.seen = before
-            elif track.lost:
-                track.lost += 1
-            elif not inside(boxes[i], view.size):
-                track.lost = MEMORY + 1
-            elif self.every_frame:
-                self._lose(track)
+                track.see(faces[pairs[i]])
             else:
-                track.vouched = 0
-                self._carry(track, boxes[i], view)
+                track.miss()
         for j, face in enumerate(faces):
             if j not in pairs.values():
-                self._begin(face, view)
-        self._looks.searched_whole(nearly, self._places())
-        missing = any(track.lost for track in self._tracks)
-        # a face that has just gone is looked for soon, then less and less often
-        self._rest = min(2 * max(self._since, self._rest, _PAUSE), self.every) if missing else 0
-        wait = self._rest or self.every
-        # with nobody in view a new face matters most, so the whole frame is searched twice as often
-        period = self.every if self._in_view() else (self.every + 1) // 2
-        self._wait = min(wait, period - (self._first_frame + self.frames) % period)
-        self._since = 0
+                self._tracks.append(Track(self._n_tracks, face))
+                self._n_tracks += 1
+        self._tracks = [track for track in self._tracks if track.lost <= MEMORY]
+        return [
+            TrackedFace(self._shown(track, time), track.number) for track in self._tracks if not track.lost
+        ]
 
-    def _judge(self, view: Views, box: Box, found: Detection | None = None) -> Face:
-        if box not in self._judged:
-            self._judged[box] = self.rejector.assess_detection(view, found or Detection(box, math.nan))
-        return self._judged[box]
-
-    def _found(self, track: Track, detection: Detection, view: Views) -> None:
-        """The detector confirms the track: its box counts from now on."""
-        face = self._judge(view, detection.box, detection)
-        track.face = changed(face, detector_score=detection.score)
-        track.anchor, track.seen = anchor_of(face, track.mean_shape), detection
-        track.detected, track.lost, track.shift = True, 0, (0.0, 0.0)
-        # a face without landmarks cannot become less certain, so nothing would end the vouching
-        lead = lead_of(self.rejector.detector, detection.score) if math.isfinite(face.uncertainty) else 0.0
-        track.vouched = int(_VOUCHED * lead)
-        track.vouched_to = face.uncertainty + self._noise
-
-    def _carry(self, track: Track, box: Box, view: Views, face: Face | None = None) -> None:
-        """The landmarks alone lead on, if they are certain; the detector was not asked or found nothing."""
-        face = self._judge(view, box) if face is None else face
-        if self._doubtful(track, face):
-            self._lose(track, face.uncertainty)
-        else:
-            track.face, track.detected = face, False
-            track.shift = (0.0, 0.0)
-
-    def _lose(self, track: Track, uncertainty: float = math.inf) -> None:
-        # the last good face stays: it is where the search goes on
-        track.lost, track.last = 1, uncertainty
-        track.smooth = math.nan
-
-    def _doubtful(self, track: Track, face: Face, caution: float = 1.0) -> bool:
-        if abs(face.uncertainty - self.rejector.selector.threshold_) < caution * self._noise:
-            return True
-        vouched = track.vouched > 0 and face.uncertainty <= track.vouched_to
-        return face.uncertainty > self._weak and not vouched
-
-    def _merge(self) -> None:
-        """Two tracks on one face become one, with the older number."""
-        seen = self._in_view()
-        for i, younger in enumerate(seen):
-            for older in seen[:i]:
-                if not older.lost and overlap(older.box, younger.box) > _TWICE:
-                    if younger.detected and not older.detected:
-                        older.face, older.anchor, older.detected = younger.face, younger.anchor, True
-                        older.seen = younger.seen
-                    self._lose(younger)
-                    break
+    def _detect(self, view: Views, time: float) -> list[Detection]:
+        every = self.tracking.detect_every
+        if self.tracking.every_frame or every == 1:
+            return find_faces(self.rejector.detector, view)
+        gap = time - self._time
+        if gap > 0:
+            # rounding must not cost a frame: five frames of 0.04 s are 0.2 s
+            every = max(1, min(every, int(_WAIT_S / gap + 1e-6)))
+        boxes = [track.box for track in self._tracks if not track.lost]
+        return find_next(self.rejector.detector, view, boxes, self._first_frame + self.frames, every)
 
     def _shown(self, track: Track, time: float) -> Face:
         """The face as it is given out; the track itself goes on with what it saw."""
@@ -393,7 +252,7 @@ class FaceTracker:
         if not self.tracking.smooth_landmarks:
             return face
         if track.smoother is None:
-            track.smoother = LandmarkSmoother(track.mean_shape)
+            track.smoother = LandmarkSmoother(self.rejector.points.mean_shape)
         points = track.smoother(face, time)
         kept = points.copy()
         return changed(face, landmarks=points, pose=Lazy(lambda: pose_of(kept)))

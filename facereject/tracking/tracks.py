@@ -1,120 +1,105 @@
-"""One face through the frames of a video: where its box would be next, and which boxes are the same face."""
+"""One face through the frames of a video, and which boxes of two frames are the same face."""
 
 from __future__ import annotations
 
 import dataclasses
 import math
-
-import numpy as np
+from collections.abc import Sequence
 
 from facereject.faces import Face
-from facereject.faces.face import Box, Detection
-from facereject.faces.geometry import FloatArray, fit_similarity, overlap, transform_points
+from facereject.faces.face import Box
+from facereject.faces.geometry import overlap
 from facereject.tracking.smoothing import LandmarkSmoother
 
-# the same face in two frames, by overlap of the boxes
+#: least overlap of the boxes of one face in two frames
 SAME = 0.3
 
-# the detector gives the same box while a face moves by less than this, in sides of its box (half a cell of
-# dlib's), and grows by less than this, as a logarithm (half a level of its pyramid)
-_STEP = 0.055
-_GROWTH = 0.09
-
-# pixels; a narrower box is no face
-_SMALLEST = 16
+# a face whose boxes do not overlap: largest distance of the centres, in sides of the larger box, and by how
+# much it grows with every frame in which the face is hidden, as people walk, up to a limit; largest ratio of
+# the sides
+_JUMP, _WALK, _FARTHEST = 1.0, 0.35, 4.0
+_GROWTH = 1.5
 
 
 @dataclasses.dataclass(eq=False)
 class Track:
-    """A face that is followed, or was until lately."""
+    """A face that is in view, or was until lately.
+
+    Attributes
+    ----------
+    number : int
+    face : Face
+        As it was last seen.
+    lost : int
+        Frames since it was seen, 0 while it is in view.
+    smooth, smooth_time : float
+        Mean uncertainty and the time it holds for; NaN if there is none.
+    smoother : LandmarkSmoother or None
+    """
 
     number: int
-    #: of the landmarks
-    mean_shape: FloatArray
-    face: Face = dataclasses.field(init=False)
-    #: the detector's box in the frame of the mean shape; None if there were no landmarks
-    anchor: Box | None = None
-    #: as the detector found it last
-    seen: Detection = dataclasses.field(init=False)
-    detected: bool = True
-    #: for how many more frames the score of the detector vouches for the face, and up to which uncertainty
-    vouched: int = 0
-    vouched_to: float = -math.inf
-    #: the uncertainty with which it was lost
-    last: float = math.nan
-    #: frames since it was seen, 0 if it is
+    face: Face
     lost: int = 0
-    #: how far what was seen there has moved since, in pixels
-    shift: tuple[float, float] = (0.0, 0.0)
     smooth: float = math.nan
     smooth_time: float = math.nan
     smoother: LandmarkSmoother | None = None
-    #: what the place was worked out from, and the place
-    _placed: tuple[Face, Detection, Box] | None = None
+    _velocity: tuple[float, float] = (0.0, 0.0)
 
     @property
     def box(self) -> Box:
-        """Where the detector would put its box."""
-        # asked several times per frame
-        if self._placed is None or self._placed[0] is not self.face or self._placed[1] is not self.seen:
-            self._placed = (self.face, self.seen, self._place())
-        box, (x, y) = self._placed[2], self.shift
-        return box._replace(x=box.x + x, y=box.y + y) if x or y else box
+        """Where the face is expected in the next frame: it goes on as in the last two, or stays if lost."""
+        if self.lost:
+            return self.face.box
+        (x, y), box = self._velocity, self.face.box
+        return box._replace(x=box.x + x, y=box.y + y)
 
-    def _place(self) -> Box:
-        box = self.face.box
-        if self.anchor is not None:
-            box = _moved(self.anchor, self.mean_shape, self.face.landmarks)
-        if _still(self.seen.box, box):
-            box = self.seen.box
-        return box
+    @property
+    def reach(self) -> float:
+        """How far from its place the face may come back, in sides of its box."""
+        return min(_JUMP + _WALK * self.lost, _FARTHEST)
 
+    def see(self, face: Face) -> None:
+        """Take the face of the next frame."""
+        (x, y), (u, v) = self.face.box.center, face.box.center
+        self._velocity = (0.0, 0.0) if self.lost else (u - x, v - y)
+        self.face, self.lost = face, 0
 
-@dataclasses.dataclass(eq=False)
-class Hint:
-    """A place where a face nearly is."""
-
-    box: Box
-    #: the share of the detector's margin by which it misses being a face
-    missed: float
-    #: frames since it was looked at
-    waited: int = 0
+    def miss(self) -> None:
+        """The next frame does not show the face."""
+        self.lost += 1
+        self.smooth = math.nan
 
 
-def anchor_of(face: Face, mean_shape: FloatArray) -> Box | None:
-    """The box of a face in the frame of the mean shape; None without landmarks."""
-    if not np.isfinite(face.landmarks).all():
-        return None
-    return _moved(face.box, face.landmarks, mean_shape)
+def match(earlier: Sequence[Box], now: Sequence[Box], reach: Sequence[float] = ()) -> dict[int, int]:
+    """Pairs of boxes (earlier index -> index now) that are the same face.
 
+    The largest overlap comes first. Boxes that overlap nothing go with the nearest that is left within reach.
 
-def _moved(box: Box, source: FloatArray, target: FloatArray) -> Box:
-    """Where a box goes when landmarks go from one place to another; it stays upright."""
-    matrix = fit_similarity(source, target)
-    scale = float(np.hypot(matrix[0, 0], matrix[1, 0]))
-    x, y = transform_points(matrix, np.array([box.center]))[0]
-    width, height = scale * box.width, scale * box.height
-    return Box(float(x) - width / 2, float(y) - height / 2, width, height)
+    Parameters
+    ----------
+    earlier, now : sequence of Box
+    reach : sequence of float
+        For every earlier box, in sides of the larger box; one side by default.
 
-
-def _still(before: Box, now: Box) -> bool:
-    """Whether a detector would most likely give the same box again: it looks at steps, not at pixels."""
-    (x, y), (u, v) = before.center, now.center
-    moved = max(abs(x - u), abs(y - v)) / before.width
-    return moved < _STEP and abs(math.log(now.width / before.width)) < _GROWTH
-
-
-def inside(box: Box, size: tuple[int, int]) -> bool:
-    """Whether the middle of the box is in a picture of this width and height."""
-    (x, y), (width, height) = box.center, size
-    return 0 <= x < width and 0 <= y < height and box.width >= _SMALLEST
-
-
-def match(before: list[Box], now: list[Box]) -> dict[int, int]:
-    """Pairs of boxes (index before -> index now) that are the same face, the largest overlap first."""
-    shared = [(overlap(a, b), i, j) for i, a in enumerate(before) for j, b in enumerate(now)]
+    Returns
+    -------
+    dict of int to int
+    """
+    reach = reach or [_JUMP] * len(earlier)
+    closeness = [(_closeness(a, b), i, j) for i, a in enumerate(earlier) for j, b in enumerate(now)]
     pairs: dict[int, int] = {}
-    for value, i, j in sorted(shared, reverse=True):
-        if value >= SAME and i not in pairs and j not in pairs.values():
+    for value, i, j in sorted(closeness, reverse=True):
+        if value > -reach[i] and i not in pairs and j not in pairs.values():
             pairs[i] = j
     return pairs
+
+
+def _closeness(a: Box, b: Box) -> float:
+    """The overlap of two boxes of one face; below `SAME` their distance, negative, in sides of the larger."""
+    shared = overlap(a, b)
+    if shared >= SAME:
+        return shared
+    smaller, larger = sorted((max(a.width, a.height, 1e-9), max(b.width, b.height, 1e-9)))
+    if larger > _GROWTH * smaller:
+        return -math.inf
+    return -math.dist(a.center, b.center) / larger

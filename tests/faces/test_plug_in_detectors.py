@@ -23,11 +23,9 @@ from facereject.faces.detectors.base import (
     change_options,
     describe_detector,
     find_faces,
-    find_near,
+    find_next,
     judging_detector,
 )
-from facereject.faces.detectors.dlib_local import LocalSearch
-from facereject.faces.images.load import to_gray
 from facereject.faces.models.card import model_facts
 from facereject.faces.training.degrade import random_degradation
 from facereject.faces.views import Views
@@ -45,21 +43,6 @@ def faces(astronaut, astronaut_landmarks, tmp_path_factory):
         PIL.Image.fromarray(image).save(folder / f"{i}.png", compress_level=0)
         samples.append(FaceSample(folder / f"{i}.png", points, str(i)))
     return FaceDataset(samples)
-
-
-class BrightSquare:
-    """Finds what is brighter than 200."""
-
-    def __init__(self):
-        self.shown = []
-
-    def detect(self, image):
-        self.shown.append(image.shape)
-        ys, xs = np.nonzero(image.min(axis=2) > 200)
-        if not len(xs):
-            return []
-        x, y = float(xs.min()), float(ys.min())
-        return [Detection(Box(x, y, float(np.ptp(xs)) + 1, float(np.ptp(ys)) + 1), 1.0)]
 
 
 def test_a_plain_object_finds_the_faces_of_a_photograph(astronaut):
@@ -94,30 +77,19 @@ def test_training_evaluation_and_card(faces, predictor):
         train_face_rejector(faces, detector=detector, threshold=0.5, **options)
 
 
-def test_a_search_nearby_looks_at_a_part_of_the_picture():
-    image = np.zeros((300, 400, 3), np.uint8)
-    image[110:150, 205:245] = 255
-    detector = BrightSquare()
-    (found,) = find_near(detector, Views(image), Box(200, 100, 50, 50))
-    assert found.box == Box(205, 110, 40, 40)
-    assert detector.shown == [(100, 100, 3)]
-    assert find_near(detector, Views(image), Box(20, 200, 50, 50)) == []
-    # nothing of the picture is left there
-    assert find_near(detector, Views(image), Box(900, 900, 50, 50)) == []
+def test_the_next_frame_of_a_video_is_searched_as_a_whole_unless_the_detector_knows_better(astronaut):
+    asked, view = [], Views(astronaut)
+    place = Box(1.0, 2.0, 30.0, 40.0)
 
+    class Following(PlainDetector):
+        def detect_next(self, image, boxes, frame, n_frames):
+            asked.append((image.shape, boxes, frame, n_frames))
+            return [Detection(box, 0.5) for box in boxes]
 
-def test_a_search_of_the_detectors_own_is_used(astronaut, astronaut_detection):
-    calls = []
-
-    class Near(PlainDetector):
-        def near(self, image, box):
-            calls.append(box)
-            return [Detection(box, 3.0)]
-
-    assert find_near(Near(), Views(astronaut), astronaut_detection.box)[0].score == 3.0
-    assert calls == [astronaut_detection.box]
-    found = find_near(FaceDetector(), Views(astronaut), astronaut_detection.box)
-    assert found == LocalSearch(FaceDetector())(to_gray(astronaut), astronaut_detection.box) != []
+    assert find_next(PlainDetector(), view, [place], 3, 5) == find_faces(PlainDetector(), view) != []
+    (face,) = find_next(Following(), view, [place], 3, 5)
+    assert (face.box, face.score) == (place, 0.5)
+    assert asked == [(astronaut.shape, [place], 3, 5)]
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,7 @@ from facereject.faces import FaceRejector, make_detector, match_face
 from facereject.faces.detectors.base import describe_detector
 from facereject.faces.detectors.both import BothDetectors
 from facereject.faces.detectors.dlib_hog import FaceDetector
-from facereject.faces.detectors.yunet import YuNetDetector
+from facereject.faces.detectors.yunet import YuNetDetector, _Search, one_of_each
 from facereject.faces.face import Box, Detection
 from facereject.faces.geometry import overlap
 from facereject.faces.weights import WeightsError
@@ -97,12 +97,14 @@ def test_large_images_are_searched_at_the_size_that_is_set(detector, astronaut):
     assert detector.with_options(min_face=expected.box.width + 1).detect(astronaut) == []
 
 
-def test_a_second_look_finds_faces_in_haze_and_noise(detector, astronaut, rng):
+def test_a_second_search_finds_faces_in_haze_and_noise(detector, astronaut, rng):
     (expected,) = detector.detect(astronaut)
     hazy = np.rint(180 + (astronaut.astype(float) - 180) * 0.06).astype(np.uint8)
     noisy = np.clip(astronaut + rng.normal(0, 90, astronaut.shape), 0, 255).astype(np.uint8)
     for image in (hazy, noisy):
-        assert detector._search(image, 1.0) == [], "the first look finds it, so this tests nothing"
+        search = _Search(image, detector.threshold)
+        (tile,) = search.tiles(1.0, 1280, 128)
+        assert search.tile(tile) == [], "the first search finds it, so this tests nothing"
         (found,) = detector.detect(image)
         assert overlap(found.box, expected.box) > 0.6
 
@@ -115,16 +117,73 @@ def test_nothing_is_found_in_nothing(detector, rng):
         np.zeros((16, 2000, 3), np.uint8),
     ):
         assert detector.detect(image) == []
-        assert detector.near(image, Box(5, 5, 10, 10)) == []
+        assert detector.detect_next(image, [Box(5, 5, 10, 10)], 0, 5) == []
 
 
-def test_near_agrees_with_the_whole_image(detector, astronaut):
+@pytest.mark.parametrize(("dx", "dy", "growth"), [(0, 0, 1.0), (15, -10, 1.0), (-20, 12, 1.2), (5, 5, 0.8)])
+def test_a_face_is_located_equally_from_nearby_places(detector, astronaut, dx, dy, growth):
     (expected,) = detector.detect(astronaut)
-    moved = expected.box._replace(x=expected.box.x + 15, y=expected.box.y - 10)
-    (found,) = detector.near(astronaut, moved)
-    assert overlap(found.box, expected.box) > 0.7
-    assert detector.near(astronaut, Box(0, 400, 60, 60)) == []
-    assert detector.near(astronaut, Box(-500, -500, 60, 60)) == []
+    (x, y), side = expected.box.center, growth * expected.box.width
+    moved = Box(x + dx - side / 2, y + dy - side / 2, side, side)
+    for frame in range(5):
+        assert detector.detect_next(astronaut, [moved], frame, 5) == [expected]
+
+
+def test_faces_at_the_border_are_located(detector, astronaut):
+    (whole,) = detector.detect(astronaut)
+    x, y = int(whole.box.x), int(whole.box.y)
+    cut = np.ascontiguousarray(astronaut[y - 5 :, x - 5 :])
+    (found,) = detector.detect(cut)
+    assert overlap(found.box, whole.box._replace(x=whole.box.x - x + 5, y=whole.box.y - y + 5)) > 0.7
+    assert detector.detect_next(cut, [found.box], 1, 5) == [found]
+
+
+def test_boxes_without_a_face_are_dropped_and_faces_are_found_instead(detector, astronaut):
+    expected = detector.detect(astronaut)
+    for nowhere in (
+        Box(0, 400, 60, 60),
+        Box(-500, -500, 60, 60),
+        Box(5000, 10, 60, 60),
+        Box(0, 0, 1e-3, 1e-3),
+    ):
+        # a frame in which it is not the turn of a search
+        assert detector.detect_next(astronaut, [nowhere], 3, 5) == expected
+    # two expected places of one face give one face
+    box = expected[0].box
+    assert detector.detect_next(astronaut, [box, box._replace(x=box.x + 9)], 3, 5) == expected
+
+
+def test_a_video_is_searched_in_turns(detector, astronaut):
+    """In 1080p a face of 70 pixels within five frames, one of 45 within a second."""
+    (face,) = detector.detect(frame_with(astronaut, 1.0, 100, 100))
+    for size, most in ((70, 5), (45, 60)):
+        image = frame_with(astronaut, 1.0, 100, 100)
+        zoom = size / face.box.width
+        small = cv2.resize(astronaut[:256, 80:370], None, fx=zoom, fy=zoom, interpolation=cv2.INTER_AREA)
+        image[850 : 850 + len(small), 1500 : 1500 + small.shape[1]] = small
+        counts = [len(detector.detect_next(image, [face.box], frame, 5)) for frame in range(1, most + 1)]
+        assert set(counts) == {1, 2}
+
+
+def frame_with(astronaut, zoom, x, y):
+    part = cv2.resize(astronaut[:256, 80:370], None, fx=zoom, fy=zoom)
+    image = np.full((1080, 1920, 3), 120, np.uint8)
+    image[y : y + len(part), x : x + part.shape[1]] = part
+    return image
+
+
+def test_doubtful_faces_count_only_if_a_search_confirms_them(detector, astronaut, monkeypatch):
+    (face,) = detector.detect(astronaut)
+    weak = dataclasses.replace(face, score=0.5)
+    monkeypatch.setattr("facereject.faces.detectors.yunet._Search.locate", lambda *_: weak)
+    assert detector.detect_next(astronaut, [face.box], 3, 5) == [weak]
+    assert detector.detect_next(np.zeros_like(astronaut), [face.box], 3, 5) == []
+
+
+def test_a_box_inside_another_is_the_same_face():
+    large, small = Detection(Box(0, 0, 100, 100), 0.9), Detection(Box(20, 20, 50, 50), 0.8)
+    beside = Detection(Box(80, 0, 60, 60), 0.7)
+    assert one_of_each([small, beside, large]) == [large, beside]
 
 
 def test_grey_images_will_do(detector, astronaut):
@@ -185,8 +244,6 @@ class TestBoth:
         (found,) = BothDetectors().detect(astronaut)
         (expected,) = YuNetDetector().detect(astronaut)
         assert found == dataclasses.replace(expected, found_by="yunet+dlib")
-        (near,) = BothDetectors().near(astronaut, found.box)
-        assert near.found_by == "yunet+dlib"
 
     def test_faces_that_one_finds_are_there(self, mesh_weights, astronaut, monkeypatch):
         part = np.s_[:256, 80:370]

@@ -214,19 +214,3 @@ def test_a_message_stays_for_a_while(start):
     corner = [image[:40, :120].astype(int) for image in window.shown]
     assert np.abs(corner[2] - corner[0]).max() > 50
     assert np.abs(corner[-1] - corner[0]).max() == 0
-
-
-def test_the_view_knows_when_the_whole_frame_was_last_searched(start, monkeypatch):
-    seen = []
-
-    def note(image, faces, accepted, rejector, status):
-        seen.append(round(status.searched_s, 3))
-        return image
-
-    monkeypatch.setattr("facereject.outputs.camera.window.draw_view", note)
-    live = start(ScriptedCamera(40), ScriptedWindow())
-    live.run()
-    assert seen[0] == 0
-    assert seen.count(0) == live.tracker.searches > 1
-    # 15 frames at 10 per second
-    assert max(seen) == 1.4

@@ -1,12 +1,14 @@
-"""Following faces against detecting on every frame: python tools/bench/tracking.py [CLIP ...]
+"""The tracker beside scoring every frame on its own: python tools/bench/tracking.py [CLIP ...]
 
-For every clip: frames with the same decision (all faces accepted), faces of the detector that the tracker
-has, too (boxes that overlap by 0.3), faces that it has alone, the longest time for which a face of at least
-80 pixels went unseen while the detector saw it in every frame, and how many times as fast it is. Both take
-turns frame by frame, in processor time without decoding, so that the ratio means something on a busy machine;
-"at most" is what the ratio would be if the tracker did nothing but predict and assess landmarks.
-Beside it what detecting on every fifth frame gives, if the last faces are kept in between.
---mirror shows the clips from the other side: new videos for whoever tuned the tracker on the clips.
+For every clip, as it is and enlarged to 1920 x 1080: processor time of a frame (one thread, decoding not
+included), as a share of what dlib's own search of a frame of that size takes in the same run (median, mean,
+99th percentile); frames whose decision (all faces accepted) is that of ``rejector(image)``; faces of
+``rejector(image)`` that the tracker has, too (boxes that overlap by 0.3), and faces that it has alone; pairs
+of faces of one frame of which one is half inside the other; how many track numbers were given. Beside it the
+simple alternatives: ``rejector(image)`` in every frame, and in every fifth with the last faces kept.
+
+Then a face of 60 pixels is put into frames of both sizes, and the time until it is tracked is measured.
+--mirror shows the clips from the other side; --pan moves the camera; --shrink makes people smaller.
 """
 
 from __future__ import annotations
@@ -14,131 +16,203 @@ from __future__ import annotations
 import argparse
 import sys
 import time
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import cv2
 import numpy as np
 from media import DATA, report
 
-from facereject.faces import Detection, Face, FaceRejector
+from facereject.faces import Face, FaceDetector, FaceRejector
 from facereject.faces.face import Box
-from facereject.faces.geometry import overlap
-from facereject.faces.views import Views
+from facereject.faces.geometry import overlap, share_inside
+from facereject.faces.images.load import ImageArray
 from facereject.sources import open_video
 from facereject.tracking.tracker import DETECT_EVERY, FaceTracker, Tracking
 from facereject.tracking.tracks import SAME
 
-# pixels; a smaller face may wait
-LARGE = 80
+# the simple alternative detects on every KEPT-th frame; dlib's search is timed on every SAMPLED-th
+KEPT, SAMPLED = 5, 10
 
-# the simple alternative detects on every so many frames
-KEPT = 5
+HD, VGA = (1920, 1080), (640, 480)
+
+# people in view; the others show one person
+PEOPLE = {"several_faces": 3, "head-pose-face-detection-female-and-male": 2}
 
 
 class Result(NamedTuple):
-    """Counts of one clip; times in seconds."""
+    """Counts of one clip; times in milliseconds."""
 
-    frames: int
-    equal: int
+    name: str
+    size: tuple[int, int]
+    people: int
+    equal: list[bool]
+    kept_equal: list[bool]
     faces: int
     found: int
     alone: int
-    unseen_s: float
-    every_s: float
-    needed_s: float
-    assessing_s: float
-    large_frame: bool
-    kept_equal: int
-    kept_unseen_s: float
-    kept_s: float
+    twice: int
+    tracks: int
+    tracker_ms: list[float]
+    every_ms: list[float]
+    dlib_ms: list[float]
+
+    def share(self, times: list[float], quantile: float | None = None) -> float:
+        """The mean or a quantile of times, as a share of dlib's search."""
+        value = np.mean(times) if quantile is None else np.quantile(times, quantile)
+        return float(value / np.mean(self.dlib_ms))
+
+    def show(self) -> None:
+        """Print two lines."""
+        print(
+            f"  {self.name[:14]:14s} {self.size[0]:4d} x {self.size[1]:4d} {len(self.equal):4d} frames: "
+            f"median {self.share(self.tracker_ms, 0.5):.3f}, mean {self.share(self.tracker_ms):.3f}, p99 "
+            f"{self.share(self.tracker_ms, 0.99):.3f} of dlib's {np.mean(self.dlib_ms):.1f} ms; "
+            f"{np.mean(self.equal):7.2%} equal, {self.found} of {self.faces} faces and {self.alone} others, "
+            f"{self.twice} twice, {self.tracks} tracks"
+        )
+        print(
+            f"  {'':26s} every frame on its own: mean {self.share(self.every_ms):.3f}, p99 "
+            f"{self.share(self.every_ms, 0.99):.3f}; every {KEPT}th frame: "
+            f"{np.mean(self.kept_equal):7.2%} equal",
+            flush=True,
+        )
 
 
-class Unseen:
-    """How long faces go unseen, by the boxes of the detector that no box of the tracker overlaps."""
-
-    def __init__(self) -> None:
-        self.longest = 0
-        self._running: list[tuple[Box, int]] = []
-
-    def add(self, there: list[Box], seen: list[Box]) -> None:
-        running = []
-        for box in there:
-            if box.width < LARGE or _among(box, seen):
-                continue
-            before = max((n for other, n in self._running if overlap(other, box) >= SAME), default=0)
-            running.append((box, before + 1))
-        self._running = running
-        self.longest = max([self.longest, *(n for _, n in running)])
-
-
-def _among(box: Box, others: list[Box]) -> bool:
+def among(box: Box, others: list[Box]) -> bool:
+    """Whether a box is one of others."""
     return any(overlap(box, other) >= SAME for other in others)
 
 
-def _accepted(faces: list[Face]) -> bool:
+def accepted(faces: list[Face]) -> bool:
+    """The decision about a frame."""
     return bool(faces) and all(face.accepted for face in faces)
 
 
-class TimedRejector:
-    """A rejector for a tracker that notes how long it predicts and assesses landmarks."""
-
-    def __init__(self, rejector: FaceRejector) -> None:
-        self._rejector = rejector
-        self.seconds = 0.0
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._rejector, name)
-
-    def assess_detection(self, view: Views, found: Detection) -> Face:
-        start = time.process_time()
-        face = self._rejector.assess_detection(view, found)
-        self.seconds += time.process_time() - start
-        return face
+def milliseconds(start: float) -> float:
+    """Processor time since a start."""
+    return 1e3 * (time.process_time() - start)
 
 
-def follow(clip: Path, rejector: FaceRejector, every: int, mirror: bool) -> Result:
-    timed: Any = TimedRejector(rejector)
-    tracker, unseen, kept_unseen = FaceTracker(timed, Tracking(detect_every=every)), Unseen(), Unseen()
-    kept: list[Face] = []
-    kept_equal, kept_s = 0, 0.0
-    frames = equal = n_faces = found = alone = 0
-    seconds = [0.0, 0.0]
-    rate, large = 30.0, False
+def frames_of(clip: Path, options: argparse.Namespace, size: tuple[int, int] | None) -> Iterator[ImageArray]:
+    """The frames of a clip, changed as the options ask for.
+
+    Parameters
+    ----------
+    clip : Path
+    options : Namespace
+    size : (width, height) or None
+        Enlarged, and continued at its edges where the shape is another; None is as it is.
+    """
     with open_video(clip) as video:
-        rate = float(video.rate or 30)
-        for frame in video:
-            image = np.ascontiguousarray(frame.image[:, ::-1]) if mirror else frame.image
-            large = image.shape[:2] == (480, 640)
-            marks = [time.process_time()]
-            by_detector = rejector(image)
-            marks.append(time.process_time())
-            by_tracker = [each.face for each in tracker.update(image, frame.time_s)]
-            marks.append(time.process_time())
-            seconds = [total + took for total, took in zip(seconds, np.diff(marks).tolist(), strict=True)]
-            there, seen = [face.box for face in by_detector], [face.box for face in by_tracker]
-            if frames % KEPT == 0:
-                kept = by_detector
-                kept_s += marks[1] - marks[0]
-            kept_equal += _accepted(kept) == _accepted(by_detector)
-            kept_unseen.add(there, [face.box for face in kept])
-            unseen.add(there, seen)
-            frames += 1
-            equal += _accepted(by_detector) == _accepted(by_tracker)
-            n_faces += len(there)
-            found += sum(_among(box, seen) for box in there)
-            alone += sum(not _among(box, there) for box in seen)
-    counts = (frames, equal, n_faces, found, alone, unseen.longest / rate, *seconds, timed.seconds, large)
-    return Result(*counts, kept_equal, kept_unseen.longest / rate, kept_s)
+        for number, frame in enumerate(video):
+            image = frame.image[:, ::-1] if options.mirror else frame.image
+            width, height = size or (image.shape[1], image.shape[0])
+            zoom = min(width / image.shape[1], height / image.shape[0]) * options.shrink
+            inner = cv2.resize(
+                np.ascontiguousarray(image), None, fx=zoom, fy=zoom, interpolation=cv2.INTER_CUBIC
+            )
+            room = np.array([width - inner.shape[1], height - inner.shape[0]])
+            # as a camera that swings to either side within three seconds
+            swing = 0.5 + 0.5 * np.sin(2 * np.pi * number / 90 * np.array([1, 0.7])) * options.pan
+            x, y = np.rint(room * swing).astype(int)
+            edges = (y, room[1] - y, x, room[0] - x)
+            yield np.asarray(cv2.copyMakeBorder(inner, *map(int, edges), cv2.BORDER_REPLICATE), np.uint8)
+
+
+def follow(
+    clip: Path, rejector: FaceRejector, options: argparse.Namespace, size: tuple[int, int] | None
+) -> Result:
+    """Compare the tracker with every frame on its own."""
+    tracker, dlib = FaceTracker(rejector, Tracking(detect_every=options.every)), FaceDetector()
+    equal, kept_equal, times = [], [], ([], [], [])
+    n_faces = found = alone = twice = 0
+    numbers: set[int] = set()
+    kept: list[Face] = []
+    shape = (0, 0)
+    for number, image in enumerate(frames_of(clip, options, size)):
+        shape = (image.shape[1], image.shape[0])
+        start = time.process_time()
+        tracked = tracker.update(image)
+        times[0].append(milliseconds(start))
+        start = time.process_time()
+        every = rejector(image)
+        times[1].append(milliseconds(start))
+        if number % SAMPLED == 0:
+            start = time.process_time()
+            dlib.detect(image)
+            times[2].append(milliseconds(start))
+        if number % KEPT == 0:
+            kept = every
+        faces = [each.face for each in tracked]
+        there, seen = [face.box for face in every], [face.box for face in faces]
+        numbers.update(each.track for each in tracked)
+        equal.append(accepted(every) == accepted(faces))
+        kept_equal.append(accepted(every) == accepted(kept))
+        n_faces += len(there)
+        found += sum(among(box, seen) for box in there)
+        alone += sum(not among(box, there) for box in seen)
+        twice += sum(share_inside(box, other) > 0.5 for i, box in enumerate(seen) for other in seen[:i])
+    counts = (n_faces, found, alone, twice, len(numbers))
+    return Result(clip.stem, shape, PEOPLE.get(clip.stem, 1), equal, kept_equal, *counts, *times)
+
+
+def waiting_s(rejector: FaceRejector, size: tuple[int, int], clip: Path, every: int) -> float:
+    """The longest time, at 30 frames per second, until a face of 60 pixels beside another one is tracked.
+
+    Parameters
+    ----------
+    rejector : FaceRejector
+    size : (width, height)
+    clip : Path
+        Shows the somebody; the new face is the first face of its first frame, reduced.
+    every : int
+    """
+    with open_video(clip) as video:
+        images = [frame.image for frame, _ in zip(video, range(40), strict=False)]
+    box = rejector(images[0])[0].box
+    part = images[0][max(0, int(box.y - 0.4 * box.height)) :, max(0, int(box.x - 0.4 * box.width)) :]
+    part = part[: int(1.8 * box.height), : int(1.8 * box.width)]
+    small = cv2.resize(part, None, fx=60 / box.width, fy=60 / box.width, interpolation=cv2.INTER_AREA)
+    waits, rng = [], np.random.default_rng(0)
+    for first in range(10, 10 + every):
+        # where it covers nobody: the left quarter of the frame, beside the clip
+        x = int(rng.integers(0, size[0] // 4 - small.shape[1]))
+        y = int(rng.integers(0, size[1] - small.shape[0]))
+        tracker = FaceTracker(rejector, Tracking(detect_every=every))
+        for number, image in enumerate(images):
+            canvas = np.full((size[1], size[0], 3), 110, np.uint8)
+            inner = cv2.resize(
+                image, None, fx=0.7 * size[0] / image.shape[1], fy=0.7 * size[0] / image.shape[1]
+            )
+            inner = inner[: size[1]]
+            canvas[: len(inner), size[0] - inner.shape[1] :] = inner
+            if number >= first:
+                canvas[y : y + small.shape[0], x : x + small.shape[1]] = small
+            boxes = [each.face.box for each in tracker.update(canvas)]
+            if any(box.center[0] < size[0] // 4 for box in boxes):
+                waits.append((number - first) / 30)
+                break
+        else:
+            waits.append(np.inf)
+    return max(waits)
 
 
 def main() -> None:
     raw = argparse.RawDescriptionHelpFormatter
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=raw)
     parser.add_argument("clips", nargs="*", help="videos (default: all of the data)")
-    parser.add_argument("--model", default="default", help="a model that comes along (default: default)")
-    parser.add_argument("--every", type=int, default=DETECT_EVERY, help="frames between whole searches")
+    parser.add_argument("--model", default="default", help="a pretrained model (default: default)")
+    parser.add_argument(
+        "--every", type=int, default=DETECT_EVERY, help="frames until all of a frame is searched"
+    )
+    parser.add_argument("--sizes", nargs="+", default=["own", "1080p"], choices=["own", "1080p"])
     parser.add_argument("--mirror", action="store_true", help="mirror the frames")
+    parser.add_argument(
+        "--pan", type=float, default=0.0, help="how far the camera swings, 0 to 1 of the room"
+    )
+    parser.add_argument("--shrink", type=float, default=1.0, help="size of the clip in the frame")
     options = parser.parse_args()
     folder = DATA / "video"
     clips = [Path(clip) for clip in options.clips]
@@ -150,35 +224,27 @@ def main() -> None:
     # models are built when first used
     rejector.assess_box(np.zeros((200, 200, 3), dtype=np.uint8), (50, 50, 100, 100))
     results = []
-    for clip in clips:
-        each = follow(clip, rejector, options.every, options.mirror)
-        results.append(each)
-        print(
-            f"  {clip.stem[:16]:16s} {each.frames:5d} frames, {each.equal / each.frames:7.2%} equal, "
-            f"{each.found:5d} of {each.faces:5d} faces and {each.alone:3d} others, unseen for at most "
-            f"{each.unseen_s:.2f} s, {each.every_s / each.needed_s:.2f} times as fast "
-            f"(at most {each.every_s / each.assessing_s:.1f})",
-            flush=True,
-        )
-        print(
-            f"  {'':16s} every {KEPT}th frame, last faces kept: {each.kept_equal / each.frames:7.2%} equal, "
-            f"unseen for at most {each.kept_unseen_s:.2f} s, {each.every_s / each.kept_s:.2f} times as fast",
-            flush=True,
-        )
-    frames = sum(each.frames for each in results)
-    report(
-        "frames with the same decision", 100 * sum(each.equal for each in results) / frames, 98, at_least=True
-    )
-    kept = 100 * sum(each.kept_equal for each in results) / frames
-    print(f"  every {KEPT}th frame, last faces kept: {kept:.1f} % of frames with the same decision")
-    report("longest time unseen, in seconds", max(each.unseen_s for each in results), 0.5)
-    of_that_size = [each for each in results if each.large_frame]
-    if of_that_size:
-        every = sum(each.every_s for each in of_that_size)
-        ratio = every / sum(each.needed_s for each in of_that_size)
-        report("times as fast at 640 x 480", ratio, 3.5, at_least=True)
-        most = every / sum(each.assessing_s for each in of_that_size)
-        print(f"  if nothing but landmarks and assessing took time: {most:.1f} times as fast")
+    for name in options.sizes:
+        for clip in clips:
+            results.append(follow(clip, rejector, options, HD if name == "1080p" else None))
+            results[-1].show()
+    large = [each for each in results if each.size == HD]
+    if large:
+        report("1920 x 1080: p99, worst clip", max(each.share(each.tracker_ms, 0.99) for each in large), 0.30)
+        one = [each.share(each.tracker_ms, 0.5) for each in large if each.people == 1]
+        if one:
+            report("1920 x 1080: median with one person, worst clip", max(one), 0.12)
+    for each in results:
+        if each.size == VGA and each.people == 3:
+            report("640 x 480: mean with three people", each.share(each.tracker_ms), 0.60)
+    equal = [value for each in results for value in each.equal]
+    report("frames with the same decision, percent", 100 * float(np.mean(equal)), 99, at_least=True)
+    kept = [value for each in results for value in each.kept_equal]
+    print(f"  every {KEPT}th frame, last faces kept: {np.mean(kept):.1%} of frames with the same decision")
+    report("faces twice in a frame", sum(each.twice for each in results), 0)
+    for size in (VGA, HD):
+        waits = waiting_s(rejector, size, clips[0], options.every)
+        report(f"a new face of 60 pixels waits, {size[0]} x {size[1]}, seconds", waits, 0.2)
 
 
 if __name__ == "__main__":

@@ -41,6 +41,7 @@ CHECKED = (
     "selection",
     "selective",
     "solver",
+    "tracking",
 )
 
 _LAYOUT = {"GL03", "GL05", "GL06", "GL07", "GL08", "GL10", "SS01", "SS03", "SS04", "SS05", "SS06"}

@@ -7,8 +7,8 @@ from typing import Any
 from facereject.faces.detectors.base import (
     AdjustableDetector,
     Detector,
-    LocalDetector,
     TrainingDetector,
+    VideoDetector,
     check_detector,
 )
 from facereject.faces.plugins import Registry
@@ -17,8 +17,8 @@ __all__ = [
     "DETECTORS",
     "AdjustableDetector",
     "Detector",
-    "LocalDetector",
     "TrainingDetector",
+    "VideoDetector",
     "check_detector",
     "make_detector",
     "register_detector",
@@ -53,17 +53,58 @@ DETECTORS: Registry[Detector] = Registry(
 
 
 def register_detector(name: str, factory: Any) -> None:
-    """Make a detector known by name in this process; packages announce theirs as entry points.
+    """Make a detector known by name in this process.
+
+    Packages declare theirs as entry points of the group ``facereject.detectors``.
 
     Parameters
     ----------
     name : str
+        As in ``--detector NAME`` and in model files.
     factory : callable
         Its class, or a function that makes one: ``factory(**options) -> Detector``.
+
+    See Also
+    --------
+    make_detector : Makes a detector by name.
+
+    Examples
+    --------
+    >>> from facereject.faces import FaceDetector, make_detector, register_detector
+    >>> register_detector("large-faces", lambda: FaceDetector(min_face=200))
+    >>> make_detector("large-faces").min_face
+    200.0
     """
     DETECTORS.register(name, factory)
 
 
 def make_detector(name: str, **options: Any) -> Detector:
-    """The detector of a name, with its options; ValueError if there is none."""
+    """Make a detector by name.
+
+    Parameters
+    ----------
+    name : str
+        "yunet", "dlib", "both", or a registered name.
+    **options
+        Of the detector.
+
+    Returns
+    -------
+    Detector
+
+    Raises
+    ------
+    ValueError
+        There is no detector of this name.
+
+    See Also
+    --------
+    register_detector : Makes a detector known by name.
+
+    Examples
+    --------
+    >>> from facereject.faces import make_detector
+    >>> make_detector("dlib", min_face=120)
+    FaceDetector(upsample=0, threshold=0.0, min_face=120.0)
+    """
     return check_detector(DETECTORS.make(name, **options), f"what the detector {name!r} makes")

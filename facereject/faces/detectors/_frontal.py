@@ -1,4 +1,4 @@
-"""dlib's frontal face detector: one object per thread, unpacked once; and the same for one size of face.
+"""dlib's frontal face detector: one object per thread, unpacked once.
 
 dlib carries its detector as packed text. Unpacking takes 0.4 s of processor time, ten times a photograph;
 reading what has been unpacked takes a millisecond. So the unpacked form, 155 kB, is kept in the user's cache
@@ -21,11 +21,6 @@ _FILE = "dlib_frontal_face_detector.svm"
 _SIZE = 155_005
 _SHA256 = "f3f7aa833fb4a14a46fc48689f45b98d85ef72d6dfaf8bdc012b7d3c522a5426"
 
-# where the unpacked form says that the pyramid has at most 1,000 levels (a length, then the bytes of the
-# number), and the same for one level
-_LEVELS = slice(16, 19)
-_ANY_LEVEL, _ONE_LEVEL = b"\x02\xe8\x03", b"\x01\x01"
-
 # A detector keeps scratch memory between calls and must not be shared by threads: each has its own. Being
 # module state, it is never pickled with a FaceDetector.
 _per_thread = threading.local()
@@ -38,23 +33,6 @@ def frontal_detector() -> Any:
     if not hasattr(_per_thread, "detector"):
         _per_thread.detector = _new_detector()
     return _per_thread.detector
-
-
-def one_level_detector() -> Any:
-    """A detector of this thread that searches pictures as they are, without smaller copies of them.
-
-    It finds faces of 73 pixels only. If dlib carries a detector that is not known here, that is the usual
-    one, which takes longer and finds larger faces, too.
-    """
-    if not hasattr(_per_thread, "one_level"):
-        usual = frontal_detector()
-        (unpacked,) = usual.__getstate__()
-        if not _is_right(unpacked) or unpacked[_LEVELS] != _ANY_LEVEL:
-            _per_thread.one_level = usual
-            return usual
-        changed = unpacked[: _LEVELS.start] + _ONE_LEVEL + unpacked[_LEVELS.stop :]
-        _per_thread.one_level = _restored(changed)
-    return _per_thread.one_level
 
 
 def _new_detector() -> Any:

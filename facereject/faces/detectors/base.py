@@ -1,4 +1,4 @@
-"""What a detector is: an object with ``detect(image) -> list of Detection``, and what else it may offer."""
+"""What a detector is: an object with ``detect(image) -> list of Detection``, and optional methods."""
 
 from __future__ import annotations
 
@@ -6,63 +6,75 @@ import dataclasses
 import inspect
 import math
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple, Protocol, runtime_checkable
-
-import numpy as np
+from typing import Any, Protocol, runtime_checkable
 
 from facereject.faces.face import Box, Detection
 from facereject.faces.geometry import check_box
-from facereject.faces.images.load import MIN_SIDE, ImageArray
+from facereject.faces.images.load import ImageArray
 from facereject.faces.plugins import definition_of, name_of, offers
 from facereject.faces.views import Views
-
-# side of the part of the image that is searched around a box, in sides of the box
-_REACH = 2.0
 
 
 @runtime_checkable
 class Detector(Protocol):
-    """Finds faces; see `facereject.faces.plugins` for what it may declare besides."""
+    """Finds faces: any object with this method.
+
+    docs/plugins.md lists what else a detector may have.
+
+    See Also
+    --------
+    register_detector : Makes a detector known by name.
+
+    Examples
+    --------
+    >>> from facereject.faces import Box, Detection, Detector
+    >>> class WholeImage:
+    ...     def detect(self, image):
+    ...         return [Detection(Box(0, 0, image.shape[1], image.shape[0]), 1.0)]
+    >>> isinstance(WholeImage(), Detector)
+    True
+    """
 
     def detect(self, image: ImageArray, /) -> Sequence[Detection]:
-        """The faces of an RGB image (H, W, 3) of uint8, or of a grey one if ``color`` is "gray"."""
+        """Find the faces of an image.
+
+        Parameters
+        ----------
+        image : ndarray of uint8
+            RGB, of shape (H, W, 3); of shape (H, W) if ``color`` of the detector is "gray".
+
+        Returns
+        -------
+        sequence of Detection
+        """
         ...
 
 
 @runtime_checkable
-class LocalDetector(Detector, Protocol):
-    """A detector with a cheap search of its own around a place."""
+class VideoDetector(Detector, Protocol):
+    """A detector with a cheaper search for the frames of a video."""
 
-    def near(self, image: ImageArray, box: Box, /) -> Sequence[Detection]:
-        """The faces around ``box``, in pixels of the whole image."""
-        ...
+    def detect_next(
+        self, image: ImageArray, boxes: Sequence[Box], frame: int, n_frames: int, /
+    ) -> Sequence[Detection]:
+        """The faces of the next frame.
 
+        Parameters
+        ----------
+        image : ndarray
+            As for ``detect``.
+        boxes : sequence of Box
+            Where faces are expected.
+        frame : int
+            Number of the frame in its video.
+        n_frames : int
+            A part of each frame may be searched for new faces; after this many frames all has been searched.
 
-@runtime_checkable
-class CandidateDetector(Detector, Protocol):
-    """A detector that also tells where a face nearly is, so that it can be seen coming in a video."""
-
-    @property
-    def threshold(self) -> float:
-        """The least score of a face."""
-        ...
-
-    @property
-    def margin(self) -> float:
-        """By how much the score of a candidate may miss the threshold, at most."""
-        ...
-
-    def candidates(self, image: ImageArray, box: Box | None = None, /) -> Sequence[Detection]:
-        """As ``detect``, or as ``near`` if there is a box, with scores down to ``threshold - margin``."""
-        ...
-
-
-@runtime_checkable
-class RecallingDetector(CandidateDetector, Protocol):
-    """A detector that finds a face of an earlier frame again for less than a search around it costs."""
-
-    def again(self, image: ImageArray, box: Box, found: Detection, /) -> Sequence[Detection]:
-        """As ``candidates`` around the box where a face that was ``found`` before should be by now."""
+        Returns
+        -------
+        sequence of Detection
+            Known and new faces, each once.
+        """
         ...
 
 
@@ -111,83 +123,17 @@ def check_detector(detector: Any, name: str = "detector") -> Detector:
 
 
 def find_faces(detector: Detector, view: Views) -> list[Detection]:
-    """The faces of a picture, best score first; TypeError or ValueError if the answer is not understood."""
+    """The faces of an image, best score first; TypeError or ValueError for results of another form."""
     return _checked(detector, detector.detect(view.shown_to(detector)))
 
 
-class Candidates(NamedTuple):
-    """Faces, and what may become one.
-
-    Attributes
-    ----------
-    faces : list of Detection
-    nearly : list of (Box, float)
-        Each place with the share of the margin by which it misses being a face, 0 to 1.
-    """
-
-    faces: list[Detection]
-    nearly: list[tuple[Box, float]]
-
-
-def lead_of(detector: Detector, score: float) -> float:
-    """By how many of its margins a detector's score is above its threshold; 0 if it tells no margin."""
-    if not offers(detector, CandidateDetector):
-        return 0.0
-    return max(0.0, (score - detector.threshold) / _margin_of(detector))
-
-
-def _margin_of(detector: CandidateDetector) -> float:
-    if not detector.margin > 0:
-        raise ValueError(f"margin of {name_of(detector)} must be positive, got {detector.margin}")
-    return detector.margin
-
-
-def find_candidates(detector: Detector, view: Views, box: Box | None = None) -> Candidates:
-    """The faces of a picture, or those around a place; and what nearly is one, if the detector tells."""
-    if not offers(detector, CandidateDetector):
-        return Candidates(find_faces(detector, view) if box is None else find_near(detector, view, box), [])
-    return _divided(detector, detector.candidates(view.shown_to(detector), box))
-
-
-def find_again(detector: Detector, view: Views, box: Box, found: Detection) -> Candidates:
-    """As `find_candidates` around the box where a face of an earlier frame should be."""
-    if not offers(detector, RecallingDetector):
-        return find_candidates(detector, view, box)
-    return _divided(detector, detector.again(view.shown_to(detector), box, found))
-
-
-def _divided(detector: CandidateDetector, answer: Any) -> Candidates:
-    found, threshold, margin = _checked(detector, answer), detector.threshold, _margin_of(detector)
-    nearly = [(face.box, (threshold - face.score) / margin) for face in found if face.score < threshold]
-    return Candidates([face for face in found if face.score >= threshold], nearly)
-
-
-def find_within(detector: Detector, view: Views, box: Box) -> Candidates:
-    """What is found on a part of the picture alone; boxes may differ a little from those of the whole."""
-    if isinstance(detector, LocalDetector) and not offers(detector, CandidateDetector):
-        return Candidates(find_near(detector, view, box), [])
-    width, height = view.size
-    x0, y0 = max(0, math.floor(box.x)), max(0, math.floor(box.y))
-    x1, y1 = min(width, math.ceil(box.x + box.width)), min(height, math.ceil(box.y + box.height))
-    if min(x1 - x0, y1 - y0) < MIN_SIDE:
-        return Candidates([], [])
-    part = Views(np.ascontiguousarray(view.shown_to(detector)[y0:y1, x0:x1]))
-    faces, nearly = find_candidates(detector, part)
-    moved = [dataclasses.replace(face, box=_moved(face.box, x0, y0)) for face in faces]
-    return Candidates(moved, [(_moved(place, x0, y0), missed) for place, missed in nearly])
-
-
-def _moved(box: Box, x: float, y: float) -> Box:
-    return box._replace(x=box.x + x, y=box.y + y)
-
-
-def find_near(detector: Detector, view: Views, box: Box) -> list[Detection]:
-    """The faces around a place: by the detector's own ``near``, or on a part of the picture."""
-    image = view.shown_to(detector)
-    if isinstance(detector, LocalDetector):
-        return _checked(detector, detector.near(image, box))
-    (x, y), half = box.center, _REACH * max(box.width, box.height) / 2
-    return find_within(detector, view, Box(x - half, y - half, 2 * half, 2 * half)).faces
+def find_next(
+    detector: Detector, view: Views, boxes: Sequence[Box], frame: int, n_frames: int
+) -> list[Detection]:
+    """The faces of the next frame of a video; see `VideoDetector`. Other detectors search the whole frame."""
+    if not offers(detector, VideoDetector):
+        return find_faces(detector, view)
+    return _checked(detector, detector.detect_next(view.shown_to(detector), boxes, frame, n_frames))
 
 
 def change_options(detector: Detector, **changes: Any) -> Detector:
@@ -203,7 +149,7 @@ def change_options(detector: Detector, **changes: Any) -> Detector:
 
 
 def judging_detector(detector: Detector, threshold: float | None) -> tuple[Detector, float]:
-    """The detector of a finished model, and the least score of the faces it finds (-inf if any will do).
+    """The detector of a finished model, and the least score of the faces it finds (-inf if it has none).
 
     Parameters
     ----------
@@ -222,7 +168,7 @@ def judging_detector(detector: Detector, threshold: float | None) -> tuple[Detec
 
 
 def describe_detector(detector: Detector) -> str:
-    """A detector in words: its own, or its name and options."""
+    """A description of a detector: its own, or its name and options."""
     if isinstance(detector, DescribedDetector):
         return detector.description
     options = {name: value for name, value in (definition_of(detector) or {}).items() if name != "name"}
@@ -230,7 +176,7 @@ def describe_detector(detector: Detector) -> str:
 
 
 def _checked(detector: Detector, answer: Any) -> list[Detection]:
-    """The answer of a detector, with boxes that can be used."""
+    """The detections of a detector, after checks of their boxes and scores."""
     who = f"the detector {name_of(detector)}"
     try:
         faces = list(answer)

@@ -9,7 +9,7 @@ from typing import Any
 
 from facereject.faces.detectors.dlib_hog import FaceDetector
 from facereject.faces.detectors.yunet import YuNetDetector
-from facereject.faces.face import Box, Detection
+from facereject.faces.face import Detection
 from facereject.faces.geometry import overlap
 from facereject.faces.images.load import ImageLike
 from facereject.faces.views import Views
@@ -46,7 +46,7 @@ class BothDetectors:
     dlib_threshold: float = 0.0
     upsample: int = 0
 
-    #: YuNet looks at colour
+    #: YuNet needs colour
     color = "rgb"
 
     def __post_init__(self) -> None:
@@ -60,12 +60,12 @@ class BothDetectors:
 
     @property
     def yunet(self) -> YuNetDetector:
-        """The one."""
+        """YuNet with these options."""
         return YuNetDetector(self.threshold, self.min_face)
 
     @property
     def dlib(self) -> FaceDetector:
-        """The other."""
+        """dlib's detector with these options."""
         return FaceDetector(self.upsample, self.dlib_threshold)
 
     @property
@@ -84,18 +84,13 @@ class BothDetectors:
 
     @property
     def description(self) -> str:
-        """In words, for the card of a model."""
+        """A sentence for the card of a model."""
         return f"{self.yunet.description}; {self.dlib.description}"
 
     def detect(self, image: ImageLike) -> list[Detection]:
         """The faces of an image that one of the detectors finds, best score first."""
         view = Views(image)
         return self._union(self.yunet.detect(view.rgb), self.dlib.detect(view.gray))
-
-    def near(self, image: ImageLike, box: Box) -> list[Detection]:
-        """The faces around a box that one of the detectors finds, best score first."""
-        view = Views(image)
-        return self._union(self.yunet.near(view.rgb, box), self.dlib.near(view.gray, box))
 
     def _union(self, first: list[Detection], second: list[Detection]) -> list[Detection]:
         found = list(first)

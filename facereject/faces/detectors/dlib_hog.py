@@ -21,10 +21,6 @@ _WINDOW = 80
 # least score in a finished model, dlib's own, and while training, so that hard faces are learned from
 _JUDGING, _TRAINING = 0.0, -1.0
 
-# by how much the score of what nearly is a face may miss the threshold. From frame to frame scores change by
-# about 0.1, and of what is further off there is too much
-_NEARLY = 0.6
-
 # pixels that are searched, at most: dlib keeps 8 bytes for each of them, and 200 million of a photograph that
 # is doubled twice would be 26 GB
 _MAX_SEARCHED = 64_000_000
@@ -43,12 +39,9 @@ class DlibDetection(Detection):
     Attributes
     ----------
     sub_detector : int
-    lead : float
-        By how much its score is above those of the same face at other sizes; 0 if that is not known.
     """
 
     sub_detector: int = 0
-    lead: float = dataclasses.field(default=0.0, compare=False)
 
 
 @dataclass(frozen=True)
@@ -68,17 +61,28 @@ class FaceDetector:
         faster by (min_face / 80)^2; smaller boxes are dropped. None: no lower bound but the detector's own
         (80 pixels / 2^upsample).
 
+    See Also
+    --------
+    make_detector : Makes a detector by name, YuNet among them.
+
     Notes
     -----
-    No more than 64 million pixels are searched, those of the doublings counted. A larger image is shrunk to
-    that, and the smallest face that is found grows: 80 * sqrt(pixels / 64e6) pixels for ``upsample=0``.
+    At most 64 million pixels are searched, after doubling. A larger image is reduced first, so that the
+    smallest face that is found is 80 * sqrt(pixels / 64e6) pixels for ``upsample=0``.
+
+    Examples
+    --------
+    >>> import skimage.data
+    >>> from facereject.faces import FaceDetector
+    >>> len(FaceDetector().detect(skimage.data.astronaut()))
+    1
     """
 
     upsample: int = 0
     threshold: float = 0.0
     min_face: float | None = None
 
-    #: grey levels are all it looks at
+    #: it uses grey levels only
     color = "gray"
 
     def __post_init__(self) -> None:
@@ -102,7 +106,12 @@ class FaceDetector:
         return cls(threshold=_TRAINING)
 
     def for_judging(self) -> FaceDetector:
-        """The detector of a model trained on the faces of this one: threshold 0 or more."""
+        """The detector of a model trained on the faces of this one: threshold 0 or more.
+
+        Returns
+        -------
+        FaceDetector
+        """
         return dataclasses.replace(self, threshold=max(self.threshold, _JUDGING))
 
     @property
@@ -111,7 +120,17 @@ class FaceDetector:
         return {"upsample": self.upsample, "threshold": self.threshold, "min_face": self.min_face}
 
     def with_options(self, **changes: Any) -> FaceDetector:
-        """A detector with some parameters changed."""
+        """A detector with some parameters changed.
+
+        Parameters
+        ----------
+        **changes
+            New values by name.
+
+        Returns
+        -------
+        FaceDetector
+        """
         return dataclasses.replace(self, **changes)
 
     @property
@@ -121,44 +140,30 @@ class FaceDetector:
 
     @property
     def description(self) -> str:
-        """In words, for the card of a model."""
+        """A sentence for the card of a model."""
         smallest = self.min_face or _WINDOW / 2**self.upsample
         return f"dlib's HOG detector, threshold {self.threshold:g}, faces from {smallest:.0f} pixels"
 
-    def near(self, image: ImageLike, box: Box) -> list[Detection]:
-        """The faces around a box, by a search of a small part of the image (see `dlib_local`)."""
-        from facereject.faces.detectors.dlib_local import LocalSearch
-
-        return LocalSearch(self)(Views(image).gray, box)
-
-    @property
-    def margin(self) -> float:
-        """By how much the score of a candidate may miss the threshold."""
-        return _NEARLY
-
-    def candidates(self, image: ImageLike, box: Box | None = None) -> list[Detection]:
-        """The faces of an image, or those around a box, and what nearly is one; best score first."""
-        # faces are the same: the better score wins where two overlap, so none is hidden by what is added
-        return self._lower().detect(image) if box is None else self._lower().near(image, box)
-
-    def _lower(self) -> FaceDetector:
-        return dataclasses.replace(self, threshold=max(self.threshold - _NEARLY, -_MAX_THRESHOLD))
-
-    def again(self, image: ImageLike, box: Box, found: Detection) -> list[Detection]:
-        """As `candidates` for a face of an earlier frame, by a look at its own size if that will do."""
-        from facereject.faces.detectors.dlib_local import LocalSearch
-
-        return LocalSearch(self._lower()).again(Views(image).gray, box, found)
-
-    def scale(self, pixels: int) -> float:
-        """By how much an image of so many pixels is scaled before it is searched, doublings aside."""
+    def _scale(self, pixels: int) -> float:
+        """By how much an image of this many pixels is scaled before it is searched, without doublings."""
         scale = min(1.0, math.sqrt(_MAX_SEARCHED / pixels) / float(2**self.upsample))
         return scale if self.min_face is None else min(scale, _WINDOW / self.min_face)
 
     def detect(self, image: ImageLike) -> list[Detection]:
-        """Find the faces of an image (see `images.load_rgb` for what is accepted), best score first."""
+        """Find the faces of an image.
+
+        Parameters
+        ----------
+        image : path, PIL image or array
+            See `facereject.faces.load_rgb`.
+
+        Returns
+        -------
+        list of Detection
+            Best score first.
+        """
         gray = Views(image).gray
-        zoom = self.scale(gray.size)
+        zoom = self._scale(gray.size)
         if zoom < 1.0:
             if min(gray.shape) * zoom < MIN_SIDE:
                 return []

@@ -1,19 +1,19 @@
-"""YuNet: a small network run by OpenCV, under a free licence and with few misses."""
+"""YuNet: a small network under a free licence, run by OpenCV, that misses few faces."""
 
 from __future__ import annotations
 
 import dataclasses
 import math
 import threading
-from collections.abc import Iterator
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import cv2
 import numpy as np
 
 from facereject.faces.face import Box, Detection
-from facereject.faces.geometry import FloatArray, fit_similarity, overlap, transform_points
+from facereject.faces.geometry import FloatArray, fit_similarity, overlap, share_inside, transform_points
 from facereject.faces.images.load import MIN_SIDE, ImageArray, ImageLike
 from facereject.faces.landmarks.mean_shape import MEAN_SHAPE
 from facereject.faces.views import Views
@@ -25,23 +25,39 @@ _per_thread = threading.local()
 # boxes that overlap more than this are one face
 _SAME = 0.3
 
-# side in pixels of the faces that a search near a box looks for, and side of the searched part in box sides
-_NEAR_FACE, _REACH = 80, 2.2
+# and boxes of which the smaller has more than this share inside the larger
+_INSIDE = 0.7
 
 # Searched images: longer side of the smallest copy; of one that is searched alone; how many times larger the
-# next copy is at most; pixels at most, and side and overlap of the tiles that larger ones are searched in.
+# next copy is at most; pixels at most. Larger copies are searched in tiles: their longest side and overlap in
+# photos, and in videos, where one frame searches some of the tiles only.
 _COARSE, _ALONE, _STEP = 320, 640, 4.0
-_MAX_SEARCHED, _TILE, _SHARED = 16_000_000, 1280, 128
+_MAX_SEARCHED = 16_000_000
+_PHOTO_TILE, _VIDEO_TILE = (1280, 128), (400, 64)
 
-# Pixels of the searched image: 95 % of the faces of 18 pixels are found, 82 % of those of 12. The five points
-# of faces below the second figure are too coarse for a box, so these are searched again, enlarged.
-_SMALLEST, _SMALL = 16, 40
+# pixels of the searched image: 95 % of the faces of 18 pixels are found, 82 % of those of 12
+_SMALLEST = 16
 
-# the second look: how many times smaller the image is, which percentiles of it become black and white
+# pixels of the image: new faces of about this size are found at once in a video, smaller ones with the finest
+# copy. A copy of exactly a quarter of the image is made twice as fast as others of about that size
+_QUICK = 64.0
+
+# Side of the crop on which a face is located, of the face in it (a power of two times that of the image, so
+# 40 to 80 pixels), and of the grid of crop centres, in pixels of the crop; and how often a crop may be moved
+_CROP, _FACE, _GRID, _MOVES = 128, 56, 16, 3
+
+# a known face with a lower score counts only if the smallest copy shows it as well: crops also show hands
+_SURE = 0.8
+
+# the second search: how many times smaller the image is, which percentiles of it become black and white
 _SMALLER, _BLACK, _WHITE = 1.5, 1, 99
 
 # on images of up to 32 x 32 pixels OpenCV answers with what memory holds
 _LEAST_SIDE = 64
+
+# networks are kept for inputs of at most this many pixels, and at most this many of them: one that gets an
+# input of another size is prepared anew, which takes as long as a crop
+_KEPT_PIXELS, _KEPT = 512 * 512, 8
 
 # the five points on the mean face: centres of the eyes, tip of the nose, corners of the mouth
 FIVE = np.array([MEAN_SHAPE[36:42].mean(axis=0), MEAN_SHAPE[42:48].mean(axis=0), *MEAN_SHAPE[[30, 48, 54]]])
@@ -53,8 +69,9 @@ class YuNetDetector:
 
     Its weights (0.2 MB, MIT) are downloaded when first needed, or by ``facereject models get yunet``. Large
     images are searched at several sizes, so that small faces are found while time and memory stay bounded.
-    Where no face is found, a smaller copy with stretched contrast is searched once more, which brings back
-    half of the degraded faces that were missed. Boxes are those that dlib's detector would draw, estimated
+    Where no face is found, a smaller copy with stretched contrast is searched, which finds half of the
+    degraded faces that were missed. Every face is then located on a small crop of suitable scale. Boxes are
+    those that dlib's detector would draw, estimated
     from the five points and the box of the network, so that any landmark predictor may start from them.
 
     Parameters
@@ -118,39 +135,95 @@ class YuNetDetector:
 
     @property
     def description(self) -> str:
-        """In words, for the card of a model."""
+        """A sentence for the card of a model."""
         return f"YuNet, threshold {self.threshold:g}, faces from {self.min_face:g} pixels"
 
     def detect(self, image: ImageLike) -> list[Detection]:
-        """Find the faces of an image (see `images.load_rgb` for what is accepted), best score first."""
-        rgb = Views(image).rgb
-        zooms = self._zooms(rgb.shape[1], rgb.shape[0])
-        found = [(face, zoom) for zoom in zooms for face in self._search_tiles(rgb, zoom)]
-        if not found:
-            zoom = zooms[0] / _SMALLER
-            found = [(face, zoom) for face in self._search(_stretched(_zoomed(rgb, zoom)), zoom)]
-        faces = [
-            face if face.box.width * zoom >= _SMALL else self._refined(rgb, face) for face, zoom in found
-        ]
-        return [face for face in one_of_each(faces) if face.box.width >= self.min_face]
+        """Find the faces of an image.
 
-    def near(self, image: ImageLike, box: Box) -> list[Detection]:
-        """The faces around a box, by a search of a small part of the image."""
-        rgb = Views(image).rgb
-        height, width = rgb.shape[:2]
-        (x, y), side = box.center, max(box.width, box.height)
-        half = _REACH * side / 2
-        x0, y0 = max(0, math.floor(x - half)), max(0, math.floor(y - half))
-        x1, y1 = min(width, math.ceil(x + half)), min(height, math.ceil(y + half))
-        if min(x1 - x0, y1 - y0) < MIN_SIDE:
-            return []
-        # enlarged by at most three: beyond, a part of a large image would be as dear as the image
-        zoom = min(3.0, _NEAR_FACE / side)
-        faces = self._search(_zoomed(rgb[y0:y1, x0:x1], zoom), zoom, x0, y0)
-        return [face for face in faces if face.box.width >= self.min_face]
+        Parameters
+        ----------
+        image : path, PIL image or array
+            See `facereject.faces.load_rgb`.
+
+        Returns
+        -------
+        list of Detection
+            Best score first.
+        """
+        search = _Search(Views(image).rgb, self.threshold)
+        zooms = self._zooms(*search.size)
+        faces = [
+            face for zoom in zooms for tile in search.tiles(zoom, *_PHOTO_TILE) for face in search.tile(tile)
+        ]
+        return self._kept(search, [], faces, zooms[0])
+
+    def detect_next(
+        self, image: ImageLike, boxes: Sequence[Box], frame: int, n_frames: int
+    ) -> list[Detection]:
+        """Find the faces of the next frame of a video, for less than `detect` takes.
+
+        Known faces are located on small crops, with the result of `detect`. For new faces of 60 pixels and
+        more, a part of each frame is searched, all of it within ``n_frames`` frames, and at once if a known
+        face is missing or doubtful or nobody is in view. For smaller ones it takes some times as long.
+
+        Parameters
+        ----------
+        image : path, PIL image or array
+        boxes : sequence of Box
+            Where faces are expected.
+        frame : int
+            Number of the frame in its video.
+        n_frames : int
+
+        Returns
+        -------
+        list of Detection
+            Best score first.
+        """
+        search = _Search(Views(image).rgb, self.threshold)
+        located = [search.locate(box) for box in boxes]
+        known = one_of_each([face for face in located if face is not None])
+        first, *others = self._turns(search, frame, n_frames)
+        faces = [face for tile in others for face in search.tile(tile)]
+        least = _SMALLEST / first.zoom
+        doubtful = [face for face in (*known, *faces) if face.score < _SURE and face.box.width >= least]
+        if frame % n_frames == 0 or doubtful or len(known) < max(1, len(boxes)):
+            faces += (confirmed := search.tile(first))
+            known = [face for face in known if face not in doubtful or _among(face, confirmed)]
+            faces = [face for face in faces if face not in doubtful or _among(face, confirmed)]
+        return self._kept(search, known, faces, first.zoom if frame % n_frames == 0 else None)
+
+    def _turns(self, search: _Search, frame: int, n_frames: int) -> list[_Tile]:
+        """The smallest copy, and the tiles of larger ones whose turn it is."""
+        quick = dataclasses.replace(self, min_face=max(self.min_face, _QUICK))
+        zooms, finest = quick._zooms(*search.size), self._zooms(*search.size)[-1]
+        tiles = [tile for zoom in zooms[1:] for tile in search.tiles(zoom, *_VIDEO_TILE)]
+        due = [tile for turn, tile in enumerate(tiles, 1) if (frame - turn) % n_frames == 0]
+        if finest > zooms[-1] and (frame + 1) % n_frames == 0:
+            fine = search.tiles(finest, *_VIDEO_TILE)
+            due.append(fine[frame // n_frames % len(fine)])
+        return [_Tile(zooms[0], 0, 0, *search.size), *due]
+
+    def _kept(
+        self, search: _Search, known: list[Detection], faces: list[Detection], zoom: float | None
+    ) -> list[Detection]:
+        """Known faces and new ones, which are located first.
+
+        Parameters
+        ----------
+        search : _Search
+        known, faces : list of Detection
+        zoom : float or None
+            Of the copy on which a second search is based if there are none; None is no second search.
+        """
+        if zoom is not None and not known and not faces:
+            faces = search.second(zoom / _SMALLER)
+        new = [search.locate(face.box) or face for face in one_of_each(faces) if not _among(face, known)]
+        return [face for face in one_of_each([*known, *new]) if face.box.width >= self.min_face]
 
     def _zooms(self, width: int, height: int) -> list[float]:
-        """By how much the copies that are searched are smaller than the image, the smallest first."""
+        """Sizes of the copies that are searched, relative to the image, the smallest first."""
         longer = max(width, height)
         most = min(1.0, math.sqrt(_MAX_SEARCHED / (width * height)), (self.max_side or longer) / longer)
         fine, coarse = min(most, _SMALLEST / self.min_face), min(most, _COARSE / longer)
@@ -159,28 +232,123 @@ class YuNetDetector:
         steps = math.ceil(math.log(fine / coarse) / math.log(_STEP))
         return [coarse * (fine / coarse) ** (step / steps) for step in range(steps + 1)]
 
-    def _search_tiles(self, rgb: ImageArray, zoom: float) -> Iterator[Detection]:
-        """The faces of an image that is scaled by ``zoom``, tile by tile."""
-        small = _zoomed(rgb, zoom)
-        for y in range(0, max(1, small.shape[0] - _SHARED), _TILE - _SHARED):
-            for x in range(0, max(1, small.shape[1] - _SHARED), _TILE - _SHARED):
-                yield from self._search(small[y : y + _TILE, x : x + _TILE], zoom, x / zoom, y / zoom)
 
-    def _refined(self, rgb: ImageArray, face: Detection) -> Detection:
-        """A face that was small where it was found, as an enlarged part of the image shows it."""
-        again = dataclasses.replace(self, min_face=1.0).near(rgb, face.box)
-        best = max(again, key=lambda other: overlap(other.box, face.box), default=face)
-        return best if overlap(best.box, face.box) > _SAME else face
+class _Tile(NamedTuple):
+    """A part of an image (``x1`` and ``y1`` are outside), and by how much it is scaled for the search."""
 
-    def _search(self, rgb: ImageArray, zoom: float, x: float = 0.0, y: float = 0.0) -> list[Detection]:
+    zoom: float
+    x0: int
+    y0: int
+    x1: int
+    y1: int
+
+
+class _Crop(NamedTuple):
+    """A square crop for faces of one range of sizes: 2^level times smaller than the image, and its centre."""
+
+    level: int
+    column: int
+    row: int
+
+    @classmethod
+    def around(cls, box: Box) -> _Crop:
+        """The crop that shows a face best; faces at nearly the same place share it."""
+        # beyond a factor of two enlarging shows nothing more
+        level = max(-1, round(math.log2(max(box.width, 1.0) / _FACE)))
+        step = _GRID * 2.0**level
+        x, y = box.center
+        return cls(level, round(x / step), round(y / step))
+
+
+class _Search:
+    """The network on parts of one image.
+
+    Parameters
+    ----------
+    rgb : ndarray of shape (H, W, 3), uint8
+    threshold : float
+        Least score of a face.
+    """
+
+    def __init__(self, rgb: ImageArray, threshold: float) -> None:
+        self._rgb, self._threshold = rgb, threshold
+        self._networks = _networks()
+
+    @property
+    def size(self) -> tuple[int, int]:
+        """Width and height of the image."""
+        return self._rgb.shape[1], self._rgb.shape[0]
+
+    def tiles(self, zoom: float, longest: int, shared: int) -> list[_Tile]:
+        """The parts in which a copy of the image is searched.
+
+        Parameters
+        ----------
+        zoom : float
+            Size of the copy, relative to the image.
+        longest, shared : int
+            Longest side and overlap of tiles, in pixels of the copy.
+        """
+        columns, rows = (_spans(side, longest / zoom, shared / zoom) for side in self.size)
+        return [_Tile(zoom, x0, y0, x1, y1) for y0, y1 in rows for x0, x1 in columns]
+
+    def tile(self, tile: _Tile) -> list[Detection]:
+        """The faces of a tile; their boxes are those of the scale at which it is searched."""
+        part = self._rgb[tile.y0 : tile.y1, tile.x0 : tile.x1]
+        return self._run(_zoomed(part, tile.zoom), tile.zoom, tile.x0, tile.y0)
+
+    def second(self, zoom: float) -> list[Detection]:
+        """The faces of a smaller copy of the image with stretched contrast."""
+        return self._run(_stretched(_zoomed(self._rgb, zoom)), zoom)
+
+    def locate(self, box: Box) -> Detection | None:
+        """The face at a box, as a crop of suitable scale shows it; None if it shows none.
+
+        The crop is moved until it is the one that belongs to the face on it. The result then depends on the
+        image alone, not on the box from which the search began.
+        """
+        crop, seen = _Crop.around(box), dict[_Crop, Detection]()
+        while crop not in seen and len(seen) < _MOVES:
+            face = self._face_on(crop, box)
+            if face is None:
+                break
+            seen[crop], box = face, face.box
+            previous, crop = crop, _Crop.around(box)
+            if crop == previous:
+                return face
+        if not seen:
+            # of a blurred face a smaller copy may show more
+            coarser = _Crop(crop.level + 1, round(crop.column / 2), round(crop.row / 2))
+            return self._face_on(coarser, box)
+        return max(seen.values(), key=lambda face: face.score)
+
+    def _face_on(self, crop: _Crop, box: Box) -> Detection | None:
+        """The face on a crop that overlaps a box most."""
+        half, step = (int(side * 2.0**crop.level) for side in (_CROP / 2, _GRID))
+        x0, y0 = crop.column * step - half, crop.row * step - half
+        x1, y1 = x0 + 2 * half, y0 + 2 * half
+        width, height = self.size
+        left, top, right, bottom = max(0, -x0), max(0, -y0), max(0, x1 - width), max(0, y1 - height)
+        part = self._rgb[y0 + top : y1 - bottom, x0 + left : x1 - right]
+        if min(part.shape[:2]) < 2:
+            return None
+        if left or top or right or bottom:
+            # beyond the image the network sees zeros, as it does right and below of any input
+            part = np.asarray(
+                cv2.copyMakeBorder(part, top, bottom, left, right, cv2.BORDER_CONSTANT), np.uint8
+            )
+        faces = self._run(_zoomed(part, 0.5**crop.level), 0.5**crop.level, x0, y0)
+        best = max(faces, key=lambda face: overlap(face.box, box), default=None)
+        return best if best is not None and overlap(best.box, box) > _SAME else None
+
+    def _run(self, rgb: ImageArray, zoom: float, x: float = 0.0, y: float = 0.0) -> list[Detection]:
         """The faces of an image that was scaled by ``zoom`` and whose corner was at (x, y)."""
         below, right = (max(0, _LEAST_SIDE - side) for side in rgb.shape[:2])
         if below or right:
             rgb = np.asarray(cv2.copyMakeBorder(rgb, 0, below, 0, right, cv2.BORDER_REPLICATE), np.uint8)
-        network = _network()
-        network.setInputSize((rgb.shape[1], rgb.shape[0]))
-        network.setScoreThreshold(self.threshold)
-        _, rows = network.detect(np.ascontiguousarray(rgb[:, :, ::-1]))
+        network = self._networks.of_size(rgb.shape[1], rgb.shape[0])
+        network.setScoreThreshold(self._threshold)
+        _, rows = network.detect(cv2.cvtColor(rgb, cv2.COLOR_RGB2BGR))
         found = []
         for row in () if rows is None else rows:
             values = np.asarray(row[:14], dtype=np.float64).reshape(7, 2) / zoom
@@ -197,13 +365,29 @@ class YuNetDetector:
         return sorted(found, key=lambda face: -face.score)
 
 
+def _spans(length: int, longest: float, shared: float) -> list[tuple[int, int]]:
+    """Equal ranges that cover a length and overlap by about ``shared``."""
+    count = max(1, math.ceil((length - shared) / (longest - shared)))
+    each = (length + (count - 1) * shared) / count
+    starts = [round(number * (each - shared)) for number in range(count)]
+    return [(start, min(length, start + math.ceil(each))) for start in starts]
+
+
 def one_of_each(faces: list[Detection]) -> list[Detection]:
     """Of detections that overlap, the one with the best score; best score first."""
     kept: list[Detection] = []
     for face in sorted(faces, key=lambda face: -face.score):
-        if all(overlap(face.box, other.box) <= _SAME for other in kept):
+        if not _among(face, kept):
             kept.append(face)
     return kept
+
+
+def _among(face: Detection, others: list[Detection]) -> bool:
+    """Whether a face is one of others: their boxes overlap, or one holds most of the other."""
+    return any(
+        overlap(face.box, other.box) > _SAME or share_inside(face.box, other.box) > _INSIDE
+        for other in others
+    )
 
 
 def box_of(points: FloatArray, network: Box) -> Box | None:
@@ -250,13 +434,45 @@ def _stretched(rgb: ImageArray) -> ImageArray:
     return np.asarray(np.clip(values, 0, 255), dtype=np.uint8)
 
 
-def _network() -> Any:
-    path = str(ensured_weights("yunet"))
-    kept = getattr(_per_thread, "network", None)
-    if kept is None or kept[0] != path:
+class _Networks:
+    """The network, once for every size of input.
+
+    Parameters
+    ----------
+    path : str
+        The file of its weights.
+    """
+
+    def __init__(self, path: str) -> None:
+        self.path = path
+        self._any = self._made()
+        self._kept: dict[tuple[int, int], Any] = {}
+
+    def of_size(self, width: int, height: int) -> Any:
+        """The network for images of this size."""
+        # it fills up its input to multiples of 32
+        size = (-(-width // 32), -(-height // 32))
+        network = self._any
+        if width * height <= _KEPT_PIXELS:
+            network = self._kept.pop(size, None) or self._made()
+            # the last one is the one used last
+            self._kept[size] = network
+            if len(self._kept) > _KEPT:
+                del self._kept[next(iter(self._kept))]
+        network.setInputSize((width, height))
+        return network
+
+    def _made(self) -> Any:
         try:
-            kept = (path, cv2.FaceDetectorYN.create(path, "", (320, 320), 0.5, _SAME))
+            return cv2.FaceDetectorYN.create(self.path, "", (320, 320), 0.5, _SAME)
         except cv2.error as error:
-            raise WeightsError(f"{path}: OpenCV {cv2.__version__} cannot read it ({error})") from None
-        _per_thread.network = kept
-    return kept[1]
+            raise WeightsError(f"{self.path}: OpenCV {cv2.__version__} cannot read it ({error})") from None
+
+
+def _networks() -> _Networks:
+    """The networks of this thread."""
+    path = str(ensured_weights("yunet"))
+    kept: _Networks | None = getattr(_per_thread, "networks", None)
+    if kept is None or kept.path != path:
+        kept = _per_thread.networks = _Networks(path)
+    return kept

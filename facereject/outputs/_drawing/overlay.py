@@ -44,8 +44,6 @@ class Status:
         From taking a frame to showing it, in seconds.
     dropped : int
         Frames of the camera that were skipped.
-    searched_s : float
-        Seconds since the whole frame was last searched: a new face may be unseen for that long.
     message : str
         What has just happened, such as a snapshot.
     """
@@ -53,7 +51,6 @@ class Status:
     fps: float = 0.0
     latency_s: float = 0.0
     dropped: int = 0
-    searched_s: float = 0.0
     paused: bool = False
     recording: bool = False
     show_help: bool = False
@@ -184,14 +181,13 @@ def _draw_advice(strip: ImageArray, faces: Sequence[Face], size: int) -> None:
 def _draw_rate(strip: ImageArray, status: Status, size: int) -> int:
     """Speed, delay and what was skipped; returns where the room for them begins."""
     lines = [f"{status.fps:.1f} fps  delay {1000 * status.latency_s:.0f} ms"]
-    lines.append(f"searched {status.searched_s:.1f} s ago")
     if status.dropped:
-        lines[1] = f"{status.dropped} skipped  searched {status.searched_s:.1f} s"
+        lines.append(f"{status.dropped} skipped")
     for i, text in enumerate(lines):
         x = strip.shape[1] - text_mask(text, size).shape[1] - size
         put_text(strip, text, x, round((0.35 + 1.45 * i) * size), size, SILVER if i == 0 else _GRAY)
     # fixed room, so that the scale beside it keeps its length
-    widest = max(text_mask(text, size).shape[1] for text in (*lines, "0000 skipped  searched 0.0 s"))
+    widest = max(text_mask(text, size).shape[1] for text in (*lines, "00.0 fps  delay 000 ms"))
     return int(strip.shape[1] - widest - size)
 
 

@@ -66,7 +66,6 @@ class Adjusted(Protocol):
     """What a `Window` needs of a tracker: see `facereject.tracking.FaceTracker`."""
 
     rejector: FaceRejector
-    searches: int
 
     def use(self, rejector: FaceRejector) -> None:
         """Decide by another threshold."""
@@ -115,7 +114,6 @@ class Window(Output):
     _camera: Watched | None = field(default=None, init=False, repr=False)
     _status: Status = field(default_factory=Status, init=False, repr=False)
     _message_until: float = field(default=0.0, init=False, repr=False)
-    _searched: tuple[int, float] = field(default=(0, 0.0), init=False, repr=False)
     _recording: Recording | None = field(default=None, init=False, repr=False)
     _last: FaceFrame | None = field(default=None, init=False, repr=False)
     _shown_at: float | None = field(default=None, init=False, repr=False)
@@ -145,11 +143,6 @@ class Window(Output):
 
     def write(self, frame: FaceFrame) -> None:
         """Show a frame, then do what the keys ask for; while paused, wait here."""
-        if self._tracker is not None:
-            searches = self._tracker.searches
-            if searches != self._searched[0]:
-                self._searched = (searches, frame.time_s)
-            self._status.searched_s = frame.time_s - self._searched[1]
         if self._recording is not None:
             self._recording.write(frame)
         self._last = frame
