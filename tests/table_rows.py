@@ -21,7 +21,7 @@ def _row(values):
     points = [[numbers[name] for name in values if name.startswith(axis)] for axis in ("x_", "y_")]
     errors = [numbers[name] for name in values if name.startswith("e_")]
     return SimpleNamespace(
-        **{name: values[name] for name in ("source", "reason", "cause")},
+        **{name: values[name] for name in ("source", "reason", "cause", "detector")},
         **{name: int(values[name]) if values[name] else None for name in ("frame", "face", "track")},
         **{name: numbers[name] for name in ("time_s", "detector_score", "uncertainty", "expected_error")},
         **{name: numbers[name] for name in ("yaw", "pitch", "roll")},
@@ -33,4 +33,4 @@ def _row(values):
 
 
 def _is_number(name):
-    return name not in ("source", "reason", "cause", "accepted", "frame", "face", "track")
+    return name not in ("source", "reason", "cause", "detector", "accepted", "frame", "face", "track")

@@ -22,6 +22,7 @@ from facereject._cli._shared import (
     MaxYawOption,
     MinFaceOption,
     ModelOption,
+    OfflineOption,
     RegionOption,
     ThresholdOption,
     UpsampleOption,
@@ -65,6 +66,7 @@ class ModelChoice:
     upsample: UpsampleOption = None
     min_face: MinFaceOption = None
     detector_threshold: DetectorThresholdOption = None
+    offline: OfflineOption = False
     region: RegionOption = None
     max_yaw: MaxYawOption = None
     max_pitch: MaxPitchOption = None
@@ -76,6 +78,8 @@ class ModelChoice:
 
 
 def _load(values: dict[str, Any], target: dict[str, float] | None, *, given: bool = False) -> FaceRejector:
+    # the callback of --offline has acted already
+    values.pop("offline", None)
     limits = {name: values.pop(name) for name in ("max_yaw", "max_pitch", "max_roll")}
     rejector = load_rejector(target=target, given=given, **values)
     if not any(limit is not None for limit in limits.values()):

@@ -38,6 +38,27 @@ ModelOption = Annotated[
         "mesh-free (MediaPipe's landmarks), or a model file.",
     ),
 ]
+
+
+def _set_offline(given: bool) -> bool:
+    if given:
+        from facereject.faces.weights.files import OFFLINE_VARIABLE
+
+        # worker processes inherit it
+        os.environ[OFFLINE_VARIABLE] = "1"
+    return given
+
+
+OfflineOption = Annotated[
+    bool,
+    typer.Option(
+        "--offline",
+        help="Download nothing: without the weights of YuNet, dlib's detector finds the faces. The same as "
+        "FACEREJECT_OFFLINE=1.",
+        callback=_set_offline,
+        rich_help_panel="Face detector",
+    ),
+]
 UpsampleOption = Annotated[
     int | None,
     typer.Option(

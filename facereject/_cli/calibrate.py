@@ -32,7 +32,15 @@ from facereject._cli._plugins import (
     PointsOption,
     chosen_points,
 )
-from facereject._cli._shared import QuietOption, RegionOption, load_rejector, paragraphs, say, stop
+from facereject._cli._shared import (
+    OfflineOption,
+    QuietOption,
+    RegionOption,
+    load_rejector,
+    paragraphs,
+    say,
+    stop,
+)
 from facereject._words import counted
 
 if TYPE_CHECKING:
@@ -106,6 +114,7 @@ def calibrate(
     region: RegionOption = None,
     landmarks: LandmarksOption = None,
     detector: DetectorOption = None,
+    offline: OfflineOption = False,
     points: PointsOption = None,
     jobs: JobsOption = None,
     cache: CacheOption = None,

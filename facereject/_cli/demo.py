@@ -8,7 +8,15 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from facereject._cli._annotated import check_folder, results
-from facereject._cli._shared import ModelOption, QuietOption, load_rejector, paragraphs, say, stop
+from facereject._cli._shared import (
+    ModelOption,
+    OfflineOption,
+    QuietOption,
+    load_rejector,
+    paragraphs,
+    say,
+    stop,
+)
 
 if TYPE_CHECKING:
     from facereject.demo import Demo
@@ -25,6 +33,7 @@ def demo(
         Path, typer.Option("--output", "-o", metavar="DIR", help="Folder for the page and its files.")
     ] = Path("demo-output"),
     model: ModelOption = "default",
+    offline: OfflineOption = False,
     quiet: QuietOption = False,
 ) -> None:
     """Show what facereject does, without any input: score a photo, degraded versions of it and a video.

@@ -36,6 +36,7 @@ from facereject._cli._shared import (
     MaxErrorBoundOption,
     MaxErrorOption,
     MaxExpectedErrorOption,
+    OfflineOption,
     QuietOption,
     RegionOption,
     ThresholdOption,
@@ -69,6 +70,7 @@ def evaluate(
     ],
     landmarks: LandmarksOption = None,
     detector: DetectorOption = None,
+    offline: OfflineOption = False,
     points: PointsOption = None,
     degradations: Annotated[
         int,

@@ -12,7 +12,7 @@ from rich.text import Text
 from facereject._cli._annotated import results
 from facereject._cli._missing import missing_library
 from facereject._cli._plugins import DetectorOption, LandmarksOption
-from facereject._cli._shared import load_rejector, paragraphs, printable
+from facereject._cli._shared import OfflineOption, load_rejector, paragraphs, printable
 
 if TYPE_CHECKING:
     from facereject._installation import Extra
@@ -37,6 +37,7 @@ def info(
     ] = None,
     landmarks: LandmarksOption = None,
     detector: DetectorOption = None,
+    offline: OfflineOption = False,
 ) -> None:
     """Show versions, licences, detectors and landmark predictors; or what a model is.
 

@@ -20,6 +20,7 @@ from facereject._cli._shared import (
     CoverageOption,
     MaxErrorOption,
     ModelOption,
+    OfflineOption,
     QuietOption,
     ThresholdOption,
     chosen_target,
@@ -68,6 +69,7 @@ def serve(
     model: ModelOption = "default",
     landmarks: LandmarksOption = None,
     detector: DetectorOption = None,
+    offline: OfflineOption = False,
     quiet: QuietOption = False,
 ) -> None:
     """Serve the camera filter as a page in the browser, and a JSON API.

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from facereject.faces.face import CAUSES, Box, Detection, Face, Pose
     from facereject.faces.features.context import FaceContext
     from facereject.faces.features.hog import LandmarkHOG
-    from facereject.faces.features.mirrored import MirroredRuns
+    from facereject.faces.features.mirrored import MirroredRuns, RefinedRuns
     from facereject.faces.features.stability import LandmarkStability
     from facereject.faces.images.load import ImageError, load_rgb
     from facereject.faces.landmarks import (
@@ -86,6 +86,7 @@ _HOME = {
     "LandmarkStability": "features.stability",
     "Landmarks": "landmarks",
     "MirroredRuns": "features.mirrored",
+    "RefinedRuns": "features.mirrored",
     "PointSet": "landmarks.point_set",
     "Pose": "face",
     "PredictorMismatchWarning": "rejector",
@@ -145,6 +146,7 @@ __all__ = [
     "Pose",
     "PredictorMismatchWarning",
     "Problem",
+    "RefinedRuns",
     "Target",
     "certified",
     "data_warnings",

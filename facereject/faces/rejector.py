@@ -124,6 +124,8 @@ class FaceRejector:
             raise ValueError(f"upright_beyond must lie between 0 and 180 degrees, got {upright_beyond!r}")
         self.upright_beyond = upright_beyond
         self.info = dict(info or {})
+        #: whether dlib's detector takes the place of YuNet, whose weights could not be downloaded
+        self.fell_back = False
 
     @classmethod
     def pretrained(
@@ -142,8 +144,9 @@ class FaceRejector:
         any part that excludes commercial use, ``"mesh-free"`` use MediaPipe's face mesh on faces that YuNet
         found; they need ``facereject models get``. Cards are beside them in ``facereject/pretrained``.
 
-        The weights of YuNet are downloaded when they are first needed. Where they cannot be had, or
-        ``FACEREJECT_OFFLINE=1`` forbids it, dlib's detector takes its place, with a warning.
+        The weights of YuNet are downloaded when they are first needed. If that fails, or
+        ``FACEREJECT_OFFLINE=1`` forbids it, dlib's detector takes its place, with a warning, and
+        ``fell_back`` is true.
         """
         if name not in (names := pretrained_models()):
             raise ValueError(f"name must be one of {', '.join(names)}; got {name!r}")
@@ -184,6 +187,7 @@ class FaceRejector:
             raise
         except (TypeError, ValueError) as error:
             raise ModelFileContentError(f"{path}: {type(error).__name__}: {error}") from None
+        rejector.fell_back = stored.fell_back
         trained_for, used = stored.trained_for, fingerprint_of(rejector.predictor)
         if used != trained_for:
             names = [(str(name) if name else "without a fingerprint")[:21] for name in (trained_for, used)]

@@ -15,7 +15,7 @@ from facereject.outputs.summary import Summary
 from facereject.pipeline.job import Job, as_outputs
 from facereject.pipeline.run import RunProgress
 from facereject.pipeline.running import Running, path_list
-from facereject.tables.columns import columns
+from facereject.tables.columns import TEXTS, columns
 from facereject.tables.packing import points_of, rows_of
 from facereject.tracking.tracker import Tracking
 
@@ -151,7 +151,7 @@ def score_table(
     table = pandas.DataFrame(rows.values, columns=list(names))
     whole = dict.fromkeys(("frame", "face", "track"), "Int64")
     kinds = dict.fromkeys(names, "float64") | whole | {"accepted": "bool"}
-    kinds |= dict.fromkeys(("source", "reason", "cause"), "str")
+    kinds |= dict.fromkeys(TEXTS, "str")
     return table.astype(kinds)
 
 

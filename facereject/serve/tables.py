@@ -163,6 +163,7 @@ def _face(response: Any, n_points: int) -> Face:
             accepted=response["accepted"] is True,
             reason=str(response["reason"])[:200],
             track=None if track is None else _integer(track),
+            detector=str(response.get("detector", ""))[:200],
             landmark_errors=_values(errors, n_points),
             visible=None if visible is None else _values(visible, n_points) == 1.0,
             cause=str(response.get("cause", ""))[:200],

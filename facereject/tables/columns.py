@@ -37,11 +37,15 @@ HEAD = (
     "reason",
     "cause",
     *Pose._fields,
+    "detector",
 )
+
+# columns of `HEAD` that every version writes; later ones are missing in tables of earlier versions
+_N_ALWAYS = HEAD.index("detector")
 
 #: columns that hold whole numbers, and text; "accepted" is true or false, the others are numbers
 INTEGERS = ("frame", "face", "track")
-TEXTS = ("source", "reason", "cause")
+TEXTS = ("source", "reason", "cause", "detector")
 
 
 @functools.lru_cache(maxsize=8)
@@ -79,7 +83,7 @@ def chosen_columns(text: str, n_points: int = N_LANDMARKS) -> tuple[str, ...]:
     >>> chosen_columns("accepted,expected_error")
     ('source', 'expected_error', 'accepted')
     >>> chosen_columns("short")[-1]
-    'roll'
+    'detector'
     """
     names = columns(n_points)
     landmarks = names[len(HEAD) :]
@@ -113,9 +117,24 @@ def count_points(names: Sequence[str]) -> int | None:
 
     None if it is not a table of facereject, or one with too few columns to be read again.
     """
+    n_head = count_head(names)
+    return None if n_head is None else (count_scored(names) - n_head) // 3
+
+
+def count_head(names: Sequence[str]) -> int | None:
+    """How many columns of `HEAD` a table has: earlier versions lack the last ones; None if it is not a table.
+
+    Examples
+    --------
+    >>> count_head(columns(68)) == len(HEAD)
+    True
+    """
     names = tuple(names)[: count_scored(names)]
-    n_points, odd = divmod(len(names) - len(HEAD), 3)
-    return n_points if not odd and n_points >= 0 and tuple(names) == columns(n_points) else None
+    for n_head in range(len(HEAD), _N_ALWAYS - 1, -1):
+        n_points, odd = divmod(len(names) - n_head, 3)
+        if not odd and n_points >= 0 and names == HEAD[:n_head] + columns(n_points)[len(HEAD) :]:
+            return n_head
+    return None
 
 
 def count_scored(names: Sequence[str]) -> int:

@@ -23,16 +23,16 @@ PackedRow: TypeAlias = "tuple[Any, ...]"
 
 _DOUBLES = np.dtype("<f8")
 _NOTHING = (None,) * (len(HEAD) - 3)
-_FACE, _X, _REASON = HEAD.index("face"), HEAD.index("x"), HEAD.index("reason")
+_FACE, _X, _ACCEPTED, _REASON = (HEAD.index(name) for name in ("face", "x", "accepted", "reason"))
 
 
 def rows_of(frame: FaceFrame) -> list[PackedRow]:
     """The rows of a frame: one per face, or one that says why there is none."""
     where = (valid_text(frame.source), None if frame.index < 0 else int(frame.index), number(frame.time_s))
     if not frame.faces:
-        nobody = (*where, *_NOTHING, None)
+        nobody = (*where, *_NOTHING)
         reason = valid_text(" ".join(frame.problem.split())) or "no_face"
-        return [(*nobody[:12], False, reason, "", *nobody[15:])]
+        return [(*nobody[:_ACCEPTED], False, reason, "", None, None, None, "", None)]
     return [
         (
             *where,
@@ -46,6 +46,7 @@ def rows_of(frame: FaceFrame) -> list[PackedRow]:
             valid_text(face.reason),
             face.cause,
             *((None,) * 3 if (pose := face.pose) is None else map(number, pose)),
+            face.detector,
             _packed(face),
         )
         for i, face in enumerate(frame.faces)
@@ -110,7 +111,8 @@ def _packed(face: Face) -> bytes | None:
 
 def _face(row: PackedRow, n_points: int) -> Face:
     _, _, _, _, track, x, y, width, height, score, uncertainty, expected, accepted, reason, cause = row[:15]
-    angles, numbers = row[15:18], points_of(row)
+    *angles, detector = row[15:19]
+    numbers = points_of(row)
     if numbers is None:
         points, errors = np.full((n_points, 2), np.nan), None
     else:
@@ -129,4 +131,5 @@ def _face(row: PackedRow, n_points: int) -> Face:
         landmark_errors=errors,
         cause=cause,
         pose=None if None in angles else Pose(*angles),
+        detector=detector,
     )

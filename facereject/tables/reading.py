@@ -15,14 +15,20 @@ import numpy as np
 
 from facereject._files import connect_sqlite, is_regular, name_of_cell, suffix_of
 from facereject.faces.face import FaceFrame
-from facereject.tables.columns import HEAD, count_points, count_scored, is_own
+from facereject.tables.columns import (
+    HEAD,
+    INTEGERS,
+    TEXTS,
+    count_head,
+    count_points,
+    count_scored,
+    is_own,
+)
 from facereject.tables.errors import TableFormatError
 from facereject.tables.packing import PackedRow, frames_of, packed_numbers
 
 # of a file that may not be a table; rows of 1,000 landmarks are a tenth of that
 _LONGEST_LINE = 1 << 20
-
-_N_HEAD = len(HEAD)
 
 
 def read_table(path: str) -> Iterator[FaceFrame]:
@@ -104,14 +110,13 @@ def _read_csv(path: str) -> Iterator[PackedRow]:
         reader = csv.reader(file)
         try:
             names = next(reader, [])
-            _check_columns(path, names)
-            n_scored = count_scored(names)
+            n_head, n_scored = _checked_columns(path, names)
             for cells in reader:
                 if len(cells) != len(names):
                     raise TableFormatError(f"{path}: line {reader.line_num} is cut off")
                 cells[0] = name_of_cell(cells[0])
-                numbers = (float(cell) if cell else math.nan for cell in cells[_N_HEAD:n_scored])
-                yield _row([cell or None for cell in cells[:_N_HEAD]], numbers)
+                numbers = (float(cell) if cell else math.nan for cell in cells[n_head:n_scored])
+                yield _row([cell or None for cell in cells[:n_head]], numbers)
         except (csv.Error, ValueError, OverflowError) as error:
             if isinstance(error, TableFormatError):
                 raise
@@ -123,9 +128,10 @@ def _read_jsonl(path: str) -> Iterator[PackedRow]:
         for number, line in enumerate(file, 1):
             try:
                 values = json.loads(line)
-                if not isinstance(values, dict) or count_points(tuple(values)) is None:
+                n_head = count_head(tuple(values)) if isinstance(values, dict) else None
+                if n_head is None:
                     raise ValueError("its keys are not the columns")
-                row = _typed(list(values.values())[: count_scored([*values])])
+                row = _typed(list(values.values())[: count_scored([*values])], n_head)
             except (ValueError, TypeError, OverflowError, RecursionError) as error:
                 raise TableFormatError(
                     f"{path}: line {number} is not a row of facereject ({error})"
@@ -139,11 +145,10 @@ def _read_parquet(path: str) -> Iterator[PackedRow]:
 
     try:
         with pyarrow.parquet.ParquetFile(path) as file:
-            _check_columns(path, file.schema_arrow.names)
-            n_scored = count_scored(file.schema_arrow.names)
+            n_head, n_scored = _checked_columns(path, file.schema_arrow.names)
             for batch in file.iter_batches(1024):
-                head = zip(*(column.to_pylist() for column in batch.columns[:_N_HEAD]), strict=True)
-                arrays = [column.to_numpy(zero_copy_only=False) for column in batch.columns[_N_HEAD:n_scored]]
+                head = zip(*(column.to_pylist() for column in batch.columns[:n_head]), strict=True)
+                arrays = [column.to_numpy(zero_copy_only=False) for column in batch.columns[n_head:n_scored]]
                 points = np.array(arrays, dtype=np.float64).reshape(len(arrays), len(batch)).T
                 for values, numbers in zip(head, points, strict=True):
                     yield _row(values, numbers)
@@ -156,15 +161,13 @@ def _read_parquet(path: str) -> Iterator[PackedRow]:
 def _read_sqlite(path: str) -> Iterator[PackedRow]:
     try:
         with contextlib.closing(_open_sqlite(path)) as database:
-            names = _sqlite_columns(database)
-            _check_columns(path, names)
-            n_scored = count_scored(names)
+            n_head, n_scored = _checked_columns(path, _sqlite_columns(database))
             # SQLite reads zeros where the last page is cut off
             (page_size,) = database.execute("PRAGMA page_size").fetchone()
             if os.path.getsize(path) % page_size:
                 raise TableFormatError(f"{path}: is cut off")
             for values in database.execute("SELECT * FROM faces ORDER BY rowid"):
-                yield _typed(values[:n_scored])
+                yield _typed(values[:n_scored], n_head)
     except (sqlite3.Error, TypeError, ValueError, OverflowError) as error:
         if isinstance(error, TableFormatError):
             raise
@@ -193,35 +196,35 @@ def _sqlite_columns(database: sqlite3.Connection) -> tuple[str, ...]:
     return tuple(name for _, name, *_ in database.execute("PRAGMA table_info(faces)"))
 
 
-def _check_columns(path: str, names: Sequence[str]) -> None:
-    if count_points(names) is None:
+def _checked_columns(path: str, names: Sequence[str]) -> tuple[int, int]:
+    """How many columns of `HEAD` there are, and how many without the one of reviewers."""
+    n_head = count_head(names)
+    if n_head is None:
         if is_own(tuple(names)):
             raise TableFormatError(f"{path}: lacks columns that are needed; write it with all columns")
         raise TableFormatError(f"{path}: not a table of facereject, its columns differ")
+    return n_head, count_scored(names)
 
 
-def _typed(values: Sequence[Any]) -> PackedRow:
-    return _row(values[:_N_HEAD], (math.nan if value is None else float(value) for value in values[_N_HEAD:]))
+def _typed(values: Sequence[Any], n_head: int) -> PackedRow:
+    return _row(values[:n_head], (math.nan if value is None else float(value) for value in values[n_head:]))
 
 
 def _row(head: Sequence[Any], numbers: Iterable[float]) -> PackedRow:
     """A packed row of values that may be text; raises ValueError or TypeError if they are not of a row."""
-    source, frame, time_s, face, track, *middle, accepted, reason, cause, yaw, pitch, roll = head
-    texts = [value or "" for value in (source, reason, cause)]
-    if not all(isinstance(text, str) for text in texts):
+    values = dict(zip(HEAD, [*head, *[None] * (len(HEAD) - len(head))], strict=True))
+    read = [_VALUE[name](value) if name in _VALUE else _float(value) for name, value in values.items()]
+    return (*read, packed_numbers(numbers))
+
+
+def _text(value: Any) -> str:
+    if not isinstance(value or "", str):
         raise TypeError("a name or reason is not text")
-    return (
-        texts[0],
-        _int(frame),
-        _float(time_s),
-        _int(face),
-        _int(track),
-        *map(_float, middle),
-        accepted in (True, "true"),
-        *texts[1:],
-        *map(_float, (yaw, pitch, roll)),
-        packed_numbers(numbers),
-    )
+    return value or ""
+
+
+def _bool(value: Any) -> bool:
+    return value in (True, "true")
 
 
 def _int(value: Any) -> int | None:
@@ -230,3 +233,9 @@ def _int(value: Any) -> int | None:
 
 def _float(value: Any) -> float | None:
     return None if value is None else float(value)
+
+
+# how the values of a column are read; the others are numbers
+_VALUE: dict[str, Callable[[Any], Any]] = (
+    dict.fromkeys(TEXTS, _text) | dict.fromkeys(INTEGERS, _int) | {"accepted": _bool}
+)

@@ -50,7 +50,7 @@ def text_format(suffix: str, n_points: int = N_LANDMARKS, chosen: str = "all") -
     >>> from facereject.faces.face import NO_IMAGE
     >>> frame = FaceFrame(0, math.nan, NO_IMAGE, [], source="photo.jpg")
     >>> text_format(".csv", 1).encode(rows_of(frame))
-    b'photo.jpg,0,,,,,,,,,,,false,no_face,,,,,,,\\n'
+    b'photo.jpg,0,,,,,,,,,,,false,no_face,,,,,,,,\\n'
     """
     pick = _Pick(n_points, chosen)
     if suffix == ".jsonl":
@@ -158,7 +158,7 @@ def _csv_line(row: PackedRow, pick: _Pick) -> str:
     cells = [_quoted(cell_name(source)), _cell(frame), _cell(time_s), _cell(face), _cell(track)]
     cells += map(_cell, row[5:12])
     cells += ["true" if row[12] else "false", _quoted(row[13]), row[14]]
-    cells += map(_cell, row[15:18])
+    cells += [*map(_cell, row[15:18]), _quoted(row[18])]
     return ",".join(pick.of(cells, lambda: _number_cells(row, pick.n_points))) + "\n"
 
 

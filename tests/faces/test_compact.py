@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from sklearn.linear_model import Ridge
 
-from facereject.faces import Box, Detection, FaceContext, LandmarkHOG, MirroredRuns, PointSet
+from facereject.faces import Box, Detection, FaceContext, LandmarkHOG, MirroredRuns, PointSet, RefinedRuns
 from facereject.faces.features.mirrored import mirror_partners
 from facereject.faces.features.quality import QUALITY, image_quality
 from facereject.faces.features.recipe import FaceFeatures
@@ -110,6 +110,26 @@ def test_runs_that_agree_and_runs_that_do_not(gray_photo, predictor, photo_landm
     guessing = MirroredRuns()(np.zeros_like(gray_photo), photo_landmarks, predictor)
     assert guessing.values.mean() > seeing.values.mean() + 0.5
     assert seeing.values.shape == (136,) == (MirroredRuns().n_features,)
+
+
+def test_refined_runs_distrust_a_first_run_that_is_off(gray_photo, predictor, photo_landmarks):
+    near = RefinedRuns()(gray_photo, photo_landmarks, predictor)
+    assert np.abs(near.landmarks - photo_landmarks).max() < 8
+    size = np.linalg.norm(photo_landmarks[45] - photo_landmarks[36])
+    off = photo_landmarks + (0.25 * size, 0)
+    again = RefinedRuns()(gray_photo, off, predictor).landmarks
+    # the plain mean would be half as far off as the first run
+    assert np.linalg.norm(again - photo_landmarks, axis=1).mean() < 0.1 * size
+    assert MirroredRuns((0.0,))(gray_photo, off, predictor).landmarks[30, 0] > again[30, 0] + 0.05 * size
+    several = RefinedRuns((0.0, 8.0, -8.0))(gray_photo, photo_landmarks, predictor)
+    assert np.abs(several.landmarks - photo_landmarks).max() < 8
+    assert np.isfinite(several.values).all()
+
+
+@pytest.mark.parametrize("kind", [MirroredRuns, RefinedRuns])
+def test_runs_are_restored_from_their_definition(kind):
+    features = FaceFeatures(LandmarkHOG(), kind((3.0, -4.0)), FaceContext())
+    assert FaceFeatures.from_definition(features.definition, POINTS_300W) == features
 
 
 @pytest.mark.parametrize("angles", [(), (90.0,), (float("nan"),), (1.0,) * 9])

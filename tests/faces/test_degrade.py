@@ -11,7 +11,7 @@ from facereject.faces.geometry import overlap
 from facereject.faces.training.degrade import DEGRADATIONS, degrade, jitter_box, random_degradation
 
 KINDS = sorted(DEGRADATIONS)
-MOVING = ("rotation", "cut")
+MOVING = ("rotation", "cut", "small")
 
 
 @pytest.mark.parametrize("color", ["gray", "rgb"])
@@ -33,7 +33,7 @@ def test_every_kind_at_every_severity(kind, color, astronaut, astronaut_landmark
     np.testing.assert_array_equal(image, before)
 
 
-@pytest.mark.parametrize("kind", [kind for kind in KINDS if kind not in ("rotation", "cut", "occlusion")])
+@pytest.mark.parametrize("kind", [kind for kind in KINDS if kind not in (*MOVING, "occlusion")])
 def test_more_severity_changes_more(kind, astronaut, astronaut_landmarks):
     changes = [
         np.abs(

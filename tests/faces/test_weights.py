@@ -314,9 +314,31 @@ class TestFirstUse:
         (last,) = [each for each in told if each.category is DetectorFallbackWarning]
         assert "finds fewer faces" in str(last.message)
         assert rejector.detector == FaceDetector()
+        assert rejector.fell_back
+        assert rejector.with_target(coverage=0.5).fell_back
         (face,) = rejector(skimage.data.astronaut())
         assert face.accepted
         assert face.detector == "dlib"
+
+    def test_the_option_forbids_downloads_and_the_summary_says_who_found_the_faces(
+        self, tmp_path, fake_pip, monkeypatch
+    ):
+        import csv
+
+        import PIL.Image
+        from typer.testing import CliRunner
+
+        from facereject._cli import app
+
+        fake_pip("exit 0")
+        photo, table = tmp_path / "a.png", tmp_path / "faces.csv"
+        PIL.Image.fromarray(skimage.data.astronaut()).save(photo)
+        ran = CliRunner().invoke(app, ["score", str(photo), "--offline", "-o", str(table)])
+        assert ran.exit_code == 0, ran.output
+        assert "Faces were found by dlib's detector" in " ".join(ran.output.split())
+        assert not (tmp_path / "arguments").exists()
+        with table.open() as file:
+            assert [row["detector"] for row in csv.DictReader(file)] == ["dlib"]
 
     def test_a_folder_that_cannot_be_written_to_costs_a_sentence(
         self, small, tmp_path, monkeypatch, fake_pip

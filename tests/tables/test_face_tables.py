@@ -45,7 +45,7 @@ def values_in(path) -> list[list[object]]:
         assert tuple(header) == COLUMNS
         return [
             [line[0], *map(_number, line[1:12]), {"true": True, "false": False}[line[12]], *line[13:15]]
-            + [_number(text) for text in line[15:]]
+            + [*map(_number, line[15:18]), line[18], *map(_number, line[19:])]
             for line in lines
         ]
     if path.suffix == ".jsonl":
@@ -59,7 +59,7 @@ def values_in(path) -> list[list[object]]:
 
 def test_columns_are_those_promised():
     head = "source frame time_s face track x y width height detector_score uncertainty expected_error"
-    head += " accepted reason cause yaw pitch roll"
+    head += " accepted reason cause yaw pitch roll detector"
     points = [f"{name}_{i}" for name in ("x", "y", "e") for i in range(68)]
     assert list(COLUMNS) == [*head.split(), *points]
 
@@ -79,6 +79,31 @@ def test_values_are_read_back(tmp_path, suffix):
         for one, other in zip(before.faces, after.faces, strict=True):
             np.testing.assert_array_equal(one.landmarks, other.landmarks)
             assert (one.pose, one.cause, one.track) == (other.pose, other.cause, other.track)
+            assert one.detector == other.detector
+
+
+@pytest.mark.parametrize("suffix", SUFFIXES)
+def test_tables_without_the_last_columns_are_read(tmp_path, suffix):
+    """Tables of earlier versions do not say who found a face."""
+    path, frames = tmp_path / f"t.{suffix}", sample_frames()
+    write_table(path, frames)
+    if suffix == "csv":
+        lines = [line.split(",") for line in path.read_text().splitlines()]
+        path.write_text("".join(",".join([*cells[:18], *cells[19:]]) + "\n" for cells in lines))
+    elif suffix == "jsonl":
+        rows = [json.loads(line) for line in path.read_text().splitlines()]
+        for row in rows:
+            del row["detector"]
+        path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    elif suffix == "parquet":
+        table = pyarrow.parquet.read_table(path)
+        pyarrow.parquet.write_table(table.drop_columns(["detector"]), path)
+    else:
+        with sqlite3.connect(path) as database:
+            database.execute("ALTER TABLE faces DROP COLUMN detector")
+    found = list(read_table(str(path)))
+    assert [len(frame.faces) for frame in found] == [len(frame.faces) for frame in frames]
+    assert {face.detector for frame in found for face in frame.faces} == {""}
 
 
 @pytest.mark.filterwarnings("ignore:The 'float_precision'")
@@ -110,16 +135,17 @@ def test_text_is_neat():
     points = np.arange(136.0).reshape(68, 2)
     plain = Face(Box(1.0, 2.5, 3.0, 4.0), 0.5, points, -1.0, 3.0, True)
     line = encode(".csv", photo("a.jpg", [plain]))
-    assert line.startswith("a.jpg,0,,0,,1,2.5,3,4,0.5,-1,3,true,,,,,,0,2,4,")
+    assert line.startswith("a.jpg,0,,0,,1,2.5,3,4,0.5,-1,3,true,,,,,,,0,2,4,")
     assert line.endswith(",133,135" + 68 * "," + "\n")
     more = Face(
         *list(vars(plain).values())[:6],
         cause="dark",
         landmark_errors=np.full(68, 2.5),
         pose=Pose(-12.5, 3.0, 0.25),
+        detector="yunet",
     )
     line = encode(".csv", photo("a.jpg", [more]))
-    assert line.startswith("a.jpg,0,,0,,1,2.5,3,4,0.5,-1,3,true,,dark,-12.5,3,0.25,0,2,4,")
+    assert line.startswith("a.jpg,0,,0,,1,2.5,3,4,0.5,-1,3,true,,dark,-12.5,3,0.25,yunet,0,2,4,")
     assert line.endswith(",133,135" + 68 * ",2.5" + "\n")
     assert encode(".jsonl", photo("a.jpg", [plain])).count("\n") == 1
 

@@ -29,6 +29,11 @@ def advice(total: Counts, rejector: FaceRejector, *, decided: bool) -> list[str]
         The decisions are those of its target, not of the best of a batch.
     """
     sentences = []
+    if getattr(rejector, "fell_back", False):
+        sentences.append(
+            "Faces were found by dlib's detector, as the weights of YuNet are not installed: it finds fewer "
+            "faces. `facereject models get` installs them."
+        )
     if total.frames >= _ENOUGH and total.no_face > total.frames / 2:
         share = percent(total.no_face, total.frames)
         sentences.append(

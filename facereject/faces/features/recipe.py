@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from facereject.faces.face import Detection
 from facereject.faces.features.context import FaceContext
 from facereject.faces.features.hog import LandmarkHOG
-from facereject.faces.features.mirrored import MirroredRuns
+from facereject.faces.features.mirrored import MirroredRuns, RefinedRuns
 from facereject.faces.features.quality import looked_at
 from facereject.faces.features.stability import LandmarkStability
 from facereject.faces.geometry import FloatArray
@@ -79,9 +79,8 @@ class FaceFeatures:
         hog = LandmarkHOG.from_definition(definition["hog"], points)
         stability: Stability | None = None
         if (given := definition["stability"]) is not None:
-            runs = given.get("name") == "MirroredRuns"
-            kind: Any = MirroredRuns if runs else LandmarkStability
-            stability = kind.from_definition(given, points)
+            kinds: dict[Any, Any] = {each.__name__: each for each in (MirroredRuns, RefinedRuns)}
+            stability = kinds.get(given.get("name"), LandmarkStability).from_definition(given, points)
         # files of earlier versions know no context
         given = definition.get("context")
         context = FaceContext.from_definition(given, points) if given is not None else None

@@ -65,10 +65,13 @@ class Stored(NamedTuple):
         The arguments of `FaceRejector`, by name.
     trained_for : str or None
         Fingerprint of the landmark predictor it was trained for.
+    fell_back : bool
+        dlib's detector takes the place of YuNet, whose weights are missing.
     """
 
     parts: dict[str, Any]
     trained_for: str | None
+    fell_back: bool
 
 
 def read_stored(
@@ -81,8 +84,9 @@ def read_stored(
     if predictor is None:
         # files of earlier versions name none, and were mostly made for dlib's published model
         predictor = _restored(path, LANDMARKS, header.get("landmarks") or {"name": "dlib"})
+    fell_back = False
     if detector is None:
-        detector = _restored_detector(path, header.get("detector"))
+        detector, fell_back = _restored_detector(path, header.get("detector"))
     parts: dict[str, Any] = {
         "detector": check_detector(detector),
         "predictor": check_predictor(predictor),
@@ -116,7 +120,7 @@ def read_stored(
         }
     except (AttributeError, KeyError, TypeError, ValueError, OverflowError) as error:
         raise ModelFileContentError(f"{path}: {type(error).__name__}: {error}") from None
-    return Stored(parts, header.get("predictor"))
+    return Stored(parts, header.get("predictor"), fell_back)
 
 
 def write_stored(path: str | os.PathLike[str], rejector: FaceRejector) -> None:
@@ -167,8 +171,8 @@ def _parts(rejector: FaceRejector) -> list[str]:
     return [*found, "regions"] if rejector.calibration.regions is not None else found
 
 
-def _restored_detector(path: str | os.PathLike[str], definition: Any) -> Detector:
-    """The detector of a model file; dlib's in place of YuNet if its weights cannot be had."""
+def _restored_detector(path: str | os.PathLike[str], definition: Any) -> tuple[Detector, bool]:
+    """The detector of a model file, and whether it is dlib's because the weights of YuNet are missing."""
     try:
         detector: Detector = _restored(path, DETECTORS, definition)
     except WeightsError as error:
@@ -179,8 +183,8 @@ def _restored_detector(path: str | os.PathLike[str], definition: Any) -> Detecto
             DetectorFallbackWarning,
             stacklevel=5,
         )
-        return DETECTORS.make("dlib")
-    return detector
+        return DETECTORS.make("dlib"), True
+    return detector, False
 
 
 def _restored(path: str | os.PathLike[str], registry: Registry[Any], definition: Any) -> Any:

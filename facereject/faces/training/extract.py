@@ -42,7 +42,7 @@ from facereject.losses import landmark_nme
 from facereject.parallel import EngineError, Outcome, SerialEngine, WorkerEngine
 
 #: part of the cache key; raised whenever a change here, in degrade or in matching changes the numbers
-_PROTOCOL = 4
+_PROTOCOL = 5
 
 # faces in one piece of work: enough to be worth sending, few enough to show progress
 _CHUNK = 16

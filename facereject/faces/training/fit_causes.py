@@ -33,6 +33,8 @@ CAUSE_OF = {
     "occlusion": "occluded",
     "rotation": "turned",
     "cut": "cut_off",
+    "small": "low_resolution",
+    "old_print": "unclear",
 }
 
 # how far the middle of the face is off the middle of its outline, in face widths, when the head is turned
