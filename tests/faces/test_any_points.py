@@ -31,6 +31,8 @@ from facereject.faces import (
     train_landmark_predictor,
 )
 from facereject.faces.face import NO_IMAGE, FaceFrame
+from facereject.faces.images.load import to_gray
+from facereject.faces.landmarks.point_set import POINTS_300W, mirror_partners
 from facereject.losses import landmark_nme
 from facereject.modelfile import ModelFileContentError, read_model, write_model
 from facereject.outputs._drawing.faces import draw_faces
@@ -39,7 +41,7 @@ from facereject.outputs.counts import Counts
 from facereject.pipeline.store import Store
 from facereject.pipeline.task import ScoreTask
 from facereject.sources.inputs import Input
-from facereject.tables.columns import columns
+from facereject.tables.columns import HEAD
 from facereject.tables.errors import SettingsError
 from facereject.tables.reading import read_table
 from facereject.tables.writing import encode_frame
@@ -137,12 +139,12 @@ def test_video_and_table(rejector, n, astronaut, tmp_path, suffix):
     frames = list(read_table(str(path)))
     assert [frame.index for frame in frames] == [0, 1, 2, 3, 4, 5, 0]
     assert [len(frame.faces) for frame in frames] == [1] * 6 + [0]
-    names = (*columns(n)[:18], *(f"{axis}_{i}" for axis in "xye" for i in range(n)))
+    names = (*HEAD, *(f"{axis}_{i}" for axis in "xye" for i in range(n)))
     if suffix == "csv":
         with open(path, newline="") as file:
             lines = list(csv.reader(file))
         assert tuple(lines[0]) == names
-        assert {len(line) for line in lines} == {18 + 3 * n}
+        assert {len(line) for line in lines} == {len(HEAD) + 3 * n}
     elif suffix == "jsonl":
         assert tuple(json.loads(path.read_text().splitlines()[-1])) == names
     else:
@@ -253,7 +255,7 @@ def test_rows_of_other_points_are_not_mixed(mouth, astronaut):
     with Store(None) as store, pytest.raises(ValueError, match="20 landmarks"):
         store.write([frame])
     line = json.loads(encode_frame(frame, n_points=20))
-    assert len(line["faces"][0]) == 18 + 60
+    assert len(line["faces"][0]) == len(HEAD) + 60
 
 
 def test_a_predictor_of_any_points_can_be_trained(photographs, tmp_path):
@@ -266,6 +268,23 @@ def test_a_predictor_of_any_points_can_be_trained(photographs, tmp_path):
     assert make_landmarks("dlib", **where).fingerprint == trained.fingerprint
     # these five may be others than the published ones, whose eyes are known
     assert (trained.normalizer, make_landmarks("dlib-5").normalizer) == (None, "points:0,2")
+
+
+def test_a_predictor_learns_from_mirror_images(photographs, tmp_path):
+    options = {"oversampling": 2, "depth": 2, "cascades": 3, "trees": 20, "workers": 1, "mirrored": True}
+    trained = train_landmark_predictor(photographs[:6], tmp_path / "both.dat", **options)
+    image = to_gray(photographs[0].load())
+    box = POINTS_300W.box_of(photographs[0].landmarks)
+    width = image.shape[1]
+    other = trained(np.ascontiguousarray(image[:, ::-1]), box._replace(x=width - box.x - box.width))
+    partners = list(mirror_partners(POINTS_300W))
+    back = np.column_stack([width - 1 - other[:, 0], other[:, 1]])[partners]
+    # trained on both, it cannot place the mirror image far from the mirrored landmarks
+    assert np.abs(back - trained(image, box)).mean() < 0.1 * box.width
+    with pytest.raises(ValueError, match="not symmetric"):
+        train_landmark_predictor(
+            photographs.with_points([0, 8, 30, 36, 48])[:6], tmp_path / "odd.dat", **options
+        )
 
 
 def test_a_copy_of_a_published_model_is_known_as_such(tmp_path):

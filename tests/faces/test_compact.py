@@ -10,13 +10,12 @@ import pytest
 from sklearn.linear_model import Ridge
 
 from facereject.faces import Box, Detection, FaceContext, LandmarkHOG, MirroredRuns, PointSet, RefinedRuns
-from facereject.faces.features.mirrored import mirror_partners
 from facereject.faces.features.quality import QUALITY, image_quality
 from facereject.faces.features.recipe import FaceFeatures
 from facereject.faces.geometry import fit_similarity, transform_points
 from facereject.faces.images.load import to_gray
 from facereject.faces.landmarks.mean_shape import MEAN_SHAPE
-from facereject.faces.landmarks.point_set import POINTS_300W
+from facereject.faces.landmarks.point_set import POINTS_300W, mirror_partners
 from facereject.faces.models.compact import CompactColumns, align, point_groups
 from facereject.faces.training import fit_compact as fitting
 from facereject.faces.training.degrade import degrade

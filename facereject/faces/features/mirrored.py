@@ -8,7 +8,6 @@ more prediction per angle.
 
 from __future__ import annotations
 
-import functools
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -18,7 +17,7 @@ from numpy.typing import NDArray
 from facereject.faces.geometry import FloatArray, fit_similarity
 from facereject.faces.images.load import ImageArray
 from facereject.faces.landmarks.base import Landmarks
-from facereject.faces.landmarks.point_set import POINTS_300W, PointSet
+from facereject.faces.landmarks.point_set import POINTS_300W, PointSet, mirror_partners
 from facereject.faces.landmarks.turned import predict_turned
 
 # keeps the logarithm finite where the runs agree: 0.1 % of the face's scale, far below one pixel
@@ -26,9 +25,6 @@ _FLOOR = 1e-3
 
 # distance of the first run from the others, in the length that normalises errors, at which it counts half
 _FIRST_OFF = 0.05
-
-# a mean shape counts as symmetric if every point has a partner within this distance, in face widths
-_SYMMETRY = 0.02
 
 
 class Runs(NamedTuple):
@@ -168,16 +164,3 @@ class RefinedRuns(MirroredRuns):
         off = float(np.linalg.norm(more.mean(axis=0) - landmarks, axis=1).mean()) / size
         weight = 1 / (1 + (off / _FIRST_OFF) ** 2)
         return np.asarray((weight * landmarks + more.sum(axis=0)) / (weight + len(more)))
-
-
-@functools.lru_cache(maxsize=16)
-def mirror_partners(points: PointSet) -> tuple[int, ...] | None:
-    """For each point the one that takes its place in a mirror image; None if the shape is not symmetric."""
-    shape = points.mean_shape - (points.mean_shape[:, 0].mean(), 0)
-    distance = np.linalg.norm(shape[:, None] * (-1, 1) - shape[None], axis=2)
-    partners = distance.argmin(axis=1)
-    width = float(np.ptp(shape[:, 0]))
-    paired = (partners[partners] == np.arange(len(shape))).all()
-    if not paired or distance.min(axis=1).max() > _SYMMETRY * width:
-        return None
-    return tuple(int(partner) for partner in partners)

@@ -5,15 +5,20 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any
 
 import dlib
+import numpy as np
 
 from facereject._files import replacing
 from facereject.faces.datasets import FaceSample, match_face
 from facereject.faces.detectors.base import Detector, check_detector, find_faces
 from facereject.faces.detectors.dlib_hog import FaceDetector
+from facereject.faces.face import Box
+from facereject.faces.geometry import FloatArray
 from facereject.faces.images.load import ImageError
 from facereject.faces.landmarks.dlib_trees import LandmarkPredictor
+from facereject.faces.landmarks.point_set import POINTS_300W, PointSet, mirror_partners
 from facereject.faces.views import Views
 
 
@@ -27,6 +32,7 @@ def train_landmark_predictor(
     depth: int = 4,
     cascades: int = 10,
     trees: int = 500,
+    mirrored: bool = False,
     workers: int | None = None,
     random_state: int = 0,
     progress: Callable[[int, int], None] | None = None,
@@ -47,6 +53,8 @@ def train_landmark_predictor(
     oversampling, jitter, depth, cascades, trees : numbers
         dlib's training options: random starts per face, shift of the box at each start (share of its size),
         depth of a tree, stages, and trees per stage.
+    mirrored : bool, default=False
+        Learn from the mirror image of every face, too; the points must be symmetric, as the 68 of 300-W are.
     workers : int or None
         Threads; None uses all cores.
     random_state : int
@@ -66,11 +74,14 @@ def train_landmark_predictor(
         found = match_face(find_faces(detector, view), sample.landmarks)
         if found is None:
             continue
-        x, y, width, height = (round(value) for value in found.box)
-        points = [dlib.point(round(px), round(py)) for px, py in sample.landmarks]
         images.append(view.gray)
-        box = dlib.rectangle(x, y, x + width - 1, y + height - 1)
-        shapes.append([dlib.full_object_detection(box, points)])
+        shapes.append([_object(found.box, sample.landmarks)])
+        if mirrored:
+            last = view.gray.shape[1] - 1
+            box = found.box._replace(x=last + 1 - found.box.x - found.box.width)
+            landmarks = np.column_stack([last - sample.landmarks[:, 0], sample.landmarks[:, 1]])
+            images.append(np.ascontiguousarray(view.gray[:, ::-1]))
+            shapes.append([_object(box, landmarks[_partners(landmarks)])])
     if len(images) < 2:
         raise ValueError(f"samples must hold at least two detectable faces, found {len(images)}")
     options = dlib.shape_predictor_training_options()
@@ -88,3 +99,18 @@ def train_landmark_predictor(
     with replacing(path) as file:
         model.save(file.name)
     return LandmarkPredictor(path)
+
+
+def _object(box: Box, landmarks: FloatArray) -> Any:
+    x, y, width, height = (round(value) for value in box)
+    points = [dlib.point(round(px), round(py)) for px, py in landmarks]
+    return dlib.full_object_detection(dlib.rectangle(x, y, x + width - 1, y + height - 1), points)
+
+
+def _partners(landmarks: FloatArray) -> list[int]:
+    """For each landmark the one that takes its place in a mirror image."""
+    points = POINTS_300W if len(landmarks) == POINTS_300W.n else PointSet(landmarks, "box")
+    partners = mirror_partners(points)
+    if partners is None:
+        raise ValueError("mirrored: the mean shape of these landmarks is not symmetric")
+    return list(partners)

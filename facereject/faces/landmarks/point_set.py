@@ -26,6 +26,11 @@ _ROUNDS = 20
 
 
 # arrays have no truth value, so the generated == would raise
+
+# a mean shape counts as symmetric if every point has a partner within this distance, in face widths
+_SYMMETRY = 0.02
+
+
 @dataclass(frozen=True, eq=False)
 class PointSet:
     """The points of a landmark predictor, as a model needs to know them.
@@ -214,3 +219,16 @@ def _place_of_box(face: FloatArray, box: Box, mean: FloatArray) -> tuple[float, 
     x, y = transform_points(matrix, np.array([box.center]))[0]
     side = float(np.hypot(matrix[0, 0], matrix[1, 0]) * np.sqrt(box.width * box.height))
     return float(x), float(y), side
+
+
+@functools.lru_cache(maxsize=16)
+def mirror_partners(points: PointSet) -> tuple[int, ...] | None:
+    """For each point the one that takes its place in a mirror image; None if the shape is not symmetric."""
+    shape = points.mean_shape - (points.mean_shape[:, 0].mean(), 0)
+    distance = np.linalg.norm(shape[:, None] * (-1, 1) - shape[None], axis=2)
+    partners = distance.argmin(axis=1)
+    width = float(np.ptp(shape[:, 0]))
+    paired = (partners[partners] == np.arange(len(shape))).all()
+    if not paired or distance.min(axis=1).max() > _SYMMETRY * width:
+        return None
+    return tuple(int(partner) for partner in partners)

@@ -23,10 +23,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from facereject.faces.features.context import FRAME
-from facereject.faces.features.mirrored import mirror_partners
 from facereject.faces.features.quality import QUALITY
 from facereject.faces.features.recipe import FaceFeatures
-from facereject.faces.landmarks.point_set import PointSet
+from facereject.faces.landmarks.point_set import PointSet, mirror_partners
 from facereject.modelfile import ArraySpec
 
 FloatArray = NDArray[np.float64]
