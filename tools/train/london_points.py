@@ -7,7 +7,12 @@ places, are left to the predictor on the photograph as it is.
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
+
+from facereject.faces.geometry import fit_similarity, transform_points
+from facereject.faces.landmarks.mean_shape import MEAN_SHAPE
 
 # contour of the jaw from the ear on the left of the image to the chin, and on to the other ear
 _LEFT = (109, 185, 110, 186, 111, 125, 126, 127, 128, 129)
@@ -55,12 +60,31 @@ def _evenly(contour, number=9):
     return np.column_stack([np.interp(wanted, along, contour[:, k]) for k in (0, 1)])
 
 
-def errors_by_hand(rejector, folder):
-    """Expected and true error in percent of the neutral faces, over the points that were placed by hand.
+class ByHand(NamedTuple):
+    """Mean errors in percent of the neutral faces, over the points that were placed by hand.
 
-    The jaw is left out: points along a contour have no places of their own.
+    Attributes
+    ----------
+    expected : float
+        By `Face.landmark_errors`.
+    raw : float
+        Distance from the points placed by hand.
+    true : float
+        The same, without what the two mark-ups differ by.
     """
-    placed, expected, true = list(_MIDDLES), [], []
+
+    expected: float
+    raw: float
+    true: float
+
+
+def errors_by_hand(rejector, folder):
+    """The errors of a rejector's landmarks on the London Set, `ByHand`.
+
+    The jaw is left out: points along a contour have no places of their own. The mark-ups differ by an offset
+    of every point in the frame of the face. It is estimated on every other person and taken off the others.
+    """
+    placed, expected, apart = list(_MIDDLES), [], []
     with np.load(folder / "points189.npz") as stored:
         for name in stored.files:
             faces = rejector(folder / f"{name}.jpg")
@@ -68,8 +92,15 @@ def errors_by_hand(rejector, folder):
                 continue
             face = faces[0]
             points = points_68(stored[name].astype(np.float64), face.landmarks)
-            eyes = np.linalg.norm(points[45] - points[36])
-            away = np.linalg.norm((face.landmarks - points)[placed], axis=1)
+            frame = fit_similarity(points, MEAN_SHAPE)
+            own, true = (transform_points(frame, each) for each in (face.landmarks, points))
+            apart.append(100 * (own - true)[placed] / np.linalg.norm(true[45] - true[36]))
             expected.append(face.landmark_errors[placed].mean())
-            true.append(100 * away.mean() / eyes)
-    return np.array(expected), np.array(true)
+    apart = np.array(apart)
+    halves = [(apart[::2], apart[1::2]), (apart[1::2], apart[::2])]
+    left = np.concatenate([one - other.mean(axis=0) for one, other in halves])
+    return ByHand(float(np.mean(expected)), *(float(_lengths(values)) for values in (apart, left)))
+
+
+def _lengths(values):
+    return np.linalg.norm(values, axis=2).mean()

@@ -32,6 +32,24 @@ class UnseenRatio(NamedTuple):
         """The ratio at some uncertainties."""
         return np.interp(np.asarray(uncertainty, dtype=np.float64), self.knots, self.values)
 
+    def shrunk(self, share: float) -> UnseenRatio:
+        """The ratio for a predictor that was trained on more photographs.
+
+        What a model has learned by heart, errors on unseen less those on seen examples, goes down as one over
+        the number of examples.
+
+        Parameters
+        ----------
+        share : float
+            Photographs that the predictors of this ratio were trained on, over those of the other one.
+
+        Examples
+        --------
+        >>> UnseenRatio(np.array([0.0, 1.0]), np.array([1.5, 1.0])).shrunk(0.4).values.tolist()
+        [1.2, 1.0]
+        """
+        return UnseenRatio(self.knots, 1 + share * (self.values - 1))
+
 
 def unseen_ratio(
     seen: tuple[ArrayLike, ArrayLike], unseen: tuple[ArrayLike, ArrayLike], groups: int = 4
