@@ -35,8 +35,9 @@ class UnseenRatio(NamedTuple):
     def shrunk(self, share: float) -> UnseenRatio:
         """The ratio for a predictor that was trained on more photographs.
 
-        What a model has learned by heart, errors on unseen less those on seen examples, goes down as one over
-        the number of examples.
+        The ratio less 1 is taken to go down with the root of the number of photographs. That is between what
+        was measured with predictors of dlib's kind, hardly at all from 650 to 1,300 photographs, and the
+        theory of models with few parameters, as one over the number.
 
         Parameters
         ----------
@@ -45,10 +46,10 @@ class UnseenRatio(NamedTuple):
 
         Examples
         --------
-        >>> UnseenRatio(np.array([0.0, 1.0]), np.array([1.5, 1.0])).shrunk(0.4).values.tolist()
-        [1.2, 1.0]
+        >>> UnseenRatio(np.array([0.0, 1.0]), np.array([1.5, 1.0])).shrunk(0.25).values.tolist()
+        [1.25, 1.0]
         """
-        return UnseenRatio(self.knots, 1 + share * (self.values - 1))
+        return UnseenRatio(self.knots, 1 + np.sqrt(share) * (self.values - 1))
 
 
 def unseen_ratio(
