@@ -152,7 +152,7 @@ def test_video_and_table(rejector, n, astronaut, tmp_path, suffix):
 
         assert tuple(pyarrow.parquet.read_schema(path).names) == names
     # a table of other points is not continued
-    with pytest.raises(SettingsError, match=f"faces have {n} landmarks and not 68"):
+    with pytest.raises(SettingsError, match=f"faces have {n} landmarks, not 68"):
         Store(path, resume=True)
     with Store(path, resume=True, n_points=n) as store:
         assert store.has(str(blank))
