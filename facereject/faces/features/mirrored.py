@@ -134,6 +134,7 @@ class RefinedRuns(MirroredRuns):
 
     Examples
     --------
+    >>> from facereject.faces import RefinedRuns
     >>> RefinedRuns().definition
     {'name': 'RefinedRuns', 'version': 1, 'angles': [0.0]}
     """
