@@ -13,6 +13,7 @@ from facereject._cli._choices import ModelChoice, TargetChoice
 from facereject._cli._panels import Given, command, in_flags
 from facereject._cli._run import wrong_usage
 from facereject._cli._shared import ColumnsOption, FrameRuleOption, QuietOption, say, stop
+from facereject._files import output_that_is_read
 from facereject._signals import exit_code, interruptible
 from facereject._words import counted, percent
 
@@ -125,12 +126,11 @@ def webcam(
     from facereject.tracking.tracker import FaceTracker, Tracking
 
     recordings = given.outputs([Recording])
-    for path in (path for recording in recordings for path in recording.files()):
-        if os.path.exists(path) and os.path.exists(camera) and os.path.samefile(path, camera):
-            stop(f"--record {path}: this is the video that is read; choose another name")
+    outputs: list[Output] = [] if output is None else [CameraTable(output, columns, resume=resume)]
+    written = [path for each in (*outputs, *recordings) for path in each.files()]
+    if (replaced := output_that_is_read(written, [camera])) is not None:
+        stop(f"{replaced}: this is the video that is read; choose another name")
     window = given.make(Window)
-    table = None if output is None else CameraTable(output, columns, resume=resume)
-    outputs: list[Output] = [] if table is None else [table]
     outputs += [JSONLines(sys.stdout.buffer, columns)] if headless else []
     outputs += recordings
     outputs += [VirtualCamera()] if virtual_camera else []

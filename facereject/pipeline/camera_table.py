@@ -54,6 +54,10 @@ class CameraTable(Output):
             raise OptionError(f"`output` {self.path}: this table is finished; name another one")
         self._overwrite, self._rule = run.overwrite, run.frame_rule
 
+    def files(self) -> list[str]:
+        """The table and its unfinished form."""
+        return [*files_of(self.path)]
+
     def begin(self, media: Media) -> None:
         """Start the table; TableError if it cannot be."""
         store = Store(

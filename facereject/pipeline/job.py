@@ -75,6 +75,9 @@ class Job:
     ) -> None:
         self.paths, self.outputs = list(paths), list(outputs)
         self.tracking, self.running = tracking or Tracking(), running or Running()
+        for name, value, kind in (("tracking", self.tracking, Tracking), ("running", self.running, Running)):
+            if not isinstance(value, kind):
+                raise OptionError(f"`{name}` must be a {kind.__name__}; got {type(value).__name__}")
         self.frame_rule = frame_rule
         self.best = _Best.of(keep_best, keep_best_photos)
         self.engine = self.running.make_engine()
@@ -123,6 +126,8 @@ class Job:
         OptionError, InputError, TableError, EngineError, OSError
             As `facereject.score_files`.
         """
+        if not callable(rejector):
+            raise OptionError(f"`rejector` must be a FaceRejector; got {type(rejector).__name__}")
         start = time.monotonic()
         beside_pixels = tuple(output for output in self.outputs if output.place == "worker")
         task = self._task(rejector, beside_pixels)

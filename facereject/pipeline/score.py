@@ -98,7 +98,7 @@ def score_files(
     ... )  # doctest: +SKIP
     """
     running = running or Running()
-    if workers != 1:
+    if workers != 1 and isinstance(running, Running):
         running = dataclasses.replace(running, workers=workers)
     job = Job(
         path_list(paths),

@@ -108,6 +108,16 @@ def test_what_cannot_work_is_said_and_leaves_nothing(run, work, arguments, code,
     assert list(work.iterdir()) == []
 
 
+@pytest.mark.parametrize("option", ["--output", "--record"])
+def test_the_video_that_is_read_is_never_replaced(run, clip, work, option):
+    content = clip.read_bytes()
+    place = work / ("t.csv" if option == "--output" else "r.mp4")
+    place.hardlink_to(clip)
+    result = run("webcam", "--camera", clip, "--headless", "--max-frames", 1, option, place, "--overwrite")
+    assert (result.exit_code, clip.read_bytes()) == (2, content)
+    assert "is read" in result.stderr
+
+
 # as service managers do, and as timeout(1) does, which also signals the group it started
 @pytest.mark.parametrize(("numbers", "code"), [([signal.SIGINT], 130), ([signal.SIGTERM] * 2, 143)])
 def test_interruptions_leave_whole_files(work, numbers, code):

@@ -1,4 +1,4 @@
-"""The bars of `facereject serve`: python tools/bench/serve.py {start,live,clients,all} [--seconds S]
+"""The bars of `facereject serve`: python tools/bench/serve.py {start,live,clients,hostile,all} [--seconds S]
 
 start    seconds from the command to the first answer, and processor seconds.
 live     one page in headless Chromium with a fake camera of 640 x 480 at 30 frames per second and one face:
@@ -7,6 +7,9 @@ live     one page in headless Chromium with a fake camera of 640 x 480 at 30 fra
 clients  eight programs that send frames of 640 x 480 as fast as they are answered: frames per second of each,
          the longest wait for an answer, and the server's memory at the start and at the end. With
          --seconds 600 this is the run of ten minutes.
+hostile  two videos of 28 MB that are nothing but tiny broken packets, whose clients go after 8 s: how long a
+         photo then waits, and the exit after SIGINT; a table of 16 MB of empty frames and one of decisions:
+         status and the largest memory of the server.
 
 Every line gives what was measured, the bar, and whether it was met. Wall-clock figures mean something only on
 a machine with nothing else to do; the load average is printed with them.
@@ -19,11 +22,14 @@ import json
 import os
 import re
 import signal
+import socket
 import subprocess
 import sys
 import tempfile
 import threading
 import time
+import urllib.error
+import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -63,7 +69,7 @@ def report(what: str, value: float, unit: str, bar: float, *, least: bool = Fals
     """One line: the figure, its bar, and whether it is met."""
     met = value >= bar if least else value <= bar
     sign = ">=" if least else "<="
-    print(f"{what:<44} {value:8.1f} {unit:<4} bar {sign} {bar:g}: {'met' if met else 'MISSED'}")
+    print(f"{what:<44} {value:8.2f} {unit:<4} bar {sign} {bar:g}: {'met' if met else 'MISSED'}")
 
 
 def processor_seconds(pid: int) -> float:
@@ -179,11 +185,82 @@ def clients(seconds: float) -> None:
     print(f"errors: {sum(refused)}")
 
 
+def hostile() -> None:
+    """Requests that cost far more than they weigh."""
+    videos()
+    frame = '{"frame":0,"time_s":null,"faces":[]},'
+    count = (16 << 20) // len(frame)
+    body = ('{"inputs":[{"source":"a","frames":[' + (frame * count)[:-1] + "]}]}").encode()
+    heavy_table("table of empty frames, 16 MB", "/api/table?format=jsonl", body)
+    pair = "[0.5,null],"
+    body = ('{"inputs":[{"source":"a","frames":[' + (pair * ((16 << 20) // len(pair)))[:-1] + "]}]}").encode()
+    heavy_table("decisions, 16 MB", "/api/decide", body)
+
+
+def videos() -> None:
+    """Two videos without a frame, whose clients go; then a photo, and the end of the server."""
+    from test_videos import tiny_packets
+
+    with tempfile.TemporaryDirectory() as name:
+        video = tiny_packets(Path(name, "clip.avi"), 2_800_000)
+        _, photo = cv2.imencode(".jpg", faces(1)[0][:, :, ::-1])
+    with server() as (address, process):
+        # models are loaded with the first photo
+        answer(address, "/api/score", photo.tobytes())
+        sockets = [upload(address, "/api/video", video) for _ in range(2)]
+        time.sleep(8)
+        for connection in sockets:
+            connection.close()
+        began = time.perf_counter()
+        status = answer(address, "/api/score", photo.tobytes())
+        report(f"photo after two broken videos (status {status})", time.perf_counter() - began, "s", 5)
+        sockets = [upload(address, "/api/video", video) for _ in range(2)]
+        time.sleep(1)
+        began = time.perf_counter()
+        process.send_signal(signal.SIGINT)
+        process.wait(120)
+        report("exit after SIGINT, videos at work", time.perf_counter() - began, "s", 10)
+
+
+def heavy_table(what: str, path: str, body: bytes) -> None:
+    """One request; the status, the time and the largest memory of a server of its own."""
+    with server() as (address, process):
+        before = psutil.Process(process.pid).memory_info().rss
+        began = time.perf_counter()
+        status = answer(address, path, body)
+        seconds = time.perf_counter() - began
+        peak = int(re.search(r"VmHWM:\s+(\d+)", Path(f"/proc/{process.pid}/status").read_text())[1]) / 1024
+        print(f"{what}: status {status} after {seconds:.1f} s; {before / 2**20:.0f} MB before")
+        report(f"{what}: largest memory", peak, "MB", 1000)
+
+
+def upload(address: str, path: str, body: bytes) -> socket.socket:
+    """Send a request and leave its response unread."""
+    host, port = address.removeprefix("http://").rstrip("/").split(":")
+    connection = socket.create_connection((host, int(port)), timeout=60)
+    head = f"POST {path} HTTP/1.1\r\nHost: {host}:{port}\r\nContent-Length: {len(body)}\r\n\r\n"
+    connection.sendall(head.encode() + body)
+    return connection
+
+
+def answer(address: str, path: str, body: bytes) -> int:
+    """Send a request, read its response, give the status."""
+    request = urllib.request.Request(f"{address.rstrip('/')}{path}", data=body)
+    request.add_header("Content-Type", "application/octet-stream")
+    try:
+        with urllib.request.urlopen(request, timeout=300) as response:
+            while response.read(1 << 20):
+                pass
+            return int(response.status)
+    except urllib.error.HTTPError as error:
+        return error.code
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("what", choices=["start", "live", "clients", "all"])
+    parser.add_argument("what", choices=["start", "live", "clients", "hostile", "all"])
     parser.add_argument("--seconds", type=float, default=30.0)
     options = parser.parse_args()
     print(f"load average before: {os.getloadavg()[0]:.1f} on {os.cpu_count()} cores")
@@ -193,6 +270,8 @@ def main() -> None:
         live(options.seconds)
     if options.what in ("clients", "all"):
         clients(options.seconds)
+    if options.what in ("hostile", "all"):
+        hostile()
 
 
 if __name__ == "__main__":
