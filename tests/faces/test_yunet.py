@@ -15,7 +15,7 @@ from facereject.faces import FaceRejector, make_detector, match_face
 from facereject.faces.detectors.base import describe_detector
 from facereject.faces.detectors.both import BothDetectors
 from facereject.faces.detectors.dlib_hog import FaceDetector
-from facereject.faces.detectors.yunet import YuNetDetector, _Search, one_of_each
+from facereject.faces.detectors.yunet import YuNetDetector, _each_once, _Search
 from facereject.faces.face import Box, Detection
 from facereject.faces.geometry import overlap
 from facereject.faces.weights import WeightsError
@@ -122,7 +122,7 @@ def test_nothing_is_found_in_nothing(detector, rng):
 
 @pytest.mark.parametrize(("dx", "dy", "growth"), [(0, 0, 1.0), (15, -10, 1.0), (-20, 12, 1.2), (5, 5, 0.8)])
 def test_a_face_is_located_equally_from_nearby_places(detector, astronaut, dx, dy, growth):
-    (expected,) = detector.detect(astronaut)
+    (expected,) = detector.detect_next(astronaut, [], 0, 1)
     (x, y), side = expected.box.center, growth * expected.box.width
     moved = Box(x + dx - side / 2, y + dy - side / 2, side, side)
     for frame in range(5):
@@ -133,13 +133,13 @@ def test_faces_at_the_border_are_located(detector, astronaut):
     (whole,) = detector.detect(astronaut)
     x, y = int(whole.box.x), int(whole.box.y)
     cut = np.ascontiguousarray(astronaut[y - 5 :, x - 5 :])
-    (found,) = detector.detect(cut)
+    (found,) = detector.detect_next(cut, [], 0, 1)
     assert overlap(found.box, whole.box._replace(x=whole.box.x - x + 5, y=whole.box.y - y + 5)) > 0.7
     assert detector.detect_next(cut, [found.box], 1, 5) == [found]
 
 
 def test_boxes_without_a_face_are_dropped_and_faces_are_found_instead(detector, astronaut):
-    expected = detector.detect(astronaut)
+    expected = detector.detect_next(astronaut, [], 0, 1)
     for nowhere in (
         Box(0, 400, 60, 60),
         Box(-500, -500, 60, 60),
@@ -180,10 +180,22 @@ def test_doubtful_faces_count_only_if_a_search_confirms_them(detector, astronaut
     assert detector.detect_next(np.zeros_like(astronaut), [face.box], 3, 5) == []
 
 
+def test_boxes_of_frames_and_photos_hardly_differ(detector, photographs):
+    for sample in photographs[::3]:
+        image = sample.load()
+        photo, frame = (
+            match_face(faces, sample.landmarks)
+            for faces in (detector.detect(image), detector.detect_next(image, [], 0, 1))
+        )
+        assert (photo is None) == (frame is None), sample.image_path
+        if photo is not None:
+            assert overlap(photo.box, frame.box) > 0.6
+
+
 def test_a_box_inside_another_is_the_same_face():
     large, small = Detection(Box(0, 0, 100, 100), 0.9), Detection(Box(20, 20, 50, 50), 0.8)
     beside = Detection(Box(80, 0, 60, 60), 0.7)
-    assert one_of_each([small, beside, large]) == [large, beside]
+    assert _each_once([small, beside, large]) == [large, beside]
 
 
 def test_grey_images_will_do(detector, astronaut):

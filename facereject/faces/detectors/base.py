@@ -68,7 +68,8 @@ class VideoDetector(Detector, Protocol):
         frame : int
             Number of the frame in its video.
         n_frames : int
-            A part of each frame may be searched for new faces; after this many frames all has been searched.
+            A part of each frame may be searched for new faces; after this many frames all has been searched,
+            with 1 in this frame.
 
         Returns
         -------

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import math
 import threading
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -25,18 +25,23 @@ _per_thread = threading.local()
 # boxes that overlap more than this are one face
 _SAME = 0.3
 
-# and boxes of which the smaller has more than this share inside the larger
+# and, in videos, boxes of which the smaller has more than this share inside the larger
 _INSIDE = 0.7
 
 # Searched images: longer side of the smallest copy; of one that is searched alone; how many times larger the
-# next copy is at most; pixels at most. Larger copies are searched in tiles: their longest side and overlap in
-# photos, and in videos, where one frame searches some of the tiles only.
+# next copy is at most; pixels at most, and side and overlap of the tiles that larger ones are searched in.
 _COARSE, _ALONE, _STEP = 320, 640, 4.0
-_MAX_SEARCHED = 16_000_000
-_PHOTO_TILE, _VIDEO_TILE = (1280, 128), (400, 64)
+_MAX_SEARCHED, _PHOTO_TILE, _PHOTO_SHARED = 16_000_000, 1280, 128
 
-# pixels of the searched image: 95 % of the faces of 18 pixels are found, 82 % of those of 12
-_SMALLEST = 16
+# the same of the tiles in videos, where a frame searches some of them
+_TILE = (400, 64)
+
+# Pixels of the searched image: 95 % of the faces of 18 pixels are found, 82 % of those of 12. The five points
+# of faces below the second figure are too coarse for a box, so photos are searched again there, enlarged.
+_SMALLEST, _SMALL = 16, 40
+
+# side in pixels of the enlarged faces, and side of the searched part in box sides
+_ENLARGED, _REACH = 80, 2.2
 
 # pixels of the image: new faces of about this size are found at once in a video, smaller ones with the finest
 # copy. A copy of exactly a quarter of the image is made twice as fast as others of about that size
@@ -70,8 +75,7 @@ class YuNetDetector:
     Its weights (0.2 MB, MIT) are downloaded when first needed, or by ``facereject models get yunet``. Large
     images are searched at several sizes, so that small faces are found while time and memory stay bounded.
     Where no face is found, a smaller copy with stretched contrast is searched, which finds half of the
-    degraded faces that were missed. Every face is then located on a small crop of suitable scale. Boxes are
-    those that dlib's detector would draw, estimated
+    degraded faces that were missed. Boxes are those that dlib's detector would draw, estimated
     from the five points and the box of the network, so that any landmark predictor may start from them.
 
     Parameters
@@ -153,19 +157,23 @@ class YuNetDetector:
         """
         search = _Search(Views(image).rgb, self.threshold)
         zooms = self._zooms(*search.size)
-        faces = [
-            face for zoom in zooms for tile in search.tiles(zoom, *_PHOTO_TILE) for face in search.tile(tile)
-        ]
-        return self._kept(search, [], faces, zooms[0])
+        found = [(face, zoom) for zoom in zooms for face in search.copy(zoom)]
+        if not found:
+            zoom = zooms[0] / _SMALLER
+            found = [(face, zoom) for face in search.second(zoom)]
+        faces = [face if face.box.width * zoom >= _SMALL else search.enlarged(face) for face, zoom in found]
+        return [face for face in one_of_each(faces) if face.box.width >= self.min_face]
 
     def detect_next(
         self, image: ImageLike, boxes: Sequence[Box], frame: int, n_frames: int
     ) -> list[Detection]:
         """Find the faces of the next frame of a video, for less than `detect` takes.
 
-        Known faces are located on small crops, with the result of `detect`. For new faces of 60 pixels and
-        more, a part of each frame is searched, all of it within ``n_frames`` frames, and at once if a known
-        face is missing or doubtful or nobody is in view. For smaller ones it takes some times as long.
+        Every face is located on a small crop of fixed scale, so that its box does not depend on how it was
+        found; it differs a little from that of `detect`. For new faces of 60 pixels and more, a part of each
+        frame is searched, all of it within ``n_frames`` frames, and at once if a known face is missing or
+        doubtful or nobody is in view. For smaller ones it takes some times as long. ``n_frames=1`` searches
+        the whole frame.
 
         Parameters
         ----------
@@ -198,11 +206,11 @@ class YuNetDetector:
         """The smallest copy, and the tiles of larger ones whose turn it is."""
         quick = dataclasses.replace(self, min_face=max(self.min_face, _QUICK))
         zooms, finest = quick._zooms(*search.size), self._zooms(*search.size)[-1]
-        tiles = [tile for zoom in zooms[1:] for tile in search.tiles(zoom, *_VIDEO_TILE)]
+        tiles = [tile for zoom in zooms[1:] for tile in search.tiles(zoom, *_TILE)]
         due = [tile for turn, tile in enumerate(tiles, 1) if (frame - turn) % n_frames == 0]
         if finest > zooms[-1] and (frame + 1) % n_frames == 0:
-            fine = search.tiles(finest, *_VIDEO_TILE)
-            due.append(fine[frame // n_frames % len(fine)])
+            fine = search.tiles(finest, *_TILE)
+            due += fine if n_frames == 1 else [fine[frame // n_frames % len(fine)]]
         return [_Tile(zooms[0], 0, 0, *search.size), *due]
 
     def _kept(
@@ -220,7 +228,7 @@ class YuNetDetector:
         if zoom is not None and not known and not faces:
             faces = search.second(zoom / _SMALLER)
         new = [search.locate(face.box) or face for face in one_of_each(faces) if not _among(face, known)]
-        return [face for face in one_of_each([*known, *new]) if face.box.width >= self.min_face]
+        return [face for face in _each_once([*known, *new]) if face.box.width >= self.min_face]
 
     def _zooms(self, width: int, height: int) -> list[float]:
         """Sizes of the copies that are searched, relative to the image, the smallest first."""
@@ -278,6 +286,31 @@ class _Search:
     def size(self) -> tuple[int, int]:
         """Width and height of the image."""
         return self._rgb.shape[1], self._rgb.shape[0]
+
+    def copy(self, zoom: float) -> Iterator[Detection]:
+        """The faces of a copy of the image, in large tiles."""
+        small = _zoomed(self._rgb, zoom)
+        step = _PHOTO_TILE - _PHOTO_SHARED
+        for y in range(0, max(1, small.shape[0] - _PHOTO_SHARED), step):
+            for x in range(0, max(1, small.shape[1] - _PHOTO_SHARED), step):
+                part = small[y : y + _PHOTO_TILE, x : x + _PHOTO_TILE]
+                yield from self._run(part, zoom, x / zoom, y / zoom)
+
+    def enlarged(self, face: Detection) -> Detection:
+        """A face that was small where it was found, as an enlarged part of the image shows it."""
+        width, height = self.size
+        (x, y), side = face.box.center, max(face.box.width, face.box.height)
+        half = _REACH * side / 2
+        x0, y0 = max(0, math.floor(x - half)), max(0, math.floor(y - half))
+        x1, y1 = min(width, math.ceil(x + half)), min(height, math.ceil(y + half))
+        if min(x1 - x0, y1 - y0) < MIN_SIDE:
+            return face
+        # enlarged by at most three: beyond, a part of a large image would be as dear as the image
+        zoom = min(3.0, _ENLARGED / side)
+        again = self._run(_zoomed(self._rgb[y0:y1, x0:x1], zoom), zoom, x0, y0)
+        again = [other for other in again if other.box.width >= 1]
+        best = max(again, key=lambda other: overlap(other.box, face.box), default=face)
+        return best if overlap(best.box, face.box) > _SAME else face
 
     def tiles(self, zoom: float, longest: int, shared: int) -> list[_Tile]:
         """The parts in which a copy of the image is searched.
@@ -382,12 +415,18 @@ def one_of_each(faces: list[Detection]) -> list[Detection]:
     return kept
 
 
-def _among(face: Detection, others: list[Detection]) -> bool:
-    """Whether a face is one of others: their boxes overlap, or one holds most of the other."""
-    return any(
-        overlap(face.box, other.box) > _SAME or share_inside(face.box, other.box) > _INSIDE
-        for other in others
-    )
+def _among(face: Detection, others: Sequence[Detection]) -> bool:
+    """Whether a face is one of others."""
+    return any(overlap(face.box, other.box) > _SAME for other in others)
+
+
+def _each_once(faces: list[Detection]) -> list[Detection]:
+    """As `one_of_each`, and of two boxes one of which is inside the other, the one with the better score."""
+    kept: list[Detection] = []
+    for face in one_of_each(faces):
+        if all(share_inside(face.box, other.box) <= _INSIDE for other in kept):
+            kept.append(face)
+    return kept
 
 
 def box_of(points: FloatArray, network: Box) -> Box | None:
