@@ -52,7 +52,7 @@ def make_app(names: Iterable[str] = tuple(_COMMANDS), *, listed: bool = False) -
         # local variables in a traceback can be whole images
         pretty_exceptions_show_locals=False,
         help="Know which face-landmark predictions to trust.",
-        epilog="New here? [bold]facereject demo[/bold] shows what it does, without any input.",
+        epilog="New here? Run [bold]facereject demo[/bold]: it needs no input.",
     )
     app.callback()(_root)
     for name in names:

@@ -26,8 +26,8 @@ DatasetArgument = Annotated[
     Path,
     typer.Argument(
         metavar="DATASET",
-        help="Annotated faces: a folder of images with .pts files (as 300-W), a dlib .xml file, or a .csv "
-        "file with the columns image, x0, y0, x1, y1, … (and photo, where several faces share one).",
+        help="Annotated faces: a folder of images with .pts files (as in 300-W), a dlib .xml file, or a "
+        ".csv file with the columns image, x0, y0, x1, y1, … (and photo, if several faces share one).",
         show_default=False,
     ),
 ]
@@ -40,17 +40,18 @@ ModelArgument = Annotated[
     ),
 ]
 JobsOption = Annotated[
-    int | None, typer.Option("--workers", "-j", metavar="N", min=1, help="Processes; all cores by default.")
+    int | None,
+    typer.Option("--workers", "-j", metavar="N", min=1, help="Worker processes; by default one per core."),
 ]
 CacheOption = Annotated[
     Path | None,
     typer.Option(
         "--cache",
         metavar="DIR",
-        help="Folder that keeps what was computed from the photographs: the next run is much faster.",
+        help="Folder for computed features: the next run is much faster.",
     ),
 ]
-OverwriteOption = Annotated[bool, typer.Option("--overwrite", help="Replace what is there.")]
+OverwriteOption = Annotated[bool, typer.Option("--overwrite", help="Replace existing files.")]
 
 # more bad entries than this are counted, not listed
 _LISTED = 10
@@ -78,7 +79,7 @@ def read_dataset(path: Path, *, points: Sequence[int] | None = None, quiet: bool
         first = "".join(f"; first: {entry}: {reason}" for entry, reason in dataset.problems[:1])
         stop(f"DATASET {path}: no usable face in it{first}")
     if not quiet:
-        say(f"{counted(len(dataset), 'face')} of {counted(len(dataset.photos), 'photograph')} in {path}")
+        say(f"{counted(len(dataset), 'face')} of {counted(len(dataset.photos), 'photo')} in {path}")
     list_problems(dataset.problems)
     return dataset
 

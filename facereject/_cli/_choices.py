@@ -147,7 +147,7 @@ class EngineChoice:
     engine: str = option(
         "local",
         metavar="local|dask",
-        help="Where the work is done: here, or on a Dask cluster that sees the files under the same paths.",
+        help="Where to run: on this machine, or on a Dask cluster that sees the files under the same paths.",
     )
     scheduler: str | None = option(
         None, metavar="ADDRESS", help="Address of the Dask scheduler, such as tcp://host:8786."

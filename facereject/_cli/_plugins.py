@@ -17,7 +17,7 @@ DetectorOption = Annotated[
     typer.Option(
         "--detector",
         metavar="NAME",
-        help="Another face detector than the model's own, by its name; `facereject info` lists them.",
+        help="Face detector to use instead of the model's: a name from `facereject info`.",
         rich_help_panel="Face detector",
     ),
 ]
@@ -26,8 +26,8 @@ LandmarksOption = Annotated[
     typer.Option(
         "--landmarks",
         metavar="NAME|FILE",
-        help="Another landmark predictor than the model's own: a name that `facereject info` lists, or a "
-        "dlib .dat file.",
+        help="Landmark predictor to use instead of the model's: a name from `facereject info`, or a dlib "
+        ".dat file.",
     ),
 ]
 PointsOption = Annotated[
@@ -35,8 +35,8 @@ PointsOption = Annotated[
     typer.Option(
         "--points",
         metavar="I,J,...",
-        help="Use these of the annotated points, counted from 0, in the order of the landmark predictor: "
-        "45,42,36,39,33 of 300-W are the five of dlib-5.",
+        help="Use only these annotated landmarks, counted from 0, in the order of the predictor. For dlib-5 "
+        "and 300-W: 45,42,36,39,33.",
     ),
 ]
 

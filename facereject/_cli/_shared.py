@@ -64,8 +64,7 @@ UpsampleOption = Annotated[
     typer.Option(
         "--upsample",
         metavar="N",
-        help="Double the image N times before looking for faces: finds faces below 80 pixels; each step "
-        "takes four times as long.",
+        help="Double the image N times to find smaller faces; each step takes four times as long.",
         rich_help_panel="Face detector",
     ),
 ]
@@ -74,7 +73,7 @@ MinFaceOption = Annotated[
     typer.Option(
         "--min-face",
         metavar="PIXELS",
-        help="Ignore smaller faces; above 80 the search is faster, too.",
+        help="Ignore smaller faces; a larger limit also makes the search faster.",
         rich_help_panel="Face detector",
     ),
 ]
@@ -102,8 +101,8 @@ MaxErrorOption = Annotated[
         "--max-error",
         metavar="PERCENT",
         parser=percent_of,
-        help="As many faces as possible with a landmark error of at most this in the mean over the accepted "
-        "faces, in percent of the distance of the outer eye corners: 3 or 3%. Single faces may be worse.",
+        help="Accept as many faces as possible with a mean error of at most this, in percent of the distance "
+        "between the outer eye corners: 4 or 4%. Single faces may be worse.",
         rich_help_panel=_TARGET_PANEL,
     ),
 ]
@@ -113,7 +112,7 @@ MaxExpectedErrorOption = Annotated[
         "--max-expected-error",
         metavar="PERCENT",
         parser=percent_of,
-        help="Every face whose expected error, as in the column of that name, is at most this.",
+        help="Accept every face whose expected error (the column expected_error) is at most this.",
         rich_help_panel=_TARGET_PANEL,
     ),
 ]
@@ -123,7 +122,7 @@ MaxErrorBoundOption = Annotated[
         "--max-error-bound",
         metavar="PERCENT",
         parser=percent_of,
-        help="Every face whose error is at most this with a probability of 90 %: the column error_high.",
+        help="Accept every face whose error is at most this with probability 90 % (the column error_high).",
         rich_help_panel=_TARGET_PANEL,
     ),
 ]
@@ -132,8 +131,8 @@ CoverageOption = Annotated[
     typer.Option(
         "--coverage",
         metavar="SHARE",
-        help="At least this share of the faces (0 to 1), the most certain ones, for faces like those the "
-        "model was calibrated on.",
+        help="Accept at least this share (0 to 1) of faces like those the model was calibrated on, the most "
+        "certain ones.",
         rich_help_panel=_TARGET_PANEL,
     ),
 ]
@@ -142,7 +141,8 @@ CostOption = Annotated[
     typer.Option(
         "--cost",
         metavar="PERCENT",
-        help="Rejecting a face is as bad as an error of this many percent: accept where less is expected.",
+        help="Accept faces whose expected error is below this: rejecting a face costs as much as an error "
+        "of PERCENT.",
         rich_help_panel=_TARGET_PANEL,
     ),
 ]
@@ -151,7 +151,7 @@ ThresholdOption = Annotated[
     typer.Option(
         "--threshold",
         metavar="VALUE",
-        help="Faces up to this uncertainty, as in the column of that name.",
+        help="Accept faces up to this uncertainty (the column of that name).",
         rich_help_panel=_TARGET_PANEL,
     ),
 ]
@@ -160,8 +160,9 @@ KeepBestOption = Annotated[
     typer.Option(
         "--keep-best",
         metavar="SHARE|N",
-        help="The most certain faces of this batch: a share (0.5 or 50%) or a number of faces (100). Faces "
-        "exactly as certain as the last one are accepted, too. In videos the faces of every frame count.",
+        help="Accept the most certain faces of this batch: a share (0.5 or 50%) or a number of faces (100). "
+        "Faces exactly as certain as the last one are accepted, too. In videos the faces of every "
+        "frame count.",
         rich_help_panel=_TARGET_PANEL,
     ),
 ]
@@ -191,7 +192,7 @@ RegionOption = Annotated[
         "--region",
         metavar="NAMES",
         help="Decide by these parts of the face alone: jaw, brows, nose, eyes, mouth, or several as in "
-        "eyes,mouth. Uncertainty, expected error and threshold are then theirs.",
+        "eyes,mouth. Uncertainty, expected error and threshold then refer to them.",
     ),
 ]
 _POSE_PANEL = "Reject faces turned further than"
@@ -212,11 +213,13 @@ FrameRuleOption = Annotated[
     typer.Option(
         "--frame-rule",
         metavar="all|any|largest",
-        help="An image or frame with several faces is accepted if all of them are, any of them, or the "
-        "largest.",
+        help="When to accept an image or frame with several faces: if all of them, any of them, or the "
+        "largest one is accepted.",
     ),
 ]
-QuietOption = Annotated[bool, typer.Option("--quiet", "-q", help="No progress, no summary: errors only.")]
+QuietOption = Annotated[
+    bool, typer.Option("--quiet", "-q", help="Show errors only: no progress, no summary.")
+]
 
 
 def say(message: str) -> None:
@@ -361,7 +364,7 @@ def load_rejector(
 
 
 def _check_model_file(model: str, argument: str, shipped: Sequence[str]) -> None:
-    names = f"name a model file or one that comes along: {', '.join(shipped)}"
+    names = f"name a model file, or one of the shipped models: {', '.join(shipped)}"
     if os.path.isdir(model):
         stop(f"{argument} {model}: this is a folder; {names}")
     if is_special(model):
@@ -370,7 +373,7 @@ def _check_model_file(model: str, argument: str, shipped: Sequence[str]) -> None
         stop(f"{argument} {model}: no such file; {names}")
     if os.path.basename(model) == model and not suffix_of(model):
         # a later version may come with a model of that name
-        stop(f"{argument} {model}: a plain name stands for a model that comes along; write ./{model}")
+        stop(f"{argument} {model}: a plain name is a shipped model; for the file write ./{model}")
 
 
 _OPTION_OF = {"min_face": "min-face", "threshold": "detector-threshold"}

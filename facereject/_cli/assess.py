@@ -55,7 +55,7 @@ def assess(
         typer.Option(
             "--images",
             metavar="FOLDER|FILE",
-            help="The images and videos the landmarks are about: a folder, or one file.",
+            help="The images and videos that the landmarks belong to: a folder, or one file.",
             show_default=False,
         ),
     ] = None,
@@ -65,8 +65,8 @@ def assess(
             "--output",
             "-o",
             metavar="TABLE",
-            help=".csv, .jsonl, .parquet or .sqlite; - writes CSV to stdout. Without any output, CSV goes "
-            "into a pipe, and a terminal shows one short line per face.",
+            help=".csv, .jsonl, .parquet or .sqlite; - writes CSV to stdout. Without --output or another "
+            "output, a pipe gets CSV and a terminal one line per face.",
             show_default=False,
         ),
     ] = None,
@@ -74,7 +74,9 @@ def assess(
     format: Annotated[
         str | None,
         typer.Option(
-            "--format", metavar="NAME", help="Format of the landmarks; without it, their content decides."
+            "--format",
+            metavar="NAME",
+            help="Format of the landmarks; by default it is recognised by content.",
         ),
     ] = None,
     frame_rule: FrameRuleOption = "all",

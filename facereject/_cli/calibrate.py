@@ -94,8 +94,8 @@ def calibrate(
         typer.Option(
             "--loss-bound",
             metavar="PERCENT",
-            help="Larger errors count as this much: without a limit no guarantee is possible. "
-            "Choose it before looking at the errors.",
+            help="Larger errors count as this: without a limit no guarantee is possible. Choose it before "
+            "looking at the errors.",
         ),
     ] = 20.0,
     output: Annotated[
@@ -125,7 +125,7 @@ def calibrate(
         bool,
         typer.Option(
             "--accept-everything",
-            help="Write the model even if these faces are so easy that it would reject nothing.",
+            help="Write the model even if it would reject none of these faces.",
         ),
     ] = False,
     overwrite: OverwriteOption = False,

@@ -36,7 +36,7 @@ def demo(
     offline: OfflineOption = False,
     quiet: QuietOption = False,
 ) -> None:
-    """Show what facereject does, without any input: score a photo, degraded versions of it and a video.
+    """Try facereject without any input: it scores a photo, degraded versions of it and a video.
 
     Needs no camera, no screen and no network: the photo comes with scikit-image. Writes a page to look
     at (index.html), the table that `facereject score` would write, and the video with the decisions drawn.

@@ -74,9 +74,7 @@ def evaluate(
     points: PointsOption = None,
     degradations: Annotated[
         int,
-        typer.Option(
-            metavar="N", min=0, help="Also look at N degraded versions of every photograph (8 is usual)."
-        ),
+        typer.Option(metavar="N", min=0, help="Also use N degraded versions of every photo (8 is usual)."),
     ] = 0,
     region: RegionOption = None,
     max_error: MaxErrorOption = None,
@@ -166,7 +164,7 @@ def _print(groups: list[GroupEvidence], unit: str) -> None:
     from facereject.faces.evaluation.evidence import failure_rates
 
     table = Table(title=f"Errors in {unit}", title_justify="left")
-    table.add_column("photographs")
+    table.add_column("photos")
     for group in groups:
         table.add_column(group.name, justify="right")
 

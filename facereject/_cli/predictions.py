@@ -98,7 +98,7 @@ ScoreOption = Annotated[
     typer.Option(
         "--score",
         metavar="FILE",
-        help="Score that `facereject predictions learn` has written.",
+        help="Score written by `facereject predictions learn`.",
         rich_help_panel=_COLUMNS,
         show_default=False,
     ),
@@ -197,7 +197,7 @@ def threshold(
         typer.Option(
             "--max-risk",
             metavar="RISK",
-            help="Mean loss of accepted predictions that must not be exceeded: 0.05 is 5 % errors.",
+            help="Limit for the mean loss of accepted predictions: 0.05 is 5 % errors.",
             show_default=False,
         ),
     ],
@@ -220,7 +220,7 @@ def threshold(
         typer.Option(
             "--loss-bound",
             metavar="LOSS",
-            help="Larger losses count as this much; needed unless the loss is zero-one.",
+            help="Larger losses count as this; needed unless the loss is zero-one.",
             show_default=False,
         ),
     ] = None,
@@ -339,7 +339,7 @@ def monitor(
         float | None,
         typer.Option(
             metavar="SHARE",
-            help="Probability of a false alarm, over all time; that of the rule by default.",
+            help="Probability of ever raising a false alarm; by default that of the rule.",
             show_default=False,
         ),
     ] = None,
@@ -416,7 +416,7 @@ def learn(
     uncertainty: UncertaintyOption = None,
     loss: LossOption = None,
     table: TableOption = None,
-    seed: Annotated[int, typer.Option(metavar="N", min=0, help="Chooses the rows left out.")] = 0,
+    seed: Annotated[int, typer.Option(metavar="N", min=0, help="Seed for choosing the held-out rows.")] = 0,
     overwrite: OverwriteOption = False,
     quiet: QuietOption = False,
 ) -> None:

@@ -29,7 +29,7 @@ find . -name '*.jpg' | facereject score - --json  [dim]names from stdin, a JSON 
 143 by SIGTERM"""
 
 FILTER_EXAMPLES = """[bold]Examples[/bold]
-facereject filter photos --max-error 4                           [dim]lists faces[/dim]
+facereject filter photos --max-error 4                           [dim]lists the faces[/dim]
 facereject filter photos --max-error 4 --accepted good --rejected bad
 facereject filter photos --coverage 0.9 -o faces.csv --workers 4
 facereject filter photos --keep-best-photos 100 --accepted good  [dim]of this batch[/dim]
@@ -38,7 +38,7 @@ facereject filter clip.mp4 --save good.mp4 --timeline spans.csv  [dim]good frame
 facereject filter clip.mp4 --save shown.mp4 --annotate           [dim]with faces drawn[/dim]
 facereject filter clip.mp4 --best-per-track 3 --crops people     [dim]each person, aligned[/dim]
 facereject filter photos --annotated drawn --contact-sheet sheet.jpg
-facereject filter faces.csv --max-error 3.5 --accepted good      [dim]from a table, no pixels[/dim]
+facereject filter faces.csv --max-error 3.5 --accepted good      [dim]from a table[/dim]
 
 [bold]Exit codes[/bold]: 0 done, 1 some inputs failed (they are listed), 2 wrong usage, 130 interrupted,
 143 by SIGTERM"""
@@ -59,7 +59,7 @@ OutputOption = Annotated[
         "-o",
         metavar="TABLE",
         help="Table with one row per face: .csv, .jsonl, .parquet or .sqlite; - writes CSV to stdout. "
-        "Without any output, CSV goes into a pipe, and a terminal shows one short line per face.",
+        "Without --output or another output, a pipe gets CSV and a terminal one line per face.",
         show_default=False,
     ),
 ]
@@ -90,7 +90,7 @@ def score(
     columns: ColumnsOption = "all",
     quiet: QuietOption = False,
 ) -> None:
-    """Find faces and say how far their landmarks can be trusted: a table with one row per face.
+    """Find faces and predict how wrong their landmarks are: a table with one row per face.
 
     Columns: [bold]source[/bold], the input; [bold]frame[/bold] and [bold]time_s[/bold] in a video;
     [bold]face[/bold], its number in the frame; [bold]track[/bold], the same number for the same face through
@@ -126,15 +126,15 @@ def filter_(
     frame_rule: FrameRuleOption = "all",
     quiet: QuietOption = False,
 ) -> None:
-    """Accept or reject faces by a target you state, and sort the files accordingly.
+    """Accept or reject faces by a target you state, and sort files, cut videos, save images.
 
-    State at most one target; without any, the one the model was made for holds. The threshold is tuned on
-    annotated faces that are stored in the model; if your images are of another kind, [bold]facereject
-    calibrate[/bold] tunes it on yours. With --keep-best and --keep-best-photos it is chosen when all inputs
-    have been scored.
+    State at most one target; by default the target stored in the model is used. The threshold is chosen on
+    the annotated faces stored in the model; for other kinds of images, choose it on your own faces with
+    [bold]facereject calibrate[/bold]. --keep-best and --keep-best-photos choose it when all inputs have been
+    scored.
 
-    The table is that of [bold]facereject score[/bold]; accepted and reason follow your target. Such a table
-    as the only PATH is decided anew, without looking at the images again.
+    The table is that of [bold]facereject score[/bold], with the decisions of your target. If PATH is such a
+    table, new decisions are made from it, without opening the images.
     """
     from facereject._cli._output.rows import BestOfBatch
     from facereject._cli._output.videos import Strips

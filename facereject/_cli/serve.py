@@ -47,20 +47,22 @@ def serve(
         typer.Option(
             "--host",
             metavar="ADDRESS",
-            help="Listen on this address, for other computers, and demand a token. There is no TLS.",
+            help="Listen on this address, so that other computers can connect with a token. There is no TLS.",
         ),
     ] = None,
     port: Annotated[
         int | None,
         typer.Option(
-            "--port", metavar="N", help="Port; 0 takes a free one. Without it 8420, or a free one if in use."
+            "--port",
+            metavar="N",
+            help="Port; 0 takes a free one. Default: 8420, or a free one if it is in use.",
         ),
     ] = None,
     browser: Annotated[
         bool, typer.Option("--browser/--no-browser", help="Open the page in the browser, or not.")
     ] = True,
     workers: Annotated[
-        int | None, typer.Option("--workers", metavar="N", help="Threads that share the work of all clients.")
+        int | None, typer.Option("--workers", metavar="N", help="Threads for all clients together.")
     ] = None,
     max_error: MaxErrorOption = None,
     coverage: CoverageOption = None,
@@ -72,10 +74,10 @@ def serve(
     offline: OfflineOption = False,
     quiet: QuietOption = False,
 ) -> None:
-    """Serve the camera filter as a page in the browser, and a JSON API.
+    """Open a page in the browser that scores a camera, photos and videos; with a JSON API.
 
-    The page scores a camera, photos and videos. The browser sends images to this server only, and the server
-    keeps none. Without --host they stay on this computer.
+    The browser sends images to this server only, and the server keeps none of them. Without --host they stay
+    on this computer.
 
     The API is described at /api/docs; docs/serve.md has examples.
     """

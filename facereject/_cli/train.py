@@ -54,8 +54,8 @@ facereject train faces.xml -o my.safetensors --landmarks my.dat --max-error 4
 
 facereject train faces.csv -o my.safetensors --thorough --cache tmp -j 8
 
-[dim]Set photographs aside first: `facereject evaluate` and `facereject calibrate` need faces that were not
-trained on. A few hundred photographs are the minimum, two thousand are good.[/dim]""")
+[dim]Set some photos aside first: `facereject evaluate` and `facereject calibrate` need faces that were not
+trained on. A few hundred photos are the minimum, two thousand are good.[/dim]""")
 
 
 def train(
@@ -70,8 +70,9 @@ def train(
         str | None,
         typer.Option(
             metavar="RULE",
-            help="What errors are percents of: outer_eyes (68 points), box (size of the box around the "
-            "points), or points:I,J (distance of two points). By default the predictor's own rule.",
+            help="What errors are percentages of: outer_eyes (68 landmarks), box (size of the box around "
+            "the landmarks), or points:I,J (distance between two landmarks). By default the "
+            "predictor's rule.",
         ),
     ] = None,
     score: Annotated[
@@ -85,18 +86,23 @@ def train(
     ] = "auto",
     thorough: Annotated[
         bool,
-        typer.Option("--thorough", help="Use stability, too: ranks better, predicts three times per face."),
+        typer.Option(
+            "--thorough",
+            help="Also use how stable the landmarks are: ranks better, but runs the predictor three times "
+            "per face.",
+        ),
     ] = False,
     unlabelled: Annotated[
         bool,
         typer.Option(
             "--unlabelled",
-            help="DATASET is a folder of photographs without annotation: the landmarks of the predictor on "
-            "them stand for the truth. Expected errors are then relative, until calibrate gives them a unit.",
+            help="DATASET is a folder of photos without annotation: the predictor's own landmarks on them "
+            "replace it. The model then ranks faces but has no percentages until `facereject "
+            "calibrate`.",
         ),
     ] = False,
     degradations: Annotated[
-        int, typer.Option(metavar="N", min=0, help="Degraded versions of every photograph to learn from.")
+        int, typer.Option(metavar="N", min=0, help="Degraded versions of every photo to train on.")
     ] = 8,
     max_error: MaxErrorOption = None,
     coverage: CoverageOption = None,
@@ -107,11 +113,11 @@ def train(
     overwrite: OverwriteOption = False,
     quiet: QuietOption = False,
 ) -> None:
-    """Learn from annotated faces how wrong a landmark predictor is, and write a model.
+    """Train a model on annotated faces: it learns how wrong a landmark predictor is.
 
-    Every photograph is used as it is and degraded (blur, noise, darkness, occlusion, …). The score
-    is chosen by cross-validation over photographs, and so are the figures that are shown at the end. Without
-    a target, the model accepts as long as accepted faces are on average as good as ordinary photographs.
+    Every photo is used as it is and in degraded versions (blur, noise, darkness, occlusion, …). The score is
+    chosen by cross-validation over photos, which also gives the figures shown at the end. Without a target,
+    the model accepts faces as long as their mean error is that of the photos as they are.
     """
     check_writable("--output", output, overwrite=overwrite)
     given = chosen_target(max_error=max_error, coverage=coverage, cost=cost)

@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 
 WEBCAM_EXAMPLES = """[bold]Examples[/bold]
 facereject webcam
-facereject webcam --camera 1 --max-error 3 --record session.mp4
-facereject webcam --camera clip.mp4                    [dim]a video in real time instead of a camera[/dim]
+facereject webcam --camera 1 --max-error 4 --record session.mp4
+facereject webcam --camera clip.mp4                    [dim]a video, played in real time[/dim]
 facereject webcam --headless --seconds 60 -o faces.csv > faces.jsonl
 facereject webcam --headless | jq -c '{frame, accepted, expected_error}'
 
@@ -45,21 +45,24 @@ def webcam(
     camera: Annotated[
         str,
         typer.Option(
-            "--camera", "-c", metavar="N|PATH|URL", help="Number of the camera, a stream, or a video."
+            "--camera",
+            "-c",
+            metavar="N|PATH|URL",
+            help="Number of the camera, URL of a stream, or a video file.",
         ),
     ] = "0",
     headless: Annotated[
         bool,
         typer.Option(
             "--headless",
-            help="No window: print one line of JSON per frame, the decision on the frame, and in faces the "
-            "columns of the table for every face.",
+            help="No window: print one line of JSON per frame with the decision, and in faces the columns "
+            "of the table for every face.",
         ),
     ] = False,
     output: Annotated[
         str | None,
         typer.Option(
-            "--output", "-o", metavar="TABLE", help="Write the table, too: .csv, .jsonl, .parquet or .sqlite."
+            "--output", "-o", metavar="TABLE", help="Also write the table: .csv, .jsonl, .parquet or .sqlite."
         ),
     ] = None,
     columns: ColumnsOption = "all",
@@ -67,8 +70,8 @@ def webcam(
         bool,
         typer.Option(
             "--virtual-camera",
-            help="Show accepted frames, and between them the last accepted one, on a virtual camera that "
-            "other programs can use.",
+            help="Send accepted frames to a virtual camera that other programs can use; while a frame is "
+            "rejected, it shows the last accepted one.",
         ),
     ] = False,
     max_frames: Annotated[
@@ -109,7 +112,7 @@ def webcam(
     [bold]s[/bold] saves a snapshot, [bold]r[/bold] records, [bold]h[/bold] shows help, [bold]q[/bold] or Esc
     quits.
 
-    The newest frame wins: on a slow machine frames are skipped, but what you see is the present.
+    On a slow machine frames are skipped, so that the window never lags behind the camera.
     """
     target = given.make(TargetChoice).chosen()
     if output == "-":

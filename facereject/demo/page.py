@@ -145,7 +145,7 @@ def _video(frames: Sequence[ScoredFrame], animation: bytes, rejector: FaceReject
     figure = _draw_video(frames, scenes(), limit)
     text = (
         f"{len(frames)} frames, {length:.1f} seconds; {accepted} frames are accepted. The camera moves, "
-        "while the picture is blurred, hazy, rotated and covered in turn."
+        "while the image is blurred, hazy, rotated and covered in turn."
     )
     strip = pages.strip(spans(frames), left=_LEFT, right=1 - _RIGHT)
     legend = "Green: accepted. Red: rejected. Grey: no face found."

@@ -190,10 +190,13 @@ class FaceRejector:
         rejector.fell_back = stored.fell_back
         trained_for, used = stored.trained_for, fingerprint_of(rejector.predictor)
         if used != trained_for:
-            names = [(str(name) if name else "without a fingerprint")[:21] for name in (trained_for, used)]
+            names = [
+                f"the predictor {name[:12]}…" if name else "a predictor that has no fingerprint"
+                for name in (trained_for, used)
+            ]
             warnings.warn(
-                f"{path}: trained for the landmark predictor {names[0]}, used with {names[1]}; expected "
-                "errors and thresholds may be off: pass the one it was trained for, or train for this one",
+                f"{path}: trained for {names[0]}, but used with {names[1]}: expected errors and thresholds "
+                "may be off. Use the predictor it was trained for, or train a model for this one.",
                 PredictorMismatchWarning,
                 stacklevel=2,
             )

@@ -36,7 +36,7 @@ class AnnotatedImages(ImageFolder):
         MISSING,
         "--annotated",
         metavar="DIR",
-        help="Photos with landmarks, expected error and decision drawn.",
+        help="Save photos with landmarks, expected error and decision drawn.",
     )
 
     _drawing: bool = field(default=False, init=False, repr=False)

@@ -1,4 +1,4 @@
-"""The frames of a video that show each person best: certain, sharp and frontal."""
+"""Save the frames of a video that show each person best: certain, sharp and frontal."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class BestFrames(ImageFolder):
         MISSING,
         "--frames",
         metavar="DIR",
-        help="The frames of a video that show each person best: certain, sharp and frontal.",
+        help="Save the frames of a video that show each person best: certain, sharp and frontal.",
     )
     best_per_track: int = option(
         1,

@@ -66,8 +66,8 @@ class ContactSheet(Output):
         MISSING,
         "--contact-sheet",
         metavar="FILE",
-        help="One image (.png or .jpg) of up to 240 faces from certain to uncertain, with their file names; "
-        "of a video, the most and the least certain frame of each person.",
+        help="Save one image (.png or .jpg) of up to 240 faces from certain to uncertain, with their file "
+        "names; for a video, the most and the least certain frame of each person.",
     )
 
     n_shown: int = field(default=0, init=False, repr=False)

@@ -50,8 +50,8 @@ class Crops(ImageFolder):
         MISSING,
         "--crops",
         metavar="DIR",
-        help="Accepted faces, upright and in one size: all faces of a photo, the best of each person in a "
-        "video.",
+        help="Save accepted faces, upright and of the same size: all faces of a photo, the best ones of "
+        "each person in a video.",
     )
     size: int = option(256, metavar="PIXELS", help="Side of the crops.")
     best_per_track: int = option(

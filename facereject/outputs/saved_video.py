@@ -77,14 +77,14 @@ class SavedVideo(Output):
     annotate: bool = option(
         False, help="With --save: the whole video, with landmarks, score and decision drawn."
     )
-    audio: bool = option(True, "--no-audio", help="With --save: leave the sound out.")
+    audio: bool = option(True, "--no-audio", help="With --save: without sound.")
     bridge: float = option(
         0.0,
         metavar="SECONDS",
-        help="With --save or --timeline: keep rejected segments between accepted ones that are shorter.",
+        help="With --save or --timeline: keep rejected segments shorter than this between accepted ones.",
     )
     min_span: float = option(
-        0.0, metavar="SECONDS", help="With --save or --timeline: drop accepted segments that are shorter."
+        0.0, metavar="SECONDS", help="With --save or --timeline: drop accepted segments shorter than this."
     )
 
     _base: str | None = field(default=None, init=False, repr=False)

@@ -80,7 +80,7 @@ class SortedFiles(Output):
     mode: str = option(
         "copy",
         switches={
-            "--link": "Make symbolic links instead of copies: no space, the originals stay.",
+            "--link": "Create symbolic links instead of copies.",
             "--move": "Move the files instead of copying.",
         },
         help="How files get into their folder.",

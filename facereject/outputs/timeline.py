@@ -101,10 +101,10 @@ class Timeline(Output):
     bridge: float = option(
         0.0,
         metavar="SECONDS",
-        help="With --save or --timeline: keep rejected segments between accepted ones that are shorter.",
+        help="With --save or --timeline: keep rejected segments shorter than this between accepted ones.",
     )
     min_span: float = option(
-        0.0, metavar="SECONDS", help="With --save or --timeline: drop accepted segments that are shorter."
+        0.0, metavar="SECONDS", help="With --save or --timeline: drop accepted segments shorter than this."
     )
 
     spans: list[Span] = field(default_factory=list, init=False, repr=False)

@@ -182,7 +182,7 @@ class _Listing:
             self._file.write(item.kind.encode() + b":" + os.fsencode(item.path) + b"\0")
         except OSError as error:
             raise InputError(
-                "so many inputs need a temporary file for their names, which cannot be written "
+                "this many inputs need a temporary file for their names, which cannot be written "
                 f"({error.strerror}); set TMPDIR to a folder with more space"
             ) from None
 

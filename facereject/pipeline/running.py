@@ -63,7 +63,7 @@ class Running:
         "--workers",
         "-j",
         metavar="N",
-        help="Processes that share the work; the number of cores is a good choice.",
+        help="Worker processes; the number of cores is a good choice.",
     )
     timeout: float | None = option(
         None,
@@ -75,8 +75,8 @@ class Running:
     resume: bool = option(
         False,
         "--resume",
-        help="Continue after an interruption; a finished table is completed by the inputs it lacks. Changed "
-        "files are scored again, and inputs whose worker crashed are retried once.",
+        help="Continue after an interruption, or add new inputs to a finished table. Changed files are "
+        "scored again, and inputs whose worker crashed are retried once.",
     )
     retry_failed: bool = option(
         False, "--retry-failed", help="With --resume: score unreadable and failed inputs again."

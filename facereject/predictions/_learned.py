@@ -313,7 +313,7 @@ def learn_score(
     features : iterable of str, optional
         Columns of features; by default those called feature_0, x_0, emb_0, …
     seed : int, default=0
-        Chooses the rows left out.
+        Seed for choosing the held-out rows.
 
     Returns
     -------

@@ -86,7 +86,7 @@ class Tracking:
         0.0,
         "--smooth",
         metavar="SECONDS",
-        help="Average the uncertainty of each face over about this time; 0 is off.",
+        help="Average the uncertainty of each face over about this time; 0 turns it off.",
     )
     smooth_landmarks: bool = option(
         False,

@@ -192,7 +192,7 @@ def test_mistakes_are_one_sentence(faces, tmp_path):
         (["default", faces, "--report", tmp_path / "file"], "is a file, not a folder"),
         ([tmp_path / "file", faces, *report], "not a facereject model file"),
         ([tmp_path / "cut", faces, *report], "damaged"),
-        (["nonsense", faces, *report], "comes along: default, thorough, dlib"),
+        (["nonsense", faces, *report], "one of the shipped models: default, thorough, dlib"),
         (["default", tmp_path / "none.csv", *report], "no such file or folder"),
         (["default", faces, *report, "--coverage", 2], "--coverage"),
         (["default", faces, *report, "--cost", 2, "--threshold", 1], "exclude each other"),

@@ -39,7 +39,7 @@ def test_versions_and_licence():
         "default, thorough, dlib",
     ):
         assert words in result.stdout
-    assert "exclude commercial use" in result.stdout
+    assert "excludes commercial use" in result.stdout
     assert result.stderr == ""
 
 
@@ -71,9 +71,9 @@ def test_models(tmp_path):
     assert pretrained_models()[:3] == ["default", "thorough", "dlib"]
     result = run("thorough")
     assert result.exit_code == 0
-    for words in ("stability", "1,377 photographs", "gap", "target", "threshold", "dlib's published"):
+    for words in ("stability", "1,377 photos", "gap", "target", "threshold", "dlib's published"):
         assert words in result.stdout
-    assert "none; `facereject calibrate` makes one" in result.stdout
+    assert "none; run `facereject calibrate` to get one" in result.stdout
     assert "the same" in result.stdout
     FaceRejector.pretrained().with_target(cost=5).save(tmp_path / "mine")
     assert "a rejection is as bad as an error of 5 %" in run(tmp_path / "mine").stdout
@@ -109,7 +109,7 @@ def test_a_file_that_is_no_model(tmp_path):
     for name, words in (
         ("text", "not a facereject model"),
         ("empty", "not a facereject model"),
-        ("no", "one that comes along: default, thorough, dlib"),
+        ("no", "one of the shipped models: default, thorough, dlib"),
     ):
         result = run(tmp_path / name)
         assert result.exit_code == 2

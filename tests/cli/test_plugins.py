@@ -55,7 +55,7 @@ def test_other_points_from_training_to_table(work, photo, run):
     quick = ["--degradations", 1, "--workers", 1, "--score", "reg", "--coverage", 0.5]
     result = run("train", data, "-o", "five.model", "--detector", "upright", *options, *quick)
     assert result.exit_code == 0, result.output
-    assert "180 HOG values at 5 of 5 points" in " ".join(result.stdout.split())
+    assert "180 HOG values at 5 of 5 landmarks" in " ".join(result.stdout.split())
     model = FaceRejector.load("five.model")
     assert isinstance(model.detector, Upright)
     assert model.n_points == 5

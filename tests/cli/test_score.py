@@ -121,7 +121,7 @@ def test_wrong_models(photos, run):
     cases = [
         (
             ["--model", "nonsense"],
-            "--model nonsense: no such file; name a model file or one that comes along: "
+            "--model nonsense: no such file; name a model file, or one of the shipped models: "
             "default, thorough, dlib",
         ),
         (["--model", "photos"], "--model photos: this is a folder; name"),

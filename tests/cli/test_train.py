@@ -25,9 +25,9 @@ def test_trains_on_every_kind_of_data_set(tmp_path, form):
     options = ["--degradations", 1, "--workers", 1, "--score", "reg", "--coverage", 0.5]
     result = run(data, "-o", tmp_path / "model", *options)
     assert result.exit_code == 0, result.output
-    assert "10 faces of 10 photographs" in result.stderr
-    assert "only 10 photographs" in result.stderr
-    assert "10 faces of 10 photographs" in result.stdout
+    assert "10 faces of 10 photos" in result.stderr
+    assert "only 10 photos" in result.stderr
+    assert "10 faces of 10 photos" in result.stdout
     assert "AuRC" in result.stdout
     assert "cross-validation" in " ".join(result.stdout.split())
     model = FaceRejector.load(tmp_path / "model")

@@ -2,7 +2,7 @@
 What the expected error sees
 ============================
 
-One photograph, degraded step by step. The expected error of dlib's landmarks grows with how far they really
+One photo, degraded step by step. The expected error of dlib's landmarks grows with how far they really
 move, without being told what is wrong with the picture.
 """
 
@@ -21,7 +21,7 @@ photo = astronaut()
 print(clean)
 
 # %%
-# Landmarks of the clean photograph, moved along with the degradation, stand in for the truth. The expected
+# Landmarks of the clean photo, moved along with the degradation, stand in for the truth. The expected
 # error also contains what dlib is wrong by on clean faces, about 2 %, so its curve begins higher.
 
 kinds = {"blur": 0, "motion": 2, "noise": 1, "low_resolution": 3}

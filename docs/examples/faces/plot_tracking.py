@@ -2,7 +2,7 @@
 Following a face through a video
 ================================
 
-A made-up clip: a camera moves over a photograph while the picture gets blurred, hazy, turned and covered.
+A made-up clip: a camera moves over a photo while the picture gets blurred, hazy, turned and covered.
 Faces are followed from frame to frame, and the uncertainty decides when the detector has to search again.
 """
 

@@ -1,4 +1,4 @@
-"""What a model is, in words: data, results, target, threshold, promise, predictor, licence."""
+"""What a model is, in words: data, results, target, threshold, guarantee, predictor, licence."""
 
 from __future__ import annotations
 
@@ -18,17 +18,16 @@ from facereject.faces.rejector import FaceRejector
 from facereject.modelfile import read_model
 
 LICENCE = (
-    "The photographs of iBUG 300-W, and so dlib's published 68-point model trained on them, exclude "
-    "commercial use; so do the models default, thorough, dlib and mesh. mesh-free does without them. "
-    "The code is BSD-3-Clause: with a predictor and photographs of your own, `facereject train` makes a "
-    "model that is yours."
+    "iBUG 300-W excludes commercial use, and so do dlib's published 68-point model and the models default, "
+    "thorough, dlib and mesh, which were trained on it. mesh-free was not. The code is BSD-3-Clause: with "
+    "your own predictor and photos, `facereject train` makes a model without these restrictions."
 )
 
 #: what the models of the package are for, by name
 MODEL_NOTES = {
     "default": "dlib's 68 landmarks, the error of each and the likely cause. Research only (300-W).",
     "thorough": "As default, on the mean of three predictions: better and slower. Research only (300-W).",
-    "linear": "dlib's 68 landmarks by a linear score, without errors of single ones. Research only (300-W).",
+    "dlib": "The stack of the paper: dlib's detector and landmarks, a linear score. Research only (300-W).",
     "mesh": "MediaPipe's face mesh, mapped to 68 landmarks. Research only (300-W).",
     "mesh-free": "MediaPipe's face mesh, mapped to 68 landmarks. Commercial use: with attribution (CC BY).",
 }
@@ -58,14 +57,14 @@ def model_facts(rejector: FaceRejector) -> list[tuple[str, str]]:
     points = rejector.points
     features = f"{rejector.hog.n_features:,} HOG values"
     if not points.is_300w or points.used is not None:
-        features += f" at {points.n_used} of {points.n} points"
+        features += f" at {points.n_used} of {points.n} landmarks"
     if rejector.context is not None:
         features += " with shape, place and image quality"
     if isinstance(rejector.stability, MirroredRuns):
         runs = len(rejector.stability.angles)
         features += (
             f" and {rejector.stability.n_features} stability values ({runs} more predictions per face on "
-            "mirrored and turned pictures; the landmarks are the mean of all)"
+            "mirrored and turned copies; the landmarks are the mean of all)"
         )
     elif rejector.stability is not None:
         features += f" and {rejector.stability.n_features} stability values (six more predictions per face)"
@@ -93,7 +92,7 @@ def model_facts(rejector: FaceRejector) -> list[tuple[str, str]]:
     if math.isfinite(selector.selective_risk_):
         sample += f", mean error {selector.selective_risk_:.2f} %"
     found.append(("threshold", f"{threshold}; {sample}"))
-    found.append(("promise", promise_of(rejector) or "none; `facereject calibrate` makes one"))
+    found.append(("guarantee", promise_of(rejector) or "none; run `facereject calibrate` to get one"))
     found.append(("detector", describe_detector(rejector.detector)))
     if rejector.upright_beyond is not None:
         found.append(("tilted faces", f"upright copy beyond {rejector.upright_beyond:g} degrees"))
@@ -105,7 +104,7 @@ def promise_of(rejector: FaceRejector) -> str | None:
     found = guarantee_of(rejector)
     unit = rejector.points.unit
     if rejector.region:
-        unit += f", for the points of {' and '.join(rejector.region)}"
+        unit += f", for the landmarks of {' and '.join(rejector.region)}"
     return statement(found, unit) if found is not None else None
 
 
@@ -116,14 +115,14 @@ def predictor_name(fingerprint: str | None, name: str = "") -> str:
     known = f"SHA-256 {fingerprint[:12]}…" if fingerprint else "no fingerprint"
     if name:
         return f"{name} ({known})"
-    return f"a predictor of {known}" if fingerprint else "a predictor without a fingerprint"
+    return f"a predictor with {known}" if fingerprint else "a predictor that has no fingerprint"
 
 
 def _data(info: dict[str, Any]) -> list[tuple[str, str]]:
     try:
         missed = info["missed"]
         text = (
-            f"{info['faces']:,} faces of {info['photographs']:,} photographs, each as it is and in "
+            f"{info['faces']:,} faces of {info['photographs']:,} photos, each as it is and in "
             f"{info['degradations']} degraded versions: {info['rows']:,} rows; the detector missed "
             f"{missed['clean']:,} clean and {missed['degraded']:,} degraded ones"
         )
@@ -153,7 +152,7 @@ def _results(info: dict[str, Any]) -> list[tuple[str, str]]:
                     f" (AuRC {areas['detector']:.2f} by detector score, {areas['score']:.2f} by this score, "
                     f"{areas['oracle']:.2f} by the error itself)"
                 )
-            found.append((f"{group} photographs", f"{text}; {info['folds']}-fold cross-validation"))
+            found.append((f"{group} photos", f"{text}; {info['folds']}-fold cross-validation"))
     except (KeyError, TypeError, ValueError, AttributeError):
         return []
     return found

@@ -103,7 +103,7 @@ class Window(Output):
     """
 
     snapshots: str = option(
-        os.curdir, metavar="DIR", help="Folder for snapshots and recordings that are made with keys."
+        os.curdir, metavar="DIR", help="Folder for snapshots and recordings made with the keys s and r."
     )
     screen: Screen | None = field(default=None, repr=False)
     clock: Callable[[], float] = field(default=time.monotonic, repr=False)

@@ -45,10 +45,10 @@ def report_page(
         pieces += _group_pieces(group, drawn, rejector.selector.threshold_, alone=alone)
     pieces += [_face_section(rejector, samples, evaluation, group, alone=alone) for group in groups]
     pieces.append(_background(rejector, samples, evaluation))
-    pieces.append(pages.links("The same as files:", [(name, name) for name in files]))
+    pieces.append(pages.links("Files:", [(name, name) for name in files]))
     lead = f"{model}, on {len(samples):,} annotated faces of {data}. Errors in {error_unit(rejector)}."
     footer = f"facereject {__version__}"
-    return pages.page("How far can these landmarks be trusted?", lead, *pieces, footer=footer)
+    return pages.page("How well does the model rank and reject?", lead, *pieces, footer=footer)
 
 
 def _group_pieces(
@@ -60,7 +60,7 @@ def _group_pieces(
     rates_all, rates = failure_rates(group.losses), failure_rates(group.losses[group.accepted])
     annotated = result.n + result.missed + result.failed
     low, high = group.interval
-    pieces = [] if alone else [pages.heading(f"Photographs {group.name}")]
+    pieces = [] if alone else [pages.heading(f"{group.name.capitalize()} photos")]
     pieces.append(
         pages.tiles(
             [
@@ -99,7 +99,7 @@ def _group_pieces(
                 pages.chart(
                     curve,
                     f"risk-{name}",
-                    "Mean error of the accepted faces, by the share accepted. Dot: the model's threshold.",
+                    "Mean error of accepted faces against the share accepted. Dot: the model's threshold.",
                 ),
                 pages.chart(
                     honest,
@@ -109,13 +109,13 @@ def _group_pieces(
                 pages.chart(
                     cumulative,
                     f"cumulative-{name}",
-                    "Share of the faces whose error is at most so large; dotted: 8 and 10 %.",
+                    "Share of faces with at most this error; dotted: 8 and 10 %.",
                 ),
             ),
             ranking,
             pages.paragraph(
                 "AuRC: mean error over all coverages, lower is better. Gap: from the detector's score to the "
-                "oracle, with a 95 % interval over photographs.",
+                "oracle, with a 95 % interval over photos.",
                 soft=True,
             ),
         )
@@ -157,22 +157,25 @@ def _face_section(
 ) -> HTML:
     pieces = [
         pages.paragraph(
-            "Green or red: the predicted points of accepted and rejected faces. White: the annotation."
+            "Green and red: predicted landmarks of accepted and rejected faces. White: the annotation."
         )
     ]
     for title, shots in face_groups(rejector, samples, evaluation, group.rows, group.accepted):
         pieces.append(pages.heading(title))
         shown = [pages.face(shot.image, shot.accepted, shot.name, shot.lines) for shot in shots]
         pieces.append(pages.faces(shown) if shown else pages.paragraph("None.", soft=True))
-    return pages.section(f"Best and worst faces{'' if alone else f', photographs {group.name}'}", *pieces)
+    return pages.section(f"Best and worst faces{'' if alone else f', {group.name} photos'}", *pieces)
 
 
 def _background(rejector: FaceRejector, samples: Sequence[FaceSample], evaluation: FaceEvaluation) -> HTML:
     photographs = len({sample.photo for sample in samples})
     predictor, n_points = rejector.predictor, rejector.n_points
     known = [
-        ("faces", f"{len(samples):,} of {photographs:,} photographs"),
-        ("error", f"mean distance of the {n_points} points to the annotation, in {error_unit(rejector)}"),
+        ("faces", f"{len(samples):,} of {photographs:,} photos"),
+        (
+            "error",
+            f"mean distance of the {n_points} landmarks from the annotation, in {error_unit(rejector)}",
+        ),
         ("landmarks by", predictor_name(fingerprint_of(predictor), name_of(predictor))),
     ]
     pieces = [pages.facts([*known, *model_facts(rejector)])]

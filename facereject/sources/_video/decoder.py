@@ -94,7 +94,7 @@ class DecodedVideo:
                 raise VideoError(f"{name}: there are no frames in this file, only sound or data")
             self._stream: VideoStream = streams[0]
             if self._stream.codec_context is None:
-                raise VideoError(f"{name}: no decoder is there for its pictures; convert it to H.264 first")
+                raise VideoError(f"{name}: there is no decoder for its frames; convert it to H.264 first")
             width, height = self._stream.width, self._stream.height
             if not width:
                 # a decoder that has refused a size does not tell which
