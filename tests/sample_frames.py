@@ -54,6 +54,7 @@ def sample_frames() -> list[FaceFrame]:
             landmark_errors=None if track == 2 else rng.random(68),
             cause="dark",
             pose=Pose(-12.34, 0.0, 90.5) if track else None,
+            **({"typicality": 0.25, "error_interval": (1.5, 4.25)} if track else {}),
         )
         frames.append(photo("video.mp4", [found], index=track, time_s=track / 29.97))
     # numpy's own floats must not show as such; what is not finite is missing

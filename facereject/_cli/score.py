@@ -98,9 +98,10 @@ def score(
     [bold]uncertainty[/bold], higher is less certain; [bold]expected_error[/bold] of the landmarks, in percent
     of the distance between the outer eye corners; [bold]accepted[/bold]; [bold]reason[/bold] for rejecting a
     face; [bold]cause[/bold], what made it difficult; [bold]yaw, pitch, roll[/bold] of the head in degrees;
-    [bold]detector[/bold], who found it;
-    the landmarks [bold]x_0[/bold] … [bold]x_67[/bold], [bold]y_0[/bold] … [bold]y_67[/bold] in pixels and
-    their expected errors [bold]e_0[/bold] … [bold]e_67[/bold]. --columns chooses among them.
+    [bold]detector[/bold], who found it; [bold]typicality[/bold], the share of the calibration faces that are
+    at least as unusual; [bold]error_low, error_high[/bold], between which the error lies with a probability
+    of 80 %; the landmarks [bold]x_0[/bold] … [bold]x_67[/bold], [bold]y_0[/bold] … [bold]y_67[/bold] in
+    pixels and their expected errors [bold]e_0[/bold] … [bold]e_67[/bold]. --columns chooses among them.
 
     Every input has a row, also if it shows no face or cannot be read. reason is empty for an accepted face,
     else uncertain, turned, no_face, no_landmarks, no_score, "unreadable: …" or "failed: …".

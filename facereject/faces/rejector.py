@@ -590,6 +590,7 @@ class FaceRejector:
             Of the same faces; without it there is nothing to calibrate `for_region` with.
         """
         other = self._changed(Calibration(losses, uncertainty, regions), self.target)
+        other.info.pop("unit", None)
         return other._at_home(len(other.calibration.losses))
 
     def with_unit(self, losses: ArrayLike, uncertainty: ArrayLike) -> FaceRejector:
@@ -620,15 +621,15 @@ class FaceRejector:
         other.info["unit"] = unit_record(unit)
         return other._at_home(unit.n)
 
-    def with_scaled_losses(self, factor: FloatArray) -> FaceRejector:
-        """A rejector for which the loss of each calibration face is multiplied by a factor.
+    def with_unseen_losses(self, factor: FloatArray) -> FaceRejector:
+        """A rejector whose calibration losses are those of faces that the predictor has not seen.
 
         Parameters
         ----------
         factor : ndarray of shape (n,)
-            Of the calibration faces, in their order.
+            Loss on unseen faces over that on seen ones, for each of the calibration faces.
         """
-        calibration = self.calibration.scaled(factor)
+        calibration = self.calibration.scaled(factor, unseen=True)
         mean = float(calibration.losses.mean() / max(self.calibration.losses.mean(), 1e-9))
         return self._rescaled(calibration, mean)
 

@@ -168,6 +168,7 @@ def _face(response: Any, n_points: int) -> Face:
             visible=None if visible is None else _values(visible, n_points) == 1.0,
             cause=str(response.get("cause", ""))[:200],
             likely_cause=str(response.get("likely_cause", ""))[:200],
+            typicality=_finite(response.get("typicality"), math.nan),
             pose=None if pose is None else Pose(*(_finite(pose[name], math.nan) for name in Pose._fields)),
         )
     except (KeyError, TypeError, ValueError, OverflowError):

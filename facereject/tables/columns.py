@@ -38,6 +38,9 @@ HEAD = (
     "cause",
     *Pose._fields,
     "detector",
+    "typicality",
+    "error_low",
+    "error_high",
 )
 
 # columns of `HEAD` that every version writes; later ones are missing in tables of earlier versions
@@ -83,7 +86,7 @@ def chosen_columns(text: str, n_points: int = N_LANDMARKS) -> tuple[str, ...]:
     >>> chosen_columns("accepted,expected_error")
     ('source', 'expected_error', 'accepted')
     >>> chosen_columns("short")[-1]
-    'detector'
+    'error_high'
     """
     names = columns(n_points)
     landmarks = names[len(HEAD) :]

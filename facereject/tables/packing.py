@@ -32,7 +32,7 @@ def rows_of(frame: FaceFrame) -> list[PackedRow]:
     if not frame.faces:
         nobody = (*where, *_NOTHING)
         reason = valid_text(" ".join(frame.problem.split())) or "no_face"
-        return [(*nobody[:_ACCEPTED], False, reason, "", None, None, None, "", None)]
+        return [(*nobody[:_ACCEPTED], False, reason, "", None, None, None, "", None, None, None, None)]
     return [
         (
             *where,
@@ -47,6 +47,7 @@ def rows_of(frame: FaceFrame) -> list[PackedRow]:
             face.cause,
             *((None,) * 3 if (pose := face.pose) is None else map(number, pose)),
             face.detector,
+            *map(_rounded, (face.typicality, *face.error_interval)),
             _packed(face),
         )
         for i, face in enumerate(frame.faces)
@@ -83,6 +84,11 @@ def number(value: float | None) -> float | None:
     return None if value is None or not math.isfinite(value) else float(value) + 0.0
 
 
+def _rounded(value: float) -> float | None:
+    # as the errors of landmarks: more digits say nothing
+    return number(round(value, 4))
+
+
 def valid_text(text: str) -> str:
     """Text that every format can hold: what is not valid Unicode becomes an escape."""
     return text if text.isascii() else text.encode("utf-8", "backslashreplace").decode()
@@ -111,7 +117,7 @@ def _packed(face: Face) -> bytes | None:
 
 def _face(row: PackedRow, n_points: int) -> Face:
     _, _, _, _, track, x, y, width, height, score, uncertainty, expected, accepted, reason, cause = row[:15]
-    *angles, detector = row[15:19]
+    *angles, detector, typicality, low, high = row[15:22]
     numbers = points_of(row)
     if numbers is None:
         points, errors = np.full((n_points, 2), np.nan), None
@@ -132,4 +138,6 @@ def _face(row: PackedRow, n_points: int) -> Face:
         cause=cause,
         pose=None if None in angles else Pose(*angles),
         detector=detector,
+        typicality=math.nan if typicality is None else typicality,
+        error_interval=(math.nan, math.nan) if low is None or high is None else (low, high),
     )

@@ -158,7 +158,7 @@ def _csv_line(row: PackedRow, pick: _Pick) -> str:
     cells = [_quoted(cell_name(source)), _cell(frame), _cell(time_s), _cell(face), _cell(track)]
     cells += map(_cell, row[5:12])
     cells += ["true" if row[12] else "false", _quoted(row[13]), row[14]]
-    cells += [*map(_cell, row[15:18]), _quoted(row[18])]
+    cells += [*map(_cell, row[15:18]), _quoted(row[18]), *map(_cell, row[19:22])]
     return ",".join(pick.of(cells, lambda: _number_cells(row, pick.n_points))) + "\n"
 
 

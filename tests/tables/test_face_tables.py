@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import itertools
 import json
 import math
 import os
@@ -25,6 +26,9 @@ from facereject.tables.errors import TableError, TableFormatError
 from facereject.tables.packing import frames_of, rows_of
 from facereject.tables.reading import points_in_table, read_table
 from facereject.tables.writing import encode_frame, text_format
+
+#: columns that tables of earlier versions lack
+LATE_COLUMNS = ("detector", "typicality", "error_low", "error_high")
 
 NOTHING = np.full((68, 2), np.nan)
 
@@ -59,7 +63,7 @@ def values_in(path) -> list[list[object]]:
 
 def test_columns_are_those_promised():
     head = "source frame time_s face track x y width height detector_score uncertainty expected_error"
-    head += " accepted reason cause yaw pitch roll detector"
+    head += " accepted reason cause yaw pitch roll detector typicality error_low error_high"
     points = [f"{name}_{i}" for name in ("x", "y", "e") for i in range(68)]
     assert list(COLUMNS) == [*head.split(), *points]
 
@@ -80,30 +84,34 @@ def test_values_are_read_back(tmp_path, suffix):
             np.testing.assert_array_equal(one.landmarks, other.landmarks)
             assert (one.pose, one.cause, one.track) == (other.pose, other.cause, other.track)
             assert one.detector == other.detector
+            shown = [[each.typicality, *each.error_interval] for each in (one, other)]
+            np.testing.assert_allclose(*shown, atol=1e-4)
 
 
 @pytest.mark.parametrize("suffix", SUFFIXES)
 def test_tables_without_the_last_columns_are_read(tmp_path, suffix):
-    """Tables of earlier versions do not say who found a face."""
+    """Tables of earlier versions do not say who found a face, nor how typical it is."""
     path, frames = tmp_path / f"t.{suffix}", sample_frames()
     write_table(path, frames)
     if suffix == "csv":
         lines = [line.split(",") for line in path.read_text().splitlines()]
-        path.write_text("".join(",".join([*cells[:18], *cells[19:]]) + "\n" for cells in lines))
+        path.write_text("".join(",".join([*cells[:18], *cells[22:]]) + "\n" for cells in lines))
     elif suffix == "jsonl":
         rows = [json.loads(line) for line in path.read_text().splitlines()]
-        for row in rows:
-            del row["detector"]
+        for row, name in itertools.product(rows, LATE_COLUMNS):
+            del row[name]
         path.write_text("".join(json.dumps(row) + "\n" for row in rows))
     elif suffix == "parquet":
         table = pyarrow.parquet.read_table(path)
-        pyarrow.parquet.write_table(table.drop_columns(["detector"]), path)
+        pyarrow.parquet.write_table(table.drop_columns(list(LATE_COLUMNS)), path)
     else:
         with sqlite3.connect(path) as database:
-            database.execute("ALTER TABLE faces DROP COLUMN detector")
+            for name in LATE_COLUMNS:
+                database.execute(f"ALTER TABLE faces DROP COLUMN {name}")
     found = list(read_table(str(path)))
     assert [len(frame.faces) for frame in found] == [len(frame.faces) for frame in frames]
     assert {face.detector for frame in found for face in frame.faces} == {""}
+    assert all(np.isnan([face.typicality, *face.error_interval]).all() for f in found for face in f.faces)
 
 
 @pytest.mark.filterwarnings("ignore:The 'float_precision'")
@@ -135,7 +143,7 @@ def test_text_is_neat():
     points = np.arange(136.0).reshape(68, 2)
     plain = Face(Box(1.0, 2.5, 3.0, 4.0), 0.5, points, -1.0, 3.0, True)
     line = encode(".csv", photo("a.jpg", [plain]))
-    assert line.startswith("a.jpg,0,,0,,1,2.5,3,4,0.5,-1,3,true,,,,,,,0,2,4,")
+    assert line.startswith("a.jpg,0,,0,,1,2.5,3,4,0.5,-1,3,true,,,,,,,,,,0,2,4,")
     assert line.endswith(",133,135" + 68 * "," + "\n")
     more = Face(
         *list(vars(plain).values())[:6],

@@ -96,6 +96,6 @@ def for_unseen_faces(rejector: FaceRejector, ratio: UnseenRatio) -> FaceRejector
     calibration = rejector.calibration
     factor = ratio(calibration.uncertainty)
     same = rejector.with_target(coverage=max(rejector.selector.coverage_, 1e-6))
-    other = same.with_scaled_losses(factor)
+    other = same.with_unseen_losses(factor)
     other.info["unseen_ratio"] = {"uncertainty": ratio.knots.tolist(), "ratio": ratio.values.tolist()}
     return other

@@ -130,6 +130,9 @@ class Calibration:
         Of the same faces, to calibrate for some regions only.
     unit_error : float, default=0
         Standard error of the logarithm of the losses' unit, see `with_unit`: intervals are wider for it.
+    unseen_ratio : array-like of shape (n,) or None
+        The losses over those of faces that the landmark predictor was trained on, if they are those of unseen
+        faces. Intervals are for an even mix of both: of a face it is not known whether it was seen.
 
     Attributes
     ----------
@@ -152,13 +155,17 @@ class Calibration:
         uncertainty: Any,
         regions: RegionSample | None = None,
         unit_error: float = 0.0,
+        unseen_ratio: Any = None,
     ) -> None:
         self.losses, self.uncertainty = check_losses_and_uncertainty(losses, uncertainty)
         if regions is not None and len(regions.losses) != len(self.losses):
             raise ValueError(f"regions has {len(regions.losses)} faces, losses {len(self.losses)}")
         self.regions = regions
         self.unit_error = check_number(unit_error, "unit_error", minimum=0)
-        centers, means, weights = self._blocks(min(_MAX_KNOTS, len(self.losses)), np.mean)
+        self.unseen_ratio = np.ones(0) if unseen_ratio is None else np.asarray(unseen_ratio, dtype=np.float64)
+        if len(self.unseen_ratio) not in (0, len(self.losses)) or not (self.unseen_ratio > 0).all():
+            raise ValueError("unseen_ratio must have a positive number for every face")
+        centers, means, weights = self._blocks(min(_MAX_KNOTS, len(self.losses)), self.losses, np.mean)
         self.knots: FloatArray
         self.values: FloatArray
         self.knots, self.values = isotonic(centers, means, weights)
@@ -210,12 +217,20 @@ class Calibration:
         corrected = self.scaled(unit(own))
         return Calibration(corrected.losses, self.uncertainty, corrected.regions, unit.standard_error), unit
 
-    def scaled(self, factor: FloatArray) -> Calibration:
-        """This calibration with the losses of every face multiplied by its own factor."""
+    def scaled(self, factor: FloatArray, unseen: bool = False) -> Calibration:
+        """This calibration with the losses of every face multiplied by its own factor.
+
+        Parameters
+        ----------
+        factor : ndarray of shape (n,)
+        unseen : bool, default=False
+            The factor is the error on unseen faces over that on seen ones.
+        """
         regions = self.regions
         if regions is not None:
             regions = RegionSample(*(_times(part, factor) for part in (regions.expected, regions.losses)))
-        return Calibration(self.losses * factor, self.uncertainty, regions, self.unit_error)
+        ratio = factor if unseen else None
+        return Calibration(self.losses * factor, self.uncertainty, regions, self.unit_error, ratio)
 
     def select(self, target: Target) -> Selector:
         """The selection rule that meets the target on this sample.
@@ -241,13 +256,15 @@ class Calibration:
             expected = np.maximum(self.expected_error(self.uncertainty), 1e-9)
             groups = min(max(len(self.losses) // _INTERVAL_FACES, 1), _MAX_GROUPS)
             tail = (1 - level) / 2
-            ratio = self.losses / expected
-            centers, high, _ = self._blocks(groups, lambda values: _upper(values, tail), ratio)
-            low = self._blocks(groups, lambda values: -_upper(-values, tail), ratio)[1]
+            ratio = (self.losses / expected)[:, None]
+            if len(self.unseen_ratio):
+                ratio = np.column_stack([ratio, ratio[:, 0] / self.unseen_ratio])
+            centers, high, _ = self._blocks(groups, ratio, lambda values: _upper(values, tail))
+            low = self._blocks(groups, ratio, lambda values: -_upper(-values, tail))[1]
             # the unit may be wrong as well: both spreads add up in squares of logarithms
             unit = NormalDist().inv_cdf(1 - tail) * self.unit_error
             # ratios between the groups, times the expected error there
-            knots, _, weights = self._blocks(min(_MAX_KNOTS, len(self.losses)), np.mean)
+            knots, _, weights = self._blocks(min(_MAX_KNOTS, len(self.losses)), ratio, np.mean)
             expected = self.expected_error(knots)
             low, high = (np.interp(knots, centers, end) for end in (low, high))
             high = np.exp(np.hypot(np.log(np.maximum(high, 1.0)), unit)) * np.minimum(high, 1.0)
@@ -258,10 +275,9 @@ class Calibration:
         return self._ends[level]
 
     def _blocks(
-        self, number: int, figure: Callable[[FloatArray], Any], values: FloatArray | None = None
+        self, number: int, values: FloatArray, figure: Callable[[FloatArray], Any]
     ) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """Blocks of equal size by uncertainty: its mean, a figure of the values (losses) and their number."""
-        values = self.losses if values is None else values
+        """Blocks of equal size by uncertainty: its mean, a figure of the values and the number of faces."""
         order = np.argsort(self.uncertainty, kind="stable")
         blocks = np.array_split(order, number)
         centers = np.array([self.uncertainty[block].mean() for block in blocks])
@@ -286,8 +302,10 @@ def _upper(values: FloatArray, tail: float) -> float:
 
     For fewer values than that takes, the largest.
     """
-    rank = math.ceil((len(values) + 1) * (1 - tail))
-    return float(np.sort(values)[min(rank, len(values)) - 1])
+    # several values of one face are no more faces
+    n, copies = len(values), values.size // len(values)
+    rank = math.ceil((n + 1) * (1 - tail) * copies)
+    return float(np.sort(values, axis=None)[min(rank, values.size) - 1])
 
 
 def _last_below(knots: FloatArray, values: FloatArray, most: float) -> float:

@@ -9,6 +9,8 @@ from importlib import resources
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+import numpy as np
+
 from facereject.faces.detectors import DETECTORS, Detector, check_detector
 from facereject.faces.features.recipe import FaceFeatures
 from facereject.faces.landmarks import LANDMARKS, Landmarks, check_predictor
@@ -102,13 +104,17 @@ def read_stored(
         regions = None
         if "region_losses" in arrays:
             regions = RegionSample(expected=arrays["region_expected"], losses=arrays["region_losses"])
+        info, uncertainty = header["info"], arrays["calibration_uncertainty"]
+        # with a unit from other faces, these losses are no longer those of unseen ones
+        ratio = None if info.get("own_faces") else info.get("unseen_ratio")
         parts |= {
             "score": score,
             "calibration": Calibration(
                 losses=arrays["calibration_losses"],
-                uncertainty=arrays["calibration_uncertainty"],
+                uncertainty=uncertainty,
                 regions=regions,
-                unit_error=float((header["info"].get("unit") or {}).get("standard_error", 0.0)),
+                unit_error=float((info.get("unit") or {}).get("standard_error", 0.0)),
+                unseen_ratio=ratio and np.interp(uncertainty, ratio["uncertainty"], ratio["ratio"]),
             ),
             "target": Target(str(header["target"]["kind"]), float(header["target"]["value"])),
             "hog": features.hog,
@@ -116,7 +122,7 @@ def read_stored(
             "context": features.context,
             # files of earlier versions place landmarks on the image as it is
             "upright_beyond": header.get("upright_beyond"),
-            "info": header["info"],
+            "info": info,
         }
     except (AttributeError, KeyError, TypeError, ValueError, OverflowError) as error:
         raise ModelFileContentError(f"{path}: {type(error).__name__}: {error}") from None

@@ -107,8 +107,9 @@ def certified(
         predictor=rejector.predictor,
         upright_beyond=rejector.upright_beyond,
         # annotated faces give errors their unit
-        info={name: value for name, value in rejector.info.items() if name != "relative"},
+        info={name: value for name, value in rejector.info.items() if name not in ("relative", "unit")},
     )
+    promised.info["own_faces"] = len(calibration.losses)
     promised.info["certificate"] = guarantee_record(promised, selector)
     return promised
 
