@@ -64,6 +64,7 @@ def assess_files(
     format : str or None
         A name of ``READERS``; None recognises it by content.
     running : Running or None
+        How the run is done; None is ``Running()``.
     progress : callable or None
         Gets a `RunProgress` after every chunk of frames.
 

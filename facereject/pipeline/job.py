@@ -45,10 +45,9 @@ class Job:
     paths : sequence of str
         As in `facereject.score_files`.
     outputs : iterable of Output
-    tracking : Tracking or None
-    running : Running or None
-    frame_rule : {"all", "any", "largest"}
-    keep_best, keep_best_photos : int, float or None
+        What to make of the faces.
+    tracking, running, frame_rule, keep_best, keep_best_photos
+        As in `facereject.score_files`.
 
     Attributes
     ----------
@@ -60,6 +59,17 @@ class Job:
     ------
     OptionError, InputError
         An option or an input cannot be used.
+
+    See Also
+    --------
+    facereject.score_files : Both steps in one call.
+
+    Examples
+    --------
+    >>> from facereject.outputs import Table
+    >>> from facereject.pipeline import Job
+    >>> job = Job(["photos"], [Table("faces.csv")])  # doctest: +SKIP
+    >>> job.run(FaceRejector.pretrained()).faces  # doctest: +SKIP
     """
 
     def __init__(
@@ -119,7 +129,19 @@ class Job:
     def run(
         self, rejector: FaceRejector, *, progress: Callable[[RunProgress], None] | None = None
     ) -> Summary:
-        """Do the work; ``progress`` is called when the inputs are counted and after every chunk of frames.
+        """Do the work.
+
+        Parameters
+        ----------
+        rejector : FaceRejector
+            Finds and scores the faces.
+        progress : callable or None
+            Gets a `RunProgress` when the inputs are counted and after every chunk of frames.
+
+        Returns
+        -------
+        Summary
+            What was done.
 
         Raises
         ------

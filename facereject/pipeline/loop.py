@@ -37,12 +37,27 @@ def scored_frames(frames: Iterable[Frame], scorer: Scorer) -> Generator[FaceFram
     Parameters
     ----------
     frames : iterable of Frame
+        Of one image, video or camera, in order.
     scorer : callable
         Takes a `Frame`, returns a `FaceFrame`.
 
     Yields
     ------
     FaceFrame
+
+    See Also
+    --------
+    scored_video : The frames of a video file.
+
+    Examples
+    --------
+    >>> import math
+    >>> from facereject.faces.face import NO_IMAGE, FaceFrame
+    >>> from facereject.pipeline import scored_frames
+    >>> from facereject.sources.frame import Frame
+    >>> nobody = lambda frame: FaceFrame(frame.index, frame.time_s, frame.image, [])
+    >>> [len(each.faces) for each in scored_frames([Frame(0, math.nan, NO_IMAGE)], nobody)]
+    [0]
     """
     for frame in frames:
         yield scorer(frame)
@@ -69,6 +84,7 @@ def scored_video(
     Parameters
     ----------
     rejector : FaceRejector
+        Finds and scores the faces.
     path : path
         A video or an animation.
     tracking : Tracking or None

@@ -42,6 +42,10 @@ class RunProgress(NamedTuple):
         The inputs, or frames, take about equally long, so that the time left follows from the rate; False
         for photos with many videos among them.
 
+    See Also
+    --------
+    facereject.score_files : Passes it to ``progress``.
+
     Examples
     --------
     >>> from facereject.pipeline import RunProgress
@@ -58,7 +62,22 @@ class RunProgress(NamedTuple):
     alike: bool = True
 
     def plus(self, item: Input, chunk: Chunk, last: bool) -> RunProgress:
-        """After one more chunk of an input, which may be its last one."""
+        """The state after one more chunk.
+
+        Parameters
+        ----------
+        item : Input
+            The input it is of.
+        chunk : Chunk
+            Frames that were scored.
+        last : bool
+            It is the last one of its input.
+
+        Returns
+        -------
+        RunProgress
+            With all counts.
+        """
         # a photo counts as one frame, also if it cannot be read
         by_input = self.unit == "inputs" or item.kind == "image"
         n_frames = sum(frame.index >= 0 for frame in chunk.frames)

@@ -104,7 +104,13 @@ class Running:
                 raise OptionError(f"`{name}` and `engine` exclude each other: an engine has its own {name}")
 
     def make_engine(self) -> Engine:
-        """The engine that these options ask for."""
+        """The engine that these options ask for.
+
+        Returns
+        -------
+        Engine
+            This process, worker processes, or a Dask cluster.
+        """
         if isinstance(self.engine, str):
             return DaskEngine(self.engine)
         if self.engine is not None:

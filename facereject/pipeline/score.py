@@ -120,6 +120,7 @@ def score_table(
     Parameters
     ----------
     rejector : FaceRejector or None
+        None is ``FaceRejector.pretrained()``.
     paths, workers
         As in `score_files`.
     **options

@@ -33,6 +33,7 @@ CHECKED = (
     "metrics",
     "modelfile",
     "parallel",
+    "pipeline",
     "plotting",
     "predictions",
     "predictors",
