@@ -3,7 +3,8 @@
 python tools/bench/store.py [--frames 20000]
 
 Each format is written from the same frames with one face each, all values given. The baseline is CSV that is
-written without a store.
+written without a store. The last line compares with finding and scoring the face of a photo of 640 x 480,
+read from a JPEG file: what a run over photos spends on the store.
 """
 
 from __future__ import annotations
@@ -71,6 +72,26 @@ def stored(frames: list[FaceFrame], table: Path) -> list[float]:
     return [after - before for before, after in itertools.pairwise(times)]
 
 
+def scoring(folder: Path, count: int = 60) -> float:
+    """CPU seconds of reading, finding and scoring one photo."""
+    import cv2
+    import skimage.data
+
+    from facereject import FaceRejector
+    from facereject.faces.images.files import read_image
+
+    photo = cv2.resize(skimage.data.astronaut(), (640, 640))[:480, :, ::-1]
+    cv2.imwrite(str(folder / "photo.jpg"), photo)
+    rejector = FaceRejector.pretrained()
+    rejector(read_image(str(folder / "photo.jpg")))
+    start = time.process_time()
+    for _ in range(count):
+        (face,) = rejector(read_image(str(folder / "photo.jpg")))
+        # a table reads all values
+        face.to_dict()
+    return (time.process_time() - start) / count
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--frames", type=int, default=20_000)
@@ -78,6 +99,7 @@ def main() -> None:
     frames = make_frames(n_frames)
     print(f"{n_frames:,} frames with one face; CPU milliseconds per frame, and MB of the table")
     print("format      write  finish   total  resume      MB")
+    totals = []
     with tempfile.TemporaryDirectory() as folder:
         table = Path(folder) / "plain.csv"
         seconds = 1000 * plain(frames, table) / n_frames
@@ -87,6 +109,12 @@ def main() -> None:
             write, finish, resume = (1000 * seconds / n_frames for seconds in stored(frames, table))
             size = table.stat().st_size / 1e6
             print(f"{suffix:9}{write:8.3f}{finish:8.3f}{write + finish:8.3f}{resume:8.3f}{size:8.1f}")
+            totals.append(write + finish)
+        photo = 1000 * scoring(Path(folder))
+    shares = ", ".join(
+        f"{100 * total / photo:.2f} % in {suffix}" for suffix, total in zip(SUFFIXES, totals, strict=True)
+    )
+    print(f"scoring a photo takes {photo:.1f} ms; the store adds {shares}")
 
 
 if __name__ == "__main__":

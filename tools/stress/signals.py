@@ -23,6 +23,8 @@ _COMMANDS = (
 )
 # the loading of modules and models
 _LATEST_S = 0.6
+# where Python itself swallows an interrupt before it runs any code of a package
+_PYTHON = ("sitecustomize", "Failed checking if argv[0] is an import path entry")
 # run by Python before anything else: tells when the first file of the package begins to be executed
 _WITNESS = """
 import os, sys
@@ -53,7 +55,7 @@ def interrupted_commands(trial: Trial, folder: Path, count: int, rng: random.Ran
         arguments, delay = rng.choice(_COMMANDS), rng.uniform(0, _LATEST_S)
         # Python itself takes long to start on a busy machine
         begun, code, said = _interrupted(folder, arguments, number, delay, wait=rng.random() < 0.6)
-        if not begun or "sitecustomize" in said:
+        if not begun or any(place in said for place in _PYTHON):
             # Python itself was loading
             trial.remark("before the first instruction")
         elif code == 0 and "Traceback" not in said:
