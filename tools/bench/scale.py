@@ -1,13 +1,16 @@
 """What large jobs cost: measured at three sizes, on worker processes and on Dask, and extrapolated.
 
-    python tools/bench/scale.py run results/bench/scale.json      # about ten minutes of processor time
-    python tools/bench/scale.py report results/bench/scale.json   # the tables of docs/scale.md
+    python tools/bench/scale.py run results/bench/scale.json --again   # measure everything anew: some minutes
+    python tools/bench/scale.py run results/bench/scale.json           # only what the file lacks
+    python tools/bench/scale.py report results/bench/scale.json        # only the tables
 
-Three kinds of input. ``photographs``: links to photographs of faces. ``empty``: grey pictures of 64 x 64
-without a face, which cost next to nothing to judge: what remains is the cost of having an input at all.
-``frames``: a made-up video. Every size is a run of ``facereject score`` of its own, with two workers.
-Measured are processor seconds of the driver, the workers and the scheduler, the largest resident memory of
-the driver and of all processes together, and the bytes of table and journal. A line through the three sizes
+Both write results/bench/scale.md, which docs/scale.md shows.
+
+Three kinds of input. ``photos``: links to photos of faces. ``empty``: grey images of 64 x 64 without a
+face, which cost next to nothing to score: what remains is the cost of having an input at all. ``frames``: a
+made-up video. Every size is a run of ``facereject score`` of its own, with two workers. Measured are
+processor seconds of the driver, the workers and the scheduler, the largest resident memory of the driver
+and of all processes together, and the bytes of the table and its record. A line through the three sizes
 gives the cost per input; for the scheduler, which also works by the clock, see `scheduler_cost`.
 """
 
@@ -24,7 +27,6 @@ import subprocess
 import sys
 import tempfile
 import time
-import tracemalloc
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -38,24 +40,22 @@ from scipy.optimize import nnls
 import facereject
 from facereject.demo.material import FPS, SIZE, clean_picture, video_frames
 from facereject.outputs import VideoWriter
-from facereject.outputs.counts import Counts
-from facereject.pipeline.store import Store
 from facereject.sources.video_parts import PART_FRAMES
 
-SIZES = {"photographs": (60, 180, 540), "frames": (200, 600, 1800), "empty": (200, 600, 1800)}
+SIZES = {"photos": (60, 180, 540), "frames": (200, 600, 1800), "empty": (200, 600, 1800)}
 #: what is extrapolated to, in units of the kind
-TARGETS = {"photographs": (10**6, 10**8), "frames": (10**4 * 3600 * 30,)}
+TARGETS = {"photos": (10**6, 10**8), "frames": (10**4 * 3600 * 30,)}
 WORKERS = 2
 _ENVIRONMENT = {**os.environ, "OMP_NUM_THREADS": "1", "OPENCV_FOR_THREADS_NUM": "1"}
 
 
 def make_inputs(kind: str, count: int, folder: Path) -> Path:
     """The inputs of one run; a folder, or a video."""
-    if kind == "photographs":
+    if kind == "photos":
         files = photographs()
-        # the folders hold pictures of different sizes
+        # the folders hold images of different sizes
         random.Random(0).shuffle(files)
-        return link(files, folder / f"photographs{count}", count)
+        return link(files, folder / f"photos{count}", count)
     if kind == "empty":
         place = folder / f"empty{count}"
         place.mkdir()
@@ -159,7 +159,7 @@ def measure(engine: str, kind: str, count: int, folder: Path) -> dict[str, Any]:
     if process.returncode:
         sys.exit(f"exit code {process.returncode}: {' '.join(map(str, command))}")
     record = Path(f"{table}.run")
-    journal = record.stat().st_size if record.exists() else 0
+    bytes_of_record = record.stat().st_size if record.exists() else 0
     result = {
         "engine": engine,
         "kind": kind,
@@ -169,7 +169,7 @@ def measure(engine: str, kind: str, count: int, folder: Path) -> dict[str, Any]:
         "peak_driver_bytes": watch.peak_driver,
         "peak_bytes": watch.peak_all,
         "table_bytes": table.stat().st_size,
-        "journal_bytes": journal,
+        "record_bytes": bytes_of_record,
     }
     print(json.dumps(result), flush=True)
     return result
@@ -187,10 +187,11 @@ def machine() -> dict[str, str]:
     }
 
 
-def run(path: Path, scale: float) -> None:
-    """All runs that the file does not have yet; it is written after each of them."""
+def run(path: Path, scale: float, *, again: bool = False) -> None:
+    """All runs that the file does not have yet, or all of them; it is written after each of them."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    results = json.loads(path.read_text(encoding="utf-8"))["runs"] if path.exists() else []
+    kept = path.exists() and not again
+    results = json.loads(path.read_text(encoding="utf-8"))["runs"] if kept else []
     done = {(each["engine"], each["kind"], each["count"]) for each in results}
     for engine in ("processes", "dask"):
         for kind, sizes in SIZES.items():
@@ -201,23 +202,6 @@ def run(path: Path, scale: float) -> None:
                     results.append(measure(engine, kind, size, Path(folder)))
                 text = json.dumps({"machine": machine(), "runs": results}, indent=1)
                 path.write_text(f"{text}\n", encoding="utf-8")
-
-
-def resumed_memory() -> dict[str, float]:
-    """Bytes that a resumed run keeps for every input that is done, at three sizes."""
-    found = {}
-    for count in (10_000, 30_000, 100_000):
-        with tempfile.TemporaryDirectory() as folder:
-            table = Path(folder, "faces.csv")
-            with Store(table, settings={"model": "a"}) as store:
-                for i in range(count):
-                    store.end_input(f"/data/photos/part{i // 1000:05d}/{i:09d}.jpg", Counts())
-            tracemalloc.start()
-            with Store(table, settings={"model": "a"}, resume=True) as store:
-                store.has("/data/photos/another.jpg")
-                found[str(count)] = round(tracemalloc.get_traced_memory()[0] / count, 1)
-            tracemalloc.stop()
-    return found
 
 
 def line(counts: Sequence[int], values: Sequence[float]) -> tuple[float, float]:
@@ -242,21 +226,23 @@ def scheduler_cost(runs: Sequence[dict[str, Any]]) -> tuple[float, float] | None
     return float(found[0]), float(found[1])
 
 
-def report(path: Path) -> None:
+def report(path: Path) -> str:
     """The tables of the page, in Markdown."""
+    lines: list[str] = []
     stored = json.loads(path.read_text(encoding="utf-8"))
     runs = stored["runs"]
-    print(", ".join(f"{name} {value}" for name, value in stored["machine"].items()) + "\n")
+    told = ", ".join(f"{name} {value}" for name, value in stored["machine"].items())
+    lines += [f"<!-- made by tools/bench/scale.py -->\n\n{told}.\n"]
     columns = {
         "workers, CPU ms": lambda each: 1000 * each["cpu_s"].get("workers", 0.0),
         "driver, CPU ms": lambda each: 1000 * each["cpu_s"].get("driver", 0.0),
         "scheduler, CPU ms": lambda each: 1000 * each["cpu_s"].get("scheduler", 0.0),
         "driver memory, bytes": lambda each: each["peak_driver_bytes"],
         "table, bytes": lambda each: each["table_bytes"],
-        "journal, bytes": lambda each: each["journal_bytes"],
+        "record, bytes": lambda each: each["record_bytes"],
     }
-    print("| input | engine | sizes | " + " | ".join(columns) + " | all memory, largest |")
-    print("|---" * (len(columns) + 4) + "|")
+    lines.append("| input | engine | sizes | " + " | ".join(columns) + " | all memory, largest |")
+    lines.append("|---" * (len(columns) + 4) + "|")
     slopes: dict[tuple[str, str], dict[str, float]] = {}
     for kind, engine in sorted({(each["kind"], each["engine"]) for each in runs}):
         mine = [each for each in runs if (each["kind"], each["engine"]) == (kind, engine)]
@@ -272,22 +258,40 @@ def report(path: Path) -> None:
         ]
         sizes = " · ".join(f"{count:,}" for count in counts)
         largest = max(each["peak_bytes"] for each in mine) / 2**20
-        print(f"| {kind} | {engine} | {sizes} | {' | '.join(cells)} | {largest:,.0f} MiB |")
+        lines.append(f"| {kind} | {engine} | {sizes} | {' | '.join(cells)} | {largest:,.0f} MiB |")
     cost = scheduler_cost(runs)
     if cost is not None:
-        print(f"\nscheduler: {cost[0]:.2f} ms of CPU per task and {cost[1]:.0f} ms per second of the clock")
-    kept = " · ".join(f"{value:.0f} ({int(count):,})" for count, value in resumed_memory().items())
-    print(f"\nbytes that a resumed run keeps for an input that is done (at so many inputs): {kept}")
-    print("\n| job | engine | CPU hours of workers | of the driver | of the scheduler | table | journal |")
-    print("|---|---|---|---|---|---|---|")
+        lines.append(
+            f"\nThe scheduler takes {cost[0]:.2f} ms of CPU per task and {cost[1]:.0f} ms per second of the "
+            "clock."
+        )
+    lines.append(
+        "\n<!-- extrapolated -->\n\n"
+        "| job | engine | CPU hours of workers | of the driver | of the scheduler | table | record |"
+    )
+    lines.append("|---|---|---|---|---|---|---|")
     for (kind, engine), each in slopes.items():
         for target in TARGETS.get(kind, ()):
             hours = [f"{each[f'{role}, CPU ms'] * target / 3.6e6:,.0f}" for role in ("workers", "driver")]
-            # one task per photograph, one per part of a long video
-            tasks = target if kind == "photographs" else target / PART_FRAMES
+            # one task per photo, one per part of a long video
+            tasks = target if kind == "photos" else target / PART_FRAMES
             hours.append(f"{cost[0] * tasks / 3.6e6:,.0f}" if engine == "dask" and cost else "–")
-            sizes = [f"{each[name] * target / 1e9:,.1f} GB" for name in ("table, bytes", "journal, bytes")]
-            print(f"| {target:,} {kind} | {engine} | {' | '.join(hours)} | {' | '.join(sizes)} |")
+            sizes = [f"{each[name] * target / 1e9:,.1f} GB" for name in ("table, bytes", "record, bytes")]
+            lines.append(f"| {target:,} {kind} | {engine} | {' | '.join(hours)} | {' | '.join(sizes)} |")
+    lines.append("\n<!-- limits -->\n\n| limit | |\n|---|---|")
+    here = slopes.get(("photos", "processes"), {})
+    if here:
+        workers, driver = here["workers, CPU ms"], here["driver, CPU ms"]
+        lines.append(f"| table of 10⁸ photos as CSV | {here['table, bytes'] * 1e8 / 1e9:,.0f} GB |")
+        lines.append(f"| record of 10⁸ photos | {here['record, bytes'] * 1e8 / 1e9:,.0f} GB |")
+        lines.append(f"| workers that keep one driver busy | {workers / driver:,.0f} |")
+        lines.append(f"| photos per second and core | {1000 / workers:,.0f} |")
+    there = slopes.get(("photos", "dask"), {})
+    if there and cost is not None:
+        lines.append(
+            f"| workers that keep one Dask scheduler busy | {there['workers, CPU ms'] / cost[0]:,.0f} |"
+        )
+    return "\n".join(lines) + "\n"
 
 
 def main() -> None:
@@ -295,11 +299,11 @@ def main() -> None:
     parser.add_argument("action", choices=("run", "report"))
     parser.add_argument("path", type=Path)
     parser.add_argument("--scale", type=float, default=1.0, help="times the sizes")
+    parser.add_argument("--again", action="store_true", help="measure anew what the file has")
     options = parser.parse_args()
     if options.action == "run":
-        run(options.path, options.scale)
-    else:
-        report(options.path)
+        run(options.path, options.scale, again=options.again)
+    options.path.with_suffix(".md").write_text(report(options.path), encoding="utf-8")
 
 
 if __name__ == "__main__":
