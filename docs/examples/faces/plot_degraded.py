@@ -21,7 +21,7 @@ photo = astronaut()
 print(clean)
 
 # %%
-# Landmarks of the clean photo, moved along with the degradation, stand in for the truth. The expected
+# Landmarks of the clean photo, moved along with the degradation, replace the annotation. The expected
 # error also contains what dlib is wrong by on clean faces, about 2 %, so its curve begins higher.
 
 kinds = {"blur": 0, "motion": 2, "noise": 1, "low_resolution": 3}

@@ -2,9 +2,8 @@
 A client of the server
 ======================
 
-``facereject serve`` judges pictures for other programs, in any language: a picture goes in as the body of a
-request, JSON comes out. Here the server runs in a thread of this script; usually it is a process of its
-own.
+``facereject serve`` scores images for programs in any language: the body of a request is an image, the
+response is JSON. Here the server runs in a thread of this script; usually it is a separate process.
 """
 
 import io
@@ -35,7 +34,7 @@ address = address_of(listener).rstrip("/")
 # A client needs nothing of facereject. The query names a target: accept up to an expected error of 5 %.
 
 
-def judge(image, query="expected_error=5"):
+def score(image, query="expected_error=5"):
     body = io.BytesIO()
     PIL.Image.fromarray(image).save(body, "PNG")
     request = urllib.request.Request(f"{address}/api/score?{query}", data=body.getvalue())
@@ -43,18 +42,18 @@ def judge(image, query="expected_error=5"):
         return json.load(answer)["faces"]
 
 
-(face,) = judge(astronaut())
+(face,) = score(astronaut())
 print({name: face[name] for name in ("box", "expected_error", "accepted", "reason")})
 
 # %%
-# The same for degraded versions, with the points that came back.
+# The same for degraded versions, with the landmarks of the response.
 
 figure, axes = plt.subplots(2, 4, layout="constrained", figsize=(10, 5.6))
 for ax, picture in zip(axes.flat, degraded_pictures(clean_picture()), strict=True):
     ax.imshow(picture.image)
     ax.set(xlim=(90, 350), ylim=(270, 30))
     ax.set_title(f"{picture.name}: no face", fontsize=9)
-    for face in judge(picture.image)[:1]:
+    for face in score(picture.image)[:1]:
         color = "tab:green" if face["accepted"] else "tab:red"
         ax.plot(*np.array(face["landmarks"]).T, ".", color=color, markersize=3)
         ax.set_title(f"{picture.name}: {face['expected_error']:.1f} %", fontsize=9)

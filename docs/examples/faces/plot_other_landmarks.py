@@ -1,9 +1,9 @@
 """
-Judging landmarks of another tool
-=================================
+Scoring the landmarks of another tool
+=====================================
 
-``FaceRejector.assess`` takes an image and 68 points from anywhere. Here points are moved on purpose: by
-noise, the jaw alone, all of them beside the face.
+``FaceRejector.assess`` takes an image and 68 landmarks of any predictor. Here they are moved on purpose: by
+noise, the jaw alone, all of them.
 """
 
 import matplotlib.pyplot as plt
@@ -30,15 +30,15 @@ candidates = {
 }
 
 # %%
-# "True" is the distance from where dlib put them. Noise and a shift of all points are seen. That only the jaw
-# slipped is underestimated: dlib does not make this mistake, so the model had no chance to learn it. A
-# predictor with other habits deserves a model of its own.
+# "True" is the distance from where dlib put them. Noise and a shift of all landmarks are noticed. The slipped
+# jaw is underestimated: dlib does not make this error, so the model could not learn it. Train a model for a
+# predictor that makes other errors.
 
 figure, axes = plt.subplots(1, 4, layout="constrained", figsize=(10, 3.2))
 for ax, (name, points) in zip(axes, candidates.items(), strict=True):
-    judged = rejector.assess(photo, points)
+    scored = rejector.assess(photo, points)
     ax.imshow(photo[60:220, 140:300], extent=(140, 300, 220, 60))
-    ax.plot(*points.T, ".", color="tab:green" if judged.accepted else "tab:red", markersize=4)
+    ax.plot(*points.T, ".", color="tab:green" if scored.accepted else "tab:red", markersize=4)
     true = landmark_nme(good, points)
-    ax.set_title(f"{name}\nexpected {judged.expected_error:.1f} %, true {true:.1f} %", fontsize=9)
+    ax.set_title(f"{name}\nexpected {scored.expected_error:.1f} %, true {true:.1f} %", fontsize=9)
     ax.axis("off")
