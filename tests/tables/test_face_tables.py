@@ -153,7 +153,7 @@ def test_text_is_neat():
         detector="yunet",
     )
     line = encode(".csv", photo("a.jpg", [more]))
-    assert line.startswith("a.jpg,0,,0,,1,2.5,3,4,0.5,-1,3,true,,dark,-12.5,3,0.25,yunet,0,2,4,")
+    assert line.startswith("a.jpg,0,,0,,1,2.5,3,4,0.5,-1,3,true,,dark,-12.5,3,0.25,yunet,,,,0,2,4,")
     assert line.endswith(",133,135" + 68 * ",2.5" + "\n")
     assert encode(".jsonl", photo("a.jpg", [plain])).count("\n") == 1
 
