@@ -1,12 +1,12 @@
-"""Landmarks that stand still with the head: each point follows as far as it is certain.
+"""Landmarks without jitter: each follows its measurements as far as they are certain.
 
-The points of a frame are split into where the head is (centre, size and angle: a similarity of the mean
+The landmarks of a frame are split into where the head is (centre, size and angle: a similarity of the mean
 shape) and its shape in a frame of its own. Both go through one-euro filters, low-pass filters whose cut-off
 rises with the speed: what stands still is averaged over many frames, what moves is followed at once. For the
 head the filter also looks ahead by its speed, so that steady motion has no lag.
 
-A point of expected error e percent has the certainty c = 1 / (1 + (e / 6)^2). Uncertain points count less for
-the place of the head, move with their neighbours, and are averaged over more frames.
+A landmark of expected error e percent has the certainty c = 1 / (1 + (e / 6)^2). Uncertain ones count less
+for the place of the head, move with their neighbours, and are averaged over more frames.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ import numpy as np
 from facereject.faces.face import Face
 from facereject.faces.geometry import FloatArray, transform_points
 
-# percent; a point with this expected error counts half
+# percent; a landmark with this expected error counts half
 _HALF_CERTAIN = 6.0
 
 # cut-off frequencies in Hz: at rest, and what is added per width of the face and second
@@ -34,12 +34,12 @@ _STEADY = 0.25
 # distance of neighbours in widths of the face
 _NEAR = 0.08
 
-# seconds; after a longer gap the past says nothing
+# seconds; after a longer gap smoothing starts again
 _GAP = 0.5
 
 
 class LandmarkSmoother:
-    """Steadies the landmarks of one face through a video.
+    """Smooths the landmarks of one face through a video.
 
     Parameters
     ----------
@@ -112,11 +112,11 @@ class LandmarkSmoother:
 
 
 def certainty_of(face: Face) -> FloatArray:
-    """How far each point is to be believed, in (0, 1], from its expected error or that of the whole face."""
+    """Certainty of each landmark, in (0, 1], from its expected error or that of the whole face."""
     errors = face.landmark_errors
     if errors is None:
         errors = np.full(len(face.landmarks), face.expected_error)
-    # what is unknown counts half
+    # landmarks of unknown error count half
     errors = np.where(np.isfinite(errors), errors, _HALF_CERTAIN)
     certainty: FloatArray = 1 / (1 + (errors / _HALF_CERTAIN) ** 2)
     return np.maximum(certainty, 0.02)

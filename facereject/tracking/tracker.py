@@ -243,7 +243,8 @@ class FaceTracker:
         if gap > 0:
             # rounding must not cost a frame: five frames of 0.04 s are 0.2 s
             every = max(1, min(every, int(_WAIT_S / gap + 1e-6)))
-        boxes = [track.box for track in self._tracks if not track.lost]
+        # a face that was missed is expected for another while, as some are found in every other frame only
+        boxes = [track.box for track in self._tracks if track.lost <= every]
         return find_next(self.rejector.detector, view, boxes, self._first_frame + self.frames, every)
 
     def _shown(self, track: Track, time: float) -> Face:

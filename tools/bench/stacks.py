@@ -46,12 +46,12 @@ def main() -> None:
     clips = sorted((options.data / "video").glob("*.mkv"))[:3]
     shown = {clip: [f.image for f in islice(open_video(clip), options.frames)] for clip in clips}
     print(f"\n{len(clips)} clips, milliseconds per frame (mean), and faces per frame")
-    print("| model | per frame | ratio | searched as a whole | faces |\n|---|---|---|---|---|")
+    print("| model | per frame | ratio | faces |\n|---|---|---|---|")
     first = None
     for name, rejector in models.items():
-        cost, searched, faces = videos(rejector, list(shown.values()))
+        cost, faces = videos(rejector, list(shown.values()))
         first = first or cost
-        print(f"| {name} | {cost:.1f} | {cost / first:.2f} | {searched:.0%} | {faces:.2f} |")
+        print(f"| {name} | {cost:.1f} | {cost / first:.2f} | {faces:.2f} |")
 
 
 def vga_photographs(folder, number):
@@ -88,7 +88,7 @@ def photographs(rejector, frames):
 
 
 def videos(rejector, clips):
-    seconds = faces = frames = searches = 0
+    seconds = faces = frames = 0
     for clip in clips:
         tracker = FaceTracker(rejector)
         for frame in clip:
@@ -96,8 +96,7 @@ def videos(rejector, clips):
             faces += len(tracker.update(frame))
             seconds += time.process_time() - start
         frames += len(clip)
-        searches += tracker.searches
-    return 1e3 * seconds / frames, searches / frames, faces / frames
+    return 1e3 * seconds / frames, faces / frames
 
 
 if __name__ == "__main__":

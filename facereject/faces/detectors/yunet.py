@@ -43,9 +43,8 @@ _SMALLEST, _SMALL = 16, 40
 # side in pixels of the enlarged faces, and side of the searched part in box sides
 _ENLARGED, _REACH = 80, 2.2
 
-# pixels of the image: new faces of about this size are found at once in a video, smaller ones with the finest
-# copy. A copy of exactly a quarter of the image is made twice as fast as others of about that size
-_QUICK = 64.0
+# pixels of the image: new faces of this size are found at once in a video, smaller ones with the finest copy
+_QUICK = 60.0
 
 # Side of the crop on which a face is located, of the face in it (a power of two times that of the image, so
 # 40 to 80 pixels), and of the grid of crop centres, in pixels of the crop; and how often a crop may be moved
@@ -328,7 +327,11 @@ class _Search:
     def tile(self, tile: _Tile) -> list[Detection]:
         """The faces of a tile; their boxes are those of the scale at which it is searched."""
         part = self._rgb[tile.y0 : tile.y1, tile.x0 : tile.x1]
-        return self._run(_zoomed(part, tile.zoom), tile.zoom, tile.x0, tile.y0)
+        # reducing by a whole number first takes half the time
+        factor = math.floor(1 / tile.zoom)
+        size = [max(MIN_SIDE, round(side * tile.zoom)) for side in (part.shape[1], part.shape[0])]
+        small = cv2.resize(_zoomed(part, 1 / factor), size, interpolation=cv2.INTER_LINEAR)
+        return self._run(np.asarray(small, np.uint8), tile.zoom, tile.x0, tile.y0)
 
     def second(self, zoom: float) -> list[Detection]:
         """The faces of a smaller copy of the image with stretched contrast."""
