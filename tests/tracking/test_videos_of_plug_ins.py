@@ -85,7 +85,7 @@ def test_a_predictor_that_fails_costs_the_frames_it_fails_on():
             raise RuntimeError("no idea")
         return published.predictor(image, box)
 
-    with pytest.warns(UserWarning, match="trained for the landmark predictor"):
+    with pytest.warns(UserWarning, match="trained for the predictor"):
         rejector = FaceRejector.pretrained(predictor=moody)
     tracker = FaceTracker(rejector, Tracking(every_frame=True))
 
