@@ -13,8 +13,12 @@ from facereject._cli import app
 RECORDED = Path(__file__).with_name("options_of_0.2.txt")
 
 
-# a table goes to stdout only into a pipe, as from `filter`
-CHANGED = {("assess", "--output/-o TABLE = -")}
+CHANGED = {
+    # a table goes to stdout only into a pipe, as from `filter`
+    ("assess", "--output/-o TABLE = -"),
+    # the search of a whole frame has become cheap: the default is 5
+    *((command, "--detect-every K = 15") for command in ("score", "filter", "webcam")),
+}
 
 
 def recorded() -> list[tuple[str, str]]:

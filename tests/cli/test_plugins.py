@@ -69,7 +69,7 @@ def test_other_points_from_training_to_table(work, photo, run):
     result = run("evaluate", "five.model", data, "--report", "report", "--workers", 1, "--points", FIVE)
     assert result.exit_code == 0, result.output
     assert "points 0 and 2" in result.stdout
-    assert "mean distance of the 5 points" in (work / "report" / "index.html").read_text()
+    assert "mean distance of the 5 landmarks" in (work / "report" / "index.html").read_text()
     result = run("evaluate", "five.model", data, "--report", "other", "--workers", 1)
     assert result.exit_code == 2
     assert "annotated with 68 points, but the model is for 5" in result.stderr
