@@ -222,7 +222,7 @@ def test_a_folder_that_cannot_be_looked_into(small, tmp_path, monkeypatch):
     (tmp_path / "file").write_bytes(small["yunet"])
     result = run("get", "yunet", "--from", tmp_path / "file")
     assert (result.exit_code, len(result.stderr.splitlines())) == (1, 1)
-    assert "set FACEREJECT_MODELS to another folder" in result.stderr
+    assert "Set FACEREJECT_MODELS to a folder that can be" in result.stderr
 
 
 def test_unknown_names(models):

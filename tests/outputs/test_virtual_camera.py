@@ -81,5 +81,5 @@ def test_a_system_without_one_is_told_what_to_do(monkeypatch):
 
 def test_without_the_package_it_says_what_to_install(monkeypatch):
     monkeypatch.setitem(sys.modules, "pyvirtualcam", None)
-    with pytest.raises(VirtualCameraError, match=r"pip install 'facereject\[virtual-camera\]'"):
+    with pytest.raises(VirtualCameraError, match=r"pip install pyvirtualcam"):
         prepared(VirtualCamera())
