@@ -128,7 +128,20 @@ def main() -> None:
     clear = [sample for i, sample in enumerate(test) if i not in copies]
     background = count_background(clear, {each.name: each.rejector for each in judged})
     write_card(
-        options.output, command, samples, fit, test, group, copies, judged, background, boxes, tables, units
+        options.output,
+        command,
+        samples,
+        fit,
+        test,
+        group,
+        copies,
+        judged,
+        background,
+        boxes,
+        tables,
+        units,
+        tested.photos,
+        PUBLISHED_PHOTOS,
     )
 
 
