@@ -45,7 +45,7 @@ from facereject.faces.regions import region_names
 from facereject.faces.thumbnail import thumbnail
 from facereject.faces.views import Views
 from facereject.modelfile import ModelFileContentError
-from facereject.selection import Selector
+from facereject.selection import InfeasibleTargetError, Selector
 
 if TYPE_CHECKING:
     import pandas
@@ -137,9 +137,10 @@ class FaceRejector:
     ) -> FaceRejector:
         """The models that come with the package.
 
-        ``"default"``: YuNet finds faces, dlib's published predictor places 68 landmarks, on an upright copy
-        of tilted faces. ``"thorough"`` is more accurate and ranks better: it runs the predictor twice more
-        per face, on mirrored and turned copies, and returns the mean of the three. ``"dlib"`` is the stack of
+        ``"default"``: YuNet finds faces, dlib's published predictor places 68 landmarks in two runs: on the
+        image, or on an upright copy of tilted faces, and on a mirrored copy. ``"thorough"`` is more accurate
+        and ranks better: it runs the predictor six times. Both return a mean of the runs, in which the first
+        counts less the further it is off the others. ``"dlib"`` is the stack of
         the paper: dlib's detector and predictor, and a linear score on HOG values. ``"mesh"`` and, without
         any part that excludes commercial use, ``"mesh-free"`` use MediaPipe's face mesh on faces that YuNet
         found; they need ``facereject models get``. Cards are beside them in ``facereject/pretrained``.
@@ -599,7 +600,8 @@ class FaceRejector:
         20 to 50 faces will do, drawn at random from those the rejector is meant for. Expected errors are
         multiplied by a factor that may change with the expected error, and that is shrunk towards 1 for very
         few faces. ``info["unit"]`` has the factor and its 95 % interval, and intervals of errors are wider by
-        what is not known of it. Nothing is guaranteed. Other faces are no longer compared with the
+        what is not known of it. Nothing is guaranteed. A mean error that can no longer be reached is replaced by
+        the share of faces accepted so far. Other faces are no longer compared with the
         calibration faces of the model (`check_domain`).
 
         Parameters
@@ -635,7 +637,11 @@ class FaceRejector:
 
     def _rescaled(self, calibration: Calibration, factor: float) -> FaceRejector:
         """A rejector with a calibration in another unit, and the errors of points multiplied by a factor."""
-        other = self._changed(calibration, self.target)
+        try:
+            other = self._changed(calibration, self.target)
+        except InfeasibleTargetError:
+            # no faces are that good in the new unit: the same ones are accepted until a target is chosen
+            other = self._changed(calibration, Target("coverage", max(self.selector.coverage_, 1e-6)))
         if isinstance(other.score, CompactScoreModel) and other.score.point_errors is not None:
             errors = other.score.point_errors
             scaled = dataclasses.replace(errors, errors=(errors.errors * factor).astype(np.float32))

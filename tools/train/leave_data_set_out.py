@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from facereject.faces import Extractor, FaceDataset, FaceTable, MirroredRuns
+from facereject.faces import Extractor, FaceDataset, FaceTable
 from facereject.faces.features.context import DETECTOR, UNKNOWN_DETECTOR
 from facereject.faces.models.ranking import gap_closed, usable_share
 from facereject.faces.training._score_trees import clean_weights, grow_trees
@@ -48,12 +48,10 @@ def main() -> None:
 
 
 def recipes(degradations: int) -> dict[str, Extractor]:
-    """What is compared: one run of the predictor, two, and three."""
-    plain = extractors(degradations)["default"]
-    runs = {"two runs": MirroredRuns((10.0,)), "three runs": MirroredRuns()}
-    return {"one run": plain} | {
-        name: dataclasses.replace(plain, stability=run) for name, run in runs.items()
-    }
+    """What is compared: one run of the predictor, two as in `default`, and six as in `thorough`."""
+    made = extractors(degradations)
+    plain = dataclasses.replace(made["default"], stability=None)
+    return {"one run": plain, "two runs": made["default"], "six runs": made["thorough"]}
 
 
 def judge(name: str, table: FaceTable, extractor: Extractor, source: np.ndarray) -> None:

@@ -26,7 +26,7 @@ LICENCE = (
 #: what the models of the package are for, by name
 MODEL_NOTES = {
     "default": "dlib's 68 landmarks, the error of each and the likely cause. Research only (300-W).",
-    "thorough": "As default, on the mean of three predictions: better and slower. Research only (300-W).",
+    "thorough": "As default, on the mean of six predictions: better and slower. Research only (300-W).",
     "dlib": "The stack of the paper: dlib's detector and landmarks, a linear score. Research only (300-W).",
     "mesh": "MediaPipe's face mesh, mapped to 68 landmarks. Research only (300-W).",
     "mesh-free": "MediaPipe's face mesh, mapped to 68 landmarks. Commercial use: with attribution (CC BY).",
