@@ -600,8 +600,8 @@ class FaceRejector:
         20 to 50 faces will do, drawn at random from those the rejector is meant for. Expected errors are
         multiplied by a factor that may change with the expected error, and that is shrunk towards 1 for very
         few faces. ``info["unit"]`` has the factor and its 95 % interval, and intervals of errors are wider by
-        what is not known of it. Nothing is guaranteed. A mean error that can no longer be reached is replaced by
-        the share of faces accepted so far. Other faces are no longer compared with the
+        what is not known of it. Nothing is guaranteed. If the mean error of the target can no longer be
+        reached, the share of accepted faces takes its place. Other faces are no longer compared with the
         calibration faces of the model (`check_domain`).
 
         Parameters
