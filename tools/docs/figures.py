@@ -31,14 +31,14 @@ STATEMENTS = [
         )
         for m, words in (
             ("dlib", "`dlib`: dlib finds and places, as in the paper"),
-            ("default", "**`default`**: YuNet finds, dlib places"),
-            ("thorough", "**`thorough`**: the same, mean of three predictions"),
+            ("default", "**`default`**: YuNet finds, dlib places, mean of two predictions"),
+            ("thorough", "**`thorough`**: the same, mean of six predictions"),
         )
     ),
     (
         "README.md",
         "Expected over true error is {default.percent.set_aside:.2f} on photos set aside and "
-        "{default.percent.unseen:.2f} with predictors that have not seen them, but "
+        "{default.percent.unseen:.2f} with a predictor that has not seen them, and "
         "{default.percent.london:.2f} on the London set",
     ),
     (
@@ -148,9 +148,9 @@ def figures() -> dict[str, Any]:
 
 _PERCENT = {
     "set aside in 300-W, seen by dlib's predictor": "set_aside",
-    "300-W, predictors that were trained on them": "seen",
-    "300-W, predictors that were not": "unseen",
-    "London Set, points placed by hand": "london",
+    "300-W, a predictor that was trained on them": "seen",
+    "300-W, a predictor that was not": "unseen",
+    "London Set, without the difference of mark-ups": "london",
 }
 
 

@@ -36,7 +36,9 @@ with 95 % bootstrap intervals over photographs. *Right unit*: mean expected erro
 | model | faces | missed | mean error | AuRC, YuNet | AuRC, score | AuRC, oracle | gap closed | right unit |
 |---|---|---|---|---|---|---|---|---|
 {rows}
-With the target of the shipped model: `mesh` keeps the mean error of the accepted faces at that of clean
+## With the shipped target
+
+`mesh` keeps the mean error of the accepted faces at that of clean
 photographs; `mesh-free` accepts every face whose expected error is below its limit, twice the mean error of
 the studio photographs that it learned from. A mean as low as theirs would reject nearly every other photo.
 
