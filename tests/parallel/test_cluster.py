@@ -310,7 +310,7 @@ def test_no_scheduler_is_said_soon() -> None:
 
 def test_the_extra_is_named_without_dask(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "distributed", None)
-    with pytest.raises(EngineError, match=r"pip install 'facereject\[dask\]'"):
+    with pytest.raises(EngineError, match=r"pip install dask distributed"):
         DaskEngine("tcp://127.0.0.1:1").run(slow_square, [1])
 
 

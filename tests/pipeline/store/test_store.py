@@ -148,7 +148,7 @@ def test_paths_that_cannot_be_written(tmp_path, monkeypatch):
             with pytest.raises(TableError, match=name):
                 Store(tmp_path / name, overwrite=overwrite)
     monkeypatch.setattr(table_path.importlib.util, "find_spec", lambda name: None)
-    with pytest.raises(TableError, match=r"pip install 'facereject\[parquet\]'"):
+    with pytest.raises(TableError, match=r"pip install pyarrow"):
         Store(tmp_path / "t.parquet")
     assert sorted(os.listdir(tmp_path)) == ["d.csv", "pipe.csv"]
 
