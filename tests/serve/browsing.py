@@ -76,18 +76,20 @@ class Browser:
             "Browser.setDownloadBehavior", {"behavior": "allow", "downloadPath": str(self.downloads)}
         )
 
-    def open(self, address: str, *, camera: bool = True) -> None:
-        """Show a page that may use the camera, or may not."""
+    def open(
+        self, address: str, *, camera: bool = True, ready: str = "window.facereject?.target.model"
+    ) -> None:
+        """Show a page that may use the camera, or may not, and wait until something in it is true."""
         self.driver.execute_cdp_cmd(
             "Browser.setPermission",
             {
                 "permission": {"name": "camera"},
                 "setting": "granted" if camera else "denied",
-                "origin": address.rstrip("/"),
+                "origin": address.partition("?")[0].rstrip("/"),
             },
         )
         self.driver.get(address)
-        self.wait(lambda: self.run("return Boolean(window.facereject?.target.model)"))
+        self.wait(lambda: self.run(f"return Boolean({ready})"))
 
     def run(self, script: str, *arguments: Any) -> Any:
         """The value of a script."""
@@ -105,7 +107,7 @@ class Browser:
         """Wait until something is true and give it."""
         end = time.monotonic() + seconds
         while not (value := condition()):
-            assert time.monotonic() < end, self.text("trouble") or self.text("state") or self.errors()
+            assert time.monotonic() < end, self.text("trouble") or self.errors()
             time.sleep(0.05)
         return value
 

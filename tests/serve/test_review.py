@@ -30,6 +30,7 @@ from facereject.serve.review.faces import ACCEPT, REJECT, LimitRule, read_faces
 from facereject.serve.review.fit import fit_threshold
 from facereject.serve.review.images import Pictures
 from facereject.serve.review.session import ReviewError, open_session
+from facereject.tables.columns import HEAD
 from facereject.tables.errors import TableError
 from facereject.tables.reading import read_rows, read_table
 from facereject.tables.reviewed import write_reviewed
@@ -66,13 +67,12 @@ def test_columns_are_those_of_the_table(folder, suffix):
         facts, columns = columns_of(review)
     rows = list(read_rows(str(table)))
     assert facts["sources"] == [row[0] for row in rows]
-    names = {"uncertainty": 10, "expected_error": 11, "x": 5}
-    for name, position in names.items():
-        assert columns[name].tolist() == pytest.approx([row[position] for row in rows])
+    for name in ("uncertainty", "expected_error", "x"):
+        assert columns[name].tolist() == pytest.approx([row[HEAD.index(name)] for row in rows])
     assert columns["error_eyes"] == pytest.approx(10 * columns["uncertainty"], rel=1e-3)
     # the limit at the start decides as the table does
     rule = LimitRule(**facts["rule"])
-    assert ((columns[rule.key] <= rule.limit) == [row[12] for row in rows]).all()
+    assert ((columns[rule.key] <= rule.limit) == [row[HEAD.index("accepted")] for row in rows]).all()
 
 
 def test_crops_show_the_face_and_are_kept_by_the_browser(table):
