@@ -187,7 +187,7 @@ export class Faces {
     const { uncertainty } = this.column;
     return [...groups.values()].map((members) => {
       members.sort((a, b) => uncertainty[a] - uncertainty[b]);
-      return { title: `${members.length} alike, the best first`, faces: members };
+      return { title: "Alike, the best first", faces: members };
     });
   }
 }

@@ -138,6 +138,7 @@ export class RuleControl {
     if (document.activeElement !== slider) slider.value = (STEPS * rank) / Math.max(1, order.length);
     const value = faces.rule.kind === this.kind ? faces.rule.value : this.#valueAt(rank, faces.rule.limit);
     if (document.activeElement !== element("value")) element("value").value = value.toFixed(KINDS[this.kind].digits);
+    document.querySelector(".limit .unit").hidden = this.kind === "uncertainty";
     const counted = faces.count();
     const { sources } = faces.facts;
     element("files-kept").textContent = counted.files.toLocaleString("en");

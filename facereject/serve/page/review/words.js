@@ -8,7 +8,7 @@ export const clock = (seconds) => `${Math.floor(seconds / 60)}:${(seconds % 60).
 /** The name of its file, without folders; of a video with the time. */
 export function shortName(faces, face) {
   const name = faces.name(face).split("/").pop();
-  return faces.isVideo(face) ? `${name} ${clock(faces.column.time_s[face])}` : name;
+  return faces.isVideo(face) ? `${clock(faces.column.time_s[face])} ${name}` : name;
 }
 
 /** Why a face is decided as it is. */
