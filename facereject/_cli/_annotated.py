@@ -23,11 +23,42 @@ if TYPE_CHECKING:
 results = Console(highlight=False, emoji=False)
 
 DatasetArgument = Annotated[
-    Path,
+    Path | None,
     typer.Argument(
         metavar="DATASET",
-        help="Annotated faces: a folder of images with .pts files (as in 300-W), a dlib .xml file, or a "
-        ".csv file with the columns image, x0, y0, x1, y1, … (and photo, if several faces share one).",
+        help="Annotated faces, the same as --annotation: a folder of images with .pts files (as 300-W), or a "
+        "file in any format that `facereject assess` reads, such as a table with the columns image, x0, y0, "
+        "x1, y1, … (and photo, where several faces share one).",
+        show_default=False,
+    ),
+]
+AnnotationOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--annotation",
+        metavar="FILES",
+        help="The true landmarks, in any format that `facereject assess` reads.",
+        rich_help_panel="Landmarks in files",
+        show_default=False,
+    ),
+]
+ImagesOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--images",
+        metavar="FOLDER",
+        help="The images that the annotation is about; without it they are beside the annotation.",
+        rich_help_panel="Landmarks in files",
+        show_default=False,
+    ),
+]
+PredictionsOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--predictions",
+        metavar="FILES",
+        help="What a tool predicted for the annotated faces, in any of these formats: the tool is never run.",
+        rich_help_panel="Landmarks in files",
         show_default=False,
     ),
 ]
@@ -57,29 +88,49 @@ OverwriteOption = Annotated[bool, typer.Option("--overwrite", help="Replace exis
 _LISTED = 10
 
 
-def read_dataset(path: Path, *, points: Sequence[int] | None = None, quiet: bool = False) -> FaceDataset:
-    """The data set, with those of its points that are asked for.
+def one_dataset(dataset: Path | None, annotation: Path | None) -> Path:
+    """The annotation, given as DATASET or by --annotation."""
+    if dataset is not None and annotation is not None:
+        stop("DATASET and --annotation are the same; give one of them")
+    chosen = annotation if dataset is None else dataset
+    if chosen is None:
+        stop("name the annotated faces: --annotation FILES, with --images FOLDER if these are elsewhere")
+    return chosen
+
+
+def read_dataset(
+    path: Path,
+    *,
+    images: Path | None = None,
+    predictions: Path | None = None,
+    points: Sequence[int] | None = None,
+    quiet: bool = False,
+) -> FaceDataset:
+    """The data set, with those of its points that are asked for, and with the predictions of a tool.
 
     What is wrong with it as a whole ends the command; bad entries are listed.
     """
-    from facereject.faces import DatasetError, FaceDataset
+    from facereject import annotated_faces
+    from facereject.faces import DatasetError
 
     if not os.path.exists(path):
         stop(f"DATASET {path}: no such file or folder")
+    if points is not None and len(set(points)) < max(2, len(points)):
+        stop(f"--points: two or more different numbers are needed, got {list(points)}")
     try:
-        dataset = FaceDataset.load(path)
-        dataset = dataset if points is None else dataset.with_points(points)
+        dataset = annotated_faces(path, images, predictions, points=points)
     except DatasetError as error:
-        stop(f"DATASET {error}")
-    except ValueError as error:
-        stop(f"--points: {error}")
+        option = "--predictions" if predictions is not None and str(predictions) in str(error) else "DATASET"
+        stop(f"{option} {error}")
     except OSError as error:
         stop(f"DATASET {path}: cannot be read ({error.strerror})")
     if not len(dataset):
         first = "".join(f"; first: {entry}: {reason}" for entry, reason in dataset.problems[:1])
         stop(f"DATASET {path}: no usable face in it{first}")
     if not quiet:
-        say(f"{counted(len(dataset), 'face')} of {counted(len(dataset.photos), 'photo')} in {path}")
+        placed = "" if predictions is None else f", with landmarks of {predictions}"
+        photos = counted(len(dataset.photos), "photo")
+        say(f"{counted(len(dataset), 'face')} of {photos} in {path}{placed}")
     list_problems(dataset.problems)
     return dataset
 
@@ -148,6 +199,13 @@ def check_report(folder: Path, *, overwrite: bool) -> list[Path]:
     except FileExistsError as error:
         stop(f"--report {error.filename}: {str(error.strerror).replace('`overwrite`', '--overwrite')}")
     return [folder / name for name in FILES]
+
+
+def landmark_inputs(*paths: Path | None) -> list[str]:
+    """The landmark files that some paths stand for."""
+    from facereject.sources.landmark_files import landmark_files
+
+    return [file for path in paths if path is not None for file in landmark_files(path)]
 
 
 def check_folder(option: str, path: Path) -> None:

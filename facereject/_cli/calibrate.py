@@ -10,17 +10,22 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from facereject._cli._annotated import (
+    AnnotationOption,
     CacheOption,
     DatasetArgument,
+    ImagesOption,
     JobsOption,
     ModelArgument,
     OverwriteOption,
+    PredictionsOption,
     cache_warnings,
     check_not_read,
     check_report,
     check_writable,
     files_of_dataset,
+    landmark_inputs,
     list_problems,
+    one_dataset,
     read_dataset,
     results,
     tell,
@@ -59,6 +64,8 @@ facereject calibrate my.safetensors new.csv --max-error 5 -o safe.safetensors
 
 facereject calibrate my.safetensors new --max-error 4 --in-place
 
+facereject calibrate default --predictions openface --annotation pts -o openface.safetensors
+
 facereject filter photos --model safe.safetensors --accepted good
 
 [bold]Exit codes[/bold]: 0 written, 1 no threshold can guarantee this, or none is needed (nothing is written),
@@ -67,7 +74,10 @@ facereject filter photos --model safe.safetensors --accepted good
 
 def calibrate(
     model: ModelArgument,
-    dataset: DatasetArgument,
+    dataset: DatasetArgument = None,
+    annotation: AnnotationOption = None,
+    images: ImagesOption = None,
+    predictions: PredictionsOption = None,
     max_error: Annotated[
         float | None,
         typer.Option(
@@ -140,6 +150,7 @@ def calibrate(
     errors are fitted again on these faces as well (isotonic regression). With --unit few faces are enough:
     expected errors are multiplied by a factor, whose uncertainty is told.
     """
+    dataset = one_dataset(dataset, annotation)
     if (output is None) != in_place:
         stop("give either --output FILE or --in-place" + (", not both" if in_place else ""))
     if unit and max_error is not None:
@@ -153,7 +164,14 @@ def calibrate(
     target = Path(model) if output is None else output
     check_writable("--output", target, overwrite=overwrite or in_place)
     pages = [] if report is None else check_report(report, overwrite=overwrite)
-    rejector = load_rejector(model, detector=detector, landmarks=landmarks, region=region, argument="MODEL")
+    rejector = load_rejector(
+        model,
+        detector=detector,
+        landmarks=landmarks,
+        region=region,
+        argument="MODEL",
+        given=predictions is not None,
+    )
 
     from facereject.faces import evaluate_face_rejector
     from facereject.faces.evaluation.data_warnings import data_warnings
@@ -166,11 +184,14 @@ def calibrate(
             check_promise(max_error, 1 - confidence, loss_bound)
     except ValueError as error:
         stop(f"{str(error).replace('max_error', '--max-error').replace('loss_bound', '--loss-bound')}")
-    samples = read_dataset(dataset, points=chosen_points(points), quiet=quiet)
-    read = [landmarks, *files_of_dataset(dataset, samples)]
+    samples = read_dataset(
+        dataset, images=images, predictions=predictions, points=chosen_points(points), quiet=quiet
+    )
+    read = [landmarks, *landmark_inputs(predictions), *files_of_dataset(dataset, samples)]
     check_not_read("--output", [target], read if in_place else [model, *read])
     check_not_read("--report", pages, [model, *read])
-    notes = data_warnings(samples, rejector.predictor, rejector.info, few=max_error is not None)
+    known_by = None if predictions is not None else rejector.predictor
+    notes = data_warnings(samples, known_by, rejector.info, few=max_error is not None)
     for text in notes:
         tell(f"Warning: {text}")
     try:

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import math
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from facereject._cli._annotated import (
+    AnnotationOption,
     CacheOption,
     DatasetArgument,
+    ImagesOption,
     JobsOption,
     ModelArgument,
     OverwriteOption,
@@ -18,7 +20,9 @@ from facereject._cli._annotated import (
     check_not_read,
     check_report,
     files_of_dataset,
+    landmark_inputs,
     list_problems,
+    one_dataset,
     read_dataset,
     results,
     tell,
@@ -48,6 +52,7 @@ from facereject._cli._shared import (
 )
 
 if TYPE_CHECKING:
+    from facereject.faces import FaceRejector
     from facereject.reports.evaluation import GroupEvidence
 
 EVALUATE_EXAMPLES = paragraphs("""[bold]Examples[/bold]
@@ -58,16 +63,31 @@ facereject evaluate my.safetensors test.csv --report report --degradations 8
 
 facereject evaluate my.safetensors test.xml --report report --max-error 4
 
+facereject evaluate default --predictions a.csv --predictions b --annotation pts --report which
+
 [dim]The report: index.html (one file, opens anywhere), figures as PNG, thresholds.csv with coverage, error
 and threshold of every possible rule, faces.csv, summary.json.[/dim]""")
 
 
 def evaluate(
     model: ModelArgument,
-    dataset: DatasetArgument,
     report: Annotated[
         Path, typer.Option("--report", metavar="DIR", help="Folder for the report.", show_default=False)
     ],
+    dataset: DatasetArgument = None,
+    annotation: AnnotationOption = None,
+    images: ImagesOption = None,
+    predictions: Annotated[
+        list[Path] | None,
+        typer.Option(
+            "--predictions",
+            metavar="FILES",
+            help="What a tool predicted for the annotated faces, in any of these formats. Given several "
+            "times, the tools are compared on the faces that all of them have.",
+            rich_help_panel="Landmarks in files",
+            show_default=False,
+        ),
+    ] = None,
     landmarks: LandmarksOption = None,
     detector: DetectorOption = None,
     offline: OfflineOption = False,
@@ -97,6 +117,10 @@ def evaluate(
     """
     from facereject.reports.evaluation import group_evidence, write_report
 
+    dataset = one_dataset(dataset, annotation)
+    files = predictions or []
+    if files and degradations:
+        stop("--degradations: landmarks in files are of the images as they are")
     pages = check_report(report, overwrite=overwrite)
     given = chosen_target(
         max_error=max_error,
@@ -113,15 +137,26 @@ def evaluate(
         target=given,
         region=region,
         argument="MODEL",
+        given=bool(files),
     )
+    if len(files) > 1:
+        _compare(rejector, model, dataset, images, files, points, report, jobs, cache, overwrite, quiet)
+        return
 
     from facereject.faces import evaluate_face_rejector
     from facereject.faces.evaluation.data_warnings import data_warnings
     from facereject.faces.models.card import error_unit
 
-    samples = read_dataset(dataset, points=chosen_points(points), quiet=quiet)
-    check_not_read("--report", pages, [model, landmarks, *files_of_dataset(dataset, samples)])
-    notes = data_warnings(samples, rejector.predictor, rejector.info)
+    samples = read_dataset(
+        dataset,
+        images=images,
+        predictions=files[0] if files else None,
+        points=chosen_points(points),
+        quiet=quiet,
+    )
+    read = [model, landmarks, *landmark_inputs(*files), *files_of_dataset(dataset, samples)]
+    check_not_read("--report", pages, read)
+    notes = data_warnings(samples, None if files else rejector.predictor, rejector.info)
     for text in notes:
         tell(f"Warning: {text}")
     try:
@@ -156,6 +191,85 @@ def evaluate(
         if evaluation.domain is not None:
             tell(evaluation.domain.sentence)
         say(f"Report: {page}")
+
+
+def _compare(
+    rejector: FaceRejector,
+    model: str,
+    dataset: Path,
+    images: Path | None,
+    files: list[Path],
+    points: str | None,
+    report: Path,
+    jobs: int | None,
+    cache: Path | None,
+    overwrite: bool,
+    quiet: bool,
+) -> None:
+    """Compare several tools on the same faces, and write the page."""
+    from facereject.faces.evaluation.data_warnings import data_warnings
+    from facereject.reports.tools import FILES, compare_tools, write_comparison
+
+    names = [file.name for file in files]
+    if len(set(names)) < len(names):
+        names = [str(file) for file in files]
+    if len(set(names)) < len(names):
+        stop("--predictions: the same files are named twice")
+    tools = {}
+    for name, file in zip(names, files, strict=True):
+        tools[name] = read_dataset(
+            dataset, images=images, predictions=file, points=chosen_points(points), quiet=quiet
+        )
+    samples = next(iter(tools.values()))
+    read: list[str | Path | None] = [model, *landmark_inputs(*files), *files_of_dataset(dataset, samples)]
+    check_not_read("--report", [report / name for name in FILES], read)
+    notes = data_warnings(samples, None, rejector.info)
+    for text in notes:
+        tell(f"Warning: {text}")
+    try:
+        with cache_warnings(), counting("faces", quiet=quiet) as progress:
+            found = compare_tools(rejector, tools, workers=jobs, cache=cache, progress=progress)
+        page = write_comparison(
+            report, rejector, found, model=model, data=str(dataset), notes=notes, overwrite=overwrite
+        )
+    except ValueError as error:
+        stop(f"--predictions: {error}")
+    except FileExistsError as error:
+        stop(f"--report {error.filename}: {str(error.strerror).replace('`overwrite`', '--overwrite')}")
+    except OSError as error:
+        stop(f"--report {report}: cannot be written ({error.strerror})", 1)
+    if not quiet:
+        _print_tools([result.numbers() for result in found])
+        say(f"Report: {page}")
+
+
+def _print_tools(rows: list[dict[str, Any]]) -> None:
+    from rich.table import Table
+
+    table = Table(title=f"{rows[0]['faces_compared']:,} faces that all tools have", title_justify="left")
+    for name in (
+        "tool",
+        "mean error",
+        "95 % interval",
+        "AuRC",
+        "expected over true",
+        "accepted",
+        "their error",
+    ):
+        table.add_column(name, justify="left" if name == "tool" else "right")
+    for row in rows:
+        low, high = row["mean_error_interval"]
+        error = row["accepted_error"]
+        table.add_row(
+            row["tool"],
+            f"{row['mean_error']:.2f} %",
+            f"{low:.2f} to {high:.2f}",
+            f"{row['aurc']:.2f} %",
+            f"{row['expected_over_true']:.2f}",
+            f"{row['accepted']:.0%}",
+            "-" if error is None else f"{error:.2f} %",
+        )
+    results.print(table)
 
 
 def _print(groups: list[GroupEvidence], unit: str) -> None:

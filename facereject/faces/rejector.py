@@ -294,7 +294,12 @@ class FaceRejector:
         return facereject.score_table(self, paths, workers=workers)
 
     def assess(
-        self, image: ImageLike | Views, landmarks: ArrayLike, box: Sequence[float] | None = None
+        self,
+        image: ImageLike | Views,
+        landmarks: ArrayLike,
+        box: Sequence[float] | None = None,
+        *,
+        confidence: float = math.nan,
     ) -> Face:
         """Assess landmarks that came from elsewhere.
 
@@ -311,11 +316,13 @@ class FaceRejector:
             of WFLW (`facereject.faces.landmarks.conversion`).
         box : (x, y, width, height) or None
             Face box; None estimates it from the landmarks.
+        confidence : float
+            The tool's own, for a model that was trained for it; NaN if it has none.
         """
         view = image if isinstance(image, Views) else Views(image)
         points = converted(check_landmarks(landmarks), self.n_points)
         face = self.points.box_of(points) if box is None else check_box(box)
-        return self._assess(view, points, Detection(face, math.nan), keep=True)
+        return self._assess(view, points, Detection(face, confidence), keep=True)
 
     def assess_many(self, images: Sequence[ImageLike], landmarks: Sequence[ArrayLike]) -> list[Face]:
         """Assess the landmarks of many faces, as `assess` does of one.

@@ -14,7 +14,7 @@ import numpy as np
 
 from facereject._files import display_name
 from facereject.faces import Face, FaceRejector, ImageError
-from facereject.faces.face import FaceFrame, changed
+from facereject.faces.face import FaceFrame
 from facereject.faces.images.files import read_image
 from facereject.faces.images.kinds import kind_of_file
 from facereject.faces.landmarks.conversion import converted
@@ -167,13 +167,12 @@ class _LandmarkScorer:
                 continue
             points = found.points * size if found.relative else found.points
             try:
-                face = self._rejector.assess(view, points, found.box)
+                score = math.nan if found.confidence is None else found.confidence
+                faces.append(self._rejector.assess(view, points, found.box, confidence=score))
             except ValueError as error:
                 # points that cannot be a face, such as all the same
                 problems.append(f"failed: {error}")
                 continue
-            score = math.nan if found.confidence is None else found.confidence
-            faces.append(changed(face, detector_score=score))
         problem = problems.pop(0) if problems and not faces else ""
         self.problems += problems
         return FaceFrame(frame.index, frame.time_s, frame.image, faces, frame.source, problem)

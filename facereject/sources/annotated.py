@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -16,7 +16,7 @@ from facereject.faces.images.kinds import MEDIA_SUFFIXES, VIDEO_SUFFIXES
 from facereject.faces.images.load import ImageError
 from facereject.faces.landmarks.conversion import converted
 from facereject.sources.images_by_name import ImagesByName
-from facereject.sources.landmark_files import landmark_files, read_landmarks
+from facereject.sources.landmark_files import read_landmarks
 from facereject.sources.landmark_files.found import FoundFace, LandmarkFileError
 
 # least overlap (intersection over union) of the boxes around two sets of points of one face
@@ -243,8 +243,3 @@ def pair_faces(truths: Sequence[FloatArray], found: Sequence[FloatArray]) -> lis
         if share >= least and all(i != a and k != b for a, b in pairs):
             pairs.append((i, k))
     return pairs
-
-
-def files_read(paths: Iterable[str | os.PathLike[str] | None]) -> list[str]:
-    """The landmark files that some paths stand for."""
-    return [file for path in paths if path is not None for file in landmark_files(path)]

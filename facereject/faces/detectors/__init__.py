@@ -43,12 +43,18 @@ def _both(**options: Any) -> Detector:
     return BothDetectors(**options)
 
 
+def _files() -> Detector:
+    from facereject.faces.detectors.from_files import FileDetector
+
+    return FileDetector()
+
+
 #: all detectors known by name
 DETECTORS: Registry[Detector] = Registry(
     "detector",
     "facereject.detectors",
     "facereject.faces.register_detector",
-    {"dlib": _dlib, "yunet": _yunet, "both": _both},
+    {"dlib": _dlib, "yunet": _yunet, "both": _both, "files": _files},
 )
 
 

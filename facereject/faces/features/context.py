@@ -61,10 +61,13 @@ class FaceContext:
     points : PointSet, default=the 68 points of 300-W
     detector : bool, default=False
         For the 68 points of 300-W only.
+    confidence : bool, default=False
+        One more value at the end: the score of the detection itself, NaN if it has none.
     """
 
     points: PointSet = POINTS_300W
     detector: bool = False
+    confidence: bool = False
 
     def __post_init__(self) -> None:
         if self.detector and not self.points.is_300w:
@@ -73,17 +76,19 @@ class FaceContext:
     @property
     def n_features(self) -> int:
         """Length of the vector."""
-        return 2 * self.points.n_used + len(FRAME) + len(QUALITY) + self.detector * len(DETECTOR)
+        n_agreement = self.detector * len(DETECTOR)
+        return 2 * self.points.n_used + len(FRAME) + len(QUALITY) + n_agreement + self.confidence
 
     @property
     def definition(self) -> dict[str, Any]:
         """What the values mean besides the points, as plain JSON, for the model file."""
-        return {"name": "FaceContext", "version": 2 if self.detector else 1}
+        more = {"confidence": True} if self.confidence else {}
+        return {"name": "FaceContext", "version": 2 if self.detector else 1, **more}
 
     @classmethod
     def from_definition(cls, definition: dict[str, Any], points: PointSet = POINTS_300W) -> FaceContext:
         """The inverse of `definition`; raises ValueError for features this version does not know."""
-        context = cls(points, definition.get("version") == 2)
+        context = cls(points, definition.get("version") == 2, definition.get("confidence") is True)
         if definition != context.definition:
             raise ValueError(f"unknown features {definition!r}")
         return context
@@ -120,8 +125,11 @@ class FaceContext:
         values[n : n + len(FRAME)] = [math.log2(side), *near, outside]
         n += len(FRAME)
         values[n : n + len(QUALITY)] = image_quality(chip)
+        n += len(QUALITY)
         if self.detector:
-            values[n + len(QUALITY) :] = agreement(found, landmarks)
+            values[n : n + len(DETECTOR)] = agreement(found, landmarks)
+        if self.confidence:
+            values[-1] = found.score
         return values
 
 

@@ -182,7 +182,7 @@ class CompactColumns:
             linear = self.linear(features)
         found = self.measure(features) if measured is None else measured
         parts = [linear, found.lengths @ self.layout.groups, self.shape_columns(found), found.place]
-        parts.append(features[:, self.n_hog + self.n_runs + 2 * self.points.n_used :])
+        parts.append(features[:, self.n_hog + self.n_runs + 2 * self.points.n_used : self.n_features])
         runs = features[:, self.n_hog : self.n_hog + self.n_runs]
         for values in np.split(runs, 2, axis=1) if self.n_runs else ():
             parts += [

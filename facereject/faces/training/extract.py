@@ -52,13 +52,17 @@ _JITTERED = 0.15
 
 
 class FacePicture(NamedTuple):
-    """A version of a photograph: image, what the detector found, true and hidden points, what was done."""
+    """A version of a photo: image, what the detector found, true and hidden points, what was done.
+
+    ``placed`` are the landmarks if they come from a file.
+    """
 
     view: Views
     found: Detection
     truth: FloatArray
     hidden: NDArray[np.bool_]
     kind: str
+    placed: FloatArray | None = None
 
 
 @dataclass(frozen=True)
@@ -126,6 +130,12 @@ class Extractor:
         if not self.points.scale(sample.landmarks) > 0:
             raise ValueError(f"errors cannot be normalised: {self.points.unit} is 0")
         view = Views(sample.load())
+        if sample.predicted is not None:
+            box = self.points.box_of(sample.predicted) if sample.box is None else sample.box
+            hidden = outside_frame(view.gray, sample.landmarks)
+            found = Detection(box, sample.confidence)
+            yield FacePicture(view, found, sample.landmarks, hidden, "clean", sample.predicted)
+            return
         # then nothing downstream looks at colour, and degrading one channel is three times as fast
         without_color = color_of(self.predictor) == color_of(self.detector) == "gray"
         image = view.gray if without_color else view.rgb
@@ -153,19 +163,23 @@ class Extractor:
 
     def row(self, picture: FacePicture, index: int, variant: int) -> dict[str, Any] | str:
         """The row of one picture, or the reason why it got no landmarks."""
-        shown = picture.view.shown_to(self.predictor)
         try:
-            landmarks = place_landmarks(
-                self.predictor, shown, picture.found, self.points.n, self.upright_beyond
+            if (landmarks := picture.placed) is None:
+                shown = picture.view.shown_to(self.predictor)
+                landmarks = place_landmarks(
+                    self.predictor, shown, picture.found, self.points.n, self.upright_beyond
+                )
+            landmarks, features = self.features(
+                picture.view, picture.found, landmarks, self.predictor, keep=picture.placed is not None
             )
-            landmarks, features = self.features(picture.view, picture.found, landmarks, self.predictor)
         except NoLandmarksError as error:
             # anybody's predictor, on a degraded picture: one failure must not cost hours of extraction
             return str(error)
         return {
             "features": features,
             "losses": float(landmark_nme(picture.truth, landmarks, self.points.normalizer)),
-            "detector_scores": picture.found.score,
+            # a tool without a confidence leaves the order to chance
+            "detector_scores": picture.found.score if np.isfinite(picture.found.score) else 0.0,
             "sample": index,
             "variant": variant,
             "kinds": picture.kind,
@@ -429,4 +443,7 @@ def _cache_file(
             content = "unreadable"
         digest.update(f"{content} {sample.photo}\n".encode())
         digest.update(np.ascontiguousarray(sample.landmarks).tobytes())
+        if sample.predicted is not None:
+            digest.update(np.ascontiguousarray(sample.predicted).tobytes())
+            digest.update(f"{sample.confidence} {sample.box}".encode())
     return Path(cache, f"faces-{digest.hexdigest()[:32]}.table")

@@ -36,6 +36,7 @@ from facereject.faces.training.extract import Extractor, extract
 from facereject.faces.training.fit_causes import background_features
 from facereject.faces.training.fit_compact import CompactFit, LinearFit, fit_compact, linear_on_clean
 from facereject.faces.training.fit_score import fit_score
+from facereject.faces.training.from_files import adapt, can_be_adapted, file_extractor, points_of_files
 from facereject.faces.training.learn_points import learn_points
 from facereject.faces.training.table import FaceTable
 from facereject.faces.training.unlabelled import Photos, annotate_by_predictor
@@ -61,6 +62,8 @@ def train_face_rejector(
     score: str = "auto",
     *,
     unlabelled: Photos | None = None,
+    base: FaceRejector | str | None = "default",
+    tool: str = "",
     predictor: Landmarks | None = None,
     detector: Detector | None = None,
     threshold: float | None = None,
@@ -89,11 +92,17 @@ def train_face_rejector(
     ----------
     samples : sequence of FaceSample or None
         Annotated faces, such as a FaceDataset, with the points of the predictor in its order. If the
-        predictor was trained on them, their clean versions flatter it.
+        predictor was trained on them, their clean versions flatter it. If they have ``predicted`` landmarks
+        (`facereject.annotated_faces`), nothing is detected, predicted or degraded, and the rejector is for
+        landmarks in files: see `facereject.faces.training.from_files`.
     unlabelled : folder, sequence of image files, or None
         Photographs to learn from in place of ``samples``: see `facereject.faces.training.unlabelled`. The
         expected errors of the rejector then have no unit and are not told, until
         `FaceRejector.with_unit` or `with_calibration` gives them one; its target is a coverage.
+    base : FaceRejector, str or None
+        The model that is adapted to predicted landmarks with its points; None learns from nothing.
+    tool : str
+        What placed the predicted landmarks; kept in the model.
     score : str
         A name of `facereject.faces.models.scores`: "sele", linear SELE score; "reg", linear regression of the
         loss; "compact", trees on compact features, and "boosted", trees on the HOG values, both by the SELE
@@ -141,6 +150,23 @@ def train_face_rejector(
     """
     if (samples is None) == (unlabelled is None):
         raise ValueError("give either samples or unlabelled photographs")
+    if samples is not None and len(samples) and samples[0].predicted is not None:
+        return _from_files(
+            samples,
+            score,
+            FaceRejector.pretrained(base) if isinstance(base, str) else base,
+            tool,
+            hog=hog,
+            normalizer=normalizer,
+            feature_points=feature_points,
+            clip=clip,
+            alphas=alphas,
+            folds=folds,
+            target=target,
+            random_state=random_state,
+            common={"workers": workers, "cache": cache, "progress": progress},
+            fitting=fitting,
+        )
     score = checked_score(score, stability)
     if unlabelled is not None:
         samples = _annotated(unlabelled, predictor, detector, threshold, normalizer)
@@ -184,6 +210,54 @@ def train_face_rejector(
     if unlabelled is not None:
         rejector.info["relative"] = True
     rejector.info["entries_left_out"] = len(getattr(samples, "problems", ()))
+    return rejector
+
+
+def _from_files(
+    samples: Sequence[FaceSample],
+    score: str,
+    base: FaceRejector | None,
+    tool: str,
+    *,
+    hog: LandmarkHOG | None,
+    normalizer: str | None,
+    feature_points: Sequence[int] | None,
+    clip: float | None,
+    alphas: Sequence[float],
+    folds: int,
+    target: Target | None,
+    random_state: int,
+    common: dict[str, Any],
+    fitting: Callable[[int, int], None] | None,
+) -> FaceRejector:
+    """A rejector for predicted landmarks: a shipped model adapted to them, or one learned from nothing."""
+    photos = [sample.photo for sample in samples]
+    photo_folds(photos, folds, random_state)
+    points = points_of_files(samples, normalizer, feature_points)
+    if base is not None and score == "auto" and can_be_adapted(base, points):
+        rejector = adapt(
+            samples, base, tool, target=target, random_state=random_state, fitting=fitting, **common
+        )
+    else:
+        score = checked_score(score, None)
+        extractor = file_extractor(points, tool, None, hog, random_state)
+        if score not in ("auto", "compact"):
+            extractor = replace(extractor, context=None)
+        table = extract(samples, extractor, **common)
+        rejector = train_on_table(
+            table,
+            photos,
+            extractor,
+            score,
+            clip=clip,
+            alphas=alphas,
+            folds=folds,
+            target=target or Target("coverage", _RELATIVE_COVERAGE),
+            fitting=fitting,
+        )
+    rejector.info["photo_digests"] = photo_digests(samples)[:_MAX_DIGESTS]
+    rejector.info["entries_left_out"] = len(getattr(samples, "problems", ()))
+    rejector.info["tool"] = tool
     return rejector
 
 

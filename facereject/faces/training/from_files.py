@@ -1,0 +1,197 @@
+"""Training for a tool that is never run: its landmarks and the annotation come from files.
+
+For the 68 points of 300-W a shipped model is adapted: a ridge regression of the log error on the columns that
+its trees see, on its score, and on the tool's own confidence. A few hundred faces are enough for that, where
+a score from nothing needs thousands. For other points a score is learned from nothing.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from facereject.faces.datasets import FaceSample
+from facereject.faces.detectors.from_files import FileDetector
+from facereject.faces.features.context import FaceContext
+from facereject.faces.features.hog import LandmarkHOG
+from facereject.faces.landmarks.from_files import FilePredictor
+from facereject.faces.landmarks.mean_shape import MEAN_SHAPE
+from facereject.faces.landmarks.point_set import POINTS_300W, PointSet
+from facereject.faces.models.adapted import AdaptedScoreModel
+from facereject.faces.models.calibration import Calibration, RegionSample, Target
+from facereject.faces.models.score_models import CompactScoreModel
+from facereject.faces.plugins import definition_of
+from facereject.faces.rejector import FaceRejector
+from facereject.faces.training.cross_validation import photo_folds, ranked
+from facereject.faces.training.extract import Extractor, extract
+from facereject.faces.training.fit_compact import point_errors
+from facereject.faces.training.learn_points import common_count
+from facereject.faces.training.table import FaceTable
+
+FloatArray = NDArray[np.float64]
+
+# errors above, in percent, count as this much: how wrong a lost face is does not matter
+_CLIP = 20.0
+
+# scale of base score and confidence among the standardised columns: regularisation shrinks towards them
+_TRUST = 5.0
+
+# ridge parameters tried
+_ALPHAS = tuple(10.0 ** np.arange(-1, 5, 0.5))
+
+
+def points_of_files(
+    samples: Sequence[FaceSample], normalizer: str | None, feature_points: Sequence[int] | None
+) -> PointSet:
+    """What a model is to know about the points of a tool: 68 are those of 300-W, others are learned."""
+    n_points = common_count(samples)
+    if n_points == POINTS_300W.n and normalizer in (None, "outer_eyes", "pupils"):
+        if normalizer is None and feature_points is None:
+            return POINTS_300W
+        used = None if feature_points is None else tuple(feature_points)
+        return PointSet(MEAN_SHAPE, normalizer or POINTS_300W.normalizer, used)
+    shapes = np.array([sample.landmarks for sample in samples])
+    boxes = [sample.box for sample in samples]
+    return PointSet.learned(shapes, boxes, normalizer=normalizer or "box", used=feature_points)
+
+
+def file_extractor(
+    points: PointSet, tool: str, base: FaceRejector | None, hog: LandmarkHOG | None, random_state: int
+) -> Extractor:
+    """How a face with given landmarks becomes a row of features."""
+    runs = base is not None and base.stability is not None
+    predictor = FilePredictor(
+        points.n, tool, definition_of(base.predictor) if base is not None and runs else None
+    )
+    if base is not None and base.context is not None:
+        context = dataclasses.replace(base.context, confidence=True)
+        return Extractor(predictor, FileDetector(), base.hog, base.stability, 0, random_state, context)
+    hog = dataclasses.replace(hog or LandmarkHOG(), points=points)
+    return Extractor(predictor, FileDetector(), hog, None, 0, random_state, FaceContext(points))
+
+
+def can_be_adapted(base: FaceRejector | None, points: PointSet) -> bool:
+    """Whether a model can be adapted to a tool with these points."""
+    return (
+        base is not None
+        and isinstance(base.score, CompactScoreModel)
+        and base.points == points
+        and base.context is not None
+    )
+
+
+def adapt(
+    samples: Sequence[FaceSample],
+    base: FaceRejector,
+    tool: str,
+    *,
+    folds: int = 5,
+    target: Target | None = None,
+    random_state: int = 0,
+    workers: int | None = None,
+    cache: Any = None,
+    progress: Callable[[int, int], None] | None = None,
+    fitting: Callable[[int, int], None] | None = None,
+) -> FaceRejector:
+    """A model for the landmarks of a tool, adapted from one for other landmarks of the same points.
+
+    Parameters are those of `train_face_rejector`. Expected errors are calibrated by scores that have not
+    seen the photo.
+    """
+    extractor = file_extractor(base.points, tool, base, None, random_state)
+    table = extract(samples, extractor, workers=workers, cache=cache, progress=progress)
+    return adapt_to_table(table, [s.photo for s in samples], extractor, base, folds, target, fitting)
+
+
+def adapt_to_table(
+    table: FaceTable,
+    photos: Sequence[str],
+    extractor: Extractor,
+    base: FaceRejector,
+    folds: int = 5,
+    target: Target | None = None,
+    fitting: Callable[[int, int], None] | None = None,
+) -> FaceRejector:
+    """The same from a table that was extracted before."""
+    score = base.score
+    assert isinstance(score, CompactScoreModel)
+    names = [photos[i] for i in table.sample]
+    fold = photo_folds(names, folds, extractor.random_state)
+    confidence = table.features[:, -1].astype(np.float64)
+    known = confidence[np.isfinite(confidence)]
+    blank = AdaptedScoreModel(
+        score.columns,
+        score.trees,
+        score.point_errors,
+        score.causes,
+        unknown=float(np.median(known)) if len(known) else 0.0,
+    )
+    seen = blank.seen(table.features)
+    uncertainty = np.empty(len(table))
+    for k in range(folds):
+        coef, intercept = _ridge(seen[fold != k], table.losses[fold != k])
+        uncertainty[fold == k] = seen[fold == k] @ coef + intercept
+        if fitting is not None:
+            fitting(k + 1, folds + 1)
+    coef, intercept = _ridge(seen, table.losses)
+    final = dataclasses.replace(blank, coef=coef, intercept=intercept)
+    regions = None
+    if final.point_errors is not None:
+        errors = final.point_errors
+        expected = errors(table.features, final.columns(table.features)).errors
+        true = point_errors(table, base.points)
+        factor = float(true.mean() / max(float(expected.mean()), 1e-9))
+        scaled = dataclasses.replace(errors, errors=(errors.errors * factor).astype(np.float32))
+        final = dataclasses.replace(final, point_errors=scaled)
+        if base.calibration.regions is not None:
+            regions = RegionSample.of_points(factor * expected, true)
+    calibration = Calibration(table.losses, uncertainty, regions)
+    result = ranked(table, fold, uncertainty, "adapted", None)
+    if fitting is not None:
+        fitting(folds + 1, folds + 1)
+    return FaceRejector(
+        final,
+        calibration,
+        target or Target("coverage", 0.75),
+        hog=extractor.hog,
+        stability=extractor.stability,
+        context=extractor.context,
+        detector=extractor.detector,
+        predictor=extractor.predictor,
+        info={
+            "score": "adapted",
+            "faces": len(photos),
+            "photographs": len(set(photos)),
+            "rows": len(table),
+            "unreadable": len(table.problems),
+            "degradations": 0,
+            "folds": folds,
+            "random_state": int(extractor.random_state),
+            "cross_validation": [
+                {
+                    "score": "adapted",
+                    "alpha": None,
+                    "gap_closed_clean": result.clean,
+                    "gap_closed_degraded": None,
+                }
+            ],
+            "aurc": result.areas,
+            "adapted_from": str(base.info.get("name", "")),
+        },
+    )
+
+
+def _ridge(seen: FloatArray, losses: FloatArray) -> tuple[FloatArray, float]:
+    """Weights and intercept for the log error; `_ALPHAS` are compared by leaving one face out."""
+    from sklearn.linear_model import RidgeCV
+
+    mean, spread = seen.mean(axis=0), seen.std(axis=0)
+    scale = np.where(spread > 1e-9, spread, np.inf)
+    scale[-2:] /= _TRUST
+    model = RidgeCV(_ALPHAS).fit((seen - mean) / scale, np.log(np.clip(losses, 1e-3, _CLIP)))
+    coef = np.asarray(model.coef_, dtype=np.float64) / scale
+    return coef, float(model.intercept_ - coef @ mean)

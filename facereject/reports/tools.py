@@ -1,0 +1,315 @@
+"""Several tools on the same annotated faces: which one for these images, and which of its faces."""
+
+from __future__ import annotations
+
+import csv
+import errno
+import io
+import json
+import os
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import matplotlib.figure
+import numpy as np
+from numpy.typing import NDArray
+
+from facereject import __version__
+from facereject._files import display_name, is_regular, replacing
+from facereject.faces import FaceDataset, FaceRejector, FaceSample, evaluate_face_rejector
+from facereject.faces.models.card import error_unit
+from facereject.faces.regions import REGIONS
+from facereject.faces.training.fit_compact import point_errors
+from facereject.metrics import aurc, risk_coverage_curve
+from facereject.plotting._style import PALETTE, tidy
+from facereject.reports import pages
+
+FloatArray = NDArray[np.float64]
+
+#: the files of a comparison
+FILES = ("index.html", "tools.csv", "points.csv", "faces.csv", "summary.json")
+
+_RESAMPLES = 1000
+_FAILED = 10.0
+
+
+# arrays have no truth value, so a generated == would raise
+@dataclass(frozen=True, eq=False)
+class ToolResult:
+    """One tool on the faces that all tools have.
+
+    Attributes
+    ----------
+    name : str
+    found : int
+        Annotated faces that it has landmarks on, also where others have none.
+    losses, uncertainty, expected : ndarray of shape (n,)
+    accepted : ndarray of shape (n,), bool
+    points : ndarray of shape (n, p)
+        Error of every point, in percent.
+    photos : ndarray of shape (n,)
+        Number of the photo of every face.
+    """
+
+    name: str
+    found: int
+    losses: FloatArray
+    uncertainty: FloatArray
+    expected: FloatArray
+    accepted: NDArray[np.bool_]
+    points: FloatArray
+    photos: NDArray[np.int64]
+
+    def numbers(self) -> dict[str, Any]:
+        """What the table shows: values, and 95 % intervals over photos where there is one."""
+        losses, accepted = self.losses, self.accepted
+        area, best = aurc(losses, self.uncertainty), aurc(losses, losses)
+        gap = float(losses.mean() - best)
+        return {
+            "tool": self.name,
+            "faces_found": self.found,
+            "faces_compared": len(losses),
+            "mean_error": float(losses.mean()),
+            "mean_error_interval": _interval(lambda rows: float(losses[rows].mean()), self.photos),
+            "median_error": float(np.median(losses)),
+            "above_10_percent": float((losses > _FAILED).mean()),
+            "aurc": area,
+            "aurc_interval": _interval(lambda rows: aurc(losses[rows], self.uncertainty[rows]), self.photos),
+            "share_of_random_to_oracle": float((losses.mean() - area) / gap) if gap > 0 else None,
+            "expected_over_true": float(self.expected.mean() / losses.mean()),
+            "accepted": float(accepted.mean()),
+            "accepted_error": float(losses[accepted].mean()) if accepted.any() else None,
+            "regions": {name: float(self.points[:, list(i)].mean()) for name, i in REGIONS.items()}
+            if self.points.shape[1] == 68
+            else {},
+        }
+
+
+def compare_tools(
+    rejector: FaceRejector,
+    tools: Mapping[str, FaceDataset],
+    *,
+    workers: int | None = None,
+    cache: str | os.PathLike[str] | None = None,
+    progress: Callable[[int, int], None] | None = None,
+) -> list[ToolResult]:
+    """Score the predictions of several tools on the faces that all of them have.
+
+    Parameters
+    ----------
+    rejector : FaceRejector
+    tools : mapping of str to FaceDataset
+        Annotated faces with predictions, by name of the tool.
+    workers, cache, progress
+        As in `facereject.faces.evaluate_face_rejector`.
+
+    Raises
+    ------
+    ValueError
+        No face has landmarks of all tools.
+    """
+    keyed = {name: {_key(sample): sample for sample in samples} for name, samples in tools.items()}
+    common = [key for key in next(iter(keyed.values())) if all(key in each for each in keyed.values())]
+    if not common:
+        raise ValueError("no annotated face has landmarks of all tools")
+    results = []
+    for name, samples in keyed.items():
+        chosen = FaceDataset([samples[key] for key in common])
+        result = evaluate_face_rejector(
+            rejector, chosen, degradations=0, workers=workers, cache=cache, progress=progress
+        )
+        table, uncertainty = result.table, result.uncertainty
+        photos = np.unique([chosen[i].photo for i in table.sample], return_inverse=True)[1]
+        results.append(
+            ToolResult(
+                name,
+                len(samples),
+                table.losses,
+                uncertainty,
+                np.asarray(rejector.calibration.expected_error(uncertainty)),
+                np.asarray(rejector.decide(uncertainty)),
+                point_errors(table, rejector.points),
+                photos.astype(np.int64),
+            )
+        )
+    return results
+
+
+def _key(sample: FaceSample) -> tuple[str, bytes]:
+    return str(sample.image_path), sample.landmarks.tobytes()
+
+
+def _interval(value: Callable[[NDArray[np.int64]], float], photos: NDArray[np.int64]) -> list[float]:
+    """95 % bootstrap interval over photos."""
+    rng = np.random.default_rng(0)
+    rows = [np.flatnonzero(photos == k) for k in range(photos.max() + 1)]
+    drawn = (rng.integers(len(rows), size=len(rows)) for _ in range(_RESAMPLES))
+    values = [value(np.concatenate([rows[k] for k in each])) for each in drawn]
+    return [float(end) for end in np.percentile(values, [2.5, 97.5])]
+
+
+def write_comparison(
+    folder: str | os.PathLike[str],
+    rejector: FaceRejector,
+    results: Sequence[ToolResult],
+    *,
+    model: str,
+    data: str,
+    notes: Sequence[str] = (),
+    overwrite: bool = False,
+) -> Path:
+    """Write the files of `FILES` into a folder, all or none, and return the path of the page."""
+    folder = Path(folder)
+    for path in (folder / name for name in FILES):
+        if os.path.lexists(path) and not (overwrite and is_regular(path)):
+            raise FileExistsError(errno.EEXIST, "exists already; pass `overwrite` to replace it", str(path))
+    folder.mkdir(parents=True, exist_ok=True)
+    numbers = [result.numbers() for result in results]
+    texts = {
+        "index.html": _page(rejector, results, numbers, model, data, notes),
+        "tools.csv": _csv([_flat(row) for row in numbers]),
+        "points.csv": _csv(
+            [
+                {"point": i, **{result.name: f"{result.points[:, i].mean():.4f}" for result in results}}
+                for i in range(results[0].points.shape[1])
+            ]
+        ),
+        "faces.csv": _csv(
+            [
+                {
+                    "tool": result.name,
+                    "face": k,
+                    "error": f"{result.losses[k]:.4f}",
+                    "uncertainty": f"{result.uncertainty[k]:.6g}",
+                    "expected_error": f"{result.expected[k]:.4f}",
+                    "accepted": bool(result.accepted[k]),
+                }
+                for result in results
+                for k in range(len(result.losses))
+            ]
+        ),
+        "summary.json": json.dumps({"model": model, "data": data, "tools": numbers}, indent=2) + "\n",
+    }
+    with ExitStack() as stack:
+        made = {name: stack.enter_context(replacing(folder / name)) for name in FILES}
+        for name, text in texts.items():
+            made[name].write(display_name(text).encode())
+    return folder / "index.html"
+
+
+def _flat(row: dict[str, Any]) -> dict[str, Any]:
+    flat: dict[str, Any] = {}
+    for name, value in row.items():
+        if isinstance(value, list):
+            flat |= {
+                name.replace("interval", end): f"{each:.4f}"
+                for end, each in zip(("low", "high"), value, strict=True)
+            }
+        elif isinstance(value, dict):
+            flat |= {f"error_{key}": f"{each:.4f}" for key, each in value.items()}
+        else:
+            flat[name] = f"{value:.4f}" if isinstance(value, float) else value
+    return flat
+
+
+def _csv(rows: Sequence[dict[str, Any]]) -> str:
+    text = io.StringIO()
+    writer = csv.DictWriter(text, list(rows[0]), lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(rows)
+    return text.getvalue()
+
+
+def _page(
+    rejector: FaceRejector,
+    results: Sequence[ToolResult],
+    numbers: Sequence[dict[str, Any]],
+    model: str,
+    data: str,
+    notes: Sequence[str],
+) -> str:
+    best = min(numbers, key=lambda row: row["mean_error"])
+    ranked = min(numbers, key=lambda row: row["aurc"])
+    header = ["tool", "faces", "mean error (%)", "95 % interval", "median", "above 10 %", "AuRC (%)"]
+    header += [
+        "95 % interval",
+        "share of random to oracle",
+        "expected over true",
+        "accepted",
+        "their error (%)",
+    ]
+    rows = [
+        [
+            row["tool"],
+            f"{row['faces_found']:,}",
+            f"{row['mean_error']:.2f}",
+            _ends(row["mean_error_interval"]),
+            f"{row['median_error']:.2f}",
+            f"{row['above_10_percent']:.1%}",
+            f"{row['aurc']:.2f}",
+            _ends(row["aurc_interval"]),
+            "-" if row["share_of_random_to_oracle"] is None else f"{row['share_of_random_to_oracle']:.0%}",
+            f"{row['expected_over_true']:.2f}",
+            f"{row['accepted']:.0%}",
+            "-" if row["accepted_error"] is None else f"{row['accepted_error']:.2f}",
+        ]
+        for row in numbers
+    ]
+    pieces = [pages.note(f"{text[:1].upper()}{text[1:]}.") for text in notes]
+    pieces.append(
+        pages.section(
+            "Which tool, and which of its faces",
+            pages.paragraph(
+                f"On the {numbers[0]['faces_compared']:,} faces that all tools have, {best['tool']} has the "
+                f"lowest mean error, {best['mean_error']:.2f} %. If faces are rejected by this model, "
+                f"{ranked['tool']} has the lowest error over all coverages."
+            ),
+            pages.charts(
+                pages.chart(
+                    _curves(results), "tools", "Mean error of the accepted faces, by the share accepted."
+                )
+            ),
+            pages.table(header, rows),
+            pages.paragraph(
+                "AuRC: mean error over all coverages, lower is better. Intervals: bootstrap over photos. "
+                "Expected over true: 1 is right; `facereject train --predictions` or `facereject calibrate "
+                "--predictions` makes it so.",
+                soft=True,
+            ),
+        )
+    )
+    if numbers[0]["regions"]:
+        body = [[row["tool"], *(f"{row['regions'][name]:.2f}" for name in REGIONS)] for row in numbers]
+        pieces.append(pages.section("Mean error by region (%)", pages.table(["tool", *REGIONS], body)))
+    points = [
+        [str(i), *(f"{result.points[:, i].mean():.2f}" for result in results)]
+        for i in range(results[0].points.shape[1])
+    ]
+    pieces.append(
+        pages.section("Mean error by point (%)", pages.table(["point", *(r.name for r in results)], points))
+    )
+    pieces.append(pages.links("The same as files:", [(name, name) for name in FILES[1:]]))
+    lead = f"Scored by {model}, on {data}. Errors in {error_unit(rejector)}."
+    return pages.page("Which tracker for these images?", lead, *pieces, footer=f"facereject {__version__}")
+
+
+def _ends(interval: Sequence[float]) -> str:
+    return f"{interval[0]:.2f} to {interval[1]:.2f}"
+
+
+def _curves(results: Sequence[ToolResult]) -> matplotlib.figure.Figure:
+    figure = matplotlib.figure.Figure(figsize=(5.2, 3.9))
+    axes = figure.subplots()
+    figure.subplots_adjust(left=0.12, right=0.95, bottom=0.13, top=0.97)
+    for k, result in enumerate(results):
+        curve = risk_coverage_curve(result.losses, result.uncertainty)
+        style = "-" if k < len(PALETTE) else "--"
+        axes.plot(curve.coverage, curve.risk, style, color=PALETTE[k % len(PALETTE)], label=result.name)
+    axes.set(xlim=(0, 1), xlabel="accepted share of the faces", ylabel="mean error of the accepted (%)")
+    axes.set_ylim(bottom=0)
+    axes.legend(loc="upper left", frameon=False, fontsize="small")
+    tidy(axes, grid="both")
+    return figure

@@ -1,0 +1,135 @@
+"""Models and comparisons for tools that are never run: landmarks and annotation from files."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+from annotated_faces import write_faces
+
+from facereject import FaceRejector, annotated_faces, assess_files
+from facereject.faces import train_face_rejector
+from facereject.faces.models.adapted import AdaptedScoreModel
+
+N = 40
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory):
+    """Photos with annotation, and the landmarks of a good and of a poor tool."""
+    folder = tmp_path_factory.mktemp("files")
+    truth = annotated_faces(write_faces(folder / "photos", N, form="300w"))
+    rng = np.random.default_rng(0)
+    names = np.array([sample.image_path.name for sample in truth])
+    points = np.array([sample.landmarks for sample in truth])
+    for tool, size in (("good", 1.0), ("poor", 6.0)):
+        wrong = rng.gamma(1.5, size, (N, 1, 1)) * rng.normal(size=points.shape)
+        confidence = -np.abs(wrong).mean(axis=(1, 2)) + rng.normal(0, 0.2, N)
+        np.savez(folder / f"{tool}.npz", image=names, landmarks=points + wrong, confidence=confidence)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def model(files):
+    """A model for the poor tool, from Python."""
+    samples = annotated_faces(files / "photos", predictions=files / "poor.npz")
+    rejector = train_face_rejector(samples, tool="poor", workers=1)
+    rejector.save(files / "poor.safetensors")
+    return rejector
+
+
+def test_a_model_for_a_tool_that_is_never_run(files, model):
+    assert isinstance(model.score, AdaptedScoreModel)
+    assert model.from_files
+    losses, uncertainty = model.calibration.losses, model.calibration.uncertainty
+    # out of fold: the order is learned, and the unit is that of the tool
+    assert np.corrcoef(np.argsort(np.argsort(losses)), np.argsort(np.argsort(uncertainty)))[0, 1] > 0.5
+    with pytest.raises(ValueError, match="facereject assess"):
+        model(next((files / "photos").glob("*.png")))
+
+
+def test_it_is_stored_and_scores_files_as_before(files, model, tmp_path):
+    again = FaceRejector.load(files / "poor.safetensors")
+    samples = annotated_faces(files / "photos", predictions=files / "poor.npz")
+    for sample in samples[:5]:
+        faces = [
+            each.assess(sample.load(), sample.predicted, confidence=sample.confidence)
+            for each in (model, again)
+        ]
+        assert faces[0].uncertainty == faces[1].uncertainty
+        assert np.isfinite(faces[0].landmark_errors).all()
+        # the tool's own confidence counts, and may be unknown
+        other = model.assess(sample.load(), sample.predicted, confidence=sample.confidence + 5)
+        assert other.uncertainty < faces[0].uncertainty
+        assert np.isfinite(model.assess(sample.load(), sample.predicted).uncertainty)
+    summary = assess_files(files / "poor.npz", files / "photos", rejector=again)
+    assert (summary.faces, summary.failed) == (N, 0)
+    assert again.for_region("eyes").region == ("eyes",)
+
+
+def test_train_and_assess(files, run, tmp_path):
+    made = tmp_path / "mine.safetensors"
+    given = ["--predictions", files / "good.npz", "--annotation", files / "photos"]
+    result = run("train", *given, "-o", made, "-j", 1, "--coverage", 0.5)
+    assert result.exit_code == 0, result.stderr
+    result = run(
+        "assess", files / "good.npz", "--images", files / "photos", "--model", made,
+        "--accepted", tmp_path / "good", "-o", tmp_path / "faces.csv",
+    )  # fmt: skip
+    assert result.exit_code == 0, result.stderr
+    kept = len(list((tmp_path / "good").rglob("*.png")))
+    assert 0.3 * N < kept < 0.9 * N
+    result = run("filter", files / "photos", "--model", made)
+    assert result.exit_code == 2
+    assert "use `facereject assess`" in result.stderr
+    result = run("train", *given, "-o", tmp_path / "x.safetensors", "--landmarks", "dlib")
+    assert result.exit_code == 2
+    assert "no predictor is run" in result.stderr
+
+
+def test_tools_are_compared_on_the_same_faces(files, model, run, tmp_path):
+    with np.load(files / "good.npz") as stored:
+        np.savez(tmp_path / "fewer.npz", **{name: stored[name][3:] for name in stored})
+    result = run(
+        "evaluate", files / "poor.safetensors", "--predictions", files / "poor.npz",
+        "--predictions", tmp_path / "fewer.npz", "--annotation", files / "photos",
+        "--report", tmp_path / "which", "-j", 1,
+    )  # fmt: skip
+    assert result.exit_code == 0, result.stderr
+    poor, fewer = json.loads((tmp_path / "which" / "summary.json").read_text())["tools"]
+    assert (poor["faces_found"], fewer["faces_found"]) == (N, N - 3)
+    assert poor["faces_compared"] == fewer["faces_compared"] == N - 3
+    samples = annotated_faces(files / "photos", predictions=tmp_path / "fewer.npz")
+    errors = [
+        100
+        * np.linalg.norm(s.predicted - s.landmarks, axis=1).mean()
+        / np.linalg.norm(s.landmarks[36] - s.landmarks[45])
+        for s in samples
+    ]
+    assert fewer["mean_error"] == pytest.approx(np.mean(errors), rel=1e-5)
+    low, high = fewer["mean_error_interval"]
+    assert low < fewer["mean_error"] < high
+    assert poor["mean_error"] > fewer["mean_error"]
+    page = (tmp_path / "which" / "index.html").read_text()
+    assert "fewer.npz has the lowest mean error" in page
+    assert len((tmp_path / "which" / "points.csv").read_text().splitlines()) == 69
+
+
+def test_calibrate_gives_the_unit_of_the_tool(files, run, tmp_path):
+    given = ["--predictions", files / "poor.npz", "--annotation", files / "photos"]
+    # fifty faces are needed
+    result = run("calibrate", "default", *given, "-o", tmp_path / "c.safetensors", "-j", 1)
+    assert result.exit_code == 2
+    assert "50" in result.stderr
+
+
+def test_points_that_no_model_knows_are_learned_from_nothing(files, run, tmp_path):
+    made = tmp_path / "five.safetensors"
+    result = run(
+        "train", "--predictions", files / "poor.npz", "--annotation", files / "photos", "-o", made,
+        "--points", "30,36,45,48,54", "--score", "sele", "-j", 1,
+    )  # fmt: skip
+    assert result.exit_code == 0, result.stderr
+    rejector = FaceRejector.load(made)
+    assert (rejector.n_points, rejector.from_files) == (5, True)
