@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from facereject._cli._shared import stop
+from facereject._cli._shared import say, stop
 
 if TYPE_CHECKING:
     from facereject.faces import Detector, Landmarks
@@ -26,8 +26,8 @@ LandmarksOption = Annotated[
     typer.Option(
         "--landmarks",
         metavar="NAME|FILE",
-        help="Landmark predictor to use instead of the model's: a name from `facereject info`, or a dlib "
-        ".dat file.",
+        help="Landmark predictor to use instead of the model's: a name from `facereject info`, a dlib .dat "
+        "file, an .onnx network with its description beside it, or module:Class.",
     ),
 ]
 PointsOption = Annotated[
@@ -47,8 +47,15 @@ def chosen_landmarks(landmarks: str | None) -> Landmarks | None:
         return None
 
     from facereject.faces import LANDMARKS, LandmarkModelError, LandmarkPredictor, make_landmarks
+    from facereject.faces.landmarks.network import NetworkLandmarks
+    from facereject.faces.landmarks.python_class import NAMED, PythonLandmarks
 
     try:
+        if landmarks.lower().endswith(".onnx"):
+            return NetworkLandmarks(landmarks)
+        if NAMED.fullmatch(landmarks) and not os.path.exists(landmarks):
+            say(f"Warning: --landmarks {landmarks} runs the code of this module")
+            return PythonLandmarks.imported(landmarks)
         if os.path.isfile(landmarks) or landmarks.endswith(".dat") or os.sep in landmarks:
             return LandmarkPredictor(landmarks)
         return make_landmarks(landmarks)

@@ -53,6 +53,18 @@ def _files(**options: Any) -> Landmarks:
     return FilePredictor(**options)
 
 
+def _onnx(path: str, sha256: str) -> Landmarks:
+    from facereject.faces.landmarks.network import NetworkLandmarks
+
+    return NetworkLandmarks.restored(path, sha256)
+
+
+def _python(**options: Any) -> Landmarks:
+    from facereject.faces.landmarks.python_class import PythonLandmarks
+
+    return PythonLandmarks(**options)
+
+
 #: all landmark predictors known by name
 LANDMARKS: Registry[Landmarks] = Registry(
     "landmark predictor",
@@ -65,6 +77,8 @@ LANDMARKS: Registry[Landmarks] = Registry(
         "mesh-68": _mesh("fitted"),
         "mesh-68-free": _mesh("fixed"),
         "files": _files,
+        "onnx": _onnx,
+        "python": _python,
     },
 )
 

@@ -70,6 +70,16 @@ class HasFeaturePoints(Protocol):
     def feature_points(self) -> Sequence[int] | None: ...
 
 
+@runtime_checkable
+class PlacesByFive(Protocol):
+    """Places landmarks by the five points of a detector, where it has them, if ``by_five`` is true."""
+
+    @property
+    def by_five(self) -> bool: ...
+
+    def place_by_five(self, image: ImageArray, points: Sequence[tuple[float, float]]) -> FloatArray: ...
+
+
 def check_predictor(predictor: Any, n_points: int | None = None) -> Landmarks:
     """The predictor itself; TypeError if it is none, LandmarkModelError if it places other points.
 

@@ -10,7 +10,8 @@ import numpy as np
 from facereject.faces.face import Box, Detection
 from facereject.faces.geometry import FloatArray, transform_points
 from facereject.faces.images.load import ImageArray
-from facereject.faces.landmarks.base import Landmarks, predict_landmarks
+from facereject.faces.landmarks.base import Landmarks, PlacesByFive, predict_landmarks
+from facereject.faces.plugins import offers
 
 # side of the turned copy over the side of the box: predictors look a little beyond the box
 _REACH = 1.6
@@ -40,6 +41,10 @@ def place_landmarks(
     NoLandmarksError
         If the predictor fails.
     """
+    five = found.points
+    if five is not None and offers(predictor, PlacesByFive) and predictor.by_five:
+        by_five = predictor.place_by_five
+        return predict_landmarks(lambda shown, _: by_five(shown, five), image, found.box, n_points)
     if upright_beyond is None or abs(found.roll) <= upright_beyond:
         return predict_landmarks(predictor, image, found.box, n_points)
     return predict_turned(predictor, image, found.box, -found.roll, n_points)

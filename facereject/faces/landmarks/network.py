@@ -1,0 +1,520 @@
+"""Landmark networks in ONNX files, with a description of what goes in and what comes out.
+
+The description is JSON, in ``network.json`` beside ``network.onnx`` or in the file's own metadata under the
+key ``facereject``. Coordinates in the input are those of its pixels: 0 is the centre of the first one. See
+docs/networks.md for every entry and for the descriptions of networks that people use.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import cv2
+import numpy as np
+from numpy.typing import NDArray
+
+from facereject._files import is_regular
+from facereject.faces.face import Box
+from facereject.faces.geometry import FloatArray, fit_similarity, transform_points
+from facereject.faces.images.load import ImageArray
+from facereject.faces.landmarks._onnx_file import metadata, refers_to_files
+from facereject.faces.landmarks.base import LandmarkModelError
+from facereject.faces.landmarks.mean_shape import N_LANDMARKS
+
+KINDS = ("coordinates", "heatmaps", "simcc")
+DECODINGS = ("argmax", "quarter", "gauss", "mean")
+
+# bytes
+_LARGEST_NETWORK = 1 << 30
+_LARGEST_DESCRIPTION = 1 << 20
+
+
+@dataclass(frozen=True)
+class Description:
+    """What a network takes and gives.
+
+    Attributes
+    ----------
+    points : int
+        Landmarks that come out of the network.
+    size : (int, int)
+        Width and height of its input.
+    color : {"rgb", "bgr", "gray"}
+    mean, scale : tuple of float
+        The input is (pixel - mean) * scale, with pixels from 0 to 255; one value, or one per channel.
+    layout : {"nchw", "nhwc"}
+    crop_scale : float
+        Side of the crop over the longer side of the face box.
+    crop_shift : (float, float)
+        By how much the crop is moved, in sides of the box.
+    template : tuple of (float, float) or None
+        Where in the input the five points of a detector come to lie (eyes, nose, corners of the mouth, as
+        they are in the image from left to right); None crops by the box alone.
+    upright : bool
+        Whether tilted faces are to be shown upright.
+    kind : {"coordinates", "heatmaps", "simcc"}
+    outputs : tuple of str
+        Names of the outputs: one, for SimCC those of x and y; empty for the first ones.
+    range : (float, float)
+        Coordinates: what stands for the first and for the last edge of the input; (0, size) for pixels.
+    decoding : {"argmax", "quarter", "gauss", "mean"}
+        Heat maps and SimCC: the largest value; moved by a quarter to its larger neighbour; the peak of a
+        Gaussian through its neighbours; or the centre of mass.
+    split : float
+        SimCC: bins per pixel.
+    map_to_68 : tuple of int
+        The output that is each of the 68 points of 300-W; empty if they stay as they are.
+    names : tuple of str
+        Names of the points, for people.
+    normalizer : str or None
+        What errors are percents of, see `facereject.losses.landmark_scale`.
+    """
+
+    points: int
+    size: tuple[int, int]
+    color: str = "rgb"
+    mean: tuple[float, ...] = (0.0,)
+    scale: tuple[float, ...] = (1.0,)
+    layout: str = "nchw"
+    crop_scale: float = 1.0
+    crop_shift: tuple[float, float] = (0.0, 0.0)
+    template: tuple[tuple[float, float], ...] | None = None
+    upright: bool = True
+    kind: str = "coordinates"
+    outputs: tuple[str, ...] = ()
+    range: tuple[float, float] = (0.0, 1.0)
+    decoding: str = "argmax"
+    split: float = 1.0
+    map_to_68: tuple[int, ...] = ()
+    names: tuple[str, ...] = ()
+    normalizer: str | None = None
+
+    @classmethod
+    def read(cls, text: str) -> Description:
+        """From JSON; ValueError names the entry that is wrong."""
+        try:
+            given = json.loads(text)
+        except (ValueError, RecursionError) as error:
+            raise ValueError(f"no JSON ({error})") from None
+        if not isinstance(given, dict):
+            raise ValueError("no JSON object")
+        known = cls.__dataclass_fields__
+        unknown = [name for name in given if name not in known]
+        if unknown:
+            raise ValueError(f"unknown entry {unknown[0]!r}; there are {', '.join(known)}")
+        missing = [name for name in ("points", "size") if name not in given]
+        if missing:
+            raise ValueError(f"entry {missing[0]!r} is missing")
+        values: dict[str, Any] = {}
+        for name, value in given.items():
+            try:
+                values[name] = _READ[name](value)
+            except (TypeError, ValueError, KeyError, OverflowError) as error:
+                raise ValueError(f"entry {name!r}: {error}") from None
+        return cls(**values)
+
+    def __post_init__(self) -> None:
+        channels = 1 if self.color == "gray" else 3
+        for name in ("mean", "scale"):
+            if len(getattr(self, name)) not in (1, channels):
+                raise ValueError(f"entry {name!r}: one value or {channels} are needed")
+        if self.kind == "simcc" and len(self.outputs) not in (0, 2):
+            raise ValueError("entry 'outputs': SimCC has two, x and y")
+        if self.map_to_68 and (len(self.map_to_68) != N_LANDMARKS or max(self.map_to_68) >= self.points):
+            raise ValueError(f"entry 'map_to_68': 68 numbers below {self.points} are needed")
+        if self.names and len(self.names) != self.points:
+            raise ValueError(f"entry 'names': {self.points} names are needed, got {len(self.names)}")
+        if self.range[0] == self.range[1]:
+            raise ValueError("entry 'range': two different numbers are needed")
+
+
+def _among(*known: str) -> Any:
+    def read(value: Any) -> str:
+        if value not in known:
+            raise ValueError(f"must be one of {', '.join(known)}; got {value!r}")
+        return str(value)
+
+    return read
+
+
+def _numbers(count: int | None = None, least: float = -1e9) -> Any:
+    def read(value: Any) -> tuple[float, ...]:
+        found = tuple(float(v) for v in (value if isinstance(value, list) else [value]))
+        if count not in (None, len(found)) or not all(least < v < 1e9 for v in found) or not found:
+            raise ValueError(f"must be {count or 'some'} numbers above {least:g}; got {value!r}")
+        return found
+
+    return read
+
+
+def _integer(value: Any, most: int = 4096) -> int:
+    if isinstance(value, bool) or not isinstance(value, int) or not 1 < value <= most:
+        raise ValueError(f"must be a whole number from 2 to {most}; got {value!r}")
+    return value
+
+
+def _one(value: Any) -> float:
+    (number,) = _numbers(1, 0.0)(value)
+    return float(number)
+
+
+def _flag(value: Any) -> bool:
+    if not isinstance(value, bool):
+        raise ValueError(f"must be true or false; got {value!r}")
+    return value
+
+
+def _template(value: Any) -> tuple[tuple[float, float], ...] | None:
+    if value is None:
+        return None
+    pairs = [_numbers(2)(pair) for pair in value]
+    if len(pairs) != 5:
+        raise ValueError("five points are needed")
+    return tuple((x, y) for x, y in pairs)
+
+
+def _texts(value: Any) -> tuple[str, ...]:
+    return tuple(str(v) for v in (value if isinstance(value, list) else [value]))
+
+
+_READ: dict[str, Any] = {
+    "points": _integer,
+    "size": lambda value: tuple(_integer(v) for v in (value if isinstance(value, list) else [value] * 2)[:2]),
+    "color": _among("rgb", "bgr", "gray"),
+    "mean": _numbers(),
+    "scale": _numbers(),
+    "layout": _among("nchw", "nhwc"),
+    "crop_scale": _one,
+    "crop_shift": _numbers(2),
+    "template": _template,
+    "upright": _flag,
+    "kind": _among(*KINDS),
+    "outputs": _texts,
+    "range": _numbers(2),
+    "decoding": _among(*DECODINGS),
+    "split": _one,
+    "map_to_68": lambda value: tuple(int(v) for v in value),
+    "names": _texts,
+    "normalizer": lambda value: None if value is None else str(value),
+}
+
+
+class NetworkLandmarks:
+    """A landmark predictor from an ONNX file and its description.
+
+    Parameters
+    ----------
+    path : path
+        The network.
+    description : path, Description or None
+        None is the JSON file of the same name beside it, else the metadata of the file.
+    backend : {"onnxruntime", "opencv"} or None
+        None is onnxruntime if it is installed.
+
+    Raises
+    ------
+    LandmarkModelError
+        The files cannot be used, or do not fit each other.
+
+    Examples
+    --------
+    >>> from facereject.faces import FaceRejector
+    >>> from facereject.faces.landmarks.network import NetworkLandmarks
+    >>> FaceRejector.pretrained(predictor=NetworkLandmarks("pfld.onnx"))  # doctest: +SKIP
+    """
+
+    def __init__(
+        self,
+        path: str | os.PathLike[str],
+        description: str | os.PathLike[str] | Description | None = None,
+        *,
+        backend: str | None = None,
+    ) -> None:
+        self.path = Path(path)
+        self._data = _content(self.path, _LARGEST_NETWORK)
+        try:
+            stored = metadata(self._data).get("facereject")
+            elsewhere = refers_to_files(self._data)
+        except ValueError as error:
+            raise LandmarkModelError(f"{self.path}: {error}") from None
+        if elsewhere:
+            raise LandmarkModelError(
+                f"{self.path}: keeps its weights in other files, which are not opened; save it as one file "
+                "(onnx.save(onnx.load(path), path, save_as_external_data=False))"
+            )
+        if isinstance(description, Description):
+            self.description, text = description, repr(description)
+        else:
+            self.description, text = _description(self.path, description, stored)
+        self.fingerprint = hashlib.sha256(self._data + b"\0" + text.encode()).hexdigest()
+        self._backend = _backend(backend)
+        self._run = _runner(self.path, self._data, self._backend)
+        # said here, not on the first face
+        self._outputs(np.zeros((*self.description.size[::-1], 1 if self.color == "gray" else 3), np.uint8))
+
+    @classmethod
+    def restored(cls, path: str, sha256: str) -> NetworkLandmarks:
+        """The predictor that a model file names: nothing but the very files it was trained for."""
+        how = "pass the network itself (--landmarks FILE)"
+        if str(path).startswith(("//", "\\\\")) or not Path(path).is_file():
+            raise LandmarkModelError(f"{path}: the model was trained for this file, which is not here; {how}")
+        # the digest is compared before the network is given to any library
+        file = Path(path)
+        data = _content(file, _LARGEST_NETWORK)
+        try:
+            text = _description(file, None, metadata(data).get("facereject"))[1]
+        except ValueError as error:
+            raise LandmarkModelError(f"{path}: {error}") from None
+        if hashlib.sha256(data + b"\0" + text.encode()).hexdigest() != sha256:
+            raise LandmarkModelError(
+                f"{path}: it or its description is not what the model was trained for; {how}"
+            )
+        return cls(path)
+
+    @property
+    def n_points(self) -> int:
+        """How many points it places."""
+        return N_LANDMARKS if self.description.map_to_68 else self.description.points
+
+    @property
+    def color(self) -> str:
+        """The image it is shown."""
+        return "gray" if self.description.color == "gray" else "rgb"
+
+    @property
+    def levels(self) -> bool:
+        """Whether tilted faces are left to it."""
+        return not self.description.upright or self.description.template is not None
+
+    @property
+    def normalizer(self) -> str | None:
+        """What errors are percents of."""
+        return self.description.normalizer
+
+    @property
+    def definition(self) -> dict[str, Any]:
+        """What a model file keeps: where the network is, and the digest of both files."""
+        return {"name": "onnx", "path": str(self.path.absolute()), "sha256": self.fingerprint}
+
+    def __call__(self, image: ImageArray, box: Box) -> FloatArray:
+        """Landmarks (n, 2) in pixels of the image for the face in ``box``."""
+        x, y, width, height = box
+        told = self.description
+        side = told.crop_scale * max(width, height)
+        middle = np.array([x + width / 2, y + height / 2]) + np.array(told.crop_shift) * max(width, height)
+        # the longer side of the input spans the crop
+        factor = max(told.size) / side
+        matrix = np.zeros((2, 3))
+        matrix[:, :2] = factor * np.eye(2)
+        matrix[:, 2] = np.array(told.size) / 2 - factor * middle
+        return self._place(image, matrix)
+
+    @property
+    def by_five(self) -> bool:
+        """Whether the crop is made by the five points of a detector, where it has them."""
+        return self.description.template is not None
+
+    def place_by_five(self, image: ImageArray, points: Sequence[tuple[float, float]]) -> FloatArray:
+        """The same by the five points of a detector; the description must have a template for them."""
+        if self.description.template is None:
+            raise ValueError("the description has no template of five points")
+        return self._place(image, fit_similarity(np.array(points), np.array(self.description.template)))
+
+    def _place(self, image: ImageArray, matrix: FloatArray) -> FloatArray:
+        """Landmarks by a crop that a similarity makes of the image."""
+        told = self.description
+        crop = np.asarray(cv2.warpAffine(image, matrix, told.size, flags=cv2.INTER_LINEAR), dtype=np.uint8)
+        points = self._decoded(self._outputs(crop.reshape(*crop.shape[:2], -1)))
+        if told.map_to_68:
+            points = points[list(told.map_to_68)]
+        return transform_points(cv2.invertAffineTransform(matrix), points)
+
+    def _outputs(self, crop: ImageArray) -> list[NDArray[np.float64]]:
+        """What comes out for an image of the size of the input, checked against the description."""
+        told = self.description
+        pixels = crop[:, :, ::-1] if told.color == "bgr" else crop
+        values = (pixels.astype(np.float32) - np.array(told.mean, np.float32)) * np.array(
+            told.scale, np.float32
+        )
+        batch = values[None] if told.layout == "nhwc" else values.transpose(2, 0, 1)[None]
+        wanted = 2 if told.kind == "simcc" else 1
+        try:
+            found = self._run(np.ascontiguousarray(batch), told.outputs, wanted)
+        except Exception as error:
+            # libraries raise many kinds; all of them say that the network and this input do not fit
+            text = " ".join(str(error).split())[:200]
+            raise LandmarkModelError(f"{self.path}: cannot be run with its description ({text})") from None
+        return [self._checked(np.asarray(each, dtype=np.float64)) for each in found]
+
+    def _checked(self, output: NDArray[np.float64]) -> NDArray[np.float64]:
+        n = self.description.points
+        values = output[0] if output.ndim > 1 and output.shape[0] == 1 else output
+        if self.description.kind == "coordinates":
+            flat = values.reshape(-1)
+            if flat.size not in (2 * n, 3 * n):
+                raise LandmarkModelError(
+                    f"{self.path}: {n} points are described, {flat.size} coordinates come out"
+                )
+            return flat.reshape(n, -1)[:, :2]
+        needed = 3 if self.description.kind == "heatmaps" else 2
+        if values.ndim != needed or values.shape[0] != n or values.size == 0:
+            what = "maps" if needed == 3 else "rows of bins"
+            raise LandmarkModelError(f"{self.path}: {n} {what} are described, {output.shape} comes out")
+        return values
+
+    def _decoded(self, outputs: list[NDArray[np.float64]]) -> FloatArray:
+        """Points in pixels of the input."""
+        told = self.description
+        size = np.array(told.size, dtype=np.float64)
+        if told.kind == "coordinates":
+            low, high = told.range
+            return (outputs[0] - low) / (high - low) * size
+        if told.kind == "simcc":
+            return np.column_stack([_peaks(bins, told.decoding) for bins in outputs]) / told.split
+        maps = outputs[0]
+        return _map_peaks(maps, told.decoding) * (size / maps.shape[:0:-1])
+
+    def __getstate__(self) -> dict[str, Any]:
+        state = {"path": str(self.path), "description": self.description, "print": self.fingerprint}
+        return state | {"data": self._data, "backend": self._backend}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.path, self.description = Path(state["path"]), state["description"]
+        self.fingerprint, self._data, self._backend = state["print"], state["data"], state["backend"]
+        self._run = _runner(self.path, self._data, self._backend)
+
+    def __repr__(self) -> str:
+        return f"NetworkLandmarks({str(self.path)!r}, {self.n_points} points)"
+
+
+def _content(path: Path, limit: int) -> bytes:
+    """The bytes of a regular file up to a size."""
+    try:
+        if not path.is_file() or not is_regular(path):
+            raise LandmarkModelError(f"{path}: no such file")
+        if path.stat().st_size > limit:
+            raise LandmarkModelError(f"{path}: larger than {limit >> 20} MB")
+        return path.read_bytes()
+    except OSError as error:
+        raise LandmarkModelError(f"{path}: cannot be read ({error.strerror})") from None
+
+
+def _description(path: Path, given: Any, stored: str | None) -> tuple[Description, str]:
+    """The description of a network, and its text."""
+    beside = path.with_suffix(".json") if given is None else Path(given)
+    if given is not None or beside.is_file():
+        where, text = str(beside), _content(beside, _LARGEST_DESCRIPTION).decode("utf-8", "replace")
+    elif stored is not None:
+        where, text = f"{path}, metadata `facereject`", stored
+    else:
+        raise LandmarkModelError(
+            f'{path}: needs a description, {beside.name} beside it: {{"points": 68, "size": [112, 112], …}}; '
+            "see docs/networks.md"
+        )
+    try:
+        return Description.read(text), text
+    except ValueError as error:
+        raise LandmarkModelError(f"{where}: {error}") from None
+
+
+def _backend(name: str | None) -> str:
+    if name not in (None, "onnxruntime", "opencv"):
+        raise LandmarkModelError(f"backend must be onnxruntime or opencv, got {name!r}")
+    if name == "opencv":
+        return name
+    try:
+        import onnxruntime  # noqa: F401
+    except ImportError:
+        if name is None:
+            return "opencv"
+        raise LandmarkModelError("onnxruntime is missing: pip install 'facereject[onnx]'") from None
+    return "onnxruntime"
+
+
+def _runner(path: Path, data: bytes, backend: str) -> Any:
+    """A function from a batch, names of outputs and how many are needed to arrays."""
+    try:
+        return (_onnxruntime if backend == "onnxruntime" else _opencv)(data)
+    except Exception as error:
+        text = " ".join(str(error).split())[:200]
+        raise LandmarkModelError(f"{path}: cannot be read by {backend} ({text})") from None
+
+
+def _onnxruntime(data: bytes) -> Any:
+    import onnxruntime
+
+    options = onnxruntime.SessionOptions()
+    # workers and threads share the cores already
+    options.intra_op_num_threads = options.inter_op_num_threads = 1
+    options.log_severity_level = 4
+    session = onnxruntime.InferenceSession(data, options, providers=["CPUExecutionProvider"])
+    (first,) = session.get_inputs()
+    known = [output.name for output in session.get_outputs()]
+
+    def run(batch: NDArray[np.float32], names: Sequence[str], count: int) -> list[Any]:
+        chosen = _named(names, known, count)
+        return list(session.run(chosen, {first.name: batch}))
+
+    return run
+
+
+def _opencv(data: bytes) -> Any:
+    network = cv2.dnn.readNetFromONNX(np.frombuffer(data, dtype=np.uint8))
+    known = list(network.getUnconnectedOutLayersNames())
+
+    def run(batch: NDArray[np.float32], names: Sequence[str], count: int) -> list[Any]:
+        network.setInput(batch)
+        return list(network.forward(_named(names, known, count)))
+
+    return run
+
+
+def _named(names: Sequence[str], known: Sequence[str], count: int) -> list[str]:
+    chosen = list(names) or list(known[:count])
+    missing = [name for name in chosen if name not in known]
+    if missing or len(chosen) < count:
+        what = f"no output {missing[0]!r}" if missing else f"{len(known)} of {count} outputs"
+        raise ValueError(f"{what}; there are {', '.join(known)}")
+    return chosen
+
+
+def _peaks(rows: NDArray[np.float64], decoding: str) -> FloatArray:
+    """Where each row has its peak, in steps of the row."""
+    places = np.arange(rows.shape[1], dtype=np.float64)
+    if decoding == "mean":
+        weights = np.clip(rows, 0, None)
+        total = weights.sum(axis=1)
+        return np.where(total > 0, weights @ places / np.where(total > 0, total, 1), places.mean())
+    best = rows.argmax(axis=1)
+    return best + np.array([_offset(row, i, decoding) for row, i in zip(rows, best.tolist(), strict=True)])
+
+
+def _offset(row: NDArray[np.float64], i: int, decoding: str) -> float:
+    """How far the peak is from the largest value."""
+    if decoding == "argmax" or not 0 < i < len(row) - 1:
+        return 0.0
+    before, at, after = row[i - 1 : i + 2]
+    if decoding == "quarter":
+        return 0.25 * float(np.sign(after - before))
+    # a parabola through the logarithms, which a Gaussian is
+    before, at, after = np.log(np.maximum((before, at, after), 1e-12))
+    bend = before - 2 * at + after
+    return float(np.clip((before - after) / (2 * bend), -0.5, 0.5)) if bend < 0 else 0.0
+
+
+def _map_peaks(maps: NDArray[np.float64], decoding: str) -> FloatArray:
+    """x, y of the peak of each map, in its pixels."""
+    if decoding == "mean":
+        weights = np.clip(maps, 0, None)
+        return np.column_stack([_peaks(weights.sum(axis=1), "mean"), _peaks(weights.sum(axis=2), "mean")])
+    points = []
+    for each in maps:
+        y, x = np.unravel_index(int(each.argmax()), each.shape)
+        points.append((x + _offset(each[y], int(x), decoding), y + _offset(each[:, x], int(y), decoding)))
+    return np.array(points, dtype=np.float64)
