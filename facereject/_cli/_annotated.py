@@ -116,7 +116,7 @@ def read_dataset(
     if not os.path.exists(path):
         stop(f"DATASET {path}: no such file or folder")
     if points is not None and len(set(points)) < max(2, len(points)):
-        stop(f"--points: two or more different numbers are needed, got {list(points)}")
+        stop(f"--points: points must be two or more different numbers, got {list(points)}")
     try:
         dataset = annotated_faces(path, images, predictions, points=points)
     except DatasetError as error:
@@ -125,6 +125,8 @@ def read_dataset(
     except OSError as error:
         stop(f"DATASET {path}: cannot be read ({error.strerror})")
     if not len(dataset):
+        if dataset.problems and dataset.problems[0].reason.startswith("points must be"):
+            stop(f"--points: {dataset.problems[0].reason}")
         first = "".join(f"; first: {entry}: {reason}" for entry, reason in dataset.problems[:1])
         stop(f"DATASET {path}: no usable face in it{first}")
     if not quiet:

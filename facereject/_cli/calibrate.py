@@ -64,7 +64,7 @@ facereject calibrate my.safetensors new.csv --max-error 5 -o safe.safetensors
 
 facereject calibrate my.safetensors new --max-error 4 --in-place
 
-facereject calibrate default --predictions openface --annotation pts -o openface.safetensors
+facereject calibrate default --predictions a --annotation pts -o a.safetensors
 
 facereject filter photos --model safe.safetensors --accepted good
 

@@ -63,7 +63,7 @@ facereject evaluate my.safetensors test.csv --report report --degradations 8
 
 facereject evaluate my.safetensors test.xml --report report --max-error 4
 
-facereject evaluate default --predictions a.csv --predictions b --annotation pts --report which
+facereject evaluate default pts --predictions a --predictions b --report which
 
 [dim]The report: index.html (one file, opens anywhere), figures as PNG, thresholds.csv with coverage, error
 and threshold of every possible rule, faces.csv, summary.json.[/dim]""")

@@ -59,7 +59,7 @@ facereject train faces.xml -o my.safetensors --landmarks my.dat --max-error 4
 
 facereject train faces.csv -o my.safetensors --thorough --cache tmp -j 8
 
-facereject train --predictions openface --annotation pts --images photos -o my.safetensors
+facereject train --predictions openface --annotation pts -o my.safetensors
 
 [dim]Set some photos aside first: `facereject evaluate` and `facereject calibrate` need faces that were not
 trained on. A few hundred photos are the minimum, two thousand are good.[/dim]""")

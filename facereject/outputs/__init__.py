@@ -13,6 +13,12 @@ from facereject.outputs.camera.virtual_camera import VirtualCamera
 from facereject.outputs.camera.window import Window
 from facereject.outputs.contact_sheet import ContactSheet
 from facereject.outputs.crops import Crops
+from facereject.outputs.keypoints.coco import COCOKeypoints
+from facereject.outputs.keypoints.cvat import CVAT
+from facereject.outputs.keypoints.deeplabcut import DeepLabCut
+from facereject.outputs.keypoints.fiftyone import FiftyOne
+from facereject.outputs.keypoints.label_studio import LabelStudio
+from facereject.outputs.keypoints.supervision import to_supervision
 from facereject.outputs.saved_video import SavedVideo
 from facereject.outputs.sorted_files import SortedFiles
 from facereject.outputs.table import Table
@@ -27,15 +33,25 @@ OUTPUTS: tuple[type[Output], ...] = (
     BestFrames,
     AnnotatedImages,
     ContactSheet,
+    COCOKeypoints,
+    FiftyOne,
+    CVAT,
+    LabelStudio,
+    DeepLabCut,
 )
 
 __all__ = [
+    "CVAT",
     "OUTPUTS",
     "AnnotatedImages",
     "BestFrames",
+    "COCOKeypoints",
     "ContactSheet",
     "Crops",
+    "DeepLabCut",
+    "FiftyOne",
     "JSONLines",
+    "LabelStudio",
     "Output",
     "Recording",
     "SavedVideo",
@@ -46,4 +62,5 @@ __all__ = [
     "VideoWriter",
     "VirtualCamera",
     "Window",
+    "to_supervision",
 ]

@@ -159,7 +159,9 @@ def _chosen(landmarks: FloatArray, points: Sequence[int] | None) -> FloatArray:
     """Some of the points, all of which must be there."""
     if points is not None:
         if not all(0 <= i < len(landmarks) for i in points):
-            raise ValueError(f"has {len(landmarks)} points, and {max(points)} is asked for")
+            raise ValueError(
+                f"points must be numbers from 0 to {len(landmarks) - 1}, got {', '.join(map(str, points))}"
+            )
         landmarks = landmarks[list(points)]
     missing = np.flatnonzero(np.isnan(landmarks).any(axis=1))
     if len(missing):

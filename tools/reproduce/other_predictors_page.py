@@ -12,6 +12,7 @@ from scipy.stats import pearsonr, rankdata, spearmanr
 
 from facereject.faces.models.calibration import Calibration
 from facereject.metrics import aurc
+from tools.reproduce import from_files
 from tools.reproduce.other_predictors import DLIB, FOLDER, MESH, TRACKERS
 
 _RESAMPLES, _DRAWS, _FACES = 200, 40, 50
@@ -107,6 +108,8 @@ def write(results: Path) -> Path:
         text += _calibrated(one)
     text += "\n## All faces of AFW\n\nThe photographs are not new to the models, the landmarks are.\n"
     text += _overview([one for one in stored if one["predictor"] in TRACKERS.values()], aside=False)
+    if (results / "raw" / from_files.FILE).exists():
+        text += "\n" + from_files.page(results)
     path = results / "predictors.md"
     path.write_text(text + _TAIL, encoding="utf-8")
     return path

@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import threading
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -333,15 +334,15 @@ class NetworkLandmarks:
         points = self._decoded(self._outputs(crop.reshape(*crop.shape[:2], -1)))
         if told.map_to_68:
             points = points[list(told.map_to_68)]
-        return transform_points(cv2.invertAffineTransform(matrix), points)
+        back = np.asarray(cv2.invertAffineTransform(matrix), dtype=np.float64)
+        return transform_points(back, points)
 
     def _outputs(self, crop: ImageArray) -> list[NDArray[np.float64]]:
         """What comes out for an image of the size of the input, checked against the description."""
         told = self.description
         pixels = crop[:, :, ::-1] if told.color == "bgr" else crop
-        values = (pixels.astype(np.float32) - np.array(told.mean, np.float32)) * np.array(
-            told.scale, np.float32
-        )
+        mean, scale = np.array(told.mean, np.float32), np.array(told.scale, np.float32)
+        values = (pixels.astype(np.float32) - mean) * scale
         batch = values[None] if told.layout == "nhwc" else values.transpose(2, 0, 1)[None]
         wanted = 2 if told.kind == "simcc" else 1
         try:
@@ -414,8 +415,8 @@ def _description(path: Path, given: Any, stored: str | None) -> tuple[Descriptio
         where, text = f"{path}, metadata `facereject`", stored
     else:
         raise LandmarkModelError(
-            f'{path}: needs a description, {beside.name} beside it: {{"points": 68, "size": [112, 112], …}}; '
-            "see docs/networks.md"
+            f"{path}: needs a description, {beside.name} beside it, such as "
+            '{"points": 68, "size": [112, 112]}; see docs/networks.md'
         )
     try:
         return Description.read(text), text
@@ -466,11 +467,14 @@ def _onnxruntime(data: bytes) -> Any:
 
 def _opencv(data: bytes) -> Any:
     network = cv2.dnn.readNetFromONNX(np.frombuffer(data, dtype=np.uint8))
+    # it keeps its input, so threads take turns
+    lock = threading.Lock()
     known = list(network.getUnconnectedOutLayersNames())
 
     def run(batch: NDArray[np.float32], names: Sequence[str], count: int) -> list[Any]:
-        network.setInput(batch)
-        return list(network.forward(_named(names, known, count)))
+        with lock:
+            network.setInput(batch)
+            return list(network.forward(_named(names, known, count)))
 
     return run
 
@@ -492,7 +496,8 @@ def _peaks(rows: NDArray[np.float64], decoding: str) -> FloatArray:
         total = weights.sum(axis=1)
         return np.where(total > 0, weights @ places / np.where(total > 0, total, 1), places.mean())
     best = rows.argmax(axis=1)
-    return best + np.array([_offset(row, i, decoding) for row, i in zip(rows, best.tolist(), strict=True)])
+    offsets = [_offset(row, i, decoding) for row, i in zip(rows, best.tolist(), strict=True)]
+    return np.asarray(best + np.array(offsets), dtype=np.float64)
 
 
 def _offset(row: NDArray[np.float64], i: int, decoding: str) -> float:

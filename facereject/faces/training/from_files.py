@@ -2,7 +2,8 @@
 
 For the 68 points of 300-W a shipped model is adapted: a ridge regression of the log error on the columns that
 its trees see, on its score, and on the tool's own confidence. A few hundred faces are enough for that, where
-a score from nothing needs thousands. For other points a score is learned from nothing.
+a score from nothing needs thousands. For other points the same regression goes from all features: HOG, shape,
+place, image quality, and the tool's confidence if every face has one.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from facereject.faces.landmarks.mean_shape import MEAN_SHAPE
 from facereject.faces.landmarks.point_set import POINTS_300W, PointSet
 from facereject.faces.models.adapted import AdaptedScoreModel
 from facereject.faces.models.calibration import Calibration, RegionSample, Target
-from facereject.faces.models.score_models import CompactScoreModel
+from facereject.faces.models.score_models import CompactScoreModel, LinearScoreModel, ScoreModel
 from facereject.faces.plugins import definition_of
 from facereject.faces.rejector import FaceRejector
 from facereject.faces.training.cross_validation import photo_folds, ranked
@@ -39,6 +40,9 @@ _CLIP = 20.0
 
 # scale of base score and confidence among the standardised columns: regularisation shrinks towards them
 _TRUST = 5.0
+
+# the same without a base: of shape, place and image quality, and of the confidence, beside many HOG values
+_TRUST_CONTEXT, _TRUST_CONFIDENCE = 3.0, 20.0
 
 # ridge parameters tried
 _ALPHAS = tuple(10.0 ** np.arange(-1, 5, 0.5))
@@ -60,9 +64,15 @@ def points_of_files(
 
 
 def file_extractor(
-    points: PointSet, tool: str, base: FaceRejector | None, hog: LandmarkHOG | None, random_state: int
+    points: PointSet,
+    tool: str,
+    base: FaceRejector | None,
+    hog: LandmarkHOG | None,
+    random_state: int,
+    *,
+    confidence: bool = False,
 ) -> Extractor:
-    """How a face with given landmarks becomes a row of features."""
+    """How a face with given landmarks becomes a row of features; with a base always with its confidence."""
     runs = base is not None and base.stability is not None
     predictor = FilePredictor(
         points.n, tool, definition_of(base.predictor) if base is not None and runs else None
@@ -71,7 +81,8 @@ def file_extractor(
         context = dataclasses.replace(base.context, confidence=True)
         return Extractor(predictor, FileDetector(), base.hog, base.stability, 0, random_state, context)
     hog = dataclasses.replace(hog or LandmarkHOG(), points=points)
-    return Extractor(predictor, FileDetector(), hog, None, 0, random_state, FaceContext(points))
+    context = FaceContext(points, confidence=confidence)
+    return Extractor(predictor, FileDetector(), hog, None, 0, random_state, context)
 
 
 def can_be_adapted(base: FaceRejector | None, points: PointSet) -> bool:
@@ -131,13 +142,9 @@ def adapt_to_table(
         unknown=float(np.median(known)) if len(known) else 0.0,
     )
     seen = blank.seen(table.features)
-    uncertainty = np.empty(len(table))
-    for k in range(folds):
-        coef, intercept = _ridge(seen[fold != k], table.losses[fold != k])
-        uncertainty[fold == k] = seen[fold == k] @ coef + intercept
-        if fitting is not None:
-            fitting(k + 1, folds + 1)
-    coef, intercept = _ridge(seen, table.losses)
+    trust = np.ones(seen.shape[1])
+    trust[-2:] = _TRUST
+    uncertainty, coef, intercept = _out_of_fold(seen, table, fold, trust, fitting)
     final = dataclasses.replace(blank, coef=coef, intercept=intercept)
     regions = None
     if final.point_errors is not None:
@@ -150,9 +157,62 @@ def adapt_to_table(
         if base.calibration.regions is not None:
             regions = RegionSample.of_points(factor * expected, true)
     calibration = Calibration(table.losses, uncertainty, regions)
-    result = ranked(table, fold, uncertainty, "adapted", None)
+    return _rejector(final, calibration, table, photos, fold, extractor, target, "adapted")
+
+
+def learn_from_nothing(
+    table: FaceTable,
+    photos: Sequence[str],
+    extractor: Extractor,
+    folds: int = 5,
+    target: Target | None = None,
+    fitting: Callable[[int, int], None] | None = None,
+) -> FaceRejector:
+    """A model for points that no shipped model knows, by the same regression on all features."""
+    fold = photo_folds([photos[i] for i in table.sample], folds, extractor.random_state)
+    seen = table.features.astype(np.float64)
+    trust = np.full(seen.shape[1], _TRUST_CONTEXT)
+    trust[: extractor.hog.n_features] = 1
+    if extractor.context is not None and extractor.context.confidence:
+        trust[-1] = _TRUST_CONFIDENCE
+    uncertainty, coef, intercept = _out_of_fold(seen, table, fold, trust, fitting)
+    final = LinearScoreModel(coef.astype(np.float32), intercept)
+    calibration = Calibration(table.losses, uncertainty)
+    return _rejector(final, calibration, table, photos, fold, extractor, target, "ridge")
+
+
+def _out_of_fold(
+    seen: FloatArray,
+    table: FaceTable,
+    fold: NDArray[np.int64],
+    trust: FloatArray,
+    fitting: Callable[[int, int], None] | None,
+) -> tuple[FloatArray, FloatArray, float]:
+    """Uncertainties by fits that have not seen the photo; weights and intercept of the fit to all rows."""
+    uncertainty, folds = np.empty(len(table)), int(fold.max()) + 1
+    for k in range(folds):
+        coef, intercept = _ridge(seen[fold != k], table.losses[fold != k], trust)
+        uncertainty[fold == k] = seen[fold == k] @ coef + intercept
+        if fitting is not None:
+            fitting(k + 1, folds + 1)
+    coef, intercept = _ridge(seen, table.losses, trust)
     if fitting is not None:
         fitting(folds + 1, folds + 1)
+    return uncertainty, coef, intercept
+
+
+def _rejector(
+    final: ScoreModel,
+    calibration: Calibration,
+    table: FaceTable,
+    photos: Sequence[str],
+    fold: NDArray[np.int64],
+    extractor: Extractor,
+    target: Target | None,
+    name: str,
+) -> FaceRejector:
+    result = ranked(table, fold, calibration.uncertainty, name, None)
+    shares = {"gap_closed_clean": result.clean, "gap_closed_degraded": None}
     return FaceRejector(
         final,
         calibration,
@@ -163,35 +223,26 @@ def adapt_to_table(
         detector=extractor.detector,
         predictor=extractor.predictor,
         info={
-            "score": "adapted",
+            "score": name,
             "faces": len(photos),
             "photographs": len(set(photos)),
             "rows": len(table),
             "unreadable": len(table.problems),
             "degradations": 0,
-            "folds": folds,
+            "folds": int(fold.max()) + 1,
             "random_state": int(extractor.random_state),
-            "cross_validation": [
-                {
-                    "score": "adapted",
-                    "alpha": None,
-                    "gap_closed_clean": result.clean,
-                    "gap_closed_degraded": None,
-                }
-            ],
+            "cross_validation": [{"score": name, "alpha": None, **shares}],
             "aurc": result.areas,
-            "adapted_from": str(base.info.get("name", "")),
         },
     )
 
 
-def _ridge(seen: FloatArray, losses: FloatArray) -> tuple[FloatArray, float]:
+def _ridge(seen: FloatArray, losses: FloatArray, trust: FloatArray) -> tuple[FloatArray, float]:
     """Weights and intercept for the log error; `_ALPHAS` are compared by leaving one face out."""
     from sklearn.linear_model import RidgeCV
 
     mean, spread = seen.mean(axis=0), seen.std(axis=0)
-    scale = np.where(spread > 1e-9, spread, np.inf)
-    scale[-2:] /= _TRUST
+    scale = np.where(spread > 1e-9, spread, np.inf) / trust
     model = RidgeCV(_ALPHAS).fit((seen - mean) / scale, np.log(np.clip(losses, 1e-3, _CLIP)))
     coef = np.asarray(model.coef_, dtype=np.float64) / scale
     return coef, float(model.intercept_ - coef @ mean)

@@ -36,7 +36,13 @@ from facereject.faces.training.extract import Extractor, extract
 from facereject.faces.training.fit_causes import background_features
 from facereject.faces.training.fit_compact import CompactFit, LinearFit, fit_compact, linear_on_clean
 from facereject.faces.training.fit_score import fit_score
-from facereject.faces.training.from_files import adapt, can_be_adapted, file_extractor, points_of_files
+from facereject.faces.training.from_files import (
+    adapt,
+    can_be_adapted,
+    file_extractor,
+    learn_from_nothing,
+    points_of_files,
+)
 from facereject.faces.training.learn_points import learn_points
 from facereject.faces.training.table import FaceTable
 from facereject.faces.training.unlabelled import Photos, annotate_by_predictor
@@ -238,6 +244,11 @@ def _from_files(
         rejector = adapt(
             samples, base, tool, target=target, random_state=random_state, fitting=fitting, **common
         )
+    elif score == "auto":
+        sure = all(np.isfinite(sample.confidence) for sample in samples)
+        extractor = file_extractor(points, tool, None, hog, random_state, confidence=sure)
+        table = extract(samples, extractor, **common)
+        rejector = learn_from_nothing(table, photos, extractor, folds, target, fitting)
     else:
         score = checked_score(score, None)
         extractor = file_extractor(points, tool, None, hog, random_state)

@@ -1,0 +1,90 @@
+"""CVAT: XML 1.1 for images, a skeleton for every face."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import MISSING, dataclass
+from xml.sax.saxutils import escape, quoteattr
+
+from facereject._options import option
+from facereject.faces.face import Face, FaceFrame
+from facereject.outputs.keypoints.collected import KeypointFile, confidence, seen
+
+_ATTRIBUTES = ("expected_error", "confidence", "accepted", "reason")
+
+
+@dataclass
+class CVAT(KeypointFile):
+    """Write all photos as CVAT XML, with a skeleton ``face`` of numbered points for every face.
+
+    ``expected_error``, ``confidence``, ``accepted`` and ``reason`` are attributes of the skeleton, so that
+    CVAT's filters find them; hidden landmarks are ``occluded``. Videos are left out.
+
+    Parameters
+    ----------
+    path : path
+        ``.xml``.
+
+    Examples
+    --------
+    >>> from facereject import score_files
+    >>> from facereject.outputs import CVAT
+    >>> score_files("photos", CVAT("annotations.xml"))  # doctest: +SKIP
+    """
+
+    title = "CVAT"
+    suffixes = (".xml",)
+
+    path: str = option(
+        MISSING, "--cvat", metavar="FILE", help="Skeletons for CVAT, XML 1.1 for images (.xml)."
+    )
+
+    def begun(self) -> None:
+        """Count from the start."""
+        self._images = self._points = 0
+
+    def take(self, frame: FaceFrame, faces: list[Face]) -> None:
+        """An image with its skeletons."""
+        width, height = self.size
+        name = quoteattr(self.media.source)
+        lines = [f'  <image id="{self._images}" name={name} width="{width}" height="{height}">']
+        self._images += 1
+        for face in faces:
+            self._points = max(self._points, len(face.landmarks))
+            lines.append('    <skeleton label="face" source="auto" z_order="0">')
+            visible = seen(face, self.size) if width else [True] * len(face.landmarks)
+            for i, ((x, y), v) in enumerate(zip(face.landmarks.tolist(), visible, strict=True)):
+                hidden = 0 if v else 1
+                lines.append(
+                    f'      <points label="{i}" source="auto" outside="0" occluded="{hidden}" '
+                    f'points="{x:.2f},{y:.2f}"></points>'
+                )
+            values = (
+                f"{face.expected_error:.2f}",
+                f"{confidence(face):.3f}",
+                str(face.accepted).lower(),
+                face.reason,
+            )
+            for name, value in zip(_ATTRIBUTES, values, strict=True):
+                lines.append(f'      <attribute name="{name}">{escape(value)}</attribute>')
+            lines.append("    </skeleton>")
+        lines.append("  </image>\n")
+        self.add("images", "\n".join(lines), separator="")
+
+    def assembled(self) -> Iterator[str]:
+        """The file."""
+        yield "<?xml version='1.0' encoding='utf-8'?>\n<annotations>\n  <version>1.1</version>\n"
+        yield "  <meta><task>"
+        yield f"<name>facereject</name><size>{self._images}</size><mode>annotation</mode><labels>\n"
+        attributes = "".join(
+            f"<attribute><name>{name}</name><mutable>False</mutable><input_type>text</input_type>"
+            "<default_value></default_value><values></values></attribute>"
+            for name in _ATTRIBUTES
+        )
+        label = "    <label><name>{}</name><type>{}</type><attributes>{}</attributes>{}</label>\n"
+        yield label.format("face", "skeleton", attributes, "")
+        for i in range(self._points):
+            yield label.format(i, "points", "", "<parent>face</parent>")
+        yield "  </labels></task></meta>\n"
+        yield from self.pieces("images")
+        yield "</annotations>\n"
