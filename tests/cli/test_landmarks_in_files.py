@@ -11,6 +11,7 @@ from annotated_faces import write_faces
 from facereject import FaceRejector, annotated_faces, assess_files
 from facereject.faces import train_face_rejector
 from facereject.faces.models.adapted import AdaptedScoreModel
+from facereject.losses import landmark_nme
 
 N = 40
 
@@ -118,10 +119,15 @@ def test_tools_are_compared_on_the_same_faces(files, model, run, tmp_path):
 
 def test_calibrate_gives_the_unit_of_the_tool(files, run, tmp_path):
     given = ["--predictions", files / "poor.npz", "--annotation", files / "photos"]
-    # fifty faces are needed
-    result = run("calibrate", "default", *given, "-o", tmp_path / "c.safetensors", "-j", 1)
-    assert result.exit_code == 2
-    assert "50" in result.stderr
+    result = run("calibrate", "default", *given, "--unit", "-o", tmp_path / "c.safetensors", "-j", 1)
+    assert result.exit_code == 0, result.stderr
+    samples = annotated_faces(files / "photos", predictions=files / "poor.npz")
+    true = np.mean([landmark_nme(s.landmarks, s.predicted) for s in samples])
+    before, after = (
+        np.mean([model.assess(s.load(), s.predicted).expected_error for s in samples])
+        for model in (FaceRejector.pretrained(), FaceRejector.load(tmp_path / "c.safetensors"))
+    )
+    assert abs(after - true) < abs(before - true)
 
 
 def test_points_that_no_model_knows_are_learned_from_nothing(files, run, tmp_path):

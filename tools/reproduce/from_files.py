@@ -18,9 +18,9 @@ import numpy as np
 from facereject import FaceRejector, annotated_faces
 from facereject._files import write_whole
 from facereject.faces import FaceSample
+from facereject.faces.training._from_files import adapt_to_table, file_extractor
 from facereject.faces.training.cross_validation import photo_folds
 from facereject.faces.training.extract import extract
-from facereject.faces.training.from_files import adapt_to_table, file_extractor
 from facereject.metrics import aurc
 from tools.reproduce.other_predictors import TRACKERS, _plain
 from tools.train.default_model import set_aside
@@ -30,11 +30,11 @@ _TITLE = "## Models trained from files"
 _ABOUT = """\
 `facereject train --predictions tracker.npz --annotation afw` for each tracker: `default` is adapted by a
 ridge regression of the log error on the columns its trees see, its score, and the tracker's own confidence,
-where it has one. Five folds over photos; the model of a fold, with its calibration, has not seen the photos it is
-judged on. No tracker is run. `default` itself has seen four fifths of the photos, with landmarks of dlib; the
-last two columns are the faces it has not seen, too few to tell a unit. The recipe was compared with four
-others on these faces (fewer columns, the errors of single points, the score of `thorough`, the distance from
-dlib's landmarks; dlib has seen AFW). Made by `python -m tools.reproduce.from_files`.
+where it has one. Five folds over photos; the model of a fold, with its calibration, has not seen the photos
+it is judged on. No tracker is run. `default` itself has seen four fifths of the photos, with landmarks of
+dlib; the last two columns are the faces it has not seen, too few to tell a unit. The recipe was compared
+with four others on these faces (fewer columns, the errors of single points, the score of `thorough`, the
+distance from dlib's landmarks; dlib has seen AFW). Made by `python -m tools.reproduce.from_files`.
 """
 _FOLDS = 5
 _RESAMPLES = 1000

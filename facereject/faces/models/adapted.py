@@ -46,13 +46,11 @@ class AdaptedScoreModel(CompactScoreModel):
         return self.columns.n_features + 1
 
     def __call__(self, features: NDArray[np.float32]) -> FloatArray:
-        columns = self.columns(features)
-        return self._adapted(features, columns, self.trees(columns))
+        return self._adapted(features, self.columns(features), super().__call__(features))
 
     def seen(self, features: NDArray[np.float32]) -> FloatArray:
         """What the linear map takes: columns, base score and confidence of rows of features."""
-        columns = self.columns(features)
-        return self._seen(features, columns, self.trees(columns))
+        return self._seen(features, self.columns(features), super().__call__(features))
 
     def details(self, features: NDArray[np.float32]) -> Details:
         """All it has to say about one face, given as one row of features."""
@@ -88,4 +86,5 @@ class AdaptedScoreModel(CompactScoreModel):
         coef, (intercept, unknown) = arrays["adapted_coef"], arrays["adapted_rest"].tolist()
         if len(coef) != base.columns.n_columns + 2:
             raise ValueError(f"coef has {len(coef)} values, {base.columns.n_columns + 2} are needed")
-        return cls(base.columns, base.trees, base.point_errors, base.causes, coef, intercept, unknown)
+        parts = {each.name: getattr(base, each.name) for each in dataclasses.fields(base)}
+        return cls(**parts, coef=coef, intercept=intercept, unknown=unknown)

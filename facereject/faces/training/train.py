@@ -24,6 +24,13 @@ from facereject.faces.models.score_models import LinearScoreModel, ScoreModel
 from facereject.faces.models.scores import SCORES, score_kind
 from facereject.faces.rejector import FaceRejector
 from facereject.faces.training._fit_domain import Atypical, fit_domain
+from facereject.faces.training._from_files import (
+    adapt,
+    can_be_adapted,
+    file_extractor,
+    learn_from_nothing,
+    points_of_files,
+)
 from facereject.faces.training.cross_validation import (
     CrossValidation,
     calibration_rows,
@@ -36,13 +43,6 @@ from facereject.faces.training.extract import Extractor, extract
 from facereject.faces.training.fit_causes import background_features
 from facereject.faces.training.fit_compact import CompactFit, LinearFit, fit_compact, linear_on_clean
 from facereject.faces.training.fit_score import fit_score
-from facereject.faces.training.from_files import (
-    adapt,
-    can_be_adapted,
-    file_extractor,
-    learn_from_nothing,
-    points_of_files,
-)
 from facereject.faces.training.learn_points import learn_points
 from facereject.faces.training.table import FaceTable
 from facereject.faces.training.unlabelled import Photos, annotate_by_predictor
@@ -100,7 +100,7 @@ def train_face_rejector(
         Annotated faces, such as a FaceDataset, with the points of the predictor in its order. If the
         predictor was trained on them, their clean versions flatter it. If they have ``predicted`` landmarks
         (`facereject.annotated_faces`), nothing is detected, predicted or degraded, and the rejector is for
-        landmarks in files: see `facereject.faces.training.from_files`.
+        landmarks in files: see `facereject.faces.training._from_files`.
     unlabelled : folder, sequence of image files, or None
         Photographs to learn from in place of ``samples``: see `facereject.faces.training.unlabelled`. The
         expected errors of the rejector then have no unit and are not told, until

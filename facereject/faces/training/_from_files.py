@@ -134,13 +134,8 @@ def adapt_to_table(
     fold = photo_folds(names, folds, extractor.random_state)
     confidence = table.features[:, -1].astype(np.float64)
     known = confidence[np.isfinite(confidence)]
-    blank = AdaptedScoreModel(
-        score.columns,
-        score.trees,
-        score.point_errors,
-        score.causes,
-        unknown=float(np.median(known)) if len(known) else 0.0,
-    )
+    parts = {each.name: getattr(score, each.name) for each in dataclasses.fields(score)}
+    blank = AdaptedScoreModel(**parts, unknown=float(np.median(known)) if len(known) else 0.0)
     seen = blank.seen(table.features)
     trust = np.ones(seen.shape[1])
     trust[-2:] = _TRUST
@@ -224,6 +219,8 @@ def _rejector(
         predictor=extractor.predictor,
         info={
             "score": name,
+            # not those the base was calibrated on, with which others are compared
+            "own_faces": len(table),
             "faces": len(photos),
             "photographs": len(set(photos)),
             "rows": len(table),
