@@ -10,7 +10,7 @@ from annotated_faces import write_faces
 
 from facereject import FaceRejector, annotated_faces, assess_files
 from facereject.faces import train_face_rejector
-from facereject.faces.models.adapted import AdaptedScoreModel
+from facereject.faces.models._adapted import AdaptedScoreModel
 from facereject.losses import landmark_nme
 
 N = 40

@@ -22,7 +22,7 @@ from facereject.faces.features.hog import LandmarkHOG
 from facereject.faces.landmarks.from_files import FilePredictor
 from facereject.faces.landmarks.mean_shape import MEAN_SHAPE
 from facereject.faces.landmarks.point_set import POINTS_300W, PointSet
-from facereject.faces.models.adapted import AdaptedScoreModel
+from facereject.faces.models._adapted import AdaptedScoreModel
 from facereject.faces.models.calibration import Calibration, RegionSample, Target
 from facereject.faces.models.score_models import CompactScoreModel, LinearScoreModel, ScoreModel
 from facereject.faces.plugins import definition_of
