@@ -90,7 +90,7 @@ def assess(
     ] = False,
     quiet: QuietOption = False,
 ) -> None:
-    """Score landmarks that another tool wrote to files; no detector and no predictor is run.
+    """Score landmarks that another tool wrote to files; faces are not searched for.
 
     The table, targets and outputs are those of [bold]facereject filter[/bold]; detector_score is the tool's
     own confidence. Ranking carries over to other predictors; percentages do not: for these, [bold]facereject
