@@ -87,3 +87,17 @@ def test_blank_lines_comments_and_docstrings_are_no_code():
     text = '"""Doc.\n\nMore."""\nx = 1  # why\n\n# a comment\ny = """a\n\nb"""\n'
     function = 'def f():\n    "Doc."\n    return (\n        x\n    )\n'
     assert (count(text), count(function)) == (3, 4)
+
+
+def test_the_guards_of_security_exist():
+    text = text_of("SECURITY.md")
+    tests = {path.name for path in (ROOT / "tests").rglob("test_*.py")}
+    named = set(re.findall(r"`(test_\w+\.py)`", text))
+    assert len(named) > 15
+    assert named <= tests
+    known = set(re.findall(r'^    "([a-z ]+)": Kind', text_of("tools/stress/__main__.py"), re.M))
+    # stress `a`, `b` names kinds
+    kinds = {
+        kind for part in re.findall(r"stress ((?:`[a-z ]+`(?:, )?)+)", text) for kind in part.split("`")[1::2]
+    }
+    assert {"kills", "disk", "signals", "outputs", "server"} <= kinds <= known

@@ -38,7 +38,7 @@ facereject review faces.csv --output clean --annotations corrected
 ANNOTATE_EXAMPLES = """[bold]Examples[/bold]
 facereject annotate photos                        [dim]40 faces that teach most[/dim]
 facereject annotate photos -n 100 -o mine
-facereject calibrate default annotated -o mine.safetensors  [dim]what they are for[/dim]
+facereject calibrate default annotated --unit -o mine.safetensors  [dim]what they are for[/dim]
 
 [bold]Exit codes[/bold]: 0 stopped by Ctrl-C or SIGTERM, 1 it cannot listen there, 2 wrong usage"""
 

@@ -112,7 +112,8 @@ def test_the_task_is_sent_once() -> None:
         process, use = outcome.chunk
         uses.setdefault(process, []).append(use)
     assert os.getpid() not in uses
-    assert all(values == list(range(1, len(values) + 1)) for values in uses.values())
+    # items that were recalled from a busy worker come back in another order
+    assert all(sorted(values) == list(range(1, len(values) + 1)) for values in uses.values())
 
 
 def test_workers_use_one_thread_each() -> None:

@@ -1,9 +1,8 @@
-"""What the shipped models, made for dlib's published predictor, are worth for predictors of the same kind.
+"""What the shipped model `dlib`, made for the published predictor, is worth for others of the same kind.
 
-Tested on the photographs that were set aside when the shipped models were trained, with the losses of the
-cross-fitted predictors. Beside them a SELE score that was trained for these predictors, on the others. The
-model `thorough` judges landmarks of its own, the mean of three runs: its errors, and so the detector's area
-and the oracle beside it, are other ones.
+Tested on the photographs that were set aside when it was trained, with the losses of the cross-fitted
+predictors. Beside it a SELE score that was trained for these predictors, on the others. The other shipped
+models place landmarks by several runs on boxes of another detector; their cards judge them.
 """
 
 from __future__ import annotations
@@ -15,59 +14,43 @@ from typing import Any
 import numpy as np
 
 from facereject.faces import FaceDataset, FaceRejector, FaceTable
-from facereject.faces.features.context import UNKNOWN_DETECTOR
 from facereject.faces.training.train import photo_folds
 from tools.reproduce.landmark_scores import SELE, Effort, fit, tested
 from tools.reproduce.landmark_statistics import DETECTOR, TestPart
-from tools.reproduce.landmark_tables import without_stability
 from tools.train.default_model import PRETRAINED, set_aside
 
-LINEAR, DEFAULT, THOROUGH = "shipped `dlib`", "shipped `default`", "shipped `thorough`"
+SHIPPED_SCORE = "shipped `dlib`"
 OWN = f"{SELE} trained for the predictor"
 
 
 def models_used() -> dict[str, str]:
-    """Digests of the shipped models: results are repeated when one changes."""
-    files = (PRETRAINED / f"{name}.safetensors" for name in ("dlib", "default", "thorough"))
-    return {file.stem: hashlib.sha256(file.read_bytes()).hexdigest()[:16] for file in files}
+    """Digest of the shipped model: results are repeated when it changes."""
+    file = PRETRAINED / "dlib.safetensors"
+    return {file.stem: hashlib.sha256(file.read_bytes()).hexdigest()[:16]}
 
 
 def evaluate_shipped(
-    samples: FaceDataset, groups: Sequence[str], table: FaceTable, runs: FaceTable, effort: Effort
+    samples: FaceDataset, groups: Sequence[str], table: FaceTable, effort: Effort
 ) -> dict[str, Any]:
-    """AuRC of the shipped models and of a score of the predictor's own, on faces none of them has seen."""
+    """AuRC of the shipped model and of a score of the predictor's own, on faces neither has seen."""
     aside, others = _rows_set_aside(samples, table)
     fold = photo_folds([groups[i] for i in table.sample[others]], 4, 0)
     predict, report = fit(SELE, table, others[fold != 0], others[fold == 0], effort)
-    linear, default, thorough = (FaceRejector.pretrained(name).score for name in models_used())
-    compact = without_stability(table.features[aside])
-    hog = np.ascontiguousarray(compact[:, : linear.n_features])
+    shipped = FaceRejector.pretrained("dlib").score
+    features = table.features[aside]
     scores = {
-        LINEAR: linear(hog),
-        DEFAULT: default(_without_five_points(compact)),
-        OWN: predict(table.features[aside]),
+        DETECTOR: -table.detector_scores[aside],
+        SHIPPED_SCORE: shipped(np.ascontiguousarray(features[:, : shipped.n_features])),
+        OWN: predict(features),
     }
-    mean, _ = _rows_set_aside(samples, runs)
     number = np.unique(np.asarray(groups), return_inverse=True)[1]
-
-    def judged(seen: FaceTable, rows: np.ndarray, scores: dict[str, Any]) -> dict[str, Any]:
-        scores = {DETECTOR: -seen.detector_scores[rows], **scores}
-        part = TestPart(number[seen.sample[rows]], seen.losses[rows], scores)
-        return tested(part, {name: {} for name in scores}, effort)
-
+    part = TestPart(number[table.sample[aside]], table.losses[aside], scores)
     return {
         "faces": {"train": int((fold != 0).sum()), "validation": int((fold == 0).sum()), "test": len(aside)},
         "models": models_used(),
-        **judged(table, aside, scores),
-        "runs": judged(runs, mean, {THOROUGH: thorough(_without_five_points(runs.features[mean]))}),
+        **tested(part, {name: {} for name in scores}, effort),
         "cpu_seconds": report["cpu_seconds"],
     }
-
-
-def _without_five_points(features: np.ndarray) -> np.ndarray:
-    """Features as a model for YuNet sees them where another detector found the face."""
-    unknown = np.tile(np.array(UNKNOWN_DETECTOR, dtype=np.float32), (len(features), 1))
-    return np.hstack([features, unknown])
 
 
 def _rows_set_aside(samples: FaceDataset, table: FaceTable) -> tuple[np.ndarray, np.ndarray]:

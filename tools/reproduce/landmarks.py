@@ -127,9 +127,10 @@ def missing_jobs(faces: Faces, store: Store, effort: Effort, splits: int) -> lis
                     arguments: tuple[Any, ...] = (store, dataset, split, function, inputs)
                     jobs.append(Job(f"landmarks, {dataset}, split {split}", cost, _compute, arguments))
     if store.state(TASK, SHIPPED, 0) != "done" or store.read(TASK, SHIPPED, 0).get("models") != models_used():
-        tables = (faces.tables[CROSS_FITTED], faces.runs[CROSS_FITTED])
-        arguments = (store, SHIPPED, 0, evaluate_shipped, (faces.samples, faces.groups, *tables, effort))
-        jobs.append(Job("landmarks, shipped models", 10, _compute, arguments))
+        inputs = (faces.samples, faces.groups, faces.tables[CROSS_FITTED], effort)
+        jobs.append(
+            Job("landmarks, shipped model", 10, _compute, (store, SHIPPED, 0, evaluate_shipped, inputs))
+        )
     return jobs
 
 

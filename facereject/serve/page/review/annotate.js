@@ -53,7 +53,7 @@ async function start() {
     if (ended) {
       const done = queue.filter((face) => corrected.has(face)).length;
       element("done-words").textContent = `${done} faces are annotated, in ${facts.annotations}.`;
-      element("done-command").textContent = `facereject calibrate default ${facts.annotations} -o mine.safetensors`;
+      element("done-command").textContent = `facereject calibrate default ${facts.annotations} --unit -o mine.safetensors`;
       element("again").focus();
       return;
     }
