@@ -132,12 +132,16 @@ class RiskProblem:
             rest = self.delta if start is None else (1 - start_share) * self.delta
             starts += rank_starts(len(sample.losses), self.risk, rest, smallest)
         if len(groups) < 2:
-            threshold = largest_certified(sample, self._p_values(sample), starts, self.method, self.risk)
+            tests = sample.tests(self.method, self.risk, self.delta, self.random_state)
+            threshold = largest_certified(sample, tests, starts, self.method, self.risk)
             return Certified(threshold, [] if threshold is not None else list(groups))
         found: list[float | None] = []
         safe: set[str] = set()
         parts = {name: part_of(sample, mine) for name, mine in members.items()}
-        p_values = {name: self._p_values(part) for name, part in parts.items()}
+        p_values = {
+            name: part.p_values(self.method, self.risk, self.delta, self.random_state)
+            for name, part in parts.items()
+        }
         for begin in starts:
             stops: dict[str, float] = {}
             for name, part in parts.items():
@@ -150,9 +154,6 @@ class RiskProblem:
                 found.append(largest_below(sample, begin, min(stops.values())))
         thresholds = [threshold for threshold in found if threshold is not None]
         return Certified(max(thresholds, default=None), [name for name in groups if name not in safe])
-
-    def _p_values(self, sample: Sample) -> FloatArray:
-        return sample.p_values(self.method, self.risk, self.delta, self.random_state)
 
     def measure(self, accepted: NDArray[np.bool_]) -> tuple[float, float]:
         """Coverage and selective risk of a choice of examples."""

@@ -34,6 +34,11 @@ the same holds with v = F(t_0). So p(k) is valid. A start has at most one first 
 include all whose budgets are in the level there, as their walks look at the same counts. So the probability
 that some walk passes its first bad look is at most the sum of all budgets.
 
+*Tests made for a level.* Hedged bets (:func:`.pvalues.hedged_betting_p_values`) are another test for every
+level, and one that passes at a small level need not pass at a larger one. So a look passes only if those of
+all earlier starts at the same count do (but the look at the rank or number where the walk begins, whose
+budget no other level includes). Their random order is drawn with the uncertainties as its seed.
+
 *Thresholds.* The real thresholds among the places from q_(k) to q_(k+1) are s_(k) <= t < s_(k+1). The value
 s_(k+1) is not certified: p(k) says nothing about other examples that have it. Of those certified, the largest
 s_(k) is chosen, and t = infinity if k = n passes. Where s_(k) = s_(k+1) there is none.
@@ -58,7 +63,8 @@ there; so there is no correction for the number of groups (an intersection-union
 0, but G(b) <= 0: its mean loss is at most max_risk up to b and at least max_risk from b to l. That the rank c
 is in the interval, N(b) <= c < N(l), bounds the number of its examples up to b from above. The fewer they
 are, the less probable are small p-values, which therefore are valid as before. This is for one start at a
-time: budgets are not added up along the way.
+time: budgets are not added up along the way; and for tests that do not depend on the order of the losses, so
+that bets are not hedged.
 
 *Weights.* With density ratios w_i <= w_max, w_max fixed in advance, each example is kept with probability w_i
 / w_max. The kept ones are independent draws from the new distribution (rejection sampling; Park et al. 2022,
@@ -70,6 +76,7 @@ from __future__ import annotations
 import math
 import zlib
 from bisect import bisect_left
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -81,17 +88,22 @@ from facereject._validation import FloatArray
 from facereject.selection.pvalues import (
     betting_p_values,
     binomial_p_value,
+    hedged_betting_p_values,
     hoeffding_bentkus_p_value,
-    randomised_betting_p_values,
 )
 
 BoolArray = NDArray[np.bool_]
+#: (levels of the counts 0, ..., n; low; high) -> p-values of the counts low, ..., high - 1
+Tests = Callable[[FloatArray, int, int], FloatArray]
 
 # Share of delta for the first rank. Compared with 0.5 and 0.9, and with other first ranks, on ten shapes of
 # R and five sample sizes; later ranks help where the most certain examples are not the best.
 _FIRST_SHARE = 0.7
 # Share of delta for the choice of the list.
 _CHOICE_SHARE = 1e-3
+# Bets in a random order take a time that grows with n squared, and gain the less the larger n is.
+_MOST_ORDERED = 2000
+_BLOCK = 32
 
 
 @dataclass(frozen=True)
@@ -136,26 +148,43 @@ class Sample:
     def p_values(self, method: str, risk: float, delta: float, random_state: int | None = None) -> FloatArray:
         """p-value of the k first examples at index k, k = 0, ..., n; no examples give 1.
 
-        With a ``random_state``, that of the randomised form of the test: for 0/1 losses
-        P(Bin < errors) + uniform P(Bin = errors), for bets :func:`randomised_betting_p_values`.
+        None depends on the order of the examples. With a ``random_state``, that of the randomised form of the
+        test: for 0/1 losses P(Bin < errors) + uniform P(Bin = errors), for bets uniform / capital.
         """
         counts = np.arange(1, len(self.losses) + 1)
+        uniform = 1.0 if random_state is None else np.random.default_rng(random_state).random()
         if not len(counts):
             p = np.empty(0)
-        elif method == "betting" and random_state is not None:
-            p = randomised_betting_p_values(self.losses, risk, delta, random_state)
         elif method == "betting":
-            p = betting_p_values(self.losses, risk, delta)
+            p = uniform * betting_p_values(self.losses, risk, delta)
         elif method == "binomial":
             errors = np.cumsum(np.rint(self.losses)).astype(int)
             p = binomial_p_value(errors, counts, risk)
             if random_state is not None:
                 fewer = np.where(errors > 0, binomial_p_value(np.maximum(errors - 1, 0), counts, risk), 0.0)
-                p = fewer + np.random.default_rng(random_state).random() * (p - fewer)
+                p = fewer + uniform * (p - fewer)
         else:
             means = np.minimum(np.cumsum(self.losses) / counts, 1.0)
             p = hoeffding_bentkus_p_value(means, counts, risk)
         return np.append(1.0, p)
+
+    def tests(self, method: str, risk: float, delta: float, random_state: int | None = None) -> Tests:
+        """The tests of a walk: hedged bets up to 2,000 examples, else ``p_values``."""
+        if method != "betting" or len(self.losses) > _MOST_ORDERED:
+            p = self.p_values(method, risk, delta, random_state)
+            return lambda _, low, high: p[low:high]
+        seed = [zlib.crc32(self.uncertainty.tobytes()), 1] if random_state is None else random_state
+
+        def hedged(level: FloatArray, low: int, high: int) -> FloatArray:
+            counts = range(max(low, 1), high)
+            p = np.ones(high - low)
+            if counts:
+                p[counts.start - low :] = hedged_betting_p_values(
+                    self.losses, risk, level[counts.start : high], seed, counts, random_state is not None
+                )
+            return p
+
+        return hedged
 
 
 def rank_counts(n: int, risk: float, delta: float, smallest_group: int | None = None) -> list[int]:
@@ -191,44 +220,60 @@ def fixed_start(sample: Sample, threshold: float, budget: float) -> Start:
     return Start(sample.count(threshold), budget, threshold)
 
 
-def passed_counts(p_values: FloatArray, starts: list[Start], listed: BoolArray | None = None) -> BoolArray:
+def passed_counts(n: int, tests: Tests, starts: list[Start], listed: BoolArray | None = None) -> BoolArray:
     """Which counts k = 0, ..., n some walk has passed; all counts are listed by default."""
-    looks = np.ones(len(p_values), dtype=bool) if listed is None else listed.copy()
+    looks = np.ones(n + 1, dtype=bool) if listed is None else listed.copy()
     looks[[start.count for start in starts]] = True
     passed = np.zeros_like(looks)
     # A number comes before a rank with the same count: the rank is at a place behind it.
     starts = sorted(starts, key=lambda start: (start.count, start.number is None))
+    levels: list[FloatArray] = []
     for i, start in enumerate(starts):
-        level = np.full(len(p_values), start.budget)
+        levels.append(np.full(n + 1, start.budget))
         for later in starts[i + 1 :]:
-            level[later.count + 1 :] += later.budget
-        failed = np.flatnonzero((looks & (p_values > level))[start.count :])
-        end = start.count + failed[0] if len(failed) else len(p_values)
-        passed[start.count : end] = True
+            levels[i][later.count + 1 :] += later.budget
+    for i, start in enumerate(starts):
+        # An earlier walk that came this far passes all that this one would. Looks come in growing blocks:
+        # many walks end soon.
+        low, size = start.count, _BLOCK
+        while low <= n and not (low == start.count and passed[low]):
+            high = min(low + size, n + 1)
+            passes = tests(levels[i], low, high) <= levels[i][low:high]
+            begins = np.arange(low, high) == start.count
+            for level in levels[:i]:
+                passes &= begins | (tests(level, low, high) <= level[low:high])
+            failed = np.flatnonzero(looks[low:high] & ~passes)
+            passed[low : low + failed[0] if len(failed) else high] = True
+            if len(failed):
+                break
+            low, size = high, 2 * size
     return passed & looks
 
 
 def largest_certified(
-    sample: Sample, p_values: FloatArray, starts: list[Start], method: str, risk: float
+    sample: Sample, tests: Tests, starts: list[Start], method: str, risk: float
 ) -> float | None:
     """Largest threshold that the walks certify, or infinity; None if there is none."""
     n = len(sample.losses)
     if method != "binomial":
-        passed = passed_counts(p_values, starts)
+        passed = passed_counts(n, tests, starts)
     else:
-        p_values = p_values / (1 - _CHOICE_SHARE)
+
+        def dearer(level: FloatArray, low: int, high: int) -> FloatArray:
+            return tests(level, low, high) / (1 - _CHOICE_SHARE)
+
         n_tied = n - int(np.count_nonzero(sample.group_ends))
         delta = sum(start.budget for start in starts)
         many = math.sqrt(2 * n * math.log(1 / (_CHOICE_SHARE * delta)))  # 2 h sqrt(n)
         passed = np.ones(n + 1, dtype=bool)
         if n_tied > 0:
-            passed &= passed_counts(p_values, starts)
+            passed &= passed_counts(n, dearer, starts)
         if n_tied <= many:
             # The start with most of the budget is to find the counts that suit it.
             level = (1 - _CHOICE_SHARE) * max(start.budget for start in starts)
             listed = np.zeros(n + 1, dtype=bool)
             listed[counts_to_test(n, risk, level)] = True
-            passed &= passed_counts(p_values, starts, listed)
+            passed &= passed_counts(n, dearer, starts, listed)
     thresholds = np.append(-math.inf, sample.uncertainty)
     for start in starts:
         if start.number is not None:

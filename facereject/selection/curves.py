@@ -43,6 +43,9 @@ def evidence_curve(
 ) -> EvidenceCurve:
     """Test at every threshold whether the true risk is at most ``max_risk``.
 
+    For losses other than 0/1 these are p-values of a mixture of bets. `guaranteed_risk` certifies more than
+    they suggest where n <= 2,000: its bets are made for its level.
+
     Parameters
     ----------
     losses, uncertainty, max_risk, delta, loss_bound, method

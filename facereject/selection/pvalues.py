@@ -1,7 +1,7 @@
 """p-values for "the mean of these losses in [0, 1] is at least ``risk``": small = evidence that it is below.
 
 Each is valid for n independent losses whose means are >= risk: P(p-value <= u) <= u for every u. None depends
-on the order of the losses.
+on the order of the losses but :func:`hedged_betting_p_values`, which draws one.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import bdtr, xlogy
+from scipy.special import bdtr, ndtri, xlogy
 
 from facereject._settings import check_number
 from facereject._validation import FloatArray, check_vector
@@ -19,9 +19,12 @@ from facereject._validation import FloatArray, check_vector
 # Bets stay below the largest admissible one, with which a single loss of 1 would lose the capital for ever.
 _LARGEST_BET = 0.95
 _BET_RATIO = math.sqrt(2)
-# Bets in a random order take time and memory that grow with n squared.
-_MOST_ORDERED = 2000
-_BLOCK = 256
+# Hedged bets: the largest share of the admissible bet, and the capital to aim at, as one that tends to 1 may
+# never reach it. The variance begins as that of some imagined losses: half of the largest possible one.
+# tools/bench/guarantees.py --only real shows what they reach.
+_HEDGE_LARGEST = 0.999
+_AIM = 1.03
+_PRIOR_LOSSES, _PRIOR_SHARE = 50.0, 0.5
 
 
 def binomial_p_value(n_errors: Any, n: Any, risk: float) -> FloatArray:
@@ -107,54 +110,88 @@ def betting_p_values(losses: Any, risk: float, level: float = 0.05) -> FloatArra
     return np.asarray(np.exp(np.minimum(np.log(n_bets) - log_mixture, 0.0)), dtype=np.float64)
 
 
-def randomised_betting_p_values(losses: Any, risk: float, level: float, random_state: int) -> FloatArray:
-    """Randomised betting p-value of the first k losses in [0, 1], for every k = 1, ..., n.
+def hedged_betting_p_values(
+    losses: Any,
+    risk: float,
+    level: Any,
+    random_state: Any,
+    counts: range | None = None,
+    randomised: bool = False,
+) -> FloatArray:
+    """Betting p-value of the first k losses in [0, 1], for k = 1, ..., n, by bets made for one level.
 
-    Two changes to :func:`betting_p_values`. The k losses come in a random order, and betting stops when the
-    capital has reached 1 / level: what is won is not lost again. Then uniform / capital is a p-value for a
-    uniform random number (randomised Markov inequality): the level is used up.
-    With more than 2,000 losses, where both gain little, bets do not stop.
+    The first k losses come in a random order. The capital w, in units of 1 / level, is to reach 1 by the last
+    of them. It begins at level, and a bet b on the next loss makes it w (1 + b (risk - loss)). If losses were
+    normal with mean ``risk`` and variance sigma^2, the bets that end at 1 with probability w and at 0 else,
+    and leave nothing of the level unused, would be those that hedge a digital option,
+
+        b = phi(z) / (w sigma sqrt(m)),    z = Phi^-1(w),    m losses to come,
+
+    phi and Phi the normal density and distribution function. These are made, up to the largest that is
+    admissible, with the mean of (loss - risk)^2 so far for sigma^2. Whatever the distribution, the
+    expectation of the capital stays at most level if the means are >= risk, so that by Ville's inequality
+    level / (largest capital) is a p-value. Each k is a separate test: pick k and the level without seeing
+    the losses. Time grows with n squared.
+
+    Parameters
+    ----------
+    losses : array-like of shape (n,)
+        In [0, 1].
+    risk : float
+        Mean under the null hypothesis, in (0, 1).
+    level : float or array-like, one per count
+        The level at which the test is made, for each k. It is valid at every level but has hardly any power
+        at smaller ones.
+    random_state : int or sequence of int
+        Seed of the random order.
+    counts : range, optional
+        Values of k, one after the other; by default 1, ..., n.
+    randomised : bool
+        Stop when the capital reaches 1 and return uniform level / capital with a uniform random number
+        (randomised Markov inequality): what capital is left below 1 counts, too.
+
+    Returns
+    -------
+    ndarray, one p-value per count
 
     References
     ----------
+    V. Voráček, F. Orabona: STaR-Bets: sequential target-recalculating bets for tighter confidence intervals.
+    2025.
+
     A. Ramdas, T. Manole: Randomized and exchangeable improvements of Markov's, Chebyshev's and Chernoff's
     inequalities. 2023.
     """
-    x, bets, n_bets = _checked_bets(losses, risk, level)
+    x, risk = _check_losses(losses), check_number(risk, "risk", above=0, below=1)
+    counts = range(1, len(x) + 1) if counts is None else counts
+    target = np.broadcast_to(check_vector(np.atleast_1d(level), "level"), len(counts))
+    if target.min() <= 0 or target.max() >= 1:
+        raise ValueError(f"level must be between 0 and 1, got {target.min():g} to {target.max():g}")
     rng = np.random.default_rng(random_state)
-    uniform, n = rng.random(), len(x)
-    if n > _MOST_ORDERED:
-        mixture = (
-            np.sum(
-                [
-                    np.exp(np.minimum(np.cumsum(np.log1p(bet * (risk - x))), 700.0)) * (i < n_bets)
-                    for i, bet in enumerate(bets)
-                ],
-                axis=0,
-            )
-            / n_bets
-        )
-        return np.asarray(np.minimum(uniform / mixture, 1.0), dtype=np.float64)
-    order = rng.permutation(n)
-    p = np.empty(n)
-    for first in range(0, n, _BLOCK):
-        k = np.arange(first, min(first + _BLOCK, n))
-        among = order <= k[:, None]
-        mixture = np.zeros(among.shape)
-        for i, bet in enumerate(bets):
-            gains = np.cumsum(np.log1p(bet * (risk - x[order])) * among, axis=1)
-            mixture += np.exp(np.minimum(gains, 700.0)) * (i < n_bets[k])[:, None]
-        mixture /= n_bets[k][:, None]
-        reached = mixture.max(axis=1) >= 1 / level
-        p[k] = uniform * np.where(reached, level, 1 / mixture[:, -1])
+    order, uniform = rng.permutation(len(x)), rng.random()
+    capital, best = target.copy(), target.copy()
+    left = np.array(counts, dtype=np.float64)
+    squares = np.full(len(counts), _PRIOR_LOSSES * _PRIOR_SHARE * risk * (1 - risk))
+    known, largest = np.full(len(counts), _PRIOR_LOSSES), _HEDGE_LARGEST / (1 - risk)
+    for i in order[order < counts[-1]]:
+        # loss i is among the first k for k > i
+        these = slice(max(i + 1 - counts[0], 0), None)
+        w, m, seen, total = capital[these], left[these], known[these], squares[these]
+        z = ndtri(np.clip(w / _AIM, 1e-12, 1 - 1e-12))
+        bet = np.exp(-0.5 * z * z) / (w * np.sqrt(2 * math.pi * m * total / seen))
+        # what has been won is not put at risk again
+        w *= np.where(w < 1, 1 + np.minimum(bet, largest) * (risk - x[i]), 1.0)
+        np.maximum(best[these], w, out=best[these])
+        total += (x[i] - risk) ** 2
+        seen += 1
+        m -= 1
+    p = uniform * target / capital if randomised else target / best
     return np.asarray(np.minimum(p, 1.0), dtype=np.float64)
 
 
 def _checked_bets(losses: Any, risk: float, level: float) -> tuple[FloatArray, FloatArray, NDArray[np.int64]]:
     """Losses, bets from the largest on, and how many of them the mixture for the first k losses has."""
-    x = check_vector(losses, "losses", non_negative=True)
-    if x.max() > 1:
-        raise ValueError(f"losses must be at most 1, got {x.max():g}")
+    x = _check_losses(losses)
     risk = check_number(risk, "risk", above=0, below=1)
     level = check_number(level, "level", above=0, below=1)
     k = np.arange(1, len(x) + 1)
@@ -167,3 +204,10 @@ def _checked_bets(losses: Any, risk: float, level: float) -> tuple[FloatArray, F
 def betting_p_value(losses: Any, risk: float, level: float = 0.05) -> float:
     """Betting p-value of a whole sample of losses in [0, 1]; see :func:`betting_p_values`."""
     return float(betting_p_values(losses, risk, level)[-1])
+
+
+def _check_losses(losses: Any) -> FloatArray:
+    x = check_vector(losses, "losses", non_negative=True)
+    if x.max() > 1:
+        raise ValueError(f"losses must be at most 1, got {x.max():g}")
+    return x

@@ -81,8 +81,25 @@ def allowed(draws):
 @each_risk
 @pytest.mark.parametrize("kind", ["0/1", "real"])
 def test_risk_is_kept(kind, name, discrete):
-    _, risk = certify(kind, name, discrete, 400, DRAWS, seed=1)
-    assert np.mean(risk > MAX_RISK) <= allowed(DRAWS)
+    draws = DRAWS if kind == "0/1" else DRAWS // 3  # hedged bets take longer
+    _, risk = certify(kind, name, discrete, 400, draws, seed=1)
+    assert np.mean(risk > MAX_RISK) <= allowed(draws)
+
+
+def test_beta_losses_with_a_start_certify_what_is_promised_in_the_docs():
+    """The short form of ``tools/bench/guarantees.py --only real``: 0.48 in 3,000 draws, 0.44 by a mixture."""
+    rng, found = np.random.default_rng(7), []
+    for _ in range(300):
+        u = rng.random(500)
+        mean = np.maximum(0.4 * u**2, 1e-9)
+        losses = rng.beta(2 * mean, 2 * (1 - mean))
+        try:
+            found.append(guaranteed_risk(losses, u, 0.05, start=0.33).threshold_)
+        except NoValidThresholdError:
+            found.append(0.0)
+    # R(t) = 0.4 t^2 / 3
+    assert np.mean(np.array(found) > np.sqrt(0.375)) <= 0.05 + 3 * np.sqrt(0.05 * 0.95 / 300)
+    assert np.mean(found) > 0.455
 
 
 @each_risk
@@ -125,7 +142,7 @@ def test_certified_coverage_is_within_15_points_of_the_oracle(kind, discrete):
     u, risk = population("growing", discrete)
     last = np.flatnonzero((risk <= MAX_RISK) & np.append(np.diff(u) > 0, True))[-1]
     oracle = (last + 1) / len(u)
-    coverage, _ = certify(kind, "growing", discrete, 2000, 300, seed=5)
+    coverage, _ = certify(kind, "growing", discrete, 2000, 300 if kind == "0/1" else 60, seed=5)
     # In the mean, and in all but one of twenty draws.
     assert oracle - coverage.mean() <= 0.15
     assert oracle - np.quantile(coverage, 0.05) <= 0.15

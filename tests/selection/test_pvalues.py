@@ -12,8 +12,8 @@ from facereject.selection.pvalues import (
     betting_p_value,
     betting_p_values,
     binomial_p_value,
+    hedged_betting_p_values,
     hoeffding_bentkus_p_value,
-    randomised_betting_p_values,
 )
 
 
@@ -56,30 +56,34 @@ def test_betting_written_out(rng):
     assert betting_p_value(rng.permutation(x), risk) == pytest.approx(betting_p_value(x, risk))
 
 
-def test_randomised_betting_written_out(rng):
-    """A random number, then a random order in which betting stops at 1 / level."""
-    x, risk, level = np.r_[0.05 * rng.random(300), 0.9, 0.05 * rng.random(100)], 0.2, 0.05
+@pytest.mark.parametrize("randomised", [False, True])
+def test_hedged_betting_written_out(rng, randomised):
+    """A random order, and in it the bets of a digital option that pays 1 when the capital has reached it."""
+    x, risk = np.r_[0.05 * rng.random(300), 0.9, 0.05 * rng.random(100)], 0.2
+    levels = np.repeat([0.05, 0.03], [100, 301])
     generator = np.random.default_rng(3)
-    uniform, order = generator.random(), generator.permutation(401)
-    p = randomised_betting_p_values(x, risk, level, 3)
+    order, uniform = generator.permutation(401), generator.random()
+    p = hedged_betting_p_values(x, risk, levels, 3, randomised=randomised)
     for k in (1, 5, 20, 60, 300, 401):
-        bets = [0.95 / 0.8]
-        while bets[-1] / 2**0.5 >= np.sqrt(2 * np.log(1 / level) / (k * risk * (1 - risk))):
-            bets.append(bets[-1] / 2**0.5)
-        capital, path = np.ones(len(bets)), [1.0]
+        path, seen = [levels[k - 1]], [0.5 * risk * (1 - risk)] * 50
         for i in order[order < k]:
-            capital *= 1 + np.array(bets) * (risk - x[i])
-            path.append(capital.mean())
-            if path[-1] >= 1 / level:
+            left = k - (len(seen) - 50)
+            at = path[-1] / 1.03
+            bet = stats.norm.pdf(stats.norm.ppf(at)) / path[-1] / np.sqrt(np.mean(seen) * left)
+            path.append(path[-1] * (1 + min(bet, 0.999 / (1 - risk)) * (risk - x[i])))
+            seen.append((x[i] - risk) ** 2)
+            if path[-1] >= 1:
                 break
-        assert p[k - 1] == pytest.approx(min(uniform / min(path[-1], 1 / level), 1.0))
+        expected = uniform * levels[k - 1] / path[-1] if randomised else levels[k - 1] / max(path)
+        assert p[k - 1] == pytest.approx(min(expected, 1.0))
 
 
-def test_a_large_sample_is_randomised_without_an_order(rng):
-    x = 0.3 * rng.random(3000)
-    uniform = np.random.default_rng(3).random()
-    plain, p = betting_p_values(x, 0.16, 0.05), randomised_betting_p_values(x, 0.16, 0.05, 3)
-    np.testing.assert_allclose(p[plain < 1], uniform * plain[plain < 1])
+def test_the_capital_of_hedged_bets_is_no_larger_in_the_mean_than_at_the_start(rng):
+    """Whatever the distribution with that mean; two values, of which one is far away, are the hardest."""
+    for high in (0.2, 0.6, 1.0):
+        x = high * (rng.random((4000, 60)) < 0.15 / high)
+        rejected = np.mean([hedged_betting_p_values(row, 0.15, 0.1, 0)[-1] <= 0.1 for row in x])
+        assert rejected <= 0.1 + 3 * np.sqrt(0.1 * 0.9 / 4000)
 
 
 def test_betting_profits_from_a_small_variance(rng):

@@ -71,7 +71,14 @@ def test_walk_follows_its_definition(rng, kind, listed):
     for _ in range(1000):
         p = np.append(1.0, rng.choice(P_VALUES, 20, p=[0.5, 0.2, 0.1, 0.1, 0.1]))
         answer = literal(p, starts, listed)
-        assert set(np.flatnonzero(passed_counts(p, starts, mask)).tolist()) == answer
+        assert (
+            set(
+                np.flatnonzero(
+                    passed_counts(20, lambda _, low, high, p=p: p[low:high], starts, mask)
+                ).tolist()
+            )
+            == answer
+        )
         seen.add(max(answer, default=None))
     assert None in seen or kind == "both"
     assert 20 in seen
@@ -96,7 +103,10 @@ def test_only_whole_groups_of_tested_values_are_certified(rng, kind):
             if k == 20 or sample.uncertainty[k - 1] < sample.uncertainty[k]
         }
         answer = max(certified, default=None)
-        assert largest_certified(sample, p, starts, "betting", 0.05) == answer
+        assert (
+            largest_certified(sample, lambda _, low, high, p=p: p[low:high], starts, "betting", 0.05)
+            == answer
+        )
         seen.add(answer)
     assert None in seen or kind == "both"
     assert math.inf in seen
@@ -106,10 +116,10 @@ def test_only_whole_groups_of_tested_values_are_certified(rng, kind):
 def test_a_value_that_was_not_tested_is_not_certified():
     """New examples may share the value of the first error, about which the examples before it say nothing."""
     for method in ("binomial", "betting", "hoeffding-bentkus"):
-        losses = np.repeat([0.0, 1.0], [200, 3])
-        sample = {"losses": losses, "uncertainty": np.arange(203.0), "max_risk": 0.02, "method": method}
+        losses, uncertainty = np.repeat([0.0, 1.0], [200, 40]), np.minimum(np.arange(240.0), 200.0)
+        sample = {"losses": losses, "uncertainty": uncertainty, "max_risk": 0.02, "method": method}
         assert guaranteed_risk(**sample, start=199).threshold_ == 199
-        assert guaranteed_risk(**sample, start=199, groups=np.zeros(203)).threshold_ == 199
+        assert guaranteed_risk(**sample, start=199, groups=np.zeros(240)).threshold_ == 199
         assert guaranteed_risk(**sample, start=190.5).threshold_ < 200
 
 
@@ -133,10 +143,15 @@ def test_few_ties_certify_what_both_lists_do(rng):
         sample = Sample.of(losses, u)
         p = sample.p_values("binomial", 0.05, 0.05)
         listed = np.isin(np.arange(n + 1), counts_to_test(n, 0.05, 0.999 * 0.7 * 0.05))
-        both = passed_counts(p / 0.999, starts) & passed_counts(p / 0.999, starts, listed)
+        both = passed_counts(n, lambda _, low, high, p=p: p[low:high] / 0.999, starts) & passed_counts(
+            n, lambda _, low, high, p=p: p[low:high] / 0.999, starts, listed
+        )
         last = np.flatnonzero(both).max(initial=0)
         answer = None if last == 0 else math.inf if last == n else u[last - 1]
-        assert largest_certified(sample, p, starts, "binomial", 0.05) == answer
+        assert (
+            largest_certified(sample, lambda _, low, high, p=p: p[low:high], starts, "binomial", 0.05)
+            == answer
+        )
 
 
 def test_a_group_stops_at_its_first_failure():
