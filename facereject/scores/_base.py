@@ -65,8 +65,8 @@ class BaseScore(BaseEstimator):
     reads_auxiliary : bool
         Whether ``fit`` and ``predict`` take ``auxiliary`` and ``base_score``.
     reference_models : str or None
-        Trees trained on the same examples whose predictions are auxiliary features about a regressor:
-        "few" random trees, or "many" and boosted ones.
+        Models trained on the same examples whose opinions of a prediction are auxiliary features: "few", as
+        random trees, or "many", with boosted trees.
     reads_features : bool
         Whether X is looked at.
     """

@@ -220,8 +220,9 @@ class ConfidenceScore(BaseScore):
     change the order of o is decided on held-out losses (``weight_``): with few errors the score is o.
 
     ``cross_fit`` and ``SelectivePredictor`` supply the auxiliary features: the neighbours of an example in
-    the part the predictor was trained on, and for a regressor its prediction and spread or, where it states
-    none, what a few random trees trained on the same examples say.
+    the part the predictor was trained on, what other classifiers trained on the same examples think of its
+    class, and for a regressor its prediction and spread or, where it states none, what a few random trees
+    say.
 
     Parameters
     ----------

@@ -80,7 +80,7 @@ class NeighbourIndex:
             raise ValueError("features must hold at least one example")
         self.n_neighbours = min(check_integer(n_neighbours, "n_neighbours", minimum=1), n)
         self._exact = (n if rows is None else rows) <= _EXACT_ROWS
-        self._space = _Space(features, _EXACT_DIMENSIONS if self._exact else _TREE_DIMENSIONS)
+        self._space = Space(features, _EXACT_DIMENSIONS if self._exact else _TREE_DIMENSIONS)
         points = self._space(features)
         self.classes_: NDArray[Any] | None = None
         if labels is not None:
@@ -240,7 +240,7 @@ def _nearest_of(squared: FloatArray) -> FloatArray:
     return np.stack([few.min(axis=1), np.where(known.any(axis=1), mean, np.inf)])
 
 
-class _Space:
+class Space:
     """Features -> standardised features, in at most some principal components."""
 
     def __init__(self, features: Any, dimensions: int):

@@ -1,17 +1,17 @@
-"""Second opinions on a regressor: where they disagree with it, it errs."""
+"""Second opinions: where other models disagree with a predictor, it errs."""
 
 import numpy as np
 import pytest
 import scipy.sparse as sp
 from scipy.stats import spearmanr
 from sklearn.ensemble import RandomForestRegressor
-from sklearn.linear_model import Ridge
+from sklearn.linear_model import LogisticRegression, Ridge
 
-from facereject.losses import absolute_error
+from facereject.losses import absolute_error, zero_one_loss
 from facereject.metrics import aurc
-from facereject.scores import BoostedSELEScore, cross_fit
+from facereject.scores import BoostedSELEScore, ConfidenceScore, cross_fit
 from facereject.scores._reading import second_opinion
-from facereject.scores._reading.second_opinion import PANELS, OpinionPanel, SecondOpinion
+from facereject.scores._reading.second_opinion import PANELS, ClassOpinion, OpinionPanel, SecondOpinion
 from facereject.selective import SelectivePredictor
 
 
@@ -148,3 +148,67 @@ def test_an_ensemble_gets_no_second_forest(waves):
         for predictor in (Ridge(), RandomForestRegressor(5, random_state=0))
     )
     assert of_line.shape[1] - of_forest.shape[1] == 5
+
+
+@pytest.fixture(scope="module")
+def rings():
+    """Three classes, one inside the other: nothing for a line."""
+    rng = np.random.default_rng(2)
+    X = rng.normal(size=(1500, 2))
+    return X, np.digitize(np.hypot(*X.T), [0.8, 1.5])
+
+
+@pytest.mark.parametrize(("panel", "n_columns"), [("few", 3), ("many", 4)])
+def test_other_classifiers_doubt_the_classes_that_are_wrong(rings, panel, n_columns):
+    X, y = rings
+    line = LogisticRegression().fit(X[:700], y[:700])
+    predictions = line.predict(X[700:])
+    found = ClassOpinion(X[:700], y[:700], PANELS[panel]).columns(X[700:], predictions)
+    assert found.shape == (800, n_columns)
+    wrong = zero_one_loss(y[700:], predictions)
+    for column in (0, *range(2, n_columns)):  # the second is another line
+        assert spearmanr(found[:, column], wrong).statistic > 0.7
+
+
+def test_a_class_opinion_takes_names_missing_values_and_sparse_tables(rings):
+    X, y = rings
+    names = np.array(["in", "middle", "out"])[y]
+    plain = ClassOpinion(X, names, PANELS["many"]).columns(X[:50], names[:50])
+    np.testing.assert_array_equal(ClassOpinion(X, y, PANELS["many"]).columns(X[:50], y[:50]), plain)
+    holes = X.copy()
+    holes[::7, 0] = np.nan
+    holes[3, 1] = 1e300
+    assert np.isfinite(ClassOpinion(holes, y, PANELS["many"]).columns(holes, y)).all()
+    sparse = sp.csr_matrix(X)
+    assert np.isfinite(ClassOpinion(sparse, y, PANELS["few"]).columns(sparse, y)).all()
+
+
+def test_a_class_that_no_other_model_has_seen_is_doubted_most(rings):
+    X, y = rings
+    found = ClassOpinion(X[y < 2], y[y < 2], PANELS["few"]).columns(X[:40], np.full(40, 2))
+    assert (found[:, 0] == np.log((1 + 0.5 / 30) / (0.5 / 30))).all()
+    assert (found[:, 1:] > 0).all()
+
+
+def test_one_class_alone_is_no_reason_to_fail(rings):
+    X, _ = rings
+    opinion = ClassOpinion(X[:60], np.zeros(60, dtype=int), PANELS["many"])
+    assert np.isfinite(opinion.columns(X[:5], np.array([0, 0, 1, 0, 0]))).all()
+
+
+def test_rows_beyond_a_block_get_the_same_columns(rings, monkeypatch):
+    X, y = rings
+    opinion = ClassOpinion(X, y, PANELS["few"])
+    expected = opinion.columns(X, y)
+    monkeypatch.setattr(second_opinion, "_ROWS", 400)
+    np.testing.assert_allclose(opinion.columns(X, y), expected)
+
+
+def test_a_linear_classifier_is_found_out_by_others(rings):
+    X, y = rings
+    fitted = cross_fit(LogisticRegression(), ConfidenceScore(), X[:700], y[:700], zero_one_loss)
+    losses = zero_one_loss(y[700:], fitted.estimator.predict(X[700:]))
+    own = -fitted.estimator.predict_proba(X[700:]).max(axis=1)
+    assert fitted.score.weight_ > 0.5
+    # half of the predictions are wrong: no order gets far below 0.3
+    assert aurc(losses, fitted.uncertainty(X[700:])) < 0.4 * aurc(losses, own)

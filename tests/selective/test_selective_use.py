@@ -90,9 +90,10 @@ def test_random_decisions_repeat():
 
 def test_pickle_repeats_and_carries_no_fold_predictors():
     X, y = classes(300)
-    forest = RandomForestClassifier(20, random_state=0)
+    forest = RandomForestClassifier(200, random_state=0)
     model = quick(forest, score=BoostedSELEScore(5), cv=5).fit(X, y)
     data = pickle.dumps(model)
+    # the forest and the models asked for a second opinion; forests of the folds would be too much
     assert len(data) < 2 * len(pickle.dumps(clone(forest).fit(X, y)))
     restored = pickle.loads(data)  # noqa: S301
     again = clone(model).fit(X, y)

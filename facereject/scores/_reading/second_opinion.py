@@ -1,4 +1,4 @@
-"""A second opinion on what a regressor predicts: trees trained on the same examples that may disagree."""
+"""A second opinion on a prediction: other models trained on the same examples that may disagree."""
 
 from __future__ import annotations
 
@@ -9,13 +9,24 @@ from numpy.typing import NDArray
 
 from facereject._validation import FloatArray
 from facereject.scores._lightgbm import import_lightgbm
+from facereject.scores._neighbours import Space
 
 # rounds of the boosted trees
 _ROUNDS = 100
+# random trees that are asked about a class, and boosted ones in all, over all classes
+_CLASS_TREES = 30
+_CLASS_ROUNDS = 1000
+# ridge regression on indicators of the classes: dimensions and regularisation with the features themselves;
+# examples whose similarity is a feature, their regularisation, and the scale of a squared distance
+_DIMENSIONS, _RIDGE = 256, 1.0
+_LANDMARKS, _KERNEL_RIDGE, _KERNEL_SCALE = 300, 0.1, 0.5
+# rows whose similarities are held at once
+_ROWS = 10_000
 # examples per leaf of the random trees, at least
 _LEAF = 2
 # smallest value that has a logarithm of its own, as a share of the standard deviation of y
 _TINY = 1e-3
+_QUIET = {"seed": 0, "deterministic": True, "force_row_wise": True, "num_threads": 1, "verbosity": -1}
 
 
 class OpinionPanel(NamedTuple):
@@ -82,6 +93,116 @@ class SecondOpinion:
         return np.asarray(np.log(np.column_stack(found) + _TINY))
 
 
+class ClassOpinion:
+    """What do other classifiers, trained on the same examples, think of a predicted class?
+
+    Errors of different kinds of models differ: where a forest, a linear and a kernel model doubt the class,
+    it is less probable, however sure the predictor is. All of them are cheap; boosted trees are for scores
+    that ask "many".
+
+    Parameters
+    ----------
+    features : ndarray or sparse matrix of shape (n, d)
+        Examples that the classifier was trained on; NaN is a missing value.
+    labels : ndarray of shape (n,)
+    panel : OpinionPanel
+    """
+
+    def __init__(self, features: Any, labels: NDArray[Any], panel: OpinionPanel):
+        from sklearn.ensemble import ExtraTreesClassifier
+
+        if len(labels) > panel.max_rows:
+            few = np.random.default_rng(0).permutation(len(labels))[: panel.max_rows]
+            features, labels = features[few], labels[few]
+        self._classes, codes = np.unique(labels, return_inverse=True)
+        self._ranks = None if hasattr(features, "tocsr") else _Ranks(features)
+        table = _bounded(features) if self._ranks is None else self._ranks(features)
+        self._trees = ExtraTreesClassifier(_CLASS_TREES, random_state=0).fit(table, codes)
+        self._space = Space(features, _DIMENSIONS)
+        points = self._space(features)
+        self._ridges = [_ClassRidge(points, codes), _ClassRidge(points, codes, _LANDMARKS)]
+        self._boosted = None
+        if panel.boosted and len(self._classes) > 1:
+            self._boosted = _train_class_boosted(_bounded(features), codes)
+
+    def columns(self, features: Any, predictions: NDArray[Any]) -> FloatArray:
+        """Log-odds against the predicted class by trees, margins against it by the others: (n, 3 or 4)."""
+        codes = np.searchsorted(self._classes, predictions).clip(max=len(self._classes) - 1)
+        # a class that these models never saw has no chance with them
+        codes = np.where(self._classes[codes] == predictions, codes, -1)
+        n = features.shape[0]
+        parts = [
+            self._columns(features[first : first + _ROWS], codes[first : first + _ROWS])
+            for first in range(0, max(n, 1), _ROWS)
+        ]
+        return np.concatenate(parts)
+
+    def _columns(self, features: Any, codes: NDArray[np.intp]) -> FloatArray:
+        table = _bounded(features) if self._ranks is None else self._ranks(features)
+        points = self._space(features)
+        found = [_log_odds(self._trees.predict_proba(table), codes)]
+        found.extend(ridge.margins(points, codes) for ridge in self._ridges)
+        if self._boosted is not None:
+            chances = self._boosted.predict(_bounded(features), num_threads=1)
+            if chances.ndim == 1:
+                chances = np.column_stack([1.0 - chances, chances])
+            found.append(_log_odds(chances, codes))
+        return np.column_stack(found)
+
+
+class _ClassRidge:
+    """Ridge regression on indicators of the classes, of the features or of similarities to some examples."""
+
+    def __init__(self, points: FloatArray, codes: NDArray[np.intp], n_landmarks: int = 0):
+        self._scale = _KERNEL_SCALE / max(1, int(np.count_nonzero(points.std(axis=0))))
+        self._landmarks: FloatArray | None = None
+        penalty = _RIDGE * np.eye(points.shape[1])
+        if n_landmarks:
+            chosen = np.random.default_rng(0).permutation(len(points))[:n_landmarks]
+            self._landmarks = points[chosen]
+            penalty = _KERNEL_RIDGE * (self._table(self._landmarks) + 1e-6 * np.eye(len(chosen)))
+        table, indicators = self._table(points), np.eye(int(codes.max()) + 1)[codes]
+        self._mean, self._base = table.mean(axis=0), indicators.mean(axis=0)
+        table = table - self._mean
+        self._weights = np.linalg.lstsq(
+            table.T @ table + penalty, table.T @ (indicators - self._base), rcond=None
+        )[0]
+
+    def margins(self, points: FloatArray, codes: NDArray[np.intp]) -> FloatArray:
+        """The largest value of another class less that of the predicted one, which is 0 if never seen."""
+        values = (self._table(points) - self._mean) @ self._weights + self._base
+        rows = np.flatnonzero(codes >= 0)
+        own = np.zeros(len(values))
+        own[rows] = values[rows, codes[rows]]
+        if values.shape[1] > 1:
+            values[rows, codes[rows]] = -np.inf
+        return np.asarray(values.max(axis=1) - own)
+
+    def _table(self, points: FloatArray) -> FloatArray:
+        if self._landmarks is None:
+            return points
+        squares = (points**2).sum(axis=1)[:, None] + (self._landmarks**2).sum(axis=1)
+        return np.asarray(np.exp(-self._scale * (squares - 2.0 * points @ self._landmarks.T).clip(min=0.0)))
+
+
+def _log_odds(probabilities: FloatArray, codes: NDArray[np.intp]) -> FloatArray:
+    """Against the class at ``codes``, bounded by what a vote of the trees can tell."""
+    own = np.where(codes >= 0, probabilities[np.arange(len(codes)), codes], 0.0)
+    least = 0.5 / _CLASS_TREES
+    return np.asarray(np.log((1.0 - own + least) / (own + least)))
+
+
+def _train_class_boosted(table: Any, codes: NDArray[np.intp]) -> Any:
+    n_classes = int(codes.max()) + 1
+    options: dict[str, Any] = {"objective": "binary"}
+    if n_classes > 2:
+        options = {"objective": "multiclass", "num_class": n_classes}
+    options.update(learning_rate=0.1, num_leaves=15, min_data_in_leaf=10, **_QUIET)
+    rounds = int(np.clip(_CLASS_ROUNDS // n_classes, 20, 80))
+    lightgbm = import_lightgbm()
+    return lightgbm.train(options, lightgbm.Dataset(table, codes, params=options), rounds)
+
+
 class _RandomTrees:
     """Extremely randomised trees on the ranks of the features: no outlier decides where they are split."""
 
@@ -135,11 +256,9 @@ def _means_of_leaves(tree: Any, leaves: NDArray[np.intp], values: FloatArray) ->
 
 
 def _train_boosted(table: Any, targets: FloatArray) -> Any:
-    options = {"objective": "l2", "learning_rate": 0.1, "num_leaves": 31, "min_data_in_leaf": 20}
-    quiet = {"seed": 0, "deterministic": True, "force_row_wise": True, "num_threads": 1, "verbosity": -1}
+    options = {"objective": "l2", "learning_rate": 0.1, "num_leaves": 31, "min_data_in_leaf": 20, **_QUIET}
     lightgbm = import_lightgbm()
-    dataset = lightgbm.Dataset(table, targets, params={**options, **quiet})
-    return lightgbm.train({**options, **quiet}, dataset, _ROUNDS)
+    return lightgbm.train(options, lightgbm.Dataset(table, targets, params=options), _ROUNDS)
 
 
 def _bounded(features: Any) -> Any:

@@ -15,7 +15,7 @@ from facereject.scores._margin import check_one_value_per_class
 from facereject.scores._neighbours import NeighbourIndex
 from facereject.scores._plugin import PlugInRisk, check_probabilities
 from facereject.scores._reading.predictor import find_response, read_outputs
-from facereject.scores._reading.second_opinion import PANELS, SecondOpinion
+from facereject.scores._reading.second_opinion import PANELS, ClassOpinion, SecondOpinion
 from facereject.scores._reading.tables import TableEncoder, features_of, last_step
 
 # predictions of more numbers than this, landmarks for instance, are not columns
@@ -79,7 +79,7 @@ class TrainingPart:
     rows : int
         Size of the whole table.
     others : str or None
-        Which of ``PANELS`` is trained on the same examples for a second opinion on a regressor.
+        Which of ``PANELS`` is trained on the same examples for a second opinion.
     """
 
     def __init__(
@@ -102,11 +102,14 @@ class TrainingPart:
         self._encoder = TableEncoder(features)
         self._index: NeighbourIndex | None = None
         self._opinion: SecondOpinion | None = None
+        self._class_opinion: ClassOpinion | None = None
         if self._encoder.works:
             table = self._encoder(features)
             labels = y if classes is not None and y.ndim == 1 else None
             targets = y if classes is None and y.dtype.kind in "fiu" else None
             self._index = NeighbourIndex(table, labels, losses, targets, rows=rows)
+            if others is not None and labels is not None:
+                self._class_opinion = ClassOpinion(table, labels, PANELS[others])
             if others is not None and targets is not None and targets.ndim == 1:
                 panel = PANELS[others]
                 if _spread(last_step(predictor), _safe_indexing(features, slice(0, 1))) is not None:
@@ -126,7 +129,10 @@ class TrainingPart:
             if self._matrix is None and hasattr(self.predictor, "own_uncertainty"):
                 base_score = self.predictor.own_uncertainty(X)
             if self._index is not None and self._index.classes_ is not None:
-                columns.append(self._index.class_columns(self._encoder(features), predictions))
+                table = self._encoder(features)
+                columns.append(self._index.class_columns(table, predictions))
+                if self._class_opinion is not None:
+                    columns.append(self._class_opinion.columns(table, predictions))
         else:
             base_score = _log_spread(last_step(self.predictor), features, self._smallest)
             if predictions.dtype.kind in "fiu" and predictions[:1].size <= _MAX_PREDICTED:
