@@ -9,13 +9,8 @@ import numpy as np
 import pytest
 
 from facereject.plotting import GroupDisplay, GuaranteeDisplay, MonitorDisplay, ShiftDisplay
-from facereject.selection import (
-    CoverageMonitor,
-    RiskMonitor,
-    evidence_curve,
-    guaranteed_risk,
-    weighted_risk_curve,
-)
+from facereject.selection import CoverageMonitor, RiskMonitor, guaranteed_risk
+from facereject.selection.curves import evidence_curve, weighted_risk_curve
 from facereject.selection.pvalues import betting_p_value, binomial_p_value
 
 mpl.use("Agg")

@@ -46,7 +46,8 @@ def chosen_landmarks(landmarks: str | None) -> Landmarks | None:
     if landmarks is None:
         return None
 
-    from facereject.faces import LANDMARKS, LandmarkModelError, LandmarkPredictor, make_landmarks
+    from facereject.faces import LandmarkModelError, LandmarkPredictor, make_landmarks
+    from facereject.faces.landmarks import LANDMARKS
     from facereject.faces.landmarks.network import NetworkLandmarks
     from facereject.faces.landmarks.python_class import NAMED, PythonLandmarks
 

@@ -19,7 +19,7 @@ from facereject._cli._shared import (
 )
 
 if TYPE_CHECKING:
-    from facereject.demo import Demo
+    from facereject.demo.make import Demo
 
 DEMO_EXAMPLES = paragraphs("""[bold]Examples[/bold]
 

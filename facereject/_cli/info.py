@@ -52,7 +52,8 @@ def info(
         _show("Installed", [*versions(), ("MISSING", missing_library(error) or str(error))])
         _show("Optional", map(_told, extras()))
         return
-    from facereject.faces import DETECTORS, LANDMARKS
+    from facereject.faces.detectors import DETECTORS
+    from facereject.faces.landmarks import LANDMARKS
     from facereject.faces.models.card import (
         LICENCE,
         error_unit,

@@ -139,8 +139,9 @@ def train(
     _check_target(given)
     _check_score(score)
 
-    from facereject.faces import LandmarkModelError, MirroredRuns, make_landmarks, train_face_rejector
+    from facereject.faces import LandmarkModelError, make_landmarks, train_face_rejector
     from facereject.faces.evaluation.data_warnings import data_warnings
+    from facereject.faces.features.mirrored import MirroredRuns
     from facereject.faces.training.unlabelled import photo_paths
     from facereject.scores._lightgbm import LightGBMNotAvailableError
     from facereject.selection import InfeasibleTargetError

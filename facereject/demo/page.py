@@ -11,7 +11,8 @@ import matplotlib.figure
 
 from facereject import __version__
 from facereject.demo.material import FPS, Picture, Scene, scenes
-from facereject.faces import CAUSES, Face, FaceRejector
+from facereject.faces import Face, FaceRejector
+from facereject.faces.face import CAUSES
 from facereject.faces.images.load import ImageArray
 from facereject.faces.models.card import LICENCE, target_words
 from facereject.outputs._drawing.crops import face_crop

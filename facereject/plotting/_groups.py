@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from facereject.plotting._style import INK, PALETTE, tidy
-from facereject.selection import GroupSelection, Guarantee
+from facereject.selection import Guarantee
+from facereject.selection.selector import GroupSelection
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

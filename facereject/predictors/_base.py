@@ -21,7 +21,8 @@ from facereject._validation import FloatArray, check_vector
 from facereject.losses import absolute_error, zero_one_loss
 from facereject.risks import Risk
 from facereject.risks._base import LabelArray, check_weights
-from facereject.solver import METHODS, LinearObjective, bundle_minimize, bundle_path
+from facereject.solver import LinearObjective, bundle_minimize, bundle_path
+from facereject.solver._bundle import METHODS
 
 
 def has_classes(predictor: LinearPredictor) -> bool:

@@ -11,7 +11,8 @@ from facereject._validation import FloatArray
 from facereject.predictors._base import AlphaSearch, FixedAlpha, LinearPredictor, has_classes
 from facereject.risks import Risk
 from facereject.risks._base import LabelArray, RiskFactory, ShapedRisk, check_weights
-from facereject.solver import METHODS, LinearObjective
+from facereject.solver import LinearObjective
+from facereject.solver._bundle import METHODS
 
 _TASKS = ("classification", "ordinal", "regression")
 

@@ -8,7 +8,8 @@ from facereject._validation import FloatArray
 from facereject.predictors._base import AlphaSearch, FixedAlpha, LinearPredictor
 from facereject.risks import OrdinalHinge, Risk
 from facereject.risks._base import LabelArray
-from facereject.solver import METHODS, LinearObjective
+from facereject.solver import LinearObjective
+from facereject.solver._bundle import METHODS
 
 
 class _Ordinal(LinearPredictor):

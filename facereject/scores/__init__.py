@@ -9,7 +9,7 @@ predictor and its score on the same examples.
 
 from facereject.scores._boosted import BoostedRegressionScore, BoostedSELEScore
 from facereject.scores._confidence import ConfidenceScore
-from facereject.scores._cross_fitting import CrossFit, cross_fit
+from facereject.scores._cross_fitting import cross_fit
 from facereject.scores._linear_risk import LinearRiskScore, LinearRiskScoreCV
 from facereject.scores._margin import GapScore, MarginScore
 from facereject.scores._plugin import MaxClassProbability, PlugInRisk
@@ -22,7 +22,6 @@ __all__ = [
     "BoostedRegressionScore",
     "BoostedSELEScore",
     "ConfidenceScore",
-    "CrossFit",
     "GapScore",
     "LinearRiskScore",
     "LinearRiskScoreCV",

@@ -13,7 +13,8 @@ from facereject.risks import SquaredError
 from facereject.scores._base import Standardizer
 from facereject.scores._confidence import START_ALPHA, ColumnRange, Confidence, LinearStart
 from facereject.scores._linear.model import LinearScore, LinearScoreCV, Solution
-from facereject.solver import LinearObjective, ridge_path
+from facereject.solver import LinearObjective
+from facereject.solver._closed_form import ridge_path
 from facereject.solver._standardized import Standardized
 
 

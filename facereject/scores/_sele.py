@@ -13,7 +13,7 @@ from facereject.scores._base import ALPHAS
 from facereject.scores._confidence import START_ALPHA, START_TOL, Confidence, LinearStart, fit_start
 from facereject.scores._linear.model import LinearScoreCV
 from facereject.scores._linear_risk import LinearFunction, RiskPath
-from facereject.solver import METHODS
+from facereject.solver._bundle import METHODS
 
 
 class _SELEPath(RiskPath):

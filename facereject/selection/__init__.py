@@ -10,14 +10,13 @@ from typing import TYPE_CHECKING
 from facereject._lazy import lazy_imports
 
 if TYPE_CHECKING:
-    from facereject.selection.curves import evidence_curve, weighted_risk_curve
     from facereject.selection.errors import InfeasibleTargetError, NoValidThresholdError
     from facereject.selection.exact import convert, optimal_selection
-    from facereject.selection.groups import GroupSelector, guaranteed_risk_per_group
+    from facereject.selection.groups import guaranteed_risk_per_group
     from facereject.selection.guarantees import guaranteed_coverage, guaranteed_risk
-    from facereject.selection.models import BoundedCoverage, BoundedImprovement, CostBased, RejectionModel
+    from facereject.selection.models import BoundedCoverage, BoundedImprovement, CostBased
     from facereject.selection.monitor import CoverageMonitor, RiskMonitor
-    from facereject.selection.selector import GroupSelection, Guarantee, Selector
+    from facereject.selection.selector import Guarantee, Selector
     from facereject.selection.shift import TwoSampleTest, density_ratio, two_sample_test
     from facereject.selection.start import suggest_start
 
@@ -26,25 +25,20 @@ _HOME = {
     "BoundedImprovement": "models",
     "CostBased": "models",
     "CoverageMonitor": "monitor",
-    "GroupSelection": "selector",
-    "GroupSelector": "groups",
     "Guarantee": "selector",
     "InfeasibleTargetError": "errors",
     "NoValidThresholdError": "errors",
-    "RejectionModel": "models",
     "RiskMonitor": "monitor",
     "Selector": "selector",
     "TwoSampleTest": "shift",
     "convert": "exact",
     "density_ratio": "shift",
-    "evidence_curve": "curves",
     "guaranteed_coverage": "guarantees",
     "guaranteed_risk": "guarantees",
     "guaranteed_risk_per_group": "groups",
     "optimal_selection": "exact",
     "suggest_start": "start",
     "two_sample_test": "shift",
-    "weighted_risk_curve": "curves",
 }
 
 __all__ = [
@@ -52,25 +46,20 @@ __all__ = [
     "BoundedImprovement",
     "CostBased",
     "CoverageMonitor",
-    "GroupSelection",
-    "GroupSelector",
     "Guarantee",
     "InfeasibleTargetError",
     "NoValidThresholdError",
-    "RejectionModel",
     "RiskMonitor",
     "Selector",
     "TwoSampleTest",
     "convert",
     "density_ratio",
-    "evidence_curve",
     "guaranteed_coverage",
     "guaranteed_risk",
     "guaranteed_risk_per_group",
     "optimal_selection",
     "suggest_start",
     "two_sample_test",
-    "weighted_risk_curve",
 ]
 
 __getattr__, __dir__ = lazy_imports(__name__, _HOME)

@@ -4,17 +4,14 @@
 ``pull_back(gradient)``, as `LinearObjective` has them.
 """
 
-from facereject.solver._bundle import METHODS, bundle_minimize, bundle_path
-from facereject.solver._closed_form import ridge_path
+from facereject.solver._bundle import bundle_minimize, bundle_path
 from facereject.solver._linear import LinearObjective
 from facereject.solver._run import NonFiniteRiskError, SubgradientError
 
 __all__ = [
-    "METHODS",
     "LinearObjective",
     "NonFiniteRiskError",
     "SubgradientError",
     "bundle_minimize",
     "bundle_path",
-    "ridge_path",
 ]

@@ -2,16 +2,13 @@
 
 from facereject.sources.annotated import annotated_faces
 from facereject.sources.frame import Frame, VideoError
-from facereject.sources.inputs import Input, InputError, expand_inputs
-from facereject.sources.video import VideoReader, open_video
+from facereject.sources.inputs import InputError
+from facereject.sources.video import open_video
 
 __all__ = [
     "Frame",
-    "Input",
     "InputError",
     "VideoError",
-    "VideoReader",
     "annotated_faces",
-    "expand_inputs",
     "open_video",
 ]

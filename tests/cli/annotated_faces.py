@@ -9,7 +9,8 @@ from pathlib import Path
 import PIL.Image
 import skimage.data
 
-from facereject.faces import FaceDetector, LandmarkPredictor, random_degradation
+from facereject.faces import FaceDetector, LandmarkPredictor
+from facereject.faces.training.degrade import random_degradation
 
 
 @cache

@@ -9,7 +9,8 @@ import pytest
 import skimage.data
 from annotated_faces import write_faces
 
-from facereject.faces import Detection, FaceDetector, FaceRejector, default_model_path, register_detector
+from facereject.faces import Detection, FaceDetector, FaceRejector, register_detector
+from facereject.faces.landmarks.dlib_trees import default_model_path
 
 FIVE = "45,42,36,39,33"
 

@@ -12,8 +12,8 @@ from typer.testing import CliRunner
 from facereject._cli import app
 from facereject._cli._output.rows import _decision
 from facereject.demo.material import clean_picture, covered_mouth
-from facereject.faces import CAUSES, Box, Face
-from facereject.faces.face import changed
+from facereject.faces import Box, Face
+from facereject.faces.face import CAUSES, changed
 
 
 def run(*arguments):

@@ -9,7 +9,8 @@ from bright_faces import gray_photo
 from video_files import write_video
 
 from facereject._cli._choices import EngineChoice
-from facereject.parallel import SerialEngine, WorkerEngine
+from facereject.parallel import WorkerEngine
+from facereject.parallel.serial import SerialEngine
 from facereject.pipeline import running
 
 

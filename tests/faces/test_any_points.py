@@ -20,19 +20,19 @@ from facereject.faces import (
     LandmarkFailureWarning,
     LandmarkModelError,
     LandmarkPredictor,
-    LandmarkStability,
     PredictorMismatchWarning,
-    default_model_path,
     evaluate_face_rejector,
     make_landmarks,
-    random_degradation,
     register_landmarks,
     train_face_rejector,
     train_landmark_predictor,
 )
 from facereject.faces.face import NO_IMAGE, FaceFrame
+from facereject.faces.features.stability import LandmarkStability
 from facereject.faces.images.load import to_gray
+from facereject.faces.landmarks.dlib_trees import default_model_path
 from facereject.faces.landmarks.point_set import POINTS_300W, mirror_partners
+from facereject.faces.training.degrade import random_degradation
 from facereject.losses import landmark_nme
 from facereject.modelfile import ModelFileContentError, read_model, write_model
 from facereject.outputs._drawing.faces import draw_faces
@@ -171,9 +171,9 @@ def test_evaluation(rejector, n, photographs):
 
 
 def test_losses_are_those_of_the_rule(photographs, mouth):
-    from facereject.faces import Extractor, extract
     from facereject.faces.datasets import match_face
     from facereject.faces.images.load import to_gray
+    from facereject.faces.training.extract import Extractor, extract
 
     some = photographs.with_points(MOUTH)[:3]
     table = extract(some, Extractor(mouth.predictor, mouth.detector, mouth.hog, degradations=0), workers=1)

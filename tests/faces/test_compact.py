@@ -9,7 +9,9 @@ import numpy as np
 import pytest
 from sklearn.linear_model import Ridge
 
-from facereject.faces import Box, Detection, FaceContext, LandmarkHOG, MirroredRuns, PointSet, RefinedRuns
+from facereject.faces import Box, Detection, LandmarkHOG, PointSet, RefinedRuns
+from facereject.faces.features.context import FaceContext
+from facereject.faces.features.mirrored import MirroredRuns
 from facereject.faces.features.quality import QUALITY, image_quality
 from facereject.faces.features.recipe import FaceFeatures
 from facereject.faces.geometry import fit_similarity, transform_points

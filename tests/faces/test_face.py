@@ -15,9 +15,10 @@ import pytest
 import skimage.data
 import skimage.io
 
-from facereject.faces import REGIONS, Face, FaceRejector, Pose, region_points
+from facereject.faces import REGIONS, Face, FaceRejector, Pose
 from facereject.faces.evaluation.results import FaceEvaluation, GroupResult
 from facereject.faces.face import Box
+from facereject.faces.regions import region_points
 from facereject.faces.thumbnail import thumbnail
 
 BOX = Box(10.0, 20.0, 40.0, 50.0)

@@ -9,7 +9,8 @@ import cv2
 import numpy as np
 import pytest
 
-from facereject.faces import make_landmarks, match_face
+from facereject.faces import make_landmarks
+from facereject.faces.datasets import match_face
 from facereject.faces.detectors.yunet import YuNetDetector
 from facereject.faces.face import Box
 from facereject.faces.geometry import transform_points

@@ -173,7 +173,7 @@ def test_saving_needs_a_name_and_loading_restores_by_it(astronaut, tmp_path):
 
 
 def test_a_model_whose_detector_is_not_there_says_so(tmp_path, monkeypatch):
-    from facereject.faces import DETECTORS
+    from facereject.faces.detectors import DETECTORS
 
     register_detector("fleeting", NamedDetector)
     detector = NamedDetector()

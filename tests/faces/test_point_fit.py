@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from facereject.faces import FaceRejector, FaceTable
+from facereject.faces import FaceRejector
 from facereject.faces.training.fit_points import fit_point_errors, some_rows
+from facereject.faces.training.table import FaceTable
 
 FACES = 90
 

@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 from plugins_of_others import FIVE
 
-from facereject.faces import Box, Detection, FaceDetector, LandmarkHOG, match_face
+from facereject.faces import Box, Detection, FaceDetector, LandmarkHOG
+from facereject.faces.datasets import match_face
 from facereject.faces.geometry import fit_similarity, transform_points
 from facereject.faces.images.load import to_gray
 from facereject.faces.landmarks.mean_shape import MEAN_SHAPE

@@ -8,10 +8,11 @@ from importlib import resources
 import numpy as np
 import pytest
 
-from facereject.faces import Extractor, FaceDataset, FaceDetector, FaceRejector, extract
+from facereject.faces import FaceDataset, FaceDetector, FaceRejector
 from facereject.faces.detectors.yunet import YuNetDetector
 from facereject.faces.evaluation.results import evaluate_rows
 from facereject.faces.training.degrade import degrade
+from facereject.faces.training.extract import Extractor, extract
 from facereject.faces.training.train import ALPHAS
 from facereject.modelfile import read_model, write_model
 

@@ -10,8 +10,9 @@ import pytest
 from typer.testing import CliRunner
 
 from facereject._cli import app
-from facereject.faces import FaceRejector, degrade
+from facereject.faces import FaceRejector
 from facereject.faces.models.storage import pretrained_models
+from facereject.faces.training.degrade import degrade
 from facereject.faces.weights import WeightsError
 from facereject.losses import landmark_nme
 from facereject.tracking import FaceTracker

@@ -8,8 +8,6 @@ import pytest
 from plugins_of_others import Mouth, PlainDetector
 
 from facereject.faces import (
-    DETECTORS,
-    LANDMARKS,
     FaceDetector,
     LandmarkPredictor,
     make_detector,
@@ -17,6 +15,8 @@ from facereject.faces import (
     register_detector,
     register_landmarks,
 )
+from facereject.faces.detectors import DETECTORS
+from facereject.faces.landmarks import LANDMARKS
 from facereject.faces.plugins import Registry, RegistryError, color_of
 
 

@@ -13,18 +13,18 @@ import pytest
 
 from facereject.faces import (
     Box,
-    Calibration,
     Face,
     FaceDetector,
     FaceRejector,
     ImageError,
     LandmarkHOG,
     LandmarkModelError,
-    LandmarkStability,
     PredictorMismatchWarning,
     Target,
 )
+from facereject.faces.features.stability import LandmarkStability
 from facereject.faces.images.load import to_gray
+from facereject.faces.models.calibration import Calibration
 from facereject.faces.models.score_models import LinearScoreModel
 from facereject.modelfile import ModelFileContentError, ModelFileDamagedError, read_model, write_model
 

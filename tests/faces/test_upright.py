@@ -6,9 +6,9 @@ import cv2
 import numpy as np
 import pytest
 
-from facereject.faces import Box, Detection, FaceContext, FaceRejector, LandmarkHOG
+from facereject.faces import Box, Detection, FaceRejector, LandmarkHOG
 from facereject.faces.evaluation.unseen import for_unseen_faces, unseen_ratio
-from facereject.faces.features.context import DETECTOR, UNKNOWN_DETECTOR, agreement, five_of
+from facereject.faces.features.context import DETECTOR, UNKNOWN_DETECTOR, FaceContext, agreement, five_of
 from facereject.faces.geometry import transform_points
 from facereject.faces.images.load import to_gray
 from facereject.faces.landmarks.point_set import POINTS_300W, PointSet

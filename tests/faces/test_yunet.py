@@ -11,7 +11,8 @@ import cv2
 import numpy as np
 import pytest
 
-from facereject.faces import FaceRejector, make_detector, match_face
+from facereject.faces import FaceRejector, make_detector
+from facereject.faces.datasets import match_face
 from facereject.faces.detectors.base import describe_detector
 from facereject.faces.detectors.both import BothDetectors
 from facereject.faces.detectors.dlib_hog import FaceDetector

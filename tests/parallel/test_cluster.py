@@ -23,10 +23,11 @@ from video_files import encode, picture
 
 from facereject._cli import app
 from facereject.faces import FaceRejector
-from facereject.parallel import DaskEngine, EngineError, SerialEngine
+from facereject.parallel import DaskEngine, EngineError
 from facereject.parallel._handshake import check_answers, introduce_with
 from facereject.parallel._worker import pack_task
 from facereject.parallel.cluster import _ClusterRun, _Submission
+from facereject.parallel.serial import SerialEngine
 from facereject.pipeline.run import score_inputs
 from facereject.pipeline.store import Store
 from facereject.pipeline.task import ScoreTask

@@ -21,7 +21,9 @@ from engine_tasks import (
     worker_processes,
 )
 
-from facereject.parallel import Engine, EngineError, Outcome, SerialEngine, WorkerEngine
+from facereject.parallel import Engine, EngineError, WorkerEngine
+from facereject.parallel.base import Outcome
+from facereject.parallel.serial import SerialEngine
 
 ENGINES: list[Callable[[], Engine]] = [SerialEngine, lambda: WorkerEngine(2)]
 IDS = ["serial", "workers"]

@@ -6,7 +6,8 @@ import pytest
 from video_files import write_video
 
 from facereject.outputs.counts import Counts
-from facereject.parallel import SerialEngine, WorkerEngine
+from facereject.parallel import WorkerEngine
+from facereject.parallel.serial import SerialEngine
 from facereject.pipeline import plan
 from facereject.pipeline.plan import plan_run
 from facereject.pipeline.store import NoStore, Store

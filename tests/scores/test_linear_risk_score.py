@@ -25,7 +25,8 @@ from facereject.scores import (
     SELEScore,
     cross_fit,
 )
-from facereject.solver import METHODS, NonFiniteRiskError
+from facereject.solver import NonFiniteRiskError
+from facereject.solver._bundle import METHODS
 
 
 def quantile(losses, sample_weight):

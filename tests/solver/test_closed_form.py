@@ -7,7 +7,8 @@ import pytest
 from linear_problems import LABELS, LOSSES, SMOOTH, N, X
 
 from facereject.risks import SquaredError
-from facereject.solver import LinearObjective, bundle_minimize, ridge_path
+from facereject.solver import LinearObjective, bundle_minimize
+from facereject.solver._closed_form import ridge_path
 
 
 @pytest.mark.parametrize("weighted", [False, True])

@@ -8,7 +8,8 @@ import quadprog
 from linear_problems import EVERY, HINGES, SMOOTH, hinge_optimum
 from scipy.optimize import minimize
 
-from facereject.solver import METHODS, bundle_minimize, bundle_path
+from facereject.solver import bundle_minimize, bundle_path
+from facereject.solver._bundle import METHODS
 
 BMRM = ["bmrm", "bmrm-line-search"]
 

@@ -8,7 +8,8 @@ from linear_problems import LABELS, LOSSES, K, N, X
 
 from facereject.risks import SELE, CrossEntropy, MulticlassHinge, Risk
 from facereject.risks._base import CurvedRisk, ShapedRisk, SmoothableRisk
-from facereject.solver import METHODS, LinearObjective, bundle_minimize
+from facereject.solver import LinearObjective, bundle_minimize
+from facereject.solver._bundle import METHODS
 from facereject.solver._protocols import Objective, Preconditioned, Rounded
 
 

@@ -7,10 +7,11 @@ import dataclasses
 import numpy as np
 import pytest
 
-from facereject.faces import FaceRejector, FaceTable
+from facereject.faces import FaceRejector
 from facereject.faces.features.quality import QUALITY
 from facereject.faces.models.ranking import gap_closed
 from facereject.faces.training._score_trees import TreeOptions
+from facereject.faces.training.table import FaceTable
 from tools.train import select_trees
 
 FOLDS, FACES, VERSIONS = 3, 120, 4

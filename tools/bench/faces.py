@@ -22,7 +22,8 @@ import numpy as np
 import skimage.data
 from numpy.typing import NDArray
 
-from facereject.faces import FaceRejector, default_model_path
+from facereject.faces import FaceRejector
+from facereject.faces.landmarks.dlib_trees import default_model_path
 from facereject.faces.thumbnail import thumbnail
 from facereject.faces.views import Views
 

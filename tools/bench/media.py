@@ -114,7 +114,7 @@ def photographs() -> list[Path]:
 
 
 def photos(options: argparse.Namespace, scratch: Path) -> None:
-    from facereject.faces import default_model_path
+    from facereject.faces.landmarks.dlib_trees import default_model_path
 
     folder = link(photographs(), scratch / "photos", options.photos)
     first = link(photographs(), scratch / "first", 2)
@@ -177,7 +177,7 @@ def bare_loop(folder: Path, model: Path) -> None:
 def library(folder: Path, table: Path) -> None:
     """The library call; prints its seconds, models being loaded before."""
     from facereject.faces import FaceRejector
-    from facereject.parallel import SerialEngine
+    from facereject.parallel.serial import SerialEngine
     from facereject.pipeline.run import score_inputs
     from facereject.pipeline.store import Store
     from facereject.pipeline.task import ScoreTask

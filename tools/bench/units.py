@@ -24,7 +24,8 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 from _other_kinds import KINDS, make_kind
 
-from facereject.faces import Extractor, FaceDataset, FaceRejector, extract
+from facereject.faces import FaceDataset, FaceRejector
+from facereject.faces.training.extract import Extractor, extract
 from facereject.faces.training.train import train_on_table
 from tools.train.default_model import set_aside
 from tools.train.london_points import _MIDDLES, points_68

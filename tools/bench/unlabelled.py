@@ -20,19 +20,18 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from facereject.faces import (
-    Extractor,
-    FaceContext,
     FaceDataset,
     FaceDetector,
     FaceRejector,
     FaceSample,
-    FaceTable,
     LandmarkHOG,
     LandmarkPredictor,
-    extract,
 )
 from facereject.faces.detectors.base import judging_detector
+from facereject.faces.features.context import FaceContext
 from facereject.faces.models.ranking import gap_closed
+from facereject.faces.training.extract import Extractor, extract
+from facereject.faces.training.table import FaceTable
 from facereject.faces.training.train import train_on_table
 from facereject.faces.training.unlabelled import annotate_by_predictor
 

@@ -24,7 +24,7 @@ from pathlib import Path
 # depend on the number of threads come out the same everywhere.
 for _name in ("OMP", "OPENBLAS", "MKL", "NUMEXPR", "NUMBA"):
     os.environ.setdefault(f"{_name}_NUM_THREADS", "1")
-from facereject.solver import METHODS  # noqa: E402
+from facereject.solver._bundle import METHODS  # noqa: E402
 from tools.reproduce import experiments  # noqa: E402
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -16,7 +16,8 @@ matplotlib.use("Agg")
 
 import matplotlib.pyplot as plt
 
-from facereject.faces import FaceDetector, LandmarkPredictor, match_face
+from facereject.faces import FaceDetector, LandmarkPredictor
+from facereject.faces.datasets import match_face
 from facereject.faces.geometry import bounding_box
 from facereject.faces.images.load import to_gray
 from tools.reproduce.landmark_scores import SELE, split_rows, unpack

@@ -14,7 +14,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from facereject.faces import FaceTable, LandmarkHOG, LandmarkStability
+from facereject.faces import LandmarkHOG
+from facereject.faces.features.stability import LandmarkStability
+from facereject.faces.training.table import FaceTable
 from facereject.faces.training.train import photo_folds
 from facereject.metrics import aurc, risk_at_coverage
 from facereject.scores import BoostedSELEScore, RegressionScoreCV, SELEScoreCV

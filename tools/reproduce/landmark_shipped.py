@@ -13,7 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from facereject.faces import FaceDataset, FaceRejector, FaceTable
+from facereject.faces import FaceDataset, FaceRejector
+from facereject.faces.training.table import FaceTable
 from facereject.faces.training.train import photo_folds
 from tools.reproduce.landmark_scores import SELE, Effort, fit, tested
 from tools.reproduce.landmark_statistics import DETECTOR, TestPart

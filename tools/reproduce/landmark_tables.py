@@ -11,20 +11,13 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from facereject.faces import (
-    Extractor,
-    FaceContext,
-    FaceDataset,
-    FaceDetector,
-    FaceSample,
-    FaceTable,
-    LandmarkHOG,
-    LandmarkPredictor,
-    LandmarkStability,
-    MirroredRuns,
-    extract,
-)
+from facereject.faces import FaceDataset, FaceDetector, FaceSample, LandmarkHOG, LandmarkPredictor
+from facereject.faces.features.context import FaceContext
+from facereject.faces.features.mirrored import MirroredRuns
 from facereject.faces.features.recipe import Stability
+from facereject.faces.features.stability import LandmarkStability
+from facereject.faces.training.extract import Extractor, extract
+from facereject.faces.training.table import FaceTable
 from tools.reproduce.landmark_predictors import Training, digest, outside, predictor_files, train
 from tools.reproduce.scheduler import Job, run_jobs
 from tools.train.photo_copies import group_copies

@@ -17,7 +17,8 @@ from typing import Any
 import numpy as np
 
 import facereject
-from facereject.faces import FaceDataset, FaceTable
+from facereject.faces import FaceDataset
+from facereject.faces.training.table import FaceTable
 from tools.reproduce import landmark_report
 from tools.reproduce.landmark_faces import draw_faces
 from tools.reproduce.landmark_predictors import Training

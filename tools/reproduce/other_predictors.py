@@ -20,13 +20,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from facereject._files import write_whole
-from facereject.faces import (
-    FaceDataset,
-    FaceRejector,
-    FaceSample,
-    LandmarkPredictor,
-    match_face,
-)
+from facereject.faces import FaceDataset, FaceRejector, FaceSample, LandmarkPredictor
+from facereject.faces.datasets import match_face
 from facereject.faces.detectors.dlib_hog import FaceDetector
 from facereject.faces.detectors.yunet import YuNetDetector
 from facereject.faces.landmarks.face_mesh import FaceMesh

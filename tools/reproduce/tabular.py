@@ -30,7 +30,7 @@ from facereject.scores import (
     SELEScoreCV,
     TrueClassProbabilityScoreCV,
 )
-from facereject.solver import METHODS
+from facereject.solver._bundle import METHODS
 from tools.reproduce.boosting import AS_PUBLISHED
 from tools.reproduce.chunked import ChunkedSELEScoreCV
 

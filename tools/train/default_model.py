@@ -25,26 +25,24 @@ import numpy as np
 
 import facereject
 from facereject.faces import (
-    Extractor,
-    FaceContext,
     FaceDataset,
     FaceDetector,
     FaceRejector,
-    FaceTable,
     LandmarkHOG,
     LandmarkPredictor,
     RefinedRuns,
-    extract,
     load_rgb,
     train_landmark_predictor,
 )
 from facereject.faces.detectors.yunet import YuNetDetector
 from facereject.faces.evaluation.unseen import for_unseen_faces, unseen_ratio
+from facereject.faces.features.context import FaceContext
 from facereject.faces.geometry import bounding_box, overlap
 from facereject.faces.training._fit_domain import learn_atypical
 from facereject.faces.training.cross_validation import calibration_rows, photo_folds
-from facereject.faces.training.extract import extract_together
+from facereject.faces.training.extract import Extractor, extract, extract_together
 from facereject.faces.training.fit_causes import background_features
+from facereject.faces.training.table import FaceTable
 from facereject.faces.training.train import UPRIGHT_BEYOND, train_on_table
 from facereject.faces.views import Views
 from tools.train.london_points import errors_by_hand

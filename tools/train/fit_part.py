@@ -10,11 +10,13 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from facereject.faces import Extractor, FaceDataset, FaceTable, extract
+from facereject.faces import FaceDataset
 from facereject.faces.models.compact import CompactColumns
 from facereject.faces.training.cross_validation import cross_fit, photo_folds
+from facereject.faces.training.extract import Extractor, extract
 from facereject.faces.training.fit_compact import LinearFit, learn_columns, linear_on_clean
 from facereject.faces.training.fit_score import fit_score
+from facereject.faces.training.table import FaceTable
 from tools.train.default_model import ALPHA, FIT_SEED, extractors, set_aside
 
 FOLDS, CLIP = 4, 10.0

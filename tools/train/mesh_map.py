@@ -16,7 +16,8 @@ from pathlib import Path
 import numpy as np
 
 import facereject
-from facereject.faces import FaceDataset, match_face
+from facereject.faces import FaceDataset
+from facereject.faces.datasets import match_face
 from facereject.faces.detectors.yunet import YuNetDetector
 from facereject.faces.landmarks.face_mesh import FaceMesh
 from facereject.faces.landmarks.mesh_map import FIXED, MeshMap

@@ -24,22 +24,14 @@ from pathlib import Path
 
 import numpy as np
 
-from facereject.faces import (
-    Extractor,
-    FaceContext,
-    FaceDataset,
-    FaceSample,
-    LandmarkHOG,
-    RefinedRuns,
-    Target,
-    extract,
-    load_rgb,
-)
+from facereject.faces import FaceDataset, FaceSample, LandmarkHOG, RefinedRuns, Target, load_rgb
 from facereject.faces.datasets import photo_digests
 from facereject.faces.detectors.yunet import YuNetDetector
+from facereject.faces.features.context import FaceContext
 from facereject.faces.geometry import fit_similarity, transform_points
 from facereject.faces.landmarks.face_mesh import FaceMesh
 from facereject.faces.training.cross_validation import calibration_rows
+from facereject.faces.training.extract import Extractor, extract
 from facereject.faces.training.fit_causes import background_features
 from facereject.faces.training.train import train_on_table
 from facereject.losses import landmark_nme

@@ -17,10 +17,10 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from facereject.faces import FaceTable
 from facereject.faces.features.quality import QUALITY
 from facereject.faces.models.compact import CompactColumns
 from facereject.faces.training._score_trees import TreeOptions, clean_weights, grow_trees
+from facereject.faces.training.table import FaceTable
 from facereject.metrics import aurc
 from tools.train.default_model import FIT_SEED
 from tools.train.fit_part import CLIP, Columns, Part, columns_out_of_fold, fit_parts, options_of

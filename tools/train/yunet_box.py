@@ -19,11 +19,13 @@ from typing import Any
 import numpy as np
 from scipy.optimize import least_squares
 
-from facereject.faces import FaceDataset, FaceDetector, LandmarkPredictor, match_face, random_degradation
+from facereject.faces import FaceDataset, FaceDetector, LandmarkPredictor
+from facereject.faces.datasets import match_face
 from facereject.faces.detectors import yunet
 from facereject.faces.face import Box
 from facereject.faces.geometry import fit_similarity, transform_points
 from facereject.faces.images.load import to_gray
+from facereject.faces.training.degrade import random_degradation
 from facereject.losses import landmark_nme
 from tools.train.default_model import set_aside
 

@@ -11,7 +11,7 @@ import matplotlib.pyplot as plt
 from skimage.data import astronaut
 
 from facereject import FaceRejector
-from facereject.faces import degrade
+from facereject.faces.training.degrade import degrade
 
 rejector = FaceRejector.pretrained()
 photo = astronaut()

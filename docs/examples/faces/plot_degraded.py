@@ -11,7 +11,7 @@ import numpy as np
 from skimage.data import astronaut
 
 from facereject import FaceRejector
-from facereject.faces import degrade
+from facereject.faces.training.degrade import degrade
 from facereject.losses import landmark_nme
 from facereject.outputs._drawing.faces import draw_faces
 

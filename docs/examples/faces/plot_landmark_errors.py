@@ -12,7 +12,8 @@ import numpy as np
 from skimage.data import astronaut
 
 from facereject import FaceRejector
-from facereject.faces import REGIONS, degrade
+from facereject.faces import REGIONS
+from facereject.faces.training.degrade import degrade
 
 rejector = FaceRejector.pretrained()
 photo = astronaut()

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from facereject import __version__
 from facereject._files import cell_name
-from facereject.faces import FaceEvaluation, FaceRejector, FaceSample, GroupResult
+from facereject.faces import FaceEvaluation, FaceRejector, FaceSample
 from facereject.faces.evaluation.evidence import (
     FAILURE_LEVELS,
     CoverageRow,
@@ -24,6 +24,7 @@ from facereject.faces.evaluation.evidence import (
     gap_interval,
     reliability,
 )
+from facereject.faces.evaluation.results import GroupResult
 from facereject.faces.models.card import error_unit
 
 
