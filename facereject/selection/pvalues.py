@@ -178,7 +178,8 @@ def hedged_betting_p_values(
         these = slice(max(i + 1 - counts[0], 0), None)
         w, m, seen, total = capital[these], left[these], known[these], squares[these]
         z = ndtri(np.clip(w / _AIM, 1e-12, 1 - 1e-12))
-        bet = np.exp(-0.5 * z * z) / (w * np.sqrt(2 * math.pi * m * total / seen))
+        # the floor avoids an overflow, and changes nothing: such bets are above the largest one
+        bet = np.exp(-0.5 * z * z) / (np.maximum(w, 1e-200) * np.sqrt(2 * math.pi * m * total / seen))
         # what has been won is not put at risk again
         w *= np.where(w < 1, 1 + np.minimum(bet, largest) * (risk - x[i]), 1.0)
         np.maximum(best[these], w, out=best[these])

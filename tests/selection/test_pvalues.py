@@ -118,3 +118,9 @@ def test_expected_capital_is_at_most_one_under_the_null(n):
 def test_bad_arguments_are_named(call, name):
     with pytest.raises(ValueError, match=name):
         call()
+
+
+def test_hedged_bets_on_losses_that_ruin_them_do_not_overflow():
+    # the capital falls below the smallest number whose inverse is finite
+    p = hedged_betting_p_values(np.ones(2000), 0.05, 0.05, 0)
+    assert np.all(p == 1.0)
