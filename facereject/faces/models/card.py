@@ -6,6 +6,7 @@ import math
 from importlib import resources
 from typing import Any, NamedTuple
 
+from facereject._words import counted
 from facereject.faces.detectors.base import describe_detector
 from facereject.faces.features.mirrored import MirroredRuns
 from facereject.faces.landmarks.base import LandmarkModelError
@@ -61,10 +62,10 @@ def model_facts(rejector: FaceRejector) -> list[tuple[str, str]]:
     if rejector.context is not None:
         features += " with shape, place and image quality"
     if isinstance(rejector.stability, MirroredRuns):
-        runs = len(rejector.stability.angles)
+        runs = counted(len(rejector.stability.angles), "further prediction")
         features += (
-            f" and {rejector.stability.n_features} stability values ({runs} more predictions per face on "
-            "mirrored and turned copies; the landmarks are the mean of all)"
+            f" and {rejector.stability.n_features} stability values ({runs} per face on mirrored and turned "
+            "copies; the landmarks are the mean of all)"
         )
     elif rejector.stability is not None:
         features += f" and {rejector.stability.n_features} stability values (six more predictions per face)"
