@@ -116,7 +116,7 @@ def two_sample_test(
 ) -> TwoSampleTest:
     """Test whether new inputs differ from calibration inputs by more than a margin.
 
-    A classifier learns to tell them apart, as for `density_ratio`, and is judged on inputs it has not seen
+    A classifier learns to tell them apart, as for `density_ratio`, and is tested on inputs it has not seen
     (cross-validation). With s its output, told_apart is the share of pairs with s(new) > s(calibration), ties
     counted half, and its standard error is that of DeLong et al. A margin above 0.5 asks for a difference
     that matters: with enough data, any two samples differ. The p-value is then that of a normal distribution.

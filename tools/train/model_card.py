@@ -87,7 +87,8 @@ flatter it.** So `expected_error` of `default` and `thorough` is that of unseen 
 are there, at equal uncertainty, was measured with a predictor of the same kind that was trained without a
 fifth of the photographs, mirror images included. It had seen {photos_seen:,} photographs, the published one
 {photos_published:,}, so the excess is multiplied by the root of their ratio: a judgement between no change
-and theory, as one over the number. `dlib` has no such correction.
+and theory, as one over the number. That the former unit was too small on old scans was known when this was
+chosen, so old scans are no blind test of it. `dlib` has no such correction.
 """
 
 

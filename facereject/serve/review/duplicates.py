@@ -17,7 +17,7 @@ _SQUARES = 16
 #: bits in which the hashes of two near duplicates may differ: see tools/bench/review.py duplicates
 MOST_BITS = 40
 
-# photos of a burst are neighbours by name: so many faces before a face are compared with it
+# number of preceding faces that each face is compared with: photos of a burst are neighbours by name
 _WINDOW = 24
 
 _BITS = np.array([bin(value).count("1") for value in range(256)], np.uint8)

@@ -41,7 +41,7 @@ class FittedThreshold(NamedTuple):
 
 
 def fit_threshold(uncertainty: ArrayLike, accept: ArrayLike, photo: ArrayLike) -> FittedThreshold:
-    """The threshold that agrees with most decisions, judged on decisions it has not seen.
+    """The threshold that agrees with most decisions, tested on decisions it has not seen.
 
     Cross-validation leaves out whole photos: faces of one photo, or frames of one video, are alike.
 

@@ -106,7 +106,7 @@ class Folder:
         return True
 
     def _below(self, source: str, dropped: int) -> str:
-        """A file in the folder of images, with so many folders at the start of its name left out."""
+        """A file in the folder of images, without the first `dropped` folders of its name."""
         parts = os.path.normpath(source).split(os.sep)
         return os.path.join(self._bases[0], *parts[min(dropped, len(parts) - 1) :])
 

@@ -123,7 +123,7 @@ export class Faces {
     return this.orders[key];
   }
 
-  /** The shown faces next to the cut-off: so many that are accepted by the rule, and so many that are not. */
+  /** The shown faces next to the cut-off: the same number on either side of it. */
   around(count) {
     const { crop } = this.column;
     const order = this.sorted(this.rule.key);
