@@ -38,7 +38,7 @@ def rows_of(frame: FaceFrame) -> list[PackedRow]:
             *where,
             i,
             None if face.track is None else int(face.track),
-            *(float(side) for side in face.box),
+            *(round(float(side), 3) for side in face.box),
             number(face.detector_score),
             number(face.uncertainty),
             number(face.expected_error),
@@ -106,8 +106,9 @@ def _packed(face: Face) -> bytes | None:
     if math.isfinite(points[0, 0]):
         numbers[: points.size] = points.ravel("F")
     if errors is not None:
-        # thousandths of a percent say nothing, and would double the size of a table
-        numbers[points.size :] = np.round(errors, 3)
+        numbers[points.size :] = errors
+    # below thousandths of a pixel or a percent there is only noise, which would double the size of a table
+    numbers = np.round(numbers, 3)
     finite = np.isfinite(numbers)
     if finite.all():
         return numbers.tobytes()

@@ -36,6 +36,14 @@ def test_trains_on_every_kind_of_data_set(tmp_path, form):
     assert [path.name for path in tmp_path.iterdir() if path.name not in ("data", "model")] == []
 
 
+def test_thorough_trains_what_the_model_thorough_is(tmp_path):
+    data = write_faces(tmp_path / "data", 8)
+    options = ["--degradations", 0, "--workers", 1, "--score", "reg", "--coverage", 0.5, "--thorough"]
+    result = run(data, "-o", tmp_path / "model", *options)
+    assert result.exit_code == 0, result.output
+    assert FaceRejector.load(tmp_path / "model").stability == FaceRejector.pretrained("thorough").stability
+
+
 def test_bad_entries_are_listed_and_nothing_more_is_said_if_quiet(tmp_path):
     data = write_faces(tmp_path / "data", 9)
     (tmp_path / "data" / "face0_3.png").unlink()

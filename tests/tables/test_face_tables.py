@@ -81,7 +81,8 @@ def test_values_are_read_back(tmp_path, suffix):
     for before, after in zip(frames, found, strict=True):
         assert len(before.faces) == len(after.faces)
         for one, other in zip(before.faces, after.faces, strict=True):
-            np.testing.assert_array_equal(one.landmarks, other.landmarks)
+            np.testing.assert_allclose(one.landmarks, other.landmarks, rtol=0, atol=5.001e-4)
+            np.testing.assert_allclose(one.box, other.box, rtol=0, atol=5.001e-4)
             assert (one.pose, one.cause, one.track) == (other.pose, other.cause, other.track)
             assert one.detector == other.detector
             shown = [[each.typicality, *each.error_interval] for each in (one, other)]
@@ -114,6 +115,15 @@ def test_tables_without_the_last_columns_are_read(tmp_path, suffix):
     assert all(np.isnan([face.typicality, *face.error_interval]).all() for f in found for face in f.faces)
 
 
+def test_numbers_have_no_more_digits_than_they_say():
+    """Means of several runs would fill a row with digits that are noise."""
+    points = np.arange(136.0).reshape(68, 2) + 1 / 3
+    row = encode("csv", photo("p", [face(landmarks=points, box=Box(1 / 3, 2 / 3, 100.0, 100.0))]))
+    cells = row.split(",")
+    assert cells[5:9] == ["0.333", "0.667", "100", "100"]
+    assert cells[22:24] == ["0.333", "2.333"]
+
+
 @pytest.mark.filterwarnings("ignore:The 'float_precision'")
 def test_csv_with_pandas(tmp_path):
     frames = sample_frames()
@@ -122,7 +132,7 @@ def test_csv_with_pandas(tmp_path):
     rows = expected_rows(frames)
     assert table["source"].tolist() == [row[0] for row in rows]
     assert table["accepted"].tolist() == [row[12] for row in rows]
-    assert pandas.to_numeric(table["x_67"]).tolist()[-2] == frames[-2].faces[0].landmarks[67, 0]
+    assert pandas.to_numeric(table["x_67"]).tolist()[-2] == round(frames[-2].faces[0].landmarks[67, 0], 3)
 
 
 def test_parquet_types(tmp_path):
@@ -288,7 +298,7 @@ def test_any_number_of_landmarks(tmp_path, suffix, n_points):
     write_table(path, [photo("a", [found])], n_points=n_points)
     assert points_in_table(str(path)) == n_points
     (frame,) = read_table(str(path))
-    np.testing.assert_array_equal(frame.faces[0].landmarks, found.landmarks)
+    np.testing.assert_allclose(frame.faces[0].landmarks, found.landmarks, rtol=0, atol=5.001e-4)
 
 
 @pytest.mark.parametrize("suffix", SUFFIXES)

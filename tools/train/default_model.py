@@ -37,6 +37,7 @@ from facereject.faces import (
 from facereject.faces.detectors.yunet import YuNetDetector
 from facereject.faces.evaluation.unseen import for_unseen_faces, unseen_ratio
 from facereject.faces.features.context import FaceContext
+from facereject.faces.features.mirrored import THOROUGH_ANGLES
 from facereject.faces.geometry import bounding_box, overlap
 from facereject.faces.training._fit_domain import learn_atypical
 from facereject.faces.training.cross_validation import calibration_rows, photo_folds
@@ -59,7 +60,7 @@ ALPHA = 1.0
 TARGETS = {"clean": 2.3, "degraded": 3.0}
 
 #: further runs of the landmark predictor, by model: angles in degrees
-RUNS = {"default": (0.0,), "thorough": (0.0, 8.0, -8.0, -8.0, 8.0)}
+RUNS = {"default": (0.0,), "thorough": THOROUGH_ANGLES}
 
 # a predictor that has not seen one of so many parts of the photographs, and their degraded versions there
 PARTS, UNSEEN_DEGRADATIONS = 5, 2

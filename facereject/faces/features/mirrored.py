@@ -20,6 +20,9 @@ from facereject.faces.landmarks.base import Landmarks
 from facereject.faces.landmarks.point_set import POINTS_300W, PointSet, mirror_partners
 from facereject.faces.landmarks.turned import predict_turned
 
+#: the further runs of the model `thorough`, in degrees
+THOROUGH_ANGLES = (0.0, 8.0, -8.0, -8.0, 8.0)
+
 # keeps the logarithm finite where the runs agree: 0.1 % of the face's scale, far below one pixel
 _FLOOR = 1e-3
 
