@@ -38,6 +38,7 @@ facereject review faces.csv --output clean --annotations corrected
 ANNOTATE_EXAMPLES = """[bold]Examples[/bold]
 facereject annotate photos                        [dim]40 faces that teach most[/dim]
 facereject annotate photos -n 100 -o mine
+facereject annotate photos --predictions openface  [dim]landmarks of another tool[/dim]
 facereject calibrate default annotated --unit -o mine.safetensors  [dim]what they are for[/dim]
 
 [bold]Exit codes[/bold]: 0 stopped by Ctrl-C or SIGTERM, 1 it cannot listen there, 2 wrong usage"""
@@ -160,6 +161,16 @@ def annotate(
         ),
     ] = "annotated",
     images: ImagesOption = None,
+    predictions: Annotated[
+        str | None,
+        typer.Option(
+            "--predictions",
+            metavar="FILES",
+            help="Start from landmarks that another tool wrote, in any format that `facereject assess` "
+            "reads; no detector or predictor is run.",
+            show_default=False,
+        ),
+    ] = None,
     seed: Annotated[int, typer.Option(metavar="N", min=0, help="Chooses the faces.")] = 0,
     port: PortOption = None,
     browser: BrowserOption = True,
@@ -179,7 +190,9 @@ def annotate(
         os.makedirs(output, exist_ok=True)
     except OSError as error:
         stop(f"--output {output}: cannot be made ({error.strerror})")
-    faces = _faces_of(path, os.path.join(output, "faces.csv"), images, model, workers, quiet)
+    if predictions is not None and _is_table(path):
+        stop(f"{path}: with --predictions name the folder of the images, not a table")
+    faces = _faces_of(path, os.path.join(output, "faces.csv"), images, model, workers, quiet, predictions)
     saved = os.path.join(output, "faces.review")
     with _opened(faces, images=_images(path, images), decisions=saved, annotations=output) as session:
         session.queue = choose_faces(faces, number, seed)
@@ -216,7 +229,13 @@ def _is_table(path: str) -> bool:
 
 
 def _faces_of(
-    path: str, table: str, images: str | None, model: str, workers: int, quiet: bool
+    path: str,
+    table: str,
+    images: str | None,
+    model: str,
+    workers: int,
+    quiet: bool,
+    predictions: str | None = None,
 ) -> ReviewFaces:
     """The faces of a table, or of what is scored into one first."""
     from facereject.serve.review.faces import read_faces
@@ -227,7 +246,7 @@ def _faces_of(
     if not _is_table(path):
         if images is not None:
             stop("--images goes with a table; a folder is scored where it is")
-        _score(path, table, model, workers, quiet)
+        _score(path, table, model, workers, quiet, predictions)
         path = table
     try:
         with ProgressBar(quiet=quiet) as bar:
@@ -236,25 +255,32 @@ def _faces_of(
         stop(str(error))
 
 
-def _score(path: str, table: str, model: str, workers: int, quiet: bool) -> None:
-    """Score a folder into a table; a table that is there is completed."""
+def _score(path: str, table: str, model: str, workers: int, quiet: bool, predictions: str | None) -> None:
+    """Score a folder into a table, or the landmarks of another tool; an existing table is completed."""
     from facereject._signals import exit_code, interruptible
     from facereject.outputs import Table
     from facereject.parallel import EngineError
     from facereject.pipeline import Job, Running
+    from facereject.pipeline.assess import AssessJob
+    from facereject.sources.landmark_files.found import LandmarkFileError
     from facereject.tables.errors import TableError
 
-    with wrong_usage():
-        job = Job([path], [Table(table)], running=Running(workers=workers, resume=True))
-    rejector = load_rejector(model)
-    if not quiet:
-        say(f"Scoring {path} into {table}")
     try:
+        with wrong_usage():
+            if predictions is None:
+                job = Job([path], [Table(table)], running=Running(workers=workers, resume=True))
+            else:
+                job = AssessJob(predictions, path, [Table(table)], running=Running(workers=workers))
+        rejector = load_rejector(model, given=predictions is not None)
+        if not quiet:
+            say(f"Scoring {predictions or path} into {table}")
         with interruptible(), ProgressBar(quiet=quiet) as bar, wrong_usage():
             job.run(rejector, progress=bar)
     except KeyboardInterrupt as interrupt:
         say("Interrupted. The same command continues.")
         raise typer.Exit(exit_code(interrupt)) from None
+    except LandmarkFileError as error:
+        stop(f"--predictions {error}")
     except (TableError, EngineError) as error:
         stop(str(error), 1)
 

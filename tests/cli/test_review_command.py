@@ -116,3 +116,23 @@ def test_wrong_usage_is_one_sentence(folder, arguments, sentence):
     assert result.exit_code == 2
     assert sentence in result.output
     assert len(result.output.splitlines()) == 1
+
+
+def test_annotation_starts_from_landmarks_of_another_tool(folder):
+    rng = np.random.default_rng(0)
+    points = rng.uniform(60, 160, (3, 68, 2))
+    np.savez("tool.npz", image=np.array(["0", "1", "2"]), landmarks=points)
+    process, client, said = start("annotate", "photos", "-o", "mine", "--predictions", "tool.npz")
+    try:
+        assert "Scoring tool.npz into mine/faces.csv" in "".join(said)
+        shown = client.get("/api/face/0").json()["predicted"]
+        assert any(np.allclose(shown, face, atol=1e-3) for face in points)
+    finally:
+        stop(process, signal.SIGTERM)
+
+
+def test_what_annotate_cannot_start_from_is_said(folder):
+    (folder / "bad.csv").write_text("a,b\n1,2\n")
+    result = CliRunner().invoke(app, ["annotate", "photos", "-o", "mine", "--predictions", "bad.csv"])
+    assert result.exit_code == 2
+    assert "--predictions bad.csv: its layout is unknown" in result.stderr
