@@ -15,12 +15,9 @@ import numpy as np
 from facereject._validation import FloatArray, check_vector
 
 __all__ = [
-    "average_ranks",
-    "critical_difference",
     "friedman",
     "nemenyi",
     "relative_improvement",
-    "summarize_splits",
 ]
 
 # scipy.stats is imported where it is used: it takes longer to load than everything else in this module.

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from facereject._validation import FloatArray, check_same_length, check_vector
 
-__all__ = ["absolute_error", "landmark_nme", "landmark_scale", "zero_one_loss"]
+__all__ = ["absolute_error", "landmark_nme", "zero_one_loss"]
 
 N_LANDMARKS = 68
 # 0-based positions of the landmarks named above.

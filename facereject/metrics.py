@@ -59,8 +59,6 @@ from facereject._settings import check_number
 from facereject._validation import FloatArray, check_losses_and_uncertainty, safe_exponent
 
 __all__ = [
-    "ErrorDiscardCurve",
-    "RiskCoverageCurve",
     "augrc",
     "aurc",
     "coverage_at_risk",

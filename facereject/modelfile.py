@@ -26,7 +26,9 @@ from numpy.typing import NDArray
 
 from facereject._files import write_whole
 
-__all__ = ["ModelFile", "ModelFileError", "read_model", "write_model"]
+__all__ = [
+    "ModelFileError",
+]
 
 #: files of format 1 have no digest
 FORMAT_VERSION = 2

@@ -44,7 +44,7 @@ def demo(
     check_folder("--output", output)
     rejector = load_rejector(model)
 
-    from facereject.demo import make_demo
+    from facereject.demo.make import make_demo
     from facereject.outputs._video.writer import VideoWriteError
 
     if not quiet:

@@ -117,10 +117,12 @@ def webcam(
     target = given.make(TargetChoice).chosen()
     if output == "-":
         stop("-o - is the table on stdout; for that use --headless, which prints every frame as JSON")
-    from facereject.outputs import JSONLines, Output, Recording, VirtualCamera, Window
+    from facereject.outputs import Output
     from facereject.outputs._video.writer import VideoWriteError
-    from facereject.outputs.camera.virtual_camera import VirtualCameraError
-    from facereject.outputs.camera.window import WindowError
+    from facereject.outputs.camera.json_lines import JSONLines
+    from facereject.outputs.camera.recording import Recording
+    from facereject.outputs.camera.virtual_camera import VirtualCamera, VirtualCameraError
+    from facereject.outputs.camera.window import Window, WindowError
     from facereject.pipeline.camera_table import CameraTable
     from facereject.pipeline.live import Live, warm_up
     from facereject.sources._devices import camera_name

@@ -13,25 +13,17 @@ from facereject._lazy import lazy_imports
 if TYPE_CHECKING:
     from facereject.faces.datasets import DatasetError, FaceDataset, FaceSample, Problem
     from facereject.faces.detectors import Detector, make_detector, register_detector
-    from facereject.faces.detectors.dlib_hog import FaceDetector
-    from facereject.faces.evaluation.results import FaceEvaluation, evaluate_face_rejector
-    from facereject.faces.face import Box, Detection, Face, Pose
-    from facereject.faces.features.hog import LandmarkHOG
-    from facereject.faces.features.mirrored import RefinedRuns
+    from facereject.faces.evaluation.results import evaluate_face_rejector
+    from facereject.faces.face import Box, Detection, Face
     from facereject.faces.images.load import ImageError, load_rgb
     from facereject.faces.landmarks import (
-        LandmarkFailureWarning,
-        LandmarkModelError,
         Landmarks,
         make_landmarks,
         register_landmarks,
     )
-    from facereject.faces.landmarks.dlib_training import train_landmark_predictor
     from facereject.faces.landmarks.dlib_trees import LandmarkPredictor
-    from facereject.faces.landmarks.point_set import PointSet
-    from facereject.faces.models.calibration import Target
     from facereject.faces.regions import REGIONS
-    from facereject.faces.rejector import FaceRejector, PredictorMismatchWarning
+    from facereject.faces.rejector import FaceRejector
     from facereject.faces.training.certify import certified
     from facereject.faces.training.train import train_face_rejector
 
@@ -78,22 +70,12 @@ __all__ = [
     "Detector",
     "Face",
     "FaceDataset",
-    "FaceDetector",
-    "FaceEvaluation",
     "FaceRejector",
     "FaceSample",
     "ImageError",
-    "LandmarkFailureWarning",
-    "LandmarkHOG",
-    "LandmarkModelError",
     "LandmarkPredictor",
     "Landmarks",
-    "PointSet",
-    "Pose",
-    "PredictorMismatchWarning",
     "Problem",
-    "RefinedRuns",
-    "Target",
     "certified",
     "evaluate_face_rejector",
     "load_rgb",
@@ -102,7 +84,6 @@ __all__ = [
     "register_detector",
     "register_landmarks",
     "train_face_rejector",
-    "train_landmark_predictor",
 ]
 
 __getattr__, __dir__ = lazy_imports(__name__, _HOME)

@@ -3,14 +3,10 @@
 Every output is a class with its options as parameters; see `Output` for how to write another one.
 """
 
-from facereject.outputs._video.writer import VideoWriteError, VideoWriter
+from facereject.outputs._video.writer import VideoWriter
 from facereject.outputs.annotated_images import AnnotatedImages
 from facereject.outputs.base import Output
 from facereject.outputs.best_frames import BestFrames
-from facereject.outputs.camera.json_lines import JSONLines
-from facereject.outputs.camera.recording import Recording
-from facereject.outputs.camera.virtual_camera import VirtualCamera
-from facereject.outputs.camera.window import Window
 from facereject.outputs.contact_sheet import ContactSheet
 from facereject.outputs.crops import Crops
 from facereject.outputs.keypoints.coco import COCOKeypoints
@@ -42,7 +38,6 @@ OUTPUTS: tuple[type[Output], ...] = (
 
 __all__ = [
     "CVAT",
-    "OUTPUTS",
     "AnnotatedImages",
     "BestFrames",
     "COCOKeypoints",
@@ -50,17 +45,12 @@ __all__ = [
     "Crops",
     "DeepLabCut",
     "FiftyOne",
-    "JSONLines",
     "LabelStudio",
     "Output",
-    "Recording",
     "SavedVideo",
     "SortedFiles",
     "Table",
     "Timeline",
-    "VideoWriteError",
     "VideoWriter",
-    "VirtualCamera",
-    "Window",
     "to_supervision",
 ]

@@ -1,8 +1,10 @@
 """Running one task over many items: in this process, in worker processes, on a Dask cluster."""
 
-from facereject.parallel.base import Engine, EngineError, Outcome, Task
+from facereject.parallel.base import Engine, EngineError
+from facereject.parallel.base import Outcome as Outcome
+from facereject.parallel.base import Task as Task
 from facereject.parallel.cluster import DaskEngine
-from facereject.parallel.processes import WorkerEngine
-from facereject.parallel.serial import SerialEngine
+from facereject.parallel.processes import WorkerEngine as WorkerEngine
+from facereject.parallel.serial import SerialEngine as SerialEngine
 
-__all__ = ["DaskEngine", "Engine", "EngineError", "Outcome", "SerialEngine", "Task", "WorkerEngine"]
+__all__ = ["DaskEngine", "Engine", "EngineError"]

@@ -2,16 +2,14 @@
 
 from facereject._options import OptionError
 from facereject.pipeline.assess import assess_files
-from facereject.pipeline.job import Job
+from facereject.pipeline.job import Job as Job
 from facereject.pipeline.loop import scored_frames, scored_video
-from facereject.pipeline.run import RunProgress
+from facereject.pipeline.run import RunProgress as RunProgress
 from facereject.pipeline.running import Running
 from facereject.pipeline.score import score_files, score_table
 
 __all__ = [
-    "Job",
     "OptionError",
-    "RunProgress",
     "Running",
     "assess_files",
     "score_files",

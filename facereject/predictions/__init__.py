@@ -11,11 +11,11 @@ from facereject._lazy import lazy_imports
 
 if TYPE_CHECKING:
     from facereject.predictions._columns import ColumnNames
-    from facereject.predictions._comparison import ScoreComparison, compare_scores
+    from facereject.predictions._comparison import compare_scores
     from facereject.predictions._files import PredictionFileError, open_predictions
-    from facereject.predictions._learned import LearnedScore, learn_score
-    from facereject.predictions._report import PredictionReport, report_predictions
-    from facereject.predictions._rule import Rule, apply_rule, find_rule, monitor_rule
+    from facereject.predictions._learned import learn_score
+    from facereject.predictions._report import report_predictions
+    from facereject.predictions._rule import apply_rule, find_rule, monitor_rule
 
 _HOME = {
     "ColumnNames": "_columns",
@@ -35,11 +35,7 @@ _HOME = {
 
 __all__ = [
     "ColumnNames",
-    "LearnedScore",
     "PredictionFileError",
-    "PredictionReport",
-    "Rule",
-    "ScoreComparison",
     "apply_rule",
     "compare_scores",
     "find_rule",

@@ -11,7 +11,7 @@ function of weights. Any callable of this form is a risk. It can also have
     Second derivatives, as in `SELE`: what boosted trees need.
 """
 
-from facereject.risks._base import Risk
+from facereject.risks._base import Risk as Risk
 from facereject.risks._cross_entropy import CrossEntropy
 from facereject.risks._hinge import BinaryHinge, MulticlassHinge
 from facereject.risks._ordinal_hinge import OrdinalHinge
@@ -24,6 +24,5 @@ __all__ = [
     "CrossEntropy",
     "MulticlassHinge",
     "OrdinalHinge",
-    "Risk",
     "SquaredError",
 ]

@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from facereject.selection.guarantees import guaranteed_coverage, guaranteed_risk
     from facereject.selection.models import BoundedCoverage, BoundedImprovement, CostBased
     from facereject.selection.monitor import CoverageMonitor, RiskMonitor
-    from facereject.selection.selector import Guarantee, Selector
-    from facereject.selection.shift import TwoSampleTest, density_ratio, two_sample_test
+    from facereject.selection.selector import Selector
+    from facereject.selection.shift import density_ratio, two_sample_test
     from facereject.selection.start import suggest_start
 
 _HOME = {
@@ -46,12 +46,10 @@ __all__ = [
     "BoundedImprovement",
     "CostBased",
     "CoverageMonitor",
-    "Guarantee",
     "InfeasibleTargetError",
     "NoValidThresholdError",
     "RiskMonitor",
     "Selector",
-    "TwoSampleTest",
     "convert",
     "density_ratio",
     "guaranteed_coverage",

@@ -6,12 +6,11 @@
 
 from facereject.solver._bundle import bundle_minimize, bundle_path
 from facereject.solver._linear import LinearObjective
-from facereject.solver._run import NonFiniteRiskError, SubgradientError
+from facereject.solver._run import NonFiniteRiskError as NonFiniteRiskError
+from facereject.solver._run import SubgradientError as SubgradientError
 
 __all__ = [
     "LinearObjective",
-    "NonFiniteRiskError",
-    "SubgradientError",
     "bundle_minimize",
     "bundle_path",
 ]

@@ -1,5 +1,6 @@
 """Following faces through the frames of a video or a camera."""
 
-from facereject.tracking.tracker import FaceTracker, TrackedFace, Tracking
+from facereject.tracking.tracker import FaceTracker, Tracking
+from facereject.tracking.tracker import TrackedFace as TrackedFace
 
-__all__ = ["FaceTracker", "TrackedFace", "Tracking"]
+__all__ = ["FaceTracker", "Tracking"]

@@ -9,7 +9,9 @@ import pytest
 from fake_world import Someone, World, blank
 
 from facereject._options import OptionError
-from facereject.outputs import Output, Recording, Window
+from facereject.outputs import Output
+from facereject.outputs.camera.recording import Recording
+from facereject.outputs.camera.window import Window
 from facereject.pipeline.live import Live
 from facereject.sources.camera import CameraError
 from facereject.sources.frame import Frame

@@ -15,8 +15,9 @@ from bright_faces import BrightFaces, gray_photo
 
 from facereject.faces import FaceRejector
 from facereject.faces.face import Box, Face, FaceFrame
-from facereject.outputs import JSONLines, Table
+from facereject.outputs import Table
 from facereject.outputs.base import RunInfo
+from facereject.outputs.camera.json_lines import JSONLines
 from facereject.pipeline import OptionError, Running, score_files
 from facereject.pipeline.decide import TableJob
 from facereject.tables.columns import COLUMNS, HEAD, chosen_columns, is_own

@@ -22,7 +22,7 @@ ROOT = Path(__file__).parents[2]
 def demo() -> None:
     """docs/demo.jpg: the versions of one photo with their decisions."""
     from facereject import FaceRejector
-    from facereject.demo import make_demo
+    from facereject.demo.make import make_demo
 
     with tempfile.TemporaryDirectory() as folder:
         made = make_demo(folder, FaceRejector.pretrained())

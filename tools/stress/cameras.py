@@ -15,7 +15,8 @@ import numpy as np
 import skimage.data
 
 from facereject import FaceRejector
-from facereject.outputs import JSONLines, Recording
+from facereject.outputs.camera.json_lines import JSONLines
+from facereject.outputs.camera.recording import Recording
 from facereject.pipeline.camera_table import CameraTable
 from facereject.pipeline.live import Live
 from facereject.sources._devices import Shot

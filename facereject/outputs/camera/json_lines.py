@@ -30,7 +30,7 @@ class JSONLines(Output):
     --------
     >>> import io
     >>> from facereject.faces.face import NO_IMAGE, FaceFrame
-    >>> from facereject.outputs import JSONLines
+    >>> from facereject.outputs.camera.json_lines import JSONLines
     >>> output = JSONLines(io.BytesIO())
     >>> output.write(FaceFrame(0, 0.0, NO_IMAGE, [], source="camera 0"))
     >>> output.stream.getvalue()[:37]

@@ -34,7 +34,7 @@ class Recording(Output):
 
     Examples
     --------
-    >>> from facereject.outputs import Recording
+    >>> from facereject.outputs.camera.recording import Recording
     >>> Recording("session.mp4").files()
     ['session.mp4']
     """

@@ -47,7 +47,7 @@ class VirtualCamera(Output):
 
     Examples
     --------
-    >>> from facereject.outputs import VirtualCamera
+    >>> from facereject.outputs.camera.virtual_camera import VirtualCamera
     >>> VirtualCamera().name
     ''
     """

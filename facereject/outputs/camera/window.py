@@ -97,7 +97,7 @@ class Window(Output):
 
     Examples
     --------
-    >>> from facereject.outputs import Window
+    >>> from facereject.outputs.camera.window import Window
     >>> Window().snapshots
     '.'
     """
