@@ -13,6 +13,7 @@ from facereject._lazy import lazy_imports
 if TYPE_CHECKING:
     from facereject.faces.datasets import DatasetError, FaceDataset, FaceSample, Problem
     from facereject.faces.detectors import Detector, make_detector, register_detector
+    from facereject.faces.domain_monitor import DomainMonitor
     from facereject.faces.evaluation.results import evaluate_face_rejector
     from facereject.faces.face import Box, Detection, Face
     from facereject.faces.images.load import ImageError, load_rgb
@@ -32,6 +33,7 @@ _HOME = {
     "DatasetError": "datasets",
     "Detection": "face",
     "Detector": "detectors",
+    "DomainMonitor": "domain_monitor",
     "Face": "face",
     "FaceDataset": "datasets",
     "FaceDetector": "detectors.dlib_hog",
@@ -68,6 +70,7 @@ __all__ = [
     "DatasetError",
     "Detection",
     "Detector",
+    "DomainMonitor",
     "Face",
     "FaceDataset",
     "FaceRejector",

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, overload
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from facereject._deprecation import warn_deprecated
 from facereject._lazy import Lazy
 from facereject.faces._details import details_of, with_details
 from facereject.faces.detectors import Detector, check_detector, make_detector
@@ -135,7 +136,7 @@ class FaceRejector:
         detector: Detector | None = None,
         predictor: Landmarks | None = None,
     ) -> FaceRejector:
-        """The models that come with the package.
+        """Load a model that is installed with the package.
 
         ``"default"``: YuNet finds faces, dlib's published predictor places 68 landmarks in two runs: on the
         image, or on an upright copy of tilted faces, and on a mirrored copy. ``"thorough"`` is more accurate
@@ -211,7 +212,7 @@ class FaceRejector:
         """
         if self.pose_limits != PoseLimits():
             raise ValueError(
-                "a model file holds no limits of the pose: save it without, set them after loading"
+                "a model file holds no pose limits: save the model without them, set them after loading"
             )
         write_stored(path, self)
 
@@ -242,15 +243,15 @@ class FaceRejector:
 
     @property
     def relative(self) -> bool:
-        """Whether errors have no unit: the model was trained without annotation, and `with_unit` is to come.
+        """Whether the model was trained without annotation, so that its errors have no unit.
 
-        Expected errors are then unknown; the order of the uncertainties is what the model knows.
+        It ranks faces by uncertainty; expected errors are unknown until `with_unit` gives them a unit.
         """
         return self.info.get("relative") is True
 
     @property
     def from_files(self) -> bool:
-        """Whether the model is for the landmarks of a tool that is never run: only `assess` can be used."""
+        """Whether the model scores landmarks read from files and has no predictor to run: use `assess`."""
         return isinstance(self.predictor, FilePredictor)
 
     @property
@@ -303,21 +304,21 @@ class FaceRejector:
     ) -> Face:
         """Assess landmarks that came from elsewhere.
 
-        The expected error is right for the predictor the model was trained for; for another one the order is
-        still informative, and `train_face_rejector` makes a model of its own. The landmarks are judged and
-        returned as they are, also by a model that takes the mean of several runs of its own predictor.
+        Expected errors are right for the predictor the model was trained for. For another predictor the
+        ranking is still informative; train a model for it with `train_face_rejector`. The landmarks are
+        scored and returned unchanged, also by models that average several runs of their predictor.
 
         Parameters
         ----------
         image : path, PIL image or array
         landmarks : array-like of shape (n, 2)
-            x, y in pixels, in the order of the predictor; for the models that come along the 68 of 300-W.
-            Point sets that a map to these 68 is known for will do, too: the 468 and 478 of MediaPipe, the 98
-            of WFLW (`facereject.faces.landmarks.conversion`).
+            x, y in pixels, in the order of the predictor; the 68 of 300-W for the installed models. The 468
+            or 478 of MediaPipe and the 98 of WFLW are converted
+            (`facereject.faces.landmarks.conversion`).
         box : (x, y, width, height) or None
             Face box; None estimates it from the landmarks.
         confidence : float
-            The tool's own, for a model that was trained for it; NaN if it has none.
+            Confidence the tool gave, for a model trained with it; NaN if unknown.
         """
         view = image if isinstance(image, Views) else Views(image)
         points = converted(check_landmarks(landmarks), self.n_points)
@@ -325,22 +326,24 @@ class FaceRejector:
         return self._assess(view, points, Detection(face, confidence), keep=True)
 
     def assess_many(self, images: Sequence[ImageLike], landmarks: Sequence[ArrayLike]) -> list[Face]:
-        """Assess the landmarks of many faces, as `assess` does of one.
+        """Assess the landmarks of many faces, as `assess` does for one.
 
         Parameters
         ----------
         images : sequence of paths, PIL images or arrays
-            The image of every face. If the next face has the same one, it is not read again.
+            The image of each face. Consecutive faces of one image read it once.
         landmarks : sequence of array-like of shape (n, 2)
-            As many.
+            The landmarks of each face.
         """
         if len(images) != len(landmarks):
-            raise ValueError(f"images and landmarks must be as many, got {len(images)} and {len(landmarks)}")
+            raise ValueError(
+                f"images and landmarks must have the same length, got {len(images)} and {len(landmarks)}"
+            )
         faces: list[Face] = []
         last: Any = None
         view: Views | None = None
         for image, points in zip(images, landmarks, strict=True):
-            # two arrays of equal content are compared for nothing more than being the same one
+            # comparing the pixels of two arrays would take longer than it saves
             same = image == last if isinstance(image, str | os.PathLike) else image is last
             view = view if same and view is not None else Views(image)
             last = image
@@ -353,7 +356,7 @@ class FaceRejector:
         Parameters
         ----------
         image : path, PIL image, array, or Views
-            `facereject.faces.views.Views` saves conversions where a picture has several faces.
+            `facereject.faces.views.Views` shares conversions between the faces of an image.
         box : (x, y, width, height)
         """
         return self.assess_detection(image, Detection(check_box(box), math.nan))
@@ -365,8 +368,7 @@ class FaceRejector:
         ----------
         image : path, PIL image, array, or Views
         found : Detection
-            Its five points, where there are any, tell how the face is tilted, and are compared with the
-            landmarks.
+            If it has five points, they give the tilt of the face and are compared with the landmarks.
         """
         view = image if isinstance(image, Views) else Views(image)
         points: FloatArray | None = None
@@ -382,7 +384,7 @@ class FaceRejector:
 
         Options are those of `facereject.scored_video`.
         """
-        # faces know nothing of videos, so the way leads over the whole package
+        # by its public name: videos are read in a layer above this one
         import facereject
 
         yield from facereject.scored_video(self, path, *options, **more)
@@ -409,8 +411,8 @@ class FaceRejector:
     def error_interval(self, uncertainty: float, level: float = INTERVAL_LEVEL) -> tuple[float, float]:
         """Interval that holds the error of a face of this uncertainty with probability ``level``.
 
-        It is about one face, ``expected_error`` about the mean of such faces. Like that, it holds for faces
-        like those of the calibration.
+        It is about one face, ``expected_error`` about the mean of such faces. Both hold for faces like the
+        calibration faces.
 
         Parameters
         ----------
@@ -461,6 +463,11 @@ class FaceRejector:
         return score.domain if isinstance(score, CompactScoreModel) else None
 
     def judge(self, face: Face, uncertainty: float) -> Face:
+        """Deprecated name of `rescore`."""
+        warn_deprecated("FaceRejector.judge", replacement="FaceRejector.rescore", removed_in="0.5.0")
+        return self.rescore(face, uncertainty)
+
+    def rescore(self, face: Face, uncertainty: float) -> Face:
         """The face with another uncertainty, and the expected error and decision that follow from it."""
         if not math.isfinite(uncertainty):
             unknown = {"expected_error": math.nan, "error_interval": (math.nan, math.nan)}
@@ -487,7 +494,7 @@ class FaceRejector:
             if points is not None:
                 points, values = self.features(view, found, points, self.predictor, keep=keep)
         except NoLandmarksError as error:
-            # without a stable neighbourhood the landmarks themselves are not to be trusted
+            # landmarks that cannot be predicted again nearby cannot be trusted either
             warn_of_failure(error)
         if points is None or values is None:
             points, said = np.full((self.n_points, 2), np.nan), None
@@ -500,7 +507,7 @@ class FaceRejector:
         if said is None:
             return face
         face = with_details(face, points, said, view.size, self.points, self.relative)
-        return self.judge(face, uncertainty)
+        return self.rescore(face, uncertainty)
 
     def with_target(
         self,
@@ -517,7 +524,7 @@ class FaceRejector:
         Parameters
         ----------
         max_error : float
-            Accept as many faces as possible with a mean error of at most this, in percent.
+            Accept as many faces as their mean error of at most this, in percent, allows.
         coverage : float
             Accept at least this share of the faces, those of least uncertainty; more if that lowers their
             mean error.
@@ -531,10 +538,9 @@ class FaceRejector:
             Accept each face whose error is at most this with a probability of 90 %: the upper end of its
             ``error_interval``, in percent.
 
-        Exactly one of them is to be given. A rule that accepts all calibration faces accepts every face.
-        Where calibration faces share the uncertainty at the threshold, all of them are accepted: a decision
-        on one face is never left to chance (``selector.acceptance_`` is not used), so that coverage and error
-        may exceed the target by that group.
+        Give exactly one. A rule that accepts all calibration faces accepts every face. Calibration faces tied
+        at the threshold are all accepted, since decisions are never random (``selector.acceptance_`` is not
+        used), so coverage and error may exceed the target by these.
         """
         options = {
             "max_error": max_error,
@@ -563,15 +569,15 @@ class FaceRejector:
         max_pitch: float | None = None,
         max_roll: float | None = None,
     ) -> FaceRejector:
-        """A rejector that also rejects heads turned by more than so many degrees, as "turned".
+        """A rejector that also rejects heads turned too far, with the reason "turned".
 
-        A target is tuned without these limits: what is left of the faces is accepted as before, fewer in all.
-        They are not part of a model file.
+        Targets are tuned without these limits, so coverage is lower with them. They are not saved in a model
+        file.
 
         Parameters
         ----------
         max_yaw, max_pitch, max_roll : float or None
-            To either side, see `Pose`; None is no limit.
+            Largest angle to either side in degrees, see `Pose`; None is no limit.
         """
         limits = check_limits(PoseLimits(max_yaw, max_pitch, max_roll))
         if any(limit is not None for limit in limits) and pose_of(self.points.mean_shape) is None:
@@ -588,14 +594,14 @@ class FaceRejector:
     ) -> FaceRejector:
         """A rejector whose expected errors and threshold come from your own annotated faces.
 
-        Other faces are no longer compared with the calibration faces of the model (`check_domain`).
+        `check_domain` then returns None: the faces at hand are those of the calibration.
 
         Parameters
         ----------
         losses, uncertainty : array-like of shape (n,)
             Losses in percent.
         regions : RegionSample or None
-            Of the same faces; without it there is nothing to calibrate `for_region` with.
+            Of the same faces; `for_region` needs it.
         """
         other = self._changed(Calibration(losses, uncertainty, regions), self.target)
         other.info.pop("unit", None)
@@ -604,12 +610,11 @@ class FaceRejector:
     def with_unit(self, losses: ArrayLike, uncertainty: ArrayLike) -> FaceRejector:
         """A rejector whose expected errors are corrected to fit a few annotated faces of your own.
 
-        20 to 50 faces will do, drawn at random from those the rejector is meant for. Expected errors are
-        multiplied by a factor that may change with the expected error, and that is shrunk towards 1 for very
-        few faces. ``info["unit"]`` has the factor and its 95 % interval, and intervals of errors are wider by
-        what is not known of it. Nothing is guaranteed. If the mean error of the target can no longer be
-        reached, the share of accepted faces takes its place. Other faces are no longer compared with the
-        calibration faces of the model (`check_domain`).
+        20 to 50 faces are enough, drawn at random from those the rejector is meant for. Expected errors are
+        multiplied by a factor that may change with the expected error and is shrunk towards 1 for very few
+        faces. ``info["unit"]`` has the factor and its 95 % interval; error intervals widen accordingly.
+        Nothing is guaranteed. If the target's mean error can no longer be reached, the target becomes the
+        share of faces accepted before. `check_domain` then returns None.
 
         Parameters
         ----------
@@ -647,7 +652,7 @@ class FaceRejector:
         try:
             other = self._changed(calibration, self.target)
         except InfeasibleTargetError:
-            # no faces are that good in the new unit: the same ones are accepted until a target is chosen
+            # the target cannot be met in the new unit: accept the same faces until another one is chosen
             other = self._changed(calibration, Target("coverage", max(self.selector.coverage_, 1e-6)))
         if isinstance(other.score, CompactScoreModel) and other.score.point_errors is not None:
             errors = other.score.point_errors
@@ -656,7 +661,7 @@ class FaceRejector:
         return other
 
     def _at_home(self, n_faces: int) -> FaceRejector:
-        """Note that expected errors come from annotated faces of the user; changes this rejector."""
+        """Record that expected errors come from annotated faces of the user; changes this rejector."""
         self.info.pop("relative", None)
         self.info["own_faces"] = n_faces
         return self
@@ -695,7 +700,7 @@ class FaceRejector:
         other.score = self.score if score is None else score
         other.calibration, other.target = calibration, target
         other.selector = calibration.select(target)
-        # a promise holds for the threshold it was made for
+        # a guarantee holds only for the threshold it was computed for
         other.info = {key: value for key, value in self.info.items() if key != "certificate"}
         return other
 

@@ -124,7 +124,7 @@ class DecideTask(ScoreTask):
     def _decided(self, frame: FaceFrame) -> FaceFrame:
         # a face without landmarks or uncertainty stays rejected for that reason
         faces = [
-            self.rejector.judge(face, face.uncertainty) if math.isfinite(face.uncertainty) else face
+            self.rejector.rescore(face, face.uncertainty) if math.isfinite(face.uncertainty) else face
             for face in frame.faces
         ]
         return frame._replace(faces=faces)

@@ -135,7 +135,7 @@ def _frames(rejector: FaceRejector, item: Any) -> Iterator[FaceFrame]:
             return
         for frame in frames:
             faces = [_face(face, rejector.n_points) for face in frame["faces"]]
-            decided = [rejector.judge(face, face.uncertainty) for face in faces]
+            decided = [rejector.rescore(face, face.uncertainty) for face in faces]
             index, time_s = _integer(frame["frame"]), _finite(frame["time_s"], math.nan)
             if index < 0:
                 raise ValueError("frames are numbered from 0")

@@ -268,4 +268,4 @@ class FaceTracker:
             kept = math.exp(-max(time - track.smooth_time, 0.0) / self.tracking.smooth)
             track.smooth = kept * track.smooth + (1 - kept) * face.uncertainty
         track.smooth_time = time
-        return self.rejector.judge(face, track.smooth)
+        return self.rejector.rescore(face, track.smooth)

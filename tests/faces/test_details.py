@@ -62,7 +62,7 @@ def test_what_nobody_reads_is_not_worked_out(monkeypatch, astronaut, astronaut_d
         "facereject.faces.rejector.pose_of", lambda points: asked.append("pose") or pose(points)
     )
     face = rejector.assess_box(astronaut, astronaut_detection.box)
-    other = dataclasses.replace(rejector.judge(face, face.uncertainty), track=3)
+    other = dataclasses.replace(rejector.rescore(face, face.uncertainty), track=3)
     assert face.accepted
     assert not asked
     assert other.landmark_errors is face.landmark_errors
@@ -165,8 +165,8 @@ def test_the_cause_of_a_rejection(
     assert face.cause in causes
     assert face.hint == CAUSES[face.cause]
     # the decision may change afterwards, as in a smoothed video
-    assert rejector.judge(face, -9.0).cause == ""
-    assert rejector.judge(rejector.judge(face, -9.0), 9.0).cause == face.cause
+    assert rejector.rescore(face, -9.0).cause == ""
+    assert rejector.rescore(rejector.rescore(face, -9.0), 9.0).cause == face.cause
 
 
 @pytest.mark.parametrize(("shift", "cause"), [(0, "occluded"), (-180, "cut_off")])
@@ -181,3 +181,10 @@ def test_only_a_face_at_the_border_was_cut_off_by_the_frame(
     assert said.likely_cause == cause
     # what the model said is not changed
     assert chances.max() == 2
+
+
+def test_the_old_name_of_rescore_works_and_warns(rejector, astronaut):
+    (face,) = rejector(astronaut)
+    with pytest.warns(FutureWarning, match="rescore"):
+        old = rejector.judge(face, 0.5)
+    assert old.to_dict() == rejector.rescore(face, 0.5).to_dict()

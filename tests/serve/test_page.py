@@ -449,9 +449,9 @@ def test_items_of_description_lists_are_their_children(page):
 class Telling(FaceRejector):
     """Gives an error for every point, from small to large, and a cause."""
 
-    def judge(self, face, uncertainty):
+    def rescore(self, face, uncertainty):
         errors = np.linspace(0.5, 20.0, len(face.landmarks))
-        scored = super().judge(face, uncertainty)
+        scored = super().rescore(face, uncertainty)
         return dataclasses.replace(scored, landmark_errors=errors, cause="dark")
 
 

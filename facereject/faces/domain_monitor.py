@@ -1,0 +1,130 @@
+"""Whether the faces of a running camera or video are like those a model was calibrated on."""
+
+from __future__ import annotations
+
+import math
+from collections import deque
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from facereject.faces.face import Face
+from facereject.faces.models.domain import LEAST_FACES, LEVEL, DomainCheck
+
+if TYPE_CHECKING:
+    from facereject.faces.rejector import FaceRejector
+
+# faces kept for the comparison, and the recent ones whose median typicality is shown
+_KEPT, _RECENT = 1000, 100
+
+
+class FaceReservoir:
+    """A random sample of bounded size of all faces, of each track the first.
+
+    Attributes
+    ----------
+    kept : list of Face
+        At most 1000.
+    n_seen : int
+        Faces it is a sample of.
+    """
+
+    def __init__(self) -> None:
+        self.kept: list[Face] = []
+        self.n_seen = 0
+        self._rng = np.random.default_rng(0)
+        self._tracks: set[int] = set()
+
+    def add(self, face: Face) -> None:
+        """Take a face, unless its track was seen before."""
+        if face.track is not None:
+            if face.track in self._tracks:
+                return
+            self._tracks.add(face.track)
+        self.n_seen += 1
+        if len(self.kept) < _KEPT:
+            self.kept.append(face)
+        elif (place := int(self._rng.integers(self.n_seen))) < _KEPT:
+            self.kept[place] = face
+
+    def new_input(self) -> None:
+        """Forget the numbers of tracks: those of the next video or camera start anew."""
+        self._tracks.clear()
+
+
+class DomainMonitor:
+    """Compares faces with the calibration faces of a model while they come in.
+
+    A camera mostly sees one person, and frames of one person are not independent, so two things are told:
+    `typicality` is that of the faces seen last, whoever they are; `check` compares one face per track with
+    the calibration faces, once there are 40 of them.
+
+    Parameters
+    ----------
+    rejector : FaceRejector
+
+    See Also
+    --------
+    FaceRejector.check_domain : Compares a batch.
+
+    Examples
+    --------
+    >>> from facereject.faces import DomainMonitor, FaceRejector
+    >>> monitor = DomainMonitor(FaceRejector.pretrained())
+    >>> monitor.add([])
+    >>> monitor.to_dict()
+    {'typicality': None, 'unusual': False, 'check': None, 'sentence': ''}
+    """
+
+    def __init__(self, rejector: FaceRejector) -> None:
+        self._rejector = rejector
+        self._sample = FaceReservoir()
+        self._recent: deque[Face] = deque(maxlen=_RECENT)
+        self._check: DomainCheck | None = None
+        self._n_checked = 0
+
+    def add(self, faces: Iterable[Face]) -> None:
+        """Take the faces of one frame."""
+        for face in faces:
+            self._recent.append(face)
+            self._sample.add(face)
+
+    @property
+    def typicality(self) -> float:
+        """Median typicality of the last 100 faces; NaN if there is none or the model does not say."""
+        values = [face.typicality for face in self._recent]
+        return float(np.median(values)) if values else math.nan
+
+    @property
+    def unusual(self) -> bool:
+        """Whether the last faces, at least 40, are more unusual than 95 % of the calibration faces."""
+        return len(self._recent) >= LEAST_FACES and self.typicality < LEVEL
+
+    def check(self) -> DomainCheck | None:
+        """Compare the faces kept with the calibration faces; None for fewer than 40.
+
+        It takes about 50 ms, and is repeated only after a quarter more faces were seen.
+        """
+        n_seen = self._sample.n_seen
+        if n_seen >= max(LEAST_FACES, 1.25 * self._n_checked):
+            self._check, self._n_checked = self._rejector.check_domain(self._sample.kept), n_seen
+        return self._check
+
+    def to_dict(self) -> dict[str, Any]:
+        """As plain JSON values; ``sentence`` is empty unless the faces are unlike the calibration faces."""
+        check, typicality = self.check(), self.typicality
+        sentence = ""
+        if check is not None and check.unlike:
+            sentence = check.sentence
+        elif self.unusual:
+            sentence = (
+                f"These faces are more unusual than {1 - LEVEL:.0%} of the calibration faces of the model: "
+                "expected errors may be too small."
+            )
+        return {
+            "typicality": None if math.isnan(typicality) else typicality,
+            "unusual": self.unusual,
+            "check": None if check is None else check.to_dict(),
+            "sentence": sentence,
+        }
