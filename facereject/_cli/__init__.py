@@ -16,23 +16,16 @@ from facereject._cli._commands import PlainCommand, PlainGroup
 from facereject._cli._missing import missing_library
 from facereject._cli._shared import paragraphs, printable, say
 
-# commands in the order of the help page, and their modules; each has a function and examples named after it
-_COMMANDS = {
-    "demo": "demo",
-    "score": "score",
-    "filter": "score",
-    "webcam": "webcam",
-    "serve": "serve",
-    "review": "review",
-    "annotate": "review",
-    "train": "train",
-    "evaluate": "evaluate",
-    "calibrate": "calibrate",
-    "assess": "assess",
-    "info": "info",
-    "predictions": "predictions",
-    "models": "models",
+# the panels of the help page and their commands, in order; each has a function and examples named after it
+_PANELS = {
+    "Photos, videos and cameras": ("demo", "score", "filter", "webcam", "serve", "review"),
+    "Annotated faces of your own": ("annotate", "train", "evaluate", "calibrate"),
+    "Results of other tools": ("assess", "predictions"),
+    "This installation": ("info", "models"),
 }
+_COMMANDS = {name: panel for panel, names in _PANELS.items() for name in names}
+# commands that share a module with another one
+_MODULES = {"filter": "score", "annotate": "review"}
 
 
 def make_app(names: Iterable[str] = tuple(_COMMANDS), *, listed: bool = False) -> typer.Typer:
@@ -49,6 +42,7 @@ def make_app(names: Iterable[str] = tuple(_COMMANDS), *, listed: bool = False) -
         no_args_is_help=True,
         add_completion=True,
         rich_markup_mode="rich",
+        context_settings={"help_option_names": ["-h", "--help"]},
         # local variables in a traceback can be whole images
         pretty_exceptions_show_locals=False,
         help="Know which face-landmark predictions to trust.",
@@ -56,14 +50,20 @@ def make_app(names: Iterable[str] = tuple(_COMMANDS), *, listed: bool = False) -
     )
     app.callback()(_root)
     for name in names:
-        module = importlib.import_module(f"{__name__}.{_COMMANDS[name]}")
+        module = importlib.import_module(f"{__name__}.{_MODULES.get(name, name)}")
         if name in ("models", "predictions"):
-            app.add_typer(getattr(module, f"{name}_app"))
+            app.add_typer(getattr(module, f"{name}_app"), rich_help_panel=_COMMANDS[name])
             continue
         # `filter` is a name of Python
         function = getattr(module, f"{name}_" if name == "filter" else name)
         examples = getattr(module, f"{name.upper()}_EXAMPLES")
-        register = app.command(name, cls=PlainCommand, help=paragraphs(function.__doc__), epilog=examples)
+        register = app.command(
+            name,
+            cls=PlainCommand,
+            help=paragraphs(function.__doc__),
+            epilog=examples,
+            rich_help_panel=_COMMANDS[name],
+        )
         register(_nothing if listed else function)
     return app
 

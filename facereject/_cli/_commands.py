@@ -6,6 +6,7 @@ Help pages do without the types of Python: a flag takes no value, and ``list[str
 from __future__ import annotations
 
 import copy
+import functools
 import logging
 from typing import Any
 
@@ -56,6 +57,7 @@ def _untyped(params: list[Any]) -> list[Any]:
         if param.param_type_name == "argument":
             # its metavar is its name; versions of typer ask for the type in one way or the other, or not
             param.display_type_rich = _nothing
+            param.make_metavar = functools.partial(_metavar, param)
             if hasattr(param, "type"):
                 # other parameters share the object
                 param.type = copy.copy(param.type)
@@ -72,6 +74,12 @@ def _log_to_stderr(context: Any, option: Any, wanted: bool) -> None:
         handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(name)s: %(message)s"))
         log.addHandler(handler)
         log.setLevel(logging.DEBUG)
+
+
+def _metavar(argument: Any, *_: Any, **__: Any) -> str:
+    # newer versions of typer put braces around required arguments, which mean a choice elsewhere
+    name = (argument.metavar or argument.name) + ("..." if argument.nargs == -1 else "")
+    return name if argument.required else f"[{name}]"
 
 
 def _nothing(*args: Any, **options: Any) -> str:

@@ -64,7 +64,8 @@ UpsampleOption = Annotated[
     typer.Option(
         "--upsample",
         metavar="N",
-        help="Double the image N times to find smaller faces; each step takes four times as long.",
+        help="dlib's detector only: double the image N times to find smaller faces. Each step takes four "
+        "times as long.",
         rich_help_panel="Face detector",
     ),
 ]
@@ -73,7 +74,7 @@ MinFaceOption = Annotated[
     typer.Option(
         "--min-face",
         metavar="PIXELS",
-        help="Ignore smaller faces; a larger limit also makes the search faster.",
+        help="Ignore faces smaller than this (YuNet: 40 by default). A larger limit makes the search faster.",
         rich_help_panel="Face detector",
     ),
 ]
@@ -82,8 +83,8 @@ DetectorThresholdOption = Annotated[
     typer.Option(
         "--detector-threshold",
         metavar="SCORE",
-        help="Drop candidates below this detector score; 0 is usual, -1 finds nearly every face and also "
-        "false ones.",
+        help="Drop candidates below this detector score. YuNet: 0 to 1, default 0.3. dlib: usually 0; -1 "
+        "finds nearly every face, and false ones.",
         rich_help_panel="Face detector",
     ),
 ]
@@ -101,8 +102,8 @@ MaxErrorOption = Annotated[
         "--max-error",
         metavar="PERCENT",
         parser=percent_of,
-        help="Accept as many faces as possible with a mean error of at most this, in percent of the distance "
-        "between the outer eye corners: 4 or 4%. Single faces may be worse.",
+        help="Keep the mean error of the accepted faces at or below this, in percent of the distance "
+        "between the outer eye corners (4 or 4%). Single faces may be worse.",
         rich_help_panel=_TARGET_PANEL,
     ),
 ]
@@ -122,7 +123,8 @@ MaxErrorBoundOption = Annotated[
         "--max-error-bound",
         metavar="PERCENT",
         parser=percent_of,
-        help="Accept every face whose error is at most this with probability 90 % (the column error_high).",
+        help="Accept every face whose error is at most this with a probability of 90 % (the column "
+        "error_high).",
         rich_help_panel=_TARGET_PANEL,
     ),
 ]
@@ -131,8 +133,8 @@ CoverageOption = Annotated[
     typer.Option(
         "--coverage",
         metavar="SHARE",
-        help="Accept at least this share (0 to 1) of faces like those the model was calibrated on, the most "
-        "certain ones.",
+        help="Accept this share (0 to 1), the most certain ones, of faces like those the model was "
+        "calibrated on.",
         rich_help_panel=_TARGET_PANEL,
     ),
 ]
@@ -141,8 +143,7 @@ CostOption = Annotated[
     typer.Option(
         "--cost",
         metavar="PERCENT",
-        help="Accept faces whose expected error is below this: rejecting a face costs as much as an error "
-        "of PERCENT.",
+        help="What rejecting a face costs, as an error in percent: faces expected to be better are accepted.",
         rich_help_panel=_TARGET_PANEL,
     ),
 ]
@@ -161,8 +162,7 @@ KeepBestOption = Annotated[
         "--keep-best",
         metavar="SHARE|N",
         help="Accept the most certain faces of this batch: a share (0.5 or 50%) or a number of faces (100). "
-        "Faces exactly as certain as the last one are accepted, too. In videos the faces of every "
-        "frame count.",
+        "Ties with the last one are accepted, too. In a video, the faces of every frame count.",
         rich_help_panel=_TARGET_PANEL,
     ),
 ]
@@ -171,8 +171,8 @@ KeepBestPhotosOption = Annotated[
     typer.Option(
         "--keep-best-photos",
         metavar="SHARE|N",
-        help="The same, counted in photos: with --frame-rule all, those whose least certain face is most "
-        "certain. In videos every frame counts as a photo.",
+        help="The same, counted in photos. With --frame-rule all, a photo is as certain as its least certain "
+        "face. In a video, every frame counts as a photo.",
         rich_help_panel=_TARGET_PANEL,
     ),
 ]
@@ -181,9 +181,9 @@ ColumnsOption = Annotated[
     typer.Option(
         "--columns",
         metavar="all|short|NAMES",
-        help="Columns of the table: all; short, which leaves out the landmarks; or names such as "
-        "expected_error,accepted. box, pose, landmarks and landmark_errors name several columns at once. "
-        "source is always included. `facereject score --help` explains every column.",
+        help="Columns of the table: all; short (no landmarks); or names, such as expected_error,accepted. "
+        "box, pose, landmarks and landmark_errors are groups of columns; source is always included. "
+        "`facereject score --help` explains every column.",
     ),
 ]
 RegionOption = Annotated[
@@ -191,8 +191,8 @@ RegionOption = Annotated[
     typer.Option(
         "--region",
         metavar="NAMES",
-        help="Decide by these parts of the face alone: jaw, brows, nose, eyes, mouth, or several as in "
-        "eyes,mouth. Uncertainty, expected error and threshold then refer to them.",
+        help="Score only these parts of the face: jaw, brows, nose, eyes, mouth, or several (eyes,mouth). "
+        "Uncertainty, expected error and decision then refer to them.",
     ),
 ]
 _POSE_PANEL = "Reject faces turned further than"
@@ -213,8 +213,7 @@ FrameRuleOption = Annotated[
     typer.Option(
         "--frame-rule",
         metavar="all|any|largest",
-        help="When to accept an image or frame with several faces: if all of them, any of them, or the "
-        "largest one is accepted.",
+        help="Accept an image or frame if all of its faces are accepted, if any is, or if the largest is.",
     ),
 ]
 QuietOption = Annotated[
@@ -372,7 +371,7 @@ def _check_model_file(model: str, argument: str, shipped: Sequence[str]) -> None
     if not os.path.isfile(model):
         stop(f"{argument} {model}: no such file; {names}")
     if os.path.basename(model) == model and not suffix_of(model):
-        # a later version may come with a model of that name
+        # a later version may ship a model of that name
         stop(f"{argument} {model}: a plain name is a shipped model; for the file write ./{model}")
 
 

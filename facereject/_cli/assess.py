@@ -90,12 +90,14 @@ def assess(
     ] = False,
     quiet: QuietOption = False,
 ) -> None:
-    """Score landmarks that another tool wrote to files; faces are not searched for.
+    """Score landmarks that another tool wrote to files.
 
-    The table, targets and outputs are those of [bold]facereject filter[/bold]; detector_score is the tool's
-    own confidence. Ranking carries over to other predictors; percentages do not: for these, [bold]facereject
-    train --predictions[/bold] makes a model for the tool, and [bold]facereject calibrate --predictions[/bold]
-    needs only 50 annotated faces.
+    No face detector is run. Table, targets and outputs are those of [bold]facereject filter[/bold];
+    detector_score is the tool's own confidence.
+
+    Ranking carries over to other predictors; percentages do not. To correct them, annotate 20 to 50 faces and
+    run [bold]facereject calibrate --predictions[/bold]; with 200 and more, [bold]facereject train
+    --predictions[/bold] makes a model for the tool.
     """
     from facereject._cli._output.rows import BestOfBatch, Lines
     from facereject.outputs import OUTPUTS, Table

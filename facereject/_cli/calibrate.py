@@ -141,14 +141,15 @@ def calibrate(
     overwrite: OverwriteOption = False,
     quiet: QuietOption = False,
 ) -> None:
-    """Fit a model to annotated faces of your own: a threshold with a guarantee, or the right percent.
+    """Adapt a model to annotated faces, with a guarantee if wanted.
 
-    DATASET must hold faces that neither the landmark predictor nor the model has seen, drawn at random from
-    those the model will be used on; the photos are taken as they are.
+    DATASET must hold faces that neither the landmark predictor nor the model was trained on, drawn at random
+    from those the model will be used on.
 
-    With --max-error a threshold is found that guarantees it, and one face of each photo counts; the expected
-    errors are fitted again on these faces as well (isotonic regression). With --unit few faces are enough:
-    expected errors are multiplied by a factor, whose uncertainty is told.
+    With --unit (20 to 50 faces) the expected errors are multiplied by a factor that fits these faces; the
+    uncertainty of the factor is shown. With --max-error (hundreds of faces) a threshold is found that
+    guarantees the mean error of accepted faces, and the expected errors are fitted to these faces, too. One
+    face of each photo is used.
     """
     dataset = one_dataset(dataset, annotation)
     if (output is None) != in_place:
@@ -244,7 +245,7 @@ def calibrate(
         advice = str(error).replace("with a loss bound of", "with --loss-bound")
         tell(f"DATASET {dataset}: {advice}. The model is unchanged.")
         if len(rows) < _FEW:
-            tell("For the right percent without a guarantee, 20 to 50 faces are enough: --unit.")
+            tell("To correct the expected errors without a guarantee, 20 to 50 faces are enough: --unit.")
         raise typer.Exit(1) from None
     if math.isinf(promised.selector.threshold_) and not accept_everything:
         tell(

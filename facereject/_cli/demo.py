@@ -36,10 +36,11 @@ def demo(
     offline: OfflineOption = False,
     quiet: QuietOption = False,
 ) -> None:
-    """Try facereject without any input: it scores a photo, degraded versions of it and a video.
+    """Try facereject on a built-in photo and video; needs no input.
 
-    Needs no camera, no screen and no network: the photo comes with scikit-image. Writes a page to look
-    at (index.html), the table that `facereject score` would write, and the video with the decisions drawn.
+    It scores scikit-image's photo of an astronaut, degraded versions of it and a short video. It writes a
+    page (index.html), the table that `facereject score` would write, and the video with the decisions drawn.
+    It opens nothing and needs no camera.
     """
     check_folder("--output", output)
     rejector = load_rejector(model)

@@ -109,11 +109,11 @@ def evaluate(
     overwrite: OverwriteOption = False,
     quiet: QuietOption = False,
 ) -> None:
-    """Measure a model on annotated faces it was not trained on, and write a report.
+    """Measure a model on annotated faces, and write a report.
 
-    Errors are the mean distance of the points to the annotation, in percent: for 68 points of the distance of
-    the outer eye corners. The model is compared with the detector's own score and with an oracle that knows
-    the errors.
+    DATASET must hold faces that the model was not trained on. An error is the mean distance of the landmarks
+    from the annotation, in percent; with 68 landmarks, of the distance between the outer eye corners. The
+    model is compared with the detector's own score and with an oracle that knows the errors.
     """
     from facereject.reports.evaluation import group_evidence, write_report
 

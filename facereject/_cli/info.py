@@ -39,9 +39,10 @@ def info(
     detector: DetectorOption = None,
     offline: OfflineOption = False,
 ) -> None:
-    """Show versions, licences, detectors and landmark predictors; or what a model is.
+    """Show versions, licences and plug-ins, or describe a model.
 
-    Of a model: its data, results, target, threshold and guarantee.
+    Without MODEL: versions, what is missing, detectors and landmark predictors. With MODEL: its training
+    data, results, licence, target, threshold and guarantee.
     """
     from facereject._installation import extras, versions
 

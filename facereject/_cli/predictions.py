@@ -28,8 +28,10 @@ predictions_app = typer.Typer(
     cls=PlainGroup,
     no_args_is_help=True,
     rich_markup_mode="rich",
-    help=paragraphs("""Predictions of any model in a file: compare scores, find a threshold with a guarantee,
-    accept and reject, watch, learn a score. No faces are needed."""),
+    help=paragraphs("""Add a reject option to predictions of any model in a file.
+
+    Compare scores, find a threshold with a guarantee, accept and reject, monitor, learn a score. This has
+    nothing to do with faces."""),
     epilog=PREDICTIONS_EXAMPLES,
 )
 
@@ -349,10 +351,10 @@ def monitor(
     table: TableOption = None,
     quiet: QuietOption = False,
 ) -> None:
-    """Say whether the guarantee of a rule still holds, from labels that came in since.
+    """Check with new labels whether the guarantee of a rule still holds.
 
-    Rows are taken in their order; those without a label are left out. It can be run after every new label
-    without raising the probability of a false alarm.
+    Rows are used in their order; those without a label are skipped. You may run it after every new label: the
+    probability of ever raising a false alarm stays below --delta.
     """
     from facereject.predictions import Rule, monitor_rule
 
@@ -420,7 +422,7 @@ def learn(
     overwrite: OverwriteOption = False,
     quiet: QuietOption = False,
 ) -> None:
-    """Learn a score from labelled predictions: from probabilities, logits, other scores and features.
+    """Learn a score from labelled predictions and their features.
 
     FILE must hold predictions that the predictor was not trained on. A fifth of them shows how good the score
     is; then it is learned from all. Find its threshold on other rows.

@@ -33,7 +33,7 @@ facereject review faces.csv
 facereject review faces.csv --images /data/photos [dim]if they have moved[/dim]
 facereject review faces.csv --output clean --annotations corrected
 
-[bold]Exit codes[/bold]: 0 stopped by Ctrl-C or SIGTERM, 1 it cannot listen there, 2 wrong usage"""
+[bold]Exit codes[/bold]: 0 stopped by Ctrl-C or SIGTERM, 1 the port cannot be used, 2 wrong usage"""
 
 ANNOTATE_EXAMPLES = """[bold]Examples[/bold]
 facereject annotate photos                        [dim]40 faces that teach most[/dim]
@@ -41,7 +41,7 @@ facereject annotate photos -n 100 -o mine
 facereject annotate photos --predictions openface  [dim]landmarks of another tool[/dim]
 facereject calibrate default annotated --unit -o mine.safetensors  [dim]what they are for[/dim]
 
-[bold]Exit codes[/bold]: 0 stopped by Ctrl-C or SIGTERM, 1 it cannot listen there, 2 wrong usage"""
+[bold]Exit codes[/bold]: 0 stopped by Ctrl-C or SIGTERM, 1 the port cannot be used, 2 wrong usage"""
 
 PathArgument = Annotated[
     str,
@@ -117,14 +117,14 @@ def review(
     model: ModelOption = "default",
     quiet: QuietOption = False,
 ) -> None:
-    """Look through scored faces in the browser, overrule the model, and take away a clean data set.
+    """Look through faces in the browser and overrule the model.
 
-    The page shows face crops sorted by uncertainty, with a slider for what to accept. Decisions are saved at
-    once, in a file beside the table, and are there again next time. An export writes lists of accepted and
-    rejected files, a table with a column "reviewed", a report, and copies or links if you like. Nothing is
-    ever deleted or moved.
+    The page shows face crops sorted by uncertainty, with a slider for what to accept. Your decisions are
+    saved at once in a file beside the table, and loaded again next time. An export writes lists of accepted
+    and rejected files, a table with a column "reviewed", a report and, on request, copies or links. Nothing
+    is deleted or moved.
 
-    A folder is scored first, into FOLDER-faces.csv in the current folder; a second time only new files are.
+    A folder is scored first, into FOLDER-faces.csv in the current folder; the next time, only new files are.
     """
     from facereject.faces.face import FRAME_RULES
 
@@ -178,10 +178,11 @@ def annotate(
     model: ModelOption = "default",
     quiet: QuietOption = False,
 ) -> None:
-    """Annotate some faces in the browser: drag the predicted landmarks to where they belong.
+    """Annotate some faces in the browser, by dragging landmarks.
 
-    The faces are spread over uncertainty, and typicality where the table has it, one of each photo. A folder
-    is scored first; the table stays in the output folder. Every face is saved when you go on to the next one.
+    It picks one face per photo, from certain to uncertain and from typical to unusual, and shows the
+    predicted landmarks; drag the wrong ones to their place. Each face is saved when you go on to the next
+    one. A folder is scored first; its table stays in the output folder.
     """
     from facereject.serve.review.choose import choose_faces
 

@@ -47,8 +47,8 @@ PathsArgument = Annotated[
     list[str],
     typer.Argument(
         metavar="PATH",
-        help="Images, videos, folders (with all subfolders), patterns in quotes such as 'photos/*.jpg', "
-        "@list.txt, a text file with one path per line, or - for such a list on stdin.",
+        help="Images, videos, folders (with subfolders), patterns in quotes such as 'photos/*.jpg', "
+        "@list.txt (a text file with one path per line), or - for such a list on stdin.",
         show_default=False,
     ),
 ]
@@ -90,27 +90,25 @@ def score(
     columns: ColumnsOption = "all",
     quiet: QuietOption = False,
 ) -> None:
-    """Find faces and predict how wrong their landmarks are: a table with one row per face.
+    """Find faces and predict how wrong their landmarks are.
+
+    The result is a table with one row per face, and one for every input without a face or that cannot be
+    read. Until it is complete it is called TABLE.partial; after an interruption, run the same command with
+    --resume. [bold]accepted[/bold] uses the target stored in the model; [bold]facereject filter[/bold] lets
+    you choose one.
 
     Columns: [bold]source[/bold], the input; [bold]frame[/bold] and [bold]time_s[/bold] in a video;
-    [bold]face[/bold], its number in the frame; [bold]track[/bold], the same number for the same face through
-    a video; the box [bold]x, y, width, height[/bold] in pixels; [bold]detector_score[/bold];
+    [bold]face[/bold], its number in the frame; [bold]track[/bold], the same number for the same face
+    throughout a video; the box [bold]x, y, width, height[/bold] in pixels; [bold]detector_score[/bold];
     [bold]uncertainty[/bold], higher is less certain; [bold]expected_error[/bold] of the landmarks, in percent
-    of the distance between the outer eye corners; [bold]accepted[/bold]; [bold]reason[/bold] for rejecting a
-    face; [bold]cause[/bold], what made it difficult; [bold]yaw, pitch, roll[/bold] of the head in degrees;
-    [bold]detector[/bold], who found it; [bold]typicality[/bold], the share of the calibration faces that are
-    at least as unusual; [bold]error_low, error_high[/bold], between which the error lies with a probability
-    of 80 %; the landmarks [bold]x_0[/bold] … [bold]x_67[/bold], [bold]y_0[/bold] … [bold]y_67[/bold] in
-    pixels and their expected errors [bold]e_0[/bold] … [bold]e_67[/bold]. --columns chooses among them.
+    of the distance between the outer eye corners; [bold]accepted[/bold]; [bold]reason[/bold] if rejected;
+    [bold]cause[/bold], what made it difficult; [bold]yaw, pitch, roll[/bold] of the head in degrees;
+    [bold]detector[/bold] that found it; [bold]typicality[/bold], the share of the calibration faces that are
+    at least as unusual; [bold]error_low, error_high[/bold], an interval for the error with a probability of
+    80 %; the landmarks [bold]x_0[/bold] … [bold]x_67[/bold], [bold]y_0[/bold] … [bold]y_67[/bold] in pixels
+    and their expected errors [bold]e_0[/bold] … [bold]e_67[/bold]. --columns chooses among them.
 
-    Every input has a row, also if it shows no face or cannot be read. reason is empty for an accepted face,
-    else uncertain, turned, no_face, no_landmarks, no_score, "unreadable: …" or "failed: …".
-
-    [bold]accepted[/bold] uses the target stored in the model; [bold]facereject filter[/bold] lets you choose
-    one.
-
-    Until it is complete, the table is called TABLE.partial. After an interruption, run the same command with
-    --resume to continue.
+    Reasons: uncertain, turned, no_face, no_landmarks, no_score, "unreadable: …", "failed: …".
     """
     if json and output not in (None, "-"):
         stop("--json writes to stdout; for a file of that kind use --output TABLE.jsonl alone")
@@ -127,15 +125,14 @@ def filter_(
     frame_rule: FrameRuleOption = "all",
     quiet: QuietOption = False,
 ) -> None:
-    """Accept or reject faces by a target you state, and sort files, cut videos, save images.
+    """Accept or reject faces: sort photos, cut videos, save crops.
 
-    State at most one target; by default the target stored in the model is used. The threshold is chosen on
-    the annotated faces stored in the model; for other kinds of images, choose it on your own faces with
-    [bold]facereject calibrate[/bold]. --keep-best and --keep-best-photos choose it when all inputs have been
-    scored.
+    State at most one target (below); without one, that of the model is used. Targets hold for faces like
+    those the model was calibrated on; for other kinds of images, run [bold]facereject calibrate[/bold] on
+    faces of your own first. --keep-best and --keep-best-photos decide when all inputs have been scored.
 
-    The table is that of [bold]facereject score[/bold], with the decisions of your target. If PATH is such a
-    table, new decisions are made from it, without opening the images.
+    The table is that of [bold]facereject score[/bold]. If PATH is such a table, new decisions are made from
+    it, without scoring the images again.
     """
     from facereject._cli._output.rows import BestOfBatch
     from facereject._cli._output.videos import Strips

@@ -38,7 +38,7 @@ facereject serve                           [dim]opens the page in the browser[/d
 facereject serve --model thorough --port 9000 --no-browser
 facereject serve --host 0.0.0.0            [dim]for other computers; prints a token[/dim]
 
-[bold]Exit codes[/bold]: 0 stopped by Ctrl-C or SIGTERM, 1 it cannot listen there, 2 wrong usage"""
+[bold]Exit codes[/bold]: 0 stopped by Ctrl-C or SIGTERM, 1 the port cannot be used, 2 wrong usage"""
 
 
 def serve(
@@ -74,7 +74,7 @@ def serve(
     offline: OfflineOption = False,
     quiet: QuietOption = False,
 ) -> None:
-    """Open a page in the browser that scores a camera, photos and videos; with a JSON API.
+    """Score a camera, photos and videos in the browser; JSON API.
 
     The browser sends images to this server only, and the server keeps none of them. Without --host they stay
     on this computer.

@@ -123,15 +123,15 @@ def train(
     overwrite: OverwriteOption = False,
     quiet: QuietOption = False,
 ) -> None:
-    """Train a model on annotated faces: it learns how wrong a landmark predictor is.
+    """Train a model that predicts how wrong a predictor is.
 
-    Every photo is used as it is and in degraded versions (blur, noise, darkness, occlusion, …). The score is
-    chosen by cross-validation over photos, which also gives the figures shown at the end. Without a target,
-    the model accepts faces as long as their mean error is that of the photos as they are.
+    It learns from annotated photos and degraded versions of them (blur, noise, darkness, occlusion, …). The
+    score is chosen by cross-validation over photos, which also gives the results shown at the end. Without a
+    target, the accepted faces have the mean error of the undegraded photos.
 
-    With --predictions the landmarks of a tool are read from files, and nothing is degraded: the model is for
-    [bold]facereject assess[/bold]. For 68 points the shipped model is adapted to the tool, for which 200
-    faces are enough; without a target it accepts three quarters of the faces.
+    With --predictions, the landmarks of another tool are read from files, and nothing is degraded: the model
+    is for [bold]facereject assess[/bold]. With 68 landmarks the shipped model is adapted to the tool, which
+    takes 200 faces; without a target it accepts three quarters of the faces.
     """
     dataset = one_dataset(dataset, annotation)
     check_writable("--output", output, overwrite=overwrite)

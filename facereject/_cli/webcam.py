@@ -92,7 +92,8 @@ def webcam(
     resume: Annotated[
         bool,
         typer.Option(
-            "--resume", help="Continue a table that a full disk or a crash left unfinished; frames count on."
+            "--resume",
+            help="Continue a table that a full disk or a crash left unfinished. Frame numbers continue, too.",
         ),
     ] = False,
     smooth_landmarks: Annotated[

@@ -12,7 +12,7 @@ from facereject.tables.columns import REASONS
 
 COMMANDS = (
     "demo", "score", "filter", "webcam", "serve", "review", "annotate",
-    "train", "evaluate", "calibrate", "assess", "info", "predictions", "models",
+    "train", "evaluate", "calibrate", "assess", "predictions", "info", "models",
 )  # fmt: skip
 
 
@@ -29,8 +29,18 @@ def test_no_types_of_python(command):
     assert "--help" in page
 
 
-def test_every_command_is_listed():
+def test_every_command_is_listed_on_one_line():
     assert re.findall(r"^│ (\w+) ", help_of(), re.MULTILINE) == list(COMMANDS)
+    assert len(re.findall(r"^│ {6,}\w", help_of().split("--help")[1], re.MULTILINE)) == 0
+
+
+def test_usage_names_what_is_required():
+    assert "score [OPTIONS] PATH...\n" in re.sub(" +\n", "\n", help_of("score"))
+    assert "info [OPTIONS] [MODEL]\n" in re.sub(" +\n", "\n", help_of("info"))
+
+
+def test_short_flag_for_help():
+    assert CliRunner().invoke(app, ["score", "-h"]).exit_code == 0
 
 
 def test_every_reason_is_named():
