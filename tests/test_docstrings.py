@@ -8,11 +8,11 @@ import warnings
 import matplotlib.pyplot as plt
 import pytest
 
-from tools.docs.check_docstrings import CHECKED, problems, public_objects
+from tools.docs.check_docstrings import problems, public_objects
 
 OBJECTS = dict(public_objects())
-#: names of classes and functions, each counted once; the aim is 120
-MOST = 210
+#: names of classes and functions, each counted once, without those of `facereject.torch`; the aim is 120
+MOST = 140
 
 
 def test_the_public_interface_is_small():
@@ -32,8 +32,6 @@ def test_examples_run(name, tmp_path, monkeypatch):
     assert runner.summarize(verbose=False).failed == 0
 
 
-@pytest.mark.parametrize("module", CHECKED)
-def test_docstrings_are_complete(module):
+def test_docstrings_are_complete():
     seen: set[int] = set()
-    found = [line for name, value in public_objects((module,)) for line in problems(name, value, seen)]
-    assert found == []
+    assert [line for name, value in OBJECTS.items() for line in problems(name, value, seen)] == []

@@ -32,7 +32,25 @@ class DatasetError(ValueError):
 
 
 class Problem(NamedTuple):
-    """An entry that was left out, and why."""
+    """An entry that was left out, and why.
+
+    Attributes
+    ----------
+    entry : str
+        Name of the file or line.
+    reason : str
+        What is wrong with it.
+
+    See Also
+    --------
+    FaceDataset : Has them in ``problems``.
+
+    Examples
+    --------
+    >>> from facereject.faces import Problem
+    >>> Problem("a.jpg", "has 5 landmarks, not 68").entry
+    'a.jpg'
+    """
 
     entry: str
     reason: str
@@ -56,6 +74,17 @@ class FaceSample:
         The tool's own; NaN if it has none.
     box : Box or None
         The tool's own.
+
+    See Also
+    --------
+    FaceDataset : Many of them.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from facereject.faces import FaceSample
+    >>> FaceSample("a.jpg", np.zeros((68, 2)), photo="a").landmarks.shape
+    (68, 2)
     """
 
     image_path: Path
@@ -66,17 +95,36 @@ class FaceSample:
     box: Box | None = None
 
     def load(self) -> ImageArray:
-        """Read the photograph as RGB uint8."""
+        """Read the photo.
+
+        Returns
+        -------
+        ndarray of shape (H, W, 3), uint8, RGB
+        """
         return load_rgb(self.image_path)
 
 
 class FaceDataset(Sequence[FaceSample]):
     """A sequence of annotated faces, in a fixed order.
 
-    Attributes
+    Parameters
     ----------
-    problems : tuple of Problem
+    samples : iterable of FaceSample
+        The faces.
+    problems : iterable of Problem
         Entries that were left out.
+
+    See Also
+    --------
+    facereject.annotated_faces : Read faces that another tool predicted, with their annotation.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from facereject.faces import FaceDataset, FaceSample
+    >>> points = np.zeros((68, 2))
+    >>> FaceDataset([FaceSample("a.jpg", points, "a"), FaceSample("b.jpg", points, "b")]).photos
+    ['a', 'b']
     """
 
     def __init__(self, samples: Iterable[FaceSample], problems: Iterable[Problem] = ()) -> None:
@@ -85,7 +133,19 @@ class FaceDataset(Sequence[FaceSample]):
 
     @classmethod
     def load(cls, path: str | os.PathLike[str], images: str | os.PathLike[str] | None = None) -> FaceDataset:
-        """Read annotation in any format: see `facereject.annotated_faces`."""
+        """Read annotation in any format: see `facereject.annotated_faces`.
+
+        Parameters
+        ----------
+        path : path
+            File or folder of the annotation.
+        images : path or None
+            Folder of the images; None is beside the annotation.
+
+        Returns
+        -------
+        FaceDataset
+        """
         # landmark files are read in a layer above this one
         import facereject
 
@@ -103,16 +163,28 @@ class FaceDataset(Sequence[FaceSample]):
             The header of a .pts file may be missing.
         photo_of : callable or None
             As in `facereject.annotated_faces`.
+
+        Returns
+        -------
+        FaceDataset
         """
         import facereject
 
         return facereject.annotated_faces(folder, format="pts", photo_of=photo_of)
 
     def with_points(self, points: Sequence[int]) -> FaceDataset:
-        """The same faces with some of their annotated points, in this order, counted from 0.
+        """The same faces with some of their annotated points, for a predictor that places only these.
 
-        For a predictor that places a part of them: ``with_points([45, 42, 36, 39, 33])`` of 300-W are dlib's
-        five.
+        ``with_points([45, 42, 36, 39, 33])`` of 300-W are dlib's five.
+
+        Parameters
+        ----------
+        points : sequence of int
+            Counted from 0, in the order of the predictor.
+
+        Returns
+        -------
+        FaceDataset
         """
         samples = []
         for sample in self:
@@ -155,6 +227,8 @@ class FaceDataset(Sequence[FaceSample]):
         ----------
         *shares : float
             Shares of the photographs, positive, with sum at most 1.
+        random_state : int, Generator or None
+            Seed of the split.
 
         Returns
         -------

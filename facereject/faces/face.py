@@ -39,7 +39,25 @@ CAUSES = {
 
 
 class Box(NamedTuple):
-    """Axis-parallel box in pixels: left, top, width, height. It may reach beyond the image."""
+    """Axis-parallel box in pixels. It may reach beyond the image.
+
+    Attributes
+    ----------
+    x, y : float
+        Left and top.
+    width, height : float
+        Size.
+
+    See Also
+    --------
+    Detection : A box with a score.
+
+    Examples
+    --------
+    >>> from facereject.faces import Box
+    >>> Box(10, 20, 30, 40).width
+    30
+    """
 
     x: float
     y: float
@@ -170,10 +188,22 @@ class Face:
         Interval that holds the error with a probability of 80 %, in the unit of ``expected_error``; NaN if
         unknown.
 
+    See Also
+    --------
+    FaceRejector : Gives the faces of an image.
+
     Notes
     -----
     A rejector computes what follows ``detector`` when it is first read: it takes as long as the uncertainty
     itself. ``dataclasses.replace`` leaves it alone.
+
+    Examples
+    --------
+    >>> import skimage.data
+    >>> from facereject import FaceRejector
+    >>> face = FaceRejector.pretrained("dlib")(skimage.data.astronaut())[0]
+    >>> face.landmarks.shape, face.accepted, face.reason
+    ((68, 2), True, '')
     """
 
     box: Box
@@ -288,7 +318,13 @@ class Face:
         return {} if self.landmark_errors is None else region_means(self.landmark_errors)
 
     def to_dict(self) -> dict[str, Any]:
-        """The face as plain JSON values; what is unknown is None. The thumbnail is left out."""
+        """The face as plain JSON values, without its thumbnail.
+
+        Returns
+        -------
+        dict
+            None for what is unknown.
+        """
         known = bool(np.isfinite(self.landmarks).all())
         return {
             "box": {name: float(value) for name, value in self.box._asdict().items()},

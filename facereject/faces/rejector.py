@@ -75,6 +75,7 @@ class FaceRejector:
     stability : LandmarkStability, MirroredRuns or None
         More runs of the predictor. With `MirroredRuns` the landmarks of a face are the mean of all runs.
     context : FaceContext or None
+        Features of shape, place and image quality.
     detector : Detector or None
         Any object with ``detect(image)``, see `facereject.faces.detectors`; None is dlib's, `FaceDetector()`.
     predictor : callable or None
@@ -90,6 +91,20 @@ class FaceRejector:
     ----------
     pose_limits : PoseLimits
         How far heads may be turned, see `with_pose_limits`; no limits at first.
+
+    See Also
+    --------
+    facereject.score_files : Faces of many files, as a table and other outputs.
+    facereject.faces.train_face_rejector : Train one for your predictor.
+
+    Examples
+    --------
+    >>> import skimage.data
+    >>> from facereject import FaceRejector
+    >>> rejector = FaceRejector.pretrained("dlib").with_target(max_error=3)
+    >>> faces = rejector(skimage.data.astronaut())
+    >>> [face.accepted for face in faces]
+    [True]
     """
 
     pose_limits = PoseLimits()
@@ -149,6 +164,19 @@ class FaceRejector:
         The weights of YuNet are downloaded when they are first needed. If that fails, or
         ``FACEREJECT_OFFLINE=1`` forbids it, dlib's detector takes its place, with a warning, and
         ``fell_back`` is true.
+
+        Parameters
+        ----------
+        name : str, default="default"
+            Name of the model.
+        detector : Detector or None
+            None is the detector the model was trained with.
+        predictor : callable or None
+            None is the landmark predictor the model was trained for.
+
+        Returns
+        -------
+        FaceRejector
         """
         if name not in (names := pretrained_models()):
             raise ValueError(f"name must be one of {', '.join(names)}; got {name!r}")
@@ -169,6 +197,7 @@ class FaceRejector:
         Parameters
         ----------
         path : path
+            A file that `save` wrote.
         detector : Detector or None
             None is the detector the model was trained with, restored by its registered name.
         predictor : callable or None
@@ -207,8 +236,16 @@ class FaceRejector:
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the model file: score, calibration, target, points, and the names of detector and predictor.
 
-        Raises ValueError, and writes nothing, if the detector or the predictor could not be restored from
-        the file: both need a ``definition`` and a registered name (docs/plugins.md).
+        Parameters
+        ----------
+        path : path
+            The file appears in one step, and replaces one of that name.
+
+        Raises
+        ------
+        ValueError
+            The detector or the predictor could not be restored from the file: both need a ``definition`` and
+            a registered name (docs/plugins.md). Nothing is written.
         """
         if self.pose_limits != PoseLimits():
             raise ValueError(
@@ -288,6 +325,10 @@ class FaceRejector:
             As in `facereject.score_files`, which writes tables that need not fit into memory.
         workers : int, default=1
             Processes that share the work.
+
+        Returns
+        -------
+        pandas.DataFrame
         """
         # by its public name: tables are made in a layer above this one
         import facereject
@@ -311,6 +352,7 @@ class FaceRejector:
         Parameters
         ----------
         image : path, PIL image or array
+            Image that the landmarks belong to.
         landmarks : array-like of shape (n, 2)
             x, y in pixels, in the order of the predictor; the 68 of 300-W for the installed models. The 468
             or 478 of MediaPipe and the 98 of WFLW are converted
@@ -319,6 +361,10 @@ class FaceRejector:
             Face box; None estimates it from the landmarks.
         confidence : float
             Confidence the tool gave, for a model trained with it; NaN if unknown.
+
+        Returns
+        -------
+        Face
         """
         view = image if isinstance(image, Views) else Views(image)
         points = converted(check_landmarks(landmarks), self.n_points)
@@ -334,6 +380,10 @@ class FaceRejector:
             The image of each face. Consecutive faces of one image read it once.
         landmarks : sequence of array-like of shape (n, 2)
             The landmarks of each face.
+
+        Returns
+        -------
+        list of Face
         """
         if len(images) != len(landmarks):
             raise ValueError(
@@ -358,6 +408,11 @@ class FaceRejector:
         image : path, PIL image, array, or Views
             `facereject.faces.views.Views` shares conversions between the faces of an image.
         box : (x, y, width, height)
+            Box of the face in pixels.
+
+        Returns
+        -------
+        Face
         """
         return self.assess_detection(image, Detection(check_box(box), math.nan))
 
@@ -367,8 +422,13 @@ class FaceRejector:
         Parameters
         ----------
         image : path, PIL image, array, or Views
+            As in `assess_box`.
         found : Detection
             If it has five points, they give the tilt of the face and are compared with the landmarks.
+
+        Returns
+        -------
+        Face
         """
         view = image if isinstance(image, Views) else Views(image)
         points: FloatArray | None = None
@@ -380,9 +440,19 @@ class FaceRejector:
         return self._assess(view, points, found)
 
     def video(self, path: str | os.PathLike[str], *options: Any, **more: Any) -> Iterator[FaceFrame]:
-        """The frames of a video with ``index``, ``time_s``, ``image`` and scored ``faces``.
+        """Score the faces of every frame of a video.
 
-        Options are those of `facereject.scored_video`.
+        Parameters
+        ----------
+        path : path
+            The video.
+        *options, **more
+            As in `facereject.scored_video`.
+
+        Yields
+        ------
+        FaceFrame
+            A frame with ``index``, ``time_s``, ``image`` and ``faces``.
         """
         # by its public name: videos are read in a layer above this one
         import facereject
@@ -396,10 +466,19 @@ class FaceRejector:
     def decide(self, uncertainty: NDArray[np.floating[Any]]) -> NDArray[np.bool_]: ...
 
     def decide(self, uncertainty: Any) -> Any:
-        """Whether to accept faces of this uncertainty: a number or an array of them; NaN is rejected.
+        """Decide whether to accept faces of this uncertainty.
 
         The one place where the threshold is applied. The acceptance probability at the threshold itself
         (``selector.acceptance_``) matters for samples with ties, not for one face, and is not used.
+
+        Parameters
+        ----------
+        uncertainty : float or array-like
+            NaN is rejected.
+
+        Returns
+        -------
+        bool or ndarray of bool
         """
         if isinstance(uncertainty, float):
             return bool(uncertainty <= self.selector.threshold_) and math.isfinite(uncertainty)
@@ -417,7 +496,9 @@ class FaceRejector:
         Parameters
         ----------
         uncertainty : float
+            Uncertainty of the face.
         level : float, default=0.8
+            Between 0 and 1.
 
         Returns
         -------
@@ -468,7 +549,19 @@ class FaceRejector:
         return self.rescore(face, uncertainty)
 
     def rescore(self, face: Face, uncertainty: float) -> Face:
-        """The face with another uncertainty, and the expected error and decision that follow from it."""
+        """Replace the uncertainty of a face, and the expected error and decision that follow from it.
+
+        Parameters
+        ----------
+        face : Face
+            It stays as it is.
+        uncertainty : float
+            Its new uncertainty.
+
+        Returns
+        -------
+        Face
+        """
         if not math.isfinite(uncertainty):
             unknown = {"expected_error": math.nan, "error_interval": (math.nan, math.nan)}
             return changed(face, uncertainty=math.inf, accepted=False, reason="", **unknown)
@@ -521,6 +614,10 @@ class FaceRejector:
     ) -> FaceRejector:
         """A rejector with another rule, tuned on the same calibration faces.
 
+        Give exactly one. A rule that accepts all calibration faces accepts every face. Calibration faces tied
+        at the threshold are all accepted, since decisions are never random (``selector.acceptance_`` is not
+        used), so coverage and error may exceed the target by these.
+
         Parameters
         ----------
         max_error : float
@@ -538,9 +635,6 @@ class FaceRejector:
             Accept each face whose error is at most this with a probability of 90 %: the upper end of its
             ``error_interval``, in percent.
 
-        Give exactly one. A rule that accepts all calibration faces accepts every face. Calibration faces tied
-        at the threshold are all accepted, since decisions are never random (``selector.acceptance_`` is not
-        used), so coverage and error may exceed the target by these.
         """
         options = {
             "max_error": max_error,
@@ -578,6 +672,10 @@ class FaceRejector:
         ----------
         max_yaw, max_pitch, max_roll : float or None
             Largest angle to either side in degrees, see `Pose`; None is no limit.
+
+        Returns
+        -------
+        FaceRejector
         """
         limits = check_limits(PoseLimits(max_yaw, max_pitch, max_roll))
         if any(limit is not None for limit in limits) and pose_of(self.points.mean_shape) is None:
@@ -602,6 +700,10 @@ class FaceRejector:
             Losses in percent.
         regions : RegionSample or None
             Of the same faces; `for_region` needs it.
+
+        Returns
+        -------
+        FaceRejector
         """
         other = self._changed(Calibration(losses, uncertainty, regions), self.target)
         other.info.pop("unit", None)
@@ -620,6 +722,10 @@ class FaceRejector:
         ----------
         losses, uncertainty : array-like of shape (n,)
             Of at least 10 annotated faces; losses in percent.
+
+        Returns
+        -------
+        FaceRejector
 
         Examples
         --------
@@ -642,6 +748,10 @@ class FaceRejector:
         ----------
         factor : ndarray of shape (n,)
             Loss on unseen faces over that on seen ones, for each of the calibration faces.
+
+        Returns
+        -------
+        FaceRejector
         """
         calibration = self.calibration.scaled(factor, unseen=True)
         mean = float(calibration.losses.mean() / max(self.calibration.losses.mean(), 1e-9))
@@ -676,6 +786,10 @@ class FaceRejector:
         ----------
         names : str or iterable of str
             Of `facereject.faces.REGIONS`, such as "eyes,mouth".
+
+        Returns
+        -------
+        FaceRejector
 
         Raises
         ------

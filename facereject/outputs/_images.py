@@ -56,7 +56,7 @@ class ImageFolder(Output):
         """Another input begins."""
         self._path = media.path
 
-    def save(self, what: str, data: bytes) -> None:
+    def _save(self, what: str, data: bytes) -> None:
         """Write an encoded image under the name of the input, followed by ``what``."""
         path = os.path.join(self._root, f"{name_below(self._path, self._base)}.{what}.jpg")
         write_picture(path, data, overwrite=self._overwrite)

@@ -51,7 +51,7 @@ class AnnotatedImages(ImageFolder):
         if self._drawing and not frame.problem:
             found = frame.faces
             drawn = draw_faces(frame.image, found) if found else draw_note(frame.image, "no face found")
-            self.save("annotated", jpeg(drawn))
+            self._save("annotated", jpeg(drawn))
 
     def report(self) -> list[str]:
         """Where the images are."""

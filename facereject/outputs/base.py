@@ -94,6 +94,10 @@ class Output:
     panel : str
         Title of its options on the command line.
 
+    See Also
+    --------
+    facereject.score_files : Takes outputs.
+
     Examples
     --------
     >>> from facereject.faces.face import NO_IMAGE, FaceFrame
@@ -114,40 +118,111 @@ class Output:
     panel: ClassVar[str] = ""
 
     def prepare(self, run: RunInfo) -> None:
-        """Check the options before any work; raise `OptionError` if they cannot be used."""
+        """Check the options before any work; raise `OptionError` if they cannot be used.
+
+        Parameters
+        ----------
+        run : RunInfo
+            Inputs, folders and the other outputs of the run.
+        """
 
     def planned(self, videos: int) -> None:
-        """The inputs are known, and how many of them are videos; may raise `OptionError`."""
+        """Learn the number of videos before the first input; may raise `OptionError`.
+
+        Parameters
+        ----------
+        videos : int
+            How many of the inputs are videos.
+        """
 
     def begin(self, media: Media) -> None:
-        """The frames of another input come next."""
+        """Begin another input.
+
+        Parameters
+        ----------
+        media : Media
+            The input whose frames come next.
+        """
 
     def write(self, frame: FaceFrame) -> None:
-        """Take a frame with its faces."""
+        """Take a frame with its faces.
+
+        Parameters
+        ----------
+        frame : FaceFrame
+            Its image is empty unless the output runs in the worker.
+        """
         raise NotImplementedError
 
     def end(self, *, failed: bool = False) -> None:
-        """The input has ended; ``failed`` by an exception, then leave nothing half-written behind."""
+        """End the input.
+
+        Parameters
+        ----------
+        failed : bool
+            By an exception: leave nothing half-written behind.
+        """
 
     def close(self) -> None:
-        """The run is over."""
+        """End the run."""
 
     def files(self) -> list[str]:
-        """The single files that this output writes: none of them may be an input."""
+        """List the single files that this output writes: none of them may be an input.
+
+        Returns
+        -------
+        list of str
+        """
         return []
 
     def target_of(self, path: str) -> str | None:
-        """The file that is made from an input, where there is one for each."""
+        """Name the file that is made from an input, where there is one for each.
+
+        Parameters
+        ----------
+        path : str
+            The input.
+
+        Returns
+        -------
+        str or None
+        """
         return None
 
     def holds(self, path: str) -> bool:
-        """Whether a file is where this output puts files, and so no new input."""
+        """Tell whether a file is where this output puts files, and so no new input.
+
+        Parameters
+        ----------
+        path : str
+            The file.
+
+        Returns
+        -------
+        bool
+        """
         return False
 
     def where(self, path: str) -> str:
-        """Where an input is now, if this output has moved it."""
+        """Tell where an input is now, if this output has moved it.
+
+        Parameters
+        ----------
+        path : str
+            The input.
+
+        Returns
+        -------
+        str
+        """
         return path
 
     def report(self) -> list[str]:
-        """Sentences for the summary of the run."""
+        """Describe what was done, for the summary of the run.
+
+        Returns
+        -------
+        list of str
+            Sentences.
+        """
         return []

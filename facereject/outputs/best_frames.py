@@ -84,7 +84,7 @@ class BestFrames(ImageFolder):
         shots, self._shots = self._shots, None
         if shots is not None and not failed:
             for what, data in shots.best():
-                self.save(what, data)
+                self._save(what, data)
 
     def report(self) -> list[str]:
         """Where the frames are."""

@@ -52,6 +52,10 @@ class ContactSheet(Output):
     path : path
         ``.png`` or ``.jpg``.
 
+    See Also
+    --------
+    Crops : Every face as a file.
+
     Examples
     --------
     >>> from facereject import score_files

@@ -86,14 +86,14 @@ class Crops(ImageFolder):
             return
         for i, face in enumerate(frame.faces):
             if face.accepted and np.isfinite(face.landmarks).all():
-                self.save(f"face{i}", jpeg(self._crop(frame, face)))
+                self._save(f"face{i}", jpeg(self._crop(frame, face)))
 
     def end(self, *, failed: bool = False) -> None:
         """Save the best crops of a video."""
         shots, self._shots = self._shots, None
         if shots is not None and not failed:
             for what, data in shots.best():
-                self.save(what, data)
+                self._save(what, data)
 
     def report(self) -> list[str]:
         """Where the crops are."""

@@ -60,6 +60,10 @@ class SortedFiles(Output):
     placed : Placed
         What was done.
 
+    See Also
+    --------
+    facereject.score_table : Sort by a table that exists.
+
     Examples
     --------
     >>> from facereject import score_files
@@ -159,7 +163,7 @@ class SortedFiles(Output):
     def where(self, path: str) -> str:
         """Where an input is now."""
         folders = (folder for folder in (self.accepted, self.rejected) if folder is not None)
-        places = (path, *(self.target(path, folder) for folder in folders))
+        places = (path, *(self._target(path, folder) for folder in folders))
         return next(filter(os.path.lexists, places), path)
 
     def holds(self, path: str) -> bool:
@@ -167,7 +171,7 @@ class SortedFiles(Output):
         whole = os.path.join(os.path.realpath(os.path.dirname(path) or os.curdir), os.path.basename(path))
         return any(is_inside(whole, folder) for folder in self._folders())
 
-    def target(self, path: str, folder: str) -> str:
+    def _target(self, path: str, folder: str) -> str:
         """Where a file goes in one of the folders."""
         return os.path.join(folder, name_below(path, self._base))
 
@@ -176,8 +180,8 @@ class SortedFiles(Output):
 
     def _place(self, path: str, stamp: str, accepted: bool) -> None:
         folder, other = (self.accepted, self.rejected) if accepted else (self.rejected, self.accepted)
-        home = None if folder is None else self.target(path, folder)
-        old = None if other is None else self.target(path, other)
+        home = None if folder is None else self._target(path, folder)
+        old = None if other is None else self._target(path, other)
         new = False
         if old is not None and self._was_moved(path, stamp, old) and not (home and os.path.lexists(home)):
             # without a folder for this decision it goes back to where it came from

@@ -171,7 +171,12 @@ class Timeline(Output):
         return [] if self.path is None else [f"Timeline: {self.path}"]
 
     def videos(self) -> list[tuple[str, list[Span]]]:
-        """The videos with their spans."""
+        """List the videos with their spans.
+
+        Returns
+        -------
+        list of (str, list of Span)
+        """
         return [(name, list(group)) for name, group in groupby(self.spans, key=lambda span: span.source)]
 
     def _take(self, decided: Sequence[tuple[_TimedFrame, bool]]) -> None:

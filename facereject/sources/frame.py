@@ -32,6 +32,18 @@ class Frame(NamedTuple):
     image : ndarray of shape (H, W, 3), uint8, RGB
     source : str
         Name of the file or camera.
+
+    See Also
+    --------
+    open_video : Yields frames.
+    facereject.pipeline.scored_frames : Scores the faces of frames.
+
+    Examples
+    --------
+    >>> import skimage.data
+    >>> from facereject.sources import Frame
+    >>> Frame(0, 0.0, skimage.data.astronaut(), "astronaut").image.shape
+    (512, 512, 3)
     """
 
     index: int  # type: ignore[assignment]  # hides tuple.index, which nobody needs here

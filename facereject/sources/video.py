@@ -87,8 +87,7 @@ def open_video(
     ----------
     path : path
         A file of one of the `facereject.sources._video.container.FORMATS`, through FFmpeg; GIF, WebP, APNG
-        and AVIF
-        animations through Pillow. Playlists and whatever else names other files are refused.
+        and AVIF animations through Pillow. Playlists and whatever else names other files are refused.
     max_pixels : int
         Videos with larger frames (width times height) are refused before they are decoded.
     segment : FrameRange or None
@@ -97,10 +96,25 @@ def open_video(
         Called before every packet is decoded; what it raises ends the reading. Damaged videos may hold
         millions of packets without a frame. Not for animations.
 
+    Returns
+    -------
+    VideoReader
+        Iterates over frames, once; a context manager.
+
     Raises
     ------
     VideoError
         The file cannot be opened, or holds no frame that can be decoded.
+
+    See Also
+    --------
+    facereject.scored_video : The frames with their faces.
+
+    Examples
+    --------
+    >>> from facereject.sources import open_video
+    >>> with open_video("talk.mp4") as video:  # doctest: +SKIP
+    ...     times = [frame.time_s for frame in video]
     """
     path = os.fspath(path)
     name = display_name(path)

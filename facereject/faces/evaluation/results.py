@@ -148,12 +148,31 @@ def evaluate_face_rejector(
     Parameters
     ----------
     rejector : FaceRejector
+        The model.
     samples : sequence of FaceSample
+        Annotated faces, such as a `FaceDataset`.
     degradations : int, default=8
         Degraded versions of every photo; 0 for clean ones only.
     random_state : int, default=1
+        Seed of the degradations.
     workers, cache, progress
         As in `facereject.faces.training.extract.extract`.
+
+    Returns
+    -------
+    FaceEvaluation
+        Results on clean and on degraded photos; ``summary()`` has them as plain values.
+
+    See Also
+    --------
+    train_face_rejector : Train one.
+
+    Examples
+    --------
+    >>> from facereject import FaceRejector
+    >>> from facereject.faces import FaceDataset, evaluate_face_rejector
+    >>> faces = FaceDataset.load("annotated")  # doctest: +SKIP
+    >>> evaluate_face_rejector(FaceRejector.pretrained(), faces).summary()  # doctest: +SKIP
     """
     n_points = common_count(samples)
     if n_points != rejector.n_points:

@@ -63,10 +63,25 @@ def load_rgb(image: ImageLike, *, max_pixels: int | None = None) -> ImageArray:
         each. Without it Pillow's own limit holds
         (`PIL.Image.MAX_IMAGE_PIXELS`: a warning above it, a refusal above twice as many).
 
+    Returns
+    -------
+    ndarray of shape (H, W, 3), uint8
+
     Raises
     ------
     ImageError
         The message names the file or the property of the array that is not handled.
+
+    See Also
+    --------
+    facereject.sources.open_video : The frames of a video.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from facereject.faces import load_rgb
+    >>> load_rgb(np.zeros((4, 5), dtype=np.uint8)).shape
+    (4, 5, 3)
     """
     if isinstance(image, str | os.PathLike):
         return _read_file(os.fspath(image), max_pixels)

@@ -89,12 +89,57 @@ def register_landmarks(name: str, factory: Any) -> None:
     Parameters
     ----------
     name : str
+        Name for `make_landmarks` and ``--landmarks``.
     factory : callable
         Its class, or a function that makes one: ``factory(**options) -> predictor``.
+
+    See Also
+    --------
+    make_landmarks : Make one by its name.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from facereject.faces import make_landmarks, register_landmarks
+    >>> class Centre:
+    ...     n_points = 1
+    ...
+    ...     def __call__(self, image, box):
+    ...         return np.array([[box.x + box.width / 2, box.y + box.height / 2]])
+    >>> register_landmarks("centre", Centre)
+    >>> make_landmarks("centre").n_points
+    1
     """
     LANDMARKS.register(name, factory)
 
 
 def make_landmarks(name: str, **options: Any) -> Landmarks:
-    """The landmark predictor of a name, with its options; ValueError if there is none."""
+    """Make a landmark predictor by its name.
+
+    Parameters
+    ----------
+    name : str
+        Such as "dlib", or a name of `register_landmarks`.
+    **options
+        Parameters of the predictor.
+
+    Returns
+    -------
+    Landmarks
+
+    Raises
+    ------
+    ValueError
+        There is no predictor of this name.
+
+    See Also
+    --------
+    register_landmarks : Add one.
+
+    Examples
+    --------
+    >>> from facereject.faces import make_landmarks
+    >>> make_landmarks("dlib").n_points
+    68
+    """
     return check_predictor(LANDMARKS.make(name, **options))

@@ -41,7 +41,19 @@ class LandmarkFailureWarning(UserWarning):
 
 @runtime_checkable
 class Landmarks(Protocol):
-    """Places landmarks: image (H, W, 3) RGB uint8 (or grey, as it declares) and a box in, pixels out."""
+    """Places landmarks: image (H, W, 3) RGB uint8 (or grey, as it declares) and a box in, pixels out.
+
+    See Also
+    --------
+    LandmarkPredictor : dlib's.
+    register_landmarks : Make one of your own known by name.
+
+    Examples
+    --------
+    >>> from facereject.faces import LandmarkPredictor, Landmarks
+    >>> isinstance(LandmarkPredictor(), Landmarks)
+    True
+    """
 
     def __call__(self, image: ImageArray, box: Box, /) -> FloatArray: ...
 

@@ -53,11 +53,22 @@ class LandmarkPredictor:
     ----------
     path : Path
     n_points : int
-        How many points it places.
+        Number of landmarks.
+
+    See Also
+    --------
+    make_landmarks : This and other predictors by name.
 
     Notes
     -----
     Pickles as its path, so it can be sent to workers; the file (about 100 MB) is loaded once per process.
+
+    Examples
+    --------
+    >>> import skimage.data
+    >>> from facereject.faces import Box, LandmarkPredictor
+    >>> LandmarkPredictor()(skimage.data.astronaut(), Box(170, 70, 110, 110)).shape
+    (68, 2)
     """
 
     #: tells the rejector that grey levels are enough, which saves one conversion per face
@@ -69,7 +80,17 @@ class LandmarkPredictor:
 
     @classmethod
     def published(cls, n_points: int) -> LandmarkPredictor:
-        """The published model of 68 points, or that of 5."""
+        """The published model of 68 landmarks, or that of 5.
+
+        Parameters
+        ----------
+        n_points : {5, 68}
+            Number of landmarks.
+
+        Returns
+        -------
+        LandmarkPredictor
+        """
         return cls(default_model_path(n_points))
 
     @classmethod
@@ -78,6 +99,17 @@ class LandmarkPredictor:
 
         The name may come from anybody, so nothing but the very file the model was trained for is opened as a
         landmark model: a local file with this digest.
+
+        Parameters
+        ----------
+        path : str or None
+            Where it was; None is the published model.
+        sha256 : str or None
+            Digest of the file.
+
+        Returns
+        -------
+        LandmarkPredictor
         """
         if path is None:
             return cls()

@@ -62,6 +62,7 @@ def certified(
     Parameters
     ----------
     rejector : FaceRejector
+        It stays as it is.
     losses, uncertainty : array-like of shape (n,)
         Of independent faces; losses in percent.
     max_error : float
@@ -73,10 +74,29 @@ def certified(
     regions : RegionSample or None
         Of the same faces, for `FaceRejector.for_region`.
 
+    Returns
+    -------
+    FaceRejector
+
     Raises
     ------
     NoValidThresholdError
         If these faces certify no threshold; the message says what they could promise.
+
+    See Also
+    --------
+    facereject.guaranteed_risk : The same for any losses and scores.
+    FaceRejector.with_target : A target without a guarantee.
+
+    Examples
+    --------
+    >>> from facereject import FaceRejector
+    >>> from facereject.faces import certified
+    >>> rejector = FaceRejector.pretrained("dlib")
+    >>> # your own annotated faces go here; these are known to the model
+    >>> losses, uncertainty = rejector.calibration.losses, rejector.calibration.uncertainty
+    >>> certified(rejector, losses, uncertainty, max_error=4).info["certificate"]["delta"]
+    0.05
     """
     check_promise(max_error, delta, loss_bound)
     calibration = Calibration(losses=losses, uncertainty=uncertainty, regions=regions)

@@ -101,6 +101,11 @@ def train_face_rejector(
         predictor was trained on them, their clean versions flatter it. If they have ``predicted`` landmarks
         (`facereject.annotated_faces`), nothing is detected, predicted or degraded, and the rejector is for
         landmarks in files: see `facereject.faces.training._from_files`.
+    score : str
+        A name of `facereject.faces.models.scores`: "sele", linear SELE score; "reg", linear regression of the
+        loss; "compact", trees on compact features, and "boosted", trees on the HOG values, both by the SELE
+        risk. "auto" is "sele" or "compact", whichever ranks better by cross-validation. All but "sele" and
+        "reg" need LightGBM.
     unlabelled : folder, sequence of image files, or None
         Photographs to learn from in place of ``samples``: see `facereject.faces.training.unlabelled`. The
         expected errors of the rejector then have no unit and are not told, until
@@ -109,11 +114,6 @@ def train_face_rejector(
         The model that is adapted to predicted landmarks with its points; None learns from nothing.
     tool : str
         What placed the predicted landmarks; kept in the model.
-    score : str
-        A name of `facereject.faces.models.scores`: "sele", linear SELE score; "reg", linear regression of the
-        loss; "compact", trees on compact features, and "boosted", trees on the HOG values, both by the SELE
-        risk. "auto" is "sele" or "compact", whichever ranks better by cross-validation. All but "sele" and
-        "reg" need LightGBM.
     predictor : callable or None
         (image, box) -> (n, 2), see `facereject.faces.landmarks`. None is dlib's published model.
     detector : Detector or None
@@ -153,6 +153,20 @@ def train_face_rejector(
         As in `facereject.faces.training.extract.extract`.
     fitting : callable or None
         Called with (scores fitted, of how many), after the faces are done.
+
+    Returns
+    -------
+    FaceRejector
+
+    See Also
+    --------
+    FaceRejector.save : Write it to a file.
+    evaluate_face_rejector : Evaluate it on other photos.
+
+    Examples
+    --------
+    >>> from facereject.faces import FaceDataset, train_face_rejector
+    >>> train_face_rejector(FaceDataset.load("annotated")).save("mine.safetensors")  # doctest: +SKIP
     """
     if (samples is None) == (unlabelled is None):
         raise ValueError("give either samples or unlabelled photographs")

@@ -81,6 +81,17 @@ class VideoWriter:
     ----------
     frames : int
         Frames taken so far.
+
+    See Also
+    --------
+    SavedVideo : Save the accepted frames of videos.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from facereject.outputs import VideoWriter
+    >>> with VideoWriter("black.mp4", fps=25, size=(64, 48)) as writer:
+    ...     writer.write(np.zeros((48, 64, 3), dtype=np.uint8))
     """
 
     def __init__(
@@ -124,6 +135,7 @@ class VideoWriter:
         Parameters
         ----------
         image : ndarray of shape (H, W, 3), uint8
+            Scaled if it has another size than the video.
         time_s : float or None
             When it is shown, in seconds from the start of this video; None is in the beat of the frame rate.
         """

@@ -25,6 +25,10 @@ class COCOKeypoints(KeypointFile):
     path : path
         ``.json``.
 
+    See Also
+    --------
+    FiftyOne : The same faces for FiftyOne.
+
     Examples
     --------
     >>> from facereject import score_files

@@ -142,7 +142,17 @@ class KeypointFile(Output):
         raise NotImplementedError
 
     def add(self, part: str, text: str, separator: str = ",\n") -> None:
-        """Add a piece of text to a part, on the disk."""
+        """Add a piece of text to a part, on the disk.
+
+        Parameters
+        ----------
+        part : str
+            Name of the part.
+        text : str
+            The piece.
+        separator : str
+            Goes between pieces.
+        """
         if part not in self._parts:
             # closed when the file is put together
             self._parts[part] = tempfile.TemporaryFile(  # noqa: SIM115
@@ -153,7 +163,17 @@ class KeypointFile(Output):
         self._parts[part].write(text)
 
     def pieces(self, part: str) -> Any:
-        """What a part holds, block by block."""
+        """Read back what was added to a part.
+
+        Parameters
+        ----------
+        part : str
+            Name of the part.
+
+        Yields
+        ------
+        str
+        """
         file = self._parts.get(part)
         if file is not None:
             file.seek(0)

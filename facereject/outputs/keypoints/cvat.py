@@ -25,6 +25,10 @@ class CVAT(KeypointFile):
     path : path
         ``.xml``.
 
+    See Also
+    --------
+    LabelStudio : The same faces for Label Studio.
+
     Examples
     --------
     >>> from facereject import score_files

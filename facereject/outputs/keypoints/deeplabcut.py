@@ -31,6 +31,10 @@ class DeepLabCut(KeypointFile):
     path : path
         ``.csv``.
 
+    See Also
+    --------
+    COCOKeypoints : A format that many tools read.
+
     Examples
     --------
     >>> from facereject import score_files

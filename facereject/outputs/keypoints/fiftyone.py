@@ -27,6 +27,10 @@ class FiftyOne(KeypointFile):
     path : path
         ``.json``.
 
+    See Also
+    --------
+    COCOKeypoints : A format that many tools read.
+
     Examples
     --------
     >>> from facereject import score_files

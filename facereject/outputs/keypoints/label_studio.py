@@ -28,6 +28,10 @@ class LabelStudio(KeypointFile):
     prefix : str
         What the addresses of images begin with; the default is that of local files that the server serves.
 
+    See Also
+    --------
+    CVAT : The same faces for CVAT.
+
     Examples
     --------
     >>> from facereject import score_files

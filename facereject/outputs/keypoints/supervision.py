@@ -12,7 +12,7 @@ from facereject.outputs.keypoints.collected import confidences
 
 
 def to_supervision(faces: Sequence[Face]) -> Any:
-    """Faces as ``supervision.KeyPoints``, with a confidence per landmark.
+    """Convert faces to ``supervision.KeyPoints``, with a confidence per landmark.
 
     Parameters
     ----------
