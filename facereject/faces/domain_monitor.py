@@ -63,6 +63,7 @@ class DomainMonitor:
     Parameters
     ----------
     rejector : FaceRejector
+        Its calibration faces are compared with.
 
     See Also
     --------
@@ -85,7 +86,13 @@ class DomainMonitor:
         self._n_checked = 0
 
     def add(self, faces: Iterable[Face]) -> None:
-        """Take the faces of one frame."""
+        """Take the faces of one frame.
+
+        Parameters
+        ----------
+        faces : iterable of Face
+            Those of a video need their tracks.
+        """
         for face in faces:
             self._recent.append(face)
             self._sample.add(face)
@@ -105,6 +112,10 @@ class DomainMonitor:
         """Compare the faces kept with the calibration faces; None for fewer than 40.
 
         It takes about 50 ms, and is repeated only after a quarter more faces were seen.
+
+        Returns
+        -------
+        DomainCheck or None
         """
         n_seen = self._sample.n_seen
         if n_seen >= max(LEAST_FACES, 1.25 * self._n_checked):
@@ -112,7 +123,13 @@ class DomainMonitor:
         return self._check
 
     def to_dict(self) -> dict[str, Any]:
-        """As plain JSON values; ``sentence`` is empty unless the faces are unlike the calibration faces."""
+        """Give plain JSON values.
+
+        Returns
+        -------
+        dict
+            ``sentence`` is empty unless the faces are unlike the calibration faces.
+        """
         check, typicality = self.check(), self.typicality
         sentence = ""
         if check is not None and check.unlike:

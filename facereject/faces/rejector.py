@@ -635,6 +635,9 @@ class FaceRejector:
             Accept each face whose error is at most this with a probability of 90 %: the upper end of its
             ``error_interval``, in percent.
 
+        Returns
+        -------
+        FaceRejector
         """
         options = {
             "max_error": max_error,

@@ -46,6 +46,8 @@ def methods(cls: type) -> Iterator[tuple[str, Any]]:
             continue
         value = inspect.getattr_static(cls, name)
         function = getattr(value, "fget", None) or getattr(value, "__func__", value)
+        if str(function.__doc__).startswith("Deprecated name"):
+            continue
         own = str(getattr(function, "__module__", "")).startswith("facereject")
         if own and (inspect.isroutine(value) or isinstance(value, property)) and not name.startswith("_"):
             yield name, value
