@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.table import Table
@@ -16,6 +16,7 @@ from facereject._cli._shared import OfflineOption, load_rejector, paragraphs, pr
 
 if TYPE_CHECKING:
     from facereject._installation import Extra
+    from facereject.faces.plugins import Registry
 
 INFO_EXAMPLES = paragraphs("""[bold]Examples[/bold]
 
@@ -81,14 +82,25 @@ def info(
         _show("Optional", map(_told, extras()))
         shipped = f"{', '.join(pretrained_models())}; `facereject info NAME` says more"
         _show("Models", [("shipped", shipped), ("landmarks", landmark_model())])
-        for title, registry in (("Detectors", DETECTORS), ("Landmark predictors", LANDMARKS)):
-            _show(title, registry.origins().items())
+        _show("Names for", [("--detector", _names(DETECTORS)), ("--landmarks", _names(LANDMARKS))])
     results.print("[bold]Licence[/bold]")
     results.print(LICENCE, markup=False)
 
 
 #: behind a licence, by what is known about commercial use
 _COMMERCIAL = {True: " (commercial use allowed)", False: " (NO COMMERCIAL USE)", None: ""}
+
+
+# chosen by a file or a class, not by name
+_NAMELESS = {"files", "onnx", "python"}
+
+
+def _names(registry: Registry[Any]) -> str:
+    """The registered names; those of other packages with the package."""
+    origins = {name: origin for name, origin in registry.origins().items() if name not in _NAMELESS}
+    return ", ".join(
+        name if origin == "facereject" else f"{name} ({origin})" for name, origin in origins.items()
+    )
 
 
 def _told(extra: Extra) -> tuple[str, str]:

@@ -125,14 +125,14 @@ class SortedFiles(Output):
             )
         if len(folders) == 2 and (is_inside(folders[0], folders[1]) or is_inside(folders[1], folders[0])):
             raise OptionError(
-                "`SortedFiles.accepted` and `SortedFiles.rejected` must be folders apart; "
+                "`SortedFiles.accepted` and `SortedFiles.rejected` must be separate folders; "
                 f"{self.accepted} and {self.rejected} overlap"
             )
         for path in run.paths:
             if self.holds(path):
                 raise InputError(
-                    f"{display_name(path)}: lies in the folder for sorted files; choose a folder apart from "
-                    "the inputs"
+                    f"{display_name(path)}: this input is in the folder for sorted files; choose a folder "
+                    "outside the inputs"
                 )
         self._base, self._rule = run.base, run.frame_rule
 

@@ -144,7 +144,7 @@ def test_wrong_usage_is_one_sentence(stub, photos, run):
         (["--accepted", "x", "--rejected", "x/y"], "overlap"),
         (["--accepted", "photos/1.png"], "this is a file"),
         (["--accepted", "photos/1.png/good"], "1.png is a file"),
-        (["--accepted", "photos"], "lies in the folder for sorted files"),
+        (["--accepted", "photos"], "is in the folder for sorted files"),
         (["--accepted", "a", "--video-share", "2"], "--video-share"),
         (["--accepted", "a", "--resume"], "--resume needs a table file"),
     ]

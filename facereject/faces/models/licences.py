@@ -37,7 +37,7 @@ def licence_chain(rejector: FaceRejector) -> list[PartLicence]:
     trained = rejector.info.get("licence")
     if isinstance(trained, str):
         return [*chain, PartLicence("score", trained, "no commercial use" not in trained)]
-    return [*chain, PartLicence("score", "that of the photographs it was trained on", None)]
+    return [*chain, PartLicence("score", "that of the photos it was trained on", None)]
 
 
 def may_be_sold(rejector: FaceRejector) -> bool | None:
