@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterator
 from numbers import Integral
 from typing import Any, NamedTuple
@@ -116,10 +117,12 @@ class BaseScore(BaseEstimator):
         self, losses: FloatArray | None, base: FloatArray | None, given: dict[str, Any], groups: Any = None
     ) -> None:
         """Compare the score, just fitted to the arguments ``given``, with the base score; set ``weight_``."""
-        self._weighting = Weighting(1.0, "")
+        given = {name: value for name, value in given.items() if value is not None}
+        # a score of features alone is not expected to be compared
+        alone = "auxiliary" in given and base is None and self._earns_weight
+        self._weighting = Weighting(1.0, "there is no base score to compare it with" if alone else "")
         self._held_out = None
         if losses is not None and base is not None and self._earns_weight:
-            given = {name: value for name, value in given.items() if value is not None}
             weight = given.get("sample_weight")
             learned = base
             # less than two errors decide nothing, and cannot be learned from without one fold
@@ -237,9 +240,12 @@ def assign_folds(
             folds = kind(cv, shuffle=True, random_state=random_state)
     fold = np.full(len(y), -1, dtype=np.intp)
     times = np.zeros(len(y), dtype=np.intp)
-    for k, (_, held_out) in enumerate(folds.split(X, y, groups)):
-        fold[held_out] = k
-        times[held_out] += 1
+    with warnings.catch_warnings():
+        # a fold may lack a rare class: its outputs get a column all the same
+        warnings.filterwarnings("ignore", "The least populated class", UserWarning)
+        for k, (_, held_out) in enumerate(folds.split(X, y, groups)):
+            fold[held_out] = k
+            times[held_out] += 1
     if not (times == 1).all():
         raise ValueError("cv must hold out every example exactly once")
     return fold

@@ -20,6 +20,7 @@ from facereject._validation import FloatArray
 from facereject.losses import absolute_error, zero_one_loss
 from facereject.metrics import RiskCoverageCurve, aurc, risk_coverage_curve
 from facereject.scores import ConfidenceScore, cross_fit
+from facereject.scores._base import BaseScore
 from facereject.scores._cross_fitting import compute_losses
 from facereject.scores._post_hoc import SavedOutputs
 from facereject.scores._reading.predictor import (
@@ -226,11 +227,10 @@ class SelectivePredictor(MetaEstimatorMixin, TransformerMixin, BaseEstimator):
         kind = find_kind(self.estimator, y, self.loss)
         if kind == "classifier":
             check_classification_targets(y)
-        loss = self._resolve_loss(kind)
+        loss = self._resolve_loss(kind, y)
         score = ConfidenceScore() if self.uncertainty_score is None else self.uncertainty_score
-        cv = self.cv
-        if cv is None:
-            cv = 5 if self.uncertainty_score is not None else _default_folds(y, kind, groups)
+        default = self.uncertainty_score is None
+        cv = _default_folds(y, kind, groups, default) if self.cv is None else self.cv
         fitted = cross_fit(
             self._estimator_to_fit(),
             score,
@@ -608,6 +608,8 @@ class SelectivePredictor(MetaEstimatorMixin, TransformerMixin, BaseEstimator):
             tags.input_tags = inner.input_tags
         elif isinstance(score, BaseEstimator):
             tags.input_tags.allow_nan = inner.input_tags.allow_nan and get_tags(score).input_tags.allow_nan
+            # sparse features are written out for scores of this package
+            tags.input_tags.sparse = inner.input_tags.sparse and isinstance(score, BaseScore)
         return tags
 
     def _check_parts(self) -> None:
@@ -633,10 +635,15 @@ class SelectivePredictor(MetaEstimatorMixin, TransformerMixin, BaseEstimator):
                 f"facereject.losses.absolute_error; got {self.loss!r}"
             )
 
-    def _resolve_loss(self, kind: str | None) -> Callable[[Any, Any], Any]:
+    def _resolve_loss(self, kind: str | None, y: NDArray[Any]) -> Callable[[Any, Any], Any]:
         """The loss given, or the usual one of a classifier or regressor."""
         if self.loss is not None:
             return self.loss
+        if y.ndim > 1:
+            raise ValueError(
+                f"y has {y.shape[1]} columns: pass loss, a function of (y, predictions) that returns one "
+                "loss per example for all of them together"
+            )
         if kind is None:
             raise ValueError(
                 f"{type(self.estimator).__name__} is neither a classifier nor a regressor: "
@@ -693,14 +700,14 @@ def neg_aurc(model: SelectivePredictor, X: Any, y: Any) -> float:
     return -aurc(*model._losses_and_uncertainty(X, y))
 
 
-def _default_folds(y: NDArray[Any], kind: str | None, groups: Any) -> int:
-    """Folds for the default score: 2, but 5 for few examples, half of which make another predictor."""
-    if len(y) >= _MANY:
+def _default_folds(y: NDArray[Any], kind: str | None, groups: Any, default: bool) -> int:
+    """5 folds, or as many as small samples allow; 2 for the default score and many examples."""
+    if default and len(y) >= _MANY:
         return 2
     parts = [len(y) if groups is None else len(np.unique(np.asarray(groups)))]
     if kind == "classifier" and y.ndim == 1:
-        # an example of every class in every fold
-        parts.append(int(np.unique(y, return_counts=True)[1].min()))
+        # stratified folds need a class with an example in each of them
+        parts.append(int(np.unique(y, return_counts=True)[1].max()))
     return max(2, min(5, *parts))
 
 

@@ -166,18 +166,19 @@ def test_calibration_is_not_fooled_by_a_score_that_overfits():
 
 
 @pytest.mark.parametrize(
-    ("y", "kind", "groups", "expected"),
+    ("y", "kind", "groups", "default", "expected"),
     [
-        (np.arange(1999) % 2, "classifier", None, 5),
-        (np.arange(2000) % 2, "classifier", None, 2),
-        (np.arange(1999.0), "regressor", None, 5),
-        (np.repeat(["a", "b"], [90, 3]), "classifier", None, 3),
-        (np.repeat(["a", "b"], [90, 1]), "classifier", None, 2),
-        (np.arange(100.0), "regressor", np.arange(100) % 4, 4),
+        (np.arange(1999) % 2, "classifier", None, True, 5),
+        (np.arange(2000) % 2, "classifier", None, True, 2),
+        (np.arange(2000) % 2, "classifier", None, False, 5),
+        (np.arange(1999.0), "regressor", None, True, 5),
+        (np.repeat(["a", "b"], [90, 1]), "classifier", None, True, 5),
+        (np.repeat(["a", "b"], [3, 3]), "classifier", None, False, 3),
+        (np.arange(100.0), "regressor", np.arange(100) % 4, True, 4),
     ],
 )
-def test_folds_of_the_default_score(y, kind, groups, expected):
-    assert _default_folds(y, kind, groups) == expected
+def test_default_folds(y, kind, groups, default, expected):
+    assert _default_folds(y, kind, groups, default) == expected
 
 
 class Counted(LogisticRegression):

@@ -156,17 +156,23 @@ class _ClassRidge:
     def __init__(self, points: FloatArray, codes: NDArray[np.intp], n_landmarks: int = 0):
         self._scale = _KERNEL_SCALE / max(1, int(np.count_nonzero(points.std(axis=0))))
         self._landmarks: FloatArray | None = None
-        penalty = _RIDGE * np.eye(points.shape[1])
+        penalty = None
         if n_landmarks:
             chosen = np.random.default_rng(0).permutation(len(points))[:n_landmarks]
             self._landmarks = points[chosen]
             penalty = _KERNEL_RIDGE * (self._table(self._landmarks) + 1e-6 * np.eye(len(chosen)))
         table, indicators = self._table(points), np.eye(int(codes.max()) + 1)[codes]
         self._mean, self._base = table.mean(axis=0), indicators.mean(axis=0)
-        table = table - self._mean
-        self._weights = np.linalg.lstsq(
-            table.T @ table + penalty, table.T @ (indicators - self._base), rcond=None
-        )[0]
+        table, target = table - self._mean, indicators - self._base
+        if penalty is not None:
+            self._weights = np.linalg.solve(table.T @ table + penalty, table.T @ target)
+        elif table.shape[1] <= len(table):
+            self._weights = np.linalg.solve(
+                table.T @ table + _RIDGE * np.eye(table.shape[1]), table.T @ target
+            )
+        else:
+            # the same weights from a system of the size of the sample
+            self._weights = table.T @ np.linalg.solve(table @ table.T + _RIDGE * np.eye(len(table)), target)
 
     def margins(self, points: FloatArray, codes: NDArray[np.intp]) -> FloatArray:
         """The largest value of another class less that of the predicted one, which is 0 if never seen."""

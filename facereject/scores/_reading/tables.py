@@ -9,10 +9,13 @@ import scipy.sparse as sp
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import OneHotEncoder
 
+from facereject.scores._base import BaseScore
 from facereject.scores._reading.predictor import PredictorScore
 
 # categories of a column beyond this number share one indicator
 _MAX_CATEGORIES = 20
+# numbers of a sparse table that are written out for a score that needs all of them: half a gigabyte
+_MAX_DENSE = 1 << 26
 
 
 def unwrap(predictor: Any) -> Any:
@@ -60,13 +63,13 @@ class TableEncoder:
         if sp.issparse(features):
             return
         try:
-            self.works = np.asarray(features, dtype=np.float64).ndim == 2
+            self.works = _as_numbers(features).ndim == 2
         except (TypeError, ValueError):
             self.works = False
 
     @property
     def changes(self) -> bool:
-        """Whether a table comes out other than it goes in."""
+        """Whether encoding changes the table."""
         return self._encoder is not None
 
     def __call__(self, features: Any) -> Any:
@@ -74,10 +77,10 @@ class TableEncoder:
         if sp.issparse(features):
             return features
         if self._encoder is None:
-            return np.asarray(features, dtype=np.float64)
+            return _as_numbers(features)
         numbers = features.iloc[:, [i for i in range(features.shape[1]) if i not in self._other]]
         indicators = self._encoder.transform(self._texts(features))
-        return np.hstack([np.asarray(numbers, dtype=np.float64), indicators])
+        return np.hstack([_as_numbers(numbers), indicators])
 
     def _texts(self, features: Any) -> Any:
         # one kind of value per column: categories, dates and missing values alike
@@ -86,6 +89,13 @@ class TableEncoder:
 
 def _is_frame(X: Any) -> bool:
     return hasattr(X, "iloc") and hasattr(X, "dtypes")
+
+
+def _as_numbers(features: Any) -> Any:
+    if _is_frame(features):
+        # pandas has several kinds of missing values
+        return features.to_numpy(dtype=np.float64, na_value=np.nan)
+    return np.asarray(features, dtype=np.float64)
 
 
 class FeatureView:
@@ -104,4 +114,12 @@ class FeatureView:
         if not getattr(score, "reads_features", True) or isinstance(score, PredictorScore):
             return X
         features = features_of(self.predictor, X)
+        if sp.issparse(features) and isinstance(score, BaseScore):
+            if features.shape[0] * features.shape[1] > _MAX_DENSE:
+                raise ValueError(
+                    f"{type(score).__name__} needs dense features, and {features.shape[0]:,} rows of "
+                    f"{features.shape[1]:,} are too large: add TruncatedSVD to the pipeline, or use "
+                    "ConfidenceScore, which does not look at features"
+                )
+            return features.toarray()
         return self._encoder(features) if self._encoder.changes else features
