@@ -138,6 +138,7 @@ _LATER: dict[str, Any] = {
     "likely_cause": "",
     "typicality": math.nan,
     "error_interval": (math.nan, math.nan),
+    "thumbnail": b"",
 }
 
 
@@ -164,9 +165,6 @@ class Face:
     reason : str
         Why the face was rejected, as in the table: "uncertain", "no_landmarks", "no_score" or "turned"; empty
         if it was accepted. What is left out follows from the other values.
-    thumbnail : bytes
-        A small JPEG of the face, shown in notebooks; only a rejector that was called on an image makes it,
-        else it is empty.
     track : int or None
         In a video, the number of the face, the same through all frames; None elsewhere.
     detector : str
@@ -187,6 +185,8 @@ class Face:
     error_interval : tuple (low, high) of float
         Interval that holds the error with a probability of 80 %, in the unit of ``expected_error``; NaN if
         unknown.
+    thumbnail : bytes
+        A small JPEG of the face, shown in notebooks; empty unless a rejector was called on an image.
 
     See Also
     --------
@@ -213,7 +213,6 @@ class Face:
     expected_error: float
     accepted: bool
     reason: str
-    thumbnail: bytes
     track: int | None
     detector: str
     #: values or `Lazy` ones of the attributes that are no fields; see the notes
@@ -228,7 +227,6 @@ class Face:
         expected_error: float,
         accepted: bool,
         reason: str = "",
-        thumbnail: bytes = b"",
         track: int | None = None,
         detector: str = "",
         later: Mapping[str, Any] | None = None,
@@ -248,7 +246,6 @@ class Face:
             expected_error=expected_error,
             accepted=accepted,
             reason=reason,
-            thumbnail=thumbnail,
             track=track,
             detector=detector,
             later={**(later or _LATER), **values},
@@ -296,6 +293,11 @@ class Face:
         """Interval that holds the error with a probability of 80 %, in percent; NaN if unknown."""
         low, high = self._read("error_interval")
         return float(low), float(high)
+
+    @property
+    def thumbnail(self) -> bytes:
+        """A small JPEG of the face; empty unless a rejector was called on an image."""
+        return bytes(self._read("thumbnail"))
 
     def __getstate__(self) -> dict[str, Any]:
         return {**vars(self), "later": worked_out(dict(self.later))}

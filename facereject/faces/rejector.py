@@ -43,7 +43,7 @@ from facereject.faces.models.storage import pretrained_models, read_stored, writ
 from facereject.faces.plugins import fingerprint_of
 from facereject.faces.pose import PoseLimits, check_limits, pose_of
 from facereject.faces.regions import region_names
-from facereject.faces.thumbnail import thumbnail
+from facereject.faces.thumbnail import lazy_thumbnail
 from facereject.faces.views import Views
 from facereject.modelfile import ModelFileContentError
 from facereject.selection import InfeasibleTargetError, Selector
@@ -312,7 +312,7 @@ class FaceRejector:
             return [self(each) for each in image]
         view = Views(image)
         faces = [self.assess_detection(view, found) for found in find_faces(self.detector, view)]
-        return [changed(face, thumbnail=thumbnail(view.rgb, face.box)) for face in faces]
+        return [changed(face, thumbnail=lazy_thumbnail(view.rgb, face.box)) for face in faces]
 
     def table(
         self, paths: str | os.PathLike[str] | Sequence[str | os.PathLike[str]], workers: int = 1

@@ -9,6 +9,7 @@ import cv2
 import numpy as np
 
 from facereject._html import facts_html
+from facereject._lazy import Lazy
 from facereject.faces.images.load import ImageArray
 
 if TYPE_CHECKING:
@@ -28,9 +29,15 @@ def thumbnail(image: ImageArray, box: Box) -> bytes:
 
     Empty if the box lies outside, or is so large that the image would be a speck in it.
     """
+    return lazy_thumbnail(image, box)()
+
+
+def lazy_thumbnail(image: ImageArray, box: Box) -> Lazy[bytes]:
+    """The same, encoded when it is first asked for; it holds a small copy, not the image."""
     left, top, side = square_of(box)
     crop = None if side > 4 * max(image.shape[:2]) else cut_square(image, left, top, side)
-    return b"" if crop is None else encode_jpeg(reduced(crop, SIDE), 80)
+    small = None if crop is None else reduced(crop, SIDE).copy()
+    return Lazy(lambda: b"" if small is None else encode_jpeg(small, 80))
 
 
 def square_of(box: Box, reach: float = _REACH) -> tuple[int, int, int]:

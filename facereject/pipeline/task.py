@@ -17,7 +17,7 @@ import numpy as np
 
 from facereject._files import display_name
 from facereject.faces import FaceRejector
-from facereject.faces.face import NO_IMAGE, FaceFrame
+from facereject.faces.face import NO_IMAGE, FaceFrame, changed
 from facereject.faces.geometry import FloatArray
 from facereject.faces.images.files import MAX_PIXELS, read_image
 from facereject.faces.images.load import ImageError
@@ -145,7 +145,9 @@ class ScoreTask:
             for frame in feed(frames, self.outputs):
                 if run_up and frame.index == 0:
                     yield Chunk([each._replace(index=n - len(run_up)) for n, each in enumerate(run_up)])
-                waiting.append(frame._replace(image=NO_IMAGE))
+                # nobody looks at a thumbnail elsewhere, and pickling would encode it
+                faces = [changed(face, thumbnail=b"") for face in frame.faces]
+                waiting.append(frame._replace(image=NO_IMAGE, faces=faces))
                 if len(waiting) == CHUNK_FRAMES:
                     failed = reader.undecodable if reader is not None else 0
                     yield Chunk(waiting, failed - reported)

@@ -20,6 +20,8 @@ from facereject.faces.evaluation.results import FaceEvaluation, GroupResult
 from facereject.faces.face import Box
 from facereject.faces.regions import region_points
 from facereject.faces.thumbnail import thumbnail
+from facereject.pipeline.task import ScoreTask
+from facereject.sources.inputs import Input
 
 BOX = Box(10.0, 20.0, 40.0, 50.0)
 POINTS = np.arange(136.0).reshape(68, 2)
@@ -138,6 +140,18 @@ def test_a_list_of_images_gives_a_list_for_each(rejector, astronaut, kind, tmp_p
     assert rejector([]) == []
 
 
+def test_no_thumbnail_is_encoded_that_nobody_asks_for(rejector, astronaut, tmp_path, monkeypatch):
+    asked = []
+    monkeypatch.setattr("facereject.faces.thumbnail.encode_jpeg", lambda *_: asked.append(1) or b"jpeg")
+    skimage.io.imsave(tmp_path / "a.png", astronaut, check_contrast=False)
+    (chunk,) = ScoreTask(rejector)(Input(str(tmp_path / "a.png"), "image"))
+    pickle.dumps(chunk)
+    (later,) = rejector(astronaut)
+    assert asked == []
+    assert later.thumbnail == later.thumbnail == b"jpeg"
+    assert asked == [1]
+
+
 def test_table_of_files(rejector, astronaut, tmp_path):
     skimage.io.imsave(tmp_path / "a.png", astronaut, check_contrast=False)
     (tmp_path / "b.jpg").write_text("no picture")
@@ -145,7 +159,7 @@ def test_table_of_files(rejector, astronaut, tmp_path):
     assert table["source"].tolist() == [str(tmp_path / "a.png"), str(tmp_path / "b.jpg")]
     (face,) = rejector(astronaut)
     assert table["uncertainty"][0] == face.uncertainty
-    assert table["x_67"][0] == face.landmarks[67, 0]
+    assert table["x_67"][0] == round(face.landmarks[67, 0], 3)
     assert table["accepted"].tolist() == [True, False]
 
 
