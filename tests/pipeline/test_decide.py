@@ -23,7 +23,7 @@ LEVELS = {"a.png": 100, "b.png": 150, "sub/c.png": 220, "d.png": NO_FACE}
 class Blind(BrightFaces):
     """Must not be asked for faces."""
 
-    judge = FaceRejector.judge
+    rescore = FaceRejector.rescore
     pose_limits = FaceRejector.pose_limits
     relative = False
 
