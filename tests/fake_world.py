@@ -38,7 +38,7 @@ class World:
     """Stands for a rejector and its detector; ``faces`` is the present frame."""
 
     # the rule is the real one
-    decide, judge = FaceRejector.decide, FaceRejector.judge
+    decide, rescore = FaceRejector.decide, FaceRejector.rescore
     points, n_points = POINTS_300W, POINTS_300W.n
     pose_limits = PoseLimits()
     relative = False
