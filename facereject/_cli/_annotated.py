@@ -53,11 +53,13 @@ ImagesOption = Annotated[
     ),
 ]
 PredictionsOption = Annotated[
-    Path | None,
+    list[Path] | None,
     typer.Option(
         "--predictions",
         metavar="FILES",
-        help="What a tool predicted for the annotated faces, in any of these formats: the tool is never run.",
+        help="What a tool predicted for the annotated faces, in any of these formats; the tool is never run. "
+        "Given several times, the errors of the first are learned from its disagreement with the others, "
+        "too, which ranks better than either alone: other tools, or your tool trained with other seeds.",
         rich_help_panel="Landmarks in files",
         show_default=False,
     ),
@@ -102,11 +104,11 @@ def read_dataset(
     path: Path,
     *,
     images: Path | None = None,
-    predictions: Path | None = None,
+    predictions: Sequence[Path] | None = None,
     points: Sequence[int] | None = None,
     quiet: bool = False,
 ) -> FaceDataset:
-    """The data set, with those of its points that are asked for, and with the predictions of a tool.
+    """The data set, with those of its points that are asked for, and with the predictions of tools.
 
     What is wrong with it as a whole ends the command; bad entries are listed.
     """
@@ -118,10 +120,10 @@ def read_dataset(
     if points is not None and len(set(points)) < max(2, len(points)):
         stop(f"--points: points must be two or more different numbers, got {list(points)}")
     try:
-        dataset = annotated_faces(path, images, predictions, points=points)
+        dataset = annotated_faces(path, images, predictions or None, points=points)
     except DatasetError as error:
-        option = "--predictions" if predictions is not None and str(predictions) in str(error) else "DATASET"
-        stop(f"{option} {error}")
+        named = any(str(each) in str(error) for each in predictions or ())
+        stop(f"{'--predictions' if named else 'DATASET'} {error}")
     except OSError as error:
         stop(f"DATASET {path}: cannot be read ({error.strerror})")
     if not len(dataset):
@@ -130,7 +132,7 @@ def read_dataset(
         first = "".join(f"; first: {entry}: {reason}" for entry, reason in dataset.problems[:1])
         stop(f"DATASET {path}: no usable face in it{first}")
     if not quiet:
-        placed = "" if predictions is None else f", with landmarks of {predictions}"
+        placed = f", with landmarks of {', '.join(map(str, predictions))}" if predictions else ""
         photos = counted(len(dataset.photos), "photo")
         say(f"{counted(len(dataset), 'face')} of {photos} in {path}{placed}")
     list_problems(dataset.problems)
@@ -203,11 +205,11 @@ def check_report(folder: Path, *, overwrite: bool) -> list[Path]:
     return [folder / name for name in FILES]
 
 
-def landmark_inputs(*paths: Path | None) -> list[str]:
+def landmark_inputs(paths: Sequence[Path] | None) -> list[str]:
     """The landmark files that some paths stand for."""
     from facereject.sources.landmark_files import landmark_files
 
-    return [file for path in paths if path is not None for file in landmark_files(path)]
+    return [file for path in paths or () for file in landmark_files(path)]
 
 
 def check_folder(option: str, path: Path) -> None:

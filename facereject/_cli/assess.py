@@ -23,6 +23,7 @@ facereject assess clip.csv --images clip.mp4 -o faces.csv    [dim]OpenFace on a 
 facereject assess wflw.json --images photos --max-error 4 --accepted good
 facereject assess points --images photos --contact-sheet sheet.jpg
 facereject assess points --images photos --model mine.safetensors
+facereject assess a --predictions b --images photos --model mine.safetensors
 
 [bold]Formats[/bold]: facereject (its own tables), openface (2 and 3), sleap (H5), deeplabcut (CSV, H5),
 label-studio, coco (keypoints and results), mediapipe, pts, dlib (XML), cvat (XML), wflw (lists),
@@ -47,8 +48,14 @@ def assess(
         ),
     ] = None,
     predictions: Annotated[
-        Path | None,
-        typer.Option("--predictions", metavar="FILES", help="The same as LANDMARKS.", show_default=False),
+        list[Path] | None,
+        typer.Option(
+            "--predictions",
+            metavar="FILES",
+            help="The same as LANDMARKS. Given several times, the first is scored and compared with the "
+            "others, by a model that was trained so.",
+            show_default=False,
+        ),
     ] = None,
     images: Annotated[
         Path | None,
@@ -105,12 +112,11 @@ def assess(
     from facereject.pipeline.assess import AssessJob
     from facereject.sources.landmark_files.found import LandmarkFileError
 
-    if (landmarks is None) == (predictions is None):
+    files = [file for file in (landmarks, *(predictions or ())) if file is not None]
+    if not files:
         stop("name the landmarks: facereject assess LANDMARKS --images FOLDER")
     if images is None:
-        stop("--images: name the folder of the images that the landmarks are about")
-    files = predictions if landmarks is None else landmarks
-    assert files is not None
+        stop("--images: name the folder of the images that the landmarks belong to")
     target = given.make(BatchTargetChoice)
     outputs: list[Output] = given.outputs(OUTPUTS)
     if output is None and not outputs:

@@ -171,7 +171,7 @@ def calibrate(
         landmarks=landmarks,
         region=region,
         argument="MODEL",
-        given=predictions is not None,
+        given=bool(predictions),
     )
 
     from facereject.faces import evaluate_face_rejector
@@ -191,7 +191,7 @@ def calibrate(
     read = [landmarks, *landmark_inputs(predictions), *files_of_dataset(dataset, samples)]
     check_not_read("--output", [target], read if in_place else [model, *read])
     check_not_read("--report", pages, [model, *read])
-    known_by = None if predictions is not None else rejector.predictor
+    known_by = None if predictions else rejector.predictor
     notes = data_warnings(samples, known_by, rejector.info, few=max_error is not None)
     for text in notes:
         tell(f"Warning: {text}")

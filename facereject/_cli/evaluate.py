@@ -83,7 +83,8 @@ def evaluate(
             "--predictions",
             metavar="FILES",
             help="What a tool predicted for the annotated faces, in any of these formats. Given several "
-            "times, the tools are compared on the faces that all of them have.",
+            "times, the tools are compared on the faces that all of them have; for a model that was trained "
+            "with several, they are its input.",
             rich_help_panel="Landmarks in files",
             show_default=False,
         ),
@@ -139,7 +140,7 @@ def evaluate(
         argument="MODEL",
         given=bool(files),
     )
-    if len(files) > 1:
+    if len(files) > 1 and not rejector.needs_others:
         _compare(rejector, model, dataset, images, files, points, report, jobs, cache, overwrite, quiet)
         return
 
@@ -150,11 +151,11 @@ def evaluate(
     samples = read_dataset(
         dataset,
         images=images,
-        predictions=files[0] if files else None,
+        predictions=files,
         points=chosen_points(points),
         quiet=quiet,
     )
-    read = [model, landmarks, *landmark_inputs(*files), *files_of_dataset(dataset, samples)]
+    read = [model, landmarks, *landmark_inputs(files), *files_of_dataset(dataset, samples)]
     check_not_read("--report", pages, read)
     notes = data_warnings(samples, None if files else rejector.predictor, rejector.info)
     for text in notes:
@@ -218,10 +219,10 @@ def _compare(
     tools = {}
     for name, file in zip(names, files, strict=True):
         tools[name] = read_dataset(
-            dataset, images=images, predictions=file, points=chosen_points(points), quiet=quiet
+            dataset, images=images, predictions=[file], points=chosen_points(points), quiet=quiet
         )
     samples = next(iter(tools.values()))
-    read: list[str | Path | None] = [model, *landmark_inputs(*files), *files_of_dataset(dataset, samples)]
+    read: list[str | Path | None] = [model, *landmark_inputs(files), *files_of_dataset(dataset, samples)]
     check_not_read("--report", [report / name for name in FILES], read)
     notes = data_warnings(samples, None, rejector.info)
     for text in notes:

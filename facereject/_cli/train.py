@@ -61,6 +61,8 @@ facereject train faces.csv -o my.safetensors --thorough --cache tmp -j 8
 
 facereject train --predictions openface --annotation pts -o my.safetensors
 
+facereject train pts --predictions a --predictions b -o my.safetensors
+
 [dim]Set some photos aside first: `facereject evaluate` and `facereject calibrate` need faces that were not
 trained on. A few hundred photos are the minimum, two thousand are good.[/dim]""")
 
@@ -131,7 +133,9 @@ def train(
 
     With --predictions, the landmarks of another tool are read from files, and nothing is degraded: the model
     is for [bold]facereject assess[/bold]. With 68 landmarks the shipped model is adapted to the tool, which
-    takes 200 faces; without a target it accepts three quarters of the faces.
+    takes 200 faces; without a target it accepts three quarters of the faces. Name
+    the predictions of other tools, or of the same tool with other seeds, as well: disagreement is among the
+    best signs of an error.
     """
     dataset = one_dataset(dataset, annotation)
     check_writable("--output", output, overwrite=overwrite)
@@ -146,7 +150,9 @@ def train(
     from facereject.scores._lightgbm import LightGBMNotAvailableError
     from facereject.selection import InfeasibleTargetError
 
-    if predictions is not None:
+    if predictions:
+        if len(predictions) > 1 and score != "auto":
+            stop(f"--score {score}: several --predictions are compared by --score auto only")
         for option, given_too in (("--landmarks", landmarks), ("--detector", detector)):
             if given_too is not None:
                 stop(f"{option}: with --predictions no detector and no predictor is run")
@@ -172,7 +178,7 @@ def train(
     except ValueError as error:
         stop(f"DATASET {dataset}: {error}")
     check_not_read("--output", [output], [landmarks, *landmark_inputs(predictions), *read])
-    known_by = None if predictions is not None else placed_by
+    known_by = None if predictions else placed_by
     for text in data_warnings(samples, known_by) if samples is not None else ():
         tell(f"Warning: {text}")
     with cache_warnings(), ExitStack() as bars:
@@ -183,7 +189,7 @@ def train(
                 samples,
                 score,
                 unlabelled=dataset if unlabelled else None,
-                tool="" if predictions is None else predictions.name,
+                tool=predictions[0].name if predictions else "",
                 predictor=placed_by,
                 detector=found_by,
                 normalizer=normalizer,

@@ -74,6 +74,11 @@ class FaceSample:
         The tool's own; NaN if it has none.
     box : Box or None
         The tool's own.
+    others : tuple of ndarray of shape (n, 2), or None
+        What other tools predicted for this face, None for a tool that has nothing there; None without other
+        tools.
+    frame : int
+        Number of the frame, where ``image_path`` is a video.
 
     See Also
     --------
@@ -93,6 +98,8 @@ class FaceSample:
     predicted: FloatArray | None = None
     confidence: float = math.nan
     box: Box | None = None
+    others: tuple[FloatArray | None, ...] | None = None
+    frame: int = 0
 
     def load(self) -> ImageArray:
         """Read the photo.
@@ -194,8 +201,11 @@ class FaceDataset(Sequence[FaceSample]):
                     f"points must be two or more different numbers from 0 to {n - 1}, got {list(points)}"
                 )
             predicted = None if sample.predicted is None else sample.predicted[list(points)]
+            others = sample.others and tuple(None if o is None else o[list(points)] for o in sample.others)
             samples.append(
-                dataclasses.replace(sample, landmarks=sample.landmarks[list(points)], predicted=predicted)
+                dataclasses.replace(
+                    sample, landmarks=sample.landmarks[list(points)], predicted=predicted, others=others
+                )
             )
         return FaceDataset(samples, self.problems)
 
@@ -310,10 +320,18 @@ def _share_inside(box: Box, points: FloatArray) -> float:
 
 def photo_digests(samples: Sequence[FaceSample]) -> list[str]:
     """Short digests of the image files, sorted, each once; unreadable files are left out."""
-    digests = set()
-    for path in {sample.image_path for sample in samples}:
-        try:
-            digests.add(hashlib.blake2b(path.read_bytes(), digest_size=6).hexdigest())
-        except OSError:
-            continue
-    return sorted(digests)
+    paths = {sample.image_path for sample in samples}
+    return sorted(
+        {found for path in paths if (found := content_digest(path, hashlib.blake2b(digest_size=6)))}
+    )
+
+
+def content_digest(path: Path, digest: Any) -> str | None:
+    """Digest of a file, which may be a long video, by an object of hashlib; None if it cannot be read."""
+    try:
+        with open(path, "rb") as file:
+            while block := file.read(1 << 20):
+                digest.update(block)
+    except OSError:
+        return None
+    return str(digest.hexdigest())

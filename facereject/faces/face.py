@@ -85,6 +85,9 @@ class Detection:
         if the detector does not give them.
     found_by : str
         Name of the detector.
+    disagreement : float or None
+        Mean distance in pixels between the landmarks and those that other predictors placed on this face;
+        infinite if they have none there, None if there are no other predictors.
 
     See Also
     --------
@@ -101,6 +104,7 @@ class Detection:
     score: float
     points: tuple[tuple[float, float], ...] | None = None
     found_by: str = ""
+    disagreement: float | None = None
 
     @property
     def roll(self) -> float:

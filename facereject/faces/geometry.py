@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -128,3 +129,16 @@ def fit_to_centred(
 def transform_points(matrix: FloatArray, points: FloatArray) -> FloatArray:
     """Apply a (2, 3) affine matrix to points of shape (m, 2)."""
     return points @ matrix[:, :2].T + matrix[:, 2]
+
+
+def disagreement(landmarks: FloatArray, others: Iterable[FloatArray | None]) -> float:
+    """Mean distance in pixels to landmarks of the same face by other predictors.
+
+    Parameters
+    ----------
+    landmarks : ndarray of shape (n, 2)
+    others : iterable of ndarray of shape (n, 2) or None
+        None for a predictor without landmarks on this face. If none has any, the result is infinite.
+    """
+    distances = [np.linalg.norm(landmarks - each, axis=1).mean() for each in others if each is not None]
+    return float(np.mean(distances)) if distances else math.inf

@@ -23,7 +23,7 @@ from facereject.faces.face import Detection, Face, FaceFrame, changed
 from facereject.faces.features.context import FaceContext
 from facereject.faces.features.hog import LandmarkHOG
 from facereject.faces.features.recipe import FaceFeatures, Stability
-from facereject.faces.geometry import FloatArray, check_box, check_landmarks
+from facereject.faces.geometry import FloatArray, check_box, check_landmarks, disagreement
 from facereject.faces.images.load import ImageLike
 from facereject.faces.landmarks import LandmarkModelError, Landmarks, make_landmarks
 from facereject.faces.landmarks.base import (
@@ -292,6 +292,11 @@ class FaceRejector:
         return isinstance(self.predictor, FilePredictor)
 
     @property
+    def needs_others(self) -> bool:
+        """Whether the model compares landmarks with those of other tools: `assess` needs ``others``."""
+        return self.context is not None and self.context.disagreement
+
+    @property
     def region(self) -> tuple[str, ...]:
         """The regions that decide, see `for_region`; empty for the whole face."""
         return self.score.names if isinstance(self.score, RegionScore) else ()
@@ -342,6 +347,7 @@ class FaceRejector:
         box: Sequence[float] | None = None,
         *,
         confidence: float = math.nan,
+        others: Sequence[ArrayLike | None] | None = None,
     ) -> Face:
         """Assess landmarks that came from elsewhere.
 
@@ -361,6 +367,9 @@ class FaceRejector:
             Face box; None estimates it from the landmarks.
         confidence : float
             Confidence the tool gave, for a model trained with it; NaN if unknown.
+        others : sequence of array-like of shape (n, 2) or None
+            Landmarks of the same face by other predictors, None where one has none; for a model that was
+            trained to compare them.
 
         Returns
         -------
@@ -369,7 +378,11 @@ class FaceRejector:
         view = image if isinstance(image, Views) else Views(image)
         points = converted(check_landmarks(landmarks), self.n_points)
         face = self.points.box_of(points) if box is None else check_box(box)
-        return self._assess(view, points, Detection(face, confidence), keep=True)
+        apart = None
+        if others is not None:
+            told = (None if o is None else converted(check_landmarks(o), self.n_points) for o in others)
+            apart = disagreement(points, told)
+        return self._assess(view, points, Detection(face, confidence, disagreement=apart), keep=True)
 
     def assess_many(self, images: Sequence[ImageLike], landmarks: Sequence[ArrayLike]) -> list[Face]:
         """Assess the landmarks of many faces, as `assess` does for one.

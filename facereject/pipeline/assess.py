@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from itertools import chain, groupby
@@ -15,6 +15,7 @@ import numpy as np
 from facereject._files import display_name
 from facereject.faces import Face, FaceRejector, ImageError
 from facereject.faces.face import FaceFrame
+from facereject.faces.geometry import FloatArray
 from facereject.faces.images.files import read_image
 from facereject.faces.images.kinds import kind_of_file
 from facereject.faces.landmarks.conversion import converted
@@ -29,6 +30,7 @@ from facereject.pipeline.run import RunProgress
 from facereject.pipeline.running import Running
 from facereject.pipeline.store import NoStore, Store
 from facereject.pipeline.task import Chunk, ScoreTask, problem_frame, unreadable
+from facereject.sources.annotated import Predictions, pair_faces
 from facereject.sources.frame import Frame, VideoError
 from facereject.sources.images_by_name import ImagesByName
 from facereject.sources.inputs import Input
@@ -39,7 +41,7 @@ from facereject.sources.video import open_video
 
 
 def assess_files(
-    landmarks: str | os.PathLike[str],
+    landmarks: Predictions,
     images: str | os.PathLike[str],
     outputs: str | os.PathLike[str] | BinaryIO | Output | Iterable[Any] | None = None,
     *,
@@ -52,8 +54,9 @@ def assess_files(
 
     Parameters
     ----------
-    landmarks : path
-        A file in one of the formats of `facereject.sources.landmark_files.READERS`, or a folder of them.
+    landmarks : path or sequence of paths
+        A file in one of the formats of `facereject.sources.landmark_files.READERS`, or a folder of them. Of
+        several, the first is scored and compared with the others, by a model that was trained so.
     images : path
         The folder of the images and videos that they are about, with its subfolders; or one of them. Names
         in the landmark files are looked for there, with or without folder and suffix, and nowhere else.
@@ -101,7 +104,7 @@ class AssessTask(ScoreTask):
 
     def __call__(self, item: Input) -> Iterator[Chunk]:
         source, path = display_name(item.path), os.path.join(self.folder, item.path)
-        problems = [face.problem for face in item.faces or () if face.problem]
+        problems = [face.problem for face in item.faces or () if face.problem and not face.tool]
         faces = [face for face in item.faces or () if not face.problem]
         if item.problem and faces:
             problems = [item.problem]
@@ -143,10 +146,12 @@ class _LandmarkScorer:
     def __init__(self, rejector: FaceRejector, faces: list[FoundFace]) -> None:
         self._rejector = rejector
         self.wanted: dict[int, list[FoundFace]] = {}
+        #: by other tools, which the landmarks are compared with
+        self._others: dict[int, list[FoundFace]] = {}
         #: why some faces could not be scored, of frames with others that could
         self.problems: list[str] = []
         for face in faces:
-            self.wanted.setdefault(face.frame, []).append(face)
+            (self._others if face.tool else self.wanted).setdefault(face.frame, []).append(face)
 
     def chosen(self, frames: Iterable[Frame]) -> Iterator[Frame]:
         """The frames that there are landmarks of, up to the last one."""
@@ -162,13 +167,13 @@ class _LandmarkScorer:
         view = Views(frame.image)
         faces: list[Face] = []
         problems: list[str] = []
-        for found in self.wanted.pop(frame.index):
-            if found.points is None:
-                continue
-            points = found.points * size if found.relative else found.points
+        scored = [face for face in self.wanted.pop(frame.index) if face.points is not None]
+        landmarks = [_pixels(face, size) for face in scored]
+        others = self._opinions(landmarks, self._others.pop(frame.index, []), size)
+        for found, points, told in zip(scored, landmarks, others, strict=True):
             try:
                 score = math.nan if found.confidence is None else found.confidence
-                faces.append(self._rejector.assess(view, points, found.box, confidence=score))
+                faces.append(self._rejector.assess(view, points, found.box, confidence=score, others=told))
             except ValueError as error:
                 # points that cannot be a face, such as all the same
                 problems.append(f"failed: {error}")
@@ -177,13 +182,31 @@ class _LandmarkScorer:
         self.problems += problems
         return FaceFrame(frame.index, frame.time_s, frame.image, faces, frame.source, problem)
 
+    def _opinions(
+        self, landmarks: list[FloatArray], others: list[FoundFace], size: FloatArray
+    ) -> list[list[FloatArray] | None]:
+        """The landmarks of other tools for every face; None if the model does not compare them."""
+        if not self._rejector.needs_others:
+            return [None] * len(landmarks)
+        told: list[list[FloatArray]] = [[] for _ in landmarks]
+        for tool in {face.tool for face in others}:
+            theirs = [_pixels(face, size) for face in others if face.tool == tool and face.points is not None]
+            for i, k in pair_faces(landmarks, theirs):
+                told[i].append(theirs[k])
+        return [*told]
+
+
+def _pixels(face: FoundFace, size: FloatArray) -> FloatArray:
+    assert face.points is not None
+    return face.points * size if face.relative else face.points
+
 
 class AssessJob(Job):
     """A run over landmarks in place of images; see `Job`.
 
     Parameters
     ----------
-    landmarks, images : path
+    landmarks, images
         As in `assess_files`.
     outputs : iterable of Output
     format : str or None
@@ -193,33 +216,58 @@ class AssessJob(Job):
 
     def __init__(
         self,
-        landmarks: str | os.PathLike[str],
+        landmarks: Predictions,
         images: str | os.PathLike[str],
         outputs: Iterable[Output] = (),
         *,
         format: str | None = None,
         **options: Any,
     ) -> None:
+        files = [landmarks] if isinstance(landmarks, str | os.PathLike) else list(landmarks)
         self._places = ImagesByName(images)
         self._images = os.fspath(images)
-        faces = read_landmarks(landmarks, format)
+        faces = read_landmarks(files[0], format)
         # said before a table is begun
         self._first = next(faces, None)
         if self._first is None:
-            raise LandmarkFileError(f"{os.fspath(landmarks)}: holds no face")
+            raise LandmarkFileError(f"{os.fspath(files[0])}: holds no face")
         self._faces = chain([self._first], faces)
-        super().__init__([*landmark_files(landmarks, format), *self._places.files], outputs, **options)
+        self._others = self._other_tools(files[1:], format)
+        read = [name for file in files for name in landmark_files(file, format)]
+        super().__init__([*read, *self._places.files], outputs, **options)
 
     def run(
         self, rejector: FaceRejector, *, progress: Callable[[RunProgress], None] | None = None
     ) -> Summary:
-        """Do the work; LandmarkFileError if the first face has points that the model cannot score."""
+        """Do the work; LandmarkFileError if the model cannot score the points, or needs other tools."""
+        if rejector.needs_others != bool(self._others):
+            raise LandmarkFileError(
+                "this model compares the landmarks of several tools: name all of them, the scored one first "
+                "(more --predictions)"
+                if rejector.needs_others
+                else "this model does not compare the landmarks of several tools: name one, or train a model "
+                "with all of them (facereject train --predictions A --predictions B)"
+            )
         if self._first is not None and self._first.points is not None:
             try:
                 converted(self._first.points, rejector.n_points)
             except ValueError as error:
                 raise LandmarkFileError(f"{self._first.image}: {error}") from None
         return super().run(rejector, progress=progress)
+
+    def _other_tools(
+        self, files: Sequence[str | os.PathLike[str]], format: str | None
+    ) -> dict[str, list[FoundFace]]:
+        """The faces that the landmarks are compared with, by the path of their image."""
+        found: dict[str, list[FoundFace]] = {}
+        for tool, file in enumerate(files, 1):
+            for face in read_landmarks(file, format):
+                path, _ = self._places.find(face.image)
+                if path is not None and face.points is not None:
+                    found.setdefault(path, []).append(face._replace(tool=tool))
+        if files and not found:
+            raise LandmarkFileError(f"{os.fspath(files[0])}: no landmarks on the images of {self._images}")
+        return found
 
     def _base(self) -> str:
         return base_of([self._images])
@@ -234,22 +282,17 @@ class AssessJob(Job):
         kept = KeptInputs(self.outputs)
 
         def looked_at() -> Iterator[Input]:
-            for name, group in groupby(self._faces, _image):
-                item = _item(self._places, name, list(group))
+            for name, group in groupby(self._faces, lambda face: face.image):
+                item = self._item(name, list(group))
                 kept(item)
                 kept.check()
                 yield item
 
         return Plan(looked_at(), None, None)
 
-
-def _image(face: FoundFace) -> str:
-    return face.image
-
-
-def _item(places: ImagesByName, name: str, faces: list[FoundFace]) -> Input:
-    """The input that faces belong to."""
-    path, problem = places.find(name)
-    if path is None:
-        return Input(name, "image", faces=faces, problem=problem)
-    return Input(path, kind_of_file(path), faces=faces)
+    def _item(self, name: str, faces: list[FoundFace]) -> Input:
+        """The input that faces belong to."""
+        path, problem = self._places.find(name)
+        if path is None:
+            return Input(name, "image", faces=faces, problem=problem)
+        return Input(path, kind_of_file(path), faces=[*faces, *self._others.get(path, [])])

@@ -1,38 +1,47 @@
-"""Annotated faces from landmark files of any format, and the predictions of a tool for the same faces."""
+"""Annotated faces from landmark files of any format, and the predictions of tools for the same faces."""
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
-from collections.abc import Callable, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
 
 from facereject.faces.datasets import DatasetError, FaceDataset, FaceSample, Problem
 from facereject.faces.geometry import FloatArray, bounding_box, check_landmarks, overlap
-from facereject.faces.images.kinds import MEDIA_SUFFIXES, VIDEO_SUFFIXES
-from facereject.faces.images.load import ImageError
+from facereject.faces.images.kinds import MEDIA_SUFFIXES, VIDEO_SUFFIXES, kind_of_file
+from facereject.faces.images.load import ImageArray, ImageError
 from facereject.faces.landmarks.conversion import converted
+from facereject.sources.frame import Frame, VideoError
 from facereject.sources.images_by_name import ImagesByName
 from facereject.sources.landmark_files import read_landmarks
 from facereject.sources.landmark_files.found import FoundFace, LandmarkFileError
+from facereject.sources.video import VideoReader, open_video
+
+#: one file or folder of landmarks, or several: the first is scored, and compared with the others
+Predictions = str | os.PathLike[str] | Sequence[str | os.PathLike[str]]
 
 # least overlap (intersection over union) of the boxes around two sets of points of one face
 _SAME_FACE = 0.3
+
+# groups that the annotated frames of a video are cut into for cross-validation: neighbours are alike
+_SEGMENTS = 10
 
 
 def annotated_faces(
     annotation: str | os.PathLike[str],
     images: str | os.PathLike[str] | None = None,
-    predictions: str | os.PathLike[str] | None = None,
+    predictions: Predictions | None = None,
     *,
     format: str | None = None,
     points: Sequence[int] | None = None,
     photo_of: Callable[[str], str] | None = None,
 ) -> FaceDataset:
-    """Read annotated faces, and what a tool predicted for them.
+    """Read annotated faces, and what tools predicted for them.
 
     Parameters
     ----------
@@ -40,10 +49,11 @@ def annotated_faces(
         A file in one of the formats of `facereject.sources.landmark_files.READERS`, or a folder of them; of
         a folder that has .pts files only these are read.
     images : path or None
-        The folder of the images, or one image. None looks beside the annotation.
-    predictions : path or None
+        The folder of the images and videos, or one of them. None looks beside the annotation.
+    predictions : path, sequence of paths, or None
         Landmarks that a tool placed, in any of the formats. They belong to the annotated face of the same
-        image that they overlap most.
+        image that they overlap most. Of several, the first is the tool whose errors count; the others become
+        ``others`` of the samples.
     format : str or None
         Format of the annotation; None goes by content.
     points : sequence of int or None
@@ -51,7 +61,8 @@ def annotated_faces(
     photo_of : callable or None
         From the path of an annotation, without suffix and relative to ``annotation``, to the name of its
         photo. None follows 300-W: a name that ends in at least three digits, an underscore and one or two
-        digits, as 134212_1 and 134212_2, counts the faces of one photo.
+        digits, as 134212_1 and 134212_2, counts the faces of one photo. The annotated frames of a video form
+        ten groups of neighbours.
 
     Returns
     -------
@@ -76,8 +87,10 @@ def annotated_faces(
     try:
         samples, problems = _annotated(annotation, images, format, points, photo_of)
         if predictions is not None:
-            samples, missing = _with_predictions(samples, predictions, points)
+            first, *others = [predictions] if isinstance(predictions, str | os.PathLike) else predictions
+            samples, missing = _with_predictions(samples, first, points)
             problems += missing
+            samples = _with_others(samples, others, points)
     except LandmarkFileError as error:
         raise DatasetError(str(error)) from None
     return FaceDataset(samples, problems)
@@ -113,7 +126,7 @@ def _annotated(
                 landmarks = _chosen(_pixels(face, path), points)
                 name = Path(file).with_suffix("").as_posix() if face.file.endswith(".pts") else face.image
                 photo = face.photo or (photo_of or _photo_in_300w)(name)
-                samples.append(FaceSample(Path(path), landmarks, photo))
+                samples.append(_sample(path, landmarks, face.photo, photo, face.frame))
                 continue
             except (ValueError, ImageError) as error:
                 problem = str(error)
@@ -122,7 +135,70 @@ def _annotated(
         raise DatasetError(
             f"{root}: no face that can be read; first: {problems[0].entry}: {problems[0].reason}"
         )
-    return samples, problems
+    return _in_segments(samples), problems
+
+
+@dataclass(frozen=True, eq=False)
+class _VideoFrame(FaceSample):
+    """An annotated face of a video; ``photo`` is empty until `_in_segments` groups the frames."""
+
+    def load(self) -> ImageArray:
+        return _frame_of(str(self.image_path), self.frame)
+
+
+def _sample(path: str, landmarks: FloatArray, stated: str, photo: str, frame: int) -> FaceSample:
+    if kind_of_file(path) == "video":
+        return _VideoFrame(Path(path), landmarks, stated, frame=frame)
+    return FaceSample(Path(path), landmarks, photo)
+
+
+def _in_segments(samples: list[FaceSample]) -> list[FaceSample]:
+    """The samples, those of a video in the order of its frames and in groups of neighbouring frames."""
+    videos: dict[Path, set[int]] = {}
+    for sample in samples:
+        if isinstance(sample, _VideoFrame):
+            videos.setdefault(sample.image_path, set()).add(sample.frame)
+    ranks = {path: {frame: k for k, frame in enumerate(sorted(frames))} for path, frames in videos.items()}
+    grouped = []
+    for sample in sorted(samples, key=lambda each: (str(each.image_path), each.frame) if videos else 0):
+        if isinstance(sample, _VideoFrame) and not sample.photo:
+            rank = ranks[sample.image_path]
+            segment = _SEGMENTS * rank[sample.frame] // len(rank)
+            sample = replace(sample, photo=f"{sample.image_path.name} {segment}")
+        grouped.append(sample)
+    return grouped
+
+
+class _Frames:
+    """Frames of videos by their numbers. The last video stays open, as frames are asked for in order."""
+
+    def __init__(self) -> None:
+        self._reader: VideoReader | None = None
+        self._frame: Frame | None = None
+
+    def __call__(self, path: str, number: int) -> ImageArray:
+        known = self._reader is not None and self._reader.path == path
+        if not known or self._frame is None or number < self._frame.index:
+            self._open(path)
+        while self._frame is not None and self._frame.index < number:
+            self._frame = next(self._frames, None)
+        if self._frame is None:
+            raise ImageError(f"{path}: has no frame {number}")
+        return self._frame.image
+
+    def _open(self, path: str) -> None:
+        if self._reader is not None:
+            self._reader.close()
+        try:
+            self._reader = open_video(path)
+        except VideoError as error:
+            self._reader = None
+            raise ImageError(str(error)) from None
+        self._frames = iter(self._reader)
+        self._frame = next(self._frames, None)
+
+
+_frame_of = _Frames()
 
 
 def _photo_in_300w(name: str) -> str:
@@ -134,7 +210,7 @@ def _beside(face: FoundFace, folder: str) -> tuple[str | None, str]:
     given = face.image.replace("\\", "/") if os.sep == "/" else face.image
     name = os.path.join(os.path.dirname(face.file), given)
     named = [name, given] if os.path.splitext(name)[1].lower() in MEDIA_SUFFIXES else []
-    suffixes = sorted(MEDIA_SUFFIXES - VIDEO_SUFFIXES)
+    suffixes = [*sorted(MEDIA_SUFFIXES - VIDEO_SUFFIXES), *sorted(VIDEO_SUFFIXES)]
     named += [
         start + each for start in (name, given) for suffix in suffixes for each in (suffix, suffix.upper())
     ]
@@ -151,7 +227,7 @@ def _pixels(face: FoundFace, path: str) -> FloatArray:
     assert face.landmarks is not None
     if not face.relative:
         return face.landmarks
-    image = FaceSample(Path(path), face.landmarks, "").load()
+    image = _sample(path, face.landmarks, "", "", face.frame).load()
     return face.landmarks * (image.shape[1], image.shape[0])
 
 
@@ -174,36 +250,17 @@ def _with_predictions(
     samples: list[FaceSample], predictions: str | os.PathLike[str], points: Sequence[int] | None
 ) -> tuple[list[FaceSample], list[Problem]]:
     """The faces that have a prediction, with it; and those that have none."""
-    places = ImagesByName(None, {str(sample.image_path) for sample in samples})
-    by_image: dict[str, list[tuple[FoundFace, FloatArray]]] = {}
     problems: list[Problem] = []
-    named = set()
-    for face in read_landmarks(predictions):
-        path, _ = places.find(face.image)
-        named.add(face.image)
-        if face.problem:
-            problems.append(Problem(face.entry or face.image, face.problem))
-        elif path is not None and face.landmarks is not None:
-            by_image.setdefault(path, []).append((face, _pixels(face, path)))
-    if not by_image:
-        shown = f", such as {min(named)}," if named else ""
-        raise LandmarkFileError(f"{os.fspath(predictions)}: none of its images{shown} is annotated")
-    members: dict[str, list[int]] = {}
-    for i, sample in enumerate(samples):
-        members.setdefault(str(sample.image_path), []).append(i)
     result: dict[int, FaceSample] = {}
     reasons: dict[int, str] = {}
-    for path, indices in members.items():
-        found = by_image.get(path, [])
-        for i, k in pair_faces([samples[i].landmarks for i in indices], [points for _, points in found]):
-            sample, (face, placed) = samples[indices[i]], found[k]
-            try:
-                chosen = _as_annotated(placed, len(sample.landmarks), points)
-            except ValueError as error:
-                reasons[indices[i]] = f"its prediction cannot be used: {error}"
-                continue
-            confidence = np.nan if face.confidence is None else face.confidence
-            result[indices[i]] = replace(sample, predicted=chosen, confidence=confidence, box=face.box)
+    for i, face, placed in _paired(samples, [s.landmarks for s in samples], predictions, problems):
+        try:
+            chosen = _as_annotated(placed, len(samples[i].landmarks), points)
+        except ValueError as error:
+            reasons[i] = f"its prediction cannot be used: {error}"
+            continue
+        confidence = np.nan if face.confidence is None else face.confidence
+        result[i] = replace(samples[i], predicted=chosen, confidence=confidence, box=face.box)
     for i, sample in enumerate(samples):
         if i not in result:
             problems.append(Problem(sample.photo, reasons.get(i, "the tool has no landmarks on this face")))
@@ -212,6 +269,56 @@ def _with_predictions(
             f"{os.fspath(predictions)}: none of its faces is annotated; first: {problems[-1].reason}"
         )
     return [result[i] for i in sorted(result)], problems
+
+
+def _with_others(
+    samples: list[FaceSample], files: Sequence[str | os.PathLike[str]], points: Sequence[int] | None
+) -> list[FaceSample]:
+    """The same faces with the landmarks that other tools placed on them."""
+    if not files:
+        return samples
+    others: list[list[FloatArray | None]] = [[None] * len(files) for _ in samples]
+    predicted = [sample.landmarks if sample.predicted is None else sample.predicted for sample in samples]
+    for tool, file in enumerate(files):
+        for i, _, placed in _paired(samples, predicted, file, []):
+            with contextlib.suppress(ValueError):
+                others[i][tool] = _as_annotated(placed, len(predicted[i]), points)
+        if all(each[tool] is None for each in others):
+            raise LandmarkFileError(f"{os.fspath(file)}: has no landmarks on the faces of the first tool")
+    return [replace(sample, others=tuple(found)) for sample, found in zip(samples, others, strict=True)]
+
+
+def _paired(
+    samples: list[FaceSample],
+    landmarks: list[FloatArray],
+    predictions: str | os.PathLike[str],
+    problems: list[Problem],
+) -> Iterator[tuple[int, FoundFace, FloatArray]]:
+    """Number of a sample, the face that a tool found there, and its landmarks in pixels."""
+    places = ImagesByName(None, {str(sample.image_path) for sample in samples})
+    members: dict[tuple[str, int], list[int]] = {}
+    for i, sample in enumerate(samples):
+        members.setdefault((str(sample.image_path), sample.frame), []).append(i)
+    videos = {str(sample.image_path) for sample in samples if isinstance(sample, _VideoFrame)}
+    found: dict[tuple[str, int], list[tuple[FoundFace, FloatArray]]] = {}
+    named = set()
+    for face in read_landmarks(predictions):
+        path, _ = places.find(face.image)
+        named.add(face.image)
+        if face.problem:
+            problems.append(Problem(face.entry or face.image, face.problem))
+        elif path is not None and face.landmarks is not None:
+            # an image has one frame, whatever number the tool gave it
+            key = path, face.frame if path in videos else 0
+            if key in members:
+                found.setdefault(key, []).append((face, _pixels(face, path)))
+    if not found:
+        shown = f", such as {min(named)}," if named else ""
+        raise LandmarkFileError(f"{os.fspath(predictions)}: none of its images{shown} is annotated")
+    for key, faces in found.items():
+        indices = members[key]
+        for i, k in pair_faces([landmarks[i] for i in indices], [points for _, points in faces]):
+            yield indices[i], *faces[k]
 
 
 def _as_annotated(placed: FloatArray, n_points: int, points: Sequence[int] | None) -> FloatArray:

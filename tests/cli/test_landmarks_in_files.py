@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import numpy as np
 import pytest
 from annotated_faces import write_faces
+from table_rows import read_csv
 
 from facereject import FaceRejector, annotated_faces, assess_files
 from facereject.faces import train_face_rejector
 from facereject.faces.models._adapted import AdaptedScoreModel
 from facereject.losses import landmark_nme
+from facereject.metrics import aurc
 
 N = 40
 
@@ -139,3 +142,77 @@ def test_points_that_no_model_knows_are_learned_from_nothing(files, run, tmp_pat
     assert result.exit_code == 0, result.stderr
     rejector = FaceRejector.load(made)
     assert (rejector.n_points, rejector.from_files) == (5, True)
+
+
+@pytest.fixture(scope="module")
+def tools(files):
+    """Three tools that err on the same faces, each in its own way; the last one misses a face."""
+    truth = annotated_faces(files / "photos")
+    rng = np.random.default_rng(1)
+    names = np.array([sample.image_path.name for sample in truth])
+    points = np.array([sample.landmarks for sample in truth])
+    size = rng.gamma(1.5, 2.0, (N, 1, 1))
+    for tool in "abc":
+        placed = points + size * rng.normal(size=(N, 1, 2))
+        keep = slice(1, None) if tool == "c" else slice(None)
+        np.savez(files / f"{tool}.npz", image=names[keep], landmarks=placed[keep])
+    return [files / f"{tool}.npz" for tool in "abc"]
+
+
+def share(model):
+    losses, uncertainty = model.calibration.losses, model.calibration.uncertainty
+    return (losses.mean() - aurc(losses, uncertainty)) / (losses.mean() - aurc(losses, losses))
+
+
+@pytest.mark.parametrize("points", [None, [30, 36, 45, 48, 54]])
+def test_disagreement_of_several_tools_ranks_better(files, tools, points):
+    photos = files / "photos"
+    alone, several = (
+        train_face_rejector(annotated_faces(photos, predictions=given, points=points), workers=1)
+        for given in (tools[0], tools)
+    )
+    assert (alone.needs_others, several.needs_others) == (False, True)
+    assert share(several) > share(alone) + 0.02
+    samples = annotated_faces(photos, predictions=tools, points=points)
+    several.save(files / "several.safetensors")
+    again = FaceRejector.load(files / "several.safetensors")
+    for sample in samples[:2]:
+        image, given = sample.load(), {"others": sample.others}
+        face = several.assess(image, sample.predicted, **given)
+        assert again.assess(image, sample.predicted, **given).uncertainty == face.uncertainty
+        # tools that are further away, and tools that see nothing there, make it less certain
+        away = several.assess(image, sample.predicted, others=[sample.predicted + 30])
+        none = several.assess(image, sample.predicted, others=[None, None])
+        assert face.uncertainty < away.uncertainty <= none.uncertainty
+        with pytest.raises(ValueError, match="compares landmarks with those of other tools"):
+            several.assess(image, sample.predicted)
+
+
+def test_several_tools_on_the_command_line(files, tools, run, tmp_path):
+    made = tmp_path / "several.safetensors"
+    first, *others = tools
+    more = [argument for tool in others for argument in ("--predictions", tool)]
+    result = run("train", files / "photos", "--predictions", first, *more, "-o", made, "-j", 1)
+    assert result.exit_code == 0, result.stderr
+    assert "landmarks in files, as a.npz wrote them, beside those of the other tools" in " ".join(
+        result.stdout.split()
+    )
+    given = ["--images", files / "photos", "--model", made]
+    result = run("assess", first, *more, *given, "-o", tmp_path / "faces.csv")
+    assert result.exit_code == 0, result.stderr
+    rows = {Path(row.source).name: row for row in read_csv(tmp_path / "faces.csv")}
+    rejector = FaceRejector.load(made)
+    for sample in annotated_faces(files / "photos", predictions=tools):
+        face = rejector.assess(sample.load(), sample.predicted, others=sample.others)
+        assert rows[sample.image_path.name].uncertainty == pytest.approx(face.uncertainty, rel=1e-6)
+    # with the others the model is evaluated, not the tools compared
+    result = run(
+        "evaluate", made, files / "photos", "--predictions", first, *more, "--report", tmp_path / "r", "-j", 1
+    )
+    assert result.exit_code == 0, result.stderr
+    assert (tmp_path / "r" / "thresholds.csv").exists()
+    result = run("assess", first, *given, "-o", tmp_path / "x.csv")
+    assert (result.exit_code, "compares the landmarks of several tools" in result.stderr) == (2, True)
+    result = run("assess", first, *more, "--images", files / "photos", "-o", tmp_path / "x.csv")
+    assert (result.exit_code, "does not compare the landmarks" in result.stderr) == (2, True)
+    assert not (tmp_path / "x.csv").exists()

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import json
+import pickle
 
+import cv2
 import numpy as np
 import PIL.Image
 import pytest
 
 from facereject import annotated_faces
-from facereject.faces import DatasetError
+from facereject.faces import DatasetError, ImageError
 from facereject.faces.landmarks.conversion import WFLW
 from facereject.faces.landmarks.mean_shape import MEAN_SHAPE
 from facereject.sources.annotated import pair_faces
@@ -82,3 +84,48 @@ def test_what_is_wrong_is_said(tmp_path, images):
     (tmp_path / "odd.csv").write_text("file,left eye\na.png,3\n")
     with pytest.raises(DatasetError, match=r"begins with: file, left eye.*image, x0, y0.*pts"):
         annotated_faces(tmp_path / "odd.csv", images)
+
+
+@pytest.fixture
+def clip(tmp_path):
+    """Twelve frames, of which each has another brightness."""
+    path = tmp_path / "clips" / "clip.avi"
+    path.parent.mkdir()
+    writer = cv2.VideoWriter(str(path), cv2.VideoWriter_fourcc(*"MJPG"), 10, (200, 100))
+    for k in range(12):
+        writer.write(np.full((100, 200, 3), 20 * k, np.uint8))
+    writer.release()
+    return path
+
+
+def of_frames(path, frames, shift=0.0):
+    columns = [f"{axis}{i}" for i in range(68) for axis in "xy"]
+    rows = [",".join(["image", "frame", *columns])]
+    rows += [",".join(["clip.avi", str(k), *map(str, (LEFT + shift + k).ravel())]) for k in frames]
+    path.write_text("\n".join(rows) + "\n")
+    return path
+
+
+def test_frames_of_a_video_are_annotated(tmp_path, clip):
+    # in no order, beside the video or with its folder named, and predictions of other frames, too
+    truth = of_frames(clip.parent / "truth.csv", [9, 2, 3, 2])
+    for images in (None, clip.parent, clip):
+        faces = annotated_faces(truth, images, of_frames(tmp_path / "p.csv", range(12), 1.0))
+        assert [face.frame for face in faces] == [2, 3, 9]
+        # workers get them pickled
+        for face in pickle.loads(pickle.dumps(list(reversed(faces)))):  # noqa: S301
+            assert face.load().mean() == pytest.approx(20 * face.frame, abs=2)
+            np.testing.assert_allclose(face.predicted, LEFT + face.frame + 1)
+        assert len(faces.photos) == 3
+
+
+def test_neighbouring_frames_form_groups(tmp_path, clip):
+    faces = annotated_faces(of_frames(tmp_path / "t.csv", range(12)), clip)
+    assert len(faces.photos) == 10
+    assert [face.photo for face in faces] == sorted(face.photo for face in faces)
+
+
+def test_a_frame_that_is_missing_is_said(tmp_path, clip):
+    (face,) = annotated_faces(of_frames(tmp_path / "t.csv", [40]), clip)
+    with pytest.raises(ImageError, match="has no frame 40"):
+        face.load()

@@ -3,9 +3,10 @@
     python tools/bench/not_only_faces.py --data FOLDER [--work FOLDER]
 
 FOLDER holds CollectedData.csv (DeepLabCut) and labeled-data/. Three dlib predictors with other seeds are
-trained without the frames they are to predict (five folds); the predictions of the first are written to a
-file. From that file, the annotation and the images a rejector is trained, without the frames it judges; once
-more with the spread of the three (its negative logarithm) as the confidence in the file.
+trained without the frames they are to predict (five folds); their predictions are written to three files.
+From these, the annotation and the images a rejector is trained, without the frames it scores: once with the
+file of the first predictor alone, and once with all three, as `facereject train --predictions a.csv
+--predictions b.csv --predictions c.csv` does.
 """
 
 from __future__ import annotations
@@ -71,15 +72,13 @@ def predict(faces: FaceDataset, fold: np.ndarray, work: Path) -> np.ndarray:
     return found
 
 
-def write_table(path: Path, faces: FaceDataset, points: np.ndarray, spread: np.ndarray | None) -> None:
-    """Predictions as people write them: image, x0, y0, x1, …, and a confidence if there is a spread."""
+def write_table(path: Path, faces: FaceDataset, points: np.ndarray) -> None:
+    """Predictions as people write them: image, x0, y0, x1, …"""
     with open(path, "w", newline="") as file:
         writer = csv.writer(file)
-        more = [] if spread is None else ["confidence"]
-        writer.writerow(["image", *(f"{axis}{i}" for i in range(len(POINTS)) for axis in "xy"), *more])
-        for k, (face, row) in enumerate(zip(faces, points, strict=True)):
-            sure = [] if spread is None else [-np.log(spread[k])]
-            writer.writerow([face.image_path.name, *row.ravel().round(3).tolist(), *sure])
+        writer.writerow(["image", *(f"{axis}{i}" for i in range(len(POINTS)) for axis in "xy")])
+        for face, row in zip(faces, points, strict=True):
+            writer.writerow([face.image_path.name, *row.ravel().round(3).tolist()])
 
 
 def share(losses: np.ndarray, uncertainty: np.ndarray) -> float:
@@ -103,12 +102,13 @@ def main() -> None:
         work.mkdir(parents=True, exist_ok=True)
         placed = predict(faces, fold, work)
         spread = 100 * np.linalg.norm(placed.std(axis=0), axis=2).mean(axis=1) / side
-        tables = {"rejector": None, "rejector with the spread as confidence": spread}
-        for name, known in tables.items():
-            write_table(work / f"{name}.csv", faces, placed[0], known)
-        read = {}
-        for name in tables:
-            read[name] = annotated_faces(annotation, images, work / f"{name}.csv", points=POINTS)
+        files = [work / f"{seed}.csv" for seed in range(_SEEDS)]
+        for file, points in zip(files, placed, strict=True):
+            write_table(file, faces, points)
+        read = {
+            "rejector, one predictor": annotated_faces(annotation, images, files[0], points=POINTS),
+            "rejector, three predictors": annotated_faces(annotation, images, files, points=POINTS),
+        }
     losses = np.array([landmark_nme(t, p, "box") for t, p in zip(truth, placed[0], strict=True)])
     results = {"spread of three predictors": spread}
     for name, given in read.items():

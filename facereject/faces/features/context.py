@@ -1,4 +1,4 @@
-"""What else is known of a face: place in box and frame, image quality, and what the detector says of it."""
+"""What else is known of a face: place in box and frame, image quality, what detector and others say of it."""
 
 from __future__ import annotations
 
@@ -37,6 +37,9 @@ UNKNOWN_DETECTOR = (0.0, 0.9, *(-2.5,) * 5, 0.0, 0.0)
 # face sizes; beyond, the frame is far away
 _FAR = 1.0
 
+# disagreement with other predictors, in face sizes: added before the logarithm is taken, and at most
+_ALIKE, _APART = 0.002, 0.25
+
 # distances, in distances of the outer eye corners, below which landmarks and five points agree
 _AGREE = 0.02
 
@@ -62,12 +65,16 @@ class FaceContext:
     detector : bool, default=False
         For the 68 points of 300-W only.
     confidence : bool, default=False
-        One more value at the end: the score of the detection itself, NaN if it has none.
+        One more value: the score of the detection itself, NaN if it has none.
+    disagreement : bool, default=False
+        One more value at the end: log(0.002 + disagreement with other predictors in face sizes, at most
+        0.25).
     """
 
     points: PointSet = POINTS_300W
     detector: bool = False
     confidence: bool = False
+    disagreement: bool = False
 
     def __post_init__(self) -> None:
         if self.detector and not self.points.is_300w:
@@ -77,18 +84,20 @@ class FaceContext:
     def n_features(self) -> int:
         """Length of the vector."""
         n_agreement = self.detector * len(DETECTOR)
-        return 2 * self.points.n_used + len(FRAME) + len(QUALITY) + n_agreement + self.confidence
+        n_told = self.confidence + self.disagreement
+        return 2 * self.points.n_used + len(FRAME) + len(QUALITY) + n_agreement + n_told
 
     @property
     def definition(self) -> dict[str, Any]:
         """What the values mean besides the points, as plain JSON, for the model file."""
-        more = {"confidence": True} if self.confidence else {}
+        more = {name: True for name in ("confidence", "disagreement") if getattr(self, name)}
         return {"name": "FaceContext", "version": 2 if self.detector else 1, **more}
 
     @classmethod
     def from_definition(cls, definition: dict[str, Any], points: PointSet = POINTS_300W) -> FaceContext:
         """The inverse of `definition`; raises ValueError for features this version does not know."""
-        context = cls(points, definition.get("version") == 2, definition.get("confidence") is True)
+        told = (definition.get(name) is True for name in ("confidence", "disagreement"))
+        context = cls(points, definition.get("version") == 2, *told)
         if definition != context.definition:
             raise ValueError(f"unknown features {definition!r}")
         return context
@@ -129,7 +138,14 @@ class FaceContext:
         if self.detector:
             values[n : n + len(DETECTOR)] = agreement(found, landmarks)
         if self.confidence:
-            values[-1] = found.score
+            values[-1 - self.disagreement] = found.score
+        if self.disagreement:
+            if found.disagreement is None:
+                raise ValueError(
+                    "this model compares landmarks with those of other tools; give them (`others` of "
+                    "`FaceRejector.assess`, more --predictions on the command line)"
+                )
+            values[-1] = math.log(_ALIKE + min(found.disagreement / side, _APART))
         return values
 
 

@@ -18,14 +18,14 @@ FloatArray = NDArray[np.float64]
 # arrays have no truth value, so a generated == would raise
 @dataclass(frozen=True, eq=False)
 class AdaptedScoreModel(CompactScoreModel):
-    """uncertainty = <coef, (columns, base score, confidence)> + intercept: the expected log error.
+    """uncertainty = <coef, (columns, base score, what tools say)> + intercept: the expected log error.
 
     Columns, base score, errors of points and causes are those of the model it is adapted from. The last
-    feature is the tool's own confidence.
+    features are the tool's own confidence and, in some models, its disagreement with other tools.
 
     Parameters
     ----------
-    coef : ndarray of shape (k + 2,)
+    coef : ndarray of shape (k + 2,) or (k + 3,)
     intercept : float
     unknown : float
         What stands for a confidence that is not known.
@@ -43,13 +43,13 @@ class AdaptedScoreModel(CompactScoreModel):
 
     @property
     def n_features(self) -> int:
-        return self.columns.n_features + 1
+        return self.columns.n_features + len(self.coef) - self.columns.n_columns - 1
 
     def __call__(self, features: NDArray[np.float32]) -> FloatArray:
         return self._adapted(features, self.columns(features), super().__call__(features))
 
     def seen(self, features: NDArray[np.float32]) -> FloatArray:
-        """What the linear map takes: columns, base score and confidence of rows of features."""
+        """What the linear map takes: columns, base score and what tools say, of rows of features."""
         return self._seen(features, self.columns(features), super().__call__(features))
 
     def details(self, features: NDArray[np.float32]) -> Details:
@@ -62,8 +62,8 @@ class AdaptedScoreModel(CompactScoreModel):
     def _seen(
         self, features: NDArray[np.float32], columns: NDArray[np.float32], base: FloatArray
     ) -> FloatArray:
-        confidence = features[:, -1].astype(np.float64)
-        known = np.where(np.isfinite(confidence), confidence, self.unknown)
+        told = features[:, self.columns.n_features :].astype(np.float64)
+        known = np.where(np.isfinite(told), told, self.unknown)
         return np.column_stack([columns.astype(np.float64), base, known])
 
     def _adapted(
@@ -81,10 +81,11 @@ class AdaptedScoreModel(CompactScoreModel):
     def from_arrays(cls, arrays: dict[str, NDArray[Any]], features: FaceFeatures) -> AdaptedScoreModel:
         if features.context is None or not features.context.confidence:
             raise ValueError("an adapted score needs the confidence of the tool among the features")
-        context = dataclasses.replace(features.context, confidence=False)
+        needed = 2 + features.context.disagreement
+        context = dataclasses.replace(features.context, confidence=False, disagreement=False)
         base = CompactScoreModel.from_arrays(arrays, dataclasses.replace(features, context=context))
         coef, (intercept, unknown) = arrays["adapted_coef"], arrays["adapted_rest"].tolist()
-        if len(coef) != base.columns.n_columns + 2:
-            raise ValueError(f"coef has {len(coef)} values, {base.columns.n_columns + 2} are needed")
+        if len(coef) != base.columns.n_columns + needed:
+            raise ValueError(f"coef has {len(coef)} values, {base.columns.n_columns + needed} are needed")
         parts = {each.name: getattr(base, each.name) for each in dataclasses.fields(base)}
         return cls(**parts, coef=coef, intercept=intercept, unknown=unknown)

@@ -65,7 +65,7 @@ def model_facts(rejector: FaceRejector) -> list[tuple[str, str]]:
         runs = counted(len(rejector.stability.angles), "further prediction")
         features += (
             f" and {rejector.stability.n_features} stability values ({runs} per face on mirrored and turned "
-            "copies; the landmarks are the mean of all)"
+            + ("copies)" if rejector.from_files else "copies; the landmarks are the mean of all)")
         )
     elif rejector.stability is not None:
         features += f" and {rejector.stability.n_features} stability values (six more predictions per face)"
@@ -79,6 +79,9 @@ def model_facts(rejector: FaceRejector) -> list[tuple[str, str]]:
                 "`facereject calibrate` gives them one from 50 annotated faces",
             )
         )
+    if rejector.from_files:
+        beside = ", beside those of the other tools it was trained with" if rejector.needs_others else ""
+        found.append(("scores", f"landmarks in files, as {info.get('tool') or 'a tool'} wrote them{beside}"))
     if rejector.region:
         found.append(("decides by", " and ".join(rejector.region)))
     found += _data(info) + _results(info)

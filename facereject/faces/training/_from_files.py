@@ -1,9 +1,10 @@
 """Training for a tool that is never run: its landmarks and the annotation come from files.
 
 For the 68 points of 300-W a shipped model is adapted: a ridge regression of the log error on the columns that
-its trees see, on its score, and on the tool's own confidence. A few hundred faces are enough for that, where
-a score from nothing needs thousands. For other points the same regression goes from all features: HOG, shape,
-place, image quality, and the tool's confidence if every face has one.
+its trees see, on its score, on the tool's own confidence, and on its disagreement with other tools, if their
+landmarks are given. A few hundred faces are enough for that, where a score from nothing needs thousands. For
+other points the same regression uses all features: HOG, shape, place, image quality, the tool's confidence if
+every face has one, and the disagreement.
 """
 
 from __future__ import annotations
@@ -38,11 +39,11 @@ FloatArray = NDArray[np.float64]
 # errors above, in percent, count as this much: how wrong a lost face is does not matter
 _CLIP = 20.0
 
-# scale of base score and confidence among the standardised columns: regularisation shrinks towards them
+# scale of base score, confidence and disagreement among the standardised columns: larger is shrunk less
 _TRUST = 5.0
 
-# the same without a base: of shape, place and image quality, and of the confidence, beside many HOG values
-_TRUST_CONTEXT, _TRUST_CONFIDENCE = 3.0, 20.0
+# the same without a base: of shape, place and image quality, and of what tools say, beside many HOG values
+_TRUST_CONTEXT, _TRUST_TOLD = 3.0, 20.0
 
 # ridge parameters tried
 _ALPHAS = tuple(10.0 ** np.arange(-1, 5, 0.5))
@@ -71,6 +72,7 @@ def file_extractor(
     random_state: int,
     *,
     confidence: bool = False,
+    disagreement: bool = False,
 ) -> Extractor:
     """How a face with given landmarks becomes a row of features; with a base always with its confidence."""
     runs = base is not None and base.stability is not None
@@ -78,10 +80,10 @@ def file_extractor(
         points.n, tool, definition_of(base.predictor) if base is not None and runs else None
     )
     if base is not None and base.context is not None:
-        context = dataclasses.replace(base.context, confidence=True)
+        context = dataclasses.replace(base.context, confidence=True, disagreement=disagreement)
         return Extractor(predictor, FileDetector(), base.hog, base.stability, 0, random_state, context)
     hog = dataclasses.replace(hog or LandmarkHOG(), points=points)
-    context = FaceContext(points, confidence=confidence)
+    context = FaceContext(points, confidence=confidence, disagreement=disagreement)
     return Extractor(predictor, FileDetector(), hog, None, 0, random_state, context)
 
 
@@ -113,7 +115,8 @@ def adapt(
     Parameters are those of `train_face_rejector`. Expected errors are calibrated by scores that have not
     seen the photo.
     """
-    extractor = file_extractor(base.points, tool, base, None, random_state)
+    compared = samples[0].others is not None
+    extractor = file_extractor(base.points, tool, base, None, random_state, disagreement=compared)
     table = extract(samples, extractor, workers=workers, cache=cache, progress=progress)
     return adapt_to_table(table, [s.photo for s in samples], extractor, base, folds, target, fitting)
 
@@ -132,13 +135,13 @@ def adapt_to_table(
     assert isinstance(score, CompactScoreModel)
     names = [photos[i] for i in table.sample]
     fold = photo_folds(names, folds, extractor.random_state)
-    confidence = table.features[:, -1].astype(np.float64)
+    confidence = table.features[:, score.n_features].astype(np.float64)
     known = confidence[np.isfinite(confidence)]
     parts = {each.name: getattr(score, each.name) for each in dataclasses.fields(score)}
     blank = AdaptedScoreModel(**parts, unknown=float(np.median(known)) if len(known) else 0.0)
     seen = blank.seen(table.features)
     trust = np.ones(seen.shape[1])
-    trust[-2:] = _TRUST
+    trust[score.columns.n_columns :] = _TRUST
     uncertainty, coef, intercept = _out_of_fold(seen, table, fold, trust, fitting)
     final = dataclasses.replace(blank, coef=coef, intercept=intercept)
     regions = None
@@ -168,8 +171,9 @@ def learn_from_nothing(
     seen = table.features.astype(np.float64)
     trust = np.full(seen.shape[1], _TRUST_CONTEXT)
     trust[: extractor.hog.n_features] = 1
-    if extractor.context is not None and extractor.context.confidence:
-        trust[-1] = _TRUST_CONFIDENCE
+    assert extractor.context is not None
+    n_told = extractor.context.confidence + extractor.context.disagreement
+    trust[len(trust) - n_told :] = _TRUST_TOLD
     uncertainty, coef, intercept = _out_of_fold(seen, table, fold, trust, fitting)
     final = LinearScoreModel(coef.astype(np.float32), intercept)
     calibration = Calibration(table.losses, uncertainty)

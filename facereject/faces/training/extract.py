@@ -19,13 +19,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from facereject._words import counted
-from facereject.faces.datasets import FaceSample, Problem, match_face
+from facereject.faces.datasets import FaceSample, Problem, content_digest, match_face
 from facereject.faces.detectors.base import Detector, check_detector, find_faces
 from facereject.faces.face import Box, Detection
 from facereject.faces.features.context import FaceContext
 from facereject.faces.features.hog import LandmarkHOG
 from facereject.faces.features.recipe import FaceFeatures, Stability
-from facereject.faces.geometry import FloatArray
+from facereject.faces.geometry import FloatArray, disagreement
 from facereject.faces.images.load import ImageError
 from facereject.faces.landmarks.base import (
     Landmarks,
@@ -135,7 +135,8 @@ class Extractor:
         if sample.predicted is not None:
             box = self.points.box_of(sample.predicted) if sample.box is None else sample.box
             hidden = outside_frame(view.gray, sample.landmarks)
-            found = Detection(box, sample.confidence)
+            apart = None if sample.others is None else disagreement(sample.predicted, sample.others)
+            found = Detection(box, sample.confidence, disagreement=apart)
             yield FacePicture(view, found, sample.landmarks, hidden, "clean", sample.predicted)
             return
         # then nothing downstream looks at colour, and degrading one channel is three times as fast
@@ -437,15 +438,18 @@ def _cache_file(
         "random_state": int(extractor.random_state),
     }
     digest = hashlib.sha256(json.dumps(settings, sort_keys=True, default=str).encode())
+    # reading all files takes a second per thousand, computing their rows minutes
+    paths = {sample.image_path for sample in samples}
+    contents = {path: content_digest(path, hashlib.sha256()) for path in paths}
     for sample in samples:
-        # reading all files takes a second per thousand, computing their rows minutes
-        try:
-            content = hashlib.sha256(sample.image_path.read_bytes()).hexdigest()
-        except OSError:
-            content = "unreadable"
+        content = contents[sample.image_path] or "unreadable"
         digest.update(f"{content} {sample.photo}\n".encode())
+        if sample.frame:
+            digest.update(f"frame {sample.frame}\n".encode())
         digest.update(np.ascontiguousarray(sample.landmarks).tobytes())
         if sample.predicted is not None:
             digest.update(np.ascontiguousarray(sample.predicted).tobytes())
             digest.update(f"{sample.confidence} {sample.box}".encode())
+        for points in sample.others or ():
+            digest.update(b"none" if points is None else np.ascontiguousarray(points).tobytes())
     return Path(cache, f"faces-{digest.hexdigest()[:32]}.table")

@@ -259,8 +259,15 @@ def _from_files(
             samples, base, tool, target=target, random_state=random_state, fitting=fitting, **common
         )
     elif score == "auto":
-        sure = all(np.isfinite(sample.confidence) for sample in samples)
-        extractor = file_extractor(points, tool, None, hog, random_state, confidence=sure)
+        extractor = file_extractor(
+            points,
+            tool,
+            None,
+            hog,
+            random_state,
+            confidence=all(np.isfinite(sample.confidence) for sample in samples),
+            disagreement=samples[0].others is not None,
+        )
         table = extract(samples, extractor, **common)
         rejector = learn_from_nothing(table, photos, extractor, folds, target, fitting)
     else:

@@ -86,6 +86,9 @@ def _picture(extractor: Extractor | None, sample: FaceSample, index: int, varian
         view = Views(sample.load())
     except ImageError:
         return None
+    if sample.predicted is not None:
+        # landmarks from a file are of the image as it is, and no detector is run
+        return view.rgb
     gray = color_of(extractor.predictor) == color_of(extractor.detector) == "gray"
     made = extractor.picture(view.gray if gray else view.rgb, sample.landmarks, index, variant)
     # the file has changed since it was evaluated, so the crop would mislead

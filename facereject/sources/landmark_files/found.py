@@ -72,6 +72,8 @@ class FoundFace(NamedTuple):
         Name of the photo, where several images show the same one.
     file : str
         The landmark file.
+    tool : int
+        0 for the tool whose landmarks are scored, else the number of one they are compared with.
     """
 
     image: str
@@ -84,6 +86,7 @@ class FoundFace(NamedTuple):
     entry: str = ""
     photo: str = ""
     file: str = ""
+    tool: int = 0
 
     @property
     def points(self) -> FloatArray | None:
