@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 import functools
 import os
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Mapping
-from contextlib import AsyncExitStack, aclosing, asynccontextmanager
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
+from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from typing import TypeVar
 
@@ -14,9 +14,9 @@ from starlette.applications import Starlette
 from starlette.datastructures import QueryParams
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
-from starlette.responses import Response, StreamingResponse
+from starlette.responses import Response
 from starlette.routing import Route, WebSocketRoute
-from starlette.types import ASGIApp, Receive, Scope, Send
+from starlette.types import ASGIApp
 from starlette.websockets import WebSocket
 
 from facereject import __version__
@@ -32,7 +32,7 @@ from facereject.serve.limits import ServeLimits
 from facereject.serve.live_socket import LiveClient, reject_socket
 from facereject.serve.models import ModelRegistry, ModelRequest
 from facereject.serve.pool import Gate, WorkPool
-from facereject.serve.responses import error_response, json_response, respond_to_failure
+from facereject.serve.responses import HeldResponse, error_response, json_response, respond_to_failure
 from facereject.serve.videos import VideoStream, lines_of
 
 T = TypeVar("T")
@@ -217,34 +217,6 @@ class _Service:
     async def _text(self, request: Request) -> bytes:
         limits = self._limits
         return await read_text(request, limits.table_bytes, seconds=limits.body_s, silent_s=limits.silent_s)
-
-
-class HeldResponse(StreamingResponse):
-    """A streamed response, and what it needs until its end is sent or the client has gone.
-
-    Parameters
-    ----------
-    parts : async generator of bytes
-    held : AsyncExitStack
-        Closed at the end in any case.
-    headers, media_type
-        As in Starlette.
-    """
-
-    def __init__(
-        self,
-        parts: AsyncGenerator[bytes, None],
-        held: AsyncExitStack,
-        *,
-        headers: Mapping[str, str] | None = None,
-        media_type: str,
-    ) -> None:
-        super().__init__(parts, headers=headers, media_type=media_type)
-        self._parts, self._held = parts, held
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        async with self._held, aclosing(self._parts):
-            await super().__call__(scope, receive, send)
 
 
 async def _chunks(file: PrivateFile) -> AsyncGenerator[bytes, None]:

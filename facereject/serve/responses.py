@@ -5,13 +5,15 @@ from __future__ import annotations
 import base64
 import json
 import traceback
-from collections.abc import Mapping, Sequence
+from collections.abc import AsyncGenerator, Mapping, Sequence
+from contextlib import AsyncExitStack, aclosing
 from pathlib import Path
 from typing import Any
 
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
-from starlette.responses import Response
+from starlette.responses import Response, StreamingResponse
+from starlette.types import Receive, Scope, Send
 
 from facereject._log import logger
 from facereject.faces import Face
@@ -53,6 +55,34 @@ def error_response(error: HTTPException) -> Response:
     # the body of the request may not have been read, so no other request can follow it
     headers = {"Connection": "close", **(error.headers or {})}
     return json_response({"error": error.detail}, error.status_code, headers)
+
+
+class HeldResponse(StreamingResponse):
+    """A streamed response, and what it needs until its end is sent or the client has gone.
+
+    Parameters
+    ----------
+    parts : async generator of bytes
+    held : AsyncExitStack
+        Closed at the end in any case.
+    headers, media_type
+        As in Starlette.
+    """
+
+    def __init__(
+        self,
+        parts: AsyncGenerator[bytes, None],
+        held: AsyncExitStack,
+        *,
+        headers: Mapping[str, str] | None = None,
+        media_type: str,
+    ) -> None:
+        super().__init__(parts, headers=headers, media_type=media_type)
+        self._parts, self._held = parts, held
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        async with self._held, aclosing(self._parts):
+            await super().__call__(scope, receive, send)
 
 
 async def respond_to_failure(request: Request, error: Exception) -> Response:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import math
 import os
+import struct
 import threading
 from pathlib import Path
 
@@ -76,8 +77,24 @@ class Reviewing:
         headers = {"Authorization": f"Bearer {TOKEN}"}
         self.client = httpx.Client(base_url=address.partition("?")[0], headers=headers, timeout=30)
 
-    def picture(self, number: int, kind: str = "crop") -> httpx.Response:
-        return self.client.get(f"/api/picture/{kind}/{self.session.version}/{number}")
+    def view(self, number: int) -> httpx.Response:
+        return self.client.get(f"/api/view/{self.session.version}/{number}")
+
+    def crops(self, numbers: list[int], kind: str = "crop") -> dict[int, bytes | str]:
+        """The crops of faces: a JPEG, or the sentence that says why there is none."""
+        listed = ",".join(map(str, numbers))
+        answer = self.client.get(f"/api/crops/{self.session.version}/{kind}?faces={listed}")
+        assert answer.status_code == 200, answer.text
+        found, rest = {}, answer.content
+        while rest:
+            number, status, length = struct.unpack_from("<III", rest)
+            data, rest = rest[12 : 12 + length], rest[12 + length :]
+            found[number] = data if status == 200 else data.decode()
+        assert sorted(found) == sorted(numbers)
+        return found
+
+    def crop(self, number: int, kind: str = "crop") -> bytes | str:
+        return self.crops([number], kind)[number]
 
     def decide(self, numbers: list[int], decision: int) -> httpx.Response:
         return self.client.post("/api/decide", json={"numbers": numbers, "decision": decision})

@@ -75,20 +75,22 @@ def test_columns_are_those_of_the_table(folder, suffix):
     assert ((columns[rule.key] <= rule.limit) == [row[HEAD.index("accepted")] for row in rows]).all()
 
 
-def test_crops_show_the_face_and_are_kept_by_the_browser(table):
+def pixels_of(data):
+    return np.asarray(PIL.Image.open(io.BytesIO(data)), int)
+
+
+def test_crops_and_views_show_the_face(table):
     with reviewing(table) as review:
-        answer = review.picture(0)
-        plain = review.picture(0, "plain")
-        view = review.picture(0, "view")
-        assert review.picture(len(review.session.faces)).status_code == 404
-        assert review.client.get("/api/picture/crop/another/0").status_code == 404
+        crops, plain = review.crops([5, 0, 3]), review.crop(0, "plain")
+        view = review.view(0)
+        assert review.view(len(review.session.faces)).status_code == 404
+        for path in ("/api/view/another/0", "/api/crops/another/crop?faces=0"):
+            assert review.client.get(path).status_code == 404
         described = review.client.get("/api/review")
-    assert answer.headers["Cache-Control"].startswith("private, max-age=31536000")
+    assert view.headers["Cache-Control"].startswith("private, max-age=31536000")
     assert described.headers["Cache-Control"] == "no-store"
-    assert "default-src 'none'" in answer.headers["Content-Security-Policy"]
-    image, without, large = (
-        np.asarray(PIL.Image.open(io.BytesIO(each.content)), int) for each in (answer, plain, view)
-    )
+    assert "default-src 'none'" in view.headers["Content-Security-Policy"]
+    image, without, large = pixels_of(crops[0]), pixels_of(plain), pixels_of(view.content)
     assert image.shape == without.shape == (192, 192, 3)
     # landmarks are drawn on the crop alone
     assert np.abs(image - without).max() > 100
@@ -98,6 +100,36 @@ def test_crops_show_the_face_and_are_kept_by_the_browser(table):
     truth[-top : -top + 176, -left:] = source[:176, : side + left]
     assert large.shape == (192, 192, 3)
     assert np.abs(large - truth)[20:, 10:].mean() < 6
+
+
+@pytest.mark.parametrize("faces", ["", "x", "-1", "1,,2", "1e3", "9" * 30, ",".join(["0"] * 65)])
+def test_crops_of_what_is_no_list_of_faces(table, faces):
+    with reviewing(table) as review:
+        address = f"/api/crops/{review.session.version}"
+        assert review.client.get(f"{address}/crop?faces={faces}").status_code == 422
+        assert review.client.get(f"{address}/view?faces=0").status_code == 422
+        assert review.client.get(f"{address}/crop?faces=0,999999").status_code == 404
+
+
+def test_crops_of_large_photos_are_those_of_the_whole_image(folder):
+    """A large JPEG is decoded at a quarter of its size, in any orientation, and landmarks stay in place."""
+    large = np.asarray(PIL.Image.fromarray(photo()).resize((1600, 1440)))
+    exif = PIL.Image.Exif()
+    exif[0x0112] = 6
+    turned = PIL.Image.fromarray(np.ascontiguousarray(np.rot90(large)))
+    PIL.Image.fromarray(large).save("a.jpg", quality=95)
+    turned.save("b.jpg", quality=95, exif=exif)
+    PIL.Image.fromarray(large).save("c.png")
+    box = Box(403.0, 317.0, 640.0, 640.0)
+    frames = [
+        FaceFrame(0, math.nan, NO_IMAGE, [face(0.1, box=box)], name) for name in ("a.jpg", "b.jpg", "c.png")
+    ]
+    with reviewing(write_table(folder / "t.csv", frames)) as review:
+        for kind in ("plain", "crop"):
+            crops = review.crops([0, 1, 2], kind)
+            whole = pixels_of(crops[2])
+            for number in (0, 1):
+                assert np.abs(pixels_of(crops[number]) - whole).mean() < 3
 
 
 def test_decisions_are_saved_at_once_and_survive_a_kill(folder, table):
@@ -261,9 +293,9 @@ def test_a_video_is_shown_frame_by_frame(folder):
         crop = review.session.faces.columns["crop"]
         assert sorted(set(crop.tolist())) == [0, 25, 50]
         for number in (0, 25, 50):
-            pixels = np.asarray(PIL.Image.open(io.BytesIO(review.picture(number, "plain").content)), int)
+            pixels = pixels_of(review.crop(number, "plain"))
             assert abs(np.median(pixels) - 4 * number) <= 4
-        pixels = np.asarray(PIL.Image.open(io.BytesIO(review.picture(37, "view").content)), int)
+        pixels = pixels_of(review.view(37).content)
         assert abs(np.median(pixels) - 4 * 37) <= 4
 
 
@@ -360,13 +392,16 @@ def test_files_outside_the_folder_are_not_opened(folder):
         folder / "t.csv", [FaceFrame(0, math.nan, NO_IMAGE, [face(0.1)], name) for name in names]
     )
     with reviewing(table, images="photos") as review:
-        answers = [review.picture(number) for number in range(len(names))]
+        answers = review.crops(list(range(len(names))))
+        view = review.view(1)
         state = review.finished("/api/export", {"files": "copy"})
-    assert [answer.status_code for answer in answers] == [200] + 7 * [404]
+    assert isinstance(answers[0], bytes)
     for number in (1, 2, 3, 4, 5):
-        assert answers[number].json()["error"].startswith(("This file is outside", "This file is not there"))
-    assert answers[6].json()["error"].startswith("This file is not there")
-    assert answers[1].headers["Cache-Control"] == "no-store"
+        assert answers[number].startswith(("This file is outside", "This file is not there"))
+    for number in (6, 7):
+        assert answers[number].startswith("This file is not there")
+    assert view.status_code == 404
+    assert view.headers["Cache-Control"] == "no-store"
     assert "7 files could not be placed" in " ".join(state["lines"])
     assert [path.name for path in (folder / "t-reviewed" / "accepted").rglob("*.jpg")] == ["fine.jpg"]
     with pytest.raises(ReviewError, match="none of its 1 files can be opened"):
@@ -384,7 +419,7 @@ def test_files_outside_the_folder_are_not_opened(folder):
 def test_photos_that_have_moved_are_found_in_the_folder_named(folder, table):
     os.rename("photos", "moved")
     with reviewing(table, images="moved") as review:
-        assert review.picture(3).status_code == 200
+        assert isinstance(review.crop(3), bytes)
 
 
 def test_images_that_changed_or_vanished(folder):
@@ -399,12 +434,12 @@ def test_images_that_changed_or_vanished(folder):
     with reviewing(folder / "t.csv") as review:
         names = review.session.faces.sources
         answers = {
-            names[review.session.faces.columns["source"][n]]: review.picture(n)
+            names[review.session.faces.columns["source"][n]]: review.crop(n)
             for n in range(len(review.session.faces))
         }
-    assert "has changed since it was scored" in answers["photos/a.jpg"].json()["error"]
-    assert "not there any more" in answers["photos/b.jpg"].json()["error"]
-    assert answers["photos/c.jpg"].status_code == 200
+    assert "has changed since it was scored" in answers["photos/a.jpg"]
+    assert "not there any more" in answers["photos/b.jpg"]
+    assert isinstance(answers["photos/c.jpg"], bytes)
 
 
 def test_a_box_far_outside_its_image_is_a_sentence(folder):
@@ -412,9 +447,10 @@ def test_a_box_far_outside_its_image_is_a_sentence(folder):
     far = [Box(5000, 5000, 80, 80), Box(0, 0, 1e9, 1e9), BOX]
     frames = [FaceFrame(0, math.nan, NO_IMAGE, [face(0.1, box=box) for box in far], "a.jpg")]
     with reviewing(write_table(folder / "t.csv", frames)) as review:
-        answers = [review.picture(number) for number in range(3)]
-    assert [answer.status_code for answer in answers] == [404, 404, 200]
-    assert "outside this image" in answers[0].json()["error"]
+        answers = review.crops([0, 1, 2])
+    assert "outside this image" in answers[0]
+    assert "outside this image" in answers[1]
+    assert isinstance(answers[2], bytes)
 
 
 def test_a_read_only_folder_is_a_sentence(folder, table, monkeypatch):
@@ -472,7 +508,7 @@ def test_memory_of_crops_is_bounded(table, monkeypatch):
     monkeypatch.setattr("facereject.serve.review.images._KEPT_BYTES", 40_000)
     with reviewing(table) as review:
         for number in range(40):
-            assert review.picture(number).status_code == 200
+            assert isinstance(review.crop(number), bytes)
         pictures: Pictures = review.session.pictures
         assert 0 < sum(map(len, pictures._kept.values())) <= 40_000
 
@@ -491,7 +527,7 @@ def test_near_duplicates_are_grouped(folder):
             frames.append(FaceFrame(0, math.nan, NO_IMAGE, [face(0.1 * (shot + 1))], names[-1]))
     with reviewing(write_table(folder / "t.csv", frames)) as review:
         state = review.finished("/api/duplicates", {})
-        first, other = (crop_hash(review.picture(n, "plain").content) for n in (0, 3))
+        first, other = (crop_hash(review.crop(n, "plain")) for n in (0, 3))
     assert sorted(sorted(group) for group in state["groups"]) == [[0, 1, 2], [3, 4, 5]]
     assert np.unpackbits(first ^ other).sum() > MOST_BITS
 
@@ -568,7 +604,7 @@ def test_a_table_without_landmarks_can_be_reviewed(folder):
     with open("t.csv", "wb") as file:
         write_rows(file, ".csv", (row for frame in frames for row in rows_of(frame)), 68, "short")
     with reviewing(folder / "t.csv") as review:
-        assert review.picture(0).status_code == 200
+        assert isinstance(review.crop(0), bytes)
         assert review.client.get("/api/face/0").json()["predicted"] is None
         assert not review.finished("/api/export", {"files": "none"})["error"]
 

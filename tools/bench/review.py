@@ -1,11 +1,12 @@
 """The review page in a real browser: python tools/bench/review.py [page | duplicates] [--faces N]
 
-page        5,000 photos of 640 x 480 pixels are made from a photograph of scikit-image (NASA, public domain),
-            with a table of made-up scores. Measured are the time until the first crops are seen, how long the
-            slider takes to the next drawn frame, how long cells on the screen stay blank while the page is
-            scrolled, and the memory of the server before and after.
+page        N photos of 640 x 480 pixels, 500 different ones and links to them, made from a photo of
+            scikit-image (NASA, public domain), with a table of made-up scores. Measured are the time to the
+            first crops, how long the slider takes to the next drawn frame, how long cells on the
+            screen stay blank while the page is scrolled, and the memory of the server. Beside each wall time:
+            processor time of the main thread of the page and of the server, and requests.
 duplicates  in how many of 256 bits the hashes of crops differ, for frames of the same person in a video and
-            for different photographs of 300-W. The first should lie below the limit of
+            for different photos of 300-W. The first should lie below the limit of
             `facereject.serve.review.duplicates`, the second above it. Needs the data (FACEREJECT_DATA).
 
 Wall-clock figures mean something only on a machine with nothing else to do; the load average is printed.
@@ -22,12 +23,20 @@ import sys
 import tempfile
 import time
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import cv2
 import numpy as np
 
+if TYPE_CHECKING:
+    import psutil
+    from browsing import Browser
+
 ROOT = Path(__file__).parents[2]
 sys.path[:0] = [str(ROOT / "tests" / "serve")]
+
+# photos that differ
+_DIFFERENT = 500
 
 _SCROLL = """
 const [speed, seconds, done] = arguments;
@@ -56,6 +65,16 @@ let last = start, longest = 0;
   box.scrollTop = top + speed * (now - start) / 1000;
   if (now - start < 1000 * seconds) requestAnimationFrame(step);
   else done({ waits: [...waits, ...[...blank.values()].map((since) => now - since)], longest });
+})(start);
+"""
+
+_JUST_SCROLL = """
+const [speed, seconds, done] = arguments, box = document.getElementById("grid");
+const start = performance.now(), top = box.scrollTop;
+(function step(now) {
+  box.scrollTop = top + speed * (now - start) / 1000;
+  if (now - start < 1000 * seconds) requestAnimationFrame(step);
+  else done();
 })(start);
 """
 
@@ -90,15 +109,37 @@ def make(folder: Path, n: int) -> Path:
     frames = []
     for k in range(n):
         name = f"photos/{k:06d}.jpg"
-        if k < 5000:
+        if k < _DIFFERENT:
             image = np.roll(base, int(rng.integers(-200, 200)), axis=1)
             image = cv2.convertScaleAbs(image, alpha=rng.uniform(0.5, 1.3))
             cv2.imwrite(str(folder / name), image)
         else:
-            os.link(folder / f"photos/{k % 5000:06d}.jpg", folder / name)
+            os.link(folder / f"photos/{k % _DIFFERENT:06d}.jpg", folder / name)
         box = Box(float(rng.integers(100, 400)), 60.0, 160.0, 160.0)
         frames.append(FaceFrame(0, math.nan, NO_IMAGE, [face(float(rng.random()), box=box)], name))
     return write_table(folder / "faces.csv", frames)
+
+
+class Meter:
+    """What a step costs: main thread of the page, processor time of the server, requests."""
+
+    def __init__(self, browser: Browser, server: psutil.Process) -> None:
+        self._browser, self._server = browser, server
+        browser.driver.execute_cdp_cmd("Performance.enable", {"timeDomain": "threadTicks"})
+        self._before = self._now()
+
+    def _now(self) -> np.ndarray:
+        metrics = self._browser.driver.execute_cdp_cmd("Performance.getMetrics", {})["metrics"]
+        found = {metric["name"]: metric["value"] for metric in metrics}
+        used = self._server.cpu_times()
+        requests = self._browser.run("return performance.getEntriesByType('resource').length")
+        return np.array([found["TaskDuration"], used.user + used.system, requests])
+
+    def __str__(self) -> str:
+        now = self._now()
+        busy, server, requests = now - self._before
+        self._before = now
+        return f"main thread {busy:.2f} s, server {server:.2f} s, {requests:.0f} requests"
 
 
 def page(n: int) -> None:
@@ -120,22 +161,31 @@ def page(n: int) -> None:
         line = next(line for line in process.stderr if "http" in line)
         address = re.search(r"http\S+", line)
         assert address is not None
+        server = psutil.Process(process.pid)
         print(f"load average {os.getloadavg()[0]:.1f}")
         print(f"faces {n:,}; the server is ready after {time.perf_counter() - begin:.1f} s")
-        memory = psutil.Process(process.pid).memory_info
         write_camera(folder / "camera.mjpeg", [np.zeros((48, 64, 3), np.uint8)])
         browser = Browser(folder / "camera.mjpeg", folder)
         try:
             browser.driver.set_window_size(1400, 900)
+            browser.driver.execute_cdp_cmd(
+                "Page.addScriptToEvaluateOnNewDocument",
+                {"source": "performance.setResourceTimingBufferSize(100000)"},
+            )
+            meter = Meter(browser, server)
             begin = time.perf_counter()
             browser.driver.get(address[0])
             seen = "return document.querySelectorAll('#grid .cell.loaded').length"
             browser.wait(lambda: browser.run(seen) >= 8)
-            print(f"first crops after {time.perf_counter() - begin:.2f} s (asked: 2)")
+            print(f"first crops after {time.perf_counter() - begin:.2f} s (asked: 2); {meter}")
+            time.sleep(2)
+            str(meter)
             times = np.array(browser.driver.execute_async_script(_SLIDE))
             middle, worst = np.median(times), times.max()
-            print(f"slider to the next frame: median {middle:.0f} ms, worst {worst:.0f} (asked: 100)")
-            start = memory().rss
+            print(
+                f"slider to the next frame: median {middle:.0f} ms, worst {worst:.0f} (asked: 100); {meter}"
+            )
+            start = server.memory_info().rss
             for speed in (800, 2500):
                 found = browser.driver.execute_async_script(_SCROLL, speed, 15)
                 waits = np.array(found["waits"]) / 1000
@@ -144,14 +194,19 @@ def page(n: int) -> None:
                     f"scrolling {speed} pixels/s: {len(waits)} cells seen, blank for over 0.3 s: {late}, "
                     f"longest {waits.max():.2f} s; longest frame {longest:.0f} ms"
                 )
-            after = memory().rss
+                # the script above that looks at every cell is busier than the page
+                str(meter)
+                browser.driver.execute_async_script(_JUST_SCROLL, speed, 15)
+                print(f"the same without looking, 15 s: {meter}")
+            after = server.memory_info().rss
             for _ in range(60):
                 browser.run(
                     "const box = document.getElementById('grid'); box.scrollTop += box.clientHeight * 3"
                 )
                 time.sleep(0.25)
-            end = memory().rss
+            end = server.memory_info().rss
             print(f"memory of the server in MB: {start >> 20}, {after >> 20}, after scrolling {end >> 20}")
+            print(f"load average {os.getloadavg()[0]:.1f}")
             process.send_signal(2)
             process.wait(20)
         finally:

@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 from facereject._files import display_name, is_special, suffix_of
 from facereject.faces.images.kinds import MEDIA_SUFFIXES, is_heif
 from facereject.faces.images.load import ImageArray, ImageError, load_rgb
+
+if TYPE_CHECKING:
+    import PIL.Image
 
 __all__ = ["MAX_PIXELS", "ImageError", "read_image"]
 
@@ -14,7 +19,12 @@ __all__ = ["MAX_PIXELS", "ImageError", "read_image"]
 MAX_PIXELS = 200_000_000
 
 
-def read_image(path: str | os.PathLike[str], *, max_pixels: int = MAX_PIXELS) -> ImageArray:
+def read_image(
+    path: str | os.PathLike[str],
+    *,
+    max_pixels: int = MAX_PIXELS,
+    on_open: Callable[[PIL.Image.Image], None] | None = None,
+) -> ImageArray:
     """Read an image file as an (H, W, 3) uint8 RGB array, turned upright by its EXIF orientation.
 
     Parameters
@@ -25,6 +35,8 @@ def read_image(path: str | os.PathLike[str], *, max_pixels: int = MAX_PIXELS) ->
     max_pixels : int
         Width times height; larger images are refused before they are decoded, which would need about ten
         bytes of memory for each pixel. It replaces the limit of Pillow.
+    on_open : callable, optional
+        As in `load_rgb`.
 
     Raises
     ------
@@ -34,13 +46,13 @@ def read_image(path: str | os.PathLike[str], *, max_pixels: int = MAX_PIXELS) ->
     if is_special(path):
         raise ImageError(f"{display_name(path)}: not a regular file; save the data to a file first")
     try:
-        return load_rgb(path, max_pixels=max_pixels)
+        return load_rgb(path, max_pixels=max_pixels, on_open=on_open)
     except ImageError as error:
         # checked only after a failure: readable files need not wait for it
         if not is_heif(path) or _reads_heif():
             raise _explained(path, error) from None
     _prepare_heif(path)
-    return load_rgb(path, max_pixels=max_pixels)
+    return load_rgb(path, max_pixels=max_pixels, on_open=on_open)
 
 
 def _explained(path: str | os.PathLike[str], error: ImageError) -> ImageError:

@@ -46,7 +46,12 @@ class ImageError(ValueError):
     """The image cannot be read or has a form this package does not handle."""
 
 
-def load_rgb(image: ImageLike, *, max_pixels: int | None = None) -> ImageArray:
+def load_rgb(
+    image: ImageLike,
+    *,
+    max_pixels: int | None = None,
+    on_open: Callable[[PIL.Image.Image], None] | None = None,
+) -> ImageArray:
     """Return ``image`` as an (H, W, 3) uint8 RGB array.
 
     Parameters
@@ -62,6 +67,8 @@ def load_rgb(image: ImageLike, *, max_pixels: int | None = None) -> ImageArray:
         Files with more pixels are refused before they are decoded; decoding takes up to 7 bytes of memory for
         each. Without it Pillow's own limit holds
         (`PIL.Image.MAX_IMAGE_PIXELS`: a warning above it, a refusal above twice as many).
+    on_open : callable, optional
+        Called with the image of a file before its pixels are decoded, for example to call its ``draft``.
 
     Returns
     -------
@@ -84,7 +91,7 @@ def load_rgb(image: ImageLike, *, max_pixels: int | None = None) -> ImageArray:
     (4, 5, 3)
     """
     if isinstance(image, str | os.PathLike):
-        return _read_file(os.fspath(image), max_pixels)
+        return _read_file(os.fspath(image), max_pixels, on_open)
     if isinstance(image, PIL.Image.Image):
         try:
             return _from_pil(image)
@@ -105,7 +112,9 @@ def to_gray(image: ImageArray) -> ImageArray:
     return np.asarray(cv2.cvtColor(image, cv2.COLOR_RGB2GRAY), dtype=np.uint8)
 
 
-def _read_file(path: str, max_pixels: int | None) -> ImageArray:
+def _read_file(
+    path: str, max_pixels: int | None, on_open: Callable[[PIL.Image.Image], None] | None
+) -> ImageArray:
     # a name that is not valid UTF-8 must not make the message unprintable
     name = display_name(path)
     try:
@@ -119,6 +128,8 @@ def _read_file(path: str, max_pixels: int | None) -> ImageArray:
                 )
             _check_sides(height, width)
             file.allow(width * height)
+            if on_open is not None:
+                on_open(picture)
             return _from_pil(picture)
     except ImageError as error:
         message = str(error)

@@ -106,11 +106,19 @@ function drawLabel(context, face, x, y, color, scale) {
   context.fillText(text, left + 0.6 * size, top + 0.78 * size);
 }
 
+const sizes = new WeakMap();
+const resized = new ResizeObserver((entries) => entries.forEach(({ target }) => measure(target)));
+const measure = (canvas) => sizes.set(canvas, [canvas.clientWidth, canvas.clientHeight]);
+
 /** A canvas as sharp as the screen; gives its context and its size in CSS pixels. */
 export function sharp(canvas) {
+  // asked for once: after a change of the page the browser would have to lay it out for the answer
+  if (!sizes.get(canvas)?.[0]) {
+    measure(canvas);
+    resized.observe(canvas);
+  }
+  const [width, height] = sizes.get(canvas);
   const ratio = window.devicePixelRatio || 1;
-  const width = canvas.clientWidth;
-  const height = canvas.clientHeight;
   // the style sheet gives the height; without one it would follow from the pixels
   const wanted = [Math.round(width * ratio), Math.round(height * ratio)];
   if (canvas.width !== wanted[0] || canvas.height !== wanted[1]) {
@@ -122,7 +130,12 @@ export function sharp(canvas) {
   return { context, width, height };
 }
 
+const inks = new Map();
+export const dark = matchMedia("(prefers-color-scheme: dark)");
+dark.addEventListener("change", () => inks.clear());
+
 /** A colour of the style sheet, which knows light and dark. */
 export function ink(name) {
-  return getComputedStyle(document.documentElement).getPropertyValue(`--${name}`).trim();
+  if (!inks.has(name)) inks.set(name, getComputedStyle(document.documentElement).getPropertyValue(`--${name}`).trim());
+  return inks.get(name);
 }

@@ -2,6 +2,7 @@
 
 import { ask } from "./api.js";
 import { drawCurve } from "./curve.js";
+import { dark } from "./draw.js";
 import { percent, share, showText } from "./words.js";
 
 const element = (id) => document.getElementById(id);
@@ -21,7 +22,7 @@ export class Target {
       this.load();
     });
     new ResizeObserver(() => this.draw()).observe(element("curve"));
-    matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => this.draw());
+    dark.addEventListener("change", () => this.draw());
   }
 
   /** Model, region and target, as the server takes them. */

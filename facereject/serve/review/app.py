@@ -5,8 +5,10 @@ from __future__ import annotations
 import asyncio
 import json
 import os
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+import struct
+from collections.abc import AsyncGenerator, AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -24,6 +26,7 @@ from facereject.serve.guard import Guard
 from facereject.serve.limits import ServeLimits
 from facereject.serve.pool import Gate, WorkPool
 from facereject.serve.responses import (
+    HeldResponse,
     error_response,
     json_response,
     log_failure,
@@ -39,10 +42,22 @@ from facereject.serve.review.images import NoImageError
 from facereject.serve.review.session import Session
 from facereject.tables.errors import TableError
 
-# crops have addresses of their own for every table and state of it
+# the address of a view has the version of the table in it
 _FOREVER = {"Cache-Control": "private, max-age=31536000, immutable"}
 
-_PICTURES = ("crop", "plain", "view")
+# crops in one response: what a screen shows
+_MOST_CROPS = 64
+
+# number of the face, status, length of what follows
+_CROP_HEAD = struct.Struct("<III")
+
+
+@dataclass
+class _Making:
+    """Pictures that are being made, and how many requests wait for them."""
+
+    task: asyncio.Task[dict[tuple[str, int], bytes]]
+    waiting: int = 0
 
 
 def make_review_app(
@@ -63,7 +78,8 @@ def make_review_app(
     routes = [
         Route("/api/review", service.describe),
         Route("/api/columns", service.columns),
-        Route("/api/picture/{kind}/{version}/{number:int}", service.picture),
+        Route("/api/view/{version}/{number:int}", service.view),
+        Route("/api/crops/{version}/{kind}", service.crops),
         Route("/api/face/{number:int}", service.face),
         Route("/api/landmarks/{number:int}", service.landmarks, methods=["POST"]),
         Route("/api/decide", service.decide, methods=["POST"]),
@@ -88,8 +104,8 @@ class _ReviewService:
 
     def __init__(self, session: Session, pool: WorkPool) -> None:
         self._session, self._pool, self._limits = session, pool, ServeLimits()
-        self._pictures = Gate("crops", 64, 1)
-        self._making: dict[tuple[Any, ...], asyncio.Task[dict[tuple[str, int], bytes]]] = {}
+        self._pictures = Gate("crops", 16, 1)
+        self._making: dict[tuple[Any, ...], _Making] = {}
         self._exported = ExportState()
         self._found = ExportState()
         self._groups: list[list[int]] | None = None
@@ -115,38 +131,77 @@ class _ReviewService:
         data = await self._pool.run(self._session.packed)
         return Response(data, media_type="application/octet-stream")
 
-    async def picture(self, request: Request) -> Response:
-        kind, number = request.path_params["kind"], self._number(request)
-        if kind not in _PICTURES or request.path_params["version"] != self._session.version:
-            raise HTTPException(404, "there is no such picture; reload the page")
-        pictures = self._session.pictures
-        data = pictures.kept(kind, number)
-        if data is None:
-            with self._pictures.place():
-                data = await self._make(kind, number)
+    async def view(self, request: Request) -> Response:
+        number = self._number(request)
+        self._check_version(request)
+        with self._pictures.place():
+            try:
+                data = await self._make("view", number)
+            except NoImageError as error:
+                raise HTTPException(404, str(error)) from None
         return Response(data, headers=_FOREVER, media_type="image/jpeg")
 
+    async def crops(self, request: Request) -> Response:
+        """Many crops in one response, each as soon as it is made."""
+        self._check_version(request)
+        kind, listed = request.path_params["kind"], request.query_params.get("faces", "").split(",")
+        numbers = [int(each) for each in listed[:_MOST_CROPS] if each.isdecimal() and len(each) < 10]
+        if kind not in ("crop", "plain") or len(numbers) != len(listed):
+            raise unusable(f"crops are asked for by at most {_MOST_CROPS} numbers of faces")
+        if max(numbers) >= len(self._session.faces):
+            raise HTTPException(404, "there is no such face")
+        async with AsyncExitStack() as stack:
+            stack.enter_context(self._pictures.place())
+            parts = self._crops(kind, numbers)
+            return HeldResponse(parts, stack.pop_all(), media_type="application/octet-stream")
+
+    async def _crops(self, kind: str, numbers: list[int]) -> AsyncGenerator[bytes, None]:
+        tasks = [asyncio.ensure_future(self._crop(kind, number)) for number in numbers]
+        try:
+            for task in asyncio.as_completed(tasks):
+                yield await task
+        finally:
+            for each in tasks:
+                each.cancel()
+
+    async def _crop(self, kind: str, number: int) -> bytes:
+        """Number of the face, status, length; then the JPEG, or why there is none."""
+        try:
+            status, data = 200, await self._make(kind, number)
+        except NoImageError as error:
+            status, data = 404, str(error).encode()
+        return _CROP_HEAD.pack(number, status, len(data)) + data
+
     async def _make(self, kind: str, number: int) -> bytes:
-        """Make a picture; requests for the same image wait for one thread."""
+        """Make a picture; requests for the same image wait for one thread, which stops if none is left."""
         pictures = self._session.pictures
+        data = pictures.kept(kind, number)
+        if data is not None:
+            return data
         key = (kind, *pictures.unit(number)) if kind != "view" else (kind, number)
         making = self._making.get(key)
         if making is None:
-            making = asyncio.ensure_future(self._pool.run(pictures.make, kind, number))
-            self._making[key] = making
-            making.add_done_callback(lambda _: self._making.pop(key, None))
+            task = asyncio.ensure_future(self._pool.run(pictures.make, kind, number))
+            making = self._making[key] = _Making(task)
+            task.add_done_callback(lambda _: self._making.pop(key, None))
+        making.waiting += 1
         try:
-            made = await asyncio.shield(making)
+            made = await asyncio.shield(making.task)
         except NoImageError:
             made = {}
+        finally:
+            making.waiting -= 1
+            if not making.waiting:
+                making.task.cancel()
         if (kind, number) not in made:
-            # a frame that is not among those shown, or somebody else's face cannot be
-            try:
-                made = await self._pool.run(pictures.make, kind, number)
-            except NoImageError as error:
-                raise HTTPException(404, str(error)) from None
+            # a frame that is not among those shown, or another face of the image cannot be shown
+            made = await self._pool.run(pictures.make, kind, number)
         pictures.keep(made)
         return made[kind, number]
+
+    def _check_version(self, request: Request) -> None:
+        if request.path_params["version"] != self._session.version:
+            raise HTTPException(404, "the table has changed; reload the page")
 
     async def face(self, request: Request) -> Response:
         return json_response(self._session.face(self._number(request)))

@@ -67,13 +67,13 @@ async function start() {
     if (face !== queue[place]) return;
     element("name").textContent = facts.names[place];
     editor.show({
-      href: `/api/picture/view/${facts.version}/${face}`, view: answer.view,
+      href: `/api/view/${facts.version}/${face}`, view: answer.view,
       points: answer.corrected ?? answer.predicted, errors: answer.errors,
     });
     element("undo").disabled = true;
     element("announce").textContent = `Face ${place + 1} of ${queue.length}`;
     // the next image is there when it is wanted
-    if (place + 1 < queue.length) new Image().src = `/api/picture/view/${facts.version}/${queue[place + 1]}`;
+    if (place + 1 < queue.length) new Image().src = `/api/view/${facts.version}/${queue[place + 1]}`;
   }
 
   function go(steps) {

@@ -1,37 +1,38 @@
 // The grid: a virtual list of crops, of which only those near the screen exist.
 
-import { request } from "../api.js";
-import { ACCEPT, UNDECIDED } from "./data.js";
+import { ACCEPT, REJECT, UNDECIDED } from "./data.js";
 import { reasonOf, shortName, spoken } from "./words.js";
 
 const GAP = 8, TITLE = 40, TEXT = 40;
 
+// screens whose cells exist before and behind the one that is seen, and whose crops are fetched where it is scrolled to
+const NEAR = 0.5, AHEAD = 4;
+
+const made = (tag, className, textContent = "") => Object.assign(document.createElement(tag), { className, textContent });
+
 /** A crop with what is below it. */
-export function makeCell(faces, face, plain, eager = true) {
-  const cell = document.createElement("div");
-  cell.className = "cell";
+export function makeCell(faces, face, crops) {
+  const cell = made("div", "cell");
   cell.dataset.face = face;
   const image = new Image();
   image.alt = "";
   image.draggable = false;
   image.decoding = "async";
-  image.fetchPriority = eager ? "high" : "low";
   image.addEventListener("load", () => cell.classList.add("loaded"));
-  image.addEventListener("error", () => explain(cell, image));
-  image.src = `/api/picture/${plain ? "plain" : "crop"}/${faces.facts.version}/${face}`;
-  const badge = Object.assign(document.createElement("span"), { className: "badge" });
-  const name = Object.assign(document.createElement("span"), { className: "name", textContent: shortName(faces, face) });
-  const why = Object.assign(document.createElement("span"), { className: "why" });
-  cell.append(image, badge, name, why);
+  const onError = (text) => image.replaceWith(made("span", "note", text));
+  image.addEventListener("error", () => onError("This crop cannot be shown."));
+  cell.append(image, made("span", "badge"), made("span", "name", shortName(faces, face)), made("span", "why"));
+  cell.title = faces.name(face);
   markCell(faces, cell, face);
+  crops.show(image, face, onError);
   return cell;
 }
 
-/** Show the decision of a cell. */
+/** Show the decision of a cell; nothing is touched if it is the same. */
 export function markCell(faces, cell, face) {
   const state = faces.accepted(face) ? "accepted" : "rejected";
   const decided = faces.decided[faces.column.crop[face]];
-  const shown = `${state} ${decided} ${faces.corrected.has(face)} ${faces.rule.limit}`;
+  const shown = `${state} ${decided} ${faces.corrected.has(face)}`;
   if (cell.dataset.shown === shown) return;
   cell.dataset.shown = shown;
   cell.dataset.state = state;
@@ -39,37 +40,25 @@ export function markCell(faces, cell, face) {
   cell.classList.toggle("corrected", faces.corrected.has(face));
   cell.children[1].textContent = state === "accepted" ? "✓" : "✕";
   cell.children[3].textContent = reasonOf(faces, face);
-  cell.title = faces.name(face);
   if (cell.getAttribute("role")) cell.setAttribute("aria-label", spoken(faces, face));
-}
-
-async function explain(cell, image) {
-  image.remove();
-  const note = Object.assign(document.createElement("span"), { className: "note", textContent: "cannot be shown" });
-  cell.prepend(note);
-  if (!image.src) return;
-  try {
-    await request(image.src);
-  } catch (error) {
-    note.textContent = error.message;
-  }
 }
 
 export class Grid {
   #cells = new Map();
+  #rows = new Map();
   #lines = [];
   #places = new Map();
   #pending = 0;
+  #top = 0;
 
   /** `onOpen(face)` shows a face in large, `onDecide(faces, decision)` saves a decision. */
-  constructor(box, faces, { onOpen, onDecide, onSelect }) {
-    Object.assign(this, { box, faces, onOpen, onDecide, onSelect });
+  constructor(box, faces, crops, { onOpen, onDecide, onSelect }) {
+    Object.assign(this, { box, faces, crops, onOpen, onDecide, onSelect });
     this.sheet = box.querySelector(".sheet");
     this.order = [];
     this.current = 0;
     this.anchor = 0;
     this.selected = new Set();
-    this.plain = false;
     box.addEventListener("scroll", () => this.#later(), { passive: true });
     box.addEventListener("click", (event) => this.#click(event));
     box.addEventListener("dblclick", (event) => event.target.closest(".cell") && onOpen(this.face));
@@ -99,9 +88,8 @@ export class Grid {
     this.onSelect();
   }
 
-  /** Draw crops with landmarks or without. */
-  setPlain(plain) {
-    this.plain = plain;
+  /** Draw everything again, as with other crops. */
+  redraw() {
     this.#clear();
     this.#draw();
   }
@@ -119,8 +107,8 @@ export class Grid {
   }
 
   #clear() {
-    for (const cell of this.#cells.values()) drop(cell);
     this.#cells.clear();
+    this.#rows.clear();
     this.sheet.replaceChildren();
   }
 
@@ -133,19 +121,18 @@ export class Grid {
     let top = GAP, place = 0;
     for (const group of this.groups) {
       if (group.title) {
-        this.#lines.push({ top, height: TITLE, title: `${group.title} · ${group.faces.length}` });
+        this.#lines.push({ top, height: TITLE, place, title: `${group.title} · ${group.faces.length}` });
         top += TITLE;
       }
       for (let k = 0; k < group.faces.length; k += this.wide) {
         const count = Math.min(this.wide, group.faces.length - k);
-        this.#lines.push({ top, height: this.side + TEXT + GAP, first: place, count });
+        this.#lines.push({ top, height: this.side + TEXT + GAP, place, first: place, count });
         place += count;
         top += this.side + TEXT + GAP;
       }
     }
     this.sheet.style.height = `${top}px`;
-    this.#clear();
-    this.#draw();
+    this.redraw();
   }
 
   #later() {
@@ -156,72 +143,85 @@ export class Grid {
     });
   }
 
-  #lineAt(y) {
+  // the last line for which something that holds for the first ones holds
+  #last(holds) {
     let [low, high] = [0, this.#lines.length - 1];
     while (low < high) {
       const middle = (low + high + 1) >> 1;
-      if (this.#lines[middle].top <= y) low = middle;
+      if (holds(this.#lines[middle])) low = middle;
       else high = middle - 1;
     }
     return low;
   }
 
-  #draw() {
-    const { scrollTop: top, clientHeight: height } = this.box;
-    // half a screen before and a whole one behind, so that slow scrolling never meets an empty cell
-    const [from, to] = [top - height / 2, top + 2 * height];
-    const wanted = new Set();
-    const titles = [];
-    for (let k = this.#lines.length ? this.#lineAt(from) : 0; k < this.#lines.length; k += 1) {
-      const line = this.#lines[k];
-      if (line.top > to) break;
-      if (line.title !== undefined) {
-        titles.push(line);
-        continue;
-      }
-      const near = line.top + line.height > top && line.top < top + height;
-      for (let c = 0; c < line.count; c += 1) {
-        const face = this.order[line.first + c];
-        wanted.add(face);
-        if (!this.#cells.has(face)) this.#add(face, line, c, near);
-      }
+  // the lines that touch a part of the sheet, from top to bottom
+  #between(from, to) {
+    const found = [];
+    for (let k = this.#lines.length ? this.#last((line) => line.top <= from) : 0; k < this.#lines.length; k += 1) {
+      if (this.#lines[k].top > to) break;
+      if (this.#lines[k].top + this.#lines[k].height > from) found.push(this.#lines[k]);
     }
-    for (const [face, cell] of this.#cells) {
-      if (wanted.has(face)) continue;
-      drop(cell);
-      this.#cells.delete(face);
-    }
-    for (const old of this.sheet.querySelectorAll(".title")) old.remove();
-    this.sheet.prepend(...titles.map((line) => {
-      const title = Object.assign(document.createElement("div"), { className: "title", textContent: line.title });
-      title.setAttribute("role", "presentation");
-      title.style.transform = `translateY(${line.top}px)`;
-      return title;
-    }));
-    this.#mark();
+    return found;
   }
 
-  #add(face, line, c, near) {
-    const cell = makeCell(this.faces, face, this.plain, near);
-    cell.id = `face-${face}`;
-    cell.setAttribute("role", "option");
-    cell.setAttribute("aria-setsize", this.order.length);
-    cell.setAttribute("aria-posinset", line.first + c + 1);
-    cell.setAttribute("aria-label", spoken(this.faces, face));
-    cell.style.width = `${this.side}px`;
-    cell.style.height = `${this.side + TEXT}px`;
-    cell.style.transform = `translate(${GAP + c * (this.side + GAP)}px, ${line.top}px)`;
-    this.#cells.set(face, cell);
-    this.sheet.append(cell);
+  #facesOf(lines) {
+    return lines.flatMap(({ first, count }) => (first === undefined ? [] : this.order.slice(first, first + count)));
+  }
+
+  #draw() {
+    const { scrollTop: top, clientHeight: height } = this.box;
+    const down = top >= this.#top;
+    this.#top = top;
+    const near = this.#between(top - NEAR * height, top + (1 + NEAR) * height);
+    const wanted = new Set(near);
+    const same = near.length === this.#rows.size && near.every((line) => this.#rows.has(line));
+    if (same && near.length) return;
+    for (const [line, row] of this.#rows) {
+      if (wanted.has(line)) continue;
+      row.remove();
+      this.#rows.delete(line);
+      for (const face of this.#facesOf([line])) this.#cells.delete(face);
+    }
+    for (const line of near) if (!this.#rows.has(line)) this.#add(line);
+    this.#follow();
+    const ahead = this.#facesOf(down ? this.#between(top + height, top + AHEAD * height)
+      : this.#between(top - AHEAD * height, top).reverse());
+    this.crops.want({ 0: this.#facesOf(this.#between(top, top + height)), 2: [...ahead, ...this.#facesOf(near)] });
+  }
+
+  #add(line) {
+    const row = line.title === undefined ? made("div", "row") : made("div", "title", line.title);
+    row.setAttribute("role", "presentation");
+    row.style.transform = `translateY(${line.top}px)`;
+    this.#facesOf([line]).forEach((face, c) => {
+      const cell = makeCell(this.faces, face, this.crops);
+      cell.id = `face-${face}`;
+      cell.setAttribute("role", "option");
+      cell.setAttribute("aria-setsize", this.order.length);
+      cell.setAttribute("aria-posinset", line.first + c + 1);
+      cell.setAttribute("aria-label", spoken(this.faces, face));
+      cell.style.width = `${this.side}px`;
+      cell.style.height = `${this.side + TEXT}px`;
+      this.#cells.set(face, cell);
+      this.#markOne(face, cell);
+      row.append(cell);
+    });
+    this.#rows.set(line, row);
+    this.sheet.append(row);
+  }
+
+  #markOne(face, cell) {
+    cell.classList.toggle("current", face === this.face);
+    cell.setAttribute("aria-selected", String(this.selected.has(face)));
   }
 
   #mark() {
-    const current = this.face;
-    for (const [face, cell] of this.#cells) {
-      cell.classList.toggle("current", face === current);
-      cell.setAttribute("aria-selected", String(this.selected.has(face)));
-    }
-    if (this.#cells.has(current)) this.box.setAttribute("aria-activedescendant", `face-${current}`);
+    for (const [face, cell] of this.#cells) this.#markOne(face, cell);
+    this.#follow();
+  }
+
+  #follow() {
+    if (this.#cells.has(this.face)) this.box.setAttribute("aria-activedescendant", `face-${this.face}`);
     else this.box.removeAttribute("aria-activedescendant");
   }
 
@@ -234,14 +234,14 @@ export class Grid {
       this.anchor = this.current;
       this.selected.clear();
     }
-    const line = this.#lines.find((each) => each.first !== undefined
-      && each.first <= this.current && this.current < each.first + each.count);
+    const line = this.#lines[this.#last(({ place }) => place <= this.current)];
     if (line) {
       const { scrollTop: top, clientHeight: height } = this.box;
       if (line.top < top) this.box.scrollTop = line.top - GAP;
       else if (line.top + line.height > top + height) this.box.scrollTop = line.top + line.height - height;
     }
     this.#draw();
+    this.#mark();
     this.onSelect();
   }
 
@@ -252,7 +252,7 @@ export class Grid {
     const place = this.#places.get(face);
     if (event.target.classList.contains("badge")) {
       this.current = this.anchor = place;
-      this.onDecide([face], this.faces.accepted(face) ? 2 : ACCEPT);
+      this.onDecide([face], this.faces.accepted(face) ? REJECT : ACCEPT);
     } else if (event.ctrlKey || event.metaKey) {
       if (!this.selected.size && this.face !== undefined && this.face !== face) this.selected.add(this.face);
       if (!this.selected.delete(face)) this.selected.add(face);
@@ -294,11 +294,4 @@ export class Grid {
     }
     event.preventDefault();
   }
-}
-
-// the browser need not fetch what is no longer wanted
-function drop(cell) {
-  const image = cell.querySelector("img");
-  if (image && !image.complete) image.removeAttribute("src");
-  cell.remove();
 }

@@ -74,7 +74,7 @@ export class Large {
     const { rule, column } = this.faces;
     const limit = rule.key === "expected_error" ? rule.limit : column.expected_error[this.face];
     this.editor.show({
-      href: `/api/picture/view/${this.faces.facts.version}/${this.face}`,
+      href: `/api/view/${this.faces.facts.version}/${this.face}`,
       view: answer.view, points: answer.corrected ?? answer.predicted, errors: answer.errors,
       limit: Number.isFinite(limit) ? limit : 5,
     });

@@ -1,6 +1,7 @@
 // The review page: ties grid, slider, large view and panels together.
 
 import { showText } from "../words.js";
+import { Crops } from "./crops.js";
 import { ACCEPT, REJECT, UNDECIDED, loadFaces } from "./data.js";
 import { Grid, makeCell, markCell } from "./grid.js";
 import { Large } from "./large.js";
@@ -20,6 +21,7 @@ function tell(text) {
 
 async function start() {
   const faces = await loadFaces();
+  const crops = new Crops(faces.facts.version);
   const undone = [];
   document.title = `${faces.facts.name} · facereject review`;
   element("table-name").textContent = faces.facts.name;
@@ -75,10 +77,11 @@ async function start() {
     const wanted = JSON.stringify([below, above]);
     if (element("strip").dataset.shown === wanted) return;
     element("strip").dataset.shown = wanted;
+    crops.want({ 1: [...below.slice(-NEAR / 2), ...above, ...below] });
     const cells = (list) => list.map((face) => {
       const item = document.createElement("li");
       const button = document.createElement("button");
-      const cell = makeCell(faces, face, false);
+      const cell = makeCell(faces, face, crops);
       button.append(cell);
       button.dataset.face = face;
       button.setAttribute("aria-label", `Open ${faces.name(face)}`);
@@ -96,7 +99,7 @@ async function start() {
     sort: element("sort").value, group: element("group").value, show: element("show").value, search: element("search").value,
   }));
 
-  const grid = new Grid(element("grid"), faces, {
+  const grid = new Grid(element("grid"), faces, crops, {
     onOpen: (face) => large.show(face),
     onDecide: decide,
     onSelect: () => {
@@ -150,7 +153,12 @@ async function start() {
     clearTimeout(typing);
     typing = setTimeout(arrange, 200);
   });
-  element("plain").addEventListener("change", () => grid.setPlain(!element("plain").checked));
+  element("plain").addEventListener("change", () => {
+    crops.setPlain(!element("plain").checked);
+    grid.redraw();
+    delete element("strip").dataset.shown;
+    showStrip();
+  });
   element("strip").addEventListener("click", (event) => {
     const face = event.target.closest("button")?.dataset.face;
     if (face === undefined) return;
@@ -196,7 +204,7 @@ async function start() {
   document.body.classList.add("ready");
   element("grid").focus({ preventScroll: true });
   // for tests and measurements
-  window.facereject = { faces, grid, large, rule, saving };
+  window.facereject = { faces, crops, grid, large, rule, saving };
 }
 
 start().catch((error) => tell(error.message));

@@ -2,6 +2,7 @@
 // steps are equal numbers of faces, whatever the target.
 
 import { drawCurve } from "../curve.js";
+import { dark } from "../draw.js";
 import { percent, share } from "../words.js";
 
 const element = (id) => document.getElementById(id);
@@ -31,7 +32,7 @@ export class RuleControl {
     element("target").addEventListener("input", () => this.#slide());
     element("value").addEventListener("change", () => this.#type());
     new ResizeObserver(() => this.#draw()).observe(element("curve"));
-    matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => this.#draw());
+    dark.addEventListener("change", () => this.#draw());
     this.#curve();
     this.show();
   }
@@ -152,7 +153,7 @@ export class RuleControl {
   }
 
   #draw(rank = this.faces.rankOf()) {
-    if (!this.faces.hasUnit || !element("curve").clientWidth) return;
+    if (!this.faces.hasUnit) return;
     const { ranked, means } = this.faces;
     // by an upper bound the accepted faces are not the first ones
     const at = this.faces.rule.key === "error_high" ? this.faces.count() : { faces: rank, mean: means[rank - 1] ?? null };
