@@ -148,4 +148,4 @@ def test_stacks_page():
     assert [len(face.landmarks) for face in names["faces"]] == [68]
     assert [len(face.landmarks) for face in names["more"]] == [68]
     assert names["points"].shape == (468, 2)
-    assert names["judged"].landmarks.shape == (68, 2)
+    assert names["scored"].landmarks.shape == (68, 2)
