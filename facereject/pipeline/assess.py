@@ -28,7 +28,7 @@ from facereject.pipeline.loop import scored_frames
 from facereject.pipeline.plan import KeptInputs, Plan
 from facereject.pipeline.run import RunProgress
 from facereject.pipeline.running import Running
-from facereject.pipeline.store import NoStore, Store
+from facereject.pipeline.store import Store
 from facereject.pipeline.task import Chunk, ScoreTask, problem_frame, unreadable
 from facereject.sources.annotated import Predictions, pair_faces
 from facereject.sources.frame import Frame, VideoError
@@ -278,7 +278,7 @@ class AssessJob(Job):
     def _task(self, rejector: FaceRejector, outputs: tuple[Output, ...]) -> ScoreTask:
         return AssessTask(rejector, outputs=outputs, max_pixels=self.running.max_pixels, folder=self._folder)
 
-    def _plan(self, store: Store | NoStore, *, with_frames: bool) -> Plan:
+    def _plan(self, store: Store, *, with_frames: bool) -> Plan:
         kept = KeptInputs(self.outputs)
 
         def looked_at() -> Iterator[Input]:

@@ -18,7 +18,7 @@ from facereject.outputs.summary import Summary
 from facereject.pipeline.job import Job, face_check
 from facereject.pipeline.plan import Plan
 from facereject.pipeline.run import RunProgress
-from facereject.pipeline.store import NoStore, Store, recorded_stamps
+from facereject.pipeline.store import Store, recorded_stamps
 from facereject.pipeline.task import CHUNK_FRAMES, Chunk, ScoreTask, problem_frame
 from facereject.sources.inputs import InputError
 from facereject.tables.errors import SettingsError, TableFormatError
@@ -91,7 +91,7 @@ class TableJob(Job):
     def _task(self, rejector: FaceRejector, outputs: tuple[Output, ...]) -> ScoreTask:
         return DecideTask(rejector, part_frames=0)
 
-    def _plan(self, store: Store | NoStore, *, with_frames: bool) -> Plan:
+    def _plan(self, store: Store, *, with_frames: bool) -> Plan:
         groups = groupby(read_table(self._source), key=lambda frame: frame.source)
         stamps = recorded_stamps(self._source)
         inputs: Any = (_TableInput(source, frames, stamps.get(source, "")) for source, frames in groups)

@@ -29,7 +29,7 @@ from facereject.parallel.serial import SerialEngine
 from facereject.pipeline.plan import KeptInputs, Plan, plan_run
 from facereject.pipeline.run import RunProgress, score_inputs
 from facereject.pipeline.running import Running
-from facereject.pipeline.store import NoStore, Store
+from facereject.pipeline.store import Store
 from facereject.pipeline.task import Chunk, ScoreTask, mean_shape_of, settings_of
 from facereject.sources.inputs import Input, check_inputs
 from facereject.tracking.tracker import Tracking
@@ -94,7 +94,7 @@ class Job:
         self.engine = self.running.make_engine()
         self.summary = Summary()
         self._seen = FacesSeen()
-        self._store: Store | NoStore = NoStore()
+        self._store: Store | None = None
         if frame_rule not in FRAME_RULES:
             raise OptionError(f"`frame_rule` must be one of {', '.join(FRAME_RULES)}; got {frame_rule}")
         self.table = self._the_table()
@@ -124,7 +124,7 @@ class Job:
     @property
     def can_be_resumed(self) -> bool:
         """Whether an unfinished table exists that could be continued."""
-        partial = self._store.partial if isinstance(self._store, Store) else None
+        partial = None if self._store is None else self._store.partial
         return partial is not None and os.path.exists(partial)
 
     def run(
@@ -152,18 +152,19 @@ class Job:
         if not callable(rejector):
             raise OptionError(f"`rejector` must be a FaceRejector; got {type(rejector).__name__}")
         start = time.monotonic()
-        beside_pixels = tuple(output for output in self.outputs if output.place == "worker")
-        task = self._task(rejector, beside_pixels)
-        with ExitStack() as stack:
-            self._store = store = self._open_store(task, stack)
-            self.summary = store.summary
-            if self.running.resume:
-                earlier = dataclasses.replace(self.summary, failures=list(self.summary.failures))
-                self.summary.earlier = earlier
-            try:
-                self._score(store, task, progress)
-            finally:
-                self.summary.seconds = time.monotonic() - start
+        task = self._task(rejector, tuple(self._placed("worker")))
+        self._store = self._open_store(task)
+        self.summary = self._store.summary
+        try:
+            with self._store as store:
+                if self.running.resume:
+                    earlier = dataclasses.replace(self.summary, failures=list(self.summary.failures))
+                    self.summary.earlier = earlier
+                problems = self._score(store, task, progress)
+        finally:
+            self.summary.seconds = time.monotonic() - start
+        for problem in problems:
+            raise problem
         self.summary.expected_error = self._seen.expected_error
         # a rejector of another kind has nothing to compare with
         if hasattr(rejector, "check_domain"):
@@ -182,8 +183,9 @@ class Job:
         return ScoreTask(rejector, self.tracking, outputs, self.running.max_pixels, folder=self._folder)
 
     def _score(
-        self, store: Store | NoStore, task: ScoreTask, progress: Callable[[RunProgress], None] | None
-    ) -> None:
+        self, store: Store, task: ScoreTask, progress: Callable[[RunProgress], None] | None
+    ) -> list[OSError]:
+        """Score all inputs and feed the outputs; what went wrong with outputs at the end is returned."""
         plan = self._plan(store, with_frames=progress is not None)
         shape = mean_shape_of(task.rejector)
         # which faces are the best is known only at the end
@@ -205,17 +207,14 @@ class Job:
                 mean_shape=shape,
                 on_chunk=count,
             )
-        if not isinstance(store, Store):
-            return
+        if not store.keeps_rows:
+            return []
         if self.best is not None:
             store.keep_best(self.best.amount, photos=self.best.photos)
         at_end = self._placed("end") + ([] if self.best is None else along)
         problems = [*self._write_at_end(store, at_end, shape)]
         self.summary.placed = next((o.placed for o in self.outputs if isinstance(o, SortedFiles)), None)
-        # whatever became of the other outputs, the table is complete
-        store.finish()
-        for problem in problems:
-            raise problem
+        return problems
 
     def _write_at_end(self, store: Store, outputs: list[Output], shape: FloatArray) -> Iterable[OSError]:
         """Feed the outputs that see the whole table; those that may move the inputs come last."""
@@ -246,7 +245,7 @@ class Job:
         chosen = [output for output in self.outputs if output.place == place]
         return [output for output in chosen if output is not self.table]
 
-    def _plan(self, store: Store | NoStore, *, with_frames: bool) -> Plan:
+    def _plan(self, store: Store, *, with_frames: bool) -> Plan:
         kept = KeptInputs(self.outputs)
         videos = 0
 
@@ -281,17 +280,15 @@ class Job:
             raise OptionError("`resume` needs a table file: name one with `output`")
         return tables[0] if tables else None
 
-    def _open_store(self, task: ScoreTask, stack: ExitStack) -> Store | NoStore:
+    def _open_store(self, task: ScoreTask) -> Store:
         path = None if self.table is None else self.table.path
-        if path is None and self.best is None and not self._placed("end"):
-            return NoStore()
         settings = {"facereject": __version__, **settings_of(task), "frame rule": self.frame_rule}
         # a rejector of another kind has none that is known
         settings.setdefault("target", "that of the rejector")
         if self.best is not None:
             settings["target"] = self.best.words
         columns = "all" if self.table is None else self.table.columns
-        store = Store(
+        return Store(
             path,
             settings=settings,
             # of a finished table nothing is written again, so other outputs may be asked for
@@ -303,9 +300,8 @@ class Job:
             check=face_check(task.rejector, decisions=self.best is None),
             n_points=task.rejector.n_points,
             columns=columns,
+            keep_rows=path is not None or self.best is not None or bool(self._placed("end")),
         )
-        stack.push(_Leave(store))
-        return store
 
 
 def _kind_of(frames: Iterator[FaceFrame]) -> tuple[str, Iterator[FaceFrame]]:
@@ -363,17 +359,6 @@ class _Best(NamedTuple):
     def words(self) -> str:
         """As a setting of the table."""
         return f"the best {self.amount}{' photos' if self.photos else ''} of the batch"
-
-
-class _Leave:
-    """Closes a store that an exception left unfinished."""
-
-    def __init__(self, store: Store) -> None:
-        self._store = store
-
-    def __call__(self, kind: type[BaseException] | None, *_: object) -> None:
-        if kind is not None:
-            self._store.close()
 
 
 class _Counter:

@@ -20,7 +20,7 @@ from facereject.faces.face import Box, Face, FaceFrame, changed
 from facereject.faces.images.files import MAX_PIXELS
 from facereject.outputs.counts import Counts
 from facereject.parallel import Engine
-from facereject.pipeline.store import NoStore, Store
+from facereject.pipeline.store import Store
 from facereject.pipeline.task import Chunk, ScoreTask
 from facereject.sources._video.decoder import FrameRange
 from facereject.sources.frame import VideoError
@@ -60,7 +60,7 @@ class PartFinder:
 def cut_long_videos(
     inputs: Iterable[Input],
     task: Callable[[Input], Iterable[Chunk]],
-    store: Store | NoStore,
+    store: Store,
     engine: Engine,
 ) -> Iterator[Input]:
     """The inputs with long videos in parts; a video that an earlier run has begun goes first.
@@ -70,7 +70,7 @@ def cut_long_videos(
     inputs : iterable of Input
     task : callable
         Only a `ScoreTask` without outputs works on parts.
-    store : Store or NoStore
+    store : Store
         Knows the video that was begun. If that cannot be cut as it was, its frames are taken back.
     engine : Engine
         Looks for the places to cut.

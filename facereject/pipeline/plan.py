@@ -14,7 +14,7 @@ from facereject._options import OptionError
 from facereject.outputs.base import Output
 from facereject.parallel import Engine, WorkerEngine
 from facereject.parallel.serial import SerialEngine
-from facereject.pipeline.store import NoStore, Store
+from facereject.pipeline.store import Store
 from facereject.sources.inputs import Input, InputError, check_inputs, read_list, walk_inputs
 from facereject.sources.video import VideoError, open_video
 
@@ -55,7 +55,7 @@ class Plan(NamedTuple):
 
 def plan_run(
     paths: Sequence[str],
-    store: Store | NoStore,
+    store: Store,
     *,
     skipped: Callable[[str], bool] | None = None,
     on_input: Callable[[Input], None] | None = None,
@@ -69,7 +69,7 @@ def plan_run(
     paths : sequence of str
         As in `expand_inputs`. One that leads to nothing is fine if the store knows inputs it has led to: an
         earlier run may have moved the files away.
-    store : Store or NoStore
+    store : Store
         Inputs in it are done.
     skipped : callable or None
         Whether a path is no input although it was found.
@@ -201,7 +201,7 @@ class _Listing:
                     yield Input(os.fsdecode(path), kind.decode())
 
 
-def _remaining(paths: Sequence[str], store: Store | NoStore) -> list[str]:
+def _remaining(paths: Sequence[str], store: Store) -> list[str]:
     """The paths that lead somewhere; a wrong one is an InputError unless an earlier run knew it."""
     kept = []
     for path in paths:

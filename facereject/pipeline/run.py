@@ -13,7 +13,7 @@ from facereject.outputs.counts import Counts
 from facereject.outputs.summary import Summary
 from facereject.parallel import Engine
 from facereject.pipeline.parts import JoinedParts, cut_long_videos
-from facereject.pipeline.store import NoStore, Store, StoredInput
+from facereject.pipeline.store import Store, StoredInput
 from facereject.pipeline.task import NO_SHAPE, Chunk, problem_frame
 from facereject.sources.inputs import Input
 
@@ -95,7 +95,7 @@ def score_inputs(
     task: Callable[[Input], Iterable[Chunk]],
     engine: Engine,
     *,
-    store: Store | NoStore | None = None,
+    store: Store | None = None,
     outputs: Sequence[Output] = (),
     rule: str = "all",
     mean_shape: FloatArray = NO_SHAPE,
@@ -110,7 +110,7 @@ def score_inputs(
     task : callable
         Usually a `ScoreTask`. What it raises concerns that input only, and the run goes on.
     engine : Engine
-    store : Store, NoStore or None
+    store : Store or None
         None keeps counts alone.
     outputs : sequence of Output
         Those that run in this process; they get frames after these were stored.
@@ -126,7 +126,7 @@ def score_inputs(
     Summary
         That of the store: inputs of earlier runs are counted, too.
     """
-    store = NoStore() if store is None else store
+    store = Store(None, keep_rows=False) if store is None else store
     stamps: dict[str, str] = {}
     missing = _stamped((item for item in inputs if not store.has(item.path)), stamps)
     begun = store.begun()

@@ -61,13 +61,19 @@ _TABLE = "(table)"
 
 _ADVICE = "use the same options, or pass `overwrite` to start again"
 
+# the rows of an input behind those that were counted when it, or a part of it, was finished
+_FORGET_UNFINISHED = (
+    "DELETE FROM faces WHERE id IN (SELECT id FROM faces WHERE input = :input ORDER BY id LIMIT -1 "
+    "OFFSET ifnull((SELECT n_rows FROM inputs WHERE id = :input), 0))"
+)
+
 # of the inputs that are finished, those with one of the two keys that a path has
 _SAME_INPUT = "key IN (?, ?) AND part = ''"
 
 # bytes at both ends of a table that its record knows
 _HEADER, _TAIL = 100, 1 << 16
 
-_INPUT_FIELDS = ("path", "key", "stamp", "tries", "part", *Counts._fields, "n_rows", "last_row")
+_INPUT_FIELDS = ("path", "key", "stamp", "tries", "part", *Counts._fields, "n_rows")
 _FACE_FIELDS = ("input", *HEAD, "landmarks")
 
 _UNCERTAINTY, _ACCEPTED, _REASON = (HEAD.index(name) for name in ("uncertainty", "accepted", "reason"))
@@ -154,6 +160,8 @@ class Store:
         Number of landmarks of the faces.
     columns : str
         Columns of the table, as in `facereject.tables.columns.chosen_columns`. The store itself has all.
+    keep_rows : bool, default=True
+        False counts the inputs and forgets their frames, where nobody reads them again.
 
     Attributes
     ----------
@@ -194,8 +202,10 @@ class Store:
         check: Callable[[Face], bool] | None = None,
         n_points: int = N_LANDMARKS,
         columns: str = "all",
+        keep_rows: bool = True,
     ) -> None:
         self.summary = Summary()
+        self.keeps_rows = keep_rows
         self._settings, self._free = dict(settings or {}), free
         self._overwrite, self._retry_failed = overwrite, retry_failed
         self._rule, self._check, self._n_points = rule, check, n_points
@@ -213,7 +223,7 @@ class Store:
         self.path: str | None = None
         self.partial: str | None = None
         if path is None:
-            self._database = sqlite3.connect("", isolation_level=None, check_same_thread=False)
+            self._database = sqlite3.connect("", check_same_thread=False)
             self._create()
             return
         self.path = check_table_path(path, overwrite=overwrite)
@@ -222,6 +232,8 @@ class Store:
         self.partial = f"{self.path}.partial"
         with table_errors(self.partial):
             self._database = open_locked(self.partial, overwrite=overwrite)
+        # a change begins a transaction
+        self._database.isolation_level = "DEFERRED"
         try:
             with table_errors(self.partial):
                 self._open(self.path, resume)
@@ -251,8 +263,9 @@ class Store:
 
     def write(self, frames: Sequence[FaceFrame]) -> None:
         """Add frames of the current input."""
-        self._read_finished()
-        self._insert(self._current, (row for frame in frames for row in rows_of(frame)))
+        if self.keeps_rows:
+            self._read_finished()
+            self._insert(self._current, (row for frame in frames for row in rows_of(frame)))
 
     def end_input(self, path: str, counts: Counts, stamp: str = "") -> None:
         """All frames of the current input have been written; they replace those of an earlier run.
@@ -285,8 +298,9 @@ class Store:
 
     def commit(self) -> None:
         """Make all finished inputs and parts safe."""
-        if self._database.in_transaction and not self._unchanged:
-            self._execute("COMMIT")
+        if not self._unchanged:
+            with table_errors(self.partial):
+                self._database.commit()
         self._last_commit = time.monotonic()
 
     def keep_best(self, amount: float, *, photos: bool = False) -> float:
@@ -332,7 +346,7 @@ class Store:
             counts = item.counts._replace(
                 accepted_faces=found.accepted_faces, accepted_frames=found.accepted_frames
             )
-            self._put_input(number, (*fields[:5], *counts, *fields[-2:]))
+            self._put_input(number, (*fields[:5], *counts, fields[-1]))
             self.summary.total = self.summary.total.plus(counts)
 
     def export(self, file: IO[bytes], suffix: str = ".csv") -> None:
@@ -359,7 +373,7 @@ class Store:
         # the reason for leaving matters more than what else goes wrong now
         with contextlib.suppress(sqlite3.Error, TableError):
             # frames of an input that was not finished
-            self._execute("DELETE FROM faces WHERE id > (SELECT ifnull(max(last_row), 0) FROM inputs)")
+            self._database.execute(_FORGET_UNFINISHED, {"input": self._current})
             self.commit()
         self._leave()
 
@@ -413,7 +427,7 @@ class Store:
         _check_settings(self.partial, before, self._settings, {**before, **self._settings})
         _check_pages(self._database)
         total = 0
-        for number, *_, n_rows, _ in _checked_inputs(self._database):
+        for number, *_, n_rows in _checked_inputs(self._database):
             if sum(1 for _ in self._rows(number)) != n_rows:
                 raise sqlite3.DatabaseError("rows are missing")
             total += n_rows
@@ -448,10 +462,8 @@ class Store:
         before = _settings_of(record)
         shared = before.keys() & self._settings.keys() - set(self._free)
         _check_settings(path, before, self._settings, sorted(shared))
-        last_row = 0
-        for number, *fields, n_rows, _ in _checked_inputs(record):
-            last_row += n_rows
-            self._put_input(number, (*fields, n_rows, last_row))
+        for number, *fields in _checked_inputs(record):
+            self._put_input(number, tuple(fields))
         self._unread = path
 
     def _take_rows(self, path: str) -> None:
@@ -477,7 +489,7 @@ class Store:
             return
         path, self._unread = self._unread, None
         rows = read_rows(path)
-        for number, *_, n_rows, _ in _checked_inputs(self._database):
+        for number, *_, n_rows in _checked_inputs(self._database):
             if self._insert(number, islice(rows, n_rows)) != n_rows:
                 raise TableError(f"{path}: has changed since it was opened")
 
@@ -505,10 +517,9 @@ class Store:
     def _put_current(
         self, path: bytes, key: bytes, stamp: str, tries: int, part: str, counts: Counts
     ) -> None:
-        query = "SELECT count(*), ifnull(max(id), 0) FROM faces WHERE input = ?"
-        n_rows, last_row = self._execute(query, self._current).fetchone()
+        (n_rows,) = self._execute("SELECT count(*) FROM faces WHERE input = ?", self._current).fetchone()
         numbers, failure = map(int, counts[:-1]), valid_text(counts.failure)
-        self._put_input(self._current, (path, key, stamp, tries, part, *numbers, failure, n_rows, last_row))
+        self._put_input(self._current, (path, key, stamp, tries, part, *numbers, failure, n_rows))
         self._current += not part
 
     def _put_input(self, number: int, fields: tuple[Any, ...]) -> None:
@@ -520,7 +531,6 @@ class Store:
     def _insert(self, number: int, rows: Iterable[PackedRow]) -> int:
         """Add rows to an input; returns how many."""
         with table_errors(self.partial):
-            self._begin()
             query = f"INSERT INTO faces VALUES {_places(_FACE_FIELDS)}"
             return self._database.executemany(query, self._stored_rows(number, rows)).rowcount
 
@@ -561,7 +571,7 @@ class Store:
         return os.fsencode(self._identity(path)), _BY_NAME + display_name(path).encode()
 
     def _item(self, fields: tuple[Any, ...]) -> StoredInput:
-        number, raw_path, key, stamp, tries, part, *numbers, _, _ = fields
+        number, raw_path, key, stamp, tries, part, *numbers, _ = fields
         counts, path, by_name = Counts(*numbers), os.fsdecode(raw_path), key.startswith(_BY_NAME)
         if not by_name and os.fsencode(self._identity(path)) != key:
             # the earlier run was started in another folder
@@ -577,12 +587,7 @@ class Store:
 
     def _execute(self, query: str, *values: Any) -> sqlite3.Cursor:
         with table_errors(self.partial):
-            self._begin()
             return self._database.execute(query, values)
-
-    def _begin(self) -> None:
-        if not self._database.in_transaction:
-            self._database.execute("BEGIN")
 
     def _deliver(self, path: str) -> None:
         self.commit()
@@ -609,41 +614,9 @@ class Store:
     def _leave(self, *, remove: bool = False) -> None:
         """Close the store; a file without any finished input is deleted."""
         with contextlib.closing(self._database), contextlib.suppress(sqlite3.Error, OSError):
-            if self._database.in_transaction:
-                self._database.execute("ROLLBACK")
+            self._database.rollback()
             if self.partial is not None and (remove or _is_empty(self._database)):
                 _remove(self._database, self.partial)
-
-
-class NoStore:
-    """Has the methods of a `Store` that a run calls, and keeps nothing but the summary."""
-
-    def __init__(self) -> None:
-        self.summary = Summary()
-
-    def has(self, path: str) -> bool:
-        """No input is known from before."""
-        return False
-
-    def earlier(self) -> Iterable[str]:
-        """There was no earlier run."""
-        return ()
-
-    def begun(self) -> None:
-        """There was no earlier run."""
-
-    def forget_begun(self) -> None:
-        """There is nothing to forget."""
-
-    def write(self, frames: Sequence[FaceFrame]) -> None:
-        """Frames are not kept."""
-
-    def end_input(self, path: str, counts: Counts, stamp: str = "") -> None:
-        """Count the input."""
-        self.summary.add(display_name(path), counts)
-
-    def end_part(self, path: str, counts: Counts, note: str) -> None:
-        """Parts are counted at the end of their input."""
 
 
 def threshold_of_best(uncertainty: ArrayLike, amount: float) -> float:

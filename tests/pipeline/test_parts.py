@@ -23,7 +23,7 @@ from facereject.parallel import WorkerEngine
 from facereject.parallel.serial import SerialEngine
 from facereject.pipeline.parts import JoinedParts, PartFinder, cut_long_videos
 from facereject.pipeline.run import score_inputs
-from facereject.pipeline.store import NoStore, Store
+from facereject.pipeline.store import Store
 from facereject.pipeline.task import Chunk, ScoreTask
 from facereject.sources.inputs import Input
 from facereject.sources.video_parts import WARM_UP
@@ -90,19 +90,19 @@ def make_task():
     return make
 
 
-class Collect(NoStore):
+class Collect(Store):
     def __init__(self):
-        super().__init__()
-        self.frames = []
+        super().__init__(None)
+        self.written = []
 
     def write(self, frames):
-        self.frames += frames
+        self.written += frames
 
 
 def score(task, path, engine=None, **options):
     store = Collect()
     score_inputs([Input(str(path), "video")], task, engine or SerialEngine(), store=store, **options)
-    return store.frames, store.summary
+    return store.written, store.summary
 
 
 def faces_of(frame):
@@ -137,7 +137,7 @@ def test_the_table_of_parts_is_that_of_the_whole_video(make_task, video, options
 
 
 def test_the_task_is_told_what_to_do_once_per_part(make_task, video):
-    items = list(cut_long_videos([Input(str(video), "video")], make_task(), NoStore(), SerialEngine()))
+    items = list(cut_long_videos([Input(str(video), "video")], make_task(), Store(None), SerialEngine()))
     assert [(item.part.number, item.part.count) for item in items] == [(i, 4) for i in range(4)]
     assert items[0].part.segment.first == items[0].part.segment.start
     assert items[-1].part.segment.stop is None
@@ -147,11 +147,11 @@ def test_what_is_not_cut(make_task, video, tmp_path):
     still = Input("photo.jpg", "image")
     (tmp_path / "broken.mp4").write_bytes(video.read_bytes()[:200_000])
     inputs = [still, Input(str(tmp_path / "broken.mp4"), "video"), Input("none.mp4", "video")]
-    assert list(cut_long_videos(inputs, make_task(), NoStore(), SerialEngine())) == inputs
+    assert list(cut_long_videos(inputs, make_task(), Store(None), SerialEngine())) == inputs
     long = [Input(str(video), "video")]
     saving = make_task(outputs=(SavedVideo(str(tmp_path / "out.mp4")),))
     for task in (saving, make_task(part_frames=0), make_task(part_frames=400), lambda item: ()):
-        assert list(cut_long_videos(long, task, NoStore(), SerialEngine())) == long
+        assert list(cut_long_videos(long, task, Store(None), SerialEngine())) == long
 
 
 def test_outputs_see_one_video(make_task, video):

@@ -10,7 +10,7 @@ from facereject.parallel import WorkerEngine
 from facereject.parallel.serial import SerialEngine
 from facereject.pipeline import plan
 from facereject.pipeline.plan import plan_run
-from facereject.pipeline.store import NoStore, Store
+from facereject.pipeline.store import Store
 from facereject.pipeline.task import problem_frame
 from facereject.sources.inputs import InputError
 
@@ -40,7 +40,7 @@ def paths_of(work):
 @pytest.mark.parametrize("kept", [2, 100])
 def test_all_inputs_once_however_many_are_kept_in_memory(photos, monkeypatch, kept):
     monkeypatch.setattr(plan, "_MAX_LISTED", kept)
-    work = plan_run(["photos"], NoStore(), skipped=lambda path: path.endswith("b.jpg"))
+    work = plan_run(["photos"], Store(None), skipped=lambda path: path.endswith("b.jpg"))
     assert paths_of(work) == [photos[0], *photos[2:]]
     assert (work.total, work.frames) == (3, None)
 
@@ -49,20 +49,20 @@ def test_frames_are_counted_where_videos_are_few(photos, tmp_path, monkeypatch):
     write_video(tmp_path / "photos" / "video.avi", 5)
     (tmp_path / "photos" / "broken.mp4").write_text("no video")
     here = SerialEngine()
-    assert plan_run(["photos"], NoStore(), engine=here)[1:] == (6, 9, 2)
-    assert plan_run(["photos"], NoStore())[1:] == (6, None, 2)
-    assert plan_run(["photos/video.avi"], NoStore(), engine=here)[1:] == (1, 5, 1)
+    assert plan_run(["photos"], Store(None), engine=here)[1:] == (6, 9, 2)
+    assert plan_run(["photos"], Store(None))[1:] == (6, None, 2)
+    assert plan_run(["photos/video.avi"], Store(None), engine=here)[1:] == (1, 5, 1)
     for limit, number in (("_MAX_OPENED", 1), ("_MAX_LISTED", 5)):
         with monkeypatch.context() as patch:
             patch.setattr(plan, limit, number)
-            assert plan_run(["photos"], NoStore(), engine=here)[1:] == (6, None, 2)
+            assert plan_run(["photos"], Store(None), engine=here)[1:] == (6, None, 2)
     # photos are not opened, however many they are
     with monkeypatch.context() as patch:
         patch.setattr(plan, "_MAX_OPENED", 2)
-        assert plan_run(["photos"], NoStore(), engine=here).frames == 9
+        assert plan_run(["photos"], Store(None), engine=here).frames == 9
     # where there are worker processes, they look
     monkeypatch.setattr(plan, "open_video", None)
-    assert plan_run(["photos"], NoStore(), engine=WorkerEngine(2))[1:] == (6, 9, 2)
+    assert plan_run(["photos"], Store(None), engine=WorkerEngine(2))[1:] == (6, 9, 2)
 
 
 @pytest.mark.parametrize(
@@ -78,7 +78,7 @@ def test_files_that_an_earlier_run_has_moved(photos, tmp_path, argument):
         with pytest.raises(InputError, match=r"nowhere\.jpg: no such file"):
             plan_run([argument, "nowhere.jpg"], store)
     with pytest.raises(InputError):
-        plan_run([argument], NoStore())
+        plan_run([argument], Store(None))
 
 
 def test_inputs_of_the_table_are_done(photos):
