@@ -246,30 +246,8 @@ class Job:
         return [output for output in chosen if output is not self.table]
 
     def _plan(self, store: Store, *, with_frames: bool) -> Plan:
-        kept = KeptInputs(self.outputs)
-        videos = 0
-
-        def look_at(item: Input) -> None:
-            nonlocal videos
-            kept(item)
-            videos += item.kind == "video"
-
-        def is_output(path: str) -> bool:
-            return any(output.holds(path) for output in self.outputs)
-
-        plan = plan_run(
-            self.paths,
-            store,
-            skipped=is_output,
-            on_input=look_at,
-            checked=not self.running.resume,
-            engine=self.engine if with_frames else None,
-        )
-        kept.check()
-        if videos or not self.running.resume:
-            for output in self.outputs:
-                output.planned(videos)
-        return plan
+        engine = self.engine if with_frames else None
+        return plan_run(self.paths, store, self.outputs, checked=not self.running.resume, engine=engine)
 
     def _the_table(self) -> Table | None:
         """The table file, which goes through the store; tables on streams are outputs like any other."""

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import fnmatch
+import json
 import os
 import tempfile
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing
-from typing import IO, NamedTuple
+from typing import NamedTuple
 
 from facereject._files import Identities, display_name, file_id
 from facereject._options import OptionError
@@ -18,10 +19,10 @@ from facereject.pipeline.store import Store
 from facereject.sources.inputs import Input, InputError, check_inputs, read_list, walk_inputs
 from facereject.sources.video import VideoError, open_video
 
-# so many inputs are kept in memory, the names of the others in a temporary file
-_MAX_LISTED = 10_000
+# bytes of the names of inputs that are kept in memory; more are written to a temporary file
+_MAX_BYTES = 1 << 20
 
-# so few videos are opened to learn how many frames there will be, each for so long at most
+# up to this many videos are opened to count their frames, each for this many seconds at most
 _MAX_OPENED = 20
 _MAX_SECONDS = 10.0
 
@@ -56,13 +57,12 @@ class Plan(NamedTuple):
 def plan_run(
     paths: Sequence[str],
     store: Store,
+    outputs: Sequence[Output] = (),
     *,
-    skipped: Callable[[str], bool] | None = None,
-    on_input: Callable[[Input], None] | None = None,
     checked: bool = False,
     engine: Engine | None = None,
 ) -> Plan:
-    """What is to be done for ``paths``; folders and lists are read here, once.
+    """List the inputs that are not in the store yet; folders and lists are read here, once.
 
     Parameters
     ----------
@@ -71,10 +71,8 @@ def plan_run(
         earlier run may have moved the files away.
     store : Store
         Inputs in it are done.
-    skipped : callable or None
-        Whether a path is no input although it was found.
-    on_input : callable or None
-        Called with every input that was found, those that are done too; it may raise.
+    outputs : sequence of Output
+        What they hold is no input, and they must not replace one.
     checked : bool, default=False
         The paths have passed `check_inputs`.
     engine : Engine or None
@@ -85,19 +83,25 @@ def plan_run(
     ------
     InputError
         As from `expand_inputs`, or if there is no room for the names of very many inputs.
+    OptionError
+        An output would replace an input, or cannot be used with these.
     """
-    remaining = paths if checked else _remaining(paths, store)
-    listing = _Listing()
-    for item in walk_inputs(remaining):
-        if skipped is not None and skipped(item.path):
+    listing, kept, n_videos = _Listing(), KeptInputs(outputs), 0
+    for item in walk_inputs(paths if checked else _remaining(paths, store)):
+        if any(output.holds(item.path) for output in outputs):
             continue
-        if on_input is not None:
-            on_input(item)
+        kept(item)
+        n_videos += item.kind == "video"
         if not store.has(item.path):
             listing.add(item)
+    kept.check()
+    # a resumed run may have moved its videos
+    if n_videos or checked:
+        for output in outputs:
+            output.planned(n_videos)
     frames = None
-    if engine is not None and 0 < listing.videos <= _MAX_OPENED and listing.total == len(listing.first):
-        frames = _frames_of(listing.first, engine)
+    if engine is not None and 0 < listing.videos <= _MAX_OPENED:
+        frames = _frames_of(listing.first_videos, listing.total - listing.videos, engine)
     return Plan(listing, listing.total, frames, listing.videos)
 
 
@@ -162,25 +166,21 @@ class KeptInputs:
 
 
 class _Listing:
-    """Inputs in order, to be taken once: the first ones in memory, the others in a temporary file."""
+    """Inputs in order, to be taken once; very many are kept in a temporary file."""
 
     def __init__(self) -> None:
-        self.first: list[Input] = []
         self.total = self.videos = 0
-        self._file: IO[bytes] | None = None
+        self.first_videos: list[Input] = []
+        # closed once all inputs have been taken
+        self._file = tempfile.SpooledTemporaryFile(_MAX_BYTES, prefix="facereject-")  # noqa: SIM115
 
     def add(self, item: Input) -> None:
         self.total += 1
         self.videos += item.kind == "video"
-        if self.total <= _MAX_LISTED:
-            self.first.append(item)
-            return
+        if item.kind == "video" and self.videos <= _MAX_OPENED:
+            self.first_videos.append(item)
         try:
-            if self._file is None:
-                # closed once all names have been taken
-                self._file = tempfile.TemporaryFile(prefix="facereject-")  # noqa: SIM115
-            # no path holds a NUL
-            self._file.write(item.kind.encode() + b":" + os.fsencode(item.path) + b"\0")
+            self._file.write(json.dumps([item.path, item.kind]).encode() + b"\n")
         except OSError as error:
             raise InputError(
                 "this many inputs need a temporary file for their names, which cannot be written "
@@ -188,17 +188,10 @@ class _Listing:
             ) from None
 
     def __iter__(self) -> Iterator[Input]:
-        yield from self.first
-        if self._file is None:
-            return
         with self._file as file:
             file.seek(0)
-            rest = b""
-            while data := file.read(1 << 16):
-                *whole, rest = (rest + data).split(b"\0")
-                for entry in whole:
-                    kind, path = entry.split(b":", 1)
-                    yield Input(os.fsdecode(path), kind.decode())
+            for line in file:
+                yield Input(*json.loads(line))
 
 
 def _remaining(paths: Sequence[str], store: Store) -> list[str]:
@@ -240,16 +233,14 @@ def frames_said(item: Input) -> Iterator[int | None]:
         yield 0
 
 
-def _frames_of(items: Sequence[Input], engine: Engine) -> int | None:
-    """Frames of inputs with a few videos among them, if the videos say how many they have."""
+def _frames_of(videos: Sequence[Input], total: int, engine: Engine) -> int | None:
+    """Frames of a few videos, if these say how many they have, and of other inputs."""
     if isinstance(engine, WorkerEngine):
         # a file that holds its reader up must not do so before the work begins
         engine = WorkerEngine(1, timeout=_MAX_SECONDS)
     elif not isinstance(engine, SerialEngine):
         # for the bar alone a cluster is not asked
         return None
-    videos = [item for item in items if item.kind == "video"]
-    total = len(items) - len(videos)
     with closing(engine.run(frames_said, videos)) as outcomes:
         for outcome in outcomes:
             if outcome.chunk is None:

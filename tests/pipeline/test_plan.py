@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from video_files import write_video
 
+from facereject.outputs import Output
 from facereject.outputs.counts import Counts
 from facereject.parallel import WorkerEngine
 from facereject.parallel.serial import SerialEngine
@@ -37,10 +38,15 @@ def paths_of(work):
     return [item.path for item in work.inputs]
 
 
-@pytest.mark.parametrize("kept", [2, 100])
+class Holds(Output):
+    def holds(self, path):
+        return path.endswith("b.jpg")
+
+
+@pytest.mark.parametrize("kept", [20, 1000])
 def test_all_inputs_once_however_many_are_kept_in_memory(photos, monkeypatch, kept):
-    monkeypatch.setattr(plan, "_MAX_LISTED", kept)
-    work = plan_run(["photos"], Store(None), skipped=lambda path: path.endswith("b.jpg"))
+    monkeypatch.setattr(plan, "_MAX_BYTES", kept)
+    work = plan_run(["photos"], Store(None), [Holds()])
     assert paths_of(work) == [photos[0], *photos[2:]]
     assert (work.total, work.frames) == (3, None)
 
@@ -52,10 +58,9 @@ def test_frames_are_counted_where_videos_are_few(photos, tmp_path, monkeypatch):
     assert plan_run(["photos"], Store(None), engine=here)[1:] == (6, 9, 2)
     assert plan_run(["photos"], Store(None))[1:] == (6, None, 2)
     assert plan_run(["photos/video.avi"], Store(None), engine=here)[1:] == (1, 5, 1)
-    for limit, number in (("_MAX_OPENED", 1), ("_MAX_LISTED", 5)):
-        with monkeypatch.context() as patch:
-            patch.setattr(plan, limit, number)
-            assert plan_run(["photos"], Store(None), engine=here)[1:] == (6, None, 2)
+    with monkeypatch.context() as patch:
+        patch.setattr(plan, "_MAX_OPENED", 1)
+        assert plan_run(["photos"], Store(None), engine=here)[1:] == (6, None, 2)
     # photos are not opened, however many they are
     with monkeypatch.context() as patch:
         patch.setattr(plan, "_MAX_OPENED", 2)

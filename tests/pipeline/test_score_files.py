@@ -188,7 +188,7 @@ def test_inputs_are_listed_once(photos, monkeypatch):
     listed = []
     real = inputs.list_folder
     monkeypatch.setattr(inputs, "list_folder", lambda folder: listed.append(folder) or real(folder))
-    monkeypatch.setattr("facereject.pipeline.plan._MAX_LISTED", 1)
+    monkeypatch.setattr("facereject.pipeline.plan._MAX_BYTES", 1)
     (photos / os.fsdecode(b"caf\xe9\n.png")).write_bytes((photos / "2.png").read_bytes())
     assert score_files(["photos", "photos/2.png"], "t.csv", rejector=REJECTOR).accepted_faces == 3
     assert listed == ["photos", "photos/sub"]
@@ -198,7 +198,7 @@ def test_no_room_for_the_names_of_many_inputs(photos, monkeypatch):
     def full(**options):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("facereject.pipeline.plan._MAX_LISTED", 1)
+    monkeypatch.setattr("facereject.pipeline.plan._MAX_BYTES", 1)
     monkeypatch.setattr("facereject.pipeline.plan.tempfile.TemporaryFile", full)
     with pytest.raises(InputError, match=r"No space left on device\); set TMPDIR"):
         score_files("photos", "t.csv", rejector=REJECTOR)
