@@ -1,6 +1,6 @@
 """Train a small uncertainty head on the features of a network, with SELE as its loss.
 
-    python docs/uncertainty_head.py        needs pip install facereject[torch]; a few seconds on a CPU
+    python docs/uncertainty_head.py        needs torch; a few seconds on a CPU
 
 The network is trained on one part of the examples, the head on the losses of another part, and a third part
 compares them. The head sees the features of the last layer but one and the logits; it starts as the odds

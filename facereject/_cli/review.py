@@ -207,7 +207,10 @@ def _check_serve() -> None:
         import starlette  # noqa: F401
         import uvicorn  # noqa: F401
     except ImportError as error:
-        stop(f"the page needs more packages ({error.name}): pip install 'facereject[serve]'")
+        stop(
+            f"the page needs more packages ({error.name}): "
+            "pip install starlette uvicorn python-multipart websockets"
+        )
 
 
 def _beside_folder(path: str) -> str:

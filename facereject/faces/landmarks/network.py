@@ -434,7 +434,7 @@ def _backend(name: str | None) -> str:
     except ImportError:
         if name is None:
             return "opencv"
-        raise LandmarkModelError("onnxruntime is missing: pip install 'facereject[onnx]'") from None
+        raise LandmarkModelError("onnxruntime is missing: pip install onnxruntime") from None
     return "onnxruntime"
 
 

@@ -33,7 +33,7 @@ def open_h5(path: str) -> Iterator[Any]:
     try:
         import h5py
     except ImportError:
-        raise LandmarkFileError(f"{path}: HDF5 needs: pip install 'facereject[h5]'") from None
+        raise LandmarkFileError(f"{path}: HDF5 files need h5py: pip install h5py") from None
     try:
         with h5py.File(path, "r") as file:
             yield file
