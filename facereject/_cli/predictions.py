@@ -264,6 +264,9 @@ def threshold(
     results.print(printable(rule.statement), markup=False, soft_wrap=not results.is_terminal)
     confident = "confidence" in rule.score.definition()
     limit = f"{rule.score.name} at {'least' if confident else 'most'}"
+    if "reading" in rule.score.definition():
+        # not the probability itself, for instance
+        limit = f"uncertainty ({rule.score.name}) at most"
     rows = [
         [name or "all", f"{-value if confident else value:.6g}"] for name, value in rule.thresholds.items()
     ]
@@ -418,7 +421,18 @@ def learn(
     uncertainty: UncertaintyOption = None,
     loss: LossOption = None,
     table: TableOption = None,
-    seed: Annotated[int, typer.Option(metavar="N", min=0, help="Seed for choosing the held-out rows.")] = 0,
+    max_rows: Annotated[
+        int,
+        typer.Option(
+            "--max-rows",
+            metavar="N",
+            min=20,
+            help="Of a longer file, learn from a random sample of the rows.",
+        ),
+    ] = 200_000,
+    seed: Annotated[
+        int, typer.Option(metavar="N", min=0, help="Seed for choosing the sample and the held-out rows.")
+    ] = 0,
     overwrite: OverwriteOption = False,
     quiet: QuietOption = False,
 ) -> None:
@@ -439,11 +453,14 @@ def learn(
                 method,
                 columns=_names(label, prediction, confidence, uncertainty, loss),
                 features=feature or (),
+                max_rows=max_rows,
                 seed=seed,
             )
         except LightGBMNotAvailableError as error:
             stop(str(error), 1)
         score.save(output, overwrite=overwrite)
+    if score.n < score.n_rows:
+        tell(f"Learned from a random sample: {score.n:,} of {score.n_rows:,} rows. --max-rows allows more.")
     if quiet or score.held_out is None:
         return
 
@@ -455,6 +472,7 @@ def learn(
     tests = [row for row in test_rows(compared) if "learned" in row[:2]]
     if tests:
         _show("Paired tests", ["score", "against", "difference of AuRC", "p-value"], tests)
+    tell(f"Learned from {score.n:,} rows, {score.weighting}.")
     say(f"Written: {output}")
 
 

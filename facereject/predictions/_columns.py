@@ -30,8 +30,29 @@ _MOST_CLASSES = 10_000
 # how far rounded probabilities may be from a sum of one
 _ROUNDING = 0.01
 
-_LABEL_NAMES = ("label", "labels", "y_true", "y", "target", "targets", "truth", "true_label", "ground_truth")
-_PREDICTION_NAMES = ("prediction", "predictions", "predicted", "pred", "y_pred", "y_hat", "predicted_label")
+_LABEL_NAMES = (
+    "label",
+    "labels",
+    "y_true",
+    "y",
+    "target",
+    "targets",
+    "truth",
+    "true_label",
+    "true_class",
+    "ground_truth",
+    "actual",
+)
+_PREDICTION_NAMES = (
+    "prediction",
+    "predictions",
+    "predicted",
+    "pred",
+    "y_pred",
+    "y_hat",
+    "predicted_label",
+    "predicted_class",
+)
 _CONFIDENCE_NAMES = ("confidence", "confidences", "conf", "max_prob", "max_probability", "msp")
 _UNCERTAINTY_NAMES = ("uncertainty", "uncertainties", "entropy", "variance", "std", "sigma", "spread")
 _LOSS_NAMES = ("loss", "losses")
@@ -376,8 +397,8 @@ class RowReader:
             if bad.size:
                 value = numbers[name][bad[0]]
                 raise self.file.error(
-                    f"column {name!r}, row {first + bad[0]:,}: {value:g} is not a probability; columns of "
-                    "logits are called logit_0, logit_1, …"
+                    f"column {name!r}, row {first + bad[0]:,}: {value:g} is not a probability: divide "
+                    "percentages by 100; columns of logits are called logit_0, logit_1, …"
                 )
         total = np.sum([numbers[name] for name in self.columns.outputs], axis=0)
         bad = np.flatnonzero(np.abs(total - 1) > _ROUNDING)
@@ -453,13 +474,15 @@ def as_numbers(
     try:
         numbers = np.asarray(values, dtype=np.float64)
     except (TypeError, ValueError, OverflowError):
-        numbers = np.array([_number(value) for value in values])
+        numbers = np.array([_number(value, file.decimal_comma) for value in values])
     bad = np.flatnonzero(~np.isfinite(numbers))
     if bad.size and missing:
         numbers = np.where(np.isfinite(numbers), numbers, np.nan)
     elif bad.size:
         value = values[bad[0]]
-        what = "the cell is empty" if _is_missing(value) else f"{value!r} is not a finite number"
+        what = f"{value!r} is not a finite number"
+        if _is_missing(value):
+            what = "the cell is empty; leave such rows out"
         hint = "; write decimals with a point" if isinstance(value, str) and "," in value else ""
         raise file.error(f"column {column!r}, row {first + bad[0]:,}: {what}{hint}")
     return numbers
@@ -501,9 +524,9 @@ def as_groups(file: PredictionFile, column: str, values: Column, first: int) -> 
     return groups
 
 
-def _number(value: Any) -> float:
+def _number(value: Any, decimal_comma: bool) -> float:
     try:
-        return float(value)
+        return float(value.replace(",", ".") if decimal_comma and isinstance(value, str) else value)
     except (TypeError, ValueError, OverflowError):
         return np.nan
 
@@ -546,7 +569,7 @@ def _listed(file: PredictionFile) -> str:
 
 
 def _all_like(file: PredictionFile, names: Sequence[str]) -> list[str]:
-    return [column for column in file.columns if column.strip().lower() in names]
+    return [column for column in file.columns if re.sub(r"[\s-]+", "_", column.strip().lower()) in names]
 
 
 def _guess(file: PredictionFile, names: Sequence[str], argument: str) -> str | None:

@@ -14,6 +14,7 @@ from facereject._settings import check_integer, check_number
 from facereject._validation import FloatArray, check_same_length, check_vector
 from facereject.predictions._ranking import (
     BLOCKS,
+    SAMPLE,
     Areas,
     ScoreRanking,
     areas,
@@ -382,6 +383,9 @@ def goes_wrong_way(losses: FloatArray, uncertainty: FloatArray) -> bool:
     """Whether a score is worse than random rejection by more than chance explains."""
     rng = np.random.default_rng(0)
     unit = float(losses.max()) or 1.0
+    if len(losses) > SAMPLE:
+        rows = rng.integers(len(losses), size=SAMPLE)
+        losses, uncertainty = losses[rows], uncertainty[rows]
     (ranking,) = rank_all(losses / unit, [uncertainty], rng)
     draws = draw_blocks(min(len(losses), BLOCKS), _FEW_REPLICATES, rng)
     whole = np.ones(1)

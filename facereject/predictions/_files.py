@@ -62,9 +62,12 @@ class PredictionFile(metaclass=ABCMeta):
     """
 
     columns: tuple[str, ...]
+    #: whether texts write decimals with a comma, as spreadsheets do that separate cells by semicolons
+    decimal_comma = False
 
     def __init__(self, path: str) -> None:
         self.path = path
+        self._state = _state_of(path)
 
     @property
     def repeated_columns(self) -> tuple[str, ...]:
@@ -85,6 +88,8 @@ class PredictionFile(metaclass=ABCMeta):
             The columns. They hold texts or numbers, and None where a cell is missing.
         """
         yield from self._chunks(self.columns if names is None else tuple(names))
+        if _state_of(self.path) != self._state:
+            raise self.error("changed while it was read; run this again when it is complete")
 
     @abstractmethod
     def _chunks(self, names: Sequence[str]) -> Iterator[dict[str, Column]]: ...
@@ -204,6 +209,7 @@ class _TextFile(PredictionFile):
             except UnicodeDecodeError:
                 raise self._not_text() from None
         self._separator = "\t" if suffix_of(path) == ".tsv" else max(",;\t|", key=first.count)
+        self.decimal_comma = self._separator == ";"
         self.columns = self._name_columns(next(self._rows(), []))
 
     def _open(self) -> Any:
@@ -312,7 +318,9 @@ class _SqliteFile(PredictionFile):
             (table,) = names
         if table is None or table not in names:
             listed = ", ".join(map(repr, names[:10])) or "none"
-            chosen = f"there is no table {table!r}" if table is not None else "say which table is meant"
+            chosen = (
+                f"there is no table {table!r}" if table is not None else "has several tables; pass `table`"
+            )
             raise self.error(f"{chosen}; tables: {listed}")
         self._table = table
         facts = self._select("SELECT name FROM pragma_table_info(?)", (table,))
@@ -333,6 +341,11 @@ class _SqliteFile(PredictionFile):
         rows = self._select(f"SELECT {columns} FROM {_quoted(self._table)}")
         while chunk := list(islice(rows, CHUNK)):
             yield dict(zip(names, map(list, zip(*chunk, strict=True)), strict=True))
+
+
+def _state_of(path: str) -> tuple[int, int]:
+    state = os.stat(path)
+    return state.st_size, state.st_mtime_ns
 
 
 def _quoted(name: str) -> str:

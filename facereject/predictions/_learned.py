@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import hashlib
 import os
 import re
@@ -24,7 +25,6 @@ from facereject.predictions._columns import (
     Columns,
     ColumnScore,
     OutputScore,
-    PredictionRows,
     RowReader,
     Uncertainty,
     find_columns,
@@ -32,6 +32,7 @@ from facereject.predictions._columns import (
 )
 from facereject.predictions._comparison import ScoreComparison, compare_scores
 from facereject.predictions._files import PredictionFile, PredictionFileError, check_output, open_predictions
+from facereject.predictions._ranking import RowSample
 from facereject.predictions._rule import expected_errors
 from facereject.predictions._state import decode, encode
 from facereject.scores._base import BaseScore
@@ -47,6 +48,8 @@ _FEATURES = re.compile(r"(?:features?|f|x|emb|embeddings?)_\d+", re.IGNORECASE)
 _HELD_OUT = 0.2
 # fewer rows than this tell nothing
 _FEWEST_ROWS = 20
+#: rows that a score is learned from, at most
+MAX_ROWS = 200_000
 
 
 @dataclass(frozen=True)
@@ -91,8 +94,8 @@ class LearnedScore:
         The columns it is computed from.
     method : str
         What was learned: confidence, sele or boosted.
-    n : int
-        Number of rows it was learned from.
+    n, n_rows : int
+        Number of rows it was learned from, and of all rows of the file.
     calibration : (ndarray, ndarray)
         Uncertainties and the errors to expect there.
     path : str, default=""
@@ -125,12 +128,13 @@ class LearnedScore:
         inputs: _Inputs,
         method: str,
         n: int,
+        n_rows: int,
         calibration: tuple[FloatArray, FloatArray],
         path: str = "",
         held_out: ScoreComparison | None = None,
     ) -> None:
         self._estimator, self._inputs, self._calibration, self._path = estimator, inputs, calibration, path
-        self.method, self.n, self.held_out = method, n, held_out
+        self.method, self.n, self.n_rows, self.held_out = method, n, n_rows, held_out
 
     @property
     def name(self) -> str:
@@ -141,6 +145,11 @@ class LearnedScore:
     def columns(self) -> tuple[str, ...]:
         """Columns that it needs."""
         return self._inputs.columns
+
+    @property
+    def weighting(self) -> str:
+        """How much what was learned counts against the score it starts from, and why."""
+        return f"weight {self._estimator.weight_:g}: {self._estimator._weighting.reason}"
 
     def __call__(self, numbers: Mapping[str, FloatArray]) -> FloatArray:
         """Uncertainty of every row; higher = less certain.
@@ -207,6 +216,7 @@ class LearnedScore:
             "version": __version__,
             "method": self.method,
             "n": self.n,
+            "n_rows": self.n_rows,
             "features": list(inputs.features),
             "outputs": list(inputs.outputs),
             "logits": inputs.logits,
@@ -214,9 +224,9 @@ class LearnedScore:
             "state": encode(self._estimator, arrays),
         }
         write_model(path, _KIND, header, arrays)
-        return LearnedScore(
-            self._estimator, inputs, self.method, self.n, self._calibration, os.fspath(path), self.held_out
-        )
+        saved = copy.copy(self)
+        saved._path = os.fspath(path)
+        return saved
 
     @classmethod
     def load(cls, path: str | os.PathLike[str], *, sha256: str | None = None) -> LearnedScore:
@@ -263,9 +273,8 @@ class LearnedScore:
                 raise TypeError("is no score")
             if not len(calibration[0]) or calibration[0].shape != calibration[1].shape:
                 raise ValueError("the expected errors have no values")
-            score = cls(
-                estimator, inputs, str(header["method"]), int(header["n"]), calibration, os.fspath(path)
-            )
+            numbers = int(header["n"]), int(header["n_rows"])
+            score = cls(estimator, inputs, str(header["method"]), *numbers, calibration, os.fspath(path))
             # a score that lacks a part is noticed here, not in the middle of a file
             if score({name: np.full(1, 1 / max(len(inputs.outputs), 1)) for name in score.columns}).shape != (
                 1,
@@ -293,18 +302,19 @@ def learn_score(
     *,
     columns: ColumnNames | None = None,
     features: Iterable[str] = (),
+    max_rows: int = MAX_ROWS,
     seed: int = 0,
 ) -> LearnedScore:
     """Learn which predictions in a file go wrong, from outputs, scores and features in its columns.
 
     A fifth of the rows is left out at first: on it the score is compared with those it could use. Then it is
-    learned from all rows.
+    learned from all rows, or from a random sample where there are more than ``max_rows``.
 
     Parameters
     ----------
     path : path or PredictionFile
-        Labelled predictions that the predictor was not trained on; see `open_predictions`. The columns that
-        are used are kept in memory.
+        Labelled predictions that the predictor was not trained on; see `open_predictions`. It is read in
+        chunks.
     method : {"auto", "confidence", "sele", "boosted"}
         `ConfidenceScore`, which weighs outputs and scores; `SELEScoreCV`, linear also in the features; or
         `BoostedSELEScore`, trees. "auto" is "boosted" where there are features, else "confidence".
@@ -312,8 +322,11 @@ def learn_score(
         Which columns are what. Columns of confidence or uncertainty are inputs of the score.
     features : iterable of str, optional
         Columns of features; by default those called feature_0, x_0, emb_0, …
+    max_rows : int, default=200000
+        Number of rows to learn from, at most. Of a longer file at least half as many are kept in memory,
+        drawn at random; ``n`` and ``n_rows`` of the score say how many.
     seed : int, default=0
-        Seed for choosing the held-out rows.
+        Seed for choosing the sample and the held-out rows.
 
     Returns
     -------
@@ -358,14 +371,15 @@ def learn_score(
         raise file.error(
             "there are no outputs and no scores to learn from; pass `confidence` or `uncertainty`"
         )
-    losses, numbers = _read(file, found, inputs)
+    rng = np.random.default_rng(check_integer(seed, "seed", minimum=0))
+    sample = RowSample(rng, check_integer(max_rows, "max_rows", minimum=_FEWEST_ROWS))
+    losses, numbers = _read(file, found, inputs, sample)
     n = len(losses)
     if n < _FEWEST_ROWS:
         raise file.error(f"{counted(n, 'row is', 'rows are')} too few to learn from")
     if not losses.any():
         raise file.error("all losses are 0: there is no error to learn from")
-    order = np.random.default_rng(check_integer(seed, "seed", minimum=0)).permutation(n)
-    held_out, rest = np.split(order, [round(_HELD_OUT * n)])
+    held_out, rest = np.split(rng.permutation(n), [round(_HELD_OUT * n)])
     trial = _fit(method, inputs, _rows(numbers, rest), losses[rest], seed)
     checked = _rows(numbers, held_out)
     X, known = inputs.arguments(checked)
@@ -376,9 +390,8 @@ def learn_score(
     # what is used from here on is what a file would hold
     arrays: dict[str, Any] = {}
     estimator = decode(encode(estimator, arrays), arrays)
-    return LearnedScore(
-        estimator, inputs, method, n, expected_errors(losses[held_out], uncertainty), held_out=comparison
-    )
+    calibration = expected_errors(losses[held_out], uncertainty)
+    return LearnedScore(estimator, inputs, method, n, sample.n, calibration, held_out=comparison)
 
 
 def _find_inputs(file: PredictionFile, found: Columns, features: tuple[str, ...]) -> _Inputs:
@@ -420,14 +433,16 @@ class _Number:
         return {}
 
 
-def _read(file: PredictionFile, found: Columns, inputs: _Inputs) -> tuple[FloatArray, dict[str, FloatArray]]:
-    """Losses and columns of all rows."""
+def _read(
+    file: PredictionFile, found: Columns, inputs: _Inputs, sample: RowSample
+) -> tuple[FloatArray, dict[str, FloatArray]]:
+    """Losses and columns of a sample of the rows."""
     reader = RowReader(file, replace(found, scores=tuple(map(_Number, inputs.columns))))
-    chunks: list[PredictionRows] = list(reader)
+    for rows in reader:
+        sample.add(np.column_stack([rows.losses, rows.uncertainty]))
     reader.check_classes()
-    table = np.concatenate([rows.uncertainty for rows in chunks])
-    losses = np.concatenate([rows.losses for rows in chunks])
-    return losses, {name: table[:, k] for k, name in enumerate(inputs.columns)}
+    losses, *columns = sample.rows().T
+    return losses, dict(zip(inputs.columns, columns, strict=True))
 
 
 def _rows(numbers: Mapping[str, FloatArray], index: Any) -> dict[str, FloatArray]:

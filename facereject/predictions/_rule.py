@@ -616,12 +616,12 @@ def expected_errors(losses: FloatArray, uncertainty: FloatArray) -> tuple[FloatA
     """Isotonic regression of the losses: uncertainties and expected errors, to interpolate between."""
     from sklearn.isotonic import IsotonicRegression
 
+    n = len(losses)
     order = np.argsort(uncertainty, kind="stable")
-    place = np.arange(len(order)) * _CALIBRATION_GROUPS // len(order)
-    counts = np.bincount(place)
-    used = counts > 0
-    means = [np.bincount(place, values[order])[used] / counts[used] for values in (uncertainty, losses)]
-    fit = IsotonicRegression().fit(means[0], means[1], sample_weight=counts[used])
+    first = np.unique(np.arange(_CALIBRATION_GROUPS) * n // _CALIBRATION_GROUPS)
+    counts = np.diff(first, append=n)
+    means = [np.add.reduceat(values[order], first) / counts for values in (uncertainty, losses)]
+    fit = IsotonicRegression().fit(means[0], means[1], sample_weight=counts)
     return np.asarray(fit.X_thresholds_, dtype=np.float64), np.asarray(fit.y_thresholds_, dtype=np.float64)
 
 

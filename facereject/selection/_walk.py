@@ -93,7 +93,7 @@ from facereject.selection.pvalues import (
 )
 
 BoolArray = NDArray[np.bool_]
-#: (levels of the counts 0, ..., n; low; high) -> p-values of the counts low, ..., high - 1
+#: (levels of the counts low, ..., high - 1; low; high) -> their p-values
 Tests = Callable[[FloatArray, int, int], FloatArray]
 
 # Share of delta for the first rank. Compared with 0.5 and 0.9, and with other first ranks, on ten shapes of
@@ -103,7 +103,8 @@ _FIRST_SHARE = 0.7
 _CHOICE_SHARE = 1e-3
 # Bets in a random order take a time that grows with n squared, and gain the less the larger n is.
 _MOST_ORDERED = 2000
-_BLOCK = 32
+# Counts that are looked at together, at first and at most.
+_BLOCK, _LARGEST_BLOCK = 32, 1 << 16
 
 
 @dataclass(frozen=True)
@@ -151,22 +152,24 @@ class Sample:
         None depends on the order of the examples. With a ``random_state``, that of the randomised form of the
         test: for 0/1 losses P(Bin < errors) + uniform P(Bin = errors), for bets uniform / capital.
         """
-        counts = np.arange(1, len(self.losses) + 1)
+        n = len(self.losses)
         uniform = 1.0 if random_state is None else np.random.default_rng(random_state).random()
-        if not len(counts):
-            p = np.empty(0)
-        elif method == "betting":
-            p = uniform * betting_p_values(self.losses, risk, delta)
-        elif method == "binomial":
-            errors = np.cumsum(np.rint(self.losses)).astype(int)
-            p = binomial_p_value(errors, counts, risk)
-            if random_state is not None:
-                fewer = np.where(errors > 0, binomial_p_value(np.maximum(errors - 1, 0), counts, risk), 0.0)
-                p = fewer + uniform * (p - fewer)
-        else:
-            means = np.minimum(np.cumsum(self.losses) / counts, 1.0)
-            p = hoeffding_bentkus_p_value(means, counts, risk)
-        return np.append(1.0, p)
+        if method == "betting" and n:
+            return np.append(1.0, uniform * betting_p_values(self.losses, risk, delta))
+        # sums at first, in whose place the p-values are written: files can have many millions of rows
+        p = np.append(0.0, np.cumsum(np.rint(self.losses) if method == "binomial" else self.losses))
+        p[0] = 1.0
+        for low in range(1, n + 1, _LARGEST_BLOCK):
+            sums = p[low : low + _LARGEST_BLOCK]
+            counts = np.arange(low, low + len(sums))
+            if method != "binomial":
+                sums[:] = hoeffding_bentkus_p_value(np.minimum(sums / counts, 1.0), counts, risk)
+            elif random_state is None:
+                sums[:] = binomial_p_value(sums, counts, risk)
+            else:
+                fewer = np.where(sums > 0, binomial_p_value(np.maximum(sums - 1, 0), counts, risk), 0.0)
+                sums[:] = fewer + uniform * (binomial_p_value(sums, counts, risk) - fewer)
+        return p
 
     def tests(self, method: str, risk: float, delta: float, random_state: int | None = None) -> Tests:
         """The tests of a walk: hedged bets up to 2,000 examples, else ``p_values``."""
@@ -180,7 +183,7 @@ class Sample:
             p = np.ones(high - low)
             if counts:
                 p[counts.start - low :] = hedged_betting_p_values(
-                    self.losses, risk, level[counts.start : high], seed, counts, random_state is not None
+                    self.losses, risk, level[counts.start - low :], seed, counts, random_state is not None
                 )
             return p
 
@@ -227,26 +230,29 @@ def passed_counts(n: int, tests: Tests, starts: list[Start], listed: BoolArray |
     passed = np.zeros_like(looks)
     # A number comes before a rank with the same count: the rank is at a place behind it.
     starts = sorted(starts, key=lambda start: (start.count, start.number is None))
-    levels: list[FloatArray] = []
-    for i, start in enumerate(starts):
-        levels.append(np.full(n + 1, start.budget))
+
+    def level(i: int, low: int, high: int) -> FloatArray:
+        levels = np.full(high - low, starts[i].budget)
         for later in starts[i + 1 :]:
-            levels[i][later.count + 1 :] += later.budget
+            levels[max(later.count + 1 - low, 0) :] += later.budget
+        return levels
+
     for i, start in enumerate(starts):
         # An earlier walk that came this far passes all that this one would. Looks come in growing blocks:
         # many walks end soon.
         low, size = start.count, _BLOCK
         while low <= n and not (low == start.count and passed[low]):
             high = min(low + size, n + 1)
-            passes = tests(levels[i], low, high) <= levels[i][low:high]
             begins = np.arange(low, high) == start.count
-            for level in levels[:i]:
-                passes &= begins | (tests(level, low, high) <= level[low:high])
+            passes = np.ones(high - low, dtype=bool)
+            for k in range(i + 1):
+                levels = level(k, low, high)
+                passes &= (tests(levels, low, high) <= levels) | (begins if k < i else False)
             failed = np.flatnonzero(looks[low:high] & ~passes)
             passed[low : low + failed[0] if len(failed) else high] = True
             if len(failed):
                 break
-            low, size = high, 2 * size
+            low, size = high, min(2 * size, _LARGEST_BLOCK)
     return passed & looks
 
 

@@ -43,8 +43,8 @@ def evidence_curve(
 ) -> EvidenceCurve:
     """Test at every threshold whether the true risk is at most ``max_risk``.
 
-    For losses other than 0/1 these are p-values of a mixture of bets. `guaranteed_risk` certifies more than
-    they suggest where n <= 2,000: its bets are made for its level.
+    The tests are those of `guaranteed_risk` at the level delta, which divides delta among the ranks where it
+    starts.
 
     Parameters
     ----------
@@ -76,9 +76,11 @@ def evidence_curve(
     sample = Sample.of(problem.losses, problem.uncertainty)
     counts = np.flatnonzero(sample.group_ends) + 1
     risk = np.cumsum(sample.losses)[counts - 1] / counts
-    p_values = sample.p_values(problem.method, problem.risk, problem.delta)[counts]
+    n = len(sample.losses)
+    tests = sample.tests(problem.method, problem.risk, problem.delta)
+    p_values = tests(np.full(n + 1, problem.delta), 0, n + 1)[counts]
     threshold = sample.uncertainty[counts - 1]
-    return EvidenceCurve(threshold, counts / len(sample.losses), problem.loss_bound * risk, p_values)
+    return EvidenceCurve(threshold, counts / n, problem.loss_bound * risk, p_values)
 
 
 class WeightedRiskCurve(NamedTuple):

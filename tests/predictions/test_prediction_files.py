@@ -81,7 +81,7 @@ def test_tables_are_chosen_by_name(tmp_path):
     path = tmp_path / "several.db"
     write_sqlite(path, '"odd ""name"""')
     write_sqlite(path, "other")
-    with pytest.raises(PredictionFileError, match="say which table"):
+    with pytest.raises(PredictionFileError, match="has several tables; pass `table`"):
         open_predictions(path)
     with pytest.raises(PredictionFileError, match="no table 'none'"):
         open_predictions(path, "none")
@@ -149,3 +149,15 @@ def test_folders_and_pipes_are_not_opened(tmp_path):
     for name in ("pipe.csv", "."):
         with pytest.raises(PredictionFileError):
             open_predictions(tmp_path / name)
+
+
+def test_a_file_that_changes_while_it_is_read(tmp_path):
+    path = tmp_path / "p.csv"
+    path.write_text("loss,confidence\n0,1\n")
+    file = open_predictions(path)
+    rows = file.chunks()
+    next(rows)
+    with path.open("a") as writer:
+        writer.write("1,0\n")
+    with pytest.raises(PredictionFileError, match="changed while it was read"):
+        list(rows)

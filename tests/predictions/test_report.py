@@ -131,7 +131,7 @@ def test_losses_of_a_column(tmp_path):
         ("label,prediction,confidence", ["a,a,1", "a,b,nan"], {}, "'confidence', row 2: the cell is empty"),
         ("label,prediction,confidence", ["a,a,inf"], {}, "'confidence', row 1: 'inf'"),
         ("label,prediction,confidence", ["a,a,0,9"], {}, "row 1 has 4 cells"),
-        ("label;prediction;confidence", ["a;a;0,9"], {}, "'0,9' is not a finite number; write decimals"),
+        ("label,prediction,confidence", ['a,a,"0,9"'], {}, "'0,9' is not a finite number; write decimals"),
         ("label,prediction,confidence", ["a,a,high"], {}, "'confidence', row 1: 'high'"),
         ("label,prediction,confidence", [",a,1"], {}, "'label', row 1: the cell is empty"),
         ("label,prediction,confidence", ["cat,1,1", "dog,0,1"], {}, "'cat', 'dog'"),
@@ -148,6 +148,12 @@ def test_one_sentence_names_the_column(tmp_path, header, rows, names, message):
     path = write(tmp_path / "p.csv", *rows, header=header)
     with pytest.raises(PredictionFileError, match=message):
         report_predictions(path, columns=ColumnNames(**names))
+
+
+def test_files_of_spreadsheets(tmp_path):
+    path = write(tmp_path / "p.csv", "a;a;0,9", "a;b;0,25", header="True Label;Predicted-Class;Confidence")
+    kept = report_predictions(path).comparison.scores["Confidence"].kept
+    assert [-row.threshold for row in kept] == [0.25, 0.9]
 
 
 def test_one_name_for_whole_numbers_of_any_size(tmp_path):

@@ -318,6 +318,17 @@ def test_hostile_scores_are_refused(tmp_path, state):
         LearnedScore.load(path)
 
 
+def test_long_files_are_learned_from_in_part(tmp_path):
+    path, *_ = save(tmp_path / "long.npz", 1500)
+    score = learn_score(path, max_rows=400)
+    assert 200 < score.n <= 400
+    assert score.n_rows == 1500
+    again = LearnedScore.load(score.save(tmp_path / "score.safetensors")._path)
+    assert (again.n, again.n_rows) == (score.n, score.n_rows)
+    assert again.weighting == score.weighting
+    assert learn_score(path).n == 1500
+
+
 def test_nothing_to_learn_from_is_said_so(tmp_path):
     def error(content, method="auto"):
         (tmp_path / "p.csv").write_text(content)

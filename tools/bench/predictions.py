@@ -22,6 +22,7 @@ HERE = Path(__file__).resolve().parent
 COMMANDS = {
     "report": ["report", "{file}", "-o", "report.html", "--overwrite"],
     "threshold": ["threshold", "{file}", "--confidence", "confidence", "--max-risk", "0.2", "--overwrite"],
+    "learn": ["learn", "{file}", "--overwrite"],
     "apply": ["apply", "rule.json", "{file}", "-o", "decided.csv", "--overwrite"],
 }
 
