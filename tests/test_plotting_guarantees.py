@@ -44,10 +44,22 @@ def test_evidence_at_every_threshold(sample, rng):
         assert curve.risk[i] == pytest.approx(losses[accepted].mean())
         errors = int(losses[accepted].sum())
         assert curve.p_value[i] == pytest.approx(binomial_p_value(errors, accepted.sum(), 0.05))
+    # many losses: bets that do not depend on a level
+    losses, u = np.tile(losses, 2), np.tile(u, 2)
     real = evidence_curve(losses=8 * losses, uncertainty=u, max_risk=0.5, loss_bound=10.0)
     accepted = u <= real.threshold[50]
     assert real.p_value[50] == pytest.approx(betting_p_value(0.8 * losses[accepted], 0.05))
     assert real.risk[50] == pytest.approx(8 * losses[accepted].mean())
+
+
+def test_the_evidence_is_that_of_the_guarantee(rng):
+    u = rng.random(400)
+    losses = rng.beta(0.8 * u**2 + 1e-3, 2.0)
+    curve = evidence_curve(losses, u, max_risk=0.1)
+    selector = guaranteed_risk(losses, u, max_risk=0.1, start=0.3)
+    later = np.flatnonzero((curve.threshold > 0.3) & (curve.p_value > 0.05))
+    assert later[0] > 50
+    assert selector.threshold_ == curve.threshold[later[0] - 1]
 
 
 def test_risk_under_weights(sample, rng):

@@ -266,6 +266,22 @@ def real_losses(draws: int, rng: np.random.Generator) -> None:
             report(f"{name}: {label}", study(lambda: walk(*next(left)), risk, draws))  # noqa: B023
 
 
+def starts(draws: int, rng: np.random.Generator) -> None:
+    """`suggest_start` imagines samples tested by a mixture of bets: is its start good for hedged ones?"""
+    print("\nreal losses with mean 0.4 u^2, n = 500: by the start; and the starts suggested by 1,000 others")
+    for name, draw in {"Beta, concentration 2": real(2), "Beta, concentration 5": real(5)}.items():
+        samples = [draw(rng, 500) for _ in range(draws)]
+        for start in (0.1, 0.2, 0.3, 0.4):
+            left = iter(samples)
+
+            def once(start: float = start, left: Any = left) -> float:
+                return guaranteed_risk(*next(left), MAX_RISK, DELTA, start=start).threshold_
+
+            report(f"{name}: start = {start}", study(once, true_risk(mean_loss), draws))
+        suggested = [suggest_start(*draw(rng, 1000), MAX_RISK, 500) for _ in range(10)]
+        print("  suggested:", *("none" if start is None else f"{start:.2f}" for start in suggested))
+
+
 def attainable(draws: int, rng: np.random.Generator) -> None:
     """Coverage that bets could certify at most, if the distribution of the losses were known.
 
@@ -418,6 +434,7 @@ def pictures(folder: Path, rng: np.random.Generator) -> None:
 PARTS = {
     "small": small_samples,
     "real": real_losses,
+    "starts": starts,
     "attainable": attainable,
     "validity": validity,
     "groups": groups,
