@@ -152,13 +152,19 @@ def smallest_promise(
     None if there is none. It is a hint for the next sample: a bound chosen by looking at a sample carries no
     guarantee from the same sample.
     """
-    for max_error in np.arange(0.05, loss_bound, 0.05):
+    shares: dict[float, float] = {}
+
+    def certifies(max_error: float) -> bool:
         try:
-            selector = _select(calibration, float(max_error), delta, loss_bound)
+            shares[max_error] = _select(calibration, max_error, delta, loss_bound).coverage_
         except NoValidThresholdError:
-            continue
-        return round(float(max_error), 2), selector.coverage_
-    return None
+            return False
+        return True
+
+    errors = np.arange(0.05, loss_bound, 0.05).round(2).tolist()
+    # a larger error is easier to promise
+    place = bisect.bisect_left(errors, True, key=certifies)
+    return (errors[place], shares[errors[place]]) if place < len(errors) else None
 
 
 def fewest_faces(max_error: float, delta: float = 0.05, loss_bound: float = LOSS_BOUND) -> int:
