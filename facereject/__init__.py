@@ -51,22 +51,14 @@ __all__ = [
     "scored_video",
 ]
 _HOME = {
-    "BoostedSELEScore": "scores",
-    "BoundedCoverage": "selection",
-    "BoundedImprovement": "selection",
-    "CostBased": "selection",
-    "FaceRejector": "faces",
-    "SELEScoreCV": "scores",
-    "SelectivePredictor": "selective",
-    "annotated_faces": "sources",
-    "assess_files": "pipeline",
-    "aurc": "metrics",
-    "compare_scores": "predictions",
-    "guaranteed_risk": "selection",
-    "risk_coverage_curve": "metrics",
-    "score_files": "pipeline",
-    "score_table": "pipeline",
-    "scored_video": "pipeline",
+    "faces": ("FaceRejector",),
+    "metrics": ("aurc", "risk_coverage_curve"),
+    "pipeline": ("assess_files", "score_files", "score_table", "scored_video"),
+    "predictions": ("compare_scores",),
+    "scores": ("BoostedSELEScore", "SELEScoreCV"),
+    "selection": ("BoundedCoverage", "BoundedImprovement", "CostBased", "guaranteed_risk"),
+    "selective": ("SelectivePredictor",),
+    "sources": ("annotated_faces",),
 }
 
 TYPE_CHECKING = False

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Generic, TypeVar, cast
 
 T = TypeVar("T")
@@ -61,7 +61,7 @@ def worked_out(fields: dict[str, Any]) -> dict[str, Any]:
 
 
 def lazy_imports(
-    package: str, homes: Mapping[str, str]
+    package: str, homes: Mapping[str, Sequence[str]]
 ) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
     """Make ``__getattr__`` and ``__dir__`` of a package that imports its names on first use.
 
@@ -69,8 +69,8 @@ def lazy_imports(
     ----------
     package : str
         ``__name__`` of the package.
-    homes : mapping of str to str
-        Module of each name, relative to the package.
+    homes : mapping of str to sequence of str
+        The names of each module, whose own name is relative to the package.
 
     Returns
     -------
@@ -78,8 +78,9 @@ def lazy_imports(
     """
 
     def get(name: str) -> Any:
-        if name not in homes:
-            raise AttributeError(f"module {package!r} has no attribute {name!r}")
-        return getattr(importlib.import_module(f"{package}.{homes[name]}"), name)
+        for home, names in homes.items():
+            if name in names:
+                return getattr(importlib.import_module(f"{package}.{home}"), name)
+        raise AttributeError(f"module {package!r} has no attribute {name!r}")
 
     return get, lambda: sorted(sys.modules[package].__all__)

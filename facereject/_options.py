@@ -28,6 +28,8 @@ class Option:
     switches : mapping of str to str
         Flags that set the field to their own name, such as ``--move`` to ``"move"``, and the help of each;
         they take the place of ``flags``.
+    panel : str or None
+        Title of its group in the help; None is ``panel`` of the class.
     """
 
     flags: tuple[str, ...]
@@ -35,6 +37,7 @@ class Option:
     metavar: str | None = None
     parse: Any = None
     switches: Mapping[str, str] = dataclasses.field(default_factory=dict)
+    panel: str | None = None
 
 
 def option(
@@ -44,9 +47,10 @@ def option(
     metavar: str | None = None,
     parse: Any = None,
     switches: Mapping[str, str] | None = None,
+    panel: str | None = None,
 ) -> Any:
     """A field of a dataclass that is an option of the command line, too; see `Option`."""
-    described = Option(flags, help, metavar, parse, switches or {})
+    described = Option(flags, help, metavar, parse, switches or {}, panel)
     return dataclasses.field(default=default, metadata={"option": described})
 
 

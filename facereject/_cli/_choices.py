@@ -9,23 +9,17 @@ from typing import TYPE_CHECKING, Any
 
 from facereject._cli._plugins import DetectorOption, LandmarksOption
 from facereject._cli._shared import (
+    DETECTOR_PANEL,
+    TARGET_PANEL,
     CostOption,
     CoverageOption,
-    DetectorThresholdOption,
-    KeepBestOption,
-    KeepBestPhotosOption,
     MaxErrorBoundOption,
     MaxErrorOption,
     MaxExpectedErrorOption,
-    MaxPitchOption,
-    MaxRollOption,
-    MaxYawOption,
-    MinFaceOption,
     ModelOption,
     OfflineOption,
     RegionOption,
     ThresholdOption,
-    UpsampleOption,
     chosen_target,
     load_rejector,
     stop,
@@ -41,53 +35,61 @@ _FEW = 10
 _SMALL = 32 << 20
 
 
+_POSE_PANEL = "Reject faces turned further than"
+
+
 @dataclass(frozen=True)
 class ScoreChoice:
     """The model that scores given landmarks, and how far a head may be turned."""
 
     model: ModelOption = "default"
     region: RegionOption = None
-    max_yaw: MaxYawOption = None
-    max_pitch: MaxPitchOption = None
-    max_roll: MaxRollOption = None
+    max_yaw: float | None = option(None, metavar="DEGREES", help="To the left or right.", panel=_POSE_PANEL)
+    max_pitch: float | None = option(None, metavar="DEGREES", help="Up or down.", panel=_POSE_PANEL)
+    max_roll: float | None = option(None, metavar="DEGREES", help="Tilted to a shoulder.", panel=_POSE_PANEL)
 
     def load(self, target: dict[str, float] | None = None) -> FaceRejector:
         """The rejector; what is wrong with the options ends the command with code 2."""
-        return _load(asdict(self), target, given=True)
+        values = asdict(self)
+        # the callback of --offline has acted already
+        values.pop("offline", None)
+        limits = {name: values.pop(name) for name in ("max_yaw", "max_pitch", "max_roll")}
+        rejector = load_rejector(target=target, given=not isinstance(self, ModelChoice), **values)
+        if not any(limit is not None for limit in limits.values()):
+            return rejector
+        try:
+            return rejector.with_pose_limits(**limits)
+        except ValueError as error:
+            stop(str(error).replace("max_", "--max-"))
 
 
 @dataclass(frozen=True)
-class ModelChoice:
+class ModelChoice(ScoreChoice):
     """The model, its detector and landmark predictor, and how far a head may be turned."""
 
-    model: ModelOption = "default"
     landmarks: LandmarksOption = None
     detector: DetectorOption = None
-    upsample: UpsampleOption = None
-    min_face: MinFaceOption = None
-    detector_threshold: DetectorThresholdOption = None
+    upsample: int | None = option(
+        None,
+        metavar="N",
+        help="dlib's detector only: double the image N times to find smaller faces. Each step takes four "
+        "times as long.",
+        panel=DETECTOR_PANEL,
+    )
+    min_face: float | None = option(
+        None,
+        metavar="PIXELS",
+        help="Ignore faces smaller than this (YuNet: 40 by default). A larger limit makes the search faster.",
+        panel=DETECTOR_PANEL,
+    )
+    detector_threshold: float | None = option(
+        None,
+        metavar="SCORE",
+        help="Drop candidates below this detector score. YuNet: 0 to 1, default 0.3. dlib: usually 0; -1 "
+        "finds nearly every face, and false ones.",
+        panel=DETECTOR_PANEL,
+    )
     offline: OfflineOption = False
-    region: RegionOption = None
-    max_yaw: MaxYawOption = None
-    max_pitch: MaxPitchOption = None
-    max_roll: MaxRollOption = None
-
-    def load(self, target: dict[str, float] | None = None) -> FaceRejector:
-        """The rejector; what is wrong with the options ends the command with code 2."""
-        return _load(asdict(self), target)
-
-
-def _load(values: dict[str, Any], target: dict[str, float] | None, *, given: bool = False) -> FaceRejector:
-    # the callback of --offline has acted already
-    values.pop("offline", None)
-    limits = {name: values.pop(name) for name in ("max_yaw", "max_pitch", "max_roll")}
-    rejector = load_rejector(target=target, given=given, **values)
-    if not any(limit is not None for limit in limits.values()):
-        return rejector
-    try:
-        return rejector.with_pose_limits(**limits)
-    except ValueError as error:
-        stop(str(error).replace("max_", "--max-"))
 
 
 @dataclass(frozen=True)
@@ -110,8 +112,20 @@ class TargetChoice:
 class BatchTargetChoice(TargetChoice):
     """What to accept of a batch; at most one of them."""
 
-    keep_best: KeepBestOption = None
-    keep_best_photos: KeepBestPhotosOption = None
+    keep_best: str | None = option(
+        None,
+        metavar="SHARE|N",
+        help="Accept the most certain faces of this batch: a share (0.5 or 50%) or a number of faces (100). "
+        "Ties with the last one are accepted, too. In a video, the faces of every frame count.",
+        panel=TARGET_PANEL,
+    )
+    keep_best_photos: str | None = option(
+        None,
+        metavar="SHARE|N",
+        help="The same, counted in photos. With --frame-rule all, a photo is as certain as its least certain "
+        "face. In a video, every frame counts as a photo.",
+        panel=TARGET_PANEL,
+    )
 
     def chosen(self) -> dict[str, float]:
         """The target that was given, for ``with_target``; empty if none was, or the best are kept."""

@@ -72,7 +72,7 @@ class Flag(NamedTuple):
             *self.flags,
             metavar=self.option.metavar,
             help=self.help,
-            rich_help_panel=getattr(self.kind, "panel", "") or None,
+            rich_help_panel=self.option.panel or getattr(self.kind, "panel", None),
             show_default=default not in (None, False, "", 0.0),
         )
         return inspect.Parameter(self.name, kind, default=default, annotation=Annotated[hint, described])

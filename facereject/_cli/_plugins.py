@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from facereject._cli._shared import say, stop
+from facereject._cli._shared import DETECTOR_PANEL, say, stop
 
 if TYPE_CHECKING:
     from facereject.faces import Detector, Landmarks
@@ -18,7 +18,7 @@ DetectorOption = Annotated[
         "--detector",
         metavar="NAME",
         help="Face detector to use instead of the model's: a name from `facereject info`.",
-        rich_help_panel="Face detector",
+        rich_help_panel=DETECTOR_PANEL,
     ),
 ]
 LandmarksOption = Annotated[

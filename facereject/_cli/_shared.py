@@ -40,6 +40,9 @@ ModelOption = Annotated[
 ]
 
 
+DETECTOR_PANEL = "Face detector"
+
+
 def _set_offline(given: bool) -> bool:
     if given:
         from facereject.faces.weights.files import OFFLINE_VARIABLE
@@ -56,36 +59,7 @@ OfflineOption = Annotated[
         help="Download nothing: without the weights of YuNet, dlib's detector finds the faces. The same as "
         "FACEREJECT_OFFLINE=1.",
         callback=_set_offline,
-        rich_help_panel="Face detector",
-    ),
-]
-UpsampleOption = Annotated[
-    int | None,
-    typer.Option(
-        "--upsample",
-        metavar="N",
-        help="dlib's detector only: double the image N times to find smaller faces. Each step takes four "
-        "times as long.",
-        rich_help_panel="Face detector",
-    ),
-]
-MinFaceOption = Annotated[
-    float | None,
-    typer.Option(
-        "--min-face",
-        metavar="PIXELS",
-        help="Ignore faces smaller than this (YuNet: 40 by default). A larger limit makes the search faster.",
-        rich_help_panel="Face detector",
-    ),
-]
-DetectorThresholdOption = Annotated[
-    float | None,
-    typer.Option(
-        "--detector-threshold",
-        metavar="SCORE",
-        help="Drop candidates below this detector score. YuNet: 0 to 1, default 0.3. dlib: usually 0; -1 "
-        "finds nearly every face, and false ones.",
-        rich_help_panel="Face detector",
+        rich_help_panel=DETECTOR_PANEL,
     ),
 ]
 
@@ -95,7 +69,7 @@ def percent_of(text: str | float) -> float:
     return float(str(text).strip().removesuffix("%"))
 
 
-_TARGET_PANEL = "What to accept (at most one of these)"
+TARGET_PANEL = "What to accept (at most one of these)"
 MaxErrorOption = Annotated[
     float | None,
     typer.Option(
@@ -104,7 +78,7 @@ MaxErrorOption = Annotated[
         parser=percent_of,
         help="Keep the mean error of the accepted faces at or below this, in percent of the distance "
         "between the outer eye corners (4 or 4%). Single faces may be worse.",
-        rich_help_panel=_TARGET_PANEL,
+        rich_help_panel=TARGET_PANEL,
     ),
 ]
 MaxExpectedErrorOption = Annotated[
@@ -114,7 +88,7 @@ MaxExpectedErrorOption = Annotated[
         metavar="PERCENT",
         parser=percent_of,
         help="Accept every face whose expected error (the column expected_error) is at most this.",
-        rich_help_panel=_TARGET_PANEL,
+        rich_help_panel=TARGET_PANEL,
     ),
 ]
 MaxErrorBoundOption = Annotated[
@@ -125,7 +99,7 @@ MaxErrorBoundOption = Annotated[
         parser=percent_of,
         help="Accept every face whose error is at most this with a probability of 90 % (the column "
         "error_high).",
-        rich_help_panel=_TARGET_PANEL,
+        rich_help_panel=TARGET_PANEL,
     ),
 ]
 CoverageOption = Annotated[
@@ -135,7 +109,7 @@ CoverageOption = Annotated[
         metavar="SHARE",
         help="Accept this share (0 to 1), the most certain ones, of faces like those the model was "
         "calibrated on.",
-        rich_help_panel=_TARGET_PANEL,
+        rich_help_panel=TARGET_PANEL,
     ),
 ]
 CostOption = Annotated[
@@ -144,7 +118,7 @@ CostOption = Annotated[
         "--cost",
         metavar="PERCENT",
         help="What rejecting a face costs, as an error in percent: faces expected to be better are accepted.",
-        rich_help_panel=_TARGET_PANEL,
+        rich_help_panel=TARGET_PANEL,
     ),
 ]
 ThresholdOption = Annotated[
@@ -153,27 +127,7 @@ ThresholdOption = Annotated[
         "--threshold",
         metavar="VALUE",
         help="Accept faces up to this uncertainty (the column of that name).",
-        rich_help_panel=_TARGET_PANEL,
-    ),
-]
-KeepBestOption = Annotated[
-    str | None,
-    typer.Option(
-        "--keep-best",
-        metavar="SHARE|N",
-        help="Accept the most certain faces of this batch: a share (0.5 or 50%) or a number of faces (100). "
-        "Ties with the last one are accepted, too. In a video, the faces of every frame count.",
-        rich_help_panel=_TARGET_PANEL,
-    ),
-]
-KeepBestPhotosOption = Annotated[
-    str | None,
-    typer.Option(
-        "--keep-best-photos",
-        metavar="SHARE|N",
-        help="The same, counted in photos. With --frame-rule all, a photo is as certain as its least certain "
-        "face. In a video, every frame counts as a photo.",
-        rich_help_panel=_TARGET_PANEL,
+        rich_help_panel=TARGET_PANEL,
     ),
 ]
 ColumnsOption = Annotated[
@@ -194,19 +148,6 @@ RegionOption = Annotated[
         help="Score only these parts of the face: jaw, brows, nose, eyes, mouth, or several (eyes,mouth). "
         "Uncertainty, expected error and decision then refer to them.",
     ),
-]
-_POSE_PANEL = "Reject faces turned further than"
-MaxYawOption = Annotated[
-    float | None,
-    typer.Option("--max-yaw", metavar="DEGREES", help="To the left or right.", rich_help_panel=_POSE_PANEL),
-]
-MaxPitchOption = Annotated[
-    float | None,
-    typer.Option("--max-pitch", metavar="DEGREES", help="Up or down.", rich_help_panel=_POSE_PANEL),
-]
-MaxRollOption = Annotated[
-    float | None,
-    typer.Option("--max-roll", metavar="DEGREES", help="Tilted to a shoulder.", rich_help_panel=_POSE_PANEL),
 ]
 FrameRuleOption = Annotated[
     str,

@@ -18,19 +18,12 @@ if TYPE_CHECKING:
     from facereject.predictions._rule import apply_rule, find_rule, monitor_rule
 
 _HOME = {
-    "ColumnNames": "_columns",
-    "LearnedScore": "_learned",
-    "PredictionFileError": "_files",
-    "PredictionReport": "_report",
-    "Rule": "_rule",
-    "ScoreComparison": "_comparison",
-    "apply_rule": "_rule",
-    "compare_scores": "_comparison",
-    "find_rule": "_rule",
-    "learn_score": "_learned",
-    "monitor_rule": "_rule",
-    "open_predictions": "_files",
-    "report_predictions": "_report",
+    "_columns": ("ColumnNames",),
+    "_comparison": ("ScoreComparison", "compare_scores"),
+    "_files": ("PredictionFileError", "open_predictions"),
+    "_learned": ("LearnedScore", "learn_score"),
+    "_report": ("PredictionReport", "report_predictions"),
+    "_rule": ("Rule", "apply_rule", "find_rule", "monitor_rule"),
 }
 
 __all__ = [

@@ -21,24 +21,15 @@ if TYPE_CHECKING:
     from facereject.selection.start import suggest_start
 
 _HOME = {
-    "BoundedCoverage": "models",
-    "BoundedImprovement": "models",
-    "CostBased": "models",
-    "CoverageMonitor": "monitor",
-    "Guarantee": "selector",
-    "InfeasibleTargetError": "errors",
-    "NoValidThresholdError": "errors",
-    "RiskMonitor": "monitor",
-    "Selector": "selector",
-    "TwoSampleTest": "shift",
-    "convert": "exact",
-    "density_ratio": "shift",
-    "guaranteed_coverage": "guarantees",
-    "guaranteed_risk": "guarantees",
-    "guaranteed_risk_per_group": "groups",
-    "optimal_selection": "exact",
-    "suggest_start": "start",
-    "two_sample_test": "shift",
+    "errors": ("InfeasibleTargetError", "NoValidThresholdError"),
+    "exact": ("convert", "optimal_selection"),
+    "groups": ("guaranteed_risk_per_group",),
+    "guarantees": ("guaranteed_coverage", "guaranteed_risk"),
+    "models": ("BoundedCoverage", "BoundedImprovement", "CostBased"),
+    "monitor": ("CoverageMonitor", "RiskMonitor"),
+    "selector": ("Guarantee", "Selector"),
+    "shift": ("TwoSampleTest", "density_ratio", "two_sample_test"),
+    "start": ("suggest_start",),
 }
 
 __all__ = [
