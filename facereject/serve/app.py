@@ -80,6 +80,7 @@ def make_app(
         Route("/api/score", service.score, methods=["POST"]),
         Route("/api/video", service.video, methods=["POST"]),
         Route("/api/decide", service.decide, methods=["POST"]),
+        Route("/api/domain", service.domain, methods=["POST"]),
         Route("/api/table", service.table, methods=["POST"]),
         Route("/api/model", service.model),
         WebSocketRoute("/api/live", service.live),
@@ -158,12 +159,17 @@ class _Service:
             return HeldResponse(lines, stack.pop_all(), media_type="application/x-ndjson")
 
     async def decide(self, request: Request) -> Response:
+        return await self._about_faces(request, tables.decide, self._limits.decide_items)
+
+    async def domain(self, request: Request) -> Response:
+        return await self._about_faces(request, tables.check_domain, self._limits.table_items)
+
+    async def _about_faces(self, request: Request, answer: Callable[..., bytes], max_items: int) -> Response:
         choose = self._chosen(request.query_params)
         with self._tables.place():
             body = await self._text(request)
-            items = self._limits.decide_items
-            decided = await self._pool.run(tables.decide, choose, body, max_items=items)
-        return Response(decided, media_type="application/json")
+            data = await self._pool.run(answer, choose, body, max_items=max_items)
+        return Response(data, media_type="application/json")
 
     async def table(self, request: Request) -> Response:
         kind = request.query_params.get("format", "csv")

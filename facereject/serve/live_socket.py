@@ -10,6 +10,7 @@ from typing import Any
 from starlette.exceptions import HTTPException
 from starlette.websockets import WebSocket, WebSocketDisconnect, WebSocketState
 
+from facereject.faces.domain_monitor import DomainMonitor
 from facereject.serve.images import decode_jpeg
 from facereject.serve.limits import ServeLimits
 from facereject.serve.models import ModelRegistry, ModelRequest, describe_target
@@ -42,7 +43,7 @@ class LiveClient:
     def __init__(self, socket: WebSocket, models: ModelRegistry, pool: WorkPool, limits: ServeLimits) -> None:
         self._socket, self._models, self._pool, self._limits = socket, models, pool, limits
         self._request = ModelRequest()
-        self._tracker: FaceTracker | None = None
+        self._watching: tuple[FaceTracker, DomainMonitor] | None = None
         self._newest: tuple[int, float, bytes] | None = None
         self._asked: str | None = None
         self._received = 0
@@ -116,11 +117,11 @@ class LiveClient:
 
     def _use(self, request: ModelRequest) -> dict[str, Any]:
         rejector = self._models.get(request)
-        if self._tracker is None or request.scale != self._request.scale:
-            self._tracker = FaceTracker(rejector)
+        if self._watching is None or request.scale != self._request.scale:
+            self._watching = FaceTracker(rejector), DomainMonitor(rejector)
         else:
             # faces keep their numbers under another target
-            self._tracker.use(rejector)
+            self._watching[0].use(rejector)
         self._request = request
         return describe_target(rejector, request)
 
@@ -139,9 +140,12 @@ class LiveClient:
     def _score_here(self, number: int, time_s: float, data: bytes) -> dict[str, Any]:
         start = time.perf_counter()
         image = decode_jpeg(data, self._limits.frame_pixels)
-        if self._tracker is None:
-            self._tracker = FaceTracker(self._models.get(self._request))
-        scored = self._tracker(Frame(number, time_s, image))
+        if self._watching is None:
+            self._use(self._request)
+        assert self._watching is not None
+        tracker, monitor = self._watching
+        scored = tracker(Frame(number, time_s, image))
+        monitor.add(scored.faces)
         height, width = image.shape[:2]
         return {
             "frame": number,
@@ -149,6 +153,7 @@ class LiveClient:
             "height": height,
             "seconds": round(time.perf_counter() - start, 4),
             **frame_response(scored.faces),
+            "domain": monitor.to_dict(),
         }
 
     async def _send(self, response: dict[str, Any]) -> None:

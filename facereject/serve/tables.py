@@ -1,7 +1,7 @@
-"""Decisions and tables for faces that were scored before: POST /api/decide and POST /api/table.
+"""Decisions, tables and the check of the domain for faces that were scored before.
 
-The server keeps nothing between requests. The page holds the responses it got and sends them back when the
-target changes or a table is wanted.
+POST /api/decide, POST /api/table, POST /api/domain. The server keeps nothing between requests: the page holds
+the responses it got and sends them back.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ import numpy as np
 from starlette.exceptions import HTTPException
 
 from facereject.faces import Face, FaceRejector
+from facereject.faces.domain_monitor import FaceReservoir
 from facereject.faces.face import NO_IMAGE, Box, FaceFrame, Pose
 from facereject.outputs.sorted_files import SortedFiles
 from facereject.serve.bodies import PrivateFile
@@ -87,6 +88,29 @@ def write_table(
     rows = (row for frame in frames for row in rows_of(frame))
     write_rows(target.file, f".{kind}", _limited(rows, max_rows), rejector.n_points)
     target.file.seek(0)
+
+
+def check_domain(choose: Callable[[], FaceRejector], body: bytes, *, max_items: int) -> bytes:
+    """Whether faces are like those the model was calibrated on, as JSON; the body is that of a table.
+
+    Parameters
+    ----------
+    choose, body, max_items
+        As in `decide`.
+
+    Returns
+    -------
+    bytes
+        ``{"check": null}`` for fewer than 40 faces, one of each track, or a model that cannot tell.
+    """
+    rejector, sample = choose(), FaceReservoir()
+    for item in _inputs(body, max_items):
+        sample.new_input()
+        for frame in _frames(rejector, item):
+            for face in frame.faces:
+                sample.add(face)
+    check = rejector.check_domain(sample.kept)
+    return encode({"check": None if check is None else check.to_dict()})
 
 
 def _limited(rows: Iterable[T], most: int) -> Iterator[T]:

@@ -12,6 +12,7 @@ from serving import jpeg, pixels, running
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 from websockets.sync.client import connect
 
+from facereject.faces import DomainMonitor
 from facereject.serve.limits import ServeLimits
 from facereject.tracking.tracker import FaceTracker
 
@@ -34,6 +35,23 @@ def test_frames_are_those_of_a_tracker(server, rejector, photo):
             assert np.abs(np.array(found["landmarks"]) - truth.face.landmarks).max() < 2
             assert found["track"] == truth.track == 0
             assert found["accepted"] == truth.face.accepted
+
+
+def test_faces_seen_are_compared_with_the_calibration_faces(server, rejector, photo):
+    """Forty frames of one person: the median typicality, as the library tells it."""
+    monitor, tracker = DomainMonitor(rejector), FaceTracker(rejector)
+    with connect(server.socket_address) as socket:
+        for shift in range(41):
+            frame = jpeg(np.roll(photo, shift % 3, axis=1))
+            domain = ask(socket, frame)["domain"]
+            monitor.add([found.face for found in tracker.update(pixels(frame))])
+    assert domain["typicality"] == pytest.approx(monitor.typicality, abs=0.1)
+    assert domain["unusual"] == monitor.unusual
+    assert bool(domain["sentence"]) == domain["unusual"]
+    # another model starts anew
+    with connect(server.socket_address) as socket:
+        ask(socket, json.dumps({"model": "thorough"}))
+        assert ask(socket, jpeg(np.zeros((240, 320, 3), np.uint8)))["domain"]["typicality"] is None
 
 
 def test_a_black_frame_has_no_face(server):

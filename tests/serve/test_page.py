@@ -21,6 +21,7 @@ from serving import jpeg, pixels, running
 
 from facereject import FaceRejector, score_files
 from facereject.faces.face import Box
+from facereject.faces.models.calibration import INTERVAL_LEVEL
 from facereject.faces.models.card import MODEL_NOTES
 from facereject.outputs._video.writer import VideoWriter
 from facereject.serve.app import ServeCounts, make_app
@@ -111,6 +112,8 @@ def test_the_slider_changes_decisions_at_once(page, rejector):
     page.wait(lambda: "limit" in page.text("state-why"))
     slider.send_keys(Keys.END)
     page.wait(lambda: page.text("state-word") == "Accepted")
+    page.wait(lambda: page.text("state-range").startswith("80"))
+    page.wait(lambda: "calibration faces" in page.text("domain"))
     page.wait(lambda: "Every face is accepted" in page.text("target-words"))
     assert page.errors() == []
 
@@ -335,13 +338,19 @@ def test_error_and_limit_are_shown_with_as_many_digits_as_it_takes(page):
         """
         const done = arguments[0];
         import("/words.js").then(({ twoPercents, verdict }) => {
-          const face = { accepted: false, reason: "uncertain", expected_error: 4.214, uncertainty: 1 };
-          done([verdict({ accepted: false, faces: [face] }, 4.198).why, twoPercents(5.04, 4)]);
+          const face = {
+            accepted: false, reason: "uncertain", expected_error: 4.214, uncertainty: 1,
+            error_interval: [2.51, 7.06],
+          };
+          const { why, range } = verdict({ accepted: false, faces: [face] }, 4.198);
+          done([why, twoPercents(5.04, 4), range]);
         });
         """
     )
     assert shown[0].replace("\xa0", " ") == "Expected error 4.21 %, limit 4.20 %."
     assert [text.replace("\xa0", " ") for text in shown[1]] == ["5.0 %", "4.0 %"]
+    share = f"{INTERVAL_LEVEL:.0%}".replace("%", " %")
+    assert shown[2].replace("\xa0", " ") == f"{share} of such faces have errors of 2.5 to 7.1 %."
 
 
 def test_a_missing_camera_is_told_once(page):

@@ -7,10 +7,12 @@ import json
 import math
 import tracemalloc
 
+import numpy as np
 import pytest
 from serving import running
 
 from facereject import score_files
+from facereject.faces import Box, Face
 from facereject.pipeline import Running
 from facereject.serve.bodies import private_file
 from facereject.serve.limits import ServeLimits
@@ -80,6 +82,29 @@ def test_parquet_holds_the_same(server, scored):
     assert rows[-1]["reason"] == "unreadable: not an image"
 
 
+def test_faces_are_compared_with_the_calibration_faces(server, rejector, scored):
+    """One face of each track counts; fewer than 40 say nothing."""
+    assert server.client.post("/api/domain", json={"inputs": scored}).json() == {"check": None}
+    (face,) = scored[0]["frames"][0]["faces"]
+    frames = [{"frame": 0, "time_s": None, "faces": [face]}]
+    many = [{"source": f"{k}.jpg", "frames": frames} for k in range(40)]
+    check = server.client.post("/api/domain", json={"inputs": many}).json()["check"]
+    same = Face(
+        Box(*face["box"].values()),
+        1.0,
+        np.array(face["landmarks"]),
+        0.1,
+        2.0,
+        True,
+        typicality=face["typicality"],
+    )
+    truth = rejector.check_domain([same] * 40)
+    assert check == pytest.approx(truth.to_dict())
+    assert check["unlike"]
+    video = [{"source": "a.mp4", "frames": [{**frames[0], "faces": [{**face, "track": 3}]}] * 50}]
+    assert server.client.post("/api/domain", json={"inputs": video}).json() == {"check": None}
+
+
 @pytest.mark.parametrize("target", [{"coverage": 1.0}, {"expected_error": 2.4}, {"threshold": -1000.0}])
 def test_decisions_are_those_of_the_rejector(server, rejector, scored, target):
     inputs = [
@@ -105,7 +130,7 @@ def test_decisions_are_those_of_the_rejector(server, rejector, scored, target):
         assert decided["accepted"] == (2 * sum(decided["frames"]) >= len(decided["frames"]))
 
 
-@pytest.mark.parametrize("path", ["/api/decide", "/api/table"])
+@pytest.mark.parametrize("path", ["/api/decide", "/api/table", "/api/domain"])
 @pytest.mark.parametrize(
     "body",
     [
@@ -152,7 +177,7 @@ def test_decisions_on_numbers_that_are_too_large(server, number):
     assert answer.status_code == 422
 
 
-@pytest.mark.parametrize("path", ["/api/decide", "/api/table"])
+@pytest.mark.parametrize("path", ["/api/decide", "/api/table", "/api/domain"])
 def test_lists_and_objects_are_limited_before_they_are_made(rejector, path):
     with running(rejector, limits=ServeLimits(table_items=1000, decide_items=1000)) as server:
         few, many = (

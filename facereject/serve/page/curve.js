@@ -22,10 +22,8 @@ export function drawCurve(canvas, curve, target) {
   context.textBaseline = "top";
   for (const coverage of [0, 0.5, 1]) {
     context.textAlign = coverage === 1 ? "right" : coverage ? "center" : "left";
-    context.fillText(`${100 * coverage} %`, x(coverage), bottom + 4);
+    context.fillText(`${100 * coverage} %${coverage === 0.5 ? " accepted" : ""}`, x(coverage), bottom + 4);
   }
-  context.textAlign = "center";
-  context.fillText("accepted", x(0.25), bottom + 4);
   context.textAlign = "left";
   context.fillText("error %", left + 4, 0);
   context.beginPath();

@@ -88,8 +88,8 @@ export class Detail {
     if (!this.image.unknown) context.drawImage(this.image, 0, 0, this.canvas.width, this.canvas.height);
     const { limit, points } = this.target;
     drawFaces(context, frame.faces, { width: head.width, limit, points, scale });
-    const { word, why } = verdict(frame, limit);
-    showText(element("detail-words"), `${word}. ${why}`);
+    const { word, why, range } = verdict(frame, limit);
+    showText(element("detail-words"), `${word}. ${why} ${range}`);
   }
 
   #follow() {
@@ -119,8 +119,8 @@ export class Detail {
     this.timeline.setAttribute("aria-valuemin", "0");
     this.timeline.setAttribute("aria-valuemax", String(frames.length - 1));
     this.timeline.setAttribute("aria-valuenow", String(this.#shown));
-    const { word, why } = verdict(frame, limit);
-    if (!this.video.hidden) showText(element("detail-words"), `Frame ${frame.frame}: ${word}. ${why}`);
+    const { word, why, range } = verdict(frame, limit);
+    if (!this.video.hidden) showText(element("detail-words"), `Frame ${frame.frame}: ${word}. ${why} ${range}`);
   }
 
   #length() {

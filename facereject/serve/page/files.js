@@ -3,6 +3,7 @@
 import { ask, lines, request, save } from "./api.js";
 import { filesOf, isVideo, looksRight } from "./intake.js";
 import { compare, rowOf, valueOf } from "./table.js";
+import { showText } from "./words.js";
 import { zip } from "./zip.js";
 
 const element = (id) => document.getElementById(id);
@@ -23,6 +24,7 @@ export class Files {
   #timer = 0;
   #deciding = 0;
   #scoredBy = scaleOf({});
+  #compared = "";
 
   constructor({ target, detail, onTrouble }) {
     Object.assign(this, { target, detail, onTrouble });
@@ -230,6 +232,21 @@ export class Files {
     this.#abort = new AbortController();
   }
 
+  // whether the faces are like the calibration faces, asked once everything is scored
+  async #compare(done) {
+    const state = `${this.#scoredBy} ${done.length}`;
+    if (state === this.#compared) return;
+    this.#compared = state;
+    showText(element("files-domain"), "");
+    const inputs = done.map((item) => ({ source: item.name, frames: firstOfTracks(item.frames) }));
+    try {
+      const { check } = await ask(`/api/domain?${this.target.query}`, { method: "POST", body: JSON.stringify({ inputs }) });
+      if (state === this.#compared) showText(element("files-domain"), check?.sentence ?? "");
+    } catch {
+      // too much for one request: the table says it as well
+    }
+  }
+
   async #download(format) {
     const inputs = this.#items.filter((item) => ["done", "failed"].includes(item.state)).map((item) => (
       item.error ? { source: item.name, error: item.error } : { source: item.name, frames: item.frames.map(plain) }
@@ -276,6 +293,7 @@ export class Files {
     const parquet = document.querySelector("[data-format=parquet]");
     parquet.hidden = !(this.target.model?.formats ?? []).includes("parquet");
     this.#rows();
+    if (!busy.length) this.#compare(done);
   }
 
   #rows() {
@@ -309,3 +327,10 @@ const plain = (frame) => ({
   time_s: frame.time_s,
   faces: frame.faces.map(({ thumbnail, explanation, hint, ...face }) => face),
 });
+
+// one face of each person: the frames of a video are not independent
+function firstOfTracks(frames) {
+  const known = new Set();
+  const isNew = ({ track }) => track === null || (!known.has(track) && known.add(track));
+  return frames.map(plain).map((frame) => ({ ...frame, faces: frame.faces.filter(isNew) })).filter(({ faces }) => faces.length);
+}

@@ -73,8 +73,12 @@ function show(answer, shot) {
   context.drawImage(canvas, 0, 0);
   context.restore();
   drawFaces(context, answer.faces, { width: view.width, limit: target.limit, points: target.points, mirror });
-  const { state, word, why } = verdict(answer, target.limit);
-  setState(state, word, why);
+  const { state, word, why, range } = verdict(answer, target.limit);
+  setState(state, word, why, range);
+  const { sentence, typicality } = answer.domain;
+  const alike = typicality === null ? "" : "These faces are like the calibration faces of the model.";
+  showText(element("domain"), sentence || alike);
+  element("domain").classList.toggle("warning", Boolean(sentence));
   const worst = worstOf(answer);
   recorder.add(canvas, answer.accepted);
   best.add(answer, shot);
@@ -82,11 +86,13 @@ function show(answer, shot) {
   last = { answer, blob: shot.blob };
 }
 
-function setState(state, word, why) {
+function setState(state, word, why, range = "") {
   const box = element("state");
   if (box.dataset.state !== state) box.dataset.state = element("stage").dataset.state = state;
   if (element("state-word").textContent !== word) element("state-word").textContent = word;
   showText(element("state-why"), why);
+  showText(element("state-range"), range);
+  if (state === "off") showText(element("domain"), "");
   const now = performance.now();
   // read aloud when it changes, not 25 times a second
   if (spoken.state !== state && now - spoken.at > 1500) {
@@ -147,7 +153,7 @@ function snapshot() {
 async function stopRecording() {
   if (!recorder.running) return;
   element("record").setAttribute("aria-pressed", "false");
-  element("record").textContent = "Record accepted frames";
+  element("record").textContent = "Record accepted";
   if (!(await recorder.stop())) tell("note", "No frame was accepted while recording, so there is nothing to save.");
 }
 

@@ -1,7 +1,7 @@
 // The table of files: a row for each, with its image, decision and numbers.
 
 import { drawMini, worstOf } from "./timeline.js";
-import { percent, share, showText, verdict } from "./words.js";
+import { intervalOf, percent, share, showText, verdict } from "./words.js";
 
 /** The row of a file, kept with it and drawn again where something has changed. */
 export function rowOf(item, limit, open) {
@@ -16,7 +16,9 @@ export function rowOf(item, limit, open) {
   row.cells[2].firstChild.dataset.state = state;
   const why = reasonOf(item, state, limit);
   if (why) showText(row.cells[2].appendChild(document.createElement("small")), why);
-  row.cells[3].textContent = percent(worst?.expected_error);
+  row.cells[3].replaceChildren(
+    percent(worst?.expected_error), Object.assign(document.createElement("small"), { textContent: intervalOf(worst) }),
+  );
   row.cells[4].textContent = worst?.uncertainty?.toFixed(3) ?? "–";
   const small = row.cells[1].querySelector("small");
   small.textContent = factsOf(item);

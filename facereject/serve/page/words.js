@@ -20,6 +20,12 @@ export function twoPercents(first, second) {
   return [percent(first, digits), percent(second, digits)];
 }
 
+/** Where the errors of most such faces lie: the interval of `Face.error_interval`; empty if the model gives none. */
+export function intervalOf(face) {
+  const [low, high] = face?.error_interval ?? [null, null];
+  return low === null || high === null ? "" : `${low.toFixed(1)} to ${percent(high)}`;
+}
+
 const capital = (text) => text.charAt(0).toUpperCase() + text.slice(1);
 
 const REASONS = {
@@ -27,7 +33,9 @@ const REASONS = {
   no_score: "The model gave no score for this face.",
 };
 
-/** State, word and reason of a scored frame. */
+const rangeOf = (face) => (intervalOf(face) && `80\u00a0% of such faces have errors of ${intervalOf(face)}.`);
+
+/** State, word and reason of a scored frame, and the interval of the error in words. */
 export function verdict(answer, limit) {
   const faces = answer.faces;
   if (!faces.length) {
@@ -35,12 +43,14 @@ export function verdict(answer, limit) {
       state: "none",
       word: "No face",
       why: "The face may be too small, turned away, covered, or outside the image.",
+      range: "",
     };
   }
   if (answer.accepted) {
-    const worst = Math.max(...faces.map((face) => face.expected_error ?? 0));
+    const worst = faces.reduce((a, b) => ((b.expected_error ?? 0) > (a.expected_error ?? 0) ? b : a));
     const many = faces.length > 1 ? `${faces.length} faces, the least certain: ` : "";
-    return { state: "accepted", word: "Accepted", why: capital(`${many}expected error ${percent(worst)}`) };
+    const why = capital(`${many}expected error ${percent(worst.expected_error)}.`);
+    return { state: "accepted", word: "Accepted", why, range: rangeOf(worst) };
   }
   const rejected = faces.filter((face) => !face.accepted);
   const worst = rejected.reduce((a, b) => ((b.uncertainty ?? Infinity) > (a.uncertainty ?? Infinity) ? b : a));
@@ -55,7 +65,7 @@ export function verdict(answer, limit) {
   if (worst.hint) parts.push(`${capital(worst.hint)}.`);
   const pose = worst.pose;
   if (!worst.hint && pose && Math.abs(pose.yaw) > 30) parts.push("Turn towards the camera.");
-  return { state: "rejected", word: "Rejected", why: parts.join(" ") };
+  return { state: "rejected", word: "Rejected", why: parts.join(" "), range: rangeOf(worst) };
 }
 
 /** Why the browser gives no camera, and what to do. */
