@@ -69,6 +69,7 @@ def with_details(
         visible=Lazy(visible),
         likely_cause=Lazy(cause),
         typicality=Lazy(lambda: found.typicality),
+        description=Lazy(lambda: found.description),
     )
 
 

@@ -141,6 +141,7 @@ _LATER: dict[str, Any] = {
     "pose": None,
     "likely_cause": "",
     "typicality": math.nan,
+    "description": None,
     "error_interval": (math.nan, math.nan),
     "thumbnail": b"",
 }
@@ -186,6 +187,10 @@ class Face:
     typicality : float
         Share of the calibration faces that are at least as unusual, above 0 and up to 1: small for faces of
         another kind. NaN if the model does not say.
+    description : ndarray of int8 or None
+        Shape, local contrast and image quality in steps of 1/20 standard deviation of the calibration faces,
+        by which `FaceRejector.check_domain` compares faces; None if the model does not say, or for a face
+        that was read from a table.
     error_interval : tuple (low, high) of float
         Interval that holds the error with a probability of 80 %, in the unit of ``expected_error``; NaN if
         unknown.
@@ -291,6 +296,12 @@ class Face:
     def typicality(self) -> float:
         """Share of the calibration faces that are at least as unusual; NaN if the model does not say."""
         return float(self._read("typicality"))
+
+    @property
+    def description(self) -> NDArray[np.int8] | None:
+        """Shape, contrast and quality beside those of the calibration faces; None if unknown."""
+        description: NDArray[np.int8] | None = self._read("description")
+        return description
 
     @property
     def error_interval(self) -> tuple[float, float]:

@@ -534,8 +534,8 @@ class FaceRejector:
         Returns
         -------
         DomainCheck or None
-            None for fewer than 40 faces, if the model has no summary of its calibration faces, or if its
-            expected errors were fitted to annotated faces of your own.
+            None for fewer than 40 faces with a ``description``, if the model has no summary of its
+            calibration faces, or if its expected errors were fitted to annotated faces of your own.
 
         Examples
         --------
@@ -547,8 +547,8 @@ class FaceRejector:
         domain = self.domain
         if domain is None or len(faces) < LEAST_FACES or self.info.get("own_faces"):
             return None
-        landmarks = np.array([face.landmarks for face in faces])
-        return domain.check(landmarks, np.array([face.typicality for face in faces]))
+        described = [face.description for face in faces]
+        return domain.check(np.array([row for row in described if row is not None], dtype=np.int8))
 
     @property
     def domain(self) -> Domain | None:

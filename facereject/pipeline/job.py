@@ -18,7 +18,7 @@ from facereject._options import OptionError
 from facereject.faces import FaceRejector
 from facereject.faces.face import FRAME_RULES, Face, FaceFrame
 from facereject.faces.geometry import FloatArray
-from facereject.outputs._faces_seen import FacesSeen
+from facereject.outputs._faces_seen import AcceptedErrors, SampledFaces
 from facereject.outputs._folders import base_of
 from facereject.outputs.base import Media, Output, RunInfo
 from facereject.outputs.sorted_files import SortedFiles
@@ -93,7 +93,7 @@ class Job:
         self.best = _Best.of(keep_best, keep_best_photos)
         self.engine = self.running.make_engine()
         self.summary = Summary()
-        self._seen = FacesSeen()
+        self._errors, self._sample = AcceptedErrors(), SampledFaces()
         self._store: Store | None = None
         if frame_rule not in FRAME_RULES:
             raise OptionError(f"`frame_rule` must be one of {', '.join(FRAME_RULES)}; got {frame_rule}")
@@ -165,10 +165,10 @@ class Job:
             self.summary.seconds = time.monotonic() - start
         for problem in problems:
             raise problem
-        self.summary.expected_error = self._seen.expected_error
+        self.summary.expected_error = self._errors.mean
         # a rejector of another kind has nothing to compare with
         if hasattr(rejector, "check_domain"):
-            self.summary.domain = Lazy(lambda: rejector.check_domain(self._seen.kept))
+            self.summary.domain = Lazy(lambda: rejector.check_domain(self._sample.kept))
         return self.summary
 
     def _check_inputs(self) -> None:
@@ -189,8 +189,8 @@ class Job:
         plan = self._plan(store, with_frames=progress is not None)
         shape = mean_shape_of(task.rejector)
         # which faces are the best is known only at the end
-        along = [*self._placed("run"), self._seen]
-        during = [] if self.best is not None else along
+        along = [*self._placed("run"), self._errors]
+        during = [self._sample, *(along if self.best is None else ())]
         count = None
         if progress is not None:
             count = _Counter(plan, progress, decided=self.best is None)

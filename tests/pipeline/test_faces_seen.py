@@ -11,7 +11,7 @@ import pytest
 from facereject._cli._output.report import _meaning
 from facereject.faces.face import NO_IMAGE, Box, Face, FaceFrame
 from facereject.faces.models.domain import DomainCheck
-from facereject.outputs._faces_seen import FacesSeen
+from facereject.outputs._faces_seen import AcceptedErrors, SampledFaces
 from facereject.outputs.counts import Counts
 from facereject.outputs.summary import Summary
 
@@ -25,15 +25,14 @@ def frame(*faces):
 
 
 def test_the_mean_expected_error_is_that_of_the_accepted():
-    seen = FacesSeen()
-    assert math.isnan(seen.expected_error)
-    seen.write(frame(face(2.0), face(4.0), face(9.0, accepted=False), face(math.nan)))
-    assert seen.expected_error == 3.0
-    assert len(seen.kept) == 4
+    errors = AcceptedErrors()
+    assert math.isnan(errors.mean)
+    errors.write(frame(face(2.0), face(4.0), face(9.0, accepted=False), face(math.nan)))
+    assert errors.mean == 3.0
 
 
 def test_a_track_counts_once_in_its_video():
-    seen = FacesSeen()
+    seen = SampledFaces()
     for _ in range(2):
         seen.begin(None)
         for _ in range(5):
@@ -42,7 +41,7 @@ def test_a_track_counts_once_in_its_video():
 
 
 def test_the_sample_is_bounded_and_of_all_faces():
-    seen = FacesSeen()
+    seen = SampledFaces()
     for i in range(5000):
         seen.write(frame(face(float(i))))
     assert len(seen.kept) == 1000

@@ -98,6 +98,81 @@ def infant(image, points, rng):
     )
 
 
+def sepia(image, points, rng):
+    """Brown tones of an old photo."""
+    tones = np.array([[0.393, 0.769, 0.189], [0.349, 0.686, 0.168], [0.272, 0.534, 0.131]])
+    return np.clip(image.astype(float) @ tones.T, 0, 255).astype(np.uint8), points
+
+
+def posterised(image, points, rng):
+    """Four levels of every colour."""
+    return image // 64 * 64 + 32, points
+
+
+def infrared(image, points, rng):
+    """Skin is bright and smooth, as in the near infrared: mostly the red channel."""
+    colours = image.astype(float)
+    values = np.clip(1.6 * colours[:, :, 0] - 0.5 * colours[:, :, 2] + 10, 0, 255)
+    return _grey(cv2.GaussianBlur(values, (0, 0), 1.2)), points
+
+
+def vignette(image, points, rng):
+    """Dark towards the corners of the face."""
+    centre, size = points.mean(axis=0), np.ptp(points, axis=0).max()
+    y, x = np.mgrid[: image.shape[0], : image.shape[1]]
+    away = np.hypot(x - centre[0], y - centre[1]) / size
+    return (image * np.clip(1.1 - 1.3 * away**2, 0.02, 1)[:, :, None]).astype(np.uint8), points
+
+
+def stretched(image, points, rng):
+    """Wrong aspect ratio: a third wider."""
+    height, width = image.shape[:2]
+    return cv2.resize(image, (round(1.35 * width), height)), points * [1.35, 1]
+
+
+def night_vision(image, points, rng):
+    """Green and noisy."""
+    grey = cv2.cvtColor(image, cv2.COLOR_RGB2GRAY).astype(float)
+    grey = 255 * (grey / 255) ** 0.6 * 0.7 + rng.normal(0, 18, grey.shape)
+    return np.clip(np.stack([0.2 * grey, grey, 0.25 * grey], axis=2), 0, 255).astype(np.uint8), points
+
+
+def solarised(image, points, rng):
+    """What is bright becomes dark."""
+    return np.where(image > 128, 255 - image, image).astype(np.uint8), points
+
+
+def embossed(image, points, rng):
+    """A relief lit from the upper left."""
+    grey = cv2.cvtColor(image, cv2.COLOR_RGB2GRAY).astype(float)
+    slope = np.array([[-2, -1, 0], [-1, 1, 1], [0, 1, 2]])
+    return _grey(0.5 * cv2.filter2D(grey, -1, slope) + 64), points
+
+
+def grey(image, points, rng):
+    """No colour: no other kind, as landmarks are placed on grey images."""
+    return _grey(cv2.cvtColor(image, cv2.COLOR_RGB2GRAY)), points
+
+
+def mosaic(image, points, rng):
+    """Tiles of a twentieth of the face."""
+    tile = max(2, round(np.ptp(points, axis=0).max() / 20))
+    height, width = image.shape[:2]
+    small = cv2.resize(image, (-(-width // tile), -(-height // tile)), interpolation=cv2.INTER_AREA)
+    large = cv2.resize(small, (small.shape[1] * tile, small.shape[0] * tile), interpolation=cv2.INTER_NEAREST)
+    return np.ascontiguousarray(large[:height, :width]), points
+
+
+def painting(image, points, rng):
+    """Flat patches of strong colours."""
+    smooth = image
+    for _ in range(4):
+        smooth = cv2.bilateralFilter(smooth, 9, 40, 7)
+    vivid = cv2.cvtColor(smooth, cv2.COLOR_RGB2HSV)
+    vivid[:, :, 1] = np.minimum(255, 1.8 * vivid[:, :, 1]).astype(np.uint8)
+    return cv2.cvtColor(vivid, cv2.COLOR_HSV2RGB), points
+
+
 #: kinds that no training image has
 KINDS = {
     "drawing": drawing,
@@ -109,6 +184,21 @@ KINDS = {
     "infant": infant,
 }
 
+#: the same, none of which was chosen by; from "mosaic" on they were made after all choices
+MORE_KINDS = {
+    "sepia": sepia,
+    "posterised": posterised,
+    "infrared": infrared,
+    "vignette": vignette,
+    "stretched": stretched,
+    "night vision": night_vision,
+    "solarised": solarised,
+    "embossed": embossed,
+    "grey": grey,
+    "mosaic": mosaic,
+    "painting": painting,
+}
+
 
 def make_kind(name: str, samples, folder: Path) -> FaceDataset:
     """Write images of a kind with their landmarks into a folder, unless they are there, and load them."""
@@ -116,7 +206,8 @@ def make_kind(name: str, samples, folder: Path) -> FaceDataset:
     rng = np.random.default_rng(0)
     for number, sample in enumerate(samples):
         file = folder / f"{number:04}.png"
-        image, points = KINDS[name](load_rgb(sample.image_path), np.asarray(sample.landmarks, float), rng)
+        original = load_rgb(sample.image_path), np.asarray(sample.landmarks, float)
+        image, points = (KINDS | MORE_KINDS)[name](*original, rng)
         if not file.is_file():
             cv2.imwrite(str(file), cv2.cvtColor(image, cv2.COLOR_RGB2BGR))
             lines = [f"{x + 1:.3f} {y + 1:.3f}" for x, y in points]

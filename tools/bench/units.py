@@ -22,7 +22,7 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
-from _other_kinds import KINDS, make_kind
+from _other_kinds import KINDS, MORE_KINDS, make_kind
 
 from facereject.faces import FaceDataset, FaceRejector
 from facereject.faces.training.extract import Extractor, extract
@@ -30,7 +30,7 @@ from facereject.faces.training.train import train_on_table
 from tools.train.default_model import set_aside
 from tools.train.london_points import _MIDDLES, points_68
 
-DRAWS, UNIT_DRAWS, UNIT_FACES = 40, 20, 30
+ALIKE_DRAWS, DRAWS, UNIT_DRAWS, UNIT_FACES = 100, 20, 20, 30
 
 
 def main() -> None:
@@ -54,7 +54,7 @@ def main() -> None:
         "set aside, clean": held_out.rows(held_out.clean),
         "set aside, degraded": held_out.rows(~held_out.clean),
     }
-    for name in KINDS:
+    for name in KINDS | MORE_KINDS:
         folder = cache / f"kind-{name.replace(' ', '-')}"
         sets[name] = table_of(list(make_kind(name, test[: options.faces], folder)))
     print(f"model {options.model}\n")
@@ -103,34 +103,29 @@ def show_thirds(name, rejector, losses, uncertainty):
 
 
 def compare(rejector, sets, london):
-    print("called unlike the calibration faces, of 40 random batches; told apart on average")
-    domain, rng = rejector.domain, np.random.default_rng(0)
-    batches = {name: (described(domain, table), (40, 100)) for name, table in sets.items()}
-    both = [described(domain, sets[f"set aside, {kind}"]) for kind in ("clean", "degraded")]
-    batches["set aside, both"] = (
-        tuple(np.concatenate(parts) for parts in zip(*both, strict=True)),
-        (40, 100, 200),
+    print(
+        f"called unlike the calibration faces, of {DRAWS} random batches, of photos set aside of "
+        f"{ALIKE_DRAWS}; told apart on average"
     )
-    batches["set aside, clean"] = (batches["set aside, clean"][0], (40, 100, 200))
-    batches["London Set"] = ((london["landmarks"], london["typicality"]), (40, 80))
-    for name, ((landmarks, typicality), sizes) in batches.items():
+    domain, rng = rejector.domain, np.random.default_rng(0)
+    batches = {name: described(domain, table) for name, table in sets.items()}
+    batches["set aside, both"] = np.concatenate(
+        [batches[f"set aside, {kind}"] for kind in ("clean", "degraded")]
+    )
+    batches["London Set"] = london["description"]
+    for name, rows in batches.items():
         cells = []
-        for size in sizes:
-            if size > len(landmarks):
-                continue
-            found = []
-            for _ in range(DRAWS):
-                rows = rng.choice(len(landmarks), size, replace=False)
-                found.append(domain.check(landmarks[rows], typicality[rows]))
+        for size in (size for size in (40, 100, 200) if size < len(rows)):
+            draws = range(ALIKE_DRAWS if name.startswith("set aside") else DRAWS)
+            found = [domain.check(rows[rng.choice(len(rows), size, replace=False)]) for _ in draws]
             alarms = np.mean([check.unlike for check in found])
             cells.append(f"{size:4d} faces: {alarms:4.0%} ({np.mean([c.told_apart for c in found]):.2f})")
-        mean = f"mean typicality {typicality.mean():.2f}"
-        print(f"{name:22s} {len(landmarks):4d}   {mean}   {'   '.join(cells)}", flush=True)
+        print(f"{name:22s} {len(rows):4d}   {'   '.join(cells)}", flush=True)
     print()
 
 
 def described(domain, table):
-    return table.landmarks.astype(np.float64), domain.typicality(domain.columns(table.features))
+    return domain.describe(domain.columns(table.features))
 
 
 def units(rejector, sets, london):
@@ -168,14 +163,14 @@ def show_unit(name, rejector, losses, uncertainty):
 def london_faces(rejector, folder):
     """Of the neutral faces: what the model says, and the error over the points that were placed by hand."""
     placed = list(_MIDDLES)
-    found = {name: [] for name in ("landmarks", "typicality", "uncertainty", "losses")}
+    found = {name: [] for name in ("description", "uncertainty", "losses")}
     with np.load(folder / "points189.npz") as stored:
         for name in stored.files:
             for face in rejector(folder / f"{name}.jpg")[:1]:
                 points = points_68(stored[name].astype(np.float64), face.landmarks)
                 away = np.linalg.norm((face.landmarks - points)[placed], axis=1)
                 found["losses"].append(100 * away.mean() / np.linalg.norm(points[45] - points[36]))
-                for value in ("landmarks", "typicality", "uncertainty"):
+                for value in ("description", "uncertainty"):
                     found[value].append(getattr(face, value))
     return {name: np.array(values) for name, values in found.items()}
 
@@ -193,7 +188,7 @@ def without(rejector, samples, table_of):
         show_unit(f"{name}, unit", model, other.losses, model.score(other.features))
         show_coverage(f"{name}, intervals", model, other)
         checks = [
-            model.domain.check(*described(model.domain, other.rows(part)))
+            model.domain.check(described(model.domain, other.rows(part)))
             for part in (other.clean, ~other.clean)
         ]
         told = ", ".join(f"{check.told_apart:.2f}{' UNLIKE' * check.unlike}" for check in checks)

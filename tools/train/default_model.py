@@ -39,7 +39,6 @@ from facereject.faces.evaluation.unseen import for_unseen_faces, unseen_ratio
 from facereject.faces.features.context import FaceContext
 from facereject.faces.features.mirrored import THOROUGH_ANGLES
 from facereject.faces.geometry import bounding_box, overlap
-from facereject.faces.training._fit_domain import learn_atypical
 from facereject.faces.training.cross_validation import calibration_rows, photo_folds
 from facereject.faces.training.extract import Extractor, extract, extract_together
 from facereject.faces.training.fit_causes import background_features
@@ -100,16 +99,8 @@ def main() -> None:
             rejector = FaceRejector.load(path)
         else:
             background = background_features(fit, extractor)
-            data_sets = [sample.photo.split("/")[0] for sample in fit]
-            atypical = learn_atypical(tables[name], photos, data_sets, extractor, alpha=ALPHA)
             rejector = train_on_table(
-                tables[name],
-                photos,
-                extractor,
-                "compact",
-                alphas=(ALPHA,),
-                background=background,
-                atypical=atypical,
+                tables[name], photos, extractor, "compact", alphas=(ALPHA,), background=background
             )
             seen, unseen = (scored(rejector, table) for table in tested.tables[name])
             ratio = unseen_ratio(seen, unseen).shrunk(tested.photos / PUBLISHED_PHOTOS)

@@ -220,7 +220,7 @@ def _compared(rejector: FaceRejector, table: FaceTable) -> DomainCheck | None:
     domain = rejector.domain
     if domain is None or rejector.info.get("own_faces"):
         return None
-    return domain.check(table.landmarks.astype(np.float64), domain.typicality(domain.columns(table.features)))
+    return domain.check(domain.describe(domain.columns(table.features)))
 
 
 def _regions(rejector: FaceRejector, table: FaceTable) -> RegionSample | None:

@@ -146,10 +146,7 @@ class CompactColumns:
         windows = features[:, : self.n_hog].reshape(n * u, _HOG_VALUES)
         lengths = np.sqrt(np.einsum("ij,ij->i", windows, windows)).reshape(n, u)
         start = self.n_hog + self.n_runs
-        return self._aligned(features[:, start : start + 2 * u], lengths)
-
-    def _aligned(self, placed: NDArray[np.floating[Any]], lengths: NDArray[Any]) -> Measured:
-        aligned, place = _align(placed, self.layout)
+        aligned, place = _align(features[:, start : start + 2 * u], self.layout)
         away = aligned - self.layout.shape
         return Measured(lengths, aligned, place, away, away @ self._wide_axes)
 
@@ -203,14 +200,9 @@ class CompactColumns:
         np.log(1e-4 + np.sqrt(np.maximum(left, 0)), out=distances[:, 1])
         return np.concatenate([scores, distances, self._asymmetry(found.aligned)], axis=1)
 
-    def shapes(self, landmarks: FloatArray) -> FloatArray:
-        """The columns of the shape, from landmarks of shape (n, p, 2) in pixels."""
-        used = landmarks[:, [*self.points.used]] if self.points.used is not None else landmarks
-        return self.shape_columns(self._aligned(used.reshape(len(used), -1), np.empty((len(used), 0))))
-
     @functools.cached_property
-    def described(self) -> tuple[NDArray[np.intp], int]:
-        """Positions of the columns of shape, local contrast and image quality; how many are of the shape.
+    def described(self) -> NDArray[np.intp]:
+        """Positions of the columns of shape, local contrast and image quality.
 
         They describe a face and its image. Left out is what was learned from errors, and what depends on the
         detector, on the place in the image or on further runs.
@@ -220,7 +212,7 @@ class CompactColumns:
         n_shape = len(self.spread) + 2 + (0 if self.layout.mirror is None else 2)
         shape = np.arange(first + n_groups, first + n_groups + n_shape)
         quality = shape[-1] + 1 + _PLACE + len(FRAME) + np.arange(len(QUALITY))
-        return np.concatenate([shape, np.arange(first, first + n_groups), quality]), n_shape
+        return np.concatenate([shape, np.arange(first, first + n_groups), quality])
 
     @functools.cached_property
     def layout(self) -> Layout:

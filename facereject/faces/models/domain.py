@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from facereject._validation import FloatArray
 from facereject._words import counted
@@ -18,10 +18,13 @@ from facereject.modelfile import ArraySpec
 LEAST_FACES = 40
 
 #: data sets of ordinary photos are told apart up to this often: less is no alarm
-MARGIN = 0.75
+MARGIN = 0.8
 
 #: p-value below which faces are called unlike
 LEVEL = 0.05
+
+# faces in the summary of a model, about 35 kB of its file; fewer than the least are no summary
+_SUMMARISED, _LEAST_SUMMARISED = 800, 50
 
 # faces of a batch that are compared; more would only take longer
 _MOST_FACES = 1000
@@ -89,9 +92,6 @@ class Domain:
         Mean and standard deviation of the columns.
     clean : ndarray of shape (n,), uint8
         1 for photos as they are, 0 for degraded ones.
-    knots, shift : ndarray of shape (m,), float32
-        Typicality, ascending, and what is added to the uncertainty there, never ascending; linear between
-        knots. Empty for nothing.
     """
 
     columns: CompactColumns
@@ -99,43 +99,60 @@ class Domain:
     centre: NDArray[np.float32]
     scale: NDArray[np.float32]
     clean: NDArray[np.uint8]
-    knots: NDArray[np.float32]
-    shift: NDArray[np.float32]
 
     specs: ClassVar[dict[str, ArraySpec]] = {
         "domain_rows": ("int8", (None, None)),
         "domain_centre": ("float32", (None,)),
         "domain_scale": ("float32", (None,)),
         "domain_clean": ("uint8", (None,)),
-        "domain_knots": ("float32", (None,)),
-        "domain_shift": ("float32", (None,)),
     }
 
     def __post_init__(self) -> None:
-        n, k = len(self.clean), len(self.columns.described[0])
-        lengths = {"rows": (n, k), "centre": (k,), "scale": (k,), "shift": self.knots.shape}
+        n, k = len(self.clean), len(self.columns.described)
+        lengths = {"rows": (n, k), "centre": (k,), "scale": (k,)}
         for name, shape in lengths.items():
             if getattr(self, name).shape != shape:
                 raise ValueError(f"domain {name} must have shape {shape}, got {getattr(self, name).shape}")
         if n <= _NEIGHBOURS:
             raise ValueError(f"the domain must have more than {_NEIGHBOURS} faces, got {n}")
-        finite = all(np.isfinite(array).all() for array in (self.centre, self.scale, self.knots, self.shift))
-        if not finite or not (self.scale > 0).all() or not (np.diff(self.knots) > 0).all():
-            raise ValueError("the domain must have finite columns, positive scales and ascending knots")
+        if not (np.isfinite(self.centre).all() and np.isfinite(self.scale).all() and (self.scale > 0).all()):
+            raise ValueError("domain centre and scale must be finite, and the scale positive")
 
     @classmethod
-    def of_rows(
+    def of_rows(cls, columns: CompactColumns, described: FloatArray, clean: NDArray[np.bool_]) -> Domain:
+        """Summarise faces given by their described columns."""
+        centre, scale = described.mean(axis=0), np.maximum(described.std(axis=0), 1e-3)
+        rows = _in_steps(described, centre, scale)
+        centre, scale = centre.astype(np.float32), scale.astype(np.float32)
+        return cls(columns, rows, centre, scale, np.asarray(clean, dtype=np.uint8))
+
+    @classmethod
+    def sampled(
         cls,
         columns: CompactColumns,
-        described: FloatArray,
+        values: NDArray[np.float32],
         clean: NDArray[np.bool_],
-        shift: tuple[ArrayLike, ArrayLike] = ((), ()),
-    ) -> Domain:
-        """Summarise faces given by their described columns; ``shift`` has the knots and their values."""
-        centre, scale = described.mean(axis=0), np.maximum(described.std(axis=0), 1e-3)
-        rows = np.round(_STEPS * _standardised(described, centre, scale)).astype(np.int8)
-        centre, scale, knots, added = (np.asarray(a, dtype=np.float32) for a in (centre, scale, *shift))
-        return cls(columns, rows, centre, scale, np.asarray(clean, dtype=np.uint8), knots, added)
+        random_state: int = 0,
+    ) -> Domain | None:
+        """Summarise a random sample of calibration faces; None for fewer than 50 faces.
+
+        Parameters
+        ----------
+        columns : CompactColumns
+        values : ndarray of shape (n, c)
+            All columns of the calibration faces.
+        clean : ndarray of shape (n,), bool
+        random_state : int, default=0
+        """
+        if len(values) < _LEAST_SUMMARISED:
+            return None
+        rng = np.random.default_rng(random_state)
+        parts = [rng.permutation(np.flatnonzero(part)) for part in (clean, ~clean)]
+        # half of either kind; where one is rare, more of the other
+        counts = [max(_SUMMARISED // 2, _SUMMARISED - len(other)) for other in parts[::-1]]
+        chosen = np.sort(np.concatenate([part[:n] for part, n in zip(parts, counts, strict=True)]))
+        described = values[chosen][:, columns.described].astype(np.float64)
+        return cls.of_rows(columns, described, clean[chosen])
 
     def arrays(self) -> dict[str, NDArray[Any]]:
         """What a model file stores."""
@@ -156,61 +173,45 @@ class Domain:
         columns : ndarray of shape (m, c)
             All columns of `CompactColumns`.
         """
-        return self._shares(self._distances(self._whitened(columns[:, self.columns.described[0]])))
+        described = _standardised(columns[:, self.columns.described], self.centre, self.scale)
+        return self._shares(self._distances(described @ self._whitening))
 
-    def shift_of(self, typicality: FloatArray) -> FloatArray:
-        """What is added to the uncertainty of faces of this typicality."""
-        if not len(self.knots):
-            return np.zeros(np.shape(typicality))
-        return np.interp(typicality, self.knots, self.shift)
+    def describe(self, columns: NDArray[np.floating[Any]]) -> NDArray[np.int8]:
+        """The described columns of faces as `rows` has them, for `check`."""
+        return _in_steps(columns[:, self.columns.described], self.centre, self.scale)
 
-    def check(
-        self, landmarks: FloatArray, typicality: FloatArray, random_state: int = 0
-    ) -> DomainCheck | None:
+    def check(self, described: NDArray[np.int8], random_state: int = 0) -> DomainCheck | None:
         """Compare a batch of faces with the calibration faces.
 
         A cross-fitted classifier (`facereject.selection.two_sample_test`) tries to tell the batch from clean
-        calibration faces, from degraded ones, and from both, by shape and typicality; the batch is unlike
-        them only if it differs from all three. A batch of good photos, or of poor ones, is no other kind.
+        calibration faces, from degraded ones, and from both; the batch is unlike them only if it differs
+        from all three. A batch of good photos, or of poor ones, is no other kind.
 
         Parameters
         ----------
-        landmarks : ndarray of shape (m, p, 2)
-            In pixels. The faces should be independent: one per track of a video.
-        typicality : ndarray of shape (m,)
+        described : ndarray of shape (m, k), int8
+            As from `describe`. The faces should be independent: one per track of a video.
 
         Returns
         -------
         DomainCheck or None
-            None for fewer than `LEAST_FACES` faces with landmarks and typicality.
+            None for fewer than `LEAST_FACES` faces.
         """
         # imported here: it takes scikit-learn, and a face is scored without it
         from facereject.selection.shift import two_sample_test
 
-        known = np.isfinite(typicality) & np.isfinite(landmarks).all(axis=(1, 2))
-        chosen = np.flatnonzero(known)
-        if len(chosen) < LEAST_FACES:
+        if len(described) < LEAST_FACES:
             return None
-        if len(chosen) > _MOST_FACES:
-            chosen = np.random.default_rng(random_state).permutation(chosen)[:_MOST_FACES]
-        n_shape = self.columns.described[1]
-        shapes = self.columns.shapes(np.asarray(landmarks, dtype=np.float64)[chosen])
-        shapes = _standardised(shapes, self.centre[:n_shape], self.scale[:n_shape])
-        new = self._compared(shapes, typicality[chosen])
-        own = self._compared(self.rows[:, :n_shape] / _STEPS, self.own_typicality)
+        if len(described) > _MOST_FACES:
+            described = np.random.default_rng(random_state).permutation(described)[:_MOST_FACES]
+        own, new = (rows / _STEPS for rows in (self.rows, described))
         clean = self.clean.astype(bool)
         parts = [part for part in (clean, ~clean, clean | True) if part.sum() >= LEAST_FACES // 2]
         found = [two_sample_test(own[part], new, margin=MARGIN, random_state=random_state) for part in parts]
         if not found:
             return None
         least = max(found, key=lambda test: test.p_value)
-        return DomainCheck(len(chosen), least.told_apart, least.p_value)
-
-    def _compared(self, shapes: FloatArray, typicality: FloatArray) -> FloatArray:
-        return np.column_stack([shapes, np.log(typicality)])
-
-    def _whitened(self, described: NDArray[np.floating[Any]]) -> FloatArray:
-        return np.asarray(_standardised(described, self.centre, self.scale) @ self._whitening)
+        return DomainCheck(len(described), least.told_apart, least.p_value)
 
     @functools.cached_property
     def _whitening(self) -> FloatArray:
@@ -255,3 +256,9 @@ def _standardised(
     """In standard deviations; what is far away or no number is as far as is counted."""
     away = np.nan_to_num((values - centre) / scale, nan=_LARGEST, posinf=_LARGEST, neginf=-_LARGEST)
     return np.asarray(np.clip(away, -_LARGEST, _LARGEST), dtype=np.float64)
+
+
+def _in_steps(
+    values: NDArray[np.floating[Any]], centre: NDArray[np.floating[Any]], scale: NDArray[np.floating[Any]]
+) -> NDArray[np.int8]:
+    return np.round(_STEPS * _standardised(values, centre, scale)).astype(np.int8)

@@ -57,6 +57,8 @@ class Details:
         Log-odds of the causes, in the order of `facereject.faces.CAUSES`.
     typicality : float
         Share of the calibration faces that are at least as unusual; NaN if the model has no summary of them.
+    description : ndarray of shape (k,), int8, or None
+        See `Domain.describe`.
     """
 
     uncertainty: float
@@ -64,6 +66,7 @@ class Details:
     hidden: LazyField[NDArray[np.bool_] | None] = LazyField(None)  # noqa: RUF009
     causes: LazyField[FloatArray | None] = LazyField(None)  # noqa: RUF009
     typicality: LazyField[float] = LazyField(math.nan)  # noqa: RUF009
+    description: LazyField[NDArray[np.int8] | None] = LazyField(None)  # noqa: RUF009
 
 
 @runtime_checkable
@@ -108,8 +111,6 @@ class LinearScoreModel:
 class CompactScoreModel:
     """Trees on the columns of `CompactColumns`; it may also tell the error of every point, and a cause.
 
-    With a domain, the uncertainty is larger for faces unlike those of the calibration.
-
     Parameters
     ----------
     columns : CompactColumns
@@ -138,27 +139,20 @@ class CompactScoreModel:
         return [name for name in PARTS if getattr(self, name) is not None]
 
     def __call__(self, features: NDArray[np.float32]) -> FloatArray:
-        columns = self.columns(features)
-        uncertainty = self.trees(columns)
-        if self.domain is not None and len(self.domain.knots):
-            uncertainty = uncertainty + self.domain.shift_of(self.domain.typicality(columns))
-        return uncertainty
+        return self.trees(self.columns(features))
 
     def details(self, features: NDArray[np.float32]) -> Details:
         """All it has to say about one face, given as one row of features."""
         measured = self.columns.measure(features)
         columns = self.columns(features, measured=measured)
         points = Lazy(lambda: self._of_points(features, columns, measured))
-        typicality = Lazy(lambda: math.nan if self.domain is None else self._typicality(self.domain, columns))
-        uncertainty = float(self.trees(columns)[0])
-        if self.domain is not None and len(self.domain.knots):
-            uncertainty += float(self.domain.shift_of(np.array([typicality()]))[0])
         return Details(
-            uncertainty,
+            float(self.trees(columns)[0]),
             None if self.point_errors is None else Lazy(lambda: points().errors[0]),
             None if self.point_errors is None else Lazy(lambda: points().hidden[0]),
             None if self.causes is None else Lazy(lambda: self._of_causes(columns)),
-            typicality,
+            Lazy(lambda: self._typicality(columns)),
+            Lazy(lambda: self._description(columns)),
         )
 
     # who asks for these later does not know that features may overflow
@@ -170,8 +164,12 @@ class CompactScoreModel:
         return self.point_errors(features, columns, measured)
 
     @np.errstate(over="ignore", invalid="ignore")
-    def _typicality(self, domain: Domain, columns: NDArray[np.float32]) -> float:
-        return float(domain.typicality(columns)[0])
+    def _typicality(self, columns: NDArray[np.float32]) -> float:
+        return math.nan if self.domain is None else float(self.domain.typicality(columns)[0])
+
+    @np.errstate(over="ignore", invalid="ignore")
+    def _description(self, columns: NDArray[np.float32]) -> NDArray[np.int8] | None:
+        return None if self.domain is None else np.asarray(self.domain.describe(columns)[0])
 
     @np.errstate(over="ignore", invalid="ignore")
     def _of_causes(self, columns: NDArray[np.float32]) -> FloatArray:

@@ -20,10 +20,10 @@ from facereject.faces.features.stability import LandmarkStability
 from facereject.faces.landmarks import Landmarks, check_predictor, make_landmarks
 from facereject.faces.landmarks.base import levels_faces
 from facereject.faces.models.calibration import Calibration, Target
+from facereject.faces.models.domain import Domain
 from facereject.faces.models.score_models import LinearScoreModel, ScoreModel
 from facereject.faces.models.scores import SCORES, score_kind
 from facereject.faces.rejector import FaceRejector
-from facereject.faces.training._fit_domain import Atypical, fit_domain
 from facereject.faces.training._from_files import (
     adapt,
     can_be_adapted,
@@ -324,7 +324,6 @@ def train_on_table(
     fitting: Callable[[int, int], None] | None = None,
     background: tuple[NDArray[np.float32], NDArray[np.int64]] | None = None,
     clean_errors: bool = True,
-    atypical: Atypical | None = None,
 ) -> FaceRejector:
     """Train on a table that was extracted before.
 
@@ -343,9 +342,6 @@ def train_on_table(
     clean_errors : bool, default=True
         Whether the errors on clean photographs are those of the predictor. If it annotated them itself, they
         are not, and nothing is learned from clean photographs alone.
-    atypical : Atypical or None
-        How much larger the errors of atypical faces are, see
-        `facereject.faces.training._fit_domain.learn_atypical`; None is not at all. For compact scores.
     """
     # plain, as the model file needs it
     seed = int(extractor.random_state)
@@ -365,11 +361,6 @@ def train_on_table(
     if not len(rows):
         raise ValueError(f"threshold: no face reaches a detector score of {least:g}")
     calibration = Calibration(losses=table.losses[rows], uncertainty=best.uncertainty[rows])
-    domain = None
-    if compact is not None:
-        columns, values = compact.model.columns, compact.columns[rows]
-        domain, shift = fit_domain(columns, values, table.clean[rows], calibration, atypical, seed)
-        calibration = Calibration(calibration.losses, calibration.uncertainty + shift)
     if target is None:
         clean = rows[table.clean[rows]]
         target = _default_target(calibration, float(table.losses[clean if len(clean) else rows].mean()))
@@ -380,6 +371,7 @@ def train_on_table(
     else:
         limit = calibration.select(target).threshold_
         details = fit_details(table, photos, extractor, compact, rows, limit, folds, background)
+        domain = Domain.sampled(compact.model.columns, compact.columns[rows], table.clean[rows], seed)
         final, more = replace(details.model, domain=domain), details.info
         calibration = Calibration(calibration.losses, calibration.uncertainty, details.regions)
     steps.done(1)
