@@ -101,3 +101,11 @@ def test_the_guards_of_security_exist():
         kind for part in re.findall(r"stress ((?:`[a-z ]+`(?:, )?)+)", text) for kind in part.split("`")[1::2]
     }
     assert {"kills", "disk", "signals", "outputs", "server"} <= kinds <= known
+
+
+def test_every_script_is_explained():
+    page = (ROOT / "tools" / "README.md").read_text(encoding="utf-8")
+    scripts = [
+        file.stem for folder in ("train", "bench") for file in (ROOT / "tools" / folder).glob("[a-z]*.py")
+    ]
+    assert [name for name in scripts if f"`{name}`" not in page] == []

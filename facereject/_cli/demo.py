@@ -59,9 +59,10 @@ def demo(
     if quiet:
         return
     _print(made, model)
-    say(f"Page:    {made.page}")
+    say(f"Page:    {made.page}  (open it in a browser)")
     say(f"Image:   {made.picture}")
     say(f"Table:   {made.table}")
+    say("Next:    facereject score PHOTOS, with photos of your own")
 
 
 def _print(made: Demo, model: str) -> None:
@@ -69,21 +70,21 @@ def _print(made: Demo, model: str) -> None:
 
     table = Table(title=f"scikit-image's astronaut, scored by the model {model}", title_justify="left")
     table.add_column("version", no_wrap=True)
-    for column in ("detector", "uncertainty", "expected", "moved"):
+    for column in ("expected error", "moved", "detector score"):
         table.add_column(column, justify="right")
     table.add_column("decision")
     for version in made.scored:
         face = version.face
         decision = "[green]accepted[/green]" if version.accepted else "[red]rejected[/red]"
-        if face is None:
-            table.add_row(version.picture.name, "-", "-", "-", "-", f"{decision} (no face found)")
-            continue
-        scores = (f"{face.detector_score:.2f}", f"{face.uncertainty:.2f}", f"{face.expected_error:.1f} %")
-        table.add_row(version.picture.name, *scores, f"{version.moved:.1f} %", decision)
+        values = ("-", "-", "no face found")
+        if face is not None:
+            values = f"{face.expected_error:.1f} %", f"{version.moved:.1f} %", f"{face.detector_score:.2f}"
+        table.add_row(version.picture.name, *values, decision)
     results.print(table)
     results.print(
-        "Expected: the expected error of the landmarks, in percent of the distance of the outer eye corners. "
-        "Moved: how far they are from those of the clean photo. Detector: its own score."
+        "Expected error: of the landmarks, in percent of the distance between the outer eye corners. Moved: "
+        "how far they are from those of the clean photo. The detector's score is high even where both are "
+        "large."
     )
     results.print(
         f"Video of {made.seconds:.0f} seconds: {made.accepted} of {made.frames} frames accepted.",

@@ -22,9 +22,8 @@ from facereject.demo.material import (
     degraded_pictures,
     video_frames,
 )
-from facereject.demo.page import ScoredFrame, ScoredImage, ScoredRegion, demo_page
-from facereject.demo.picture import draw_picture
-from facereject.faces import FaceRejector
+from facereject.demo.page import ScoredFrame, ScoredImage, demo_page, overview
+from facereject.faces import Face, FaceRejector
 from facereject.faces.face import FaceFrame
 from facereject.faces.images.load import ImageArray
 from facereject.losses import landmark_nme
@@ -40,7 +39,7 @@ from facereject.sources.video import open_video
 class Demo(NamedTuple):
     """The files that were made, and the decisions.
 
-    ``seconds`` is the length of the video, ``frames`` how many it has and ``accepted`` how many of those.
+    ``seconds`` is the length of the video; ``frames`` and ``accepted`` count all and the accepted frames.
     """
 
     page: Path
@@ -73,8 +72,8 @@ def make_demo(folder: str | os.PathLike[str], rejector: FaceRejector, *, model: 
         write_whole(path, _png(picture.image))
     video = folder / "video.mp4"
     with VideoWriter(video, FPS, SIZE) as writer:
-        for image in video_frames(clean):
-            writer.write(image)
+        for frame in video_frames(clean):
+            writer.write(frame)
 
     table, annotated = folder / "table.csv", folder / "annotated.mp4"
     found = _Collected()
@@ -85,32 +84,33 @@ def make_demo(folder: str | os.PathLike[str], rejector: FaceRejector, *, model: 
         running=Running(overwrite=True),
     )
     scored = [
-        _scored(picture, found.frames[str(path)][0], clean)
-        for picture, path in zip(pictures, paths, strict=True)
+        _scored(picture, found.frames[str(path)][0]) for picture, path in zip(pictures, paths, strict=True)
     ]
-    overview = folder / "demo.png"
-    write_whole(overview, draw_picture(scored))
+    image = folder / "demo.png"
+    write_whole(image, overview(scored))
     frames = _frames(video, annotated, found.frames[str(video)])
     page = folder / "index.html"
     regions = _by_region(covered_mouth(clean), rejector)
     write_whole(page, demo_page(scored, regions, frames, _animation(frames), rejector, model))
     accepted = sum(frame.accepted for frame in frames)
-    return Demo(page, overview, table, video, scored, len(frames), accepted, len(frames) / FPS)
+    return Demo(page, image, table, video, scored, len(frames), accepted, len(frames) / FPS)
 
 
-def _by_region(picture: Picture, rejector: FaceRejector) -> list[ScoredRegion]:
-    """What a covered mouth does to eyes and mouth; nothing if the model does not tell points apart."""
+def _by_region(picture: Picture, rejector: FaceRejector) -> list[ScoredImage]:
+    """A face with a covered mouth, scored by eyes and by mouth; empty if the model has no regions."""
     if rejector.calibration.regions is None:
         return []
-    found = []
-    for name in ("eyes", "mouth"):
-        faces = rejector.for_region(name)(picture.image)
-        center = picture.landmarks.mean(axis=0)
-        face = min(
-            faces, key=lambda face: float(np.hypot(*np.subtract(face.box.center, center))), default=None
-        )
-        found.append(ScoredRegion(name, picture, face))
-    return found
+    return [
+        ScoredImage(picture._replace(name=name), _nearest(rejector.for_region(name)(picture.image), picture))
+        for name in ("eyes", "mouth")
+    ]
+
+
+def _nearest(faces: Sequence[Face], picture: Picture) -> Face | None:
+    """The face where the astronaut's is; in a degraded image the detector may find others elsewhere."""
+    center, reach = picture.landmarks.mean(axis=0), np.ptp(picture.landmarks[:, 0]) / 2
+    near = [face for face in faces if math.dist(face.box.center, center) < reach]
+    return near[0] if near else None
 
 
 class _Collected(Output):
@@ -123,16 +123,11 @@ class _Collected(Output):
         self.frames.setdefault(frame.source, []).append(frame)
 
 
-def _scored(picture: Picture, frame: FaceFrame, clean: Picture) -> ScoredImage:
-    center = picture.landmarks.mean(axis=0)
-    reach = np.ptp(clean.landmarks[:, 0]) / 2
-    # in a degraded image the detector may find a second face elsewhere
-    near = [face for face in frame.faces if np.hypot(*np.subtract(face.box.center, center)) < reach]
-    face = near[0] if near else None
-    moved = float("nan")
-    if face is not None and np.isfinite(face.landmarks).all():
-        moved = float(landmark_nme(picture.landmarks, face.landmarks))
-    return ScoredImage(picture, face, moved)
+def _scored(picture: Picture, frame: FaceFrame) -> ScoredImage:
+    face = _nearest(frame.faces, picture)
+    if face is None or not np.isfinite(face.landmarks).all():
+        return ScoredImage(picture, face)
+    return ScoredImage(picture, face, float(landmark_nme(picture.landmarks, face.landmarks)))
 
 
 def _frames(video: Path, annotated: Path, scored: Sequence[FaceFrame]) -> list[ScoredFrame]:

@@ -30,18 +30,11 @@ _DEGRADED = [
 FPS = 15.0
 SIZE = (400, 300)
 
-# what happens in the video: first frame, last frame, kind, severity at its worst, seed
-_SCENES = [
-    (10, 29, "blur", 0.85, 0),
-    (36, 53, "haze", 0.8, 1),
-    (60, 75, "rotation", 0.95, 1),
-    (82, 99, "occlusion", 0.9, 27),
-]
 _FRAMES = 108
 
 
 class Picture(NamedTuple):
-    """A version of the photo with the landmarks of the clean one, moved along."""
+    """A version of the photo, and where the landmarks of the clean one are on it."""
 
     name: str
     image: ImageArray
@@ -49,11 +42,22 @@ class Picture(NamedTuple):
 
 
 class Scene(NamedTuple):
-    """A part of the video, by its first and last frame, in which something is wrong with it."""
+    """A degraded part of the video: first and last frame, kind, largest severity, and seed."""
 
     start: int
     end: int
     kind: str
+    severity: float
+    seed: int
+
+
+#: between the scenes nothing is wrong
+SCENES = [
+    Scene(10, 29, "blur", 0.85, 0),
+    Scene(36, 53, "haze", 0.8, 1),
+    Scene(60, 75, "rotation", 0.95, 1),
+    Scene(82, 99, "occlusion", 0.9, 24),
+]
 
 
 def clean_picture() -> Picture:
@@ -65,7 +69,7 @@ def clean_picture() -> Picture:
 
 
 def degraded_pictures(clean: Picture) -> list[Picture]:
-    """The clean picture first, then versions with something wrong; the name says what and how severe."""
+    """The clean photo first, then degraded versions; the name says how, and how severely."""
     pictures = [clean]
     for kind, severity, seed in _DEGRADED:
         image, landmarks, *_ = degrade(clean.image, clean.landmarks, kind, severity, random_state=seed)
@@ -74,7 +78,7 @@ def degraded_pictures(clean: Picture) -> list[Picture]:
 
 
 def covered_mouth(clean: Picture) -> Picture:
-    """The clean picture with something round in front of the mouth."""
+    """The clean photo with an ellipse over the mouth."""
     mouth = clean.landmarks[list(REGIONS["mouth"])]
     x, y = (round(float(value)) for value in mouth.mean(axis=0))
     width, height = np.ptp(mouth, axis=0) * (0.8, 1.2)
@@ -83,18 +87,13 @@ def covered_mouth(clean: Picture) -> Picture:
     return Picture("covered mouth", image, clean.landmarks)
 
 
-def scenes() -> list[Scene]:
-    """What is wrong in the video, and when; between the scenes nothing is."""
-    return [Scene(start, end, kind) for start, end, kind, _, _ in _SCENES]
-
-
 def video_frames(clean: Picture) -> Iterator[ImageArray]:
     """The video: a camera that moves over the photo while the image is degraded and recovers."""
     x, y = clean.landmarks.mean(axis=0)
     for frame in range(_FRAMES):
         turn = 2 * math.pi * frame / _FRAMES
         zoom = 1.25 + 0.15 * math.sin(2 * turn)
-        # the camera looks past the face by some pixels of the photo
+        # the camera circles around the face, a few pixels away
         look = (x + 22 * math.sin(turn), y + 12 * math.sin(3 * turn))
         width, height = SIZE
         matrix = np.array(
@@ -102,9 +101,10 @@ def video_frames(clean: Picture) -> Iterator[ImageArray]:
         )
         view = cv2.warpAffine(clean.image, matrix, SIZE, borderMode=cv2.BORDER_REPLICATE)
         image: ImageArray = np.asarray(view, dtype=np.uint8)
-        for start, end, kind, worst, seed in _SCENES:
-            if start <= frame <= end:
-                severity = worst * math.sin(math.pi * (frame - start + 0.5) / (end - start + 1))
+        for scene in SCENES:
+            if scene.start <= frame <= scene.end:
+                done = (frame - scene.start + 0.5) / (scene.end - scene.start + 1)
                 points = transform_points(matrix, clean.landmarks)
-                image = degrade(image, points, kind, severity, random_state=seed).image
+                severity = scene.severity * math.sin(math.pi * done)
+                image = degrade(image, points, scene.kind, severity, random_state=scene.seed).image
         yield image

@@ -32,7 +32,7 @@ def test_what_is_printed(made):
     assert "accepted" in clean
     assert sum("rejected" in line for line in lines) >= 2
     assert max(map(len, lines)) <= 80
-    assert f"Page:    {folder / 'index.html'}" in result.stderr
+    assert f"Page:    {folder / 'index.html'} " in result.stderr
 
 
 def test_the_picture_of_the_readme(made):

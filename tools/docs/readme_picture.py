@@ -1,4 +1,4 @@
-"""The moving picture of the README: the filter at work on a made-up video, as an animated WebP.
+"""The moving picture of the README: the filter at work on a synthetic video, as an animated WebP.
 
     python tools/docs/readme_picture.py docs/filter.webp
 
@@ -27,7 +27,7 @@ GREY = (150, 150, 150)
 
 
 def frames() -> list[PIL.Image.Image]:
-    """The judged frames, each with the decisions so far."""
+    """The scored frames, each with the decisions so far."""
     images = list(video_frames(clean_picture()))
     tracker = FaceTracker(FaceRejector.pretrained())
     width = SIZE[0]

@@ -23,8 +23,8 @@ model = SelectivePredictor(GaussianNB(), cv=5, random_state=0)
 model.fit(X_train, y_train)
 
 # %%
-# Test examples in ten groups of equal size. The predictor's own probability is shown beside it: naive Bayes
-# counts the evidence of dependent columns twice and is surer of itself than it should be.
+# Test examples in ten groups of equal size, beside the predictor's own probability: naive Bayes treats
+# dependent columns as independent and is overconfident.
 
 losses = zero_one_loss(y_test, model.predict(X_test))
 claims = {

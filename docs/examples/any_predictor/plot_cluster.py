@@ -3,8 +3,8 @@ Training a score on a cluster
 =============================
 
 ``SELEScore`` takes Dask arrays, frames and Parquet folders. The risk over all n² pairs is computed from
-sums that add up over partitions, so the optimum is the one of training in memory. Here Dask's local threads
-play the cluster; with ``distributed.Client(address)`` the same lines run on many machines.
+sums over partitions, so the optimum is the same as in memory. Here Dask's local threads are the cluster; with
+``distributed.Client(address)`` the same code runs on many machines.
 """
 
 import dask.array as da

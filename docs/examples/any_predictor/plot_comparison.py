@@ -2,8 +2,8 @@
 Comparing scores over many data sets
 ====================================
 
-One data set decides nothing. The Friedman test asks whether the average ranks of several scores differ by
-more than chance, Nemenyi's critical difference which of them do.
+One data set is not enough to compare scores. The Friedman test asks whether the average ranks of several
+scores differ by more than chance, Nemenyi's critical difference which of them do.
 """
 
 import numpy as np
@@ -45,9 +45,8 @@ for X, y in data.values():
     values.append([aurc(losses, uncertainty) for uncertainty in ranked])
 
 # %%
-# The bar joins what cannot be told apart. On so few, small sets that is everything: whoever comes first here
-# has not won. On the paper's tables the same test separates the scores (``results/README.md`` in the
-# repository).
+# The bar joins scores whose ranks do not differ significantly. With few, small sets these are all of them. On
+# the paper's tables the same test separates the scores (``results/README.md`` in the repository).
 
 result = friedman(np.array(values))
 ranks = dict(zip(names, result.average_ranks.round(2).tolist(), strict=True))

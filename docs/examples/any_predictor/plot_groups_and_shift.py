@@ -2,8 +2,8 @@
 A guarantee for every group, and for other data
 ===============================================
 
-A mean over everybody can hide a group for which nothing holds. And calibration data may differ from the
-data in use. Both can be asked for.
+A guarantee for the mean over all examples can fail in a group, and calibration data may differ from the data
+in use. There are guarantees for both cases.
 """
 
 import matplotlib.pyplot as plt
@@ -19,8 +19,8 @@ uncertainty = rng.random(4000)
 losses = (rng.random(4000) < hard * uncertainty**2).astype(float)
 
 # %%
-# One threshold for all cameras has to suit the worst of them. If the camera is known in use, each gets its
-# own.
+# One threshold for all cameras has to be safe for the worst of them. If the camera of a new image is known,
+# each camera can have its own threshold.
 
 one = guaranteed_risk(losses=losses, uncertainty=uncertainty, max_risk=0.08, groups=camera)
 each = guaranteed_risk_per_group(losses=losses, uncertainty=uncertainty, groups=camera, max_risk=0.08)

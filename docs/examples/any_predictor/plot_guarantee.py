@@ -3,8 +3,8 @@ A threshold with a guarantee, and why the bound is not monotone
 ===============================================================
 
 A threshold tuned on a sample meets its target on that sample. ``guaranteed_risk`` chooses one that meets it
-on new data, with probability 0.95 over the calibration sample. It may not just take the most generous
-threshold whose bound looks good: the bound goes down and up again.
+on new data, with probability 0.95 over the calibration sample. Taking the largest threshold whose bound is
+small enough would not be valid, because the bound falls and rises again.
 """
 
 import matplotlib.pyplot as plt
@@ -20,7 +20,7 @@ uncertainty = rng.random(1500)
 losses = (rng.random(1500) < 0.3 * uncertainty**2).astype(float)
 
 # %%
-# The true risk of accepting all u ≤ t is 0.1 t²: it rises. The risk on the sample wobbles, and the 95 %
+# The true risk of accepting all u ≤ t is 0.1 t²: it rises. The risk on the sample varies, and the 95 %
 # upper bound for a threshold fixed in advance (Clopper and Pearson) is high at both ends: with few accepted
 # because there is little evidence, with many because the risk is high.
 
@@ -38,8 +38,8 @@ ax.set(xlabel="coverage", ylabel="risk", ylim=(0, 0.12))
 ax.legend()
 
 # %%
-# So the search starts where the bound is already low and walks towards less certain examples until a test
-# fails; what lies behind the failure is not looked at. That keeps the probability of a wrong promise at
+# So the search starts where the bound is already low and goes towards less certain examples until a test
+# fails. Thresholds beyond the failure are not tested. That keeps the probability of a wrong guarantee at
 # 0.05.
 
 selector = guaranteed_risk(losses=losses, uncertainty=uncertainty, max_risk=0.05)

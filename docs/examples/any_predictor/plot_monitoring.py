@@ -2,9 +2,8 @@
 Watching for drift
 ==================
 
-A guarantee is about data like the calibration data. ``RiskMonitor`` tells when the labels that come in from
-use speak against it. The probability of a false alarm is at most delta over all time, however often one
-looks.
+A guarantee holds for data like the calibration data. ``RiskMonitor`` raises an alarm when new labels
+contradict it. The probability of ever raising a false alarm is at most delta, no matter how often you look.
 """
 
 import numpy as np

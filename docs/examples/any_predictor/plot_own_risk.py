@@ -2,8 +2,8 @@
 A risk of your own
 ==================
 
-The solver minimises any convex risk of the scores. Here the uncertainty is meant to be a quantile: the
-error that nine in ten predictions like this one stay below (the pinball risk at 0.9).
+The solver minimises any convex risk of the scores. Here the uncertainty is a quantile: nine in ten
+predictions like this one have a smaller error (the pinball risk at 0.9).
 """
 
 import matplotlib.pyplot as plt
@@ -25,8 +25,8 @@ def quantile(losses, sample_weight):
 
 
 # %%
-# Two columns: the first predicts y, the second how noisy y is. ``LinearRiskScoreCV`` would pick alpha by the
-# AuRC, so by the order alone; a quantile is to be right in its unit, and a small alpha leaves it alone.
+# Two columns: the first predicts y, the second how noisy y is. ``LinearRiskScoreCV`` would choose alpha
+# by the AuRC, which depends on the order alone; for a quantile in the right unit alpha must be small.
 
 rng = np.random.default_rng(0)
 X = rng.uniform(0, 1, size=(4000, 2))

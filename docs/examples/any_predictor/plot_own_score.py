@@ -32,7 +32,7 @@ class NeighbourLoss(BaseEstimator):
 
 
 # %%
-# A linear classifier on two moons is wrong in two bands; its own probability knows nothing of them.
+# A linear classifier on two moons is wrong in two regions, which its own probability does not show.
 
 X, y = make_moons(3000, noise=0.15, random_state=0)
 X_train, X_test, y_train, y_test = train_test_split(X, y, random_state=0)

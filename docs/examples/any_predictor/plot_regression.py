@@ -3,7 +3,7 @@ A reject option for a regressor
 ===============================
 
 ``SelectivePredictor`` wraps any classifier or regressor. One training set serves predictor, score and rule.
-The loss here is the absolute error of a forest on a made-up problem where the noise depends on the place.
+The loss is the absolute error of a forest on synthetic data whose noise depends on the input.
 """
 
 import matplotlib.pyplot as plt
@@ -29,8 +29,7 @@ forest = RandomForestRegressor(100, min_samples_leaf=5, random_state=0)
 model = SelectivePredictor(forest, rejection=BoundedCoverage(0.7), random_state=0).fit(X, y)
 
 # %%
-# New examples from the same source: rejected are those in the noisy region, where the forest cannot know
-# better.
+# New examples from the same distribution: those in the noisy region are rejected.
 
 X_new, y_new = examples(600)
 accepted = model.accept(X_new)

@@ -3,8 +3,8 @@ Risk-coverage curves: which score ranks best?
 =============================================
 
 A score orders predictions from certain to uncertain. Accept the first k of n: their mean loss is the
-*risk*, k/n the *coverage*. The curve of all k shows what a score is worth, whatever target is chosen later,
-and its mean is the AuRC. Here: three scores for one random forest on noisy handwritten digits.
+*risk*, k/n the *coverage*. The curve over all k shows how good a score is for any target, and its mean is the
+AuRC. Here: three scores for one random forest on noisy handwritten digits.
 """
 
 import numpy as np
@@ -44,7 +44,6 @@ for name, values in uncertainty.items():
 print(f"{'no rejection':26} risk {100 * losses.mean():.2f} %")
 
 # %%
-# The dashed line is the best that any score could do with these losses (the oracle), the dotted one a score
-# that knows nothing.
+# The dashed line is the best possible ranking of these losses (the oracle), the dotted one a random ranking.
 
 RiskCoverageDisplay.from_predictions(losses, uncertainty, risk_label="share of wrong digits")

@@ -40,7 +40,7 @@ ax.set(xlabel="coverage", ylabel="wrong among the accepted, percent", xlim=(0, 1
 ax.legend()
 
 # %%
-# The three models have the same family of solutions, so one setting can be expressed as another. What cost
+# The three models have the same solutions, so one setting can be expressed as another. What cost
 # would lead to the rule that keeps the risk at 2 %?
 
 print(convert(targets["risk at most 2 %"], CostBased, losses, uncertainty))

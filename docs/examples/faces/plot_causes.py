@@ -3,8 +3,8 @@ Why is this face uncertain?
 ===========================
 
 A rejected face has a likely cause, and a cause suggests what to do: more light, hold still, come closer.
-``Face.cause`` names it, ``Face.hint`` says it in words. It is a guess of a small model, right more often
-than not, and "unclear" where nothing stands out.
+``Face.cause`` names it, ``Face.hint`` says it in words. A small model guesses it; it is right more often than
+not, and "unclear" if no cause is likely.
 """
 
 import matplotlib.pyplot as plt
@@ -18,7 +18,7 @@ photo = astronaut()
 (clean,) = rejector(photo)
 
 # %%
-# Degraded on purpose, so that the true cause is known: it stands first, the guess behind the arrow.
+# Degraded on purpose, so that the true cause is known: it is before the arrow, the guess behind it.
 
 kinds = [
     ("blur", 0.9, 0),

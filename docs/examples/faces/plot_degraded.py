@@ -2,8 +2,8 @@
 What the expected error sees
 ============================
 
-One photo, degraded step by step. The expected error of dlib's landmarks grows with how far they really
-move, without being told what is wrong with the picture.
+One photo, degraded step by step. The expected error of dlib's landmarks grows with the distance by which they
+really move, although the model is not told how the image was degraded.
 """
 
 import matplotlib.pyplot as plt
@@ -21,8 +21,8 @@ photo = astronaut()
 print(clean)
 
 # %%
-# Landmarks of the clean photo, moved along with the degradation, replace the annotation. The expected
-# error also contains what dlib is wrong by on clean faces, about 2 %, so its curve begins higher.
+# The landmarks of the clean photo, transformed with the image, replace the annotation. The expected error
+# also contains dlib's error on clean faces, about 2 %, so its curve begins higher.
 
 kinds = {"blur": 0, "motion": 2, "noise": 1, "low_resolution": 3}
 severities = np.linspace(0, 1, 6)
@@ -42,7 +42,7 @@ figure.supxlabel("severity")
 figure.supylabel("percent of the eye distance")
 
 # %%
-# What is drawn on pictures and videos: points, decision and expected error.
+# What is drawn on images and videos: landmarks, decision and expected error.
 
 figure, axes = plt.subplots(1, 3, layout="constrained", figsize=(9, 3.4))
 for ax, (kind, severity, seed) in zip(

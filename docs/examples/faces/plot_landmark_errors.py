@@ -2,9 +2,8 @@
 An expected error for every landmark
 ====================================
 
-A hand over the mouth spoils the mouth, not the eyes. ``Face.landmark_errors`` says how far off each point
-is expected to be, ``Face.visible`` which points are probably covered, and ``Face.region_errors`` sums it
-up.
+A hand over the mouth affects the mouth, not the eyes. ``Face.landmark_errors`` has the expected error of each
+landmark, ``Face.visible`` says which are probably covered, and ``Face.region_errors`` has means by region.
 """
 
 import matplotlib.pyplot as plt
@@ -20,8 +19,8 @@ photo = astronaut()
 (clean,) = rejector(photo)
 
 # %%
-# The same face with a shadow over half of it, covered in part, and blurred. Points are coloured by expected
-# error; crosses are points that are probably covered.
+# The same face with a shadow over half of it, covered in part, and blurred. Landmarks are coloured by
+# expected error; crosses mark those that are probably covered.
 
 pictures = {"clean": photo}
 for kind, severity, seed in (("shadow", 0.6, 0), ("occlusion", 0.8, 27), ("blur", 0.7, 0)):

@@ -2,8 +2,7 @@
 Your own detector
 =================
 
-Any object with ``detect(image)`` finds the faces. Here it is OpenCV's cascade of 2001, which comes with
-OpenCV.
+Any object with ``detect(image)`` can be the detector; here, OpenCV's Haar cascade.
 """
 
 import cv2
@@ -29,9 +28,9 @@ class HaarDetector:
 
 
 # %%
-# Its boxes sit differently on the face, and dlib's predictor follows the box. On this clean face that
-# changes little; on hard ones it may. A model trained with the detector in use
-# (``train_face_rejector(detector=…)``) knows its habits.
+# Its boxes are placed differently, and dlib's landmarks depend on the box. On this clean face that changes
+# little; on difficult ones it may. Train the model with the detector you use
+# (``train_face_rejector(detector=…)``).
 
 photo = astronaut()
 figure, axes = plt.subplots(1, 2, layout="constrained", figsize=(8, 4.4))

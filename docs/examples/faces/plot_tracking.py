@@ -2,8 +2,8 @@
 Following a face through a video
 ================================
 
-A made-up clip: a camera moves over a photo while the picture gets blurred, hazy, turned and covered.
-Faces are followed from frame to frame, and the uncertainty decides when the detector has to search again.
+A synthetic clip: a camera moves over a photo while the image is blurred, hazy, rotated and covered in turn.
+Faces are tracked from frame to frame, and every frame is scored.
 """
 
 import tempfile
@@ -13,7 +13,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 from facereject import FaceRejector
-from facereject.demo.material import FPS, SIZE, clean_picture, scenes, video_frames
+from facereject.demo.material import FPS, SCENES, SIZE, clean_picture, video_frames
 from facereject.outputs import VideoWriter
 from facereject.outputs._drawing.faces import draw_faces
 from facereject.tracking import Tracking
@@ -24,8 +24,8 @@ with VideoWriter(clip, FPS, SIZE) as writer:
         writer.write(image)
 
 # %%
-# ``rejector.video`` gives the frames one at a time, with their faces; ``smooth_s`` averages the uncertainty
-# of a face over time.
+# ``rejector.video`` gives the frames one at a time, with their faces; ``smooth`` averages the uncertainty of
+# each face over about this many seconds.
 
 rejector = FaceRejector.pretrained()
 frames = list(rejector.video(clip, Tracking(smooth=0.2)))
@@ -34,10 +34,10 @@ accepted = [bool(frame.faces) and all(face.accepted for face in frame.faces) for
 print(f"{len(frames)} frames, tracks {sorted(tracks)}, {np.mean(accepted):.0%} of the frames accepted")
 
 # %%
-# The expected error along the clip. Grey: something is wrong with the picture. Gaps: no face was found.
+# The expected error along the clip. Grey: the image is degraded. Gaps: no face was found.
 
 figure, ax = plt.subplots(layout="constrained", figsize=(8, 3.6))
-for scene in scenes():
+for scene in SCENES:
     ax.axvspan(scene.start / FPS, (scene.end + 1) / FPS, color="0.92")
     ax.text((scene.start + scene.end) / 2 / FPS, 0.3, scene.kind, ha="center", color="0.4")
 times = [frame.time_s for frame in frames]
