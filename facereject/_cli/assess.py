@@ -26,7 +26,7 @@ facereject assess points --images photos --model mine.safetensors
 facereject assess a --predictions b --images photos --model mine.safetensors
 
 [bold]Formats[/bold]: facereject (its own tables), openface (2 and 3), sleap (H5), deeplabcut (CSV, H5),
-label-studio, coco (keypoints and results), mediapipe, pts, dlib (XML), cvat (XML), wflw (lists),
+label-studio, fiftyone, coco (keypoints and results), mediapipe, pts, dlib (XML), cvat (XML), wflw (lists),
 plain (image,x0,y0,x1,y1,… or source,x_0,…,y_0,… as CSV, TSV, Parquet or JSON lines; NPZ, NPY)
 
 [bold]Exit codes[/bold]: 0 done, 1 some images are missing or unreadable (they are listed), 2 wrong usage"""

@@ -61,6 +61,24 @@ def test_what_is_written_is_read_again(kind, tmp_path, faces):
         assert each.confidence == pytest.approx(expected, abs=2e-3)
 
 
+def test_names_are_those_within_the_folder(tmp_path, faces):
+    (tmp_path / "sub").mkdir()
+    PIL.Image.new("RGB", (200, 150)).save(tmp_path / "sub" / "a.png")
+    for kind in (COCOKeypoints, CVAT):
+        output = prepared(kind(tmp_path / NAMES[kind]), [tmp_path])
+        feed(output, tmp_path / "sub" / "a.png", [FaceFrame(0, math.nan, NO_IMAGE, faces)])
+        output.close()
+        assert {each.image for each in read_landmarks(tmp_path / NAMES[kind])} == {"sub/a.png"}
+
+
+def test_frames_of_videos_in_coco(tmp_path, faces):
+    output = prepared(COCOKeypoints(tmp_path / "c.json"))
+    frames = [FaceFrame(k, k / 10, NO_IMAGE, faces[:1]) for k in (3, 8)]
+    feed(output, tmp_path / "clip.mp4", frames, kind="video", stamp="")
+    output.close()
+    assert [each.frame for each in read_landmarks(tmp_path / "c.json")] == [3, 8]
+
+
 def test_confidence(faces):
     good, bad = faces
     np.testing.assert_allclose(confidences(good), 2 ** (-good.landmark_errors / 5))

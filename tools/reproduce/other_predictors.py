@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from facereject._files import write_whole
-from facereject.faces import FaceDataset, FaceRejector, FaceSample, LandmarkPredictor
+from facereject.faces import Detection, FaceDataset, FaceRejector, FaceSample, LandmarkPredictor
 from facereject.faces.datasets import match_face
 from facereject.faces.detectors.dlib_hog import FaceDetector
 from facereject.faces.detectors.yunet import YuNetDetector
@@ -189,8 +189,9 @@ def _judged(
     for face in faces:
         view = Views(face.sample.load())
         if learned:
-            box = default.points.box_of(face.points)
-            features.append(default.features(view, box, face.points, default.predictor, keep=True).values)
+            found_at = Detection(default.points.box_of(face.points), np.nan)
+            seen = default.features(view, found_at, face.points, default.predictor, keep=True)
+            features.append(seen.values)
         true = 100 * np.linalg.norm(face.points - face.sample.landmarks, axis=1)
         true /= landmark_scale(face.sample.landmarks, "outer_eyes")
         for name in new:

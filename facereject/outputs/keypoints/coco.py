@@ -54,7 +54,7 @@ class COCOKeypoints(KeypointFile):
         video = {"frame": frame.index} if self.media.kind == "video" else {}
         image = {
             "id": self._images,
-            "file_name": self.media.source,
+            "file_name": self.name,
             "width": width,
             "height": height,
             **video,
@@ -75,6 +75,7 @@ class COCOKeypoints(KeypointFile):
                 "num_keypoints": len(face.landmarks),
                 "bbox": box,
                 "area": round(box[2] * box[3], 3),
+                "segmentation": [],
                 "iscrowd": 0,
                 "score": round(confidence(face), 5),
                 "expected_error": _known(face.expected_error),

@@ -95,6 +95,7 @@ class KeypointFile(Output):
             raise OptionError(f"{name}: {problem}")
         if os.path.lexists(self.path) and not run.overwrite:
             raise OptionError(f"{name}: {NOT_MADE_HERE}")
+        self._base, self._folder = run.base, run.folder
         self._parts: dict[str, IO[str]] = {}
         self.n_faces = self.n_left_out = 0
         self.begun()
@@ -106,6 +107,9 @@ class KeypointFile(Output):
     def begin(self, media: Media) -> None:
         """Another input begins."""
         self.media = media
+        # from the folder of the images, as tools name what was uploaded or lies in their folder
+        name = os.path.relpath(os.path.join(self._folder, media.path), self._base)
+        self.name = media.source if name.startswith(os.pardir) else display_name(name.replace(os.sep, "/"))
         self.size = (0, 0) if media.kind == "video" else image_size(media.path)
 
     def write(self, frame: FaceFrame) -> None:

@@ -50,7 +50,7 @@ class CVAT(KeypointFile):
     def take(self, frame: FaceFrame, faces: list[Face]) -> None:
         """An image with its skeletons."""
         width, height = self.size
-        name = quoteattr(self.media.source)
+        name = quoteattr(self.name)
         lines = [f'  <image id="{self._images}" name={name} width="{width}" height="{height}">']
         self._images += 1
         for face in faces:

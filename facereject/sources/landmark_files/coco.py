@@ -37,11 +37,12 @@ def knows(path: str, beginning: str) -> bool:
 
 def read(path: str) -> Iterator[FoundFace]:
     """The faces of all annotations, in the order of the images; images without any have none."""
-    names: dict[Any, str] = {}
+    names: dict[Any, tuple[str, int]] = {}
     faces: dict[Any, list[FoundFace]] = {}
     for key, part in json_parts(path, ("images", "annotations")):
         if key == "images":
-            names[part["id"]] = str(part["file_name"])
+            # files of facereject have frames of videos
+            names[part["id"]] = str(part["file_name"]), int(part.get("frame", 0))
         elif key in ("annotations", ""):
             faces.setdefault(part["image_id"], []).append(_face(path, part))
     if faces and not any(
@@ -49,9 +50,9 @@ def read(path: str) -> Iterator[FoundFace]:
     ):
         raise LandmarkFileError(f"{path}: none of its annotations has {' or '.join(_POINTS)}")
     for key in dict.fromkeys([*names, *faces]):
-        image = names.get(key, str(key))
+        image, frame = names.get(key, (str(key), 0))
         for face in faces.get(key, [FoundFace("", None)]):
-            yield face._replace(image=image)
+            yield face._replace(image=image, frame=frame)
 
 
 def _face(path: str, annotation: dict[str, Any]) -> FoundFace:

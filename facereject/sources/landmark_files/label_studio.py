@@ -1,7 +1,8 @@
-"""Label Studio: tasks as JSON, with key points in percent of the image's width and height.
+"""Label Studio: tasks as JSON or JSON_MIN, with key points in percent of the image's width and height.
 
-A face is a rectangle with the key points that have it as parent, or all key points of an annotation without
-one. Points with numbers as labels are in the order of their numbers, others in that of the file.
+A face is a rectangle with the key points that have it as parent. Key points without a parent, of which
+JSON_MIN has no other, form a face until a label occurs again. Points with numbers as labels are in the order
+of their numbers, others in that of the file.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ _ANSWERS = ("annotations", "completions", "predictions")
 
 def knows(path: str, beginning: str) -> bool:
     """Whether a file of JSON has tasks with key points."""
-    return suffix_of(path) in SUFFIXES and '"keypointlabels"' in beginning and '"data"' in beginning
+    return suffix_of(path) in SUFFIXES and '"keypointlabels"' in beginning
 
 
 def read(path: str) -> Iterator[FoundFace]:
@@ -30,15 +31,21 @@ def read(path: str) -> Iterator[FoundFace]:
     for _, task in json_parts(path):
         image = ""
         try:
-            image = _image(task["data"])
-            answer: dict[str, Any] = next(
-                (task[name][0] for name in _ANSWERS if task.get(name)), {"result": []}
-            )
-            faces = list(_faces(image, answer))
+            data = task.get("data", task)
+            image = _image(data)
+            answer: dict[str, Any] = next((task[name][0] for name in _ANSWERS if task.get(name)), {})
+            results = _minimal(task) if data is task else answer.get("result", [])
+            faces = list(_faces(image, [each for each in results if isinstance(each, dict)], answer))
         except DAMAGE as error:
             yield FoundFace(image, None, problem=f"{path}: a damaged task ({error})")
             continue
         yield from faces or [FoundFace(image, None)]
+
+
+def _minimal(task: dict[str, Any]) -> list[Any]:
+    """The results of a task of JSON_MIN: lists of values by the name of their control."""
+    values = [each for value in task.values() if isinstance(value, list) for each in value]
+    return [{**each, "value": each} for each in values if isinstance(each, dict)]
 
 
 def _image(data: dict[str, Any]) -> str:
@@ -54,30 +61,29 @@ def _image(data: dict[str, Any]) -> str:
     return rest if uploaded and rest else name
 
 
-def _faces(image: str, answer: dict[str, Any]) -> Iterator[FoundFace]:
-    results = [each for each in answer["result"] if isinstance(each, dict)]
-    points = [each for each in results if "keypointlabels" in each.get("value", {})]
-    parents: dict[Any, list[dict[str, Any]]] = {}
-    for each in points:
-        parents.setdefault(each.get("parentID"), []).append(each)
+def _faces(image: str, results: list[dict[str, Any]], answer: dict[str, Any]) -> Iterator[FoundFace]:
+    groups: dict[Any, list[tuple[str, dict[str, Any]]]] = {}
+    counts: dict[Any, int] = {}
+    for each in results:
+        if "keypointlabels" in each.get("value", {}):
+            parent, label = each.get("parentID"), str(each["value"]["keypointlabels"][0])
+            if parent is None:
+                # the k-th of its label belongs to the k-th face
+                counts[label] = parent = counts.get(label, -1) + 1
+            groups.setdefault(parent, []).append((label, each))
     scores = {each.get("id"): number(each.get("score")) for each in results}
-    for parent, members in parents.items():
-        labels = [str(each["value"]["keypointlabels"][0]) for each in members]
+    for parent, members in groups.items():
+        labels = [label for label, _ in members]
+        places = list(range(len(labels)))
         if all(label.isdecimal() for label in labels):
             places = [int(label) for label in labels]
-            n_points = max(places) + 1
-            if n_points > 10 * len(places) + 1000 or len(set(places)) < len(places):
+            # numbers may begin with 1
+            places = [place - (min(places) == 1) for place in places]
+            if max(places) >= 10 * len(places) + 1000 or len(set(places)) < len(places):
                 raise ValueError("labels that number the points of no face")
-        else:
-            places, n_points = list(range(len(labels))), len(labels)
-        xy = np.full((n_points, 2), np.nan)
-        for place, each in zip(places, members, strict=True):
-            value = each["value"]
-            xy[place] = (
-                float(value["x"]) / 100 * float(each["original_width"]),
-                float(value["y"]) / 100 * float(each["original_height"]),
-            )
+        xy = np.full((max(places) + 1, 2), np.nan)
+        for place, (_, each) in zip(places, members, strict=True):
+            x, y = (float(each["value"][axis]) / 100 for axis in "xy")
+            xy[place] = x * float(each["original_width"]), y * float(each["original_height"])
         confidence = scores.get(parent, number(answer.get("score")))
-        # numbers may begin with 1
-        xy = xy[1:] if places and min(places) == 1 else xy
         yield FoundFace(image, pairs(xy[:, 0], xy[:, 1]), 0, confidence)

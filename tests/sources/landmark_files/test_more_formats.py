@@ -192,6 +192,15 @@ class TestH5:
             ("clip.mp4", 2, 0.25),
         ]
 
+    def test_scores_of_points_where_sleap_has_none_of_instances(self, h5py, tmp_path):
+        path = tmp_path / "clip.analysis.h5"
+        with h5py.File(path, "w") as file:
+            file["tracks"] = np.stack([FACES[0].T, FACES[1].T])[:, :, :, None]
+            file["node_names"] = np.array([f"n{i}" for i in range(5)], dtype="S")
+            file["instance_scores"] = [[np.nan], [0.25]]
+            file["point_scores"] = np.array([[0.1, 0.3, np.nan, 0.5, 0.7], [1.0] * 5])[:, :, None]
+        assert [face.confidence for face in read_landmarks(path)] == pytest.approx([0.4, 0.25])
+
     def test_nothing_outside_the_file_is_opened(self, h5py, tmp_path):
         other = tmp_path / "other.h5"
         with h5py.File(other, "w") as file:
@@ -216,6 +225,37 @@ class TestH5:
         path.write_bytes(b"\x89HDF\r\n\x1a\n" + bytes(100))
         with pytest.raises(LandmarkFileError, match="labels"):
             list(read_landmarks(path))
+
+
+def test_label_studio_minimal(tmp_path):
+    # as its JSON_MIN export: values by the name of their control, no parents
+    values = [
+        {"x": x / 2, "y": y * 2, "keypointlabels": [str(i)], "original_width": 200, "original_height": 50}
+        for face in FACES
+        for i, (x, y) in enumerate(face, 1)
+    ]
+    path = tmp_path / "result.json"
+    path.write_text(json.dumps([{"image": "/data/upload/1/0123abcd-a%20b.png", "id": 1, "points": values}]))
+    faces = list(read_landmarks(path))
+    assert [face.image for face in faces] == ["a b.png"] * 2
+    np.testing.assert_allclose([face.points for face in faces], FACES)
+
+
+def test_fiftyone(tmp_path):
+    # as Dataset.write_json of FiftyOne 1.22 writes it
+    points = (FACES[0] / 100).tolist()
+    points[2] = [float("nan")] * 2
+    keypoint = {"_cls": "Keypoint", "points": points, "confidence": [0.25, 0.75]}
+    samples = [
+        {"filepath": "/photos/a.png", "faces": {"_cls": "Keypoints", "keypoints": [keypoint]}},
+        {"filepath": "/photos/b.png", "faces": None, "tags": []},
+    ]
+    path = tmp_path / "samples.json"
+    path.write_text(json.dumps({"name": "faces", "sample_fields": {}, "samples": samples}))
+    first, second = read_landmarks(path)
+    assert (first.relative, first.confidence, second.landmarks) == (True, 0.5, None)
+    assert (first.image, second.image) == ("/photos/a.png", "/photos/b.png")
+    np.testing.assert_allclose(np.delete(first.landmarks, 2, 0) * 100, np.delete(FACES[0], 2, 0))
 
 
 def test_pickles_with_objects_are_refused(tmp_path):
