@@ -164,7 +164,7 @@ def test_mistakes_are_one_sentence(faces, model, tmp_path):
 def test_help_says_which_faces():
     result = CliRunner().invoke(app, ["calibrate", "--help"], env={"COLUMNS": "100"})
     text = " ".join(result.stdout.split())
-    assert "neither the landmark predictor nor the model has seen" in text
+    assert "neither the landmark predictor nor the model was trained on" in text
     assert "facereject calibrate" in text
 
 
