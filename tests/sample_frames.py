@@ -9,7 +9,7 @@ import numpy as np
 
 from facereject._files import display_name
 from facereject.faces.face import NO_IMAGE, Box, Face, FaceFrame, Pose
-from facereject.outputs.counts import Counts
+from facereject.outputs.summary import Counts
 from facereject.pipeline.store import Store
 from facereject.tables.packing import points_of, rows_of
 

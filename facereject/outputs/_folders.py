@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import glob
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
-from facereject._files import display_name
+from facereject._files import NOT_MADE_HERE, display_name, output_problem, suffix_of
 from facereject._options import OptionError
 
 
@@ -68,6 +68,44 @@ def check_writable(option: str, folder: str) -> None:
     else:
         return
     raise OptionError(f"`{option}` {display_name(folder)}: {why}")
+
+
+def check_file(
+    option: str,
+    path: str | os.PathLike[str],
+    suffixes: Sequence[str],
+    *,
+    overwrite: bool,
+    is_own: Callable[[str], bool] | None = None,
+) -> str:
+    """The name of an output file, or an OptionError that says why it cannot be written.
+
+    Parameters
+    ----------
+    option : str
+        As users write it, ``Class.field``.
+    path : path
+    suffixes : sequence of str
+        What its name may end in.
+    overwrite : bool
+        Allow replacing a file that facereject did not create.
+    is_own : callable or None
+        Tells whether a file was created by this output, which may replace it.
+    """
+    path = os.fspath(path)
+    problem = output_problem(path)
+    if suffix_of(path) not in suffixes:
+        problem = f"its name must end in {' or '.join(suffixes)}"
+    elif not problem and os.path.lexists(path) and not overwrite:
+        try:
+            own = is_own is not None and is_own(path)
+        except OSError:
+            # what cannot be read is not known to be an output
+            own = False
+        problem = "" if own else NOT_MADE_HERE
+    if problem:
+        raise OptionError(f"`{option}` {display_name(path)}: {problem}")
+    return path
 
 
 def check_folder(option: str, folder: str, paths: Sequence[str]) -> None:

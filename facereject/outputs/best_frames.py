@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Callable, Iterator
-from dataclasses import MISSING, dataclass, field
+from dataclasses import MISSING, dataclass
 from typing import NamedTuple
 
 import numpy as np
@@ -15,10 +15,14 @@ from facereject.faces.face import Face, FaceFrame
 from facereject.faces.geometry import FloatArray
 from facereject.outputs._drawing.aligned import aligned_crop, sharpness
 from facereject.outputs._images import ImageFolder, jpeg
-from facereject.outputs.base import Media, Output, RunInfo
+from facereject.outputs.base import Media, RunInfo
 
 #: seconds; two frames of a person that are closer to each other show the same
 APART_S = 0.5
+
+BEST_PER_TRACK_HELP = (
+    "With --crops or --frames: N images of each person in a video, at least half a second apart."
+)
 
 # side of the crop that sharpness is measured on
 _MEASURED = 128
@@ -28,8 +32,34 @@ _DEGREES = 25.0
 _PERCENT = 2.0
 
 
+class ShotFolder(ImageFolder):
+    """Saves the best images of each person of a video; subclasses have a field ``best_per_track``."""
+
+    best_per_track: int
+    _shots: BestShots | None = None
+
+    def prepare(self, run: RunInfo) -> None:
+        """Check folder and number."""
+        super().prepare(run)
+        if self.best_per_track < 1:
+            name = f"`{type(self).__name__}.best_per_track`"
+            raise OptionError(f"{name} must be at least 1 image; got {self.best_per_track}")
+
+    def begin(self, media: Media) -> None:
+        """Another input begins; images have no best frames."""
+        super().begin(media)
+        self._shots = BestShots(self.best_per_track, media.mean_shape) if media.kind == "video" else None
+
+    def end(self, *, failed: bool = False) -> None:
+        """Save the best images of a video."""
+        shots, self._shots = self._shots, None
+        if shots is not None and not failed:
+            for what, data in shots.best():
+                self._save(what, data)
+
+
 @dataclass
-class BestFrames(ImageFolder):
+class BestFrames(ShotFolder):
     """Save the whole frames that show each person of a video best.
 
     Parameters
@@ -56,35 +86,12 @@ class BestFrames(ImageFolder):
         metavar="DIR",
         help="Save the frames of a video that show each person best: certain, sharp and frontal.",
     )
-    best_per_track: int = option(
-        1,
-        metavar="N",
-        help="With --crops or --frames: N images of each person in a video, at least half a second apart.",
-    )
-
-    _shots: BestShots | None = field(default=None, init=False, repr=False)
-
-    def prepare(self, run: RunInfo) -> None:
-        """Check folder and number."""
-        super().prepare(run)
-        check_best_per_track(self, self.best_per_track)
-
-    def begin(self, media: Media) -> None:
-        """Another input begins; images have no best frames."""
-        super().begin(media)
-        self._shots = BestShots(self.best_per_track, media.mean_shape) if media.kind == "video" else None
+    best_per_track: int = option(1, metavar="N", help=BEST_PER_TRACK_HELP)
 
     def write(self, frame: FaceFrame) -> None:
         """Remember the frame if it is one of the best."""
         if self._shots is not None:
             self._shots.add(frame, lambda face: jpeg(frame.image))
-
-    def end(self, *, failed: bool = False) -> None:
-        """Save the best frames."""
-        shots, self._shots = self._shots, None
-        if shots is not None and not failed:
-            for what, data in shots.best():
-                self._save(what, data)
 
     def report(self) -> list[str]:
         """Where the frames are."""
@@ -158,9 +165,3 @@ def quality_of(face: Face, sharp: float) -> float:
     error = face.expected_error if math.isfinite(face.expected_error) else face.uncertainty
     turn = 0.0 if face.pose is None else (face.pose.yaw**2 + face.pose.pitch**2) / _DEGREES**2
     return math.log2(max(sharp, 1e-6)) - error / _PERCENT - turn
-
-
-def check_best_per_track(output: Output, n: int) -> None:
-    """OptionError unless this is a number of images."""
-    if n < 1:
-        raise OptionError(f"`{type(output).__name__}.best_per_track` must be at least 1 image; got {n}")

@@ -11,14 +11,15 @@ from typing import NamedTuple
 
 import numpy as np
 
-from facereject._files import NOT_MADE_HERE, display_name, output_problem, suffix_of, write_whole
-from facereject._options import OptionError, option
+from facereject._files import display_name, suffix_of, write_whole
+from facereject._options import option
 from facereject._words import counted
 from facereject.faces.face import Box, FaceFrame
 from facereject.faces.images.files import read_image
 from facereject.faces.images.load import ImageArray, ImageError
 from facereject.outputs._drawing.crops import face_crop
 from facereject.outputs._drawing.sheet import SheetFace, contact_sheet
+from facereject.outputs._folders import check_file
 from facereject.outputs._images import PictureError, is_own_picture, jpeg, png
 from facereject.outputs.base import Media, Output, RunInfo
 from facereject.sources.video import VideoError, open_video
@@ -84,14 +85,10 @@ class ContactSheet(Output):
 
     def prepare(self, run: RunInfo) -> None:
         """Check the name of the file."""
-        self.path, self._run = os.fspath(self.path), run
-        name = f"`ContactSheet.path` {display_name(self.path)}"
-        if suffix_of(self.path) not in _SUFFIXES:
-            raise OptionError(f"{name}: a contact sheet is written as .png or .jpg")
-        if problem := output_problem(self.path):
-            raise OptionError(f"{name}: {problem}")
-        if os.path.lexists(self.path) and not run.overwrite and not is_own_picture(self.path):
-            raise OptionError(f"{name}: {NOT_MADE_HERE}")
+        self._run = run
+        self.path = check_file(
+            "ContactSheet.path", self.path, _SUFFIXES, overwrite=run.overwrite, is_own=is_own_picture
+        )
 
     def files(self) -> list[str]:
         """The sheet."""

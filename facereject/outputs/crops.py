@@ -13,15 +13,15 @@ from facereject.faces.geometry import FloatArray
 from facereject.faces.images.load import ImageArray
 from facereject.faces.landmarks.mean_shape import MEAN_SHAPE
 from facereject.outputs._drawing.aligned import aligned_crop
-from facereject.outputs._images import ImageFolder, jpeg
+from facereject.outputs._images import jpeg
 from facereject.outputs.base import Media, RunInfo
-from facereject.outputs.best_frames import BestShots, check_best_per_track
+from facereject.outputs.best_frames import BEST_PER_TRACK_HELP, ShotFolder
 
 _SIDES = (16, 4096)
 
 
 @dataclass
-class Crops(ImageFolder):
+class Crops(ShotFolder):
     """Save accepted faces, upright and in one size.
 
     Files are named after their inputs, with the number of the face or track and frame added.
@@ -54,14 +54,9 @@ class Crops(ImageFolder):
         "each person in a video.",
     )
     size: int = option(256, metavar="PIXELS", help="Side of the crops.")
-    best_per_track: int = option(
-        1,
-        metavar="N",
-        help="With --crops or --frames: N images of each person in a video, at least half a second apart.",
-    )
+    best_per_track: int = option(1, metavar="N", help=BEST_PER_TRACK_HELP)
 
     _mean_shape: FloatArray = field(default_factory=lambda: MEAN_SHAPE, init=False, repr=False)
-    _shots: BestShots | None = field(default=None, init=False, repr=False)
 
     def prepare(self, run: RunInfo) -> None:
         """Check folder and numbers."""
@@ -71,13 +66,11 @@ class Crops(ImageFolder):
             raise OptionError(
                 f"`Crops.size` must be the side of the crops in pixels, {low} to {high}; got {self.size}"
             )
-        check_best_per_track(self, self.best_per_track)
 
     def begin(self, media: Media) -> None:
         """Another input begins."""
         super().begin(media)
         self._mean_shape = media.mean_shape
-        self._shots = BestShots(self.best_per_track, media.mean_shape) if media.kind == "video" else None
 
     def write(self, frame: FaceFrame) -> None:
         """Save the accepted faces of an image; of a video, remember the best."""
@@ -87,13 +80,6 @@ class Crops(ImageFolder):
         for i, face in enumerate(frame.faces):
             if face.accepted and np.isfinite(face.landmarks).all():
                 self._save(f"face{i}", jpeg(self._crop(frame, face)))
-
-    def end(self, *, failed: bool = False) -> None:
-        """Save the best crops of a video."""
-        shots, self._shots = self._shots, None
-        if shots is not None and not failed:
-            for what, data in shots.best():
-                self._save(what, data)
 
     def report(self) -> list[str]:
         """Where the crops are."""

@@ -6,18 +6,20 @@ import csv
 import io
 import json
 import math
-import os
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field, fields
 from itertools import groupby
 from typing import NamedTuple
 
-from facereject._files import NOT_MADE_HERE, cell_name, display_name, output_problem, write_whole
-from facereject._options import OptionError, option
+from facereject._files import cell_name, display_name, write_whole
+from facereject._options import option
 from facereject.faces.face import FaceFrame
+from facereject.outputs._folders import check_file
 from facereject.outputs._video.segments import SegmentFilter, check_seconds
 from facereject.outputs.base import Media, Output, RunInfo
+
+_SUFFIXES = (".csv", ".json")
 
 # characters that hold the first span of a timeline, however long the name of its video
 _FIRST_SPAN = 1 << 16
@@ -109,7 +111,6 @@ class Timeline(Output):
 
     spans: list[Span] = field(default_factory=list, init=False, repr=False)
     _rule: str = field(default="all", init=False, repr=False)
-    _overwrite: bool = field(default=False, init=False, repr=False)
     _filter: SegmentFilter[_TimedFrame] = field(default_factory=SegmentFilter, init=False, repr=False)
     _source: str = field(default="", init=False, repr=False)
     _times: tuple[float, float] = field(default=(math.nan, math.nan), init=False, repr=False)
@@ -121,10 +122,11 @@ class Timeline(Output):
     def prepare(self, run: RunInfo) -> None:
         """Check the name of the file."""
         check_seconds(self, "bridge", "min_span")
-        self._rule, self._overwrite = run.frame_rule, run.overwrite
+        self._rule = run.frame_rule
         if self.path is not None:
-            self.path = os.fspath(self.path)
-            _check_path(self.path, overwrite=run.overwrite)
+            self.path = check_file(
+                "Timeline.path", self.path, _SUFFIXES, overwrite=run.overwrite, is_own=_is_timeline
+            )
 
     def files(self) -> list[str]:
         """The timeline."""
@@ -216,22 +218,6 @@ def strip(spans: Sequence[Span], width: int) -> list[float]:
         for i in range(int(first), min(int(last) + 1, width)):
             shares[i] += max(0.0, min(i + 1, last) - max(i, first))
     return [min(share, 1.0) for share in shares]
-
-
-def _check_path(path: str, *, overwrite: bool) -> None:
-    """OptionError if no timeline can be written under this name."""
-    name = f"`Timeline.path` {display_name(path)}"
-    if os.path.splitext(path)[1].lower() not in (".csv", ".json"):
-        raise OptionError(f"{name}: a timeline is written as .csv or .json")
-    if problem := output_problem(path):
-        raise OptionError(f"{name}: {problem}")
-    try:
-        strange = os.path.lexists(path) and not overwrite and not _is_timeline(path)
-    except OSError:
-        # what cannot be read is not known to be a timeline
-        strange = True
-    if strange:
-        raise OptionError(f"{name}: {NOT_MADE_HERE}")
 
 
 def _is_timeline(path: str) -> bool:

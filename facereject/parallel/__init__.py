@@ -2,9 +2,9 @@
 
 from facereject.parallel.base import Engine, EngineError
 from facereject.parallel.base import Outcome as Outcome
+from facereject.parallel.base import SerialEngine as SerialEngine
 from facereject.parallel.base import Task as Task
 from facereject.parallel.cluster import DaskEngine
 from facereject.parallel.processes import WorkerEngine as WorkerEngine
-from facereject.parallel.serial import SerialEngine as SerialEngine
 
 __all__ = ["DaskEngine", "Engine", "EngineError"]

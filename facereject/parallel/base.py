@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterable, Iterator
+from contextlib import closing
 from numbers import Integral
 from typing import Any, NamedTuple, Protocol, TypeAlias
 
@@ -159,3 +160,38 @@ def check_count(name: str, value: Any) -> int:
     if not isinstance(value, Integral) or isinstance(value, bool) or value < 1:
         raise ValueError(f"{name} must be a whole number of at least 1, got {value!r}")
     return int(value)
+
+
+class SerialEngine:
+    """Runs the task in this process, one item after the other.
+
+    See Also
+    --------
+    WorkerEngine : Runs in worker processes.
+
+    Examples
+    --------
+    >>> from facereject.parallel import SerialEngine
+    >>> [outcome.chunk for outcome in SerialEngine().run(range, [1, 2])]
+    [0, 0, 1]
+    """
+
+    def run(self, task: Task, items: Iterable[Any]) -> Generator[Outcome, None, None]:
+        """Apply the task to every item.
+
+        Parameters
+        ----------
+        task : callable
+            Turns an item into chunks.
+        items : iterable
+            The items; taken as they are needed.
+
+        Yields
+        ------
+        outcome : Outcome
+            A chunk, as soon as it is known whether another one follows.
+        """
+        for index, item in enumerate(items):
+            with closing(steps(task, item)) as results:
+                for step in results:
+                    yield Outcome(index, item, *step)

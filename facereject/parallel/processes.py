@@ -9,8 +9,16 @@ from typing import Any
 from facereject.parallel._launch import start_server
 from facereject.parallel._pool import PendingItem, WorkerPool
 from facereject.parallel._worker import LAST, pack_task, unpack
-from facereject.parallel.base import EngineError, Feed, Outcome, Step, Task, check_count, describe
-from facereject.parallel.serial import SerialEngine
+from facereject.parallel.base import (
+    EngineError,
+    Feed,
+    Outcome,
+    SerialEngine,
+    Step,
+    Task,
+    check_count,
+    describe,
+)
 
 # eleven days; systems count the milliseconds of a wait in 31 bits
 _LONGEST_S = 1e6

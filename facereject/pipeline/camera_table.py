@@ -11,7 +11,7 @@ from facereject._options import OptionError
 from facereject._words import counted
 from facereject.faces.face import FaceFrame
 from facereject.outputs.base import Media, Output, RunInfo
-from facereject.outputs.counts import Counts
+from facereject.outputs.summary import Counts
 from facereject.pipeline.store import Store
 from facereject.tables.columns import check_columns
 from facereject.tables.errors import TableError

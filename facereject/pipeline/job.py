@@ -25,7 +25,7 @@ from facereject.outputs.sorted_files import SortedFiles
 from facereject.outputs.summary import Summary
 from facereject.outputs.table import Table
 from facereject.parallel import WorkerEngine
-from facereject.parallel.serial import SerialEngine
+from facereject.parallel.base import SerialEngine
 from facereject.pipeline.plan import KeptInputs, Plan, plan_run
 from facereject.pipeline.run import RunProgress, score_inputs
 from facereject.pipeline.running import Running

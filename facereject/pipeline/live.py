@@ -17,7 +17,7 @@ from facereject.faces.face import FRAME_RULES, FaceFrame
 from facereject.faces.images.files import MAX_PIXELS
 from facereject.outputs.base import Media, Output, RunInfo, StopLoop
 from facereject.outputs.camera.window import Window
-from facereject.parallel.serial import SerialEngine
+from facereject.parallel.base import SerialEngine
 from facereject.pipeline.loop import feed, scored_frames
 from facereject.sources.frame import Frame
 from facereject.tracking.tracker import FaceTracker

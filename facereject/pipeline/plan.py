@@ -14,7 +14,7 @@ from facereject._files import Identities, display_name, file_id
 from facereject._options import OptionError
 from facereject.outputs.base import Output
 from facereject.parallel import Engine, WorkerEngine
-from facereject.parallel.serial import SerialEngine
+from facereject.parallel.base import SerialEngine
 from facereject.pipeline.store import Store
 from facereject.sources.inputs import Input, InputError, check_inputs, read_list, walk_inputs
 from facereject.sources.video import VideoError, open_video

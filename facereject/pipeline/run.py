@@ -9,8 +9,7 @@ from typing import NamedTuple, TypeAlias
 from facereject._files import display_name, stamp_of
 from facereject.faces.geometry import FloatArray
 from facereject.outputs.base import Media, Output
-from facereject.outputs.counts import Counts
-from facereject.outputs.summary import Summary
+from facereject.outputs.summary import Counts, Summary
 from facereject.parallel import Engine
 from facereject.pipeline.parts import JoinedParts, cut_long_videos
 from facereject.pipeline.store import Store, StoredInput

@@ -10,7 +10,7 @@ from typing import Any
 from facereject._options import OptionError, option
 from facereject.faces.images.files import MAX_PIXELS
 from facereject.parallel import DaskEngine, Engine, WorkerEngine
-from facereject.parallel.serial import SerialEngine
+from facereject.parallel.base import SerialEngine
 
 #: time limit of several workers unless another one is set; the largest image takes a minute on a slow machine
 GENEROUS_SECONDS = 600.0

@@ -32,8 +32,7 @@ from facereject._files import (
 from facereject._words import counted
 from facereject.faces.face import Face, FaceFrame
 from facereject.faces.landmarks.mean_shape import N_LANDMARKS
-from facereject.outputs.counts import Counts
-from facereject.outputs.summary import Summary
+from facereject.outputs.summary import Counts, Summary
 from facereject.tables.columns import HEAD, chosen_columns, count_points, is_lost, is_own
 from facereject.tables.errors import SettingsError, TableError, TableFormatError, UnfinishedTableError
 from facereject.tables.packing import PackedRow, frames_of, rows_of, valid_text

@@ -6,7 +6,7 @@ import pytest
 
 from facereject._cli._output.advice import advice
 from facereject.faces import FaceRejector
-from facereject.outputs.counts import Counts
+from facereject.outputs.summary import Counts
 
 
 @pytest.fixture(scope="module")

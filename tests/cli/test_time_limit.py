@@ -10,7 +10,7 @@ from video_files import write_video
 
 from facereject._cli._choices import EngineChoice
 from facereject.parallel import WorkerEngine
-from facereject.parallel.serial import SerialEngine
+from facereject.parallel.base import SerialEngine
 from facereject.pipeline import running
 
 

@@ -37,7 +37,7 @@ from facereject.losses import landmark_nme
 from facereject.modelfile import ModelFileContentError, read_model, write_model
 from facereject.outputs._drawing.faces import draw_faces
 from facereject.outputs._video.writer import VideoWriter
-from facereject.outputs.counts import Counts
+from facereject.outputs.summary import Counts
 from facereject.pipeline.store import Store
 from facereject.pipeline.task import ScoreTask
 from facereject.sources.inputs import Input

@@ -15,7 +15,7 @@ from facereject.faces.images.files import MAX_PIXELS
 from facereject.faces.landmarks.mean_shape import MEAN_SHAPE
 from facereject.outputs._folders import base_of
 from facereject.outputs.base import Media, Output, RunInfo
-from facereject.parallel.serial import SerialEngine
+from facereject.parallel.base import SerialEngine
 
 
 def prepared(output: Any, paths: Sequence[str] = (), *, others: Sequence[Output] = (), **options: Any) -> Any:

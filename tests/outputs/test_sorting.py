@@ -314,8 +314,8 @@ def test_base(photos):
 
 def test_files_from_elsewhere_keep_their_whole_path(photos):
     sort = Sorting("good", None, ["photos/a"]).output
-    assert sort.target("photos/a/1.jpg", "good") == "good/1.jpg"
-    assert sort.target("photos/b/1.jpg", "good") == f"good{photos}/photos/b/1.jpg"
+    assert sort._target("photos/a/1.jpg", "good") == "good/1.jpg"
+    assert sort._target("photos/b/1.jpg", "good") == f"good{photos}/photos/b/1.jpg"
 
 
 def test_sorted_files_are_no_inputs(photos):

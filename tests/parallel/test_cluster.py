@@ -26,8 +26,8 @@ from facereject.faces import FaceRejector
 from facereject.parallel import DaskEngine, EngineError
 from facereject.parallel._handshake import check_answers, introduce_with
 from facereject.parallel._worker import pack_task
+from facereject.parallel.base import SerialEngine
 from facereject.parallel.cluster import _ClusterRun, _Submission
-from facereject.parallel.serial import SerialEngine
 from facereject.pipeline.run import score_inputs
 from facereject.pipeline.store import Store
 from facereject.pipeline.task import ScoreTask

@@ -22,8 +22,7 @@ from engine_tasks import (
 )
 
 from facereject.parallel import Engine, EngineError, WorkerEngine
-from facereject.parallel.base import Outcome
-from facereject.parallel.serial import SerialEngine
+from facereject.parallel.base import Outcome, SerialEngine
 
 ENGINES: list[Callable[[], Engine]] = [SerialEngine, lambda: WorkerEngine(2)]
 IDS = ["serial", "workers"]

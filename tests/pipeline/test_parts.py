@@ -20,7 +20,7 @@ from facereject.faces.views import Views
 from facereject.outputs.saved_video import SavedVideo
 from facereject.outputs.timeline import Timeline
 from facereject.parallel import WorkerEngine
-from facereject.parallel.serial import SerialEngine
+from facereject.parallel.base import SerialEngine
 from facereject.pipeline.parts import JoinedParts, PartFinder, cut_long_videos
 from facereject.pipeline.run import score_inputs
 from facereject.pipeline.store import Store

@@ -6,9 +6,9 @@ import pytest
 from video_files import write_video
 
 from facereject.outputs import Output
-from facereject.outputs.counts import Counts
+from facereject.outputs.summary import Counts
 from facereject.parallel import WorkerEngine
-from facereject.parallel.serial import SerialEngine
+from facereject.parallel.base import SerialEngine
 from facereject.pipeline import plan
 from facereject.pipeline.plan import plan_run
 from facereject.pipeline.store import Store

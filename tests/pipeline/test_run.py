@@ -12,9 +12,8 @@ from facereject._files import display_name
 from facereject.faces import FaceRejector
 from facereject.faces.face import NO_IMAGE, Box, Face, FaceFrame
 from facereject.outputs.base import Output
-from facereject.outputs.counts import Counts
-from facereject.outputs.summary import Summary
-from facereject.parallel.serial import SerialEngine
+from facereject.outputs.summary import Counts, Summary
+from facereject.parallel.base import SerialEngine
 from facereject.pipeline.job import face_check
 from facereject.pipeline.run import score_inputs
 from facereject.pipeline.store import Store

@@ -20,7 +20,7 @@ import facereject
 from facereject import score_files, score_table
 from facereject.outputs import Output, SavedVideo, SortedFiles, Table, Timeline, VideoWriter
 from facereject.parallel import EngineError, WorkerEngine
-from facereject.parallel.serial import SerialEngine
+from facereject.parallel.base import SerialEngine
 from facereject.pipeline import Job, OptionError, Running, RunProgress
 from facereject.pipeline.running import GENEROUS_SECONDS
 from facereject.sources import InputError

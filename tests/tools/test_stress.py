@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from facereject.faces.face import NO_IMAGE, Box, Face, FaceFrame
-from facereject.outputs.counts import Counts
+from facereject.outputs.summary import Counts
 from facereject.pipeline.store import Store
 from tools.stress.__main__ import KINDS
 from tools.stress.landmark_files import damaged_landmark_files

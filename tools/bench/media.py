@@ -177,7 +177,7 @@ def bare_loop(folder: Path, model: Path) -> None:
 def library(folder: Path, table: Path) -> None:
     """The library call; prints its seconds, models being loaded before."""
     from facereject.faces import FaceRejector
-    from facereject.parallel.serial import SerialEngine
+    from facereject.parallel.base import SerialEngine
     from facereject.pipeline.run import score_inputs
     from facereject.pipeline.store import Store
     from facereject.pipeline.task import ScoreTask

@@ -19,7 +19,7 @@ from pathlib import Path
 import numpy as np
 
 from facereject.faces.face import NO_IMAGE, Box, Face, FaceFrame, Pose
-from facereject.outputs.counts import Counts
+from facereject.outputs.summary import Counts
 from facereject.pipeline.store import Store
 from facereject.tables.packing import rows_of
 from facereject.tables.writing import SUFFIXES, text_format

@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 
 from facereject.faces.face import NO_IMAGE, Box, Face, FaceFrame
-from facereject.outputs.counts import Counts
+from facereject.outputs.summary import Counts
 from facereject.pipeline import store as store_module
 from facereject.pipeline.store import Store
 from facereject.tables.errors import TableError, TableFormatError

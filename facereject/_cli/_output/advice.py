@@ -8,7 +8,7 @@ from facereject._words import percent
 
 if TYPE_CHECKING:
     from facereject.faces import FaceRejector
-    from facereject.outputs.counts import Counts
+    from facereject.outputs.summary import Counts
 
 # of fewer faces or frames nothing can be told
 _ENOUGH = 20

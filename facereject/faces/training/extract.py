@@ -40,8 +40,7 @@ from facereject.faces.training.table import FaceTable, read_table, write_table
 from facereject.faces.views import Views
 from facereject.losses import landmark_nme
 from facereject.parallel import EngineError, WorkerEngine
-from facereject.parallel.base import Outcome
-from facereject.parallel.serial import SerialEngine
+from facereject.parallel.base import Outcome, SerialEngine
 
 #: part of the cache key; raised whenever a change here, in degrade or in matching changes the numbers
 _PROTOCOL = 5

@@ -11,12 +11,12 @@ import numpy as np
 import PIL.Image
 from numpy.typing import NDArray
 
-from facereject._files import NOT_MADE_HERE, display_name, output_problem, replacing, suffix_of
-from facereject._options import OptionError
+from facereject._files import replacing
 from facereject._words import counted
 from facereject.faces.face import Face, FaceFrame
 from facereject.faces.images.files import read_image
 from facereject.faces.images.load import ImageError
+from facereject.outputs._folders import check_file
 from facereject.outputs.base import Media, Output, RunInfo
 
 # expected error in percent at which the confidence is one half
@@ -87,14 +87,8 @@ class KeypointFile(Output):
 
     def prepare(self, run: RunInfo) -> None:
         """Check the name of the file."""
-        self.path = os.fspath(self.path)
-        name = f"`{type(self).__name__}.path` {display_name(self.path)}"
-        if suffix_of(self.path) not in self.suffixes:
-            raise OptionError(f"{name}: its name must end in {' or '.join(self.suffixes)}")
-        if problem := output_problem(self.path):
-            raise OptionError(f"{name}: {problem}")
-        if os.path.lexists(self.path) and not run.overwrite:
-            raise OptionError(f"{name}: {NOT_MADE_HERE}")
+        name = f"{type(self).__name__}.path"
+        self.path = check_file(name, self.path, self.suffixes, overwrite=run.overwrite)
         self._base, self._folder = run.base, run.folder
         self._parts: dict[str, IO[str]] = {}
         self.n_faces = self.n_left_out = 0

@@ -22,7 +22,7 @@ from facereject.faces.landmarks.mean_shape import MEAN_SHAPE
 from facereject.outputs._folders import check_writable
 from facereject.outputs.base import Media, RunInfo
 from facereject.outputs.sorted_files import SortedFiles
-from facereject.parallel.serial import SerialEngine
+from facereject.parallel.base import SerialEngine
 from facereject.reports import pages
 from facereject.serve.review.faces import ACCEPT, REJECT, UNDECIDED
 from facereject.serve.review.images import NoImageError

@@ -10,7 +10,7 @@ import pytest
 from sample_frames import SUFFIXES, photo
 
 from facereject._files import display_name
-from facereject.outputs.counts import Counts
+from facereject.outputs.summary import Counts
 from facereject.pipeline.store import Store
 from facereject.tables.errors import SettingsError, TableError
 from facereject.tables.reading import read_table

@@ -13,7 +13,7 @@ import pyarrow.parquet
 import pytest
 from sample_frames import ODD_NAMES, SUFFIXES, face, photo, sample_frames, write_and_die, write_table
 
-from facereject.outputs.counts import Counts
+from facereject.outputs.summary import Counts
 from facereject.pipeline import store as module
 from facereject.pipeline.store import Store, threshold_of_best
 from facereject.tables import table_path

@@ -7,7 +7,7 @@ import os
 import pytest
 from sample_frames import SUFFIXES, photo, write_and_die
 
-from facereject.outputs.counts import Counts
+from facereject.outputs.summary import Counts
 from facereject.pipeline.store import Store
 from facereject.tables.errors import TableError
 
