@@ -11,7 +11,7 @@ import numpy as np
 import PIL.Image
 from numpy.typing import NDArray
 
-from facereject._files import replacing
+from facereject._files import display_name, replacing
 from facereject._words import counted
 from facereject.faces.face import Face, FaceFrame
 from facereject.faces.images.files import read_image
