@@ -255,8 +255,8 @@ def cross_fit(
                        another one, log distance to the nearest, both again with the mean distance to
                        five; for a score with ``reference_models``, log-odds against the predicted class by
                        30 random trees, margins of a linear and a kernel model trained on the same examples
-                       and, with "many", log-odds by boosted trees; base score: log plug-in risk, unless
-                       0/1 loss
+                       and, with "many", log-odds by boosted trees; unless 0/1 loss, also the log expected
+                       loss by each of them, and the base score is the log plug-in risk
         any other      the prediction, log mean distance to the nearest examples, log of their mean loss and
                        of the mean difference between their targets and the prediction; for a score with
                        ``reference_models`` "few", as ``ConfidenceScore``, log distance to the prediction of

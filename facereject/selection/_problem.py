@@ -94,7 +94,7 @@ class RiskProblem:
             if method == "hoeffding-bentkus":
                 raise ValueError("random_state needs the method 'binomial' or 'betting'")
         return cls(
-            losses=clipped / loss_bound,
+            losses=np.divide(clipped, loss_bound, out=clipped),
             uncertainty=uncertainty,
             weights=weights,
             max_risk=max_risk,

@@ -128,11 +128,12 @@ class Sample:
     def of(cls, losses: FloatArray, uncertainty: FloatArray, keep: FloatArray | None = None) -> Sample:
         """All examples, or each of them with its probability ``keep``."""
         order = np.lexsort((losses, uncertainty) if keep is None else (keep, losses, uncertainty))
-        ties = bool(np.any(np.diff(uncertainty[order]) == 0))
+        ordered = uncertainty[order]
+        ties = bool(np.any(ordered[1:] == ordered[:-1]))
         if ties or keep is not None:
-            rng = np.random.default_rng(zlib.crc32(uncertainty[order].tobytes()))
+            rng = np.random.default_rng(zlib.crc32(ordered))
             if ties:
-                order = order[np.lexsort((rng.random(len(order)), uncertainty[order]))]
+                order = order[np.lexsort((rng.random(len(order)), ordered))]
             if keep is not None:
                 order = order[rng.random(len(order)) < keep[order]]
         return cls(losses[order], uncertainty[order], order)
@@ -140,7 +141,9 @@ class Sample:
     @property
     def group_ends(self) -> BoolArray:
         """Whether the next example, if any, has a larger uncertainty."""
-        return np.append(np.diff(self.uncertainty) > 0, True)[: len(self.losses)]
+        ends = np.ones(len(self.uncertainty), dtype=bool)
+        np.greater(self.uncertainty[1:], self.uncertainty[:-1], out=ends[:-1])
+        return ends
 
     def count(self, threshold: float) -> int:
         """N(threshold)."""
@@ -157,10 +160,10 @@ class Sample:
         if method == "betting" and n:
             return np.append(1.0, uniform * betting_p_values(self.losses, risk, delta))
         # sums at first, in whose place the p-values are written: files can have many millions of rows
-        p = np.append(0.0, np.cumsum(np.rint(self.losses) if method == "binomial" else self.losses))
-        p[0] = 1.0
+        p = np.ones(n + 1)
+        np.cumsum(self.losses, out=p[1:])
         for low in range(1, n + 1, _LARGEST_BLOCK):
-            sums = p[low : low + _LARGEST_BLOCK]
+            sums = p[low : low + _LARGEST_BLOCK]  # whole numbers for the binomial test
             counts = np.arange(low, low + len(sums))
             if method != "binomial":
                 sums[:] = hoeffding_bentkus_p_value(np.minimum(sums / counts, 1.0), counts, risk)
@@ -280,13 +283,15 @@ def largest_certified(
             listed = np.zeros(n + 1, dtype=bool)
             listed[counts_to_test(n, risk, level)] = True
             passed &= passed_counts(n, dearer, starts, listed)
-    thresholds = np.append(-math.inf, sample.uncertainty)
-    for start in starts:
-        if start.number is not None:
-            thresholds[start.count] = start.number
-    thresholds[n] = math.inf
-    certified = thresholds[passed & np.append(True, sample.group_ends)]
-    return float(certified[-1]) if len(certified) else None
+    passed[1:] &= sample.group_ends
+    certified = np.flatnonzero(passed)
+    if not len(certified):
+        return None
+    last = int(certified[-1])
+    if last == n:
+        return math.inf
+    numbers = [start.number for start in starts if start.number is not None and start.count == last]
+    return numbers[0] if numbers else float(sample.uncertainty[last - 1])
 
 
 @lru_cache(maxsize=64)

@@ -65,6 +65,11 @@ def suggest_start(
     --------
     guaranteed_risk : Takes the start.
 
+    Notes
+    -----
+    For losses other than 0/1 the imagined samples are tested by a mixture of bets, which is fast, not by the
+    hedged bets of `guaranteed_risk`. Both certify most from much the same starts.
+
     Examples
     --------
     >>> from facereject.selection import suggest_start
@@ -89,7 +94,7 @@ def suggest_start(
     for row in coverage:
         rows = rng.integers(len(ordered), size=n)
         sample = Sample.of(problem.losses[rows], ranks[rows] + rng.random(n))
-        # hedged bets certify more, but from much the same starts, and take longer
+        # hedged bets take n squared and want much the same starts: tools/bench/guarantees.py --only starts
         p_values = sample.p_values(problem.method, problem.risk, problem.delta)
         helpers = rank_starts(n, problem.risk, rest) if rest > 0 else []
         plans = [

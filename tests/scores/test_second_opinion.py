@@ -212,3 +212,22 @@ def test_a_linear_classifier_is_found_out_by_others(rings):
     assert fitted.score.weight_ > 0.5
     # half of the predictions are wrong: no order gets far below 0.3
     assert aurc(losses, fitted.uncertainty(X[700:])) < 0.4 * aurc(losses, own)
+
+
+def test_other_losses_than_0_1_add_what_the_models_expect():
+    rng = np.random.default_rng(0)
+    X = rng.uniform(size=(900, 2))
+    y = np.clip((5 * X[:, 0]).astype(int) + rng.choice([-2, 0, 0, 2], 900) * (X[:, 1] > 0.5), 0, 4)
+    classes, matrix = np.arange(6), np.abs(np.subtract.outer(np.arange(6), np.arange(6))).astype(float)
+    predictions = (5 * X[600:, 0]).astype(int)
+    for panel, n_models in (("few", 3), ("many", 4)):
+        opinion = ClassOpinion(X[:600], y[:600], PANELS[panel], classes, matrix)
+        found = opinion.columns(X[600:], predictions)
+        assert found.shape == (300, 2 * n_models)
+        chances = opinion._trees.predict_proba(opinion._ranks(X[600:]))
+        # the matrix of the classes that occur, by hand
+        expected = [p @ np.abs(np.arange(5) - k) / 5 for p, k in zip(chances, predictions, strict=True)]
+        np.testing.assert_allclose(np.exp(found[:, n_models]), np.array(expected) + 1e-3)
+        losses = np.abs(y[600:] - predictions)
+        assert all(spearmanr(column, losses).statistic > 0.3 for column in found[:, n_models:].T)
+    assert np.isfinite(opinion.columns(X[:5], np.full(5, 5))).all()

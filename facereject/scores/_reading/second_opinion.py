@@ -20,6 +20,8 @@ _CLASS_ROUNDS = 1000
 # examples whose similarity is a feature, their regularisation, and the scale of a squared distance
 _DIMENSIONS, _RIDGE = 256, 1.0
 _LANDMARKS, _KERNEL_RIDGE, _KERNEL_SCALE = 300, 0.1, 0.5
+# smallest expected loss that has a logarithm of its own, as a share of the largest loss
+_SMALLEST_RISK = 1e-3
 # rows whose similarities are held at once
 _ROWS = 10_000
 # examples per leaf of the random trees, at least
@@ -106,15 +108,28 @@ class ClassOpinion:
         Examples that the classifier was trained on; NaN is a missing value.
     labels : ndarray of shape (n,)
     panel : OpinionPanel
+    classes, matrix : ndarrays of shapes (K,) and (K, K), optional
+        Loss of predicting column ŷ when row y is true, where that is not the 0/1 loss.
     """
 
-    def __init__(self, features: Any, labels: NDArray[Any], panel: OpinionPanel):
+    def __init__(
+        self,
+        features: Any,
+        labels: NDArray[Any],
+        panel: OpinionPanel,
+        classes: NDArray[Any] | None = None,
+        matrix: FloatArray | None = None,
+    ):
         from sklearn.ensemble import ExtraTreesClassifier
 
         if len(labels) > panel.max_rows:
             few = np.random.default_rng(0).permutation(len(labels))[: panel.max_rows]
             features, labels = features[few], labels[few]
         self._classes, codes = np.unique(labels, return_inverse=True)
+        self._matrix: FloatArray | None = None
+        if classes is not None and matrix is not None:
+            seen = np.searchsorted(classes, self._classes)
+            self._matrix = matrix[np.ix_(seen, seen)] / matrix.max()
         self._ranks = None if hasattr(features, "tocsr") else _Ranks(features)
         table = _bounded(features) if self._ranks is None else self._ranks(features)
         self._trees = ExtraTreesClassifier(_CLASS_TREES, random_state=0).fit(table, codes)
@@ -126,7 +141,10 @@ class ClassOpinion:
             self._boosted = _train_class_boosted(_bounded(features), codes)
 
     def columns(self, features: Any, predictions: NDArray[Any]) -> FloatArray:
-        """Log-odds against the predicted class by trees, margins against it by the others: (n, 3 or 4)."""
+        """Log-odds against the predicted class by trees, margins against it by the others: (n, 3 or 4).
+
+        With a loss matrix as many columns follow: logarithms of the expected loss by each of them.
+        """
         codes = np.searchsorted(self._classes, predictions).clip(max=len(self._classes) - 1)
         # a class that these models never saw has no chance with them
         codes = np.where(self._classes[codes] == predictions, codes, -1)
@@ -140,13 +158,15 @@ class ClassOpinion:
     def _columns(self, features: Any, codes: NDArray[np.intp]) -> FloatArray:
         table = _bounded(features) if self._ranks is None else self._ranks(features)
         points = self._space(features)
-        found = [_log_odds(self._trees.predict_proba(table), codes)]
-        found.extend(ridge.margins(points, codes) for ridge in self._ridges)
+        values = [self._trees.predict_proba(table), *(ridge.values(points) for ridge in self._ridges)]
+        found = [_log_odds(values[0], codes), *(_margins(part, codes) for part in values[1:])]
         if self._boosted is not None:
-            chances = self._boosted.predict(_bounded(features), num_threads=1)
-            if chances.ndim == 1:
-                chances = np.column_stack([1.0 - chances, chances])
-            found.append(_log_odds(chances, codes))
+            boosted = self._boosted.predict(_bounded(features), num_threads=1)
+            values.append(np.column_stack([1.0 - boosted, boosted]) if boosted.ndim == 1 else boosted)
+            found.append(_log_odds(values[-1], codes))
+        if self._matrix is not None:
+            risks = [_risk_of(part, codes, self._matrix) for part in values]
+            found += [np.log(risk.clip(min=0.0) + _SMALLEST_RISK) for risk in risks]
         return np.column_stack(found)
 
 
@@ -174,21 +194,31 @@ class _ClassRidge:
             # the same weights from a system of the size of the sample
             self._weights = table.T @ np.linalg.solve(table @ table.T + _RIDGE * np.eye(len(table)), target)
 
-    def margins(self, points: FloatArray, codes: NDArray[np.intp]) -> FloatArray:
-        """The largest value of another class less that of the predicted one, which is 0 if never seen."""
-        values = (self._table(points) - self._mean) @ self._weights + self._base
-        rows = np.flatnonzero(codes >= 0)
-        own = np.zeros(len(values))
-        own[rows] = values[rows, codes[rows]]
-        if values.shape[1] > 1:
-            values[rows, codes[rows]] = -np.inf
-        return np.asarray(values.max(axis=1) - own)
+    def values(self, points: FloatArray) -> FloatArray:
+        """One per class, high where it is likely."""
+        return np.asarray((self._table(points) - self._mean) @ self._weights + self._base)
 
     def _table(self, points: FloatArray) -> FloatArray:
         if self._landmarks is None:
             return points
         squares = (points**2).sum(axis=1)[:, None] + (self._landmarks**2).sum(axis=1)
         return np.asarray(np.exp(-self._scale * (squares - 2.0 * points @ self._landmarks.T).clip(min=0.0)))
+
+
+def _margins(values: FloatArray, codes: NDArray[np.intp]) -> FloatArray:
+    """The largest value of another class less that of the predicted one, which is 0 if never seen."""
+    rows = np.flatnonzero(codes >= 0)
+    own, others = np.zeros(len(values)), values.copy()
+    own[rows] = values[rows, codes[rows]]
+    if values.shape[1] > 1:
+        others[rows, codes[rows]] = -np.inf
+    return np.asarray(others.max(axis=1) - own)
+
+
+def _risk_of(chances: FloatArray, codes: NDArray[np.intp], matrix: FloatArray) -> FloatArray:
+    """Expected loss of the predicted class; the largest one if it was never seen."""
+    risks = chances @ matrix
+    return np.where(codes >= 0, risks[np.arange(len(codes)), codes], risks.max(axis=1))
 
 
 def _log_odds(probabilities: FloatArray, codes: NDArray[np.intp]) -> FloatArray:

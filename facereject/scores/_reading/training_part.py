@@ -109,7 +109,7 @@ class TrainingPart:
             targets = y if classes is None and y.dtype.kind in "fiu" else None
             self._index = NeighbourIndex(table, labels, losses, targets, rows=rows)
             if others is not None and labels is not None:
-                self._class_opinion = ClassOpinion(table, labels, PANELS[others])
+                self._class_opinion = ClassOpinion(table, labels, PANELS[others], classes, self._matrix)
             if others is not None and targets is not None and targets.ndim == 1:
                 panel = PANELS[others]
                 if _spread(last_step(predictor), _safe_indexing(features, slice(0, 1))) is not None:
