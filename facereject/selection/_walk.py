@@ -131,7 +131,7 @@ class Sample:
         ordered = uncertainty[order]
         ties = bool(np.any(ordered[1:] == ordered[:-1]))
         if ties or keep is not None:
-            rng = np.random.default_rng(zlib.crc32(ordered))
+            rng = np.random.default_rng(zlib.crc32(ordered.data))
             if ties:
                 order = order[np.lexsort((rng.random(len(order)), ordered))]
             if keep is not None:

@@ -229,5 +229,6 @@ def test_other_losses_than_0_1_add_what_the_models_expect():
         expected = [p @ np.abs(np.arange(5) - k) / 5 for p, k in zip(chances, predictions, strict=True)]
         np.testing.assert_allclose(np.exp(found[:, n_models]), np.array(expected) + 1e-3)
         losses = np.abs(y[600:] - predictions)
-        assert all(spearmanr(column, losses).statistic > 0.3 for column in found[:, n_models:].T)
+        # trees, unlike the linear model, know where the labels jump
+        assert spearmanr(found[:, n_models], losses).statistic > 0.3
     assert np.isfinite(opinion.columns(X[:5], np.full(5, 5))).all()
