@@ -59,7 +59,7 @@ def start_tool(arguments: list[str], folder: Any, *, size: int = 90_000, made: s
     process = subprocess.Popen(
         [*TOOL, *arguments],
         cwd=folder,
-        env=os.environ | {"STUB_DELAY": "0.004"},
+        env=os.environ | {"STUB_DELAY": "0.02"},
         stderr=subprocess.PIPE,
         text=True,
     )
