@@ -81,7 +81,7 @@ def info(
         _show("Installed", versions())
         _show("Optional", map(_told, extras()))
         shipped = f"{', '.join(pretrained_models())}; `facereject info NAME` says more"
-        _show("Models", [("shipped", shipped), ("landmarks", landmark_model())])
+        _show("Models", [("shipped", shipped), ("landmarks", landmark_model()), *_missing_weights()])
         _show("Names for", [("--detector", _names(DETECTORS)), ("--landmarks", _names(LANDMARKS))])
     results.print("[bold]Licence[/bold]")
     results.print(LICENCE, markup=False)
@@ -101,6 +101,15 @@ def _names(registry: Registry[Any]) -> str:
     return ", ".join(
         name if origin == "facereject" else f"{name} ({origin})" for name, origin in origins.items()
     )
+
+
+def _missing_weights() -> list[tuple[str, str]]:
+    """Weight files that the shipped models need and that are not installed."""
+    from facereject.faces.weights import WEIGHTS, find_weights
+    from facereject.faces.weights.files import how_to_get
+
+    missing = [name for name in ("yunet", "mesh") if find_weights(name) is None]
+    return [(name, f"not installed: {WEIGHTS[name].purpose}. {how_to_get(name)}") for name in missing]
 
 
 def _told(extra: Extra) -> tuple[str, str]:

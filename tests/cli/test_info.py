@@ -67,6 +67,27 @@ def test_a_missing_landmark_model_is_no_crash(monkeypatch, tmp_path):
     assert "missing: " in result.stdout
 
 
+def test_missing_weights_say_how_to_get_them(monkeypatch, tmp_path):
+    monkeypatch.setenv("FACEREJECT_MODELS", str(tmp_path))
+    shown = " ".join(run().stdout.split())
+    assert "yunet not installed: Face detector" in shown
+    assert "facereject models get yunet" in shown
+
+
+@pytest.mark.parametrize("package", ["numba", "pandas", "matplotlib"])
+def test_a_machine_without_a_package(tmp_path, package):
+    (tmp_path / f"{package}.py").write_text(f"raise ModuleNotFoundError('no {package}', name={package!r})")
+    # a home folder that can be neither made nor entered
+    environment = os.environ | {
+        "PYTHONPATH": os.pathsep.join([str(tmp_path), os.environ.get("PYTHONPATH", "")]),
+        "HOME": os.devnull,
+    }
+    shown = subprocess.run(
+        [sys.executable, "-m", "facereject", "info"], env=environment, capture_output=True, text=True
+    )
+    assert shown.returncode == 0, shown.stderr
+
+
 def test_models(tmp_path):
     assert pretrained_models()[:3] == ["default", "thorough", "dlib"]
     result = run("thorough")
