@@ -7,6 +7,9 @@ import { Saving } from "./saving.js";
 
 const element = (id) => document.getElementById(id);
 
+// annotated faces that `facereject calibrate --unit` needs
+const LEAST = 10;
+
 if (location.search.includes("token=")) history.replaceState(null, "", location.pathname);
 
 function tell(text) {
@@ -46,14 +49,18 @@ async function start() {
   async function show() {
     const ended = place >= queue.length;
     element("done").hidden = !ended;
-    element("work").hidden = ended;
+    for (const id of ["work", "side"]) element(id).hidden = ended;
     for (const id of ["next", "skip", "reset", "in", "out", "undo"]) element(id).disabled = ended;
     element("previous").disabled = place === 0;
     progress();
     if (ended) {
       const done = queue.filter((face) => corrected.has(face)).length;
-      element("done-words").textContent = `${done} faces are annotated, in ${facts.annotations}.`;
-      element("done-command").textContent = `facereject calibrate default ${facts.annotations} --unit -o mine.safetensors`;
+      element("done-words").textContent = `${done} of ${queue.length} faces are annotated, in ${facts.annotations}.`;
+      element("done-command").textContent = done < LEAST ? `facereject annotate … --number 30`
+        : `facereject calibrate default ${facts.annotations} --unit -o mine.safetensors`;
+      element("done-next").textContent = done < LEAST
+        ? `The right percentages for faces like these take 20 to 50 annotated faces, at least ${LEAST}. To annotate more:`
+        : "To give a model the right percentages on faces like these:";
       element("again").focus();
       return;
     }

@@ -1,7 +1,7 @@
 // The grid: a virtual list of crops, of which only those near the screen exist.
 
 import { ACCEPT, REJECT, UNDECIDED } from "./data.js";
-import { reasonOf, shortName, spoken } from "./words.js";
+import { reasonOf, shortName } from "./words.js";
 
 const GAP = 8, TITLE = 40, TEXT = 40;
 
@@ -21,7 +21,9 @@ export function makeCell(faces, face, crops) {
   image.addEventListener("load", () => cell.classList.add("loaded"));
   const onError = (text) => image.replaceWith(made("span", "note", text));
   image.addEventListener("error", () => onError("This crop cannot be shown."));
-  cell.append(image, made("span", "badge"), made("span", "name", shortName(faces, face)), made("span", "why"));
+  const badge = made("span", "badge");
+  badge.setAttribute("role", "img");
+  cell.append(image, badge, made("span", "name", shortName(faces, face)), made("span", "why"));
   cell.title = faces.name(face);
   markCell(faces, cell, face);
   crops.show(image, face, onError);
@@ -39,8 +41,9 @@ export function markCell(faces, cell, face) {
   cell.classList.toggle("decided", decided !== UNDECIDED);
   cell.classList.toggle("corrected", faces.corrected.has(face));
   cell.children[1].textContent = state === "accepted" ? "✓" : "✕";
+  // what screen readers say before the name
+  cell.children[1].setAttribute("aria-label", faces.corrected.has(face) ? `${state}, landmarks corrected` : state);
   cell.children[3].textContent = reasonOf(faces, face);
-  if (cell.getAttribute("role")) cell.setAttribute("aria-label", spoken(faces, face));
 }
 
 export class Grid {
@@ -199,7 +202,6 @@ export class Grid {
       cell.setAttribute("role", "option");
       cell.setAttribute("aria-setsize", this.order.length);
       cell.setAttribute("aria-posinset", line.first + c + 1);
-      cell.setAttribute("aria-label", spoken(this.faces, face));
       cell.style.width = `${this.side}px`;
       cell.style.height = `${this.side + TEXT}px`;
       this.#cells.set(face, cell);

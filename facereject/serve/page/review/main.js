@@ -84,7 +84,6 @@ async function start() {
       const cell = makeCell(faces, face, crops);
       button.append(cell);
       button.dataset.face = face;
-      button.setAttribute("aria-label", `Open ${faces.name(face)}`);
       item.append(button);
       return item;
     });

@@ -22,10 +22,3 @@ export function reasonOf(faces, face) {
   const cause = faces.facts.causes[faces.column.cause[face]].replaceAll("_", " ");
   return [error, cause === "unclear" ? "" : cause].filter(Boolean).join(" · ");
 }
-
-/** All of it, for screen readers. */
-export function spoken(faces, face) {
-  const parts = [shortName(faces, face), faces.accepted(face) ? "accepted" : "rejected", reasonOf(faces, face)];
-  if (faces.corrected.has(face)) parts.push("landmarks corrected");
-  return parts.filter(Boolean).join(", ");
-}
