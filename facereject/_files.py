@@ -256,7 +256,7 @@ def write_whole(path: str | os.PathLike[str], content: str | bytes) -> None:
 
 
 def copy_bytes(source: IO[bytes], target: IO[bytes], n_bytes: int) -> None:
-    """Copy so many bytes from where one file stands to where the other one does."""
+    """Copy ``n_bytes`` from the current position of one file to that of the other."""
     while n_bytes and (data := source.read(min(n_bytes, 1 << 20))):
         target.write(data)
         n_bytes -= len(data)

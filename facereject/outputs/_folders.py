@@ -6,8 +6,20 @@ import glob
 import os
 from collections.abc import Callable, Sequence
 
-from facereject._files import NOT_MADE_HERE, display_name, output_problem, suffix_of
+from facereject._files import NOT_MADE_HERE, display_name, output_problem, suffix_of, write_whole
 from facereject._options import OptionError
+
+
+class OutputError(OSError):
+    """An output file cannot be written. The message names the file and says what to do."""
+
+
+def write_output(path: str, content: str | bytes) -> None:
+    """Write a file in one step; OutputError if that fails."""
+    try:
+        write_whole(path, content)
+    except OSError as error:
+        raise OutputError(f"{display_name(path)}: cannot be written ({error.strerror})") from None
 
 
 def base_of(paths: Sequence[str]) -> str:

@@ -9,9 +9,9 @@ from dataclasses import dataclass, field
 import PIL.Image
 import PIL.PngImagePlugin
 
-from facereject._files import NOT_MADE_HERE, display_name, is_regular, open_regular, write_whole
+from facereject._files import NOT_MADE_HERE, display_name, is_regular, open_regular
 from facereject.faces.images.load import ImageArray
-from facereject.outputs._folders import check_folder, name_below
+from facereject.outputs._folders import OutputError, check_folder, name_below, write_output
 from facereject.outputs.base import Media, Output, RunInfo
 
 _COMMENT = b"facereject"
@@ -19,10 +19,6 @@ _COMMENT = b"facereject"
 _START = 1024
 
 _QUALITY = 92
-
-
-class PictureError(OSError):
-    """An image cannot be written. The message names the file and says what to do."""
 
 
 @dataclass
@@ -89,15 +85,15 @@ def is_own_picture(path: str) -> bool:
 
 
 def write_picture(path: str, data: bytes, *, overwrite: bool = False) -> None:
-    """Write an encoded image, and the folders above it; PictureError if that fails.
+    """Write an encoded image, and the folders above it; OutputError if that fails.
 
     A file that facereject did not create is replaced only with ``overwrite``, and only a regular one.
     """
     name = display_name(path)
     if os.path.lexists(path) and not (is_own_picture(path) or (overwrite and is_regular(path))):
-        raise PictureError(f"{name}: {NOT_MADE_HERE.replace('`', '')}")
+        raise OutputError(f"{name}: {NOT_MADE_HERE.replace('`', '')}")
     try:
         os.makedirs(os.path.dirname(path) or os.curdir, exist_ok=True)
-        write_whole(path, data)
     except OSError as error:
-        raise PictureError(f"{name}: cannot be written ({error.strerror})") from None
+        raise OutputError(f"{name}: cannot be written ({error.strerror})") from None
+    write_output(path, data)

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from facereject._files import display_name, suffix_of, write_whole
+from facereject._files import display_name, suffix_of
 from facereject._options import option
 from facereject._words import counted
 from facereject.faces.face import Box, FaceFrame
@@ -19,8 +19,8 @@ from facereject.faces.images.files import read_image
 from facereject.faces.images.load import ImageArray, ImageError
 from facereject.outputs._drawing.crops import face_crop
 from facereject.outputs._drawing.sheet import SheetFace, contact_sheet
-from facereject.outputs._folders import check_file
-from facereject.outputs._images import PictureError, is_own_picture, jpeg, png
+from facereject.outputs._folders import check_file, write_output
+from facereject.outputs._images import is_own_picture, jpeg, png
 from facereject.outputs.base import Media, Output, RunInfo
 from facereject.sources.video import VideoError, open_video
 
@@ -133,10 +133,7 @@ class ContactSheet(Output):
         if not pictures:
             return
         sheet = contact_sheet(pictures)
-        try:
-            write_whole(self.path, png(sheet) if suffix_of(self.path) == ".png" else jpeg(sheet))
-        except OSError as error:
-            raise PictureError(f"{display_name(self.path)}: cannot be written ({error.strerror})") from None
+        write_output(self.path, png(sheet) if suffix_of(self.path) == ".png" else jpeg(sheet))
 
     def report(self) -> list[str]:
         """Where the sheet is."""

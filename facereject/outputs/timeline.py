@@ -12,10 +12,10 @@ from dataclasses import asdict, dataclass, field, fields
 from itertools import groupby
 from typing import NamedTuple
 
-from facereject._files import cell_name, display_name, write_whole
+from facereject._files import cell_name
 from facereject._options import option
 from facereject.faces.face import FaceFrame
-from facereject.outputs._folders import check_file
+from facereject.outputs._folders import check_file, write_output
 from facereject.outputs._video.segments import SegmentFilter, check_seconds
 from facereject.outputs.base import Media, Output, RunInfo
 
@@ -23,10 +23,6 @@ _SUFFIXES = (".csv", ".json")
 
 # characters that hold the first span of a timeline, however long the name of its video
 _FIRST_SPAN = 1 << 16
-
-
-class TimelineError(OSError):
-    """A timeline cannot be written. The message names the file and says what to do."""
 
 
 @dataclass(frozen=True)
@@ -160,13 +156,9 @@ class Timeline(Output):
 
     def close(self) -> None:
         """Write the timeline in one step."""
-        if self.path is None:
-            return
-        try:
-            text = _json(self.spans) if self.path.lower().endswith(".json") else _csv(self.spans)
-            write_whole(self.path, text)
-        except OSError as error:
-            raise TimelineError(f"{display_name(self.path)}: cannot be written ({error.strerror})") from None
+        if self.path is not None:
+            is_json = self.path.lower().endswith(".json")
+            write_output(self.path, _json(self.spans) if is_json else _csv(self.spans))
 
     def report(self) -> list[str]:
         """Where the timeline is."""

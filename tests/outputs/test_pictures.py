@@ -16,7 +16,8 @@ from facereject.faces import Pose
 from facereject.faces.face import NO_IMAGE, FaceFrame
 from facereject.faces.landmarks.mean_shape import MEAN_SHAPE
 from facereject.outputs import AnnotatedImages, BestFrames, ContactSheet, Crops, SortedFiles, VideoWriter
-from facereject.outputs._images import PictureError, is_own_picture
+from facereject.outputs._folders import OutputError
+from facereject.outputs._images import is_own_picture
 from facereject.outputs.base import Media
 from facereject.outputs.best_frames import APART_S, quality_of
 from facereject.parallel import WorkerEngine
@@ -79,7 +80,7 @@ def test_files_that_facereject_did_not_create_stay(photos, left):
         os.mkfifo(target)
     before = Path("photos/a.png").read_bytes()
     frames = [photo(face(), image=noise(0))]
-    with pytest.raises(PictureError, match="face0"):
+    with pytest.raises(OutputError, match="face0"):
         feed(prepared(Crops("crops"), [photos]), "photos/a.png", frames)
     assert Path("photos/a.png").read_bytes() == before
     if left == "file":

@@ -12,7 +12,8 @@ from feeding import clip, face, feed, photo, prepared
 from facereject._options import OptionError
 from facereject.faces.face import NO_IMAGE, FaceFrame
 from facereject.outputs import Timeline
-from facereject.outputs.timeline import Span, TimelineError, strip
+from facereject.outputs._folders import OutputError
+from facereject.outputs.timeline import Span, strip
 
 
 def spans_of(signs, source="a"):
@@ -87,7 +88,7 @@ def test_a_folder_that_has_gone_is_reported(tmp_path):
     (tmp_path / "a").mkdir()
     timeline = prepared(Timeline(tmp_path / "a" / "t.csv"))
     (tmp_path / "a").rmdir()
-    with pytest.raises(TimelineError, match="cannot be written"):
+    with pytest.raises(OutputError, match="cannot be written"):
         timeline.close()
 
 
