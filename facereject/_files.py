@@ -28,7 +28,7 @@ try:
 except ImportError:  # Windows, where a file that is open cannot be removed anyway
     fcntl = None  # type: ignore[assignment]
 
-#: why a file is not replaced; the name of the option stands in backticks
+#: why a file is not replaced; option names are in backticks
 NOT_MADE_HERE = (
     "this file was not made by facereject and would be lost; choose another name, or pass `overwrite`"
 )
@@ -39,10 +39,10 @@ _UNFINISHED = re.compile(rf"\..*\.[0-9a-f]{{8}}{re.escape(_MARK)}(\.\w+){{0,2}}"
 # bytes of the target's own name that an unfinished name keeps: most disks allow 255 in all
 _KEPT_BYTES = 180
 
-# where there are no locks, only age tells
+# without locks, leftovers are recognised by their age
 _ABANDONED_SECONDS = 86_400.0
 
-# what makes a formula of a cell, behind any number of "./", so that adding and removing one is exact
+# a cell that a spreadsheet runs as a formula; any number of "./" in front, so that adding one can be undone
 _FORMULA = re.compile(r"(\./)*[-=+@\t\r\n]")
 
 _SAFE = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
@@ -78,7 +78,7 @@ def name_of_cell(cell: str) -> str:
 class Identities:
     """Which input a path leads to, however it is written: its folder with links resolved, and its name.
 
-    Two links to one photograph are two inputs. An instance remembers a folder, as neighbours share theirs.
+    Two links to one file are two inputs. An instance caches the last folder, which neighbouring files share.
     """
 
     def __init__(self) -> None:
@@ -125,7 +125,7 @@ def suffix_of(path: str) -> str:
 
 
 def is_special(path: str | os.PathLike[str]) -> bool:
-    """Whether the path is a pipe, a device or the like, which opening may wait for."""
+    """Whether the path is a pipe, a device or a socket, where opening may block."""
     return os.path.exists(path) and not os.path.isfile(path) and not os.path.isdir(path)
 
 
@@ -140,8 +140,8 @@ def is_regular(path: str | os.PathLike[str]) -> bool:
 def folder_problem(path: str | os.PathLike[str]) -> str:
     """Why no file can be written under this name because of its folder; empty if nothing is wrong.
 
-    The folder of a file must exist, as a name with a slip in it would make another one; folders that are
-    outputs themselves are made.
+    The folder of a file must exist, since a typing error would create another one; folders that are outputs
+    themselves are created.
     """
     folder = os.path.dirname(path) or os.curdir
     if not os.path.isdir(folder):
@@ -152,7 +152,7 @@ def folder_problem(path: str | os.PathLike[str]) -> str:
 
 
 def output_problem(path: str | os.PathLike[str]) -> str:
-    """Why nothing can be written under this name, whatever may be overwritten; empty if nothing is wrong.
+    """Why nothing can be written under this name even with ``overwrite``; empty if nothing is wrong.
 
     What exists must be a regular file: a device, a pipe or a socket is never replaced.
     """
@@ -168,7 +168,7 @@ def output_that_is_read(
 ) -> str | None:
     """The first output that is an input, or another name (link) of one; None if there is none.
 
-    Inputs are never replaced, whatever may be overwritten.
+    Inputs are never replaced, not even with ``overwrite``.
     """
     written = {identity: os.fspath(path) for path in outputs if (identity := file_id(path)) is not None}
     if not written:
@@ -229,7 +229,7 @@ def unfinished(path: str | os.PathLike[str], *, suffix: str = "", clean: bool = 
     Parameters
     ----------
     path : path
-        What the file is to become: whoever has filled it gives it another name.
+        Where the file will be: the caller renames it when it is complete.
     suffix : str
         Ends its name.
     clean : bool
@@ -303,7 +303,7 @@ def connect_sqlite(
     path : path
     read_only : bool, default=False
     locks : bool, default=True
-        False if the disk has no locks, or nobody else knows the file.
+        False if the disk has no locks, or no other process knows the file.
     """
     import sqlite3
 
@@ -320,9 +320,9 @@ def connect_sqlite(
 
 @contextlib.contextmanager
 def filling_sqlite(path: str | os.PathLike[str]) -> Iterator[sqlite3.Connection]:
-    """A transaction that fills an empty file which nobody else knows, see `replacing`."""
+    """A transaction that fills an empty file which no other process knows, see `replacing`."""
     with contextlib.closing(connect_sqlite(path, locks=False)) as database:
-        # whoever dies here leaves an unfinished file anyway
+        # after a crash the file is unfinished anyway
         database.execute("PRAGMA journal_mode = OFF")
         database.execute("PRAGMA synchronous = OFF")
         database.execute("BEGIN")
@@ -379,7 +379,7 @@ def _open_locked(path: str, flags: int) -> int:
     while True:
         descriptor = _never_through_links(path, flags)
         try:
-            # not at once, as whoever removes leftovers holds the lock until the file is gone
+            # wait: a process that removes leftovers holds the lock until the file is gone
             _lock(descriptor, wait=True)
             if os.path.lexists(path):
                 return descriptor

@@ -1,4 +1,4 @@
-"""Lazy values and lazy imports: what nobody asks for costs nothing."""
+"""Lazy values and lazy imports: what is not used costs nothing."""
 
 from __future__ import annotations
 

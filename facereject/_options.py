@@ -22,7 +22,7 @@ class Option:
         default takes the flag that turns it off.
     help : str
     metavar : str or None
-        What stands for the value in the help.
+        Placeholder of the value in the help.
     parse : callable or None
         Turns the text of the command line into the value; a ValueError it raises is shown to the user.
     switches : mapping of str to str

@@ -115,7 +115,7 @@ def main() -> None:
     if not sys.warnoptions:
         # what libraries say about damaged files is in the table; workers inherit the environment
         warnings.simplefilter("ignore")
-        # names and options that will go are told, once each
+        # deprecated names and options are reported once each
         warnings.filterwarnings("once", message=".* is deprecated and will be removed in facereject")
         warnings.showwarning = _show_warning
         os.environ.setdefault("PYTHONWARNINGS", "ignore")

@@ -170,7 +170,7 @@ class EngineChoice:
     def make(self, workers: int, timeout: float | None, paths: Sequence[str]) -> Engine:
         """The engine for this choice.
 
-        A single worker is a process of its own, too, as only that can be stopped, whatever it does. Starting
+        A single worker is a separate process, too, as only that can always be stopped. Starting
         one takes longer than scoring a few images: if there are no more, this process does it.
         """
         from facereject import parallel

@@ -31,14 +31,14 @@ def default_output() -> str | None:
 
 
 def with_listed(paths: list[str]) -> list[str]:
-    """The arguments with ``-`` replaced by a list file that holds what stands on stdin.
+    """The arguments with ``-`` replaced by a list file with the names on stdin.
 
     A run goes through its inputs more than once. The file is removed when the program ends.
     """
     if "-" not in paths:
         return paths
     if paths.count("-") > 1:
-        stop("- stands for the names on stdin and can be given once")
+        stop("- reads names from stdin and can be given once")
     if sys.stdin is None or sys.stdin.isatty():
         stop("- reads names from stdin, one per line: pipe them in, as in find . | facereject score -")
     folder = tempfile.TemporaryDirectory(prefix="facereject-")

@@ -111,7 +111,7 @@ def score(
     Reasons: uncertain, turned, no_face, no_landmarks, no_score, "unreadable: …", "failed: …".
     """
     if json and output not in (None, "-"):
-        stop("--json writes to stdout; for a file of that kind use --output TABLE.jsonl alone")
+        stop("--json writes to stdout; for a file use --output TABLE.jsonl without --json")
     form = "jsonl" if json else "csv"
     _run(given, paths, "-" if json else output, quiet=quiet, stream_format=form, columns=columns)
 

@@ -128,11 +128,11 @@ class ContactSheet(Output):
         inputs = [(self._where(path), faces) for path, faces in by_path.items()]
         with closing(self._run.engine.run(_Cutter(self._run.max_pixels), inputs)) as outcomes:
             # a file that cannot be read any more is left out
-            pictures = [outcome.chunk for outcome in outcomes if outcome.chunk is not None]
-        self.n_shown = len(pictures)
-        if not pictures:
+            crops = [outcome.chunk for outcome in outcomes if outcome.chunk is not None]
+        self.n_shown = len(crops)
+        if not crops:
             return
-        sheet = contact_sheet(pictures)
+        sheet = contact_sheet(crops)
         write_output(self.path, png(sheet) if suffix_of(self.path) == ".png" else jpeg(sheet))
 
     def report(self) -> list[str]:
@@ -163,11 +163,11 @@ class _Cutter:
         for seen, image in _images(*item, self.max_pixels):
             x, y, width, height = seen.box
             around = np.array([(x, y), (x + width, y + height)])
-            picture = face_crop(image, None, seen.accepted, around=around, side=160, margin=0.2)
+            crop = face_crop(image, None, seen.accepted, around=around, side=160, margin=0.2)
             name = display_name(os.path.basename(seen.path))
             if not math.isnan(seen.time_s):
                 name = f"{name} {int(seen.time_s // 60)}:{seen.time_s % 60:04.1f}"
-            yield SheetFace(picture, seen.uncertainty, seen.expected_error, seen.accepted, name)
+            yield SheetFace(crop, seen.uncertainty, seen.expected_error, seen.accepted, name)
 
 
 def _images(path: str, faces: list[_FoundFace], max_pixels: int) -> Iterator[tuple[_FoundFace, ImageArray]]:

@@ -261,7 +261,7 @@ def place(source: str, target: str, mode: str, stamp: str = "") -> bool:
 
 
 def _open_scored(source: str, stamp: str) -> IO[bytes]:
-    """Open the very file that was scored; an OSError for any other, and for what is no regular file."""
+    """Open the file that was scored; OSError if it was replaced or is not a regular file."""
     if os.path.islink(source):
         raise OSError(errno.ELOOP, "a link, which is not followed; name the file it leads to")
     file = open_regular(source)

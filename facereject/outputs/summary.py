@@ -169,7 +169,7 @@ class Summary:
                 self.failures.remove((source, counts.failure))
 
     def _facts(self) -> list[tuple[str, str, str]]:
-        """Number, name and remark of what there is to say."""
+        """Number, name and remark of each fact."""
         total = self.total
         facts = [(f"{self.inputs:,}", "inputs", "")]
         if self.frames > self.inputs:

@@ -76,7 +76,7 @@ def check_answers(answers: Mapping[str, Any], expected: Mapping[str, str]) -> No
     advice = "install this version of facereject, with the same extras, on every worker"
     for worker, answer in answers.items():
         if not isinstance(answer, Mapping):
-            # it died while it was asked: whatever it was given runs elsewhere
+            # it died during the check: its tasks run elsewhere
             continue
         if "error" in answer:
             raise EngineError(

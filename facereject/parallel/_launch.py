@@ -28,7 +28,7 @@ ONE_THREAD = dict.fromkeys(
 )
 
 
-#: environment variable: whatever workers write to stderr, as decoders do about damaged files, is dropped
+#: environment variable: drop what workers write to stderr, such as decoders' remarks on damaged files
 QUIET_WORKERS = "FACEREJECT_QUIET_WORKERS"
 
 

@@ -16,8 +16,8 @@ from facereject.parallel import _launch
 from facereject.parallel._worker import CHUNK, FAILED, HELLO, LAST, READY, RECALL, RETURNED, pack, work
 from facereject.parallel.base import EngineError, describe
 
-# so much work, in seconds, waits at a worker beside the item it is on: enough that it never waits for the
-# parent, so little that long items do not queue behind each other while another worker is idle
+# seconds of work queued at a worker beside its current item: enough that it never waits for the parent,
+# little enough that long items do not queue up while another worker is idle
 _RESERVE_SECONDS = 0.25
 _MAX_RESERVE = 16
 
@@ -44,7 +44,7 @@ class _Worker:
 
     def __init__(self) -> None:
         self.connection, other_end = _launch.CONTEXT.Pipe()
-        # daemon: if nobody closes the run, the interpreter ends it on its way out
+        # daemon: the interpreter ends it at exit if the run was not closed
         self.process = _launch.CONTEXT.Process(target=work, args=(other_end, dict(os.environ)), daemon=True)
         try:
             _launch.start(self.process)
@@ -208,7 +208,7 @@ class WorkerPool:
             patience = max(0.0, min(self.timeout - worker.silent for worker in busy))
         ready = set(mp_connection.wait(list(senders), patience if wait else 0))
         for worker in busy:
-            # only while somebody listens: a worker whose answers have to wait is not silent
+            # only while its messages are read: a worker whose answers have to wait is not silent
             worker.silent += time.monotonic() - start
             if worker.connection not in ready and self.timeout is not None and worker.silent >= self.timeout:
                 worker.expired = True

@@ -32,7 +32,7 @@ _PATIENCE = 10.0
 
 
 def pack(value: Any) -> bytes:
-    """Pickle a value for another process of this run; raises whatever its parts raise."""
+    """Pickle a value for another process of this run; raises what pickling its parts raises."""
     return bytes(ForkingPickler.dumps(value))
 
 
@@ -92,7 +92,7 @@ class _Channel:
 
 
 class _Stopped(BaseException):
-    """Raised in the middle of an item that nobody wants any more: the task leaves its contexts."""
+    """Raised inside the task when its item was cancelled, so that its context managers exit."""
 
 
 def _stop(number: int, frame: FrameType | None) -> None:

@@ -284,7 +284,7 @@ class _ClusterRun:
     def _failed(self, entry: _Submission) -> list[Step]:
         error = entry.future.exception()
         if error is None:
-            # done, but nobody hands its result out: the scheduler is gone, or the worker that had it
+            # done, but its result cannot be fetched: the scheduler is gone, or the worker that had it
             self._workers()
         elif not isinstance(error, self.distributed.KilledWorker):
             return [Step(None, True, describe(error))]

@@ -166,7 +166,7 @@ class Job:
         for problem in problems:
             raise problem
         self.summary.expected_error = self._errors.mean
-        # a rejector of another kind has nothing to compare with
+        # other rejectors have no calibration faces
         if hasattr(rejector, "check_domain"):
             self.summary.domain = Lazy(lambda: rejector.check_domain(self._sample.kept))
         return self.summary
@@ -261,7 +261,7 @@ class Job:
     def _open_store(self, task: ScoreTask) -> Store:
         path = None if self.table is None else self.table.path
         settings = {"facereject": __version__, **settings_of(task), "frame rule": self.frame_rule}
-        # a rejector of another kind has none that is known
+        # other rejectors have no target
         settings.setdefault("target", "that of the rejector")
         if self.best is not None:
             settings["target"] = self.best.words

@@ -106,7 +106,7 @@ def plan_run(
 
 
 class KeptInputs:
-    """Inputs are never replaced, whatever may be overwritten: looks at each before the work begins.
+    """Checks before the work begins that no output replaces an input, not even with ``overwrite``.
 
     Parameters
     ----------
@@ -211,7 +211,7 @@ def _remaining(paths: Sequence[str], store: Store) -> list[str]:
 
 
 def _led_to(argument: str, names: Iterable[str]) -> bool:
-    """Whether an argument stands for some of the inputs of an earlier run."""
+    """Whether an argument matches inputs of an earlier run."""
     identity = Identities()
     known = map(identity, names)
     if argument.startswith("@"):

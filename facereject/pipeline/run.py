@@ -116,7 +116,7 @@ def score_inputs(
     rule : {"all", "any", "largest"}
         When a frame with several faces counts as accepted.
     mean_shape : ndarray of shape (n, 2)
-        Of the landmarks; outputs are told.
+        Of the landmarks, for outputs.
     on_chunk : callable or None
         Called with every chunk after its frames were stored.
 

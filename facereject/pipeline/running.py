@@ -26,7 +26,7 @@ class Running:
         Processes that share the work. Above 1 a script needs the usual ``if __name__ == "__main__":`` guard.
     timeout : float or None
         Time limit per input, in seconds without a new result (of a video: its next frames). An input that
-        exceeds it has failed. Needs a process of its own, also for one worker. None is 600 for several
+        exceeds it has failed. Needs a worker process, also with ``workers=1``. None is 600 for several
         workers, and no limit for one, which works in this process.
     resume : bool, default=False
         Continue after an interruption; a finished table is completed by the inputs it lacks. Files that have
@@ -119,7 +119,7 @@ class Running:
         if self.workers == 1 and self.timeout is None:
             return SerialEngine()
         try:
-            # only a process of its own can be stopped, whatever it does
+            # only a separate process can always be stopped
             limit = GENEROUS_SECONDS if self.timeout is None else self.timeout
             return WorkerEngine(self.workers, preload=["facereject.pipeline.task"], timeout=limit)
         except ValueError as error:

@@ -62,8 +62,8 @@ def score_files(
     frame_rule : {"all", "any", "largest"}
         An image or frame with several faces is accepted if all of them are, any of them, or the largest.
     keep_best : int, float or None
-        Accept the best faces of this batch, whatever the target of the rejector: a number of faces, or a
-        share in (0, 1]. Decided when all inputs have been scored.
+        Accept the best faces of this batch instead of using the target of the rejector: a number of faces, or
+        a share in (0, 1]. Decided when all inputs have been scored.
     keep_best_photos : int, float or None
         The same, counted in images and frames: accept faces up to the threshold at which that many images are
         accepted by ``frame_rule``.
@@ -115,7 +115,7 @@ def score_files(
 def score_table(
     rejector: FaceRejector | None, paths: PathName | Iterable[PathName], *, workers: int = 1, **options: Any
 ) -> pandas.DataFrame:
-    """The table of `score_files` as a pandas DataFrame, for as many files as fit into memory.
+    """The table of `score_files` as a pandas DataFrame, which must fit into memory.
 
     Parameters
     ----------

@@ -43,7 +43,7 @@ from facereject.tables.writing import check_sqlite_points, write_rows
 # a crash costs the inputs finished since the last commit, a commit some milliseconds of waiting for the disk
 _COMMIT_SECONDS = 2.0
 
-# inputs whose worker crashed are retried once without being asked to
+# inputs whose worker crashed are retried once
 _RETRIES = 1
 
 # inputs of a finished table without a record are known by the name shown there; no path holds a NUL
@@ -160,7 +160,7 @@ class Store:
     columns : str
         Columns of the table, as in `facereject.tables.columns.chosen_columns`. The store itself has all.
     keep_rows : bool, default=True
-        False counts the inputs and forgets their frames, where nobody reads them again.
+        False keeps counts only, where no output needs the frames again.
 
     Attributes
     ----------
@@ -591,7 +591,7 @@ class Store:
     def _deliver(self, path: str) -> None:
         self.commit()
         if not self._overwrite:
-            # somebody may have saved a file under this name while the run lasted
+            # another program may have saved a file under this name during the run
             check_own_table(path)
         if self._unchanged:
             return
@@ -601,7 +601,7 @@ class Store:
             self._write_record(path)
 
     def _write_record(self, table: str) -> None:
-        """Write the record of a table; a file of another kind under its name stays."""
+        """Write the record of a table; a file of that name which is no record stays."""
         path = record_path(table)
         if os.path.lexists(path) and not _is_record(path):
             return
@@ -678,7 +678,7 @@ def open_locked(path: str, *, overwrite: bool = False) -> sqlite3.Connection:
             for name in filter(os.path.lexists, files):
                 os.unlink(name)
             continue
-        # whoever held the lock may have deleted the file meanwhile
+        # the process that held the lock may have deleted the file
         if os.path.lexists(path) and os.path.samestat(before, os.lstat(path)):
             if not (overwrite and before.st_size):
                 return database

@@ -31,7 +31,7 @@ from facereject.sources.video import VideoReader, open_video
 from facereject.sources.video_parts import PART_FRAMES
 from facereject.tracking.tracker import FaceTracker, Tracking
 
-#: a mean shape that nobody asks for
+#: placeholder where no output needs the mean shape
 NO_SHAPE: FloatArray = np.empty((0, 2))
 
 #: frames of a video in one chunk
@@ -110,7 +110,7 @@ class ScoreTask:
     def fingerprint(self) -> str:
         """A digest of model, landmark predictor and detector, for comparison with another machine.
 
-        Empty for a rejector of another kind, of which nothing is known.
+        Empty if the rejector is not a FaceRejector.
         """
         if not isinstance(self.rejector, FaceRejector):
             return ""
@@ -145,7 +145,7 @@ class ScoreTask:
             for frame in feed(frames, self.outputs):
                 if run_up and frame.index == 0:
                     yield Chunk([each._replace(index=n - len(run_up)) for n, each in enumerate(run_up)])
-                # nobody looks at a thumbnail elsewhere, and pickling would encode it
+                # outputs elsewhere show no thumbnails, and pickling would encode them
                 faces = [changed(face, thumbnail=b"") for face in frame.faces]
                 waiting.append(frame._replace(image=NO_IMAGE, faces=faces))
                 if len(waiting) == CHUNK_FRAMES:
@@ -171,13 +171,13 @@ class _End:
 
 
 def mean_shape_of(rejector: FaceRejector) -> FloatArray:
-    """The mean shape of the landmarks; zeros for a rejector of another kind, which may have none."""
+    """The mean shape of the landmarks; zeros for a rejector that has none."""
     points = getattr(rejector, "points", None)
     return np.zeros((rejector.n_points, 2)) if points is None else points.mean_shape
 
 
 def problem_frame(source: str, problem: str) -> FaceFrame:
-    """The frame that stands for an input, or the rest of one, that could not be scored."""
+    """The frame of an input, or of the rest of one, that could not be scored."""
     return FaceFrame(-1, math.nan, NO_IMAGE, [], source, " ".join(problem.split()))
 
 
@@ -204,7 +204,7 @@ def settings_of(task: ScoreTask) -> dict[str, str]:
         elif part.name != "rejector":
             settings[part.name] = str(value)
         elif dataclasses.is_dataclass(value) and not isinstance(value, type):
-            # a rejector of another kind
+            # not a FaceRejector
             settings |= {each.name: str(getattr(value, each.name)) for each in dataclasses.fields(value)}
     return settings
 

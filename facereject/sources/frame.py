@@ -55,7 +55,7 @@ class Frame(NamedTuple):
 @contextmanager
 def quiet_opencv() -> Iterator[None]:
     """OpenCV and its FFmpeg keep their remarks off stderr; what matters is raised as an error."""
-    # FFmpeg reads it once, with the first video; somebody who asks for its messages gets them
+    # FFmpeg reads it once, with the first video; a user who sets it gets the messages
     os.environ.setdefault("OPENCV_FFMPEG_LOGLEVEL", "-8")
     level = cv2.utils.logging.setLogLevel(cv2.utils.logging.LOG_LEVEL_SILENT)
     try:
@@ -65,7 +65,7 @@ def quiet_opencv() -> Iterator[None]:
 
 
 class SteadyClock:
-    """Times of the container that never go back: where they do, or stand still, the frame rate goes on."""
+    """Makes the times of a container increase: where they do not, the frame rate is used."""
 
     def __init__(self, step: float):
         self._step = step

@@ -2,7 +2,7 @@
 
 What a file is follows from its suffix, in upper or lower case: `IMAGE_SUFFIXES` are images, `VIDEO_SUFFIXES`
 videos, and `ANIMATION_SUFFIXES` either, decided by whether the file holds more than one frame. In folders all
-other files are skipped. A file with another suffix that is named explicitly is judged by its content; if
+other files are skipped. A file with another suffix that is named explicitly is recognised by its content; if
 that tells nothing it counts as an image, so that it gets a row that says that it is unreadable.
 """
 
@@ -70,7 +70,7 @@ class Input(NamedTuple):
 
 
 def expand_inputs(paths: Sequence[str]) -> Iterator[Input]:
-    """The files that ``paths`` stand for, each once, in a stable order.
+    """The files that ``paths`` name, each once, in a stable order.
 
     Parameters
     ----------
@@ -83,7 +83,7 @@ def expand_inputs(paths: Sequence[str]) -> Iterator[Input]:
     -------
     iterator of Input
         Folders are listed one at a time, while iterating. What cannot be read in a folder or does not exist
-        in a list is handed on like a file, to get a row of its own.
+        in a list is passed on like a file and gets its own row.
 
     Raises
     ------
@@ -137,7 +137,7 @@ def _check(path: str) -> None:
     name = display_name(path) or "''"
     if path.startswith("@"):
         if os.path.lexists(path) and not os.path.lexists(path[1:]):
-            raise InputError(f"{name}: stands for a list of files; for the file of that name write ./{name}")
+            raise InputError(f"{name}: names a list of files; for a file of that name write ./{name}")
         entries = read_list(path[1:])
         first = next(entries, None)
         if first is None:

@@ -11,7 +11,7 @@ from facereject.faces.face import EXPLANATIONS, Pose
 from facereject.faces.landmarks.mean_shape import N_LANDMARKS
 
 #: why a row is not accepted; an accepted row has an empty reason. ``unreadable`` and ``failed`` are followed
-#: by a colon and what went wrong, the others stand alone.
+#: by a colon and what went wrong, the others have no text behind them.
 REASONS = {
     **EXPLANATIONS,
     "no_face": "no face was found",
@@ -149,7 +149,7 @@ def is_own(names: Sequence[str]) -> bool:
     """Whether facereject created a table with these columns, possibly an older version or a selection."""
     if tuple(names[: len(_FIRST)]) == _FIRST:
         return True
-    # names that nobody else is likely to give
+    # names that other programs are unlikely to use
     told = names[:1] == ("source",) and {"uncertainty", "expected_error", "detector_score"} & {*names}
     return bool(told) and all(name in HEAD or _LANDMARK.fullmatch(name) for name in names)
 

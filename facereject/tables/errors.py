@@ -8,7 +8,7 @@ class TableError(RuntimeError):
 
 
 class UnfinishedTableError(TableError):
-    """An earlier run left an unfinished table, and nobody said whether to continue it."""
+    """An earlier run left an unfinished table, and neither ``resume`` nor ``overwrite`` was given."""
 
 
 class SettingsError(TableError):

@@ -57,8 +57,8 @@ def test_names_from_stdin_and_json_to_stdout(work):
     ("arguments", "sentence"),
     [
         ("score -", b"- reads names from stdin, one per line: there are none\n"),
-        ("score - -", b"- stands for the names on stdin and can be given once\n"),
-        ("score a.png --json -o t.csv", b"--json writes to stdout; for a file of that kind use --output"),
+        ("score - -", b"- reads names from stdin and can be given once\n"),
+        ("score a.png --json -o t.csv", b"--json writes to stdout; for a file use --output"),
     ],
 )
 def test_wrong_use_of_streams(work, arguments, sentence):

@@ -106,7 +106,7 @@ def test_lists_and_patterns_are_strings_and_path_objects_are_files(photos):
     gray_photo("@photo.png", 200)
     assert score_files("@list.txt", rejector=REJECTOR).accepted_faces == 0
     assert score_files(Path("@photo.png"), rejector=REJECTOR).accepted_faces == 1
-    with pytest.raises(InputError, match=r"@photo\.png: stands for a list of files"):
+    with pytest.raises(InputError, match=r"@photo\.png: names a list of files"):
         score_files("@photo.png", rejector=REJECTOR)
     assert score_files("photos/*.png", rejector=REJECTOR).inputs == 3
 

@@ -4,7 +4,7 @@
     python tools/bench/install.py --environment .venv     # one that is there
 
 Times are user and system time of the whole process, threads and all, medians of several runs; the smallest
-stands beside them, as a busy machine only adds.
+is shown beside them, since a busy machine only adds time.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
 
-#: seconds of processor time that judging one photograph may take, start-up included
+#: processor seconds that scoring one photo may take, start-up included
 BAR = 1.5
 
 # bytes of every installed package by name, and which of them facereject needs, directly or not
@@ -116,7 +116,7 @@ def run(command: Sequence[str | Path], folder: Path) -> str:
 
 
 def clean(folder: Path) -> dict[str, str]:
-    """The environment of somebody who has never used the tool: no settings of Python, an empty cache."""
+    """The environment of a new user: no settings of Python, an empty cache."""
     kept = {name: value for name, value in os.environ.items() if not name.startswith("PYTHON")}
     return {**kept, "XDG_CACHE_HOME": str(folder / "cache")}
 

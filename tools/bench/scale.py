@@ -8,7 +8,7 @@ Both write results/bench/scale.md, which docs/scale.md shows.
 
 Three kinds of input. ``photos``: links to photos of faces. ``empty``: grey images of 64 x 64 without a
 face, which cost next to nothing to score: what remains is the cost of having an input at all. ``frames``: a
-made-up video. Every size is a run of ``facereject score`` of its own, with two workers. Measured are
+made-up video. Every size is a separate run of ``facereject score`` with two workers. Measured are
 processor seconds of the driver, the workers and the scheduler, the largest resident memory of the driver
 and of all processes together, and the bytes of the table and its record. A line through the three sizes
 gives the cost per input; for the scheduler, which also works by the clock, see `scheduler_cost`.

@@ -5,6 +5,6 @@
     python -m tools.stress --only kills --seed 7
     python -m tools.stress --record results/stress
 
-Every trial works in a temporary folder of its own and prints how much it tried and what failed; the exit code
+Every trial works in its own temporary folder and prints how much it tried and what failed; the exit code
 is 1 if anything did. A seed gives the same trials again, but for the moments of the kills.
 """

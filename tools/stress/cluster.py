@@ -25,7 +25,7 @@ def square(item: int) -> list[int]:
 
 
 def dying_cluster(trial: Trial, folder: Path, count: int, rng: random.Random) -> None:
-    """``count`` runs in which a worker is killed, then as many in which the scheduler is."""
+    """``count`` runs in which a worker is killed, then ``count`` runs in which the scheduler is."""
     for number in range(2 * count):
         if not trial.goes_on():
             return
@@ -56,7 +56,7 @@ def _disturbed_run(cluster: _Cluster, victim: str, when: int) -> str:
 
 
 class _Cluster:
-    """A scheduler and two workers, each a process of its own on this machine."""
+    """A scheduler and two workers, each a process on this machine."""
 
     def __init__(self, folder: Path) -> None:
         folder.mkdir()

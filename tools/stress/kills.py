@@ -37,7 +37,7 @@ def kills(trial: Trial, folder: Path, each: int, rng: random.Random) -> None:
                     time.sleep(rng.uniform(0, 1.1 * lasting))
                     killed += 1
                     run.kill()
-                    trial.check(run.photos_held(), f"{run.name}, killed: a photograph is lost")
+                    trial.check(run.photos_held(), f"{run.name}, killed: a photo is lost")
                     run.change_a_photo()
                 trial.check(not (why := run.finish()), f"{run.name}, resumed: {why}")
                 run.remove()
@@ -53,7 +53,7 @@ def full_disk(trial: Trial, folder: Path, count: int, rng: random.Random) -> Non
         run = _Run(folder, mode, suffix, rng)
         run.start(partial(_limit_files, rng.randint(0, 60_000)))
         run.wait()
-        why = "" if run.photos_held() else "a photograph is lost"
+        why = "" if run.photos_held() else "a photo is lost"
         why = why or run.finish()
         trial.check(not why, f"{run.name}, disk full: {why}")
         run.remove()
@@ -72,7 +72,7 @@ def _seconds_of_a_run(folder: Path) -> float:
 
 
 class _Run:
-    """One run of the tool in a folder of its own, begun and resumed as often as needed."""
+    """One run of the tool in its own folder, begun and resumed as often as needed."""
 
     def __init__(self, folder: Path, mode: str, suffix: str, rng: random.Random) -> None:
         self.folder = folder / "run"
@@ -106,7 +106,7 @@ class _Run:
         return os.waitstatus_to_exitcode(os.waitpid(self._process, 0)[1])
 
     def photos_held(self) -> bool:
-        """Whether no photograph is lost."""
+        """Whether no photo is lost."""
         return set(self.photos.values()) <= contents(self.folder)
 
     def finish(self) -> str:
@@ -118,7 +118,7 @@ class _Run:
         return complaint(self.folder, self.photos, self.mode, self.suffix, self._keep_best)
 
     def change_a_photo(self) -> None:
-        """Make a photograph another one; a copy of what it was would be in the way, a link is not."""
+        """Replace the content of a photo; a placed copy of the old one would be in the way, a link is not."""
         if self.mode == "link":
             name = self._rng.choice(list(self.photos))
             write_photo(self.folder / "photos" / name, self._rng.randrange(256), self._rng.randrange(14, 254))

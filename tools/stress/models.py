@@ -43,7 +43,7 @@ def damaged_models(trial: Trial, folder: Path, count: int, rng: random.Random) -
 
 def _is_refused(path: Path) -> bool:
     try:
-        # cheaper than loading, and refuses whatever damage changes
+        # cheaper than loading, and refuses every damaged file
         read_model(path, MODEL_KIND, None)
         FaceRejector.load(path, predictor=_no_predictor)
     except ModelFileError:

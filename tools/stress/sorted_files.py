@@ -1,4 +1,4 @@
-"""What must hold after any interruption: every input once in the table, every photograph in one place."""
+"""What must hold after any interruption: every input once in the table, every photo in one place."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def complaint(
 
 
 def _level(data: bytes) -> float | None:
-    """The mean brightness of a picture; None if it is none."""
+    """The mean brightness of an image; None if the file is not an image."""
     try:
         with PIL.Image.open(io.BytesIO(data)) as image:
             return float(np.asarray(image.convert("RGB")).mean())

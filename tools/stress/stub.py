@@ -1,4 +1,4 @@
-"""Rejectors that need no model: one that finds nobody, one that goes by brightness."""
+"""Rejectors that need no model: one that finds no face, one that decides by brightness."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class _Blind(FaceDetector):
 
 
 class Nobody:
-    """Finds no face in any picture or video."""
+    """Finds no face in any image or video."""
 
     n_points = 68
     detector, predictor = _Blind(), None
@@ -41,7 +41,7 @@ class Nobody:
 
 @dataclass(frozen=True)
 class Brightness:
-    """One face per picture, accepted if the picture is bright; it takes its time."""
+    """One face per image, accepted if the image is bright; slow on purpose."""
 
     seconds: float = 0.002
     limit: float = 128.0
@@ -64,14 +64,14 @@ class Brightness:
 
 
 def write_photos(folder: Path, count: int) -> None:
-    """Small pictures, each of a content of its own, some in a subfolder."""
+    """Small images with different content, some in a subfolder."""
     (folder / "sub").mkdir(parents=True)
     for i in range(count):
         write_photo(folder / (f"{i:04}.png" if i % 3 else f"sub/{i:04}.png"), i, 14 + (i * 37) % 240)
 
 
 def write_photo(path: Path, number: int, level: int) -> None:
-    """A small picture of one brightness and a content of its own."""
+    """A small image of one brightness with unique content."""
     image = np.full((8, 8), level, dtype=np.uint8)
     image[0, 0], image[0, 1] = number % 256, number // 256
     PIL.Image.fromarray(image).save(path)
@@ -85,7 +85,7 @@ def start_run(
     keep_best: float | None = None,
     before: Callable[[], None] | None = None,
 ) -> int:
-    """Sort a folder of photographs in a forked process, after ``before``; returns its id at once.
+    """Sort a folder of photos in a forked process, after ``before``; returns its id at once.
 
     A fork takes milliseconds where a new interpreter takes seconds; nothing here has started threads.
     """

@@ -18,7 +18,7 @@ class Trial:
     ----------
     name : str
     seconds : float
-        After so long no further trial is begun.
+        Seconds after which no further trial is begun.
     """
 
     name: str

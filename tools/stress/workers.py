@@ -1,4 +1,4 @@
-"""Worker processes that are killed: each costs one input at most, and resuming judges that one, too."""
+"""Worker processes that are killed: each costs one input at most, and resuming scores that one, too."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def dying_workers(trial: Trial, folder: Path, count: int, rng: random.Random) ->
         engine = WorkerEngine(2)
         score_files(folder / "photos", [table, killer], rejector=rejector, running=Running(engine=engine))
         lost = [frame for frame in read_table(str(table)) if is_lost(frame.problem)]
-        why = "" if len(_rows(table)) == _PHOTOS else "an input is missing or stands twice"
+        why = "" if len(_rows(table)) == _PHOTOS else "an input is missing or listed twice"
         if len(lost) > killer.killed:
             why = why or f"{killer.killed} kills cost {len(lost)} inputs"
         again = Running(engine=engine, resume=True)

@@ -24,7 +24,7 @@ def report_run(job: Job, rejector: FaceRejector, *, quiet: bool, remark: str = "
     if not quiet:
         new = summary.inputs - before.inputs + summary.again
         if before.inputs and not new:
-            # which faces are the best may have changed all the same
+            # the best faces may still have changed
             state = "the table is complete" if job.best is None else "all faces had been scored before"
             say(f"Nothing left to do: {state}.")
         for line in _counts(summary):
