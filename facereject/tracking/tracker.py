@@ -1,8 +1,8 @@
 """Following faces through a video: known faces are located in every frame, new ones searched for in turns.
 
-The detector says where the faces of a frame are. One that can (`VideoDetector`: YuNet) locates known faces on
-small crops, with the boxes that it would give without knowing them, and searches a part of the frame for new
-ones, so that no frame takes much longer than others. Every other detector searches the whole frame.
+The detector says where the faces of a frame are. One that can (`VideoDetector`: YuNet) gives known faces the
+boxes they would get in a photo and searches a part of the frame for new ones, so that no frame takes much
+longer than others. Every other detector searches the whole frame.
 Boxes of two frames are the same face if they overlap, or else if they are near each other. A face that is
 hidden keeps its number if it comes back within `MEMORY` frames, not farther away than people walk.
 """
@@ -16,7 +16,7 @@ from typing import NamedTuple
 from facereject._lazy import Lazy
 from facereject._options import OptionError, option
 from facereject.faces import Face, FaceRejector
-from facereject.faces.detectors.base import find_next
+from facereject.faces.detectors.base import find_faces, find_next
 from facereject.faces.face import Detection, FaceFrame, changed
 from facereject.faces.images.load import ImageLike
 from facereject.faces.pose import pose_of
@@ -48,7 +48,7 @@ class Tracking:
         Search the whole frame for new faces at least every this many frames, and every 0.2 seconds. With
         YuNet each frame searches a part of it; other detectors search every frame.
     every_frame : bool, default=False
-        Search the whole of every frame on its own.
+        Treat every frame as a photo.
     smooth : float, default=0
         Time constant, in seconds, of an exponential mean over the uncertainty of each track; 0 is off.
         Expected error and decision follow the mean.
@@ -79,9 +79,7 @@ class Tracking:
         metavar="K",
         help="Search the whole frame for new faces at least every K frames.",
     )
-    every_frame: bool = option(
-        False, "--every-frame", help="Search the whole of every frame, as if it were a photo: slower."
-    )
+    every_frame: bool = option(False, "--every-frame", help="Treat every frame as a photo: slower.")
     smooth: float = option(
         0.0,
         "--smooth",
@@ -238,7 +236,7 @@ class FaceTracker:
     def _detect(self, view: Views, time: float) -> list[Detection]:
         every = self.tracking.detect_every
         if self.tracking.every_frame:
-            return find_next(self.rejector.detector, view, (), 0, 1)
+            return find_faces(self.rejector.detector, view)
         gap = time - self._time
         if gap > 0:
             # rounding must not cost a frame: five frames of 0.04 s are 0.2 s

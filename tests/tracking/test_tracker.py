@@ -204,13 +204,12 @@ def scenes(size, n_frames=24):
 
 
 @pytest.mark.parametrize("size", [(720, 480), (1920, 1080)])
-def test_faces_are_those_of_every_frame_on_its_own(size):
+def test_faces_are_those_of_the_frame_as_a_photo(size):
     """From the fifth frame on in which they can be seen. Nearly all boxes are equal to the bit."""
     rejector = FaceRejector.pretrained()
     tracker, equal, all_faces = FaceTracker(rejector), 0, 0
-    every = FaceTracker(rejector, Tracking(every_frame=True))
     for number, frame in enumerate(scenes(size)):
-        tracked, alone = tracker.update(frame), [each.face for each in every.update(frame)]
+        tracked, alone = tracker.update(frame), rejector(frame)
         if 8 <= number < 12:
             continue
         assert numbers(tracked) == ([0] if number < 8 else [0, 1])
@@ -238,16 +237,15 @@ def test_a_plain_detector_gives_the_faces_of_photos(options):
 
 
 @pytest.mark.data
-def test_videos_are_scored_as_frame_by_frame(faces_dir):
+def test_videos_are_scored_as_photos(faces_dir):
     """A part of what tools/bench/tracking.py measures."""
     from facereject.sources.video import open_video
 
     rejector = FaceRejector.pretrained()
     tracker, agree, frames = FaceTracker(rejector), 0, 0
-    alone = FaceTracker(rejector, Tracking(every_frame=True))
     with open_video(faces_dir / "video" / "want.mkv") as video:
         for frame in video:
-            every = [each.face for each in alone.update(frame.image, frame.time_s)]
+            every = rejector(frame.image)
             needed = tracker.update(frame.image, frame.time_s)
             decisions = [
                 bool(faces) and all(face.accepted for face in faces)

@@ -2,11 +2,11 @@
 
 For every clip, as it is and enlarged to 1920 x 1080: processor time of a frame (one thread, decoding not
 included), as a share of what dlib's own search of a frame of that size takes in the same run (median, mean,
-99th percentile); frames whose decision (all faces accepted) is that of every frame on its own
-(``every_frame``) and that of the frame as a photo (``rejector(image)``); faces of every frame on its own that
-the tracker has, too (boxes that overlap by 0.3), and faces that it has alone; pairs of faces of one frame of
-which one is half inside the other; how many track numbers were given. Beside it the simple alternatives:
-every frame on its own, and every fifth with the last faces kept.
+99th percentile); frames whose decision (all faces accepted) is that of the frame as a photo
+(``rejector(image)``); faces of the photo that the tracker has, too (boxes that overlap by 0.3), and faces
+that it has alone; boxes equal to the bit; pairs of faces of one frame of which one is half inside the other;
+how many track numbers were given. Beside it the simple alternatives: every frame as a photo, and every fifth
+with the last faces kept.
 
 Then a face of 60 pixels is put into frames of both sizes, and the time until it is tracked is measured.
 --mirror shows the clips from the other side; --pan moves the camera; --shrink makes people smaller.
@@ -49,15 +49,14 @@ class Result(NamedTuple):
     size: tuple[int, int]
     people: int
     equal: list[bool]
-    photo_equal: list[bool]
     kept_equal: list[bool]
     faces: int
     found: int
+    same_box: int
     alone: int
     twice: int
     tracks: int
     tracker_ms: list[float]
-    every_ms: list[float]
     photo_ms: list[float]
     dlib_ms: list[float]
 
@@ -72,14 +71,13 @@ class Result(NamedTuple):
             f"  {self.name[:14]:14s} {self.size[0]:4d} x {self.size[1]:4d} {len(self.equal):4d} frames: "
             f"median {self.share(self.tracker_ms, 0.5):.3f}, mean {self.share(self.tracker_ms):.3f}, p99 "
             f"{self.share(self.tracker_ms, 0.99):.3f} of dlib's {np.mean(self.dlib_ms):.1f} ms; "
-            f"{np.mean(self.equal):7.2%} equal, {self.found} of {self.faces} faces and {self.alone} others, "
-            f"{self.twice} twice, {self.tracks} tracks"
+            f"{np.mean(self.equal):7.2%} equal, {self.found} of {self.faces} faces ({self.same_box} in the "
+            f"same box) and {self.alone} others, {self.twice} twice, {self.tracks} tracks"
         )
         print(
-            f"  {'':26s} every frame on its own: mean {self.share(self.every_ms):.3f}, p99 "
-            f"{self.share(self.every_ms, 0.99):.3f}; every {KEPT}th frame: "
-            f"{np.mean(self.kept_equal):7.2%} equal; as photos: mean {self.share(self.photo_ms):.3f}, "
-            f"{np.mean(self.photo_equal):7.2%} equal",
+            f"  {'':26s} as photos: mean {self.share(self.photo_ms):.3f}, p99 "
+            f"{self.share(self.photo_ms, 0.99):.3f}; every {KEPT}th frame: "
+            f"{np.mean(self.kept_equal):7.2%} equal",
             flush=True,
         )
 
@@ -128,11 +126,10 @@ def frames_of(clip: Path, options: argparse.Namespace, size: tuple[int, int] | N
 def follow(
     clip: Path, rejector: FaceRejector, options: argparse.Namespace, size: tuple[int, int] | None
 ) -> Result:
-    """Compare the tracker with every frame on its own."""
+    """Compare the tracker with every frame as a photo."""
     tracker, dlib = FaceTracker(rejector, Tracking(detect_every=options.every)), FaceDetector()
-    alone_each = FaceTracker(rejector, Tracking(every_frame=True))
-    equal, photo_equal, kept_equal, times = [], [], [], ([], [], [], [])
-    n_faces = found = alone = twice = 0
+    equal, kept_equal, times = [], [], ([], [], [])
+    n_faces = found = same_box = alone = twice = 0
     numbers: set[int] = set()
     kept: list[Face] = []
     shape = (0, 0)
@@ -142,29 +139,26 @@ def follow(
         tracked = tracker.update(image)
         times[0].append(milliseconds(start))
         start = time.process_time()
-        every = [each.face for each in alone_each.update(image)]
-        times[1].append(milliseconds(start))
-        start = time.process_time()
         photo = rejector(image)
-        times[2].append(milliseconds(start))
+        times[1].append(milliseconds(start))
         if number % SAMPLED == 0:
             start = time.process_time()
             dlib.detect(image)
-            times[3].append(milliseconds(start))
+            times[2].append(milliseconds(start))
         if number % KEPT == 0:
-            kept = every
+            kept = photo
         faces = [each.face for each in tracked]
-        there, seen = [face.box for face in every], [face.box for face in faces]
+        there, seen = [face.box for face in photo], [face.box for face in faces]
         numbers.update(each.track for each in tracked)
-        equal.append(accepted(every) == accepted(faces))
-        photo_equal.append(accepted(photo) == accepted(faces))
-        kept_equal.append(accepted(every) == accepted(kept))
+        equal.append(accepted(photo) == accepted(faces))
+        kept_equal.append(accepted(photo) == accepted(kept))
         n_faces += len(there)
         found += sum(among(box, seen) for box in there)
+        same_box += sum(box in seen for box in there)
         alone += sum(not among(box, there) for box in seen)
         twice += sum(share_inside(box, other) > 0.5 for i, box in enumerate(seen) for other in seen[:i])
-    counts = (n_faces, found, alone, twice, len(numbers))
-    return Result(clip.stem, shape, PEOPLE.get(clip.stem, 1), equal, photo_equal, kept_equal, *counts, *times)
+    counts = (n_faces, found, same_box, alone, twice, len(numbers))
+    return Result(clip.stem, shape, PEOPLE.get(clip.stem, 1), equal, kept_equal, *counts, *times)
 
 
 def waiting_s(rejector: FaceRejector, size: tuple[int, int], clip: Path, every: int) -> float:
@@ -247,11 +241,7 @@ def main() -> None:
         if each.size == VGA and each.people == 3:
             report("640 x 480: mean with three people", each.share(each.tracker_ms), 0.60)
     equal = [value for each in results for value in each.equal]
-    report(
-        "frames decided as every frame on its own, percent", 100 * float(np.mean(equal)), 99, at_least=True
-    )
-    photo = [value for each in results for value in each.photo_equal]
-    print(f"  decided as the frame as a photo: {np.mean(photo):.1%}")
+    report("frames decided as photos, percent", 100 * float(np.mean(equal)), 99, at_least=True)
     kept = [value for each in results for value in each.kept_equal]
     print(f"  every {KEPT}th frame, last faces kept: {np.mean(kept):.1%} of frames with the same decision")
     report("faces twice in a frame", sum(each.twice for each in results), 0)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import math
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -22,36 +22,31 @@ from facereject.faces.weights import WeightsError, ensured_weights
 # a network keeps what it computes, so every thread has its own; as module state it is never pickled
 _per_thread = threading.local()
 
-# boxes that overlap more than this are one face
-_SAME = 0.3
+# boxes are one face if they overlap more than this, or the smaller has more than this share inside the larger
+_SAME, _INSIDE = 0.3, 0.7
 
-# and, in videos, boxes of which the smaller has more than this share inside the larger
-_INSIDE = 0.7
+# Searched copies of an image: longer side of the smallest; of one that is searched alone; how many times
+# larger the next copy is at most; pixels of the largest
+_COARSE, _ALONE, _STEP, _MAX_SEARCHED = 320, 640, 4.0, 16_000_000
 
-# Searched images: longer side of the smallest copy; of one that is searched alone; how many times larger the
-# next copy is at most; pixels at most, and side and overlap of the tiles that larger ones are searched in.
-_COARSE, _ALONE, _STEP = 320, 640, 4.0
-_MAX_SEARCHED, _PHOTO_TILE, _PHOTO_SHARED = 16_000_000, 1280, 128
+# longest side and overlap of the tiles that copies are searched in; a frame of a video searches a few of them
+_TILE, _VIDEO_TILE = (1280, 128), (420, 64)
 
-# the same of the tiles in videos, where a frame searches some of them
-_TILE = (400, 64)
-
-# Pixels of the searched image: 95 % of the faces of 18 pixels are found, 82 % of those of 12. The five points
-# of faces below the second figure are too coarse for a box, so photos are searched again there, enlarged.
-_SMALLEST, _SMALL = 16, 40
-
-# side in pixels of the enlarged faces, and side of the searched part in box sides
-_ENLARGED, _REACH = 80, 2.2
-
-# pixels of the image: new faces of this size are found at once in a video, smaller ones with the finest copy
-_QUICK = 60.0
+# pixels of the copy: 95 % of the faces of 18 pixels are found, 82 % of those of 12
+_SMALLEST = 16
 
 # Side of the crop on which a face is located, of the face in it (a power of two times that of the image, so
-# 40 to 80 pixels), and of the grid of crop centres, in pixels of the crop; and how often a crop may be moved
-_CROP, _FACE, _GRID, _MOVES = 128, 56, 16, 3
+# 45 to 90 pixels), and of the grid of crop centres, in pixels of the crop; and how often a crop may be moved
+_CROP, _FACE, _GRID, _MOVES = 128, 64, 32, 4
 
-# a known face with a lower score counts only if the smallest copy shows it as well: crops also show hands
-_SURE = 0.8
+# score from which a crop settles where a face is; below, the crop and the search decide by their scores
+_SURE = 0.9
+
+# faces of a lower score are mostly hands and patterns: they count only in images that show no better one
+_LIKELY = 0.6
+
+# copy pixels around a face that show it nearly as the whole copy does, and the stride of the network
+_MARGIN, _STRIDE = 48, 32
 
 # the second search: how many times smaller the image is, which percentiles of it become black and white
 _SMALLER, _BLACK, _WHITE = 1.5, 1, 99
@@ -74,13 +69,15 @@ class YuNetDetector:
     Its weights (0.2 MB, MIT) are downloaded when first needed, or by ``facereject models get yunet``. Large
     images are searched at several sizes, so that small faces are found while time and memory stay bounded.
     Where no face is found, a smaller copy with stretched contrast is searched, which finds half of the
-    degraded faces that were missed. Boxes are those that dlib's detector would draw, estimated
+    degraded faces that were missed. Every face is then located on a crop that shows it in a certain size, so
+    that its box depends on the face, not on the image and the search that found it; where the network is not
+    sure of the crop, the better score decides. Boxes are those that dlib's detector would draw, estimated
     from the five points and the box of the network, so that any landmark predictor may start from them.
 
     Parameters
     ----------
     threshold : float in [0, 1], default=0.3
-        Candidates with a score below are dropped.
+        Candidates with a score below are dropped; those below 0.6 also where the image shows a better face.
     min_face : float, default=40
         Side of the smallest face of interest, in pixels of the image; None, as in files of earlier versions,
         is the default.
@@ -156,23 +153,18 @@ class YuNetDetector:
         """
         search = _Search(Views(image).rgb, self.threshold)
         zooms = self._zooms(*search.size)
-        found = [(face, zoom) for zoom in zooms for face in search.copy(zoom)]
-        if not found:
-            zoom = zooms[0] / _SMALLER
-            found = [(face, zoom) for face in search.second(zoom)]
-        faces = [face if face.box.width * zoom >= _SMALL else search.enlarged(face) for face, zoom in found]
-        return [face for face in one_of_each(faces) if face.box.width >= self.min_face]
+        faces = [
+            face for zoom in zooms for tile in search.tiles(zoom, *_TILE) for face in search.tile(tile)
+        ] or search.second(zooms[0])
+        return self._kept([search.settled(face) for face in one_of_each(faces)])
 
     def detect_next(
         self, image: ImageLike, boxes: Sequence[Box], frame: int, n_frames: int
     ) -> list[Detection]:
         """Find the faces of the next frame of a video, for less than `detect` takes.
 
-        Every face is located on a small crop of fixed scale, so that its box does not depend on how it was
-        found; it differs a little from that of `detect`. For new faces of 60 pixels and more, a part of each
-        frame is searched, all of it within ``n_frames`` frames, and at once if a known face is missing or
-        doubtful or nobody is in view. For smaller ones it takes some times as long. ``n_frames=1`` searches
-        the whole frame.
+        Known faces get the boxes that `detect` would give them. For new ones a part of each frame is
+        searched, all of it within ``n_frames`` frames, and the smallest copy at once if nobody is in view.
 
         Parameters
         ----------
@@ -189,45 +181,33 @@ class YuNetDetector:
             Best score first.
         """
         search = _Search(Views(image).rgb, self.threshold)
+        zooms = self._zooms(*search.size)
         located = [search.locate(box) for box in boxes]
-        known = one_of_each([face for face in located if face is not None])
-        first, *others = self._turns(search, frame, n_frames)
-        faces = [face for tile in others for face in search.tile(tile)]
-        least = _SMALLEST / first.zoom
-        doubtful = [face for face in (*known, *faces) if face.score < _SURE and face.box.width >= least]
-        if frame % n_frames == 0 or doubtful or len(known) < max(1, len(boxes)):
-            faces += (confirmed := search.tile(first))
-            known = [face for face in known if face not in doubtful or _among(face, confirmed)]
-            faces = [face for face in faces if face not in doubtful or _among(face, confirmed)]
-        return self._kept(search, known, faces, first.zoom if frame % n_frames == 0 else None)
+        known = one_of_each([face for face in located if face is not None and face.score >= _SURE])
+        tiles = [tile for zoom in zooms for tile in search.tiles(zoom, *_VIDEO_TILE)]
+        due = [tile for turn, tile in enumerate(tiles) if (frame - turn) % n_frames == 0]
+        due += [
+            search.around(box, zoom)
+            for box, face in zip(boxes, located, strict=True)
+            if face is None or face.score < _SURE
+            for zoom in zooms
+        ]
+        faces = [face for tile in due for face in search.tile(tile)]
+        if not known and not faces:
+            faces = [face for tile in tiles if tile.zoom == zooms[0] for face in search.tile(tile)]
+            faces = faces or search.second(zooms[0])
+        new = [search.settled(face) for face in one_of_each(faces) if not _among(face, known)]
+        return self._kept([*known, *new])
 
-    def _turns(self, search: _Search, frame: int, n_frames: int) -> list[_Tile]:
-        """The smallest copy, and the tiles of larger ones whose turn it is."""
-        quick = dataclasses.replace(self, min_face=max(self.min_face, _QUICK))
-        zooms, finest = quick._zooms(*search.size), self._zooms(*search.size)[-1]
-        tiles = [tile for zoom in zooms[1:] for tile in search.tiles(zoom, *_TILE)]
-        due = [tile for turn, tile in enumerate(tiles, 1) if (frame - turn) % n_frames == 0]
-        if finest > zooms[-1] and (frame + 1) % n_frames == 0:
-            fine = search.tiles(finest, *_TILE)
-            due += fine if n_frames == 1 else [fine[frame // n_frames % len(fine)]]
-        return [_Tile(zooms[0], 0, 0, *search.size), *due]
-
-    def _kept(
-        self, search: _Search, known: list[Detection], faces: list[Detection], zoom: float | None
-    ) -> list[Detection]:
-        """Known faces and new ones, which are located first.
-
-        Parameters
-        ----------
-        search : _Search
-        known, faces : list of Detection
-        zoom : float or None
-            Of the copy on which a second search is based if there are none; None is no second search.
-        """
-        if zoom is not None and not known and not faces:
-            faces = search.second(zoom / _SMALLER)
-        new = [search.locate(face.box) or face for face in one_of_each(faces) if not _among(face, known)]
-        return [face for face in _each_once([*known, *new]) if face.box.width >= self.min_face]
+    def _kept(self, faces: list[Detection]) -> list[Detection]:
+        """The faces that are large enough, each once; unlikely ones only if there are no others."""
+        kept: list[Detection] = []
+        for face in one_of_each(faces):
+            inside = any(share_inside(face.box, other.box) > _INSIDE for other in kept)
+            unlikely = bool(kept) and face.score < _LIKELY
+            if face.box.width >= self.min_face and not inside and not unlikely:
+                kept.append(face)
+        return kept
 
     def _zooms(self, width: int, height: int) -> list[float]:
         """Sizes of the copies that are searched, relative to the image, the smallest first."""
@@ -280,36 +260,12 @@ class _Search:
     def __init__(self, rgb: ImageArray, threshold: float) -> None:
         self._rgb, self._threshold = rgb, threshold
         self._networks = _networks()
+        self._on_crops: dict[_Crop, list[Detection]] = {}
 
     @property
     def size(self) -> tuple[int, int]:
         """Width and height of the image."""
         return self._rgb.shape[1], self._rgb.shape[0]
-
-    def copy(self, zoom: float) -> Iterator[Detection]:
-        """The faces of a copy of the image, in large tiles."""
-        small = _zoomed(self._rgb, zoom)
-        step = _PHOTO_TILE - _PHOTO_SHARED
-        for y in range(0, max(1, small.shape[0] - _PHOTO_SHARED), step):
-            for x in range(0, max(1, small.shape[1] - _PHOTO_SHARED), step):
-                part = small[y : y + _PHOTO_TILE, x : x + _PHOTO_TILE]
-                yield from self._run(part, zoom, x / zoom, y / zoom)
-
-    def enlarged(self, face: Detection) -> Detection:
-        """A face that was small where it was found, as an enlarged part of the image shows it."""
-        width, height = self.size
-        (x, y), side = face.box.center, max(face.box.width, face.box.height)
-        half = _REACH * side / 2
-        x0, y0 = max(0, math.floor(x - half)), max(0, math.floor(y - half))
-        x1, y1 = min(width, math.ceil(x + half)), min(height, math.ceil(y + half))
-        if min(x1 - x0, y1 - y0) < MIN_SIDE:
-            return face
-        # enlarged by at most three: beyond, a part of a large image would be as dear as the image
-        zoom = min(3.0, _ENLARGED / side)
-        again = self._run(_zoomed(self._rgb[y0:y1, x0:x1], zoom), zoom, x0, y0)
-        again = [other for other in again if other.box.width >= 1]
-        best = max(again, key=lambda other: overlap(other.box, face.box), default=face)
-        return best if overlap(best.box, face.box) > _SAME else face
 
     def tiles(self, zoom: float, longest: int, shared: int) -> list[_Tile]:
         """The parts in which a copy of the image is searched.
@@ -327,15 +283,17 @@ class _Search:
     def tile(self, tile: _Tile) -> list[Detection]:
         """The faces of a tile; their boxes are those of the scale at which it is searched."""
         part = self._rgb[tile.y0 : tile.y1, tile.x0 : tile.x1]
-        # reducing by a whole number first takes half the time
-        factor = math.floor(1 / tile.zoom)
-        size = [max(MIN_SIDE, round(side * tile.zoom)) for side in (part.shape[1], part.shape[0])]
-        small = cv2.resize(_zoomed(part, 1 / factor), size, interpolation=cv2.INTER_LINEAR)
-        return self._run(np.asarray(small, np.uint8), tile.zoom, tile.x0, tile.y0)
+        return self._run(_zoomed(part, tile.zoom), tile.zoom, tile.x0, tile.y0)
 
     def second(self, zoom: float) -> list[Detection]:
-        """The faces of a smaller copy of the image with stretched contrast."""
+        """The faces of a copy with stretched contrast, a little smaller than one that shows none."""
+        zoom /= _SMALLER
         return self._run(_stretched(_zoomed(self._rgb, zoom)), zoom)
+
+    def settled(self, face: Detection) -> Detection:
+        """A face that a search found, where the crop that belongs to it shows it, unless that is unsure."""
+        located = self.locate(face.box)
+        return located if located is not None and located.score >= min(_SURE, face.score) else face
 
     def locate(self, box: Box) -> Detection | None:
         """The face at a box, as a crop of suitable scale shows it; None if it shows none.
@@ -349,17 +307,34 @@ class _Search:
             if face is None:
                 break
             seen[crop], box = face, face.box
-            previous, crop = crop, _Crop.around(box)
-            if crop == previous:
-                return face
-        if not seen:
-            # of a blurred face a smaller copy may show more
-            coarser = _Crop(crop.level + 1, round(crop.column / 2), round(crop.row / 2))
-            return self._face_on(coarser, box)
-        return max(seen.values(), key=lambda face: face.score)
+            crop = _Crop.around(box)
+        faces = list(seen.values())
+        if crop in seen:
+            # this crop, or all those that lead to one another
+            faces = faces[list(seen).index(crop) :]
+        return max(faces, key=_score, default=None)
+
+    def around(self, box: Box, zoom: float) -> _Tile:
+        """The part of a copy around a box, which shows a face there as the whole copy does."""
+        edges = []
+        for start, side, length in zip(box[:2], box[2:], self.size, strict=True):
+            first = math.floor((start * zoom - _MARGIN) / _STRIDE) * _STRIDE / zoom
+            last = math.ceil(((start + side) * zoom + _MARGIN) / _STRIDE) * _STRIDE / zoom
+            # a box may be anywhere
+            edges.append(
+                (round(np.clip(first, 0, length - MIN_SIDE)), round(np.clip(last, MIN_SIDE, length)))
+            )
+        (x0, x1), (y0, y1) = edges
+        return _Tile(zoom, x0, y0, x1, y1)
 
     def _face_on(self, crop: _Crop, box: Box) -> Detection | None:
         """The face on a crop that overlaps a box most."""
+        if crop not in self._on_crops:
+            self._on_crops[crop] = self._faces_on(crop)
+        best = max(self._on_crops[crop], key=lambda face: overlap(face.box, box), default=None)
+        return best if best is not None and overlap(best.box, box) > _SAME else None
+
+    def _faces_on(self, crop: _Crop) -> list[Detection]:
         half, step = (int(side * 2.0**crop.level) for side in (_CROP / 2, _GRID))
         x0, y0 = crop.column * step - half, crop.row * step - half
         x1, y1 = x0 + 2 * half, y0 + 2 * half
@@ -367,15 +342,13 @@ class _Search:
         left, top, right, bottom = max(0, -x0), max(0, -y0), max(0, x1 - width), max(0, y1 - height)
         part = self._rgb[y0 + top : y1 - bottom, x0 + left : x1 - right]
         if min(part.shape[:2]) < 2:
-            return None
+            return []
         if left or top or right or bottom:
             # beyond the image the network sees zeros, as it does right and below of any input
             part = np.asarray(
                 cv2.copyMakeBorder(part, top, bottom, left, right, cv2.BORDER_CONSTANT), np.uint8
             )
-        faces = self._run(_zoomed(part, 0.5**crop.level), 0.5**crop.level, x0, y0)
-        best = max(faces, key=lambda face: overlap(face.box, box), default=None)
-        return best if best is not None and overlap(best.box, box) > _SAME else None
+        return self._run(_zoomed(part, 0.5**crop.level), 0.5**crop.level, x0, y0)
 
     def _run(self, rgb: ImageArray, zoom: float, x: float = 0.0, y: float = 0.0) -> list[Detection]:
         """The faces of an image that was scaled by ``zoom`` and whose corner was at (x, y)."""
@@ -398,7 +371,7 @@ class _Search:
                 score = min(float(row[14]), 1.0)
                 points = tuple((px, py) for px, py in values[2:].tolist())
                 found.append(Detection(box, score, points, "yunet"))
-        return sorted(found, key=lambda face: -face.score)
+        return sorted(found, key=_score, reverse=True)
 
 
 def _spans(length: int, longest: float, shared: float) -> list[tuple[int, int]]:
@@ -412,7 +385,7 @@ def _spans(length: int, longest: float, shared: float) -> list[tuple[int, int]]:
 def one_of_each(faces: list[Detection]) -> list[Detection]:
     """Of detections that overlap, the one with the best score; best score first."""
     kept: list[Detection] = []
-    for face in sorted(faces, key=lambda face: -face.score):
+    for face in sorted(faces, key=_score, reverse=True):
         if not _among(face, kept):
             kept.append(face)
     return kept
@@ -423,13 +396,8 @@ def _among(face: Detection, others: Sequence[Detection]) -> bool:
     return any(overlap(face.box, other.box) > _SAME for other in others)
 
 
-def _each_once(faces: list[Detection]) -> list[Detection]:
-    """As `one_of_each`, and of two boxes one of which is inside the other, the one with the better score."""
-    kept: list[Detection] = []
-    for face in one_of_each(faces):
-        if all(share_inside(face.box, other.box) <= _INSIDE for other in kept):
-            kept.append(face)
-    return kept
+def _score(face: Detection) -> float:
+    return face.score
 
 
 def box_of(points: FloatArray, network: Box) -> Box | None:
@@ -463,9 +431,15 @@ _SIDE = np.array([0.008, 0.197, 0.828])
 def _zoomed(rgb: ImageArray, zoom: float) -> ImageArray:
     if zoom == 1:
         return rgb
-    size = (max(MIN_SIDE, round(rgb.shape[1] * zoom)), max(MIN_SIDE, round(rgb.shape[0] * zoom)))
+    size = [max(MIN_SIDE, round(side * zoom)) for side in (rgb.shape[1], rgb.shape[0])]
     method = cv2.INTER_AREA if zoom < 1 else cv2.INTER_LINEAR
-    return np.asarray(cv2.resize(rgb, size, interpolation=method), dtype=np.uint8)
+    factor = math.floor(1 / zoom)
+    if factor > 1 and factor * zoom != 1 and min(rgb.shape[:2]) >= factor * MIN_SIDE:
+        # reducing by a whole number first takes a fifth of the time
+        whole = (rgb.shape[1] // factor, rgb.shape[0] // factor)
+        rgb = np.asarray(cv2.resize(rgb, whole, interpolation=cv2.INTER_AREA), np.uint8)
+        method = cv2.INTER_LINEAR
+    return np.asarray(cv2.resize(rgb, size, interpolation=method), np.uint8)
 
 
 def _stretched(rgb: ImageArray) -> ImageArray:
@@ -513,8 +487,7 @@ class _Networks:
 
 def _networks() -> _Networks:
     """The networks of this thread."""
-    path = str(ensured_weights("yunet"))
     kept: _Networks | None = getattr(_per_thread, "networks", None)
-    if kept is None or kept.path != path:
-        kept = _per_thread.networks = _Networks(path)
+    if kept is None:
+        kept = _per_thread.networks = _Networks(str(ensured_weights("yunet")))
     return kept
