@@ -6,6 +6,7 @@ import os
 import unicodedata
 from collections.abc import Iterable
 from pathlib import PurePosixPath
+from urllib.parse import unquote
 
 from facereject._files import display_name
 from facereject.faces.images.kinds import MEDIA_SUFFIXES
@@ -13,7 +14,9 @@ from facereject.sources.landmark_files.found import LandmarkFileError
 
 
 class ImagesByName:
-    """Images by name, with or without folders and suffix. A name never leads out of the folder.
+    """Images by name, with or without folders and suffix, plain or as part of a URL.
+
+    A name never leads out of the folder.
 
     Parameters
     ----------
@@ -46,6 +49,12 @@ class ImagesByName:
 
     def find(self, name: str) -> tuple[str | None, str]:
         """The file of a name, or None and why there is none."""
+        path, problem = self._find(name)
+        if path is None and "%" in name:
+            path, problem = self._find(unquote(name))
+        return path, problem
+
+    def _find(self, name: str) -> tuple[str | None, str]:
         parts = PurePosixPath(name.replace("\\", "/")).parts
         last = parts[-1] if parts else ""
         bare, suffix = os.path.splitext(last)
@@ -59,7 +68,8 @@ class ImagesByName:
         if len(found) > 1:
             found = _with_most_folders(found, parts)
         if len(found) > 1:
-            return None, f"{len(found)} images of this name, {display_name(found[0])} among them"
+            other = display_name(found[0])
+            return None, f"{len(found)} images of this name, such as {other}; name the folder, too"
         return found[0], ""
 
 

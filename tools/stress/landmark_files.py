@@ -88,7 +88,16 @@ def _samples() -> list[tuple[str, bytes]]:
     np.save(array, points)
     np.savez(archive, image=np.array(["a.png", "b.png"]), landmarks=points)
     lines = [json.dumps({"image": "a.png", "landmarks": face}) for face in points.tolist()]
+    keypoint = {"points": (points[0] / 100).tolist(), "confidence": [0.5] * 68}
+    fiftyone = {"samples": [{"filepath": "a.png", "faces": {"keypoints": [keypoint]}}]}
+    marks = [
+        {"x": x, "y": y, "keypointlabels": [str(i)], "original_width": 9, "original_height": 9}
+        for i, (x, y) in enumerate(points[0].tolist())
+    ]
     return [
+        ("samples.json", json.dumps(fiftyone).encode()),
+        ("tasks.json", json.dumps([{"image": "a.png", "points": marks}]).encode()),
+        ("by_name.json", json.dumps({"a.png": points[0].tolist()}).encode()),
         ("a.csv", _csv(openface)),
         ("aDLC_net.csv", _csv(deeplabcut)),
         ("plain.csv", _csv(plain)),

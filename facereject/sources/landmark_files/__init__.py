@@ -120,6 +120,8 @@ def _read(path: str, format: str | None) -> Iterator[FoundFace]:
         raise
     except OSError as error:
         raise LandmarkFileError(f"{path}: cannot be read ({error.strerror or error})") from None
+    except UnicodeDecodeError:
+        raise LandmarkFileError(f"{path}: its text is not UTF-8; save it as UTF-8") from None
     except DAMAGE as error:
         kind = "" if format is None else f", or not in the format {format}"
         raise LandmarkFileError(f"{path}: damaged{kind} ({_in_short(error)})") from None
@@ -132,6 +134,8 @@ def _suffixes(format: str | None) -> set[str]:
 
 def _format_of(path: str) -> str:
     beginning = opening(path)
+    if not beginning.strip():
+        raise LandmarkFileError(f"{path}: the file is empty")
     for name, reader in READERS.items():
         if reader.knows(path, beginning):
             return name

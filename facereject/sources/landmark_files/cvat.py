@@ -29,8 +29,10 @@ def knows(path: str, beginning: str) -> bool:
 
 
 def read(path: str) -> Iterator[FoundFace]:
-    """The faces of all images, or of the frames of a video, which the file is named after."""
+    """The faces of all images, or of the frames of a video."""
     order = _skeleton_labels(path)
+    # exports are called annotations.xml; the video is named inside
+    video = next((each.text for each in xml_elements(path, "source") if each.text), named_after(path))
     for image in xml_elements(path, "image"):
         name = image.get("name") or ""
         shapes = [shape for shape in image if shape.tag in _SHAPES]
@@ -42,7 +44,7 @@ def read(path: str) -> Iterator[FoundFace]:
         for shape in track:
             if shape.tag in _SHAPES and shape.get("outside") != "1":
                 frame = int(number(shape.get("frame")) or 0)
-                face = FoundFace(named_after(path), None, frame, entry=f"track {track.get('id')}")
+                face = FoundFace(video, None, frame, entry=f"track {track.get('id')}")
                 yield _face(path, face, shape, order)
 
 

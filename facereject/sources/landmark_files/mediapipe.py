@@ -3,11 +3,12 @@
 ``faceLandmarks`` (as its JavaScript names it, ``face_landmarks`` in Python) or ``multi_face_landmarks`` of
 older versions: a list of faces, each a list of ``{"x": …, "y": …, "z": …}``. A file has one result, named
 after its image; or a list of results with ``image`` (and ``frame``), one per line at will; or an object from
-image to result.
+image to result; or the list of faces alone.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -28,11 +29,15 @@ SUFFIXES = (".json", ".jsonl")
 
 _FACES = ("faceLandmarks", "face_landmarks", "multi_face_landmarks", "multiFaceLandmarks")
 _IMAGES = ("image", "file_name", "file", "image_path")
+# a list of faces, each a list of points
+_BARE = re.compile(r'\s*\[\s*\[\s*\{\s*"x"')
 
 
 def knows(path: str, beginning: str) -> bool:
     """Whether a file of JSON speaks of such faces."""
-    return suffix_of(path) in SUFFIXES and any(f'"{name}"' in beginning for name in _FACES)
+    if suffix_of(path) not in SUFFIXES:
+        return False
+    return any(f'"{name}"' in beginning for name in _FACES) or bool(_BARE.match(beginning))
 
 
 def read(path: str) -> Iterator[FoundFace]:
@@ -54,6 +59,8 @@ def _read(path: str) -> Iterator[FoundFace]:
 
 
 def _results(content: Any, image: str, path: str) -> Iterator[FoundFace]:
+    if isinstance(content, list) and content and isinstance(content[0], dict) and "x" in content[0]:
+        content = {_FACES[0]: [content]}
     if isinstance(content, list):
         for entry in content:
             yield from _results(entry, image, path)

@@ -1,9 +1,11 @@
 """Plain tables and arrays, as people write them themselves; coordinates in pixels, 0-based.
 
 - CSV, TSV, Parquet or JSON lines with the columns ``image`` (or ``source``, ``file``, ``path``, ``name``) and
-  ``x0, y0, x1, y1, …`` or ``x_0, …, y_0, …``, numbered from 0 or 1; ``frame`` and ``confidence`` at will.
-  Without a column of images the file is named after its image or video. ``photo`` names images of one photo.
-- The same with one column ``landmarks`` (or ``points``): a list of [x, y].
+  ``x0, y0, x1, y1, …`` or ``x_0, …, y_0, …`` or ``p0_x, p0_y, …``, numbered from 0 or 1; ``frame`` and
+  ``confidence`` at will. Without a column of images the file is named after its image or video. ``photo``
+  names images of one photo.
+- The same with one column ``landmarks`` (or ``points``): a list of [x, y]. An object of JSON from names of
+  images to such lists.
 - NPZ with ``image`` (n names) and ``landmarks`` (n, points, 2), ``frame`` and ``confidence`` at will.
 - NPY of shape (points, 2), named after its image, or (frames, points, 2), named after its video.
 """
@@ -36,12 +38,17 @@ from facereject.sources.landmark_files.found import (
 _TEXT, _JSON = (".csv", ".tsv", ".txt"), (".json", ".jsonl")
 SUFFIXES = (".csv", ".tsv", *_JSON, ".parquet", ".npz", ".npy")
 
-_IMAGES = ("image", "source", "file", "file_name", "filename", "path", "image_path", "name")
+_IMAGES = (
+    *("image", "source", "file", "file_name", "filename", "path", "image_path", "name"),
+    *("images", "names"),
+)
 _POINTS = ("landmarks", "points")
 _CONFIDENCES = ("confidence", "score", "likelihood")
 # keys of a row that no column can have
 _ENTRY, _DAMAGE = "entry of the file", "damage of the row"
-_COORDINATE = re.compile(r"([xy])_?(\d{1,5})")
+# x0, x_0 and x[0], or 0_x, p0_x and landmark_0_x
+_COORDINATE = re.compile(r"(?P<a>[xy])[_\[]?(?P<i>\d{1,5})\]?|(?P<p>[a-z_]*)(?P<j>\d{1,5})_?(?P<b>[xy])")
+_BY_IMAGE = re.compile(r'\s*\{\s*"[^"]+"\s*:\s*\[\s*\[')
 
 
 def knows(path: str, beginning: str) -> bool:
@@ -50,7 +57,9 @@ def knows(path: str, beginning: str) -> bool:
     if suffix in (".npy", ".npz"):
         return True
     if suffix in _JSON:
-        return any(f'"{name}"' in beginning for name in ("x0", "x_0", "x1", "x_1", *_POINTS))
+        keys = re.findall(r'"([^"]+)"\s*:', beginning)
+        named = any(key in _POINTS or _COORDINATE.fullmatch(key.lower()) for key in keys)
+        return named or bool(_BY_IMAGE.match(beginning))
     names = header_of(path, beginning)
     return bool(_coordinates(names) or set(_POINTS) & {name.lower() for name in names})
 
@@ -127,10 +136,13 @@ def _points(row: Mapping[str, Any]) -> FloatArray | None:
 
 def _coordinates(names: Iterable[str]) -> list[tuple[str, str]]:
     """The columns of x and y of every point; empty if there are none, or one is missing."""
-    found: dict[str, dict[int, str]] = {"x": {}, "y": {}}
+    groups: dict[str, dict[str, dict[int, str]]] = {}
     for name in names:
         if match := _COORDINATE.fullmatch(name.strip().lower()):
-            found[match[1]][int(match[2])] = name
+            group = groups.setdefault(match["p"] or "", {"x": {}, "y": {}})
+            group[match["a"] or match["b"]][int(match["i"] or match["j"])] = name
+    # of several kinds of points those with most
+    found = max(groups.values(), key=lambda group: len(group["x"]), default={"x": dict[int, str]()})
     numbers = sorted(found["x"])
     if not numbers or numbers != list(range(numbers[0], numbers[0] + len(numbers))) or numbers[0] > 1:
         return []
@@ -157,7 +169,9 @@ def _lines(path: str) -> Iterator[Mapping[str, Any]]:
 def _objects(path: str) -> Iterator[Mapping[str, Any]]:
     whole = {}
     for key, part in json_parts(path):
-        if key:
+        if key and key not in _POINTS and isinstance(part, list):
+            yield {"image": key, "landmarks": part}
+        elif key:
             whole[key] = part
         else:
             yield part if isinstance(part, dict) else {"landmarks": part}

@@ -227,6 +227,25 @@ class TestH5:
             list(read_landmarks(path))
 
 
+def test_a_video_of_cvat_is_named_inside(tmp_path):
+    # exports are called annotations.xml
+    points = ";".join(f"{x},{y}" for x, y in FACES[0])
+    (tmp_path / "annotations.xml").write_text(
+        "<annotations><version>1.1</version><meta><task><source>clip.mp4</source></task></meta>"
+        f'<track id="0" label="face"><points frame="4" outside="0" points="{points}"/></track></annotations>'
+    )
+    (face,) = read_landmarks(tmp_path / "annotations.xml")
+    assert (face.image, face.frame) == ("clip.mp4", 4)
+
+
+def test_faces_of_mediapipe_alone(tmp_path):
+    faces = [[{"x": x / 100, "y": y / 100, "z": 0} for x, y in face] for face in FACES.tolist()]
+    (tmp_path / "a.json").write_text(json.dumps(faces))
+    found = list(read_landmarks(tmp_path / "a.json"))
+    assert all(face.relative and face.image.endswith("a") for face in found)
+    np.testing.assert_allclose([face.points for face in found], FACES / 100)
+
+
 def test_label_studio_minimal(tmp_path):
     # as its JSON_MIN export: values by the name of their control, no parents
     values = [

@@ -9,7 +9,9 @@ import numpy as np
 import pytest
 
 from facereject.pipeline import assess_files
+from facereject.sources.images_by_name import ImagesByName
 from facereject.sources.landmark_files import read_landmarks
+from facereject.sources.landmark_files.found import LandmarkFileError
 
 FACES = np.random.default_rng(0).uniform(10, 90, (3, 68, 2)).round(3)
 IMAGES = ["a.png", "sub/b.png", "a.png"]
@@ -26,6 +28,17 @@ def one_axis_after_the_other(points):
 LAYOUTS = {
     "image,x0,y0": lambda image, points: {"image": image, **interleaved(points)},
     "source,x_0,y_0": lambda image, points: {"source": image, **one_axis_after_the_other(points)},
+    "x[0],y[0]": lambda image, points: {
+        "image": image,
+        **{f"{name[0]}[{name[1:]}]": value for name, value in interleaved(points).items()},
+    },
+    # beside columns of other things that are numbered, too
+    "p0_x,p0_y": lambda image, points: {
+        "image": image,
+        "gaze_0_x": 1,
+        "gaze_0_y": 2,
+        **{f"p{name[1:]}_{name[0]}": value for name, value in interleaved(points).items()},
+    },
     "numbered from 1": lambda image, points: {"file_name": image, **interleaved(points, 1)},
     "more columns": lambda image, points: {
         "id": 7,
@@ -134,3 +147,38 @@ def test_the_table_that_train_documents_can_be_assessed(rejector, photos, points
     path = write(tmp_path / "faces.csv", [{"image": "astronaut.png", **interleaved(points)}])
     summary = assess_files(path, photos, rejector=rejector)
     assert (summary.faces, summary.accepted_faces, summary.failed) == (1, 1, 0)
+
+
+def test_json_from_images_to_points(tmp_path):
+    (tmp_path / "faces.json").write_text(json.dumps({"a.png": FACES[0].tolist(), "b.png": FACES[1].tolist()}))
+    faces = list(read_landmarks(tmp_path / "faces.json"))
+    assert [face.image for face in faces] == ["a.png", "b.png"]
+    np.testing.assert_array_equal([face.points for face in faces], FACES[:2])
+
+
+def test_text_that_is_not_utf8_and_nothing_at_all_are_said(tmp_path):
+    path = write(tmp_path / "faces.csv", [{"image": "ae.png", **interleaved(FACES[0])}])
+    path.write_bytes(path.read_bytes().replace(b"ae.png", "\xe4.png".encode("latin-1")))
+    with pytest.raises(LandmarkFileError, match=r"faces\.csv: its text is not UTF-8; save it as UTF-8"):
+        list(read_landmarks(path))
+    path.write_text("")
+    with pytest.raises(LandmarkFileError, match=r"faces\.csv: the file is empty"):
+        list(read_landmarks(path))
+
+
+@pytest.mark.parametrize(
+    "name", ["sub/a%20b.png", "file:///home/me/sub/a%20b.PNG", r"C:\me\sub\a b.png", "A B", "a%20b"]
+)
+def test_names_as_tools_write_them(tmp_path, name):
+    path = tmp_path / "sub" / "a b.png"
+    path.parent.mkdir()
+    path.touch()
+    (tmp_path / "100%25.png").touch()
+    places = ImagesByName(tmp_path)
+    assert places.find(name) == (str(path), "")
+    # a name that is there is never decoded
+    assert places.find("100%25.png") == (str(tmp_path / "100%25.png"), "")
+    (tmp_path / "other").mkdir()
+    (tmp_path / "other" / "a b.png").touch()
+    found, problem = ImagesByName(tmp_path).find("a b.png")
+    assert (found, "2 images of this name" in problem, "name the folder" in problem) == (None, True, True)
