@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 def default_output() -> str | None:
-    """Where rows go by default: on a terminal lines for people (None), into a pipe or file CSV ("-")."""
+    """The default output of rows: on a terminal lines for people (None), into a pipe or file CSV ("-")."""
     return None if sys.stdout.isatty() else "-"
 
 

@@ -39,7 +39,7 @@ def is_table(path: str) -> bool:
 class TableJob(Job):
     """As `Job`, for the faces of a table that was written before: they are not found or scored again.
 
-    The table must have been made with the model at hand; decisions follow the target of the rejector. A file
+    The table must have been made with this model; decisions follow the target of the rejector. A file
     that has changed since it was scored, as far as the record of the table tells, counts as failed.
 
     Parameters

@@ -99,7 +99,7 @@ class Job:
             raise OptionError(f"`frame_rule` must be one of {', '.join(FRAME_RULES)}; got {frame_rule}")
         self.table = self._the_table()
         KeptInputs(self.outputs).check_arguments(self.paths)
-        # workers elsewhere have current folders of their own
+        # workers elsewhere have other current folders
         local = isinstance(self.engine, SerialEngine | WorkerEngine)
         self._folder = "" if local else os.getcwd()
         self._check_inputs()

@@ -199,7 +199,7 @@ def check_output(
 
 
 class _TextFile(PredictionFile):
-    """CSV and TSV; what looks like a number is left to whoever asks for numbers."""
+    """CSV and TSV; numbers are converted when a column is used as such."""
 
     def __init__(self, path: str) -> None:
         super().__init__(path)

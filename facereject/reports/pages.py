@@ -160,7 +160,7 @@ def figure_svg(figure: Figure, name: str) -> HTML:
     text = re.sub(r"<metadata>.*?</metadata>", "", text, flags=re.S)
     for color, name in _THEME.items():
         text = re.sub(color, f"var(--{name})", text, flags=re.I)
-    # without a fill of their own letters are black, also on a dark page
+    # without a fill letters are black, also on a dark page
     text = re.sub(r'<text style="(?![^"]*fill)', '<text style="fill: var(--ink); ', text)
     return HTML(text.replace("'DejaVu Sans', ", ""))
 

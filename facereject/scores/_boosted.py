@@ -23,10 +23,10 @@ class BoostedSELEScore(BoostedScore):
         ψ(s) = 1/n² Σᵢ Σⱼ (ℓᵢ/ℓ̄) log(1 + exp(s(xⱼ) − s(xᵢ))),     ℓ̄ the mean loss
 
     Given outputs of the predictor, or auxiliary features of its predictions, s starts from the linear
-    ``ConfidenceScore`` of them, and trees only correct it: as many as lower the AuRC of examples held out,
-    which may be none. Each tree takes a Newton step, with the exact gradient and a diagonal curvature
-    (``sele_objective``) from the linear-time sum of ``facereject.risks.SELE``. The score orders predictions;
-    its differences are log-odds, not losses, and do not depend on the unit of the losses.
+    ``ConfidenceScore`` of them, and trees only correct it, as long as they lower the AuRC of held-out
+    examples; there may be none. Each tree takes a Newton step, with the exact gradient and a diagonal
+    curvature (``sele_objective``) from the linear-time sum of ``facereject.risks.SELE``. The score orders
+    predictions; its differences are log-odds, not losses, and do not depend on the unit of the losses.
 
     Parameters
     ----------

@@ -117,7 +117,7 @@ class ColumnRange(NamedTuple):
     """What columns may say at most: beyond, they count as at the end of their range in training.
 
     For auxiliary features the range is that of all but the most extreme 2 % on either side. A linear score
-    multiplies whatever a column says: an example that is almost a copy of another one, and yet predicted
+    multiplies any value of a column: an example that is almost a copy of another one, and yet predicted
     wrongly, would otherwise become the most certain of all, and a single such error makes up a large part of
     a small AuRC.
     """

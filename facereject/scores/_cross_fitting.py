@@ -196,7 +196,7 @@ class CrossFit(NamedTuple):
             arguments["losses"] = self.losses[rows]
         if self.sample_weight is not None:
             arguments["sample_weight"] = self.sample_weight[rows]
-        # each fold has a predictor of its own: what the score learns must hold for another one
+        # each fold has its own predictor: what the score learns must hold for another one
         if has_fit_parameter(score, "groups") and len(np.unique(self.fold[rows])) > 1:
             arguments["groups"] = self.fold[rows]
         if isinstance(score, BaseScore):

@@ -109,7 +109,7 @@ class _OwnRiskPath(RiskPath):
         return risk
 
     def score(self, X: Any, losses: Any, predictions: Any = None) -> float:
-        """Negated AuRC on examples with these losses: higher is better, and what ``GridSearchCV`` goes by.
+        """Negated AuRC on examples with these losses: higher is better, as ``GridSearchCV`` needs it.
 
         Parameters
         ----------
@@ -137,7 +137,7 @@ class LinearRiskScore(_OwnRiskPath):
     Parameters
     ----------
     risk : callable (losses, sample_weight) -> risk
-        A function or class that is given the losses of the examples at hand and their weights (arrays of
+        A function or class that is given the losses of the examples and their weights (arrays of
         shape (n,); the weights sum to 1, by the keyword ``sample_weight``). It returns a convex function of
         the scores, ``scores -> (value, gradient)``, all of shape (n,). The classes of ``facereject.risks`` of
         one score are such callables. The score can be pickled if this callable can: a lambda cannot.
@@ -208,7 +208,7 @@ class LinearRiskScore(_OwnRiskPath):
         losses : array-like of shape (n,)
             Loss ≥ 0 of each prediction, on examples that the predictor was not trained on.
         predictions : array-like of shape (n,), optional
-            Predicted classes: each gets weights and a bias of its own.
+            Predicted classes: each gets its own weights and bias.
         sample_weight : array-like of shape (n,), optional
             Weights of the examples.
 
@@ -297,7 +297,7 @@ class LinearRiskScoreCV(_OwnRiskPath, LinearScoreCV):
         losses : array-like of shape (n,)
             Loss ≥ 0 of each prediction, on examples that the predictor was not trained on.
         predictions : array-like of shape (n,), optional
-            Predicted classes: each gets weights and a bias of its own.
+            Predicted classes: each gets its own weights and bias.
         sample_weight : array-like of shape (n,), optional
             Weights of the examples.
         groups : array-like of shape (n,), optional

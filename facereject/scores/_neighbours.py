@@ -141,7 +141,7 @@ class NeighbourIndex:
         """How well the nearest examples were predicted, shape (n, 2), or (n, 3) with targets.
 
         Logarithms of the mean distance to them, of their mean loss, and of the mean difference between their
-        targets and the prediction at hand.
+        targets and this prediction.
         """
         if self._losses is None:
             raise ValueError("losses were not given: loss_columns needs the losses of the examples")

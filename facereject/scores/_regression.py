@@ -57,7 +57,7 @@ class RegressionScore(RidgePath):
         alpha/2 ‖θ‖² + 1/n Σᵢ (ℓᵢ − s(xᵢ))²
         s(x) = ⟨w_k, x⟩ + b_k,  k the predicted class (one block for all without predictions)
 
-    The score has the unit of the losses, and scales with it: alpha is the paper's C whatever the unit.
+    The score has the unit of the losses, and scales with it: alpha is the paper's C in any unit.
 
     Parameters
     ----------
@@ -109,7 +109,7 @@ class RegressionScore(RidgePath):
         losses : array-like of shape (n,)
             Loss ≥ 0 of each prediction, on examples that the predictor was not trained on.
         predictions : array-like of shape (n,), optional
-            Predicted classes: each gets weights and a bias of its own.
+            Predicted classes: each gets its own weights and bias.
         sample_weight : array-like of shape (n,), optional
             Weights of the examples.
         outputs, auxiliary, base_score : array-likes with n rows, optional
@@ -182,7 +182,7 @@ class RegressionScoreCV(RidgePath, LinearScoreCV):
         losses : array-like of shape (n,)
             Loss ≥ 0 of each prediction, on examples that the predictor was not trained on.
         predictions : array-like of shape (n,), optional
-            Predicted classes: each gets weights and a bias of its own.
+            Predicted classes: each gets its own weights and bias.
         sample_weight : array-like of shape (n,), optional
             Weights of the examples.
         outputs, auxiliary, base_score : array-likes with n rows, optional

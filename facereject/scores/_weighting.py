@@ -67,7 +67,7 @@ def choose_weighting(
     """Find the weight of a learned score against a base score.
 
     The mean of both ranks is used if its AuRC is lower than that of the base score by half a standard error:
-    it is rarely worse than either, whatever was learned. More weight needs more evidence: it is the smallest
+    it is rarely worse than either. More weight needs more evidence: it is the smallest
     one within 1.25 standard errors of the best, and 1/2 if that holds for the mean.
 
     Parameters
@@ -134,7 +134,7 @@ def _areas(
 
 def _noise(influences: FloatArray, n_errors: float, other: int) -> FloatArray:
     """Standard errors of the differences to one of several AuRC."""
-    # few errors show less of their own variation
+    # few errors underestimate their variation
     correction = n_errors / (n_errors - 1.0)
     return np.asarray(np.sqrt(correction * ((influences - influences[other]) ** 2).sum(axis=1)))
 
@@ -142,7 +142,7 @@ def _noise(influences: FloatArray, n_errors: float, other: int) -> FloatArray:
 def count_errors(losses: FloatArray, sample_weight: FloatArray | None) -> float:
     """(Σ ωℓ)² / Σ ωℓ²: the number of errors for 0/1 losses, an equivalent of it for others.
 
-    A weight counts as so many examples. Weights that are all below 1 cannot be counts: the largest then
+    A weight of w counts as w examples. Weights that are all below 1 cannot be counts: the largest then
     counts as one.
     """
     counts = np.ones(len(losses)) if sample_weight is None else sample_weight

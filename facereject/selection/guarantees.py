@@ -72,8 +72,8 @@ def guaranteed_risk(
         Group of every calibration example (camera, site, sex ...). The promise is then made for every group
         at once, by one threshold: new examples need not say their group. Correction: none for the number of
         groups. The threshold has to pass the test of every group at the full level, and where it is bad, it
-        is bad for a certain group whose own test has to fail (an intersection-union test). Thresholds of
-        their own for the groups, at delta / G each: `guaranteed_risk_per_group`.
+        is bad for a certain group whose own test has to fail (an intersection-union test). For separate
+        thresholds of the groups, at delta / G each, see `guaranteed_risk_per_group`.
     weights : array-like of shape (n,), optional
         Density ratio of new to calibration examples, up to a factor, for a promise about new examples that
         are drawn differently. Assumed: given its input, an example has the same distribution of the loss
@@ -92,7 +92,7 @@ def guaranteed_risk(
     random_state : int, optional
         Use the randomised form of the test, which uses up delta: it certifies more, above all for losses
         that are not 0 or 1, but another number gives another threshold. Fix it before the sample is
-        seen; whoever tries several and keeps the best has no guarantee. Not for "hoeffding-bentkus".
+        seen; trying several and keeping the best voids the guarantee. Not for "hoeffding-bentkus".
 
     Returns
     -------

@@ -128,7 +128,7 @@ def hedged_betting_p_values(
         b = phi(z) / (w sigma sqrt(m)),    z = Phi^-1(w),    m losses to come,
 
     phi and Phi the normal density and distribution function. These are made, up to the largest that is
-    admissible, with the mean of (loss - risk)^2 so far for sigma^2. Whatever the distribution, the
+    admissible, with the mean of (loss - risk)^2 so far for sigma^2. For any distribution, the
     expectation of the capital stays at most level if the means are >= risk, so that by Ville's inequality
     level / (largest capital) is a p-value. Each k is a separate test: pick k and the level without seeing
     the losses. Time grows with n squared.

@@ -208,7 +208,7 @@ class SelectivePredictor(MetaEstimatorMixin, TransformerMixin, BaseEstimator):
         sample_weight : array-like of shape (n,), optional
             Weights for predictor, score, threshold and expected error.
         groups : array-like of shape (n,), optional
-            Examples of one group share a fold: photographs of one person, for instance.
+            Examples of one group share a fold: photos of one person, for instance.
 
         Returns
         -------
@@ -367,8 +367,8 @@ class SelectivePredictor(MetaEstimatorMixin, TransformerMixin, BaseEstimator):
         random_state : int or RandomState, optional
             Decides examples exactly at the threshold, where the selection rule is randomised
             (``selector_.acceptance_`` strictly between 0 and 1). By default that of the estimator: the same X
-            gets the same answers each time. Examples that come one by one need a RandomState of their own, or
-            an int would decide all of them alike.
+            gets the same answers each time. For examples that come one by one pass the same
+            RandomState each time; an int would decide all of them alike.
 
         Returns
         -------
@@ -701,7 +701,7 @@ def neg_aurc(model: SelectivePredictor, X: Any, y: Any) -> float:
 
 
 def _default_folds(y: NDArray[Any], kind: str | None, groups: Any, default: bool) -> int:
-    """5 folds, or as many as small samples allow; 2 for the default score and many examples."""
+    """5 folds, or fewer for small samples; 2 for the default score and many examples."""
     if default and len(y) >= _MANY:
         return 2
     parts = [len(y) if groups is None else len(np.unique(np.asarray(groups)))]

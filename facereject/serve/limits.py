@@ -30,7 +30,7 @@ class ServeLimits:
     video_s, stall_s : float
         Seconds that a video may take, and that may pass in it without a frame that can be decoded.
     images, videos, live, tables, questions : int
-        Requests of a kind at the same time; others get error 503. Whatever waits for a worker is counted
+        Requests of a kind at the same time; others get error 503. Requests that wait for a worker are counted
         here, so no queue is longer than their sum.
     connections : int
         Open connections of any kind.

@@ -45,7 +45,7 @@ class Gate:
 
 
 class WorkPool:
-    """A fixed number of threads that end with the process, whatever they are doing.
+    """A fixed number of threads that end with the process, even while they work.
 
     `concurrent.futures` would wait for its threads when the process ends.
 
@@ -92,7 +92,7 @@ class WorkPool:
             raise
 
     def close(self) -> None:
-        """Start nothing more, and wait for nothing that runs."""
+        """Start no more tasks, and do not wait for running ones."""
         with contextlib.suppress(queue.Empty):
             while (waiting := self._calls.get_nowait()) is not None:
                 waiting[0].cancel()

@@ -152,7 +152,7 @@ def _frames(rejector: FaceRejector, item: Any) -> Iterator[FaceFrame]:
         source, error, frames = item["source"], item.get("error"), item.get("frames", [])
         if not isinstance(source, str) or not isinstance(frames, list):
             raise TypeError
-        # valid UTF-8, whatever the name of the file
+        # valid UTF-8 even if the name of the file is not
         source = source.encode("utf-8", "backslashreplace").decode()
         if error is not None:
             yield FaceFrame(-1, math.nan, NO_IMAGE, [], source, f"unreadable: {error}")

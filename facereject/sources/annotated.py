@@ -55,7 +55,7 @@ def annotated_faces(
         image that they overlap most. Of several, the first is the tool whose errors count; the others become
         ``others`` of the samples.
     format : str or None
-        Format of the annotation; None goes by content.
+        Format of the annotation; None: recognised by content.
     points : sequence of int or None
         Use these of the annotated points, counted from 0; None is all of them.
     photo_of : callable or None
@@ -308,7 +308,7 @@ def _paired(
         if face.problem:
             problems.append(Problem(face.entry or face.image, face.problem))
         elif path is not None and face.landmarks is not None:
-            # an image has one frame, whatever number the tool gave it
+            # an image has one frame; the number that the tool gave it is ignored
             key = path, face.frame if path in videos else 0
             if key in members:
                 found.setdefault(key, []).append((face, _pixels(face, path)))

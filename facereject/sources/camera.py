@@ -33,11 +33,11 @@ class Camera:
     size : tuple of int, optional
         Width and height to ask a device for, in pixels.
     max_failures : int
-        So many attempts to read may fail in a row, ...
+        Number of failed attempts to read in a row, ...
     patience_s : float
-        ... or for so many seconds, before the device counts as gone.
+        ... or seconds without a frame, after which the device counts as gone.
     reconnects, retry_s : int, float
-        A device that has worked before is reopened up to so many times, with so many seconds before each.
+        A device that has worked before is reopened up to this many times, after this many seconds each.
     open_device : callable
         Takes ``source`` and ``size``, returns a `Device` or raises CameraError.
     clock : callable

@@ -1,4 +1,4 @@
-"""An iterator that runs ahead in a thread of its own, by a bounded number of items."""
+"""An iterator that runs ahead in a separate thread, by a bounded number of items."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ T = TypeVar("T")
 
 
 def prefetch(items: Iterable[T], depth: int = 4) -> Generator[T, None, None]:
-    """Give the items of ``items``, which runs in a thread of its own.
+    """Give the items of ``items``, which runs in a separate thread.
 
     Parameters
     ----------
     items : iterable
         Used by the thread only. If it is closed early, its iterator is closed too.
     depth : int
-        At most so many items wait at any time.
+        Largest number of items that wait.
 
     Yields
     ------

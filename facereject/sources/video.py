@@ -1,4 +1,4 @@
-"""Videos: their frames in order with their times, whatever the container."""
+"""Videos: their frames in order, with their times, for all containers."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class VideoReader:
     path : str
     fps : float
         Frames per second as the container gives them, not rounded; 0 if it does not tell. For animations,
-        whose frames have durations of their own, that of the first frame.
+        whose frames have separate durations, that of the first frame.
     size : tuple of int
         Width and height in pixels of the first frame, turned upright as the video asks for. Where the
         resolution changes, later frames have other sizes.
@@ -87,7 +87,7 @@ def open_video(
     ----------
     path : path
         A file of one of the `facereject.sources._video.container.FORMATS`, through FFmpeg; GIF, WebP, APNG
-        and AVIF animations through Pillow. Playlists and whatever else names other files are refused.
+        and AVIF animations through Pillow. Playlists and other files that refer to files are refused.
     max_pixels : int
         Videos with larger frames (width times height) are refused before they are decoded.
     segment : FrameRange or None

@@ -1,7 +1,7 @@
-"""Cutting long videos at key frames, so that several workers can judge one video side by side.
+"""Cutting long videos at key frames, so that several workers can score one video in parallel.
 
 Every part but the first begins `WARM_UP` frames early: its tracker finds the faces that are already there,
-and by these frames, which two parts have judged, the tracks of both are joined. The table has each frame
+and by these frames, which two parts have scored, the tracks of both are joined. The table has each frame
 once, by the part it belongs to.
 """
 
@@ -20,7 +20,7 @@ from facereject.sources._video.pyav import av
 #: about the most frames of a part, a minute of most videos; videos of less than two of them are left whole
 PART_FRAMES = 1800
 
-#: frames that a part judges before its first one; faces lost for longer are forgotten by the tracker, too
+#: frames that a part scores before its first one; faces lost for longer are forgotten by the tracker, too
 WARM_UP = 60
 
 # parts come in such numbers, so that two or four workers finish together
@@ -125,6 +125,6 @@ def _scan(path: str) -> _Scan | None:
             # the file ends in the middle of something
             pass
     stamps.sort()
-    # a clock that stands still is mended frame by frame, which a part in the middle could not do
+    # a clock that stops is repaired frame by frame, which a part in the middle could not do
     steady = all(a < b for a, b in pairwise(stamps))
     return _Scan(stamps, keys) if steady and keys == sorted(keys) and stamps and keys else None

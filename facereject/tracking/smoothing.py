@@ -1,8 +1,8 @@
 """Landmarks without jitter: each follows its measurements as far as they are certain.
 
 The landmarks of a frame are split into where the head is (centre, size and angle: a similarity of the mean
-shape) and its shape in a frame of its own. Both go through one-euro filters, low-pass filters whose cut-off
-rises with the speed: what stands still is averaged over many frames, what moves is followed at once. For the
+shape) and its shape in its own frame. Both go through one-euro filters, low-pass filters whose cut-off
+rises with the speed: still landmarks are averaged over many frames, moving ones followed at once. For the
 head the filter also looks ahead by its speed, so that steady motion has no lag.
 
 A landmark of expected error e percent has the certainty c = 1 / (1 + (e / 6)^2). Uncertain ones count less

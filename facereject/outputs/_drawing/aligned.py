@@ -26,9 +26,9 @@ def aligned_crop(
     image : ndarray of shape (H, W, 3), uint8
     landmarks : ndarray of shape (n, 2)
     size : int, default=256
-        Side of the picture in pixels.
+        Side of the image in pixels.
     mean_shape : ndarray of shape (n, 2)
-        Of the landmarks; the similarity that takes the landmarks to it is applied to the picture.
+        Of the landmarks; the similarity that takes the landmarks to it is applied to the image.
     """
     span = float(np.ptp(mean_shape[:, 0])) or 1.0
     middle = (size / 2, (0.5 + _LOWER) * size)

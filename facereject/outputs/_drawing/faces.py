@@ -110,7 +110,7 @@ def draw_note(image: ImageLike, text: str) -> ImageArray:
 
 
 def font_size(image: ImageArray) -> int:
-    """A readable font size in pixels for a picture."""
+    """A readable font size in pixels for an image."""
     return max(9, round(0.034 * int(min(image.shape[:2]))))
 
 

@@ -75,7 +75,7 @@ class VideoWriter:
         Write so that the temporary file, which is then not hidden, can be played whenever the process is
         killed; at most the last second is lost. It stays if the video cannot be finished. For recordings.
     overwrite : bool, default=False
-        Replace a file of that name whatever it is; else only a video that a writer like this one has made.
+        Replace any file of that name; by default only a video that this class has written.
 
     Attributes
     ----------
@@ -308,7 +308,7 @@ class VideoWriter:
     def _new_file(self, *, hidden: bool = True) -> str:
         try:
             if hidden:
-                # the encoder goes by the suffix, so that stays at the end
+                # the suffix, by which the encoder is chosen, stays at the end
                 file = self._unfinished.enter_context(unfinished(self.path, suffix=suffix_of(self.path)))
                 return str(file.name)
             path = temporary_name(self.path)

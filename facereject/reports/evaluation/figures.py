@@ -16,7 +16,7 @@ from facereject.plotting._style import GREY, PALETTE, tidy
 # inches; small, so that the letters are still large enough when a phone shrinks the figure to its width
 _SIZE = (5.2, 3.9)
 
-# share of the errors that the axis of the cumulative curve spans; the last few would stretch it
+# share of the errors that the axis of the cumulative curve spans; the last few would make it too wide
 _SPANNED = 0.98
 
 

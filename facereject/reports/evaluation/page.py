@@ -168,10 +168,10 @@ def _face_section(
 
 
 def _background(rejector: FaceRejector, samples: Sequence[FaceSample], evaluation: FaceEvaluation) -> HTML:
-    photographs = len({sample.photo for sample in samples})
+    n_photos = len({sample.photo for sample in samples})
     predictor, n_points = rejector.predictor, rejector.n_points
     known = [
-        ("faces", f"{len(samples):,} of {photographs:,} photos"),
+        ("faces", f"{len(samples):,} of {n_photos:,} photos"),
         (
             "error",
             f"mean distance of the {n_points} landmarks from the annotation, in {error_unit(rejector)}",

@@ -109,7 +109,7 @@ class BoostedScore(BaseScore):
             The predictor's own uncertainty, where the log-odds of its outputs are not it; see
             ``ConfidenceScore``.
         groups : array-like of shape (n,), optional
-            Examples of one group are held out together when the number of trees is sought: photographs of
+            Examples of one group are held out together when the number of trees is sought: photos of
             one person, losses of one predictor.
         validation : tuple (X, losses, predictions, outputs, auxiliary, base_score), optional
             Examples that decide the number of trees; None for what is absent, and trailing Nones may be left

@@ -64,7 +64,7 @@ class LinearScore(BaseScore):
     """Base of the scores that minimise alpha/2 ‖θ‖² + mean risk over θ = (w_1, b_1, …, w_K, b_K).
 
     Given outputs of the predictor, auxiliary features of its predictions or a base score, a start is fitted
-    to these alone, one weight per column whatever the predicted class, and the features correct it.
+    to these alone, one weight per column for all predicted classes, and the features correct it.
 
     A subclass implements ``_path`` and ``_fit_start``. Attributes after ``fit``:
 

@@ -222,7 +222,7 @@ def _scores(X: NDArray[Any], columns: PartColumns, models: list[LinearModel]) ->
 
 
 def _positions(predictions: NDArray[Any], classes: NDArray[Any]) -> NDArray[np.intp]:
-    if predictions.size == 0:  # an empty partition has a type of labels of its own
+    if predictions.size == 0:  # an empty partition may have another type of labels
         return np.empty(0, np.intp)
     return locate_labels(predictions, classes, "predictions")
 

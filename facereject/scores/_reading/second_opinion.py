@@ -20,13 +20,13 @@ _CLASS_ROUNDS = 1000
 # examples whose similarity is a feature, their regularisation, and the scale of a squared distance
 _DIMENSIONS, _RIDGE = 256, 1.0
 _LANDMARKS, _KERNEL_RIDGE, _KERNEL_SCALE = 300, 0.1, 0.5
-# smallest expected loss that has a logarithm of its own, as a share of the largest loss
+# smallest expected loss whose logarithm is used, as a share of the largest loss
 _SMALLEST_RISK = 1e-3
 # rows whose similarities are held at once
 _ROWS = 10_000
 # examples per leaf of the random trees, at least
 _LEAF = 2
-# smallest value that has a logarithm of its own, as a share of the standard deviation of y
+# smallest value whose logarithm is used, as a share of the standard deviation of y
 _TINY = 1e-3
 _QUIET = {"seed": 0, "deterministic": True, "force_row_wise": True, "num_threads": 1, "verbosity": -1}
 

@@ -22,7 +22,7 @@ from facereject.scores._reading.tables import TableEncoder, features_of, last_st
 _MAX_PREDICTED = 16
 # quantiles one standard deviation from the centre of a normal distribution
 _QUANTILES = (0.16, 0.84)
-# smallest spread that has a logarithm of its own, as a share of the standard deviation of y
+# smallest spread whose logarithm is used, as a share of the standard deviation of y
 _TINY = 1e-4
 
 
@@ -163,7 +163,7 @@ class TrainingPart:
 
 
 def loss_matrix(loss: Callable[[Any, Any], Any], classes: NDArray[Any]) -> FloatArray | None:
-    """Loss of predicting column ŷ when row y is true; None if it is that of 0/1 loss, or not to be had.
+    """Loss of predicting column ŷ when row y is true; None if it is that of 0/1 loss, or unknown.
 
     A loss that knows more than the two labels, as one with a weight per example, has no such matrix.
     """

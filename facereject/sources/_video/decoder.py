@@ -303,7 +303,7 @@ class _Images:
 
     def take(self, shape: tuple[int, ...]) -> ImageArray:
         for index in range(len(self._arrays)):
-            # the list has one reference, the question itself another; whoever has a part of it has one, too
+            # the list has one reference, the question itself another; a part in use has one, too
             if self._arrays[index].shape == shape and sys.getrefcount(self._arrays[index]) <= 2:
                 return self._arrays[index]
         image: ImageArray = np.empty(shape, dtype=np.uint8)

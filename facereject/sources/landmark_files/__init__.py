@@ -82,7 +82,7 @@ def read_landmarks(path: str | os.PathLike[str], format: str | None = None) -> I
     ----------
     path : path
     format : str or None
-        A name of `READERS`; None goes by content.
+        A name of `READERS`; None: recognised by content.
 
     Raises
     ------

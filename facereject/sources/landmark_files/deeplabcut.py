@@ -92,7 +92,7 @@ def _faces(
 
 
 def _place(path: str, index: Sequence[str]) -> tuple[str, int]:
-    """Image and frame of a row: a frame of the video, or an image of its own."""
+    """Image and frame of a row: a frame of the video, or a separate image."""
     if len(index) == 1 and index[0].strip().isdecimal():
         folder, name = os.path.split(named_after(path))
         return os.path.join(folder, re.split(r"DLC[_-]", name)[0]), int(index[0])

@@ -253,7 +253,7 @@ class _Scanner:
         yield from self._parts("[]", self.value)
 
     def members(self) -> Iterator[str]:
-        """The keys of the object that comes next; whoever asks takes the value of each."""
+        """The keys of the object that comes next; the caller reads the value of each."""
         yield from self._parts("{}", self._key)
 
     def end(self) -> None:
