@@ -1,6 +1,6 @@
 """Files: names for messages, kinds, and writing that never shows a part, follows a link or loses a file.
 
-Whatever the package writes is written beside its target under an unfinished name and renamed when it is
+Every file is written beside its target under an unfinished name and renamed when it is
 whole. Unfinished names are random, ``.NAME.XXXXXXXX.facereject-partial``, opened exclusively and locked while
 they are written; what a killed run left behind is recognised by that name and the missing lock, and removed.
 """
