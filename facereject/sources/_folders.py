@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import glob
 import os
 from collections.abc import Iterator
@@ -15,48 +16,50 @@ def list_folder(folder: str) -> tuple[list[str], list[str]]:
     files, folders = [], []
     with os.scandir(folder) as entries:
         for entry in entries:
-            if entry.name.startswith("."):
-                continue
-            kind = _kind_of_entry(entry)
-            if kind == "folder":
+            if _is_folder(entry):
                 folders.append(entry.name)
-            elif kind == "file" and is_media(entry.name):
+            elif is_media(entry.name):
                 files.append(entry.name)
-    return sorted(files), sorted(folders)
+    return sorted(files), sorted(folder for folder in folders if not folder.startswith("."))
 
 
-def holds_media(top: str) -> bool:
-    """Whether walking the folder gives anything; stops at the first hit, as it may be large."""
-    waiting, seen = [top], set()
+def walk_folders(top: str, seen: set[tuple[int, int]]) -> Iterator[tuple[str, list[str] | None]]:
+    """A folder and all below it, each once, with its media files; None for one that cannot be listed.
+
+    ``seen`` identifies folders that were visited before, which are left out, and is completed.
+    """
+    waiting = [top]
     while waiting:
         folder = waiting.pop()
         try:
-            status = os.stat(folder)
+            status = os.stat(folder or os.curdir)
             if (status.st_dev, status.st_ino) in seen:
                 continue
-            seen.add((status.st_dev, status.st_ino))
-            with os.scandir(folder) as entries:
-                for entry in entries:
-                    kind = "" if entry.name.startswith(".") else _kind_of_entry(entry)
-                    if kind == "file" and is_media(entry.name):
-                        return True
-                    if kind == "folder":
-                        waiting.append(os.path.join(folder, entry.name))
+            files, folders = list_folder(folder or os.curdir)
         except OSError:
-            # a subfolder that cannot be listed gets a row
+            yield folder, None
+            continue
+        seen.add((status.st_dev, status.st_ino))
+        yield folder, files
+        waiting += [os.path.join(folder, name) for name in reversed(folders)]
+
+
+def holds_media(top: str) -> bool:
+    """Whether walking the folder gives anything, also a subfolder that cannot be listed and gets a row."""
+    with contextlib.suppress(OSError), os.scandir(top) as entries:
+        # the first hit will do: the folder may be large
+        if any(is_media(entry.name) and not _is_folder(entry) for entry in entries):
             return True
-    return False
+    return any(files is None or files for _, files in walk_folders(top, set()))
 
 
-def _kind_of_entry(entry: os.DirEntry[str]) -> str:
+def _is_folder(entry: os.DirEntry[str]) -> bool:
+    # broken links and pipes count as files, to get a row that says so: nothing that blocks is ever opened
     try:
-        if entry.is_dir():
-            return "folder"
-        # broken links and pipes are kept, to get a row that says so: nothing that waits is ever opened
-        return "file"
+        return entry.is_dir()
     except OSError:
         # a link in a circle
-        return "file"
+        return False
 
 
 def is_media(name: str) -> bool:
@@ -87,22 +90,6 @@ def _glob(pattern: str) -> Iterator[str]:
         yield from glob.iglob(top + os.sep if top or at else os.curdir)
         return
     for folder in glob.iglob(top + os.sep) if top or at else [""]:
-        for below in _folders(folder):
-            yield from _glob(os.path.join(glob.escape(below), rest))
-
-
-def _folders(top: str) -> Iterator[str]:
-    """The folder and all below it, each once."""
-    waiting, seen = [top], set()
-    while waiting:
-        folder = waiting.pop()
-        try:
-            status = os.stat(folder or os.curdir)
-            if (status.st_dev, status.st_ino) in seen:
-                continue
-            seen.add((status.st_dev, status.st_ino))
-            _, below = list_folder(folder or os.curdir)
-        except OSError:
-            continue
-        yield folder
-        waiting += [os.path.join(folder, name) for name in reversed(below)]
+        for below, files in walk_folders(folder, set()):
+            if files is not None:
+                yield from _glob(os.path.join(glob.escape(below), rest))

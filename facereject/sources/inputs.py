@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 from facereject._files import Identities, display_name
 from facereject.faces.images.kinds import kind_of_file
-from facereject.sources._folders import holds_media, is_media, list_folder, matches
+from facereject.sources._folders import holds_media, is_media, matches, walk_folders
 from facereject.sources._video.decoder import FrameRange
 from facereject.sources.landmark_files.found import FoundFace
 
@@ -202,16 +202,8 @@ class _Expansion:
 
     def walk(self, top: str) -> Iterator[Input]:
         """The media files of a folder and its subfolders; every folder once, however links lead to it."""
-        waiting = [top]
-        while waiting:
-            folder = waiting.pop()
-            try:
-                status = os.stat(folder)
-                identity = (status.st_dev, status.st_ino)
-                if identity in self._walked:
-                    continue
-                files, folders = list_folder(folder)
-            except OSError:
+        for folder, files in walk_folders(top, self._walked):
+            if files is None:
                 # it gets a row like a file that cannot be read
                 yield Input(folder, "image")
                 continue
@@ -219,8 +211,6 @@ class _Expansion:
                 path = os.path.join(folder, name)
                 if not self._single or self._key(path) not in self._single:
                     yield Input(path, kind_of_file(path))
-            self._walked.add(identity)
-            waiting += [os.path.join(folder, name) for name in reversed(folders)]
 
     def _path(self, path: str) -> Iterator[Input]:
         if os.path.isdir(path):
