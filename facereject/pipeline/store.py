@@ -52,6 +52,9 @@ _BY_NAME = b"\0"
 # the stamp of a file that changed while it was read; no file has it
 _CHANGED = "changed"
 
+# a message of SQLite may quote damaged text, which Python then cannot decode
+_SQLITE_ERRORS = (sqlite3.Error, UnicodeDecodeError)
+
 # marks the files of this module, in their header
 _APPLICATION = 0x66726A31
 
@@ -370,7 +373,7 @@ class Store:
     def close(self) -> None:
         """Leave the table unfinished, to be resumed; if nothing was added, nothing is left behind."""
         # the reason for leaving matters more than what else goes wrong now
-        with contextlib.suppress(sqlite3.Error, TableError):
+        with contextlib.suppress(*_SQLITE_ERRORS, TableError):
             # frames of an input that was not finished
             self._database.execute(_FORGET_UNFINISHED, {"input": self._current})
             self.commit()
@@ -612,7 +615,7 @@ class Store:
 
     def _leave(self, *, remove: bool = False) -> None:
         """Close the store; a file without any finished input is deleted."""
-        with contextlib.closing(self._database), contextlib.suppress(sqlite3.Error, OSError):
+        with contextlib.closing(self._database), contextlib.suppress(*_SQLITE_ERRORS, OSError):
             self._database.rollback()
             if self.partial is not None and (remove or _is_empty(self._database)):
                 _remove(self._database, self.partial)
@@ -672,7 +675,7 @@ def open_locked(path: str, *, overwrite: bool = False) -> sqlite3.Connection:
         before = os.lstat(path)
         try:
             database = _locked(path)
-        except sqlite3.DatabaseError as error:
+        except _SQLITE_ERRORS as error:
             if isinstance(error, sqlite3.OperationalError) or not overwrite:
                 raise
             for name in filter(os.path.lexists, files):
@@ -813,7 +816,7 @@ def _is_whole(record: sqlite3.Connection, table: str) -> bool:
         _check_pages(record)
         all(_checked_inputs(record))
         return _schema_of(record) == _RECORD_SCHEMA and _settings_of(record)[_TABLE] == _signature(table)
-    except (sqlite3.Error, KeyError):
+    except (*_SQLITE_ERRORS, KeyError):
         return False
 
 
@@ -843,7 +846,7 @@ def table_errors(path: str | None) -> Iterator[None]:
         raise
     except sqlite3.OperationalError as error:
         raise TableError(f"{path or 'the temporary table'}: cannot be written ({error})") from error
-    except sqlite3.DatabaseError as error:
+    except _SQLITE_ERRORS as error:
         raise TableError(_damaged(path, str(error))) from error
     except OSError as error:
         raise TableError(f"{path}: cannot be written ({error.strerror or error})") from error

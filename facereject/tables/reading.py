@@ -80,7 +80,7 @@ def column_names(path: str) -> tuple[str, ...]:
         try:
             with contextlib.closing(_open_sqlite(path)) as database:
                 return _sqlite_columns(database)
-        except sqlite3.Error:
+        except (sqlite3.Error, UnicodeDecodeError):
             return ()
     with open(path, encoding="utf-8-sig", errors="replace", newline="") as file:
         line = file.readline(_LONGEST_LINE)

@@ -167,6 +167,22 @@ def test_a_damaged_record_is_ignored():
         assert rows_of("t.csv") == expected
 
 
+@pytest.mark.parametrize("overwrite", [False, True])
+def test_damage_that_makes_the_message_of_sqlite_unreadable(overwrite):
+    store = Store("t.csv")
+    store.write([photo("p/a")])
+    store.end_input("p/a", Counts())
+    store.close()
+    partial = Path("t.csv.partial")
+    data = partial.read_bytes()
+    partial.write_bytes(data.replace(b"PRIMARY KEY, path", b"PRIMARY KEY\xf4 path"))
+    if overwrite:
+        Store("t.csv", overwrite=True).close()
+    else:
+        with pytest.raises(TableError, match="damaged"):
+            Store("t.csv", resume=True)
+
+
 def test_flipped_bits_in_an_unfinished_table():
     names = ["p/a", "p/b", "p/c"]
     with pytest.raises(ZeroDivisionError):
