@@ -108,6 +108,9 @@ class _OwnRiskPath(RiskPath):
             raise ValueError(f"risk must take one score per example, not scores of shape {risk.score_shape}")
         return risk
 
+    def _fit_start(self, *_: Any) -> Any:
+        raise TypeError("outputs, auxiliary and base_score are not taken with a risk of your own: add to X")
+
     def score(self, X: Any, losses: Any, predictions: Any = None) -> float:
         """Negated AuRC on examples with these losses: higher is better, as ``GridSearchCV`` needs it.
 
@@ -198,29 +201,6 @@ class LinearRiskScore(_OwnRiskPath):
         self.max_iter = max_iter
         self.solver = solver
 
-    def fit(self, X: Any, losses: Any, predictions: Any = None, sample_weight: Any = None) -> LinearRiskScore:
-        """Learn the score.
-
-        Parameters
-        ----------
-        X : array-like of shape (n, d)
-            Features.
-        losses : array-like of shape (n,)
-            Loss ≥ 0 of each prediction, on examples that the predictor was not trained on.
-        predictions : array-like of shape (n,), optional
-            Predicted classes: each gets its own weights and bias.
-        sample_weight : array-like of shape (n,), optional
-            Weights of the examples.
-
-        Returns
-        -------
-        self
-            The fitted score.
-        """
-        data = self._with_start(self._check_fit(X, losses, predictions, sample_weight))
-        self._adopt(self._models(data, [self.alpha])[0])
-        return self
-
 
 class LinearRiskScoreCV(_OwnRiskPath, LinearScoreCV):
     """``LinearRiskScore`` with alpha picked by validation AuRC; the grid shares cutting planes.
@@ -277,39 +257,3 @@ class LinearRiskScoreCV(_OwnRiskPath, LinearScoreCV):
         self.tol = tol
         self.max_iter = max_iter
         self.solver = solver
-
-    def fit(
-        self,
-        X: Any,
-        losses: Any,
-        predictions: Any = None,
-        sample_weight: Any = None,
-        *,
-        groups: Any = None,
-        validation: Any = None,
-    ) -> LinearRiskScoreCV:
-        """Learn the score and its regularisation.
-
-        Parameters
-        ----------
-        X : array-like of shape (n, d)
-            Features.
-        losses : array-like of shape (n,)
-            Loss ≥ 0 of each prediction, on examples that the predictor was not trained on.
-        predictions : array-like of shape (n,), optional
-            Predicted classes: each gets its own weights and bias.
-        sample_weight : array-like of shape (n,), optional
-            Weights of the examples.
-        groups : array-like of shape (n,), optional
-            Examples of one group share a fold.
-        validation : tuple, optional
-            Examples to pick alpha on, as in ``SELEScoreCV.fit``.
-
-        Returns
-        -------
-        self
-            The fitted score.
-        """
-        data = self._with_start(self._check_fit(X, losses, predictions, sample_weight))
-        self._select(data, data.target, validation, groups)
-        return self

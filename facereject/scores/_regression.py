@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -84,50 +83,6 @@ class RegressionScore(RidgePath):
     array([10.])
     """
 
-    def __init__(self, alpha: float = 1e-3, *, use_outputs: bool = True):
-        self.alpha = alpha
-        self.use_outputs = use_outputs
-
-    def fit(
-        self,
-        X: Any,
-        losses: Any,
-        predictions: Any = None,
-        sample_weight: Any = None,
-        *,
-        outputs: Any = None,
-        auxiliary: Any = None,
-        base_score: Any = None,
-        groups: Any = None,
-    ) -> RegressionScore:
-        """Learn the score.
-
-        Parameters
-        ----------
-        X : array-like of shape (n, d)
-            Features.
-        losses : array-like of shape (n,)
-            Loss ≥ 0 of each prediction, on examples that the predictor was not trained on.
-        predictions : array-like of shape (n,), optional
-            Predicted classes: each gets its own weights and bias.
-        sample_weight : array-like of shape (n,), optional
-            Weights of the examples.
-        outputs, auxiliary, base_score : array-likes with n rows, optional
-            What is known of the predictor, as in ``ConfidenceScore.fit``.
-        groups : array-like of shape (n,), optional
-            As in ``SELEScore.fit``.
-
-        Returns
-        -------
-        self
-            The fitted score.
-        """
-        data = self._check_fit(X, losses, predictions, sample_weight)
-        data = self._with_start(data, outputs, auxiliary, base_score)
-        self._adopt(self._models(data, [self.alpha])[0])
-        self._compare(X, data, data.target, outputs, auxiliary, base_score, groups)
-        return self
-
 
 class RegressionScoreCV(RidgePath, LinearScoreCV):
     """``RegressionScore`` with alpha picked by validation AuRC, from one factorisation per fold and block.
@@ -159,46 +114,3 @@ class RegressionScoreCV(RidgePath, LinearScoreCV):
     >>> bool(hard > easy)
     True
     """
-
-    def fit(
-        self,
-        X: Any,
-        losses: Any,
-        predictions: Any = None,
-        sample_weight: Any = None,
-        *,
-        outputs: Any = None,
-        auxiliary: Any = None,
-        base_score: Any = None,
-        groups: Any = None,
-        validation: Any = None,
-    ) -> RegressionScoreCV:
-        """Learn the score and its regularisation.
-
-        Parameters
-        ----------
-        X : array-like of shape (n, d)
-            Features.
-        losses : array-like of shape (n,)
-            Loss ≥ 0 of each prediction, on examples that the predictor was not trained on.
-        predictions : array-like of shape (n,), optional
-            Predicted classes: each gets its own weights and bias.
-        sample_weight : array-like of shape (n,), optional
-            Weights of the examples.
-        outputs, auxiliary, base_score : array-likes with n rows, optional
-            What is known of the predictor, as in ``ConfidenceScore.fit``.
-        groups : array-like of shape (n,), optional
-            Examples of one group share a fold.
-        validation : tuple, optional
-            Examples to pick alpha on, as in ``SELEScoreCV.fit``.
-
-        Returns
-        -------
-        self
-            The fitted score.
-        """
-        data = self._check_fit(X, losses, predictions, sample_weight)
-        data = self._with_start(data, outputs, auxiliary, base_score)
-        self._select(data, data.target, validation, groups)
-        self._compare(X, data, data.target, outputs, auxiliary, base_score, groups)
-        return self

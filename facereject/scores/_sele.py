@@ -76,6 +76,15 @@ class SELEScore(_SELEPath):
     --------
     SELEScoreCV : Picks alpha.
 
+    Notes
+    -----
+    Dask collections need not fit in memory, and give the same optimum. All arguments have the same
+    partitions, as the columns of one frame do; ``dask.dataframe.read_parquet(folder)`` makes such a frame.
+    Partitions are read twice per evaluation of the risk, so ``X.persist()`` pays where the workers' memory
+    holds it. Workers keep 30 to 50 bytes per example; what they send does not grow with the number of
+    examples. A Dask client, if there is one, runs the work on its cluster and makes up for lost workers; else
+    local threads run it.
+
     References
     ----------
     .. [1] V. Franc, D. Prusa, V. Voracek, "Optimal strategies for reject option classifiers", Journal of
@@ -108,54 +117,6 @@ class SELEScore(_SELEPath):
         self.max_iter = max_iter
         self.solver = solver
         self.use_outputs = use_outputs
-
-    def fit(
-        self,
-        X: Any,
-        losses: Any,
-        predictions: Any = None,
-        sample_weight: Any = None,
-        *,
-        outputs: Any = None,
-        auxiliary: Any = None,
-        base_score: Any = None,
-        groups: Any = None,
-    ) -> SELEScore:
-        """Learn the score.
-
-        Parameters
-        ----------
-        X : array-like, Dask array or Dask frame of shape (n, d)
-            float32 stays float32. With Dask the optimum is the same; see Notes.
-        losses : array-like, Dask array or series of shape (n,)
-            Loss ≥ 0 of each prediction, on examples that the predictor was not trained on.
-        predictions : array-like, Dask array or series of shape (n,), optional
-            Predicted classes: each gets its own weights and bias.
-        sample_weight : array-like, Dask array or series of shape (n,), optional
-            Weights of the examples.
-        outputs, auxiliary, base_score : array-likes with n rows, optional
-            What is known of the predictor, as in ``ConfidenceScore.fit``; not with Dask collections.
-        groups : array-like of shape (n,), optional
-            Examples of one group share a fold when the score is compared with the base score.
-
-        Returns
-        -------
-        self
-            The fitted score.
-
-        Notes
-        -----
-        Dask collections need not fit in memory. All arguments have the same partitions, as the columns of one
-        frame do; ``dask.dataframe.read_parquet(folder)`` makes such a frame. Partitions are read twice per
-        evaluation of the risk, so ``X.persist()`` pays where the workers' memory holds it. Workers keep 30 to
-        50 bytes per example; what they send does not grow with the number of examples. A Dask client, if
-        there is one, runs the work on its cluster and makes up for lost workers; else local threads run it.
-        """
-        data = self._check_fit(X, losses, predictions, sample_weight)
-        data = self._with_start(data, outputs, auxiliary, base_score)
-        self._adopt(self._models(data, [self.alpha])[0])
-        self._compare(X, data, data.target, outputs, auxiliary, base_score, groups)
-        return self
 
 
 class SELEScoreCV(_SELEPath, LinearScoreCV):
@@ -211,44 +172,3 @@ class SELEScoreCV(_SELEPath, LinearScoreCV):
         self.tol = tol
         self.max_iter = max_iter
         self.solver = solver
-
-    def fit(
-        self,
-        X: Any,
-        losses: Any,
-        predictions: Any = None,
-        sample_weight: Any = None,
-        *,
-        outputs: Any = None,
-        auxiliary: Any = None,
-        base_score: Any = None,
-        groups: Any = None,
-        validation: Any = None,
-    ) -> SELEScoreCV:
-        """Learn the score and its regularisation.
-
-        Parameters
-        ----------
-        X, losses, predictions, sample_weight, outputs, auxiliary, base_score : array-likes
-            As in ``SELEScore.fit``. With Dask collections each row is assigned to a fold at random, not by
-            its partition: files are often sorted by time or place, and a fold of whole partitions would then
-            differ from the rest. ``cv`` and ``random_state`` must be integers.
-        groups : array-like of shape (n,), optional
-            Examples of one group share a fold: photos of one person, losses of one predictor. Not taken
-            with Dask collections.
-        validation : tuple (X, losses, predictions, outputs, auxiliary, base_score), optional
-            Examples to pick alpha on; None for what is absent, and trailing Nones may be left out. Without it
-            the training examples are cut into folds, and the score is fitted again to all of them at the
-            alpha that won. Every validation example counts the same. Arrays in memory or Dask collections,
-            independently of the other arguments.
-
-        Returns
-        -------
-        self
-            The fitted score.
-        """
-        data = self._check_fit(X, losses, predictions, sample_weight)
-        data = self._with_start(data, outputs, auxiliary, base_score)
-        self._select(data, data.target, validation, groups)
-        self._compare(X, data, data.target, outputs, auxiliary, base_score, groups)
-        return self

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from facereject._validation import FloatArray, check_same_length, check_vector
 from facereject.scores._base import TrainingSet
 from facereject.scores._linear.model import LinearScoreCV
 from facereject.scores._regression import RidgePath
@@ -21,13 +20,6 @@ class _TrueClassPath(RidgePath):
         if data.target.max() > 1.0:
             raise ValueError(f"{self.target} must lie in [0, 1], got {data.target.max()}")
         return data
-
-    def _check_losses(self, losses: Any, data: TrainingSet) -> FloatArray | None:
-        if losses is None:
-            return None
-        checked: FloatArray = check_vector(losses, "losses", non_negative=True)
-        check_same_length(X=data.X, losses=checked)
-        return checked
 
 
 class TrueClassProbabilityScore(_TrueClassPath):
@@ -64,11 +56,8 @@ class TrueClassProbabilityScore(_TrueClassPath):
     array([-0.5])
     """
 
-    def __init__(self, alpha: float = 1e-3, *, use_outputs: bool = True):
-        self.alpha = alpha
-        self.use_outputs = use_outputs
-
-    def fit(
+    # named after what it is fitted to
+    def fit(  # type: ignore[override]
         self,
         X: Any,
         true_class_probability: Any,
@@ -101,12 +90,8 @@ class TrueClassProbabilityScore(_TrueClassPath):
         self
             The fitted score.
         """
-        data = self._check_fit(X, true_class_probability, predictions, sample_weight)
-        data = self._with_start(data, outputs, auxiliary, base_score)
-        losses = self._check_losses(losses, data)
-        self._adopt(self._models(data, [self.alpha])[0])
-        self._compare(X, data, losses, outputs, auxiliary, base_score, groups)
-        return self
+        known = {"outputs": outputs, "auxiliary": auxiliary, "base_score": base_score}
+        return self._train(X, true_class_probability, losses, predictions, sample_weight, known, groups)
 
 
 class TrueClassProbabilityScoreCV(_TrueClassPath, LinearScoreCV):
@@ -141,7 +126,8 @@ class TrueClassProbabilityScoreCV(_TrueClassPath, LinearScoreCV):
     True
     """
 
-    def fit(
+    # named after what it is fitted to
+    def fit(  # type: ignore[override]
         self,
         X: Any,
         true_class_probability: Any,
@@ -175,11 +161,6 @@ class TrueClassProbabilityScoreCV(_TrueClassPath, LinearScoreCV):
         self
             The fitted score.
         """
-        data = self._check_fit(X, true_class_probability, predictions, sample_weight)
-        data = self._with_start(data, outputs, auxiliary, base_score)
-        if validation is None and losses is None:
-            raise ValueError("alpha is picked by AuRC, which needs losses: pass losses or validation")
-        losses = self._check_losses(losses, data)
-        self._select(data, losses, validation, groups)
-        self._compare(X, data, losses, outputs, auxiliary, base_score, groups)
-        return self
+        known = {"outputs": outputs, "auxiliary": auxiliary, "base_score": base_score}
+        target = true_class_probability
+        return self._train(X, target, losses, predictions, sample_weight, known, groups, validation)

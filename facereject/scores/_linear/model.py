@@ -6,7 +6,7 @@ import importlib
 from collections.abc import Iterator, Sequence
 from numbers import Integral
 from types import ModuleType
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,6 +30,9 @@ from facereject.scores._base import (
 from facereject.scores._confidence import Confidence, ConfidenceReader, LinearStart
 from facereject.solver._features import CentredFeatures
 from facereject.solver._standardized import Standardized
+
+Linear = TypeVar("Linear", bound="LinearScore")
+LinearCV = TypeVar("LinearCV", bound="LinearScoreCV")
 
 
 class Solution(NamedTuple):
@@ -79,10 +82,78 @@ class LinearScore(BaseScore):
 
     response: str | None = "auto"
     reads_auxiliary = True
+    alpha: float
     # −1 where the target grows with certainty
     _sign = 1.0
     # whether the score can be learned from Dask collections
     _takes_dask = False
+
+    def __init__(self, alpha: float = 1e-3, *, use_outputs: bool = True):
+        self.alpha = alpha
+        self.use_outputs = use_outputs
+
+    def fit(
+        self: Linear,
+        X: Any,
+        losses: Any,
+        predictions: Any = None,
+        sample_weight: Any = None,
+        *,
+        outputs: Any = None,
+        auxiliary: Any = None,
+        base_score: Any = None,
+        groups: Any = None,
+    ) -> Linear:
+        """Learn the score.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, d)
+            Features; float32 stays float32. ``SELEScore`` also takes Dask arrays and frames.
+        losses : array-like of shape (n,)
+            Loss ≥ 0 of each prediction, on examples that the predictor was not trained on.
+        predictions : array-like of shape (n,), optional
+            Predicted classes: each gets weights and a bias of its own.
+        sample_weight : array-like of shape (n,), optional
+            Weights of the examples.
+        outputs, auxiliary, base_score : array-likes with n rows, optional
+            What is known of the predictor, as in ``ConfidenceScore.fit``; not with Dask collections.
+        groups : array-like of shape (n,), optional
+            Examples of one group share a fold when the score is compared with the base score.
+
+        Returns
+        -------
+        self
+            The fitted score.
+        """
+        known = {"outputs": outputs, "auxiliary": auxiliary, "base_score": base_score}
+        return self._train(X, losses, losses, predictions, sample_weight, known, groups)
+
+    def _train(
+        self: Linear,
+        X: Any,
+        target: Any,
+        losses: Any,
+        predictions: Any,
+        sample_weight: Any,
+        known: dict[str, Any],
+        groups: Any,
+        validation: Any = None,
+    ) -> Linear:
+        """Fit to the target; ``known`` is what is known of the predictor."""
+        data = self._with_start(self._check_fit(X, target, predictions, sample_weight), **known)
+        if losses is target:
+            losses = data.target
+        elif losses is not None:
+            losses = check_vector(losses, "losses", non_negative=True)
+            check_same_length(X=data.X, losses=losses)
+        self._choose(data, losses, validation, groups)
+        self._compare(X, data, losses, known, groups)
+        return self
+
+    def _choose(self, data: Any, losses: FloatArray | None, validation: Any, groups: Any) -> None:
+        """Adopt the model of the alpha to use."""
+        self._adopt(self._models(data, [self.alpha])[0])
 
     def _path(
         self,
@@ -140,23 +211,15 @@ class LinearScore(BaseScore):
         return np.zeros(n) if self.start_ is None else self._sign * self.start_(confidence)
 
     def _compare(
-        self,
-        X: Any,
-        data: Any,
-        losses: FloatArray | None,
-        outputs: Any,
-        auxiliary: Any,
-        base_score: Any,
-        groups: Any,
+        self, X: Any, data: Any, losses: FloatArray | None, known: dict[str, Any], groups: Any
     ) -> None:
         """Set ``weight_``: the last step of ``fit``."""
         if not isinstance(data, TrainingSet):
             self._earn_weight(None, None, {})
             return
         given = {"X": X, self.target: data.target, "losses": losses, "predictions": data.predictions}
-        given.update(sample_weight=data.sample_weight, outputs=outputs)
-        given.update(auxiliary=auxiliary, base_score=base_score)
-        base = self._reader(outputs, auxiliary, base_score, len(data.X)).base_score
+        given.update(sample_weight=data.sample_weight, **known)
+        base = self._reader(**known, n=len(data.X)).base_score
         self._earn_weight(losses, base, given, groups)
 
     def _models(self, data: Any, alphas: Sequence[float]) -> list[LinearModel]:
@@ -243,12 +306,52 @@ class LinearScoreCV(LinearScore):
         self.random_state = random_state
         self.use_outputs = use_outputs
 
+    def fit(
+        self: LinearCV,
+        X: Any,
+        losses: Any,
+        predictions: Any = None,
+        sample_weight: Any = None,
+        *,
+        outputs: Any = None,
+        auxiliary: Any = None,
+        base_score: Any = None,
+        groups: Any = None,
+        validation: Any = None,
+    ) -> LinearCV:
+        """Learn the score and its regularisation.
+
+        Parameters
+        ----------
+        X, losses, predictions, sample_weight, outputs, auxiliary, base_score : array-likes
+            As without the search for alpha. With Dask collections each row is assigned to a fold at random,
+            whatever its partition: files are often sorted by time or place, and a fold of whole partitions
+            would then differ from the rest. ``cv`` and ``random_state`` must be integers.
+        groups : array-like of shape (n,), optional
+            Examples of one group share a fold: photos of one person, losses of one predictor. Not taken with
+            Dask collections.
+        validation : tuple (X, losses, predictions, outputs, auxiliary, base_score), optional
+            Examples to pick alpha on; None for what is absent, and trailing Nones may be left out. Without it
+            the training examples are cut into folds, and the score is fitted again to all of them at the
+            alpha that won. Every validation example counts the same. Arrays in memory or Dask collections,
+            whatever the other arguments are.
+
+        Returns
+        -------
+        self
+            The fitted score.
+        """
+        known = {"outputs": outputs, "auxiliary": auxiliary, "base_score": base_score}
+        return self._train(X, losses, losses, predictions, sample_weight, known, groups, validation)
+
     def _repeated(self) -> Any:
         # with one value to try the folds decide nothing: as few as possible
         return super()._repeated().set_params(alphas=[self.alpha_], cv=2)
 
-    def _select(self, data: Any, losses: FloatArray | None, validation: Any, groups: Any = None) -> None:
+    def _choose(self, data: Any, losses: FloatArray | None, validation: Any, groups: Any) -> None:
         """Set ``alphas_``, ``validation_aurc_`` and ``alpha_``, and adopt the model of the best alpha."""
+        if losses is None and validation is None and isinstance(data, TrainingSet):
+            raise ValueError("alpha is picked by AuRC, which needs losses: pass losses or validation")
         self.alphas_ = check_vector(self.alphas, "alphas", non_negative=True)
         alphas = self.alphas_.tolist()
         if validation is not None:
