@@ -37,6 +37,12 @@ predictions_app = typer.Typer(
 
 _COLUMNS = "Columns (obvious names are recognised)"
 
+
+def _column(name: str, metavar: str, help: str) -> Any:
+    """An option that says what a column means."""
+    return typer.Option(name, metavar=metavar, help=help, rich_help_panel=_COLUMNS, show_default=False)
+
+
 FileArgument = Annotated[
     str,
     typer.Argument(
@@ -48,62 +54,31 @@ FileArgument = Annotated[
 TableOption = Annotated[
     str | None, typer.Option("--table", metavar="NAME", help="Table of a SQLite file that has several.")
 ]
-LabelOption = Annotated[
-    str | None,
-    typer.Option(
-        "--label", metavar="COLUMN", help="True class or value.", rich_help_panel=_COLUMNS, show_default=False
-    ),
-]
+LabelOption = Annotated[str | None, _column("--label", "COLUMN", "True class or value.")]
 PredictionOption = Annotated[
     str | None,
-    typer.Option(
+    _column(
         "--prediction",
-        metavar="COLUMN",
-        help="Predicted class or value. Without it: the largest of the probabilities p_0, p_1, … or logits "
+        "COLUMN",
+        "Predicted class or value. Without it: the largest of the probabilities p_0, p_1, … or logits "
         "logit_0, …",
-        rich_help_panel=_COLUMNS,
-        show_default=False,
     ),
 ]
+_SEVERAL = "May be given several times."
 ConfidenceOption = Annotated[
     list[str] | None,
-    typer.Option(
-        "--confidence",
-        metavar="COLUMN",
-        help="Score that is higher for more certain predictions. May be given several times.",
-        rich_help_panel=_COLUMNS,
-        show_default=False,
-    ),
+    _column("--confidence", "COLUMN", f"Score that is higher for more certain predictions. {_SEVERAL}"),
 ]
 UncertaintyOption = Annotated[
     list[str] | None,
-    typer.Option(
-        "--uncertainty",
-        metavar="COLUMN",
-        help="Score that is higher for less certain predictions. May be given several times.",
-        rich_help_panel=_COLUMNS,
-        show_default=False,
-    ),
+    _column("--uncertainty", "COLUMN", f"Score that is higher for less certain predictions. {_SEVERAL}"),
 ]
 LossOption = Annotated[
     str | None,
-    typer.Option(
-        "--loss",
-        metavar="LOSS",
-        help="zero-one (default), absolute, squared, or a column that holds the losses.",
-        rich_help_panel=_COLUMNS,
-        show_default=False,
-    ),
+    _column("--loss", "LOSS", "zero-one (default), absolute, squared, or a column that holds the losses."),
 ]
 ScoreOption = Annotated[
-    list[Path] | None,
-    typer.Option(
-        "--score",
-        metavar="FILE",
-        help="Score written by `facereject predictions learn`.",
-        rich_help_panel=_COLUMNS,
-        show_default=False,
-    ),
+    list[Path] | None, _column("--score", "FILE", "Score written by `facereject predictions learn`.")
 ]
 
 REPORT_EXAMPLES = paragraphs("""[bold]Examples[/bold]
@@ -408,11 +383,10 @@ def learn(
     ] = "auto",
     feature: Annotated[
         list[str] | None,
-        typer.Option(
-            metavar="COLUMN",
-            help="Feature to learn from; by default feature_0, x_0, emb_0, … May be given several times.",
-            rich_help_panel=_COLUMNS,
-            show_default=False,
+        _column(
+            "--feature",
+            "COLUMN",
+            f"Feature to learn from; by default feature_0, x_0, emb_0, … {_SEVERAL}",
         ),
     ] = None,
     label: LabelOption = None,
