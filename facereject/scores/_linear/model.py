@@ -113,7 +113,7 @@ class LinearScore(BaseScore):
         losses : array-like of shape (n,)
             Loss ≥ 0 of each prediction, on examples that the predictor was not trained on.
         predictions : array-like of shape (n,), optional
-            Predicted classes: each gets weights and a bias of its own.
+            Predicted classes: each gets its own weights and bias.
         sample_weight : array-like of shape (n,), optional
             Weights of the examples.
         outputs, auxiliary, base_score : array-likes with n rows, optional
@@ -324,17 +324,16 @@ class LinearScoreCV(LinearScore):
         Parameters
         ----------
         X, losses, predictions, sample_weight, outputs, auxiliary, base_score : array-likes
-            As without the search for alpha. With Dask collections each row is assigned to a fold at random,
-            whatever its partition: files are often sorted by time or place, and a fold of whole partitions
-            would then differ from the rest. ``cv`` and ``random_state`` must be integers.
+            As without the search for alpha. With Dask collections each row is assigned to a fold at random:
+            files are often sorted by time or place, and a fold of whole partitions would then differ from the
+            rest. ``cv`` and ``random_state`` must be integers.
         groups : array-like of shape (n,), optional
             Examples of one group share a fold: photos of one person, losses of one predictor. Not taken with
             Dask collections.
         validation : tuple (X, losses, predictions, outputs, auxiliary, base_score), optional
             Examples to pick alpha on; None for what is absent, and trailing Nones may be left out. Without it
             the training examples are cut into folds, and the score is fitted again to all of them at the
-            alpha that won. Every validation example counts the same. Arrays in memory or Dask collections,
-            whatever the other arguments are.
+            alpha that won. Every validation example counts the same. Arrays in memory or Dask collections.
 
         Returns
         -------
