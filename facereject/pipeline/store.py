@@ -718,8 +718,9 @@ def _remove(database: sqlite3.Connection, path: str) -> None:
     if os.name == "nt":
         database.close()
     else:
-        # else closing would delete a journal that may be another run's by then
-        database.execute("PRAGMA journal_mode = MEMORY")
+        # else closing would delete a journal that may be another run's by then; fails if the file is damaged
+        with contextlib.suppress(*_SQLITE_ERRORS):
+            database.execute("PRAGMA journal_mode = MEMORY")
     for name in (f"{path}-journal", path):
         with contextlib.suppress(FileNotFoundError):
             os.unlink(name)
