@@ -31,7 +31,7 @@ from facereject.serve.review.fit import fit_threshold
 from facereject.serve.review.images import Pictures
 from facereject.serve.review.session import ReviewError, open_session
 from facereject.tables.columns import HEAD
-from facereject.tables.errors import TableError
+from facereject.tables.errors import TableError, TableFormatError
 from facereject.tables.reading import read_rows, read_table
 from facereject.tables.reviewed import write_reviewed
 
@@ -453,6 +453,39 @@ def test_a_box_far_outside_its_image_is_a_sentence(folder):
     assert isinstance(answers[2], bytes)
 
 
+@pytest.mark.parametrize(
+    ("column", "value", "sentence"),
+    [
+        ("x", "inf", "row 1: x, y, width and height are no box"),
+        ("width", "nan", "row 1: x, y, width and height are no box"),
+        ("height", "-5", "row 1: x, y, width and height are no box"),
+        ("face", "9" * 20, "the column face has a number that is too large"),
+    ],
+)
+def test_a_table_with_impossible_numbers_is_a_sentence(folder, table, column, value, sentence):
+    rows = list(csv.reader(io.StringIO(table.read_text())))
+    for row in rows[1:]:
+        row[rows[0].index(column)] = value
+    with open("broken.csv", "w", newline="") as file:
+        csv.writer(file).writerows(rows)
+    with pytest.raises(TableFormatError, match=sentence):
+        read_faces("broken.csv")
+
+
+def test_a_failure_costs_one_crop(table, monkeypatch):
+    encoded = Pictures._encoded
+
+    def failing(self, kind, number, shown):
+        return 1 / 0 if number == 1 else encoded(self, kind, number, shown)
+
+    monkeypatch.setattr(Pictures, "_encoded", failing)
+    with reviewing(table) as review:
+        crops = review.crops([0, 1, 2])
+    assert "failed on this face" in crops[1]
+    assert isinstance(crops[0], bytes)
+    assert isinstance(crops[2], bytes)
+
+
 def test_a_read_only_folder_is_a_sentence(folder, table, monkeypatch):
     monkeypatch.setattr(os, "access", lambda path, mode: mode != os.W_OK)
     with pytest.raises(TableError, match="decisions cannot be saved there: nothing may be written"):
@@ -483,6 +516,7 @@ def test_a_folder_that_takes_no_decisions_is_a_sentence(folder, table):
         ("/api/decide", {"numbers": [0], "decision": 3}),
         ("/api/decide", {"numbers": "all", "decision": 1}),
         ("/api/decide", []),
+        ("/api/rule", {"key": "x", "limit": 1, "kind": "share", "value": 1}),
         ("/api/rule", {"key": "__class__", "limit": 1, "kind": "share", "value": 1}),
         ("/api/rule", {"key": "uncertainty", "limit": "x", "kind": "share", "value": 1}),
         ("/api/rule", {}),

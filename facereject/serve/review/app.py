@@ -170,6 +170,10 @@ class _ReviewService:
             status, data = 200, await self._make(kind, number)
         except NoImageError as error:
             status, data = 404, str(error).encode()
+        except Exception as error:
+            # the other crops of the response can still be shown
+            log_failure("a crop", error)
+            status, data = 500, b"The server failed on this face; its log says where."
         return _CROP_HEAD.pack(number, status, len(data)) + data
 
     async def _make(self, kind: str, number: int) -> bytes:
@@ -236,7 +240,7 @@ class _ReviewService:
 
     async def rule(self, request: Request) -> Response:
         try:
-            rule = checked_rule(await self._json(request), self._session.faces.columns)
+            rule = checked_rule(await self._json(request), self._session.faces.keys)
         except ValueError as error:
             raise unusable(str(error)) from None
         return json_response({"revision": await self._saved(self._session.decisions.set_rule, rule)})

@@ -173,9 +173,8 @@ class Decisions:
         with self._lock:
             saved = self._setting("rule")
         try:
-            rule = LimitRule(**saved) if saved else self._faces.first_rule()
-            return rule if rule.key in self._faces.columns else self._faces.first_rule()
-        except TypeError:
+            return checked_rule(saved, self._faces.keys)
+        except ValueError:
             return self._faces.first_rule()
 
     def set_rule(self, rule: LimitRule) -> int:
@@ -216,14 +215,14 @@ class Decisions:
                 raise
 
 
-def checked_rule(values: Any, columns: Iterable[str]) -> LimitRule:
-    """The rule that a page asks for; ValueError if it makes no sense."""
+def checked_rule(values: Any, keys: Iterable[str]) -> LimitRule:
+    """The rule that a page or a file asks for; ValueError if it makes no sense."""
     try:
         rule = LimitRule(
             str(values["key"]), float(values["limit"]), str(values["kind"])[:40], float(values["value"])
         )
     except (KeyError, TypeError, ValueError):
         raise ValueError("a rule has key, limit, kind and value") from None
-    if rule.key not in columns or not (math.isfinite(rule.limit) and math.isfinite(rule.value)):
-        raise ValueError("a rule is a finite limit of a column of the table")
+    if rule.key not in keys or not (math.isfinite(rule.limit) and math.isfinite(rule.value)):
+        raise ValueError(f"a rule is a finite limit of {' or '.join(keys)}")
     return rule

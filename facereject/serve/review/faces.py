@@ -10,12 +10,14 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from facereject._files import display_name
 from facereject._validation import FloatArray
 from facereject.faces.face import FRAME_RULES, Box
 from facereject.faces.landmarks.mean_shape import N_LANDMARKS
 from facereject.faces.regions import REGIONS
 from facereject.outputs.sorted_files import SortedFiles
 from facereject.tables.columns import HEAD
+from facereject.tables.errors import TableFormatError
 from facereject.tables.packing import PackedRow, points_of
 from facereject.tables.reading import points_in_table, read_rows
 
@@ -113,6 +115,11 @@ class ReviewFaces:
     def __len__(self) -> int:
         return len(self.points)
 
+    @property
+    def keys(self) -> list[str]:
+        """The columns of `KEYS` that this table has."""
+        return [key for key in KEYS if np.isfinite(self.columns.get(key, np.nan)).any()]
+
     def landmarks(self, number: int) -> FloatArray | None:
         """The predicted landmarks of a face, (n, 2); None if there are none."""
         n = self.n_points
@@ -144,12 +151,12 @@ class ReviewFaces:
     def first_rule(self) -> LimitRule:
         """The rule that comes closest to the decisions of the table."""
         accepted = self.columns["accepted"]
-        for key, kind in (("expected_error", "expected_error"), ("uncertainty", "uncertainty")):
-            values = self.columns[key]
-            if np.isfinite(values).any():
+        for key in ("expected_error", "uncertainty"):
+            if key in self.keys:
+                values = self.columns[key]
                 known = values[accepted & np.isfinite(values)]
                 limit = float(known.max()) if len(known) else float(np.nanmin(values)) - 1e-9
-                return LimitRule(key, limit, kind, limit)
+                return LimitRule(key, limit, key, limit)
         return LimitRule("uncertainty", math.inf, "uncertainty", math.inf)
 
     def accepted(self, rule: LimitRule, decisions: NDArray[np.uint8]) -> NDArray[np.bool_]:
@@ -212,7 +219,10 @@ def read_faces(table: str, on_row: Callable[[int], None] | None = None) -> Revie
     faces = ReviewFaces(table, n_points=points_in_table(table) or N_LANDMARKS)
     reader = _Reader(faces)
     for count, row in enumerate(read_rows(table), 1):
-        reader.add(row)
+        try:
+            reader.add(row)
+        except ValueError as error:
+            raise TableFormatError(f"{display_name(table)}, row {count}: {error}") from None
         if on_row is not None and count % 1000 == 0:
             on_row(count)
     reader.finish()
@@ -247,6 +257,9 @@ class _Reader:
             self._faces.problems.setdefault(source, row[_AT["reason"]])
             self._empty[source] += 1
             return
+        box = row[_AT["x"] : _AT["height"] + 1]
+        if None in box or not all(map(math.isfinite, box)) or min(box[2:]) <= 0:
+            raise ValueError(f"x, y, width and height are no box: {', '.join(map(str, box))}")
         numbers = points_of(row)
         self._points += self._missing if numbers is None else numbers.astype(np.float32).tobytes()
         reason = self._reasons.setdefault(row[_AT["reason"]], len(self._reasons))
@@ -281,7 +294,12 @@ class _Reader:
         for name, column in zip(self._names, cells, strict=True):
             type_ = np.dtype(_NUMBERS[name])
             missing = -1 if type_.kind == "i" else math.nan
-            faces.columns[name] = np.array([missing if cell is None else cell for cell in column], type_)
+            try:
+                faces.columns[name] = np.array([missing if cell is None else cell for cell in column], type_)
+            except OverflowError:
+                raise TableFormatError(
+                    f"{display_name(faces.table)}: the column {name} has a number that is too large"
+                ) from None
         faces.columns["crop"] = np.array(self._crop, "<u4")
         if faces.n_points == N_LANDMARKS:
             errors = faces.points[:, 2 * N_LANDMARKS :]

@@ -14,7 +14,7 @@ from facereject._files import display_name, stamp_of
 from facereject.pipeline.store import recorded_stamps
 from facereject.serve.review.annotations import Annotations
 from facereject.serve.review.decisions import Decisions
-from facereject.serve.review.faces import KEYS, UNDECIDED, ReviewFaces, packed_columns
+from facereject.serve.review.faces import UNDECIDED, ReviewFaces, packed_columns
 from facereject.serve.review.fit import LEAST_DECISIONS, FittedThreshold, fit_threshold
 from facereject.serve.review.images import Folder, Pictures, view_of
 
@@ -80,7 +80,7 @@ class Session:
             "empty": [[s, int(faces.empty_frames[s]), why] for s, why in sorted(faces.problems.items())],
             "reasons": faces.reasons,
             "causes": faces.causes,
-            "keys": [key for key in KEYS if np.isfinite(faces.columns.get(key, np.nan)).any()],
+            "keys": faces.keys,
             "rule": decisions.rule()._asdict(),
             "decided": [[int(n), int(decisions.values[n])] for n in decided],
             "corrected": sorted(decisions.landmarks),
