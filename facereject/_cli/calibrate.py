@@ -242,7 +242,7 @@ def calibrate(
             regions=None if evaluation.regions is None else evaluation.regions.rows(rows),
         )
     except NoValidThresholdError as error:
-        advice = str(error).replace("with a loss bound of", "with --loss-bound")
+        advice = str(error).replace("With a loss bound of", "With --loss-bound")
         tell(f"DATASET {dataset}: {advice}. The model is unchanged.")
         if len(rows) < _FEW:
             tell("To correct the expected errors without a guarantee, 20 to 50 faces are enough: --unit.")

@@ -114,8 +114,8 @@ def test_what_cannot_be_promised_changes_nothing(faces, model):
     before = model.read_bytes()
     result = run(model, faces, "--max-error", 0.2, "--in-place")
     assert result.exit_code == 1
-    assert "no threshold can promise a mean error of at most 0.2 %" in result.stderr
-    assert "can promise" in result.stderr
+    assert "no threshold can guarantee a mean error of at most 0.2 %" in result.stderr
+    assert "can guarantee" in result.stderr
     assert "The model is unchanged" in result.stderr
     assert result.stdout == ""
     assert model.read_bytes() == before

@@ -98,8 +98,8 @@ def test_what_could_be_promised_instead(rejector):
     with pytest.raises(NoValidThresholdError) as caught:
         certified(rejector, **few, max_error=3.0)
     message = str(caught.value)
-    assert "no threshold can promise a mean error of at most 3 %" in message
-    assert "if the errors stay like these" in message
+    assert "no threshold can guarantee a mean error of at most 3 %" in message
+    assert "If the errors stay like these" in message
     possible, share = smallest_promise(
         certified(rejector, **draw(400), max_error=5.0).calibration, delta=0.05
     )
@@ -128,7 +128,7 @@ def test_fewer_faces_than_perfect_ones_would_need_say_so(rejector, max_error, de
         fewer = {name: values[:n] for name, values in perfect.items()}
         # from 20 faces on, they tell themselves how many of their kind it takes
         needed = least if n < 20 else least + max(1, 2 * n // 20) - 1
-        words = f"at least {least} are needed" if n < 20 else "if the errors stay like these, about"
+        words = f"At least {least} are needed" if n < 20 else "If the errors stay like these, about"
         with pytest.raises(NoValidThresholdError, match=words) as caught:
             certified(rejector, **fewer, max_error=max_error, delta=delta)
         told = [int(word) for word in str(caught.value).split() if word.isdecimal()]

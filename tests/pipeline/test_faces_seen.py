@@ -10,6 +10,7 @@ import pytest
 
 from facereject._cli._output.report import _meaning
 from facereject.faces.face import NO_IMAGE, Box, Face, FaceFrame
+from facereject.faces.models.calibration import Target
 from facereject.faces.models.domain import DomainCheck
 from facereject.outputs._faces_seen import AcceptedErrors, SampledFaces
 from facereject.outputs.summary import Counts, Summary
@@ -47,9 +48,10 @@ def test_the_sample_is_bounded_and_of_all_faces():
     assert np.mean([each.expected_error for each in seen.kept]) == pytest.approx(2500, abs=200)
 
 
-def sentences(summary, rule="all", best=None):
+def sentences(summary, rule="all", best=None, target=("max_error", 3.0)):
     rejector = SimpleNamespace(
         relative=False,
+        target=Target(*target),
         selector=SimpleNamespace(threshold_=0.5),
         calibration=SimpleNamespace(expected_error=lambda u: 4.2),
     )
@@ -68,6 +70,15 @@ def test_a_run_says_what_its_decisions_mean():
     assert "any of its faces is" in counts
     assert "told apart 90% of the time" in domain
     assert sentences(summary, best=3)[0].startswith("Expected mean error of the accepted faces")
+
+
+def test_a_run_over_harder_faces_says_why_it_misses_the_target():
+    summary = Summary(total=Counts(frames=3, faces=3, accepted_faces=2, accepted_frames=2))
+    summary.expected_error = 3.5
+    assert "more than 3 %" in sentences(summary)[1]
+    assert len(sentences(summary, target=("coverage", 0.5))) == 1
+    summary.expected_error = 3.1
+    assert len(sentences(summary)) == 1
 
 
 def test_a_run_with_one_face_per_photo_need_not_explain_the_numbers():

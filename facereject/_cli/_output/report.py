@@ -81,6 +81,12 @@ def _meaning(job: Job, rejector: FaceRejector) -> Iterator[str]:
     if math.isfinite(summary.expected_error):
         mean = f"expected mean error of the accepted faces {summary.expected_error:.2f} %"
         yield f"{cut_off}; {mean}" if cut_off else mean[0].upper() + mean[1:]
+        target = getattr(rejector, "target", None)
+        if cut_off and target and target.kind == "max_error" and summary.expected_error > 1.05 * target.value:
+            yield (
+                f"That is more than {target.value:.3g} %: these faces are harder than the calibration faces, "
+                "for which the target holds; --max-expected-error limits the expected error of every face"
+            )
     elif cut_off:
         yield cut_off
     alone = total.frames - total.no_face

@@ -36,8 +36,8 @@ def data_warnings(
     photographs = len({sample.photo for sample in samples})
     if few and photographs < FEW_PHOTOGRAPHS:
         found.append(
-            f"only {counted(photographs, 'photo')}: another {photographs} could give quite different "
-            f"figures, as with any fewer than {FEW_PHOTOGRAPHS}"
+            f"only {counted(photographs, 'photo')}; with fewer than {FEW_PHOTOGRAPHS}, another sample could "
+            "give quite different results"
         )
     if fingerprint_of(predictor) == PUBLISHED_PREDICTOR:
         known = sum(_of_300w(sample) for sample in samples)

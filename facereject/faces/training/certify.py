@@ -224,27 +224,27 @@ def _select(calibration: Calibration, max_error: float, delta: float, loss_bound
 def _what_could_be(calibration: Calibration, max_error: float, delta: float, loss_bound: float) -> str:
     n = len(calibration.losses)
     text = (
-        f"no threshold can promise a mean error of at most {max_error:g} % with confidence {1 - delta:g} "
+        f"no threshold can guarantee a mean error of at most {max_error:g} % with confidence {1 - delta:g} "
         f"from these {n} faces"
     )
     smallest = smallest_promise(calibration, delta, loss_bound)
     # from the ranks of these faces alone; where that is less than was asked for, it is no advice
     if smallest is not None and smallest[0] > max_error:
-        text += f"; faces like these can promise {smallest[0]:g} %, accepting {smallest[1]:.0%} of them"
+        text += f". They can guarantee {smallest[0]:g} %, accepting {smallest[1]:.0%} of them"
     if n < _ENOUGH_TO_TELL:
         least = fewest_faces(max_error, delta, loss_bound)
-        text += f"; at least {least:,} are needed, even if every error were 0"
+        text += f". At least {least:,} are needed, even if every error were 0"
     elif (needed := faces_needed(calibration, max_error, delta, loss_bound)) is not None:
-        text += f"; if the errors stay like these, about {needed:,} faces can promise {max_error:g} %"
+        text += f". If the errors stay like these, about {needed:,} faces can guarantee {max_error:g} %"
     else:
-        text += f"; more faces like these would not help: their errors are too large for {max_error:g} %"
+        text += f". More faces like these would not help: their errors are too large for {max_error:g} %"
     lower = smaller_bound(calibration, max_error, delta, loss_bound) if n >= _ENOUGH_TO_TELL else None
     if lower is not None:
         text += (
-            f"; with a loss bound of {lower[0]:g} % (larger errors count as that much) about {lower[1]:,} "
+            f". With a loss bound of {lower[0]:g} % (larger errors count as that much) about {lower[1]:,} "
             "faces could"
         )
-    return text + ". Choose a bound, then certify it on faces not used for choosing it"
+    return text + ". Choose a target, then certify it on faces that were not used to choose it"
 
 
 def smaller_bound(
