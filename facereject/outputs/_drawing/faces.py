@@ -65,15 +65,20 @@ def draw_faces(
         RGB uint8.
     """
     canvas = load_rgb(image).copy()
+    draw_on(canvas, faces, labels=labels, tracks=tracks)
+    return canvas
+
+
+def draw_on(
+    canvas: ImageArray, faces: Sequence[Face], *, labels: bool = True, tracks: Sequence[int] | None = None
+) -> None:
+    """As `draw_faces`, on the image itself."""
     for face in faces:
         _draw_face(canvas, face)
-    if not labels:
-        return canvas
     # labels last, so that no landmark covers text
     taken: list[Box] = []
-    for i, face in enumerate(faces):
+    for i, face in enumerate(faces if labels else ()):
         taken.append(_draw_label(canvas, face, face.track if tracks is None else tracks[i], faces, taken))
-    return canvas
 
 
 def draw_frame(
