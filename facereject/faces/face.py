@@ -174,6 +174,11 @@ class Face:
         In a video, the number of the face, the same through all frames; None elsewhere.
     detector : str
         Name of the detector that found the face; empty if none did.
+    placement : str
+        How the landmarks were placed: "image", by the predictor on the image; "upright", on a copy turned
+        upright, as the face is tilted; "five", on a copy cut out by five points of the detector. "upright+5"
+        is the mean of that and five further runs on copies levelled by it. "given" if they came from
+        elsewhere; empty if there are none, or if it is not known, as in a table.
     landmark_errors : ndarray of shape (n,) or None
         Expected error of each point, in the unit of ``expected_error``; None if the model does not give it.
     visible : ndarray of shape (n,), bool, or None
@@ -224,6 +229,7 @@ class Face:
     reason: str
     track: int | None
     detector: str
+    placement: str
     #: values or `Lazy` ones of the attributes that are no fields; see the notes
     later: Mapping[str, Any]
 
@@ -238,6 +244,7 @@ class Face:
         reason: str = "",
         track: int | None = None,
         detector: str = "",
+        placement: str = "",
         later: Mapping[str, Any] | None = None,
         **values: Any,
     ) -> None:
@@ -257,6 +264,7 @@ class Face:
             reason=reason,
             track=track,
             detector=detector,
+            placement=placement,
             later={**(later or _LATER), **values},
         )
 
@@ -346,6 +354,7 @@ class Face:
         return {
             "box": {name: float(value) for name, value in self.box._asdict().items()},
             "detector": self.detector,
+            "placement": self.placement,
             "detector_score": _finite(self.detector_score),
             "uncertainty": _finite(self.uncertainty),
             "expected_error": _finite(self.expected_error),

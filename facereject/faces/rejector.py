@@ -22,6 +22,7 @@ from facereject.faces.detectors.base import find_faces
 from facereject.faces.face import Detection, Face, FaceFrame, changed
 from facereject.faces.features.context import FaceContext
 from facereject.faces.features.hog import LandmarkHOG
+from facereject.faces.features.mirrored import MirroredRuns
 from facereject.faces.features.recipe import FaceFeatures, Stability
 from facereject.faces.geometry import FloatArray, check_box, check_landmarks, disagreement
 from facereject.faces.images.load import ImageLike
@@ -34,7 +35,7 @@ from facereject.faces.landmarks.base import (
 from facereject.faces.landmarks.conversion import converted
 from facereject.faces.landmarks.from_files import FilePredictor
 from facereject.faces.landmarks.point_set import PointSet
-from facereject.faces.landmarks.turned import place_landmarks
+from facereject.faces.landmarks.turned import place_landmarks, placement_of
 from facereject.faces.models._unit import unit_record
 from facereject.faces.models.calibration import INTERVAL_LEVEL, Calibration, RegionSample, Target
 from facereject.faces.models.domain import LEAST_FACES, Domain, DomainCheck
@@ -382,7 +383,7 @@ class FaceRejector:
         if others is not None:
             told = (None if o is None else converted(check_landmarks(o), self.n_points) for o in others)
             apart = disagreement(points, told)
-        return self._assess(view, points, Detection(face, confidence, disagreement=apart), keep=True)
+        return self._assess(view, points, Detection(face, confidence, disagreement=apart), "given")
 
     def assess_many(self, images: Sequence[ImageLike], landmarks: Sequence[ArrayLike]) -> list[Face]:
         """Assess the landmarks of many faces, as `assess` does for one.
@@ -450,7 +451,9 @@ class FaceRejector:
             points = place_landmarks(self.predictor, shown, found, self.n_points, self.upright_beyond)
         except NoLandmarksError as error:
             warn_of_failure(error)
-        return self._assess(view, points, found)
+        runs = len(self.stability.angles) if isinstance(self.stability, MirroredRuns) else 0
+        where = placement_of(self.predictor, found, self.upright_beyond)
+        return self._assess(view, points, found, f"{where}+{runs}" if runs else where)
 
     def video(self, path: str | os.PathLike[str], *options: Any, **more: Any) -> Iterator[FaceFrame]:
         """Score the faces of every frame of a video.
@@ -593,12 +596,12 @@ class FaceRejector:
             cause="" if certain else Lazy(lambda: face.likely_cause),
         )
 
-    def _assess(self, view: Views, points: FloatArray | None, found: Detection, keep: bool = False) -> Face:
+    def _assess(self, view: Views, points: FloatArray | None, found: Detection, placement: str) -> Face:
         """One face of an image; None stands for landmarks that could not be predicted."""
         values = None
         try:
             if points is not None:
-                points, values = self.features(view, found, points, self.predictor, keep=keep)
+                points, values = self.features(view, found, points, self.predictor, keep=placement == "given")
         except NoLandmarksError as error:
             # landmarks that cannot be predicted again nearby cannot be trusted either
             warn_of_failure(error)
@@ -613,7 +616,7 @@ class FaceRejector:
         if said is None:
             return face
         face = with_details(face, points, said, view.size, self.points, self.relative)
-        return self.rescore(face, uncertainty)
+        return self.rescore(changed(face, placement=placement), uncertainty)
 
     def with_target(
         self,

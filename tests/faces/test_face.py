@@ -66,6 +66,7 @@ def test_plain_json():
     assert again == {
         "box": {"x": 10.0, "y": 20.0, "width": 40.0, "height": 50.0},
         "detector": "",
+        "placement": "",
         "detector_score": 1.5,
         "uncertainty": -0.5,
         "expected_error": 2.04,

@@ -55,6 +55,16 @@ def test_straight_faces_are_shown_as_they_are(gray, found, predictor, astronaut_
     np.testing.assert_array_equal(place_landmarks(predictor, gray, bare, 68, 0.0), expected)
 
 
+def test_a_face_says_how_its_landmarks_were_placed(gray, found, astronaut, astronaut_landmarks):
+    rejector = FaceRejector.pretrained()
+    turned, _, there = tilted(gray, found, 30)
+    assert rejector.assess_detection(gray, found).placement == "image+1"
+    assert rejector.assess_detection(turned, there).placement == "upright+1"
+    assert rejector.assess(gray, astronaut_landmarks).placement == "given"
+    (face,) = FaceRejector.pretrained("dlib")(astronaut)
+    assert (face.placement, face.to_dict()["placement"]) == ("image", "image")
+
+
 def test_agreement_with_the_five_points(found, astronaut_landmarks):
     values = dict(zip(DETECTOR, agreement(found, astronaut_landmarks), strict=True))
     assert (values["five_points"], values["score"]) == (1.0, 0.9)

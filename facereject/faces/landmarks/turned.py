@@ -41,13 +41,21 @@ def place_landmarks(
     NoLandmarksError
         If the predictor fails.
     """
-    five = found.points
-    if five is not None and offers(predictor, PlacesByFive) and predictor.by_five:
+    where, five = placement_of(predictor, found, upright_beyond), found.points
+    if where == "five" and five is not None and offers(predictor, PlacesByFive):
         by_five = predictor.place_by_five
         return predict_landmarks(lambda shown, _: by_five(shown, five), image, found.box, n_points)
-    if upright_beyond is None or abs(found.roll) <= upright_beyond:
-        return predict_landmarks(predictor, image, found.box, n_points)
-    return predict_turned(predictor, image, found.box, -found.roll, n_points)
+    if where == "upright":
+        return predict_turned(predictor, image, found.box, -found.roll, n_points)
+    return predict_landmarks(predictor, image, found.box, n_points)
+
+
+def placement_of(predictor: Landmarks, found: Detection, upright_beyond: float | None) -> str:
+    """Where a predictor looks: "five" points of the detector, an "upright" copy, or the "image" itself."""
+    if found.points is not None and offers(predictor, PlacesByFive) and predictor.by_five:
+        return "five"
+    tilted = upright_beyond is not None and abs(found.roll) > upright_beyond
+    return "upright" if tilted else "image"
 
 
 def predict_turned(
