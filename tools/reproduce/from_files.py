@@ -136,15 +136,17 @@ def _scored(
     table = extract(faces, extractor, workers=workers)
     names = [photos[i] for i in table.sample]
     fold = photo_folds(names, _FOLDS, 0)
-    alone = replace(table, features=table.features[:, :-1])
+    alone = file_extractor(base.points, "tracker", base, None, 0)
+    # the disagreement is the last feature
+    one = replace(table, features=table.features[:, :-1])
     before = base.score(table.features[:, :-2])
     found = {"before": (before, np.asarray(base.calibration.expected_error(before)))}
-    for when, rows_of in (("after", alone), ("several", table)):
+    for when, rows_of, made_by in (("after", one, alone), ("several", table, extractor)):
         uncertainty, expected = np.empty(len(table)), np.empty(len(table))
         for k in range(_FOLDS):
             rows = np.flatnonzero(fold != k)
             part = replace(rows_of.rows(rows), sample=np.arange(len(rows)))
-            model = adapt_to_table(part, [names[i] for i in rows], extractor, base)
+            model = adapt_to_table(part, [names[i] for i in rows], made_by, base)
             uncertainty[fold == k] = model.score(rows_of.features[fold == k])
             expected[fold == k] = model.calibration.expected_error(uncertainty[fold == k])
         found[when] = uncertainty, expected

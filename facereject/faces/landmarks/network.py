@@ -28,7 +28,8 @@ from facereject.faces.landmarks._onnx_file import metadata, refers_to_files
 from facereject.faces.landmarks.base import LandmarkModelError
 from facereject.faces.landmarks.mean_shape import N_LANDMARKS
 
-KINDS = ("coordinates", "heatmaps", "simcc")
+#: how landmarks come out of a network, and in how many outputs
+KINDS = {"coordinates": 1, "heatmaps": 1, "offsets": 3, "simcc": 2}
 DECODINGS = ("argmax", "quarter", "gauss", "mean")
 
 # bytes
@@ -59,9 +60,10 @@ class Description:
         they are in the image from left to right); None crops by the box alone.
     upright : bool
         Whether tilted faces are to be shown upright.
-    kind : {"coordinates", "heatmaps", "simcc"}
+    kind : {"coordinates", "heatmaps", "offsets", "simcc"}
     outputs : tuple of str
-        Names of the outputs: one, for SimCC those of x and y; empty for the first ones.
+        Names of the outputs: one; for SimCC those of x and y; for offsets those of the scores of the cells
+        and of x and y within a cell. Empty for the first ones.
     range : (float, float)
         Coordinates: what stands for the first and for the last edge of the input; (0, size) for pixels.
     decoding : {"argmax", "quarter", "gauss", "mean"}
@@ -125,8 +127,8 @@ class Description:
         for name in ("mean", "scale"):
             if len(getattr(self, name)) not in (1, channels):
                 raise ValueError(f"entry {name!r}: one value or {channels} are needed")
-        if self.kind == "simcc" and len(self.outputs) not in (0, 2):
-            raise ValueError("entry 'outputs': SimCC has two, x and y")
+        if len(self.outputs) not in (0, KINDS[self.kind]):
+            raise ValueError(f"entry 'outputs': {self.kind} has {KINDS[self.kind]}, got {len(self.outputs)}")
         if self.map_to_68 and (len(self.map_to_68) != N_LANDMARKS or max(self.map_to_68) >= self.points):
             raise ValueError(f"entry 'map_to_68': 68 numbers below {self.points} are needed")
         if self.names and len(self.names) != self.points:
@@ -344,9 +346,8 @@ class NetworkLandmarks:
         mean, scale = np.array(told.mean, np.float32), np.array(told.scale, np.float32)
         values = (pixels.astype(np.float32) - mean) * scale
         batch = values[None] if told.layout == "nhwc" else values.transpose(2, 0, 1)[None]
-        wanted = 2 if told.kind == "simcc" else 1
         try:
-            found = self._run(np.ascontiguousarray(batch), told.outputs, wanted)
+            found = self._run(np.ascontiguousarray(batch), told.outputs, KINDS[told.kind])
         except Exception as error:
             # libraries raise many kinds; all of them say that the network and this input do not fit
             text = " ".join(str(error).split())[:200]
@@ -363,7 +364,7 @@ class NetworkLandmarks:
                     f"{self.path}: {n} points are described, {flat.size} coordinates come out"
                 )
             return flat.reshape(n, -1)[:, :2]
-        needed = 3 if self.description.kind == "heatmaps" else 2
+        needed = 2 if self.description.kind == "simcc" else 3
         if values.ndim != needed or values.shape[0] != n or values.size == 0:
             what = "maps" if needed == 3 else "rows of bins"
             raise LandmarkModelError(f"{self.path}: {n} {what} are described, {output.shape} comes out")
@@ -379,6 +380,12 @@ class NetworkLandmarks:
         if told.kind == "simcc":
             return np.column_stack([_peaks(bins, told.decoding) for bins in outputs]) / told.split
         maps = outputs[0]
+        if told.kind == "offsets":
+            # the cell with the largest score, and where in it the point is
+            rows, cell = np.arange(len(maps)), maps.reshape(len(maps), -1).argmax(axis=1)
+            corner = np.column_stack(np.unravel_index(cell, maps.shape[1:])[::-1])
+            within = np.column_stack([each.reshape(len(maps), -1)[rows, cell] for each in outputs[1:]])
+            return np.asarray((corner + within) * (size / maps.shape[:0:-1]))
         return _map_peaks(maps, told.decoding) * (size / maps.shape[:0:-1])
 
     def __getstate__(self) -> dict[str, Any]:
