@@ -19,7 +19,9 @@ from numpy.typing import NDArray
 
 from facereject import __version__
 from facereject._files import display_name, is_regular, replacing
+from facereject._html import HTML
 from facereject.faces import FaceDataset, FaceRejector, FaceSample, evaluate_face_rejector
+from facereject.faces.geometry import disagreement
 from facereject.faces.models.card import error_unit
 from facereject.faces.regions import REGIONS
 from facereject.faces.training.fit_compact import point_errors
@@ -35,6 +37,24 @@ FILES = ("index.html", "tools.csv", "points.csv", "faces.csv", "summary.json")
 _RESAMPLES = 1000
 _FAILED = 10.0
 
+# title, number and format of the columns of the table
+_INTERVAL = "{0[0]:.2f} to {0[1]:.2f}"
+_COLUMNS = (
+    ("tool", "tool", "{}"),
+    ("faces", "faces_found", "{:,}"),
+    ("mean error (%)", "mean_error", "{:.2f}"),
+    ("95 % interval", "mean_error_interval", _INTERVAL),
+    ("median", "median_error", "{:.2f}"),
+    ("above 10 %", "above_10_percent", "{:.1%}"),
+    ("AuRC (%)", "aurc", "{:.2f}"),
+    ("95 % interval", "aurc_interval", _INTERVAL),
+    ("share of random to oracle", "share_of_random_to_oracle", "{:.0%}"),
+    ("share by distance to the other tools", "share_by_disagreement", "{:.0%}"),
+    ("expected over true", "expected_over_true", "{:.2f}"),
+    ("accepted", "accepted", "{:.0%}"),
+    ("their error (%)", "accepted_error", "{:.2f}"),
+)
+
 
 # arrays have no truth value, so a generated == would raise
 @dataclass(frozen=True, eq=False)
@@ -48,6 +68,8 @@ class ToolResult:
         Annotated faces that it has landmarks on, also where others have none.
     losses, uncertainty, expected : ndarray of shape (n,)
     accepted : ndarray of shape (n,), bool
+    disagreement : ndarray of shape (n,)
+        Mean distance to the landmarks of the other tools, in distances that errors are percents of.
     points : ndarray of shape (n, p)
         Error of every point, in percent.
     photos : ndarray of shape (n,)
@@ -60,14 +82,14 @@ class ToolResult:
     uncertainty: FloatArray
     expected: FloatArray
     accepted: NDArray[np.bool_]
+    disagreement: FloatArray
     points: FloatArray
     photos: NDArray[np.int64]
 
     def numbers(self) -> dict[str, Any]:
         """What the table shows: values, and 95 % intervals over photos where there is one."""
         losses, accepted = self.losses, self.accepted
-        area, best = aurc(losses, self.uncertainty), aurc(losses, losses)
-        gap = float(losses.mean() - best)
+        area = aurc(losses, self.uncertainty)
         return {
             "tool": self.name,
             "faces_found": self.found,
@@ -78,7 +100,8 @@ class ToolResult:
             "above_10_percent": float((losses > _FAILED).mean()),
             "aurc": area,
             "aurc_interval": _interval(lambda rows: aurc(losses[rows], self.uncertainty[rows]), self.photos),
-            "share_of_random_to_oracle": float((losses.mean() - area) / gap) if gap > 0 else None,
+            "share_of_random_to_oracle": _share(losses, self.uncertainty),
+            "share_by_disagreement": _share(losses, self.disagreement),
             "expected_over_true": float(self.expected.mean() / losses.mean()),
             "accepted": float(accepted.mean()),
             "accepted_error": float(losses[accepted].mean()) if accepted.any() else None,
@@ -117,12 +140,18 @@ def compare_tools(
         raise ValueError("no annotated face has landmarks of all tools")
     results = []
     for name, samples in keyed.items():
+        others = [each for other, each in keyed.items() if other != name]
         chosen = FaceDataset([samples[key] for key in common])
         result = evaluate_face_rejector(
             rejector, chosen, degradations=0, workers=workers, cache=cache, progress=progress
         )
         table, uncertainty = result.table, result.uncertainty
         photos = np.unique([chosen[i].photo for i in table.sample], return_inverse=True)[1]
+        apart = [
+            disagreement(sample.predicted, (each[_key(sample)].predicted for each in others))
+            / rejector.points.scale(sample.predicted)
+            for sample in (chosen[i] for i in table.sample)
+        ]
         results.append(
             ToolResult(
                 name,
@@ -131,6 +160,7 @@ def compare_tools(
                 uncertainty,
                 np.asarray(rejector.calibration.expected_error(uncertainty)),
                 np.asarray(rejector.decide(uncertainty)),
+                np.array(apart),
                 point_errors(table, rejector.points),
                 photos.astype(np.int64),
             )
@@ -138,8 +168,14 @@ def compare_tools(
     return results
 
 
-def _key(sample: FaceSample) -> tuple[str, bytes]:
-    return str(sample.image_path), sample.landmarks.tobytes()
+def _key(sample: FaceSample) -> tuple[str, int, bytes]:
+    return str(sample.image_path), sample.frame, sample.landmarks.tobytes()
+
+
+def _share(losses: FloatArray, uncertainty: FloatArray) -> float | None:
+    """Where the AuRC lies between a random order (0) and that of the losses themselves (1)."""
+    gap = float(losses.mean() - aurc(losses, losses))
+    return float((losses.mean() - aurc(losses, uncertainty)) / gap) if gap > 0 else None
 
 
 def _interval(value: Callable[[NDArray[np.int64]], float], photos: NDArray[np.int64]) -> list[float]:
@@ -233,29 +269,9 @@ def _page(
 ) -> str:
     best = min(numbers, key=lambda row: row["mean_error"])
     ranked = min(numbers, key=lambda row: row["aurc"])
-    header = ["tool", "faces", "mean error (%)", "95 % interval", "median", "above 10 %", "AuRC (%)"]
-    header += [
-        "95 % interval",
-        "share of random to oracle",
-        "expected over true",
-        "accepted",
-        "their error (%)",
-    ]
+    header = [title for title, _, _ in _COLUMNS]
     rows = [
-        [
-            row["tool"],
-            f"{row['faces_found']:,}",
-            f"{row['mean_error']:.2f}",
-            _ends(row["mean_error_interval"]),
-            f"{row['median_error']:.2f}",
-            f"{row['above_10_percent']:.1%}",
-            f"{row['aurc']:.2f}",
-            _ends(row["aurc_interval"]),
-            "-" if row["share_of_random_to_oracle"] is None else f"{row['share_of_random_to_oracle']:.0%}",
-            f"{row['expected_over_true']:.2f}",
-            f"{row['accepted']:.0%}",
-            "-" if row["accepted_error"] is None else f"{row['accepted_error']:.2f}",
-        ]
+        [show.format(row[key]) if row[key] is not None else "-" for _, key, show in _COLUMNS]
         for row in numbers
     ]
     pieces = [pages.note(f"{text[:1].upper()}{text[1:]}.") for text in notes]
@@ -273,6 +289,7 @@ def _page(
                 )
             ),
             pages.table(header, rows),
+            *_advice(numbers),
             pages.paragraph(
                 "AuRC: mean error over all coverages, lower is better. Intervals: bootstrap over photos. "
                 "Expected over true: 1 is right; `facereject train --predictions` or `facereject calibrate "
@@ -296,8 +313,21 @@ def _page(
     return pages.page("Which tracker for these images?", lead, *pieces, footer=f"facereject {__version__}")
 
 
-def _ends(interval: Sequence[float]) -> str:
-    return f"{interval[0]:.2f} to {interval[1]:.2f}"
+def _advice(numbers: Sequence[dict[str, Any]]) -> list[HTML]:
+    """What to do where the distance to the other tools ranks the faces of a tool better than the model."""
+    better = [
+        row["tool"]
+        for row in numbers
+        if (row["share_by_disagreement"] or 0) > (row["share_of_random_to_oracle"] or 0)
+    ]
+    if not better:
+        return []
+    return [
+        pages.note(
+            f"The faces of {', '.join(better)} are ranked better by the distance to the other tools than by "
+            "this model. `facereject train` with several --predictions makes a model that uses both."
+        )
+    ]
 
 
 def _curves(results: Sequence[ToolResult]) -> matplotlib.figure.Figure:

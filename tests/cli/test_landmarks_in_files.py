@@ -120,6 +120,29 @@ def test_tools_are_compared_on_the_same_faces(files, model, run, tmp_path):
     assert len((tmp_path / "which" / "points.csv").read_text().splitlines()) == 69
 
 
+def test_the_comparison_tells_where_the_other_tools_know_better(files, tools, run, tmp_path):
+    # tools that err on the same faces; the trivial alternative is never hidden
+    more = [argument for tool in tools for argument in ("--predictions", tool)]
+    result = run("evaluate", "default", files / "photos", *more, "--report", tmp_path / "which", "-j", 1)
+    assert result.exit_code == 0, result.stderr
+    rows = json.loads((tmp_path / "which" / "summary.json").read_text())["tools"]
+    a, b, c = (annotated_faces(files / "photos", predictions=tool) for tool in tools)
+    known = {sample.image_path for sample in c}
+    kept = [[s for s in each if s.image_path in known] for each in (a, b, c)]
+    apart, losses = [], []
+    for first, *others in zip(*kept, strict=True):
+        size = np.linalg.norm(first.predicted[36] - first.predicted[45])
+        distances = [np.linalg.norm(first.predicted - o.predicted, axis=1).mean() for o in others]
+        apart.append(np.mean(distances) / size)
+        losses.append(landmark_nme(first.landmarks, first.predicted))
+    apart, losses = np.array(apart), np.array(losses)
+    trivial = (losses.mean() - aurc(losses, apart)) / (losses.mean() - aurc(losses, losses))
+    assert rows[0]["share_by_disagreement"] == pytest.approx(trivial, abs=1e-6)
+    better = any(row["share_by_disagreement"] > row["share_of_random_to_oracle"] for row in rows)
+    page = (tmp_path / "which" / "index.html").read_text()
+    assert ("makes a model that uses both" in page) == better
+
+
 def test_calibrate_gives_the_unit_of_the_tool(files, run, tmp_path):
     given = ["--predictions", files / "poor.npz", "--annotation", files / "photos"]
     result = run("calibrate", "default", *given, "--unit", "-o", tmp_path / "c.safetensors", "-j", 1)
