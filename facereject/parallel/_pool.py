@@ -12,9 +12,12 @@ from multiprocessing import connection as mp_connection
 from types import TracebackType
 from typing import Any
 
+from facereject._log import logger
 from facereject.parallel import _launch
 from facereject.parallel._worker import CHUNK, FAILED, HELLO, LAST, READY, RECALL, RETURNED, pack, work
 from facereject.parallel.base import EngineError, describe
+
+_LOG = logger(__name__)
 
 # seconds of work queued at a worker beside its current item: enough that it never waits for the parent,
 # little enough that long items do not queue up while another worker is idle
@@ -250,6 +253,7 @@ class WorkerPool:
     def _replace_dead(self, worker: _Worker) -> int:
         """Replace a dead worker: the item it was on fails, a new worker gets the items that waited."""
         how = worker.exit_text()
+        _LOG.warning("a worker process ended: %s", how)
         self.workers.remove(worker)
         worker.close()
         buffered = 0

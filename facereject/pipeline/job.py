@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 from facereject import __version__
 from facereject._files import display_name
 from facereject._lazy import Lazy
+from facereject._log import logger
 from facereject._options import OptionError
 from facereject.faces import FaceRejector
 from facereject.faces.face import FRAME_RULES, Face, FaceFrame
@@ -33,6 +34,8 @@ from facereject.pipeline.store import Store
 from facereject.pipeline.task import Chunk, ScoreTask, mean_shape_of, settings_of
 from facereject.sources.inputs import Input, check_inputs
 from facereject.tracking.tracker import Tracking
+
+_LOG = logger(__name__)
 
 
 class Job:
@@ -187,6 +190,7 @@ class Job:
     ) -> list[OSError]:
         """Score all inputs and feed the outputs; what went wrong with outputs at the end is returned."""
         plan = self._plan(store, with_frames=progress is not None)
+        _LOG.info("%s inputs to score by %s", plan.total, type(self.engine).__name__)
         shape = mean_shape_of(task.rejector)
         # which faces are the best is known only at the end
         along = [*self._placed("run"), self._errors]
@@ -265,6 +269,7 @@ class Job:
         settings.setdefault("target", "that of the rejector")
         if self.best is not None:
             settings["target"] = self.best.words
+        _LOG.info("settings: %s", "; ".join(f"{name}: {value}" for name, value in settings.items()))
         columns = "all" if self.table is None else self.table.columns
         return Store(
             path,

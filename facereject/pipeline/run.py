@@ -7,6 +7,7 @@ from contextlib import closing
 from typing import NamedTuple, TypeAlias
 
 from facereject._files import display_name, stamp_of
+from facereject._log import logger
 from facereject.faces.geometry import FloatArray
 from facereject.outputs.base import Media, Output
 from facereject.outputs.summary import Counts, Summary
@@ -15,6 +16,8 @@ from facereject.pipeline.parts import JoinedParts, cut_long_videos
 from facereject.pipeline.store import Store, StoredInput
 from facereject.pipeline.task import NO_SHAPE, Chunk, problem_frame
 from facereject.sources.inputs import Input
+
+_LOG = logger(__name__)
 
 #: gets the input, its next chunk and whether that is the last one
 OnChunk: TypeAlias = Callable[[Input, Chunk, bool], None]
@@ -165,6 +168,7 @@ def score_inputs(
                 # a video ends with the part that failed, as it would if it were not cut
                 given_up = item.path if outcome.error and part is not None else ""
                 store.end_input(item.path, counts, stamps.pop(item.path, ""))
+                _LOG.debug("%s: %s", display_name(item.path), counts.failure or f"{counts.faces} faces")
                 for output in outputs:
                     output.end()
                 counts, n_frames, joined = Counts(), 0, None

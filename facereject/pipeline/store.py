@@ -29,6 +29,7 @@ from facereject._files import (
     stamp_of,
     suffix_of,
 )
+from facereject._log import logger
 from facereject._words import counted
 from facereject.faces.face import Face, FaceFrame
 from facereject.faces.landmarks.mean_shape import N_LANDMARKS
@@ -39,6 +40,8 @@ from facereject.tables.packing import PackedRow, frames_of, rows_of, valid_text
 from facereject.tables.reading import column_names, read_rows, read_table
 from facereject.tables.table_path import check_own_table, check_table_path, record_path
 from facereject.tables.writing import check_sqlite_points, write_rows
+
+_LOG = logger(__name__)
 
 # a crash costs the inputs finished since the last commit, a commit some milliseconds of waiting for the disk
 _COMMIT_SECONDS = 2.0
@@ -600,6 +603,7 @@ class Store:
             return
         with replacing(path) as file:
             self.export(file, suffix_of(path))
+        _LOG.info("table of %s written", counted(self.summary.inputs, "input"))
         if self._settings:
             self._write_record(path)
 

@@ -182,6 +182,17 @@ def test_progress_counts_up(photos):
     assert states[-1] == RunProgress(5, 5, "inputs", faces=3, accepted=2, failed=1)
 
 
+def test_what_is_logged(photos, caplog):
+    caplog.set_level("DEBUG", logger="facereject")
+    (photos / "broken.png").write_text("no image")
+    score_files("photos", "t.csv", rejector=REJECTOR)
+    text = caplog.text
+    assert "settings: facereject: " in text
+    assert "5 inputs to score by SerialEngine" in text
+    assert "photos/broken.png: unreadable: " in text
+    assert "table of 5 inputs written" in text
+
+
 def test_inputs_are_listed_once(photos, monkeypatch):
     listed = []
     real = _folders.list_folder
