@@ -69,7 +69,7 @@ class ToolResult:
     losses, uncertainty, expected : ndarray of shape (n,)
     accepted : ndarray of shape (n,), bool
     disagreement : ndarray of shape (n,)
-        Mean distance to the landmarks of the other tools, in distances that errors are percents of.
+        Mean distance to the landmarks of the other tools, normalised as errors are.
     points : ndarray of shape (n, p)
         Error of every point, in percent.
     photos : ndarray of shape (n,)

@@ -45,7 +45,7 @@ STATEMENTS = [
     ),
     (
         "README.md",
-        "reached {others.share.score:.0f} % of the way from a random to the best possible ranking, their own "
+        "reaches {others.share.score:.0f} % of the way from a random to the best possible ranking, their own "
         "confidences {others.share.own:.0f} %",
     ),
     (
