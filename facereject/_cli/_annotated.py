@@ -96,7 +96,10 @@ def one_dataset(dataset: Path | None, annotation: Path | None) -> Path:
         stop("DATASET and --annotation are the same; give one of them")
     chosen = annotation if dataset is None else dataset
     if chosen is None:
-        stop("name the annotated faces: --annotation FILES, with --images FOLDER if these are elsewhere")
+        stop(
+            "DATASET is missing: name a folder or file of annotated faces (after MODEL, if the command takes "
+            "one), or --annotation FILES and --images FOLDER"
+        )
     return chosen
 
 

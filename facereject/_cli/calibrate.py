@@ -291,7 +291,8 @@ def _give_unit(
     try:
         changed = rejector.with_unit(losses, uncertainty)
     except ValueError as error:
-        stop(f"DATASET {dataset}: {error}")
+        reason = str(error).removeprefix("losses: ")
+        stop(f"DATASET {dataset}: {reason}. Annotate more of them, for example with `facereject annotate`")
     _save(changed, target)
     unit = changed.info["unit"]
     mean = float(changed.calibration.expected_error(uncertainty).mean())

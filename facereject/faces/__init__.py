@@ -1,6 +1,6 @@
 """Faces: detect, place landmarks, and say which landmarks to trust.
 
-Names are imported on first use: reading the command line must not wait for dlib, nor judging a picture for
+Names are imported on first use: reading the command line must not wait for dlib, nor scoring an image for
 what only training and evaluation need.
 """
 

@@ -42,7 +42,7 @@ def with_details(
     relative : bool
         Whether errors are known up to a factor only, so that none are given.
     """
-    # the array goes out with the face, and what is lazy must not follow what is done to it
+    # the caller may change the array of the face before lazy values are computed from it
     points_then, box = landmarks.copy(), face.box
 
     def errors() -> FloatArray | None:

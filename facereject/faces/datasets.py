@@ -221,29 +221,27 @@ class FaceDataset(Sequence[FaceSample]):
         return iter(self._samples)
 
     def __repr__(self) -> str:
-        return (
-            f"FaceDataset({len(self)} faces of {len(self.photos)} photographs, {len(self.problems)} problems)"
-        )
+        return f"FaceDataset({len(self)} faces of {len(self.photos)} photos, {len(self.problems)} problems)"
 
     @property
     def photos(self) -> list[str]:
-        """Names of the photographs, sorted, each once."""
+        """Names of the photos, sorted, each once."""
         return sorted({sample.photo for sample in self})
 
     def split(self, *shares: float, random_state: Any = None) -> list[FaceDataset]:
-        """Split by photograph at random.
+        """Split by photo at random.
 
         Parameters
         ----------
         *shares : float
-            Shares of the photographs, positive, with sum at most 1.
+            Shares of the photos, positive, with sum at most 1.
         random_state : int, Generator or None
             Seed of the split.
 
         Returns
         -------
         list of FaceDataset
-            One per share, disjoint in photographs; faces keep their order. Every part, like every slice,
+            One per share, disjoint in photos; faces keep their order. Every part, like every slice,
             carries all ``problems``.
         """
         if not shares or min(shares) <= 0 or sum(shares) > 1 + 1e-9:

@@ -56,9 +56,9 @@ class FaceReservoir:
 class DomainMonitor:
     """Compares faces with the calibration faces of a model while they come in.
 
-    A camera mostly sees one person, and frames of one person are not independent, so two things are told:
-    `typicality` is that of the faces seen last, whoever they are; `check` compares one face per track with
-    the calibration faces, once there are 40 of them.
+    A camera mostly sees one person, and frames of one person are not independent. So there are two answers:
+    `typicality` of the faces seen last, and `check`, which compares one face per track with the calibration
+    faces once there are 40 tracks.
 
     Parameters
     ----------

@@ -133,7 +133,7 @@ class Pose(NamedTuple):
     roll: float
 
 
-# values of a face that a rejector may leave until somebody reads them, and what they are where none is given
+# values that a rejector computes when they are first read, and their defaults
 _LATER: dict[str, Any] = {
     "landmark_errors": None,
     "visible": None,
@@ -389,7 +389,7 @@ class Face:
 
 
 def changed(face: Face, **changes: Any) -> Face:
-    """The face with other values; what is lazy stays so."""
+    """The face with other values; lazy values stay lazy."""
     return dataclasses.replace(face, **changes)
 
 
@@ -397,7 +397,7 @@ def _finite(value: float) -> float | None:
     return float(value) if math.isfinite(value) else None
 
 
-#: stands for pixels that are no longer needed
+#: image of a frame whose pixels are no longer needed
 NO_IMAGE: NDArray[np.uint8] = np.empty((0, 0, 3), dtype=np.uint8)
 
 #: when an image or frame with several faces is accepted
@@ -429,7 +429,7 @@ class FaceFrame(NamedTuple):
     False
     """
 
-    index: int  # type: ignore[assignment]  # hides tuple.index, which nobody needs here
+    index: int  # type: ignore[assignment]  # hides tuple.index
     time_s: float
     image: NDArray[np.uint8]
     faces: list[Face]

@@ -94,7 +94,7 @@ def name_of(plugin: object) -> str:
 
 
 class RegistryError(ValueError):
-    """A name is not registered, or what is registered cannot be made."""
+    """A name is not registered, or its factory failed."""
 
 
 class Registry(Generic[T]):
@@ -135,7 +135,7 @@ class Registry(Generic[T]):
         return dict(sorted(found.items()))
 
     def make(self, name: str, **options: Any) -> T:
-        """Make the one of this name; RegistryError if there is none, or if it refuses the options."""
+        """Make the plug-in of this name; RegistryError if there is none, or if its options are wrong."""
         factory = self._factory(name)
         try:
             return factory(**options)

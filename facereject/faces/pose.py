@@ -27,7 +27,7 @@ _DEPTH = np.array(
     ]
 )  # fmt: skip
 
-# degrees by which the mean face of photographs looks down, compared with people who look into the camera of
+# degrees by which the mean face of photos looks down, compared with people who look into the camera of
 # a studio (tools/train/face_depth.py)
 _LOOKS_DOWN = 4.0
 

@@ -597,7 +597,7 @@ class FaceRejector:
         )
 
     def _assess(self, view: Views, points: FloatArray | None, found: Detection, placement: str) -> Face:
-        """One face of an image; None stands for landmarks that could not be predicted."""
+        """One face of an image; ``points`` is None if they could not be predicted."""
         values = None
         try:
             if points is not None:

@@ -209,3 +209,20 @@ def test_what_cannot_be_promised_names_what_can(faces, model, tmp_path):
     text = " ".join(result.stderr.split())
     assert "20 to 50 faces are enough: --unit" in text
     assert not (tmp_path / "new").exists()
+
+
+def test_too_few_faces_or_none_say_what_to_do(faces, model, tmp_path):
+    few = tmp_path / "few.csv"
+    lines = faces.read_text().splitlines()[:4]
+    few.write_text("\n".join([lines[0], *(str(faces.parent / line) for line in lines[1:])]) + "\n")
+    result = run(model, few, "--unit", "-o", tmp_path / "new")
+    assert result.exit_code == 2
+    message = result.stderr.splitlines()[-1]
+    assert message.startswith(f"DATASET {few}: at least 10 annotated faces are needed, got ")
+    assert "facereject annotate" in message
+    forgotten = CliRunner().invoke(
+        app, ["calibrate", str(faces.parent), "--unit", "-o", str(tmp_path / "new")]
+    )
+    assert forgotten.exit_code == 2
+    assert forgotten.stderr.startswith("DATASET is missing")
+    assert not (tmp_path / "new").exists()

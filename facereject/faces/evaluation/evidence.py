@@ -116,7 +116,7 @@ def gap_interval(
     draws: int = 300,
     random_state: int = 0,
 ) -> tuple[float, float]:
-    """95 % bootstrap interval, over photographs, of the share of the gap that is closed."""
+    """95 % bootstrap interval, over photos, of the share of the gap that is closed."""
     _, index = np.unique(np.asarray(photos), return_inverse=True)
     members = np.split(np.argsort(index, kind="stable"), np.cumsum(np.bincount(index))[:-1])
     rng = np.random.default_rng(random_state)

@@ -1,8 +1,8 @@
 """How much larger errors are on faces that the landmark predictor has not seen, and a unit that counts it in.
 
-A predictor that was trained on the photographs of the calibration errs less there than elsewhere. Predictors
-of the same kind, trained without some photographs, tell by how much: at equal uncertainty, their errors on
-the photographs they have not seen over those on the ones they have.
+A predictor that was trained on the photos of the calibration errs less there than elsewhere. Predictors
+of the same kind, trained without some photos, tell by how much: at equal uncertainty, their errors on
+the photos they have not seen over those on the ones they have.
 """
 
 from __future__ import annotations
@@ -33,16 +33,16 @@ class UnseenRatio(NamedTuple):
         return np.interp(np.asarray(uncertainty, dtype=np.float64), self.knots, self.values)
 
     def shrunk(self, share: float) -> UnseenRatio:
-        """The ratio for a predictor that was trained on more photographs.
+        """The ratio for a predictor that was trained on more photos.
 
-        The ratio less 1 is taken to go down with the root of the number of photographs. That is between what
-        was measured with predictors of dlib's kind, hardly at all from 650 to 1,300 photographs, and the
+        The ratio less 1 is taken to go down with the root of the number of photos. That is between what
+        was measured with predictors of dlib's kind, hardly at all from 650 to 1,300 photos, and the
         theory of models with few parameters, as one over the number.
 
         Parameters
         ----------
         share : float
-            Photographs that the predictors of this ratio were trained on, over those of the other one.
+            Photos that the predictors of this ratio were trained on, over those of the other one.
 
         Examples
         --------

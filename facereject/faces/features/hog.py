@@ -4,7 +4,7 @@ Definition
 ----------
 1. The similarity (scale, rotation, shift) that best takes the predicted landmarks to the mean shape, scaled
    so that it is ``face_size`` pixels wide and centred in a square chip of 1.5 ``face_size``, warps the grey
-   image: bilinear, after area averaging where the photograph is more than twice as large as the chip, and
+   image: bilinear, after area averaging where the photo is more than twice as large as the chip, and
    with the border pixel repeated outside the image. The warped landmarks are rounded to chip pixels.
 2. Around each landmark, a window of 2 x 2 cells of ``cell_size`` pixels: gradients by central differences,
    unsigned orientation in 9 bins of 20 degrees, magnitudes shared linearly between neighbouring bins and
@@ -59,7 +59,7 @@ class LandmarkHOG:
     points : PointSet, default=the 68 points of 300-W
         The landmarks, with their mean shape.
 
-    The defaults were chosen by cross-validated AuRC on photographs of 300-W, clean and degraded;
+    The defaults were chosen by cross-validated AuRC on photos of 300-W, clean and degraded;
     ``tools/train/select_hog.py`` compares them with other candidates by the same protocol.
     """
 

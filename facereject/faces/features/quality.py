@@ -44,7 +44,7 @@ def looked_at(side: int) -> int:
 
 
 def image_quality(chip: ImageArray) -> FloatArray:
-    """What the picture of a face is like, whoever it shows.
+    """Image quality of a face.
 
     With g the grey levels of the middle of the chip, g_s the same reduced by s = 1, 2, 4:
 

@@ -28,7 +28,7 @@ class AdaptedScoreModel(CompactScoreModel):
     coef : ndarray of shape (k + 2,) or (k + 3,)
     intercept : float
     unknown : float
-        What stands for a confidence that is not known.
+        Value used for an unknown confidence.
     """
 
     coef: FloatArray = field(default_factory=lambda: np.zeros(0))

@@ -105,7 +105,7 @@ class Splits:
 
 @functools.lru_cache(maxsize=2)
 def _lowest_bit(size: int) -> NDArray[np.intp]:
-    """The place of the lowest bit of every number of so many bytes; negative ones count from the end."""
+    """The position of the lowest set bit of every number of ``size`` bytes; negative: from the end."""
     numbers = np.arange(1 << (8 * size))
     return np.asarray(np.rint(np.log2(np.maximum(numbers & -numbers, 1))), dtype=np.intp)
 

@@ -66,7 +66,7 @@ class Target:
 def checked_target(kind: str, value: float) -> Target:
     """Make a target; ValueError if no faces could meet its value."""
     target = Target(kind, value)
-    # without any loss every sensible target is within reach, so only the value itself can be refused
+    # without losses every valid target can be met, so an error is about the value itself
     Calibration(losses=[0.0, 0.0], uncertainty=[0.0, 1.0]).select(target)
     return target
 

@@ -76,7 +76,7 @@ def model_facts(rejector: FaceRejector) -> list[tuple[str, str]]:
             (
                 "unit",
                 "none: trained without annotation, errors are relative to the predictor's own landmarks; "
-                "`facereject calibrate` gives them one from 50 annotated faces",
+                "`facereject calibrate --unit` gives them one from about 30 annotated faces",
             )
         )
     if rejector.from_files:
@@ -136,7 +136,7 @@ def _data(info: dict[str, Any]) -> list[tuple[str, str]]:
 
 
 def _results(info: dict[str, Any]) -> list[tuple[str, str]]:
-    """Results of the regularisation that was chosen, by cross-validation over photographs."""
+    """Results of the regularisation that was chosen, by cross-validation over photos."""
     found = []
     try:
         # files of earlier versions tried one score only, and do not name it again
@@ -172,7 +172,7 @@ class TrainedFor(NamedTuple):
 def trained_for(model: str) -> TrainedFor:
     """The landmark predictor a model was trained for, by the model's name or path.
 
-    A name of a model that comes with the package means that model, whatever files are in the current folder.
+    The name of an installed model means that model, even if the current folder has a file of that name.
     """
     if model in pretrained_models():
         with resources.as_file(resources.files("facereject") / "pretrained" / f"{model}.safetensors") as path:

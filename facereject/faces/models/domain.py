@@ -223,18 +223,9 @@ class Domain:
         return np.asarray(self.rows / _STEPS @ self._whitening)
 
     @functools.cached_property
-    def _own_distances(self) -> FloatArray:
-        """Of every summarised face to its nearest others."""
-        return self._distances(self._points, among_themselves=True)
-
-    @functools.cached_property
     def _sorted_distances(self) -> FloatArray:
-        return np.sort(self._own_distances)
-
-    @property
-    def own_typicality(self) -> FloatArray:
-        """Typicality of the summarised faces, each among the others."""
-        return self._shares(self._own_distances)
+        """Of every summarised face to its nearest others, ascending."""
+        return np.sort(self._distances(self._points, among_themselves=True))
 
     def _distances(self, points: FloatArray, *, among_themselves: bool = False) -> FloatArray:
         own = self._points
@@ -253,7 +244,7 @@ class Domain:
 def _standardised(
     values: NDArray[np.floating[Any]], centre: NDArray[np.floating[Any]], scale: NDArray[np.floating[Any]]
 ) -> FloatArray:
-    """In standard deviations; what is far away or no number is as far as is counted."""
+    """In standard deviations, clipped; NaN counts as the largest value."""
     away = np.nan_to_num((values - centre) / scale, nan=_LARGEST, posinf=_LARGEST, neginf=-_LARGEST)
     return np.asarray(np.clip(away, -_LARGEST, _LARGEST), dtype=np.float64)
 

@@ -1,4 +1,4 @@
-"""Expected error of every single point: trees on what is seen around it, the same for all points."""
+"""Expected error of each landmark: trees on the features around it, the same for all landmarks."""
 
 from __future__ import annotations
 

@@ -44,7 +44,7 @@ class ScoreModel(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class Details:
-    """What a score says of one face; all but the uncertainty may be left until somebody asks for it.
+    """What a score says of one face; all but the uncertainty may be lazy.
 
     Attributes
     ----------

@@ -21,7 +21,7 @@ class ScoreKind:
     name : str
         As in ``train_face_rejector(score=...)``, ``facereject train --score`` and ``info["score"]``.
     stored_as : str
-        Class of `facereject.faces.models.score_models` that it becomes; its ``kind`` stands in model files.
+        Class of `facereject.faces.models.score_models` that it becomes; model files hold its ``kind``.
     card : str
         What the card of a model says.
     help : str

@@ -1,4 +1,4 @@
-"""The model file of a rejector: what is stored, and what is made of it again."""
+"""Writing and reading the model file of a rejector."""
 
 from __future__ import annotations
 
@@ -194,7 +194,7 @@ def _restored_detector(path: str | os.PathLike[str], definition: Any) -> tuple[D
 
 
 def _restored(path: str | os.PathLike[str], registry: Registry[Any], definition: Any) -> Any:
-    """What a definition of a model file stands for."""
+    """The plug-in that a definition in a model file describes."""
     try:
         if not isinstance(definition, dict):
             raise RegistryError(f"{definition!r} defines no {registry.noun}")

@@ -77,7 +77,7 @@ class TreeScore:
 
     @classmethod
     def from_tables(cls, arrays: dict[str, NDArray[Any]], n_features: int) -> TreeScore:
-        """The inverse of `arrays`, for rows of so many values; ValueError if the tables make no trees."""
+        """The inverse of `arrays`, for rows of ``n_features`` values; ValueError for invalid trees."""
         tables: dict[str, Any] = {name: arrays[name] for name in cls.specs}
         tree = cls(**tables, n_features=n_features)
         nodes = len(tree.feature)
@@ -98,7 +98,7 @@ class TreeScore:
 
     def _depth(self) -> int:
         """How many steps the longest walk takes, as far as `_MAX_DEPTH` + 1."""
-        # marks, not np.unique, which imports numpy.ma: a fifteenth of what judging one photograph takes
+        # no np.unique: it imports numpy.ma, which takes a fifteenth of the time of scoring one photo
         reached = np.zeros(len(self.feature), dtype=bool)
         reached[self.roots] = True
         for depth in range(_MAX_DEPTH + 1):

@@ -1,1 +1,1 @@
-"""From annotated photographs to a calibrated rejector."""
+"""From annotated photos to a calibrated rejector."""

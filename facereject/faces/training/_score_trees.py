@@ -40,7 +40,7 @@ _FLOOR, _CEILING = 0.5, 20.0
 
 _USUAL = TreeOptions()
 
-# share of the photographs held out in turn to find the number of trees
+# share of the photos held out in turn to find the number of trees
 _HELD_OUT = 1 / 3
 
 # weight of all clean rows together: what users show is mostly not degraded, most of the table is
@@ -77,7 +77,7 @@ def grow_trees(
     n_trees: int | None = None,
     options: TreeOptions = _USUAL,
 ) -> tuple[ScoreTrees, int]:
-    """Trees of both kinds and their number: so many, or as many as rank rows of other groups best by SELE.
+    """Trees of both kinds and their number: ``n_trees``, or the number that ranks other groups best by SELE.
 
     Parameters
     ----------

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from facereject.faces.models.calibration import Calibration, RegionSample, Target
+from facereject.faces.models.calibration import Calibration, RegionSample
 from facereject.faces.models.guarantee import guarantee_record
 from facereject.faces.rejector import FaceRejector
 from facereject.selection import NoValidThresholdError, guaranteed_risk
@@ -36,7 +36,7 @@ _ENOUGH_TO_TELL = 20
 
 
 def independent_rows(photos: Sequence[str], random_state: int = 0) -> NDArray[np.int64]:
-    """One row per photograph, chosen at random: faces of one photograph are no independent draws."""
+    """One row per photo, chosen at random: faces of one photo are no independent draws."""
     order = np.random.default_rng(random_state).permutation(len(photos))
     shuffled = np.asarray(photos, dtype=np.str_)[order]
     return np.sort(order[np.unique(shuffled, return_index=True)[1]])
@@ -114,28 +114,17 @@ def certified(
         )
     except NoValidThresholdError:
         raise NoValidThresholdError(_what_could_be(calibration, max_error, delta, loss_bound)) from None
-    everything = math.isinf(selector.threshold_)
-    promised = FaceRejector(
-        rejector.score,
-        calibration,
-        # a model file holds finite numbers; full coverage is the rule that accepts every face
-        Target("coverage", 1.0) if everything else Target("threshold", selector.threshold_),
-        hog=rejector.hog,
-        stability=rejector.stability,
-        context=rejector.context,
-        detector=rejector.detector,
-        predictor=rejector.predictor,
-        upright_beyond=rejector.upright_beyond,
-        # annotated faces give errors their unit
-        info={name: value for name, value in rejector.info.items() if name not in ("relative", "unit")},
-    )
-    promised.info["own_faces"] = len(calibration.losses)
+    # full coverage is the rule that accepts every face: a model file holds finite numbers only
+    promised = rejector.with_pose_limits().with_target(coverage=1.0)
+    promised = promised.with_calibration(losses, uncertainty, regions)
+    if math.isfinite(selector.threshold_):
+        promised = promised.with_target(threshold=selector.threshold_)
     promised.info["certificate"] = guarantee_record(promised, selector)
     return promised
 
 
 def check_promise(max_error: float, delta: float, loss_bound: float) -> None:
-    """Refuse, before any work, what cannot be promised whatever the faces; ValueError."""
+    """Raise ValueError for what cannot be guaranteed with any faces, before any work is done."""
     if not 0 < delta < 1:
         raise ValueError(f"delta must lie between 0 and 1, got {delta:g}")
     if not 0 < max_error < loss_bound < math.inf:
@@ -188,7 +177,7 @@ def faces_needed(
 ) -> int | None:
     """How many faces like these might certify ``max_error``; None if 64 times as many would not.
 
-    The sample stands for the larger one as it is, chance included: with new faces it may take more.
+    The larger sample is this one repeated, so it may take more new faces.
     """
     order = np.argsort(calibration.uncertainty, kind="stable")
 

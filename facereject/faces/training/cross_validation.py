@@ -1,4 +1,4 @@
-"""Cross-validation over photographs: uncertainties of faces by scores that have not seen them."""
+"""Cross-validation over photos: uncertainties of faces by scores that have not seen them."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def cross_fit(
     folds: int,
     random_state: int,
 ) -> CrossValidation:
-    """Uncertainty of every row by a score that has not seen its photograph.
+    """Uncertainty of every row by a score that has not seen its photo.
 
     The share of the gap is computed fold by fold, as scores of different fits need not have one scale, and
     averaged.
@@ -90,7 +90,7 @@ def ranked(
 
 
 def photo_folds(photos: Sequence[str], folds: int, random_state: int) -> NDArray[np.int64]:
-    """A fold number for every row, equal for rows of one photograph; folds have equally many photographs."""
+    """A fold number for every row, equal for rows of one photo; folds have equally many photos."""
     names, index = np.unique(np.asarray(photos, dtype=np.str_), return_inverse=True)
     if folds < 2:
         raise ValueError(f"folds must be at least 2, got {folds}")
@@ -103,7 +103,7 @@ def photo_folds(photos: Sequence[str], folds: int, random_state: int) -> NDArray
 
 
 def calibration_rows(table: FaceTable, random_state: int) -> NDArray[np.int64]:
-    """Every clean row and one random degraded row per face: the mix that calibration stands for."""
+    """Every clean row and one random degraded row per face: the mix used for calibration."""
     rng = np.random.default_rng(random_state)
     chosen = [np.flatnonzero(table.clean)]
     degraded = rng.permutation(np.flatnonzero(~table.clean))

@@ -1,7 +1,7 @@
-"""Degrading photographs on purpose, with landmarks that follow exactly: training data for a score of trust.
+"""Degrading photos on purpose, with landmarks that follow exactly: training data for a score of trust.
 
 A degradation takes a severity in [0, 1]; its physical range is stated where it is defined. Lengths are
-relative to the face size (the larger side of the landmark box), so a photograph and its enlargement degrade
+relative to the face size (the larger side of the landmark box), so a photo and its enlargement degrade
 alike.
 """
 
@@ -20,7 +20,7 @@ from facereject.faces.images.load import ImageArray
 
 
 class Degraded(NamedTuple):
-    """A degraded photograph, its landmarks in the new frame, and what was done to it.
+    """A degraded photo, its landmarks in the new frame, and what was done to it.
 
     Attributes
     ----------
@@ -301,7 +301,7 @@ def _old_print(image: ImageArray, points: FloatArray, severity: float, rng: np.r
 
 
 def _cut(image: ImageArray, points: FloatArray, severity: float, rng: np.random.Generator) -> _Result:
-    """The frame ends inside the face: 3 to 45 % of the landmark box is lost on one side of the photograph."""
+    """The frame ends inside the face: 3 to 45 % of the landmark box is lost on one side of the photo."""
     share = 0.03 + 0.42 * severity
     box = bounding_box(points)
     height, width = image.shape[:2]

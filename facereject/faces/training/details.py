@@ -46,7 +46,7 @@ def fit_details(
     ----------
     table : FaceTable
     photos : sequence of str
-        The photograph of every sample.
+        The photo of every sample.
     extractor : Extractor
     compact : CompactFit
         The score, with its uncertainties and columns out of fold.

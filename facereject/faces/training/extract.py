@@ -1,4 +1,4 @@
-"""From annotated photographs, clean and degraded, to a table of features and losses, with a cache."""
+"""From annotated photos, clean and degraded, to a table of features and losses, with a cache."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ class Extractor:
     stability : LandmarkStability, MirroredRuns or None
         None leaves the stability features out.
     degradations : int
-        Degraded versions of every photograph, besides the photograph itself, by `random_degradation`. If
+        Degraded versions of every photo, besides the photo itself, by `random_degradation`. If
         there are at least four, the last one only moves the box.
     random_state : int
         Seed. Row by row, the numbers depend on it, on the position of the face in the data set and on the
@@ -107,7 +107,7 @@ class Extractor:
             raise ValueError(f"degradations must be 0 or more, got {self.degradations}")
         check_detector(self.detector)
         check_predictor(self.predictor, self.points.n)
-        # parts for other points are refused here, before any work
+        # raises for parts made for other points, before any work
         assert self.features.n_features
 
     @property
@@ -145,7 +145,7 @@ class Extractor:
             yield self.picture(image, sample.landmarks, index, variant)
 
     def picture(self, image: Any, truth: FloatArray, index: int, variant: int) -> FacePicture | None:
-        """One version of a photograph with the box of its face; None where the detector missed it."""
+        """One version of a photo with the box of its face; None where the detector missed it."""
         rng = np.random.default_rng([self.random_state, index, variant])
         kind, jitter, hidden = "clean", 0.0, outside_frame(image, truth)
         if variant == self.degradations >= 4:
@@ -175,7 +175,7 @@ class Extractor:
                 picture.view, picture.found, landmarks, self.predictor, keep=picture.placed is not None
             )
         except NoLandmarksError as error:
-            # anybody's predictor, on a degraded picture: one failure must not cost hours of extraction
+            # predictors are plug-ins: one failure on a degraded image must not cost hours of extraction
             return str(error)
         return {
             "features": features,
@@ -337,7 +337,7 @@ class _Losses:
         parts = [
             f"no face was found in {counted(self.missed.sum(), 'picture')}",
             f"{self.failed.sum()} got no landmarks",
-            f"{counted(len(self.problems), 'photograph')} could not be used",
+            f"{counted(len(self.problems), 'photo')} could not be used",
         ]
         for which in (self.failures, self.problems):
             if which:
@@ -359,7 +359,7 @@ class _ChunkTask:
             try:
                 found = self._rows(index, sample)
             except Exception as error:
-                # anybody's detector: one photograph it fails on must not cost the others
+                # detectors are plug-ins: one photo that makes it fail must not cost the others
                 unreadable = isinstance(error, ImageError)
                 reason = str(error) if unreadable else f"{type(error).__name__}: {error}"
                 for _, lost in made:

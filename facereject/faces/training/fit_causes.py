@@ -19,7 +19,7 @@ from facereject.faces.training.extract import Extractor
 from facereject.faces.training.table import FaceTable
 from facereject.faces.views import Views
 
-#: the cause that each degradation stands for; what has no single remedy is unclear
+#: the cause of each degradation; "unclear" where there is no single remedy
 CAUSE_OF = {
     "blur": "blur",
     "motion": "motion",
@@ -58,7 +58,7 @@ class CauseFit(NamedTuple):
 def known_causes(table: FaceTable, points: PointSet) -> NDArray[np.str_]:
     """The cause of every row as far as it is known: of what one degradation was done to, and of clean rows.
 
-    Clean photographs of turned heads count as turned, others as unclear. Empty where several things were
+    Clean photos of turned heads count as turned, others as unclear. Empty where several things were
     done at once or the box was moved.
     """
     causes = np.array([CAUSE_OF.get(kind, "") for kind in table.kinds], dtype=object)
@@ -117,7 +117,7 @@ _NEVER = -1e6
 def background_features(
     samples: Sequence[FaceSample], extractor: Extractor
 ) -> tuple[NDArray[np.float32], NDArray[np.int64]]:
-    """Features of boxes beside the face of clean photographs, and the number of each one's sample."""
+    """Features of boxes beside the face of clean photos, and the number of each one's sample."""
     found, owners = [], []
     for index, sample in enumerate(samples):
         rng = np.random.default_rng([extractor.random_state, index, _BACKGROUND])

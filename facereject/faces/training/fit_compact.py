@@ -23,7 +23,7 @@ from facereject.losses import landmark_scale
 
 FloatArray = NDArray[np.float64]
 
-# errors in percent: below the floor nobody can tell them apart, above the ceiling a point is lost
+# errors in percent: below the floor they are annotation noise, above the ceiling a landmark is lost
 _FLOOR, _CEILING = 0.3, 40.0
 
 # principal components of the shape
@@ -47,7 +47,7 @@ class LinearFit(NamedTuple):
 
 
 class CompactFit(NamedTuple):
-    """A compact score, and the uncertainty of every row by trees that have not seen its photograph."""
+    """A compact score, and the uncertainty of every row by trees that have not seen its photo."""
 
     model: CompactScoreModel
     uncertainty: FloatArray
@@ -63,7 +63,7 @@ class MoreRows(NamedTuple):
     losses, weights : ndarray of shape (m,)
         Weights beside 1 for a row of the table.
     sample : ndarray of shape (m,), int
-        Whose photograph they show.
+        Whose photo they show.
     """
 
     columns: NDArray[np.float32]
@@ -98,9 +98,9 @@ def fit_compact(
     features : FaceFeatures
         What its features are.
     fold : ndarray of shape (n,), int
-        Rows of one fold are judged by what was learned from the others.
+        Rows of one fold are scored by a model fitted to the others.
     groups : ndarray of shape (n,), str
-        The photograph of every row: rows of one stay together when the number of trees is chosen.
+        The photo of every row: rows of one stay together when the number of trees is chosen.
     linear : LinearFit
         A linear score on the HOG values, on the same folds.
     clip : float or None
@@ -112,7 +112,7 @@ def fit_compact(
     """
     columns, seen = learn_columns(table, features, fold, linear, clean)
     importance = np.ones(len(table)) if clean is None else clean_weights(table.clean)
-    # one number of trees for all, so that it is sought once; photographs are held out for that as well
+    # one number of trees for all, so that it is sought once; photos are held out for that as well
     more = _more_rows(table, features, columns, seen, background)
     names, first = np.unique(table.sample, return_index=True)
     owner = first[np.searchsorted(names, more.sample)]
@@ -120,16 +120,16 @@ def fit_compact(
     losses, weights = np.concatenate([table.losses, more.losses]), np.concatenate([importance, more.weights])
     folds, owners = np.concatenate([fold, fold[owner]]), np.concatenate([groups, groups[owner]])
     final, n_trees = grow_trees(everything, losses, clip, weights, groups=owners)
-    judged = np.empty((len(table), len(final)))
+    scored = np.empty((len(table), len(final)))
     for k in np.unique(fold):
         rest, out = folds != k, fold == k
         trees, _ = grow_trees(everything[rest], losses[rest], clip, weights[rest], n_trees=n_trees)
-        judged[out] = np.column_stack([part(seen[out]) for part in trees])
+        scored[out] = np.column_stack([part(seen[out]) for part in trees])
     # both kinds count alike among clean faces, which are the hardest to tell apart
     usual = table.clean if table.clean.any() else np.ones(len(table), dtype=bool)
-    factors = 1 / np.maximum(judged[usual].std(axis=0), 1e-9)
+    factors = 1 / np.maximum(scored[usual].std(axis=0), 1e-9)
     joined = TreeScore.joined(list(zip(final, factors.tolist(), strict=True)))
-    return CompactFit(CompactScoreModel(columns, joined), judged @ factors, seen)
+    return CompactFit(CompactScoreModel(columns, joined), scored @ factors, seen)
 
 
 def _more_rows(
@@ -210,7 +210,7 @@ def learn_columns(
 def linear_on_clean(
     table: FaceTable, fold: NDArray[np.int64], alpha: float | None, clip: float | None
 ) -> LinearFit | None:
-    """A linear SELE score of a table of HOG values, fitted to its clean rows alone; it judges all rows.
+    """A linear SELE score of a table of HOG values, fitted to its clean rows alone; it scores all rows.
 
     None if a fold would be left without a clean row that has an error to learn from.
     """

@@ -19,7 +19,7 @@ FloatArray = NDArray[np.float64]
 
 _HOG_VALUES = 36
 
-# errors in percent: below the floor nobody can tell them apart, above the ceiling a point is lost
+# errors in percent: below the floor they are annotation noise, above the ceiling a landmark is lost
 _FLOOR, _CEILING = 0.3, 40.0
 
 #: faces that are enough: each has many points
@@ -31,7 +31,7 @@ _RIDGE = 2e-3
 # blocks of equal size that the expected error is averaged over before it is made monotone
 _BLOCKS = 60
 
-# share of the visible points of clean photographs that may be taken to be covered
+# share of the visible points of clean photos that may be taken to be covered
 _FALSE_ALARMS = 0.02
 
 #: Weight of a face with covered points when trees learn which ones are. Few faces have any: with equal
@@ -172,7 +172,7 @@ _NEVER = 1e9
 def some_rows(
     table: FaceTable, random_state: int, needed: NDArray[np.int64] | None, most: int
 ) -> NDArray[np.int64]:
-    """At most so many rows at random, but all that are needed: the clean ones if it is not said which."""
+    """A random choice of rows that contains all needed ones, by default the clean rows."""
     order = np.random.default_rng(random_state).permutation(len(table))
     first = np.flatnonzero(table.clean) if needed is None else needed
     chosen = np.concatenate([first, order[~np.isin(order, first)]])
@@ -218,6 +218,6 @@ def calibrated(said: FloatArray, truth: FloatArray) -> tuple[NDArray[np.float32]
 
 
 def _limit(odds: FloatArray, covered: NDArray[np.bool_], clean: NDArray[np.bool_]) -> float:
-    """The lowest log-odds that flag at most `_FALSE_ALARMS` of the visible points of clean photographs."""
+    """The lowest log-odds that flag at most `_FALSE_ALARMS` of the visible points of clean photos."""
     visible = ~covered & clean[:, None] if clean.any() else ~covered
     return float(np.quantile(odds[visible], 1 - _FALSE_ALARMS))

@@ -89,7 +89,7 @@ def _boxes(samples: Sequence[FaceSample], detector: Detector) -> list[Box | None
         except ImageError:
             continue
         except (TypeError, ValueError):
-            # no detector, or one whose answers are not understood, whatever the photograph
+            # not a detector, or one that returns something else than detections
             raise
         except Exception:
             # as in extraction, where it is counted

@@ -48,7 +48,7 @@ class FaceTable:
     sample : ndarray of shape (n,), int
         Index of the face in the data set.
     variant : ndarray of shape (n,), int
-        0 for the photograph as it is, 1, 2, ... for its degraded versions.
+        0 for the photo as it is, 1, 2, ... for its degraded versions.
     kinds : tuple of str
         What was done to the picture, "clean" or such as "blur+noise".
     landmarks, truth : ndarray of shape (n, p, 2), float32
@@ -60,9 +60,9 @@ class FaceTable:
     failed : ndarray of shape (2,), int
         Faces that were found, but the predictor gave no usable landmarks for: clean, degraded.
     problems : tuple of Problem
-        Photographs that could not be read.
+        Photos that could not be read.
     failures : tuple of Problem
-        Faces among ``failed``: the photograph, on how many of its versions, and why on the first of them.
+        Faces among ``failed``: the photo, on how many of its versions, and why on the first of them.
     """
 
     features: NDArray[np.float32]
@@ -90,7 +90,7 @@ class FaceTable:
 
     @property
     def clean(self) -> NDArray[np.bool_]:
-        """Rows that are photographs as they are."""
+        """Rows that are photos as they are."""
         return np.asarray(self.variant == 0)
 
 

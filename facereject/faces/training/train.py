@@ -1,4 +1,4 @@
-"""Training a rejector: annotated photographs and a predictor in, a calibrated rejector out."""
+"""Training a calibrated rejector from annotated photos and a landmark predictor."""
 
 from __future__ import annotations
 
@@ -90,8 +90,8 @@ def train_face_rejector(
 ) -> FaceRejector:
     """Train a rejector for any landmark predictor.
 
-    All photographs, clean and degraded, become rows of features and losses. Regularisation is chosen by
-    cross-validation over photographs; the uncertainties of the faces left out in turn calibrate
+    All photos, clean and degraded, become rows of features and losses. Regularisation is chosen by
+    cross-validation over photos; the uncertainties of the faces left out in turn calibrate
     ``expected_error`` and the threshold; the score itself is fitted once more to all rows.
 
     Parameters
@@ -107,7 +107,7 @@ def train_face_rejector(
         risk. "auto" is "sele" or "compact", whichever ranks better by cross-validation. All but "sele" and
         "reg" need LightGBM.
     unlabelled : folder, sequence of image files, or None
-        Photographs to learn from in place of ``samples``: see `facereject.faces.training.unlabelled`. The
+        Photos to learn from in place of ``samples``: see `facereject.faces.training.unlabelled`. The
         expected errors of the rejector then have no unit and are not told, until
         `FaceRejector.with_unit` or `with_calibration` gives them one; its target is a coverage.
     base : FaceRejector, str or None
@@ -121,8 +121,8 @@ def train_face_rejector(
         that hard faces are among them.
     threshold : float or None
         Detector threshold of the finished rejector, whose calibration uses the faces that reach it. None
-        leaves it to the detector: for dlib's it is 0, as at -1 it would also look at what is mostly
-        background; one without such an option stays as it is.
+        is the detector's default: 0 for dlib's, as detections at -1 are mostly background. Detectors without
+        a threshold are left unchanged.
     hog : LandmarkHOG or None
         Sizes of the features; its points are replaced by those of the predictor.
     stability : MirroredRuns, LandmarkStability or None
@@ -135,17 +135,17 @@ def train_face_rejector(
         Points that features are computed at, for dense meshes. None is what the predictor declares, else
         all of them.
     degradations : int
-        Degraded versions of every photograph.
+        Degraded versions of every photo.
     clip : float or None
         Losses above, in percent, count as this much in training: how wrong a lost face is does not matter,
         and it would drown the rest. Calibration and evaluation use the losses as they are.
     alphas : sequence of float
         Regularisation tried (not for "boosted").
     folds : int
-        Number of groups of photographs for cross-validation.
+        Number of groups of photos for cross-validation.
     target : Target or None
-        None is `max_error` = the mean error of clean photographs: accept as long as the accepted faces,
-        degraded ones among them, are on average as good as ordinary photographs; half of the faces if a poor
+        None is `max_error` = the mean error of clean photos: accept as long as the accepted faces,
+        degraded ones among them, are on average as good as ordinary photos; half of the faces if a poor
         score cannot reach that.
     random_state : int
         Seed of degradations and folds.
@@ -169,7 +169,7 @@ def train_face_rejector(
     >>> train_face_rejector(FaceDataset.load("annotated")).save("mine.safetensors")  # doctest: +SKIP
     """
     if (samples is None) == (unlabelled is None):
-        raise ValueError("give either samples or unlabelled photographs")
+        raise ValueError("give either samples or unlabelled photos")
     if samples is not None and len(samples) and samples[0].predicted is not None:
         return _from_files(
             samples,
@@ -225,7 +225,7 @@ def train_face_rejector(
         background=None if extractor.context is None else background_features(samples, extractor),
         clean_errors=unlabelled is None,
     )
-    # sorted digests are in random order; so many always find an overlap, and the model file stays small
+    # sorted digests are in random order: the first ones are a sample, large enough to notice an overlap
     rejector.info["photo_digests"] = photo_digests(samples)[:_MAX_DIGESTS]
     if unlabelled is not None:
         rejector.info["relative"] = True
@@ -331,7 +331,7 @@ def train_on_table(
     ----------
     table : FaceTable
     photos : sequence of str
-        The photograph of every sample.
+        The photo of every sample.
     extractor : Extractor
         What made the table.
     score, threshold, clip, alphas, folds, target, fitting
@@ -340,8 +340,8 @@ def train_on_table(
         Features of boxes without a face and the number of each one's sample, see
         `facereject.faces.training.fit_causes.background_features`.
     clean_errors : bool, default=True
-        Whether the errors on clean photographs are those of the predictor. If it annotated them itself, they
-        are not, and nothing is learned from clean photographs alone.
+        Whether the errors on clean photos are those of the predictor. If it annotated them itself, they
+        are not, and nothing is learned from clean photos alone.
     """
     # plain, as the model file needs it
     seed = int(extractor.random_state)

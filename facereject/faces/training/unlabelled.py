@@ -1,8 +1,8 @@
-"""Training without annotation: the predictor's own landmarks on a clean photograph stand for the truth.
+"""Training without annotation: the predictor's own landmarks on a clean photo stand for the truth.
 
-On a clean photograph a predictor is mostly right, and where it is not, runs on mirrored and turned pictures
+On a clean photo a predictor is mostly right, and where it is not, runs on mirrored and turned pictures
 disagree. The mean of these runs is taken as the annotation, faces on which they disagree most are left out,
-and the degraded versions of the photograph supply the errors. How large an error is in percent cannot be
+and the degraded versions of the photo supply the errors. How large an error is in percent cannot be
 known this way; in which order faces should be trusted can.
 """
 
@@ -37,7 +37,7 @@ def annotate_by_predictor(
     share: float = 0.75,
     progress: Callable[[int, int], None] | None = None,
 ) -> FaceDataset:
-    """Faces of clean photographs, annotated by the predictor itself.
+    """Faces of clean photos, annotated by the predictor itself.
 
     Parameters
     ----------
@@ -50,7 +50,7 @@ def annotate_by_predictor(
     share : float, default=0.75
         Share of the faces that is kept: those on which the runs of the predictor agree best.
     progress : callable or None
-        Called with (photographs done, of how many).
+        Called with (photos done, of how many).
     """
     if not 0 < share <= 1:
         raise ValueError(f"share must be above 0 and at most 1, got {share:g}")

@@ -64,7 +64,8 @@ def landmark_files(path: str | os.PathLike[str], format: str | None = None) -> l
         files = sorted(str(file) for file in found if os.path.isfile(file))
         if not files:
             raise LandmarkFileError(
-                f"{name}: no file of landmarks in this folder ({', '.join(sorted(wanted))})"
+                f"{name}: no file of landmarks in this folder ({', '.join(sorted(wanted))}). "
+                "`facereject annotate` places and saves them"
             )
     elif os.path.isfile(name):
         return [name]
@@ -143,8 +144,8 @@ def _format_of(path: str) -> str:
     header = header if len(header) <= _SHOWN else f"{header[:_SHOWN]}…"
     raise LandmarkFileError(
         f"{path}: its layout is unknown. It begins with: {header}. The simplest that work are a table with "
-        "the columns image, x0, y0, x1, y1, … and a .pts file per image; "
-        f"--format names one of {', '.join(READERS)}"
+        "the columns image, x0, y0, x1, y1, … and a .pts file per image. Formats that are read: "
+        f"{', '.join(READERS)}"
     )
 
 
