@@ -140,7 +140,7 @@ def test_a_smaller_loss_bound_takes_fewer_faces(rejector):
     bound, fewer = smaller_bound(calibration, 3.0, 0.05, 20.0)
     assert 6 <= bound < 20
     assert 2 * fewer <= faces_needed(calibration, 3.0, 0.05, 20.0)
-    with pytest.raises(NoValidThresholdError, match=f"with a loss bound of {bound:g} %"):
+    with pytest.raises(NoValidThresholdError, match=f"With a loss bound of {bound:g} %"):
         certified(rejector, **draw(60), max_error=3.0)
 
 
