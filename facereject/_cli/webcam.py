@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
 
 WEBCAM_EXAMPLES = """[bold]Examples[/bold]
 facereject webcam
-facereject webcam --camera 1 --max-error 4 --record session.mp4
+facereject webcam --camera 1 --size 1920x1080 --record session.mp4
 facereject webcam --camera clip.mp4                    [dim]a video, played in real time[/dim]
 facereject webcam --headless --seconds 60 -o faces.csv > faces.jsonl
 facereject webcam --headless | jq -c '{frame, accepted, expected_error}'
@@ -51,6 +52,14 @@ def webcam(
             help="Number of the camera, URL of a stream, or a video file.",
         ),
     ] = "0",
+    size: Annotated[
+        str | None,
+        typer.Option(
+            "--size",
+            metavar="WIDTHxHEIGHT",
+            help="Resolution to ask the camera for, such as 1920x1080. The camera may choose another one.",
+        ),
+    ] = None,
     headless: Annotated[
         bool,
         typer.Option(
@@ -116,6 +125,9 @@ def webcam(
     On a slow machine frames are skipped, so that the window never lags behind the camera.
     """
     target = given.make(TargetChoice).chosen()
+    asked = re.fullmatch(r"(\d{2,5})x(\d{2,5})", size or "")
+    if size is not None and asked is None:
+        stop(f"--size must be WIDTHxHEIGHT in pixels, such as 1920x1080; got {size}")
     if output == "-":
         stop("-o - is the table on stdout; for that use --headless, which prints every frame as JSON")
     from facereject.outputs import Output
@@ -165,7 +177,10 @@ def webcam(
     source: int | str = int(camera) if camera.isdecimal() else camera
     failed, code, too_small = "", 0, 0
     try:
-        with interruptible(), Camera(source) as device:
+        with (
+            interruptible(),
+            Camera(source, size=(int(asked[1]), int(asked[2])) if asked else None) as device,
+        ):
             try:
                 live.run(device, FaceTracker(rejector, tracking), camera_name(source))
             except KeyboardInterrupt as interrupt:

@@ -114,6 +114,8 @@ def _open_capture(source: int | str, backend: int, size: tuple[int, int] | None)
         # an image from the buffer of the driver would be an old one
         capture.set(cv2.CAP_PROP_BUFFERSIZE, 1)
         if size is not None:
+            # uncompressed, USB carries large frames a few times per second only
+            capture.set(cv2.CAP_PROP_FOURCC, cv2.VideoWriter.fourcc(*"MJPG"))
             capture.set(cv2.CAP_PROP_FRAME_WIDTH, size[0])
             capture.set(cv2.CAP_PROP_FRAME_HEIGHT, size[1])
     return CaptureDevice(capture)

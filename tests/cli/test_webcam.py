@@ -90,6 +90,7 @@ def test_without_a_screen_it_says_what_to_do(run, clip, monkeypatch):
         (["--camera", "none.mp4", "--headless"], 1, "none.mp4"),
         (["--headless", "--record", "video.ogv"], 2, "--record"),
         (["--headless", "--snapshots", "none"], 2, "--snapshots"),
+        (["--headless", "--size", "large"], 2, "--size must be WIDTHxHEIGHT"),
         (["--headless", "--max-frames", "0"], 2, "--max-frames"),
         (["--headless", "--seconds", "-1"], 2, "--seconds"),
         (["--headless", "--smooth", "-1"], 2, "--smooth"),

@@ -67,6 +67,7 @@ def test_a_number_is_a_device(capture, source):
     assert FakeCapture.last.backend == cv2.CAP_ANY
     assert FakeCapture.last.settings == {
         cv2.CAP_PROP_BUFFERSIZE: 1,
+        cv2.CAP_PROP_FOURCC: cv2.VideoWriter.fourcc(*"MJPG"),
         cv2.CAP_PROP_FRAME_WIDTH: 640,
         cv2.CAP_PROP_FRAME_HEIGHT: 480,
     }
