@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import entr, logsumexp, softmax
 
+from facereject._outputs import error_probability, top_and_gap
 from facereject._validation import FloatArray
 from facereject.predictions._files import Column, PredictionFile
 
@@ -101,20 +102,10 @@ class ColumnScore:
         return {"confidence" if self.confidence else "uncertainty": self.column}
 
 
-def _rest(probabilities: FloatArray) -> FloatArray:
-    # 1 - p would round away differences between predictions that are almost certain
-    return np.asarray(np.sort(probabilities, axis=1)[:, :-1].sum(axis=1))
-
-
-def _negative_gap(probabilities: FloatArray) -> FloatArray:
-    top = np.partition(probabilities, -2, axis=1)
-    return np.asarray(top[:, -2] - top[:, -1])
-
-
 #: uncertainties that probabilities give
 _OF_PROBABILITIES: dict[str, Callable[[FloatArray], FloatArray]] = {
-    "max-prob": _rest,
-    "gap": _negative_gap,
+    "max-prob": error_probability,
+    "gap": lambda probabilities: -top_and_gap(probabilities)[1],
     "entropy": lambda probabilities: np.asarray(entr(probabilities).sum(axis=1)),
 }
 #: uncertainties that only logits give

@@ -8,12 +8,12 @@ import numpy as np
 from scipy.optimize import brentq
 from sklearn.utils.validation import check_is_fitted
 
+from facereject._outputs import error_probability, top_and_gap
 from facereject._settings import check_number
 from facereject._validation import FloatArray, check_same_length, check_vector
 from facereject.risks import SELE
 from facereject.scores._base import BaseScore, Standardizer, check_sample_weight
 from facereject.scores._linear.shifted import ShiftedRisk
-from facereject.scores._margin import top_and_gap
 from facereject.scores._reading.predictor import check_outputs
 from facereject.scores._weighting import count_errors
 from facereject.solver import LinearObjective, bundle_minimize
@@ -56,7 +56,7 @@ class OutputReader:
         )
         self.floor = 0.0
         if self.probabilities:
-            rest = _rest(values)
+            rest = error_probability(values)
             # an ensemble may be unanimous; how much more certain that is than the next best, nobody knows.
             # What rounds to probability 1 is no less certain than the rest of it
             self.floor = max(0.5 * float(rest[rest > 0].min(initial=1.0)), float(np.finfo(np.float64).eps))
@@ -71,7 +71,7 @@ class OutputReader:
         if not self.probabilities:
             return np.column_stack([-gap, -top])
         entropy = -(values * np.log(np.maximum(values, np.finfo(np.float64).tiny))).sum(axis=1)
-        odds = np.log(np.maximum(_rest(values), self.floor)) - np.log(np.maximum(top, self.floor))
+        odds = np.log(np.maximum(error_probability(values), self.floor)) - np.log(np.maximum(top, self.floor))
         return np.column_stack([odds, -top, -gap, entropy])
 
 
@@ -358,9 +358,3 @@ def as_columns(values: Any, name: str = "outputs", n: int | None = None) -> Floa
     if n is not None and len(array) != n:
         raise ValueError(f"{name} must have one row per row of X ({n}), got {len(array)}")
     return array[:, None] if array.ndim == 1 else array
-
-
-def _rest(probabilities: FloatArray) -> FloatArray:
-    """1 − the largest, as the sum of the others: differences between almost certain ones survive."""
-    ordered = np.partition(probabilities, probabilities.shape[1] - 1, axis=1)
-    return np.asarray(ordered[:, :-1].sum(axis=1))

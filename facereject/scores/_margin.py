@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from sklearn.pipeline import Pipeline
 
+from facereject._outputs import top_and_gap
 from facereject._validation import FloatArray
 from facereject.scores._reading.predictor import PredictorScore, check_outputs, read_outputs
 
@@ -138,12 +139,6 @@ class GapScore(PredictorScore):
         outputs = read_outputs(self.estimator, X, self.response)
         check_one_value_per_class(self.estimator, outputs)
         return outputs
-
-
-def top_and_gap(values: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Largest value of each row, and by how much it exceeds the second largest."""
-    ordered = np.partition(values, values.shape[1] - 2, axis=1)
-    return ordered[:, -1], ordered[:, -1] - ordered[:, -2]
 
 
 def check_one_value_per_class(predictor: Any, outputs: FloatArray) -> None:

@@ -11,11 +11,11 @@ from scipy.special import log_softmax, logsumexp
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
+from facereject._outputs import top_and_gap
 from facereject._validation import FloatArray, check_same_length, check_vector
 from facereject.losses import zero_one_loss
 from facereject.metrics import aurc
 from facereject.scores._base import BaseScore, check_sample_weight
-from facereject.scores._margin import top_and_gap
 from facereject.scores._reading.predictor import check_outputs
 from facereject.scores._weighting import compare_areas
 

@@ -11,6 +11,7 @@ from sklearn.model_selection import GroupKFold
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
+from facereject._outputs import top_and_gap
 from facereject._settings import check_integer, check_number
 from facereject._validation import FloatArray, check_same_length, check_vector
 from facereject.scores._base import BaseScore, check_groups_of_rows
@@ -25,7 +26,6 @@ from facereject.scores._confidence import (
     fit_start,
 )
 from facereject.scores._lightgbm import import_lightgbm
-from facereject.scores._margin import top_and_gap
 
 # relative decrease of AuRC below which trees are not worth having
 _WORTHWHILE = 0.005
