@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from facereject._html import facts_html
 from facereject._lazy import LazyField
-from facereject._words import percent
+from facereject._words import counted, percent
 from facereject.faces.face import FaceFrame
 from facereject.faces.models.domain import DomainCheck
 
@@ -168,28 +168,25 @@ class Summary:
             if (source, counts.failure) in self.failures:
                 self.failures.remove((source, counts.failure))
 
-    def _facts(self) -> list[tuple[str, str, str]]:
-        """Number, name and remark of each fact."""
+    def __str__(self) -> str:
+        """The counts of all inputs in one line."""
         total = self.total
-        facts = [(f"{self.inputs:,}", "inputs", "")]
+        parts = [counted(self.inputs, "input")]
         if self.frames > self.inputs:
-            facts.append((f"{self.frames:,}", "frames", _accepted(total.accepted_frames, self.frames)))
-        facts.append((f"{self.faces:,}", "faces", _accepted(self.accepted_faces, self.faces)))
-        if total.no_face:
-            facts.append((f"{total.no_face:,}", "without a face", ""))
-        if self.failed:
-            facts.append((f"{self.failed:,}", "failed", ""))
+            parts.append(counted(self.frames, "frame") + _accepted(total.accepted_frames, self.frames))
+        parts.append(counted(self.faces, "face") + _accepted(self.accepted_faces, self.faces))
+        parts += [f"{total.no_face:,} without a face"] * bool(total.no_face)
+        parts += [f"{self.failed:,} failed"] * bool(self.failed)
         if self.placed is not None and self.placed.failed:
-            facts.append((f"{self.placed.failed:,}", "files not placed", ""))
-        return [*facts, (f"{self.seconds:.1f}", "seconds", "")]
+            parts.append(f"{counted(self.placed.failed, 'file')} not placed")
+        return "; ".join(parts)
 
     def __repr__(self) -> str:
-        return f"Summary({', '.join(f'{number} {name}{more}' for number, name, more in self._facts())})"
+        return f"Summary({self}; {self.seconds:.1f} s)"
 
     def _repr_html_(self) -> str:
-        facts = {name: number + more for number, name, more in self._facts()}
-        return facts_html("Summary", facts | dict(self.failures))
+        return facts_html(repr(self), dict(self.failures))
 
 
 def _accepted(number: int, total: int) -> str:
-    return f" ({percent(number, total, 1)} accepted)" if total else ""
+    return f", {number:,} accepted ({percent(number, total, 1)})" if total else ""

@@ -66,7 +66,7 @@ def test_summary_without_a_table(photos):
     assert summary.total.no_face == 1
     assert summary.seconds > 0
     assert repr(summary).startswith(
-        "Summary(6 inputs, 3 faces (66.7% accepted), 1 without a face, 2 failed, 0."
+        "Summary(6 inputs; 3 faces, 2 accepted (66.7%); 1 without a face; 2 failed; 0."
     )
     assert "photos/4.jpg" in summary._repr_html_()
     assert os.listdir() == ["photos"]
@@ -258,7 +258,7 @@ def test_files_are_sorted(photos):
     Path("good/2.png").write_text("something else")
     summary = score_files("photos", ["t.csv", SortedFiles("good", "bad")], rejector=REJECTOR)
     assert summary.placed.failed == 1
-    assert "1 files not placed" in repr(summary)
+    assert "1 file not placed" in repr(summary)
 
 
 @pytest.fixture
@@ -291,7 +291,7 @@ def test_saved_video_and_timeline(clips):
         clips / "a.mkv", [SavedVideo("good.mp4"), Timeline("t.json")], progress=states.append
     )
     assert (summary.frames, summary.total.accepted_frames) == (10, 5)
-    assert repr(summary).startswith("Summary(1 inputs, 10 frames (50.0% accepted), 5 faces")
+    assert repr(summary).startswith("Summary(1 input; 10 frames, 5 accepted (50.0%); 5 faces")
     spans = json.loads(Path("t.json").read_text())
     assert [(span["first_frame"], span["last_frame"], span["accepted"]) for span in spans] == [
         (0, 4, True),

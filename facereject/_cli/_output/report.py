@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from facereject._cli._output.progress import duration, figure
 from facereject._cli._shared import say
-from facereject._words import counted, percent
+from facereject._words import counted
 
 if TYPE_CHECKING:
     from facereject.faces import FaceRejector
@@ -58,15 +58,7 @@ def _files(number: int) -> str:
 
 def _counts(summary: Summary) -> Iterator[str]:
     total = summary.total
-    parts = [inputs(summary.inputs)]
-    if total.frames > summary.inputs:
-        parts.append(counted(total.frames, "frame") + _accepted(total.accepted_frames, total.frames))
-    parts.append(counted(total.faces, "face") + _accepted(total.accepted_faces, total.faces))
-    if total.no_face:
-        parts.append(f"{total.no_face:,} without a face")
-    if summary.failed:
-        parts.append(f"{summary.failed:,} failed")
-    yield "; ".join(parts)
+    yield str(summary)
     if summary.again:
         yield f"{inputs(summary.again)} that had changed or failed scored again"
     if total.undecodable:
@@ -107,10 +99,6 @@ def _cut_off(rejector: FaceRejector) -> str:
         return ""
     limit = float(rejector.calibration.expected_error(selector.threshold_))
     return f"Accepted up to an expected error of {limit:.2f} %"
-
-
-def _accepted(number: int, total: int) -> str:
-    return f", {number:,} accepted ({percent(number, total, 1)})" if total else ""
 
 
 def _places(job: Job, placed: Placed) -> str:
