@@ -193,13 +193,7 @@ def _fitted_digest() -> bytes:
 
 
 def look(rgb: ImageArray, square: Square) -> tuple[FloatArray, float]:
-    """One run of the network: points (468, 2) in pixels of the image, and its confidence."""
-    points, confidence = look_3d(rgb, square)
-    return points[:, :2], confidence
-
-
-def look_3d(rgb: ImageArray, square: Square) -> tuple[FloatArray, float]:
-    """The same with depths, (468, 3), in pixels as well: small ones are near the camera."""
+    """One run of the network: points in pixels of the image, and its confidence."""
     matrix = square.matrix
     chip = cv2.warpAffine(
         rgb,
@@ -211,11 +205,9 @@ def look_3d(rgb: ImageArray, square: Square) -> tuple[FloatArray, float]:
     network, names = _network()
     network.setInput(cv2.dnn.blobFromImage(chip, 1 / 255.0))
     outputs = {output.size: output for output in network.forward(names)}
-    points = np.asarray(outputs[3 * N_MESH], dtype=np.float64).reshape(N_MESH, 3)
-    points[:, :2] = transform_points(matrix, points[:, :2])
-    points[:, 2] *= square.side / _SIDE
+    points = np.asarray(outputs[3 * N_MESH], dtype=np.float64).reshape(N_MESH, 3)[:, :2]
     logit = float(np.clip(outputs[1].item(), -50, 50))
-    return points, 1 / (1 + math.exp(-logit))
+    return transform_points(matrix, points), 1 / (1 + math.exp(-logit))
 
 
 def _network() -> tuple[Any, Any]:
