@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import os
 import secrets
-import threading
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -20,7 +19,7 @@ from facereject._cli._shared import (
     say,
     stop,
 )
-from facereject._cli.serve import log_to_stderr, open_browser
+from facereject._cli.serve import BrowserOption, PortOption, check_installed, listening, run_page
 from facereject._words import counted
 
 if TYPE_CHECKING:
@@ -60,15 +59,6 @@ ImagesOption = Annotated[
         "table names them, below the current folder or that of the table.",
         show_default=False,
     ),
-]
-PortOption = Annotated[
-    int | None,
-    typer.Option(
-        "--port", metavar="N", help="Port; 0 takes a free one. Without it 8420, or a free one if in use."
-    ),
-]
-BrowserOption = Annotated[
-    bool, typer.Option("--browser/--no-browser", help="Open the page in the browser, or not.")
 ]
 WorkersOption = Annotated[
     int, typer.Option("--workers", "-j", metavar="N", help="Processes that score a folder.", min=1)
@@ -132,8 +122,9 @@ def review(
         stop(f"--frame-rule must be one of {', '.join(FRAME_RULES)}; got {frame_rule}")
     if beside and annotations is not None:
         stop("--beside and --annotations exclude each other: give one of them")
-    _check_serve()
-    faces = _faces_of(path, _beside_folder(path), images, model, workers, quiet)
+    check_installed()
+    table = f"{os.path.basename(os.path.abspath(path)) or 'faces'}-faces.csv"
+    faces = _faces_of(path, table, images, model, workers, quiet)
     with _opened(
         faces,
         images=_images(path, images),
@@ -186,7 +177,7 @@ def annotate(
     """
     from facereject.serve.review.choose import choose_faces
 
-    _check_serve()
+    check_installed()
     try:
         os.makedirs(output, exist_ok=True)
     except OSError as error:
@@ -200,21 +191,6 @@ def annotate(
         if not quiet and len(session.queue) < number:
             say(f"There are {counted(len(session.queue), 'photo')} with a scored face; each is used once.")
         _serve(session, "annotate", port, browser, quiet)
-
-
-def _check_serve() -> None:
-    try:
-        import starlette  # noqa: F401
-        import uvicorn  # noqa: F401
-    except ImportError as error:
-        stop(
-            f"the page needs more packages ({error.name}): "
-            "pip install starlette uvicorn python-multipart websockets"
-        )
-
-
-def _beside_folder(path: str) -> str:
-    return f"{os.path.basename(os.path.abspath(path)) or 'faces'}-faces.csv"
 
 
 def _images(path: str, images: str | None) -> str | None:
@@ -308,25 +284,14 @@ def _opened(faces: ReviewFaces, **options: object):  # type: ignore[no-untyped-d
 
 def _serve(session: Session, page: str, port: int | None, browser: bool, quiet: bool) -> None:
     from facereject.serve.review.app import make_review_app
-    from facereject.serve.server import HOST, AddressError, address_of, bind, run_server
 
-    try:
-        listener = bind(HOST, port)
-    except AddressError as error:
-        stop(str(error), 1)
-    with listener:
+    with listening(None, port) as listener:
         token = secrets.token_urlsafe(24)
-        address = address_of(listener, token)
-
-        def ready() -> None:
-            say(f"{counted(len(session.faces), 'face')}: open {address}")
-            say("Only this address, with its token, is answered. Ctrl-C stops; decisions are saved.")
-            if browser:
-                threading.Thread(target=open_browser, args=[address], daemon=True).start()
-
-        with contextlib.suppress(KeyboardInterrupt):
-            log_to_stderr()
-            run_server(make_review_app(session, token, page=page), listener, on_ready=ready)
+        lines = [
+            f"{counted(len(session.faces), 'face')}: open {{address}}",
+            "Only this address, with its token, is answered. Ctrl-C stops; decisions are saved.",
+        ]
+        run_page(make_review_app(session, token, page=page), listener, token, lines, browser)
     if not quiet:
         values = session.decisions.values
         say(

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import contextlib
+import importlib.util
+import logging
 import os
 import secrets
 import sys
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from facereject._cli._missing import missing_library
 from facereject._cli._plugins import DetectorOption, LandmarksOption
 from facereject._cli._shared import (
     CostOption,
@@ -31,6 +32,10 @@ from facereject._cli._shared import (
 from facereject._words import counted
 
 if TYPE_CHECKING:
+    import socket
+
+    from starlette.types import ASGIApp
+
     from facereject.faces import FaceRejector
 
 SERVE_EXAMPLES = """[bold]Examples[/bold]
@@ -39,6 +44,17 @@ facereject serve --model thorough --port 9000 --no-browser
 facereject serve --host 0.0.0.0            [dim]for other computers; prints a token[/dim]
 
 [bold]Exit codes[/bold]: 0 stopped by Ctrl-C or SIGTERM, 1 the port cannot be used, 2 wrong usage"""
+
+
+PortOption = Annotated[
+    int | None,
+    typer.Option(
+        "--port", metavar="N", help="Port; 0 takes a free one. Default: 8420, or a free one if it is in use."
+    ),
+]
+BrowserOption = Annotated[
+    bool, typer.Option("--browser/--no-browser", help="Open the page in the browser, or not.")
+]
 
 
 def serve(
@@ -50,17 +66,8 @@ def serve(
             help="Listen on this address, so that other computers can connect with a token. There is no TLS.",
         ),
     ] = None,
-    port: Annotated[
-        int | None,
-        typer.Option(
-            "--port",
-            metavar="N",
-            help="Port; 0 takes a free one. Default: 8420, or a free one if it is in use.",
-        ),
-    ] = None,
-    browser: Annotated[
-        bool, typer.Option("--browser/--no-browser", help="Open the page in the browser, or not.")
-    ] = True,
+    port: PortOption = None,
+    browser: BrowserOption = True,
     workers: Annotated[
         int | None, typer.Option("--workers", metavar="N", help="Threads for all clients together.")
     ] = None,
@@ -84,54 +91,79 @@ def serve(
     target = chosen_target(max_error=max_error, coverage=coverage, cost=cost, threshold=threshold)
     if workers is not None and workers < 1:
         stop(f"--workers must be at least 1; got {workers}")
-    try:
-        from facereject.faces.models.card import MODEL_NOTES
-        from facereject.serve.app import ServeCounts, make_app
-        from facereject.serve.models import ModelRegistry
-        from facereject.serve.server import HOST, AddressError, address_of, bind, is_private, run_server
-    except ImportError as error:
-        if missing_library(error):
-            raise
-        stop(
-            f"{error.name} is not installed, which the server needs: "
-            "pip install starlette uvicorn python-multipart websockets"
-        )
-    try:
-        listener = bind(HOST if host is None else host, port)
-    except AddressError as error:
-        stop(str(error), 1)
-    with listener:
+    check_installed()
+    from facereject.faces.models.card import MODEL_NOTES
+    from facereject.serve.app import ServeCounts, make_app
+    from facereject.serve.models import ModelRegistry
+    from facereject.serve.server import is_private
+
+    with listening(host, port) as listener:
         rejector = load_rejector(model, detector=detector, landmarks=landmarks, target=target)
         token = None if host is None else secrets.token_urlsafe(24)
         counts = ServeCounts()
         models = ModelRegistry(_name_of(model), rejector, _others(detector, landmarks), MODEL_NOTES)
         app = make_app(models, host=host, token=token, workers=workers, counts=counts)
-        address = address_of(listener, token)
-
-        def ready() -> None:
-            say(f"facereject is at {address}")
-            if host in ("0.0.0.0", "::"):
-                say("From other computers, use the name or address of this one instead of 127.0.0.1.")
-            if is_private(listener):
-                say("Images stay on this computer. Ctrl-C stops the server.")
-            else:
-                say(
-                    "Warning: there is no encryption (TLS). Images and the token that other computers send "
-                    "can be read on the network. Use it on networks you trust, or over a tunnel. Images are "
-                    "not kept. Ctrl-C stops the server."
-                )
-            if browser:
-                threading.Thread(target=open_browser, args=[address], daemon=True).start()
-
-        # how a server is meant to be stopped, also by SIGTERM
-        with contextlib.suppress(KeyboardInterrupt):
-            log_to_stderr()
-            run_server(app, listener, on_ready=ready)
+        lines = ["facereject is at {address}"]
+        if host in ("0.0.0.0", "::"):
+            lines.append("From other computers, use the name or address of this one instead of 127.0.0.1.")
+        if is_private(listener):
+            lines.append("Images stay on this computer. Ctrl-C stops the server.")
+        else:
+            lines.append(
+                "Warning: there is no encryption (TLS). Images and the token that other computers send "
+                "can be read on the network. Use it on networks you trust, or over a tunnel. Images are "
+                "not kept. Ctrl-C stops the server."
+            )
+        run_page(app, listener, token, lines, browser)
     if not quiet:
         say(
             f"Stopped. Scored {counted(counts.images, 'image')}, {counted(counts.videos, 'video')} and "
             f"{counted(counts.live_frames, 'live frame')}; {counted(counts.errors, 'error response')}."
         )
+
+
+def check_installed() -> None:
+    """Stop with a sentence if a package of the server is missing."""
+    for name in ("starlette", "uvicorn", "python_multipart", "websockets"):
+        if importlib.util.find_spec(name) is None:
+            stop(
+                f"{name} is not installed, which the page needs: "
+                "pip install starlette uvicorn python-multipart websockets"
+            )
+
+
+@contextlib.contextmanager
+def listening(host: str | None, port: int | None) -> Iterator[socket.socket]:
+    """A listening socket, by default for this computer alone."""
+    from facereject.serve.server import HOST, AddressError, bind
+
+    try:
+        listener = bind(HOST if host is None else host, port)
+    except AddressError as error:
+        stop(str(error), 1)
+    with listener:
+        yield listener
+
+
+def run_page(
+    app: ASGIApp, listener: socket.socket, token: str | None, lines: Sequence[str], browser: bool
+) -> None:
+    """Serve until Ctrl-C or SIGTERM; when requests are answered, show lines with the ``{address}``."""
+    from facereject.serve.server import address_of, run_server
+
+    address = address_of(listener, token)
+
+    def ready() -> None:
+        for line in lines:
+            say(line.format(address=address))
+        if browser:
+            threading.Thread(target=_open_browser, args=[address], daemon=True).start()
+
+    handler = logging.StreamHandler()
+    handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(message)s"))
+    logging.getLogger("facereject").addHandler(handler)
+    with contextlib.suppress(KeyboardInterrupt):
+        run_server(app, listener, on_ready=ready)
 
 
 def _name_of(model: str) -> str:
@@ -155,16 +187,7 @@ def _others(detector: str | None, landmarks: str | None) -> dict[str, Callable[[
     return {name: loader(name) for name in pretrained_models()}
 
 
-def log_to_stderr() -> None:
-    """Show what the server logs about its own failures."""
-    import logging
-
-    handler = logging.StreamHandler()
-    handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(message)s"))
-    logging.getLogger("facereject").addHandler(handler)
-
-
-def open_browser(address: str) -> None:
+def _open_browser(address: str) -> None:
     import webbrowser
 
     # without a screen a browser for terminals would take this one

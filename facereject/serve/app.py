@@ -32,7 +32,7 @@ from facereject.serve.limits import ServeLimits
 from facereject.serve.live_socket import LiveClient, reject_socket
 from facereject.serve.models import ModelRegistry, ModelRequest
 from facereject.serve.pool import Gate, WorkPool
-from facereject.serve.responses import HeldResponse, error_response, json_response, respond_to_failure
+from facereject.serve.responses import HeldResponse, json_response, respond_to_error, respond_to_failure
 from facereject.serve.videos import VideoStream, lines_of
 
 T = TypeVar("T")
@@ -124,9 +124,8 @@ class _Service:
 
     async def respond_to_error(self, request: Request, error: Exception) -> Response:
         """Handle `HTTPException`."""
-        assert isinstance(error, HTTPException)
         self._counts.errors += 1
-        return error_response(error)
+        return await respond_to_error(request, error)
 
     async def score(self, request: Request) -> Response:
         limits, choose = self._limits, self._chosen(request.query_params)

@@ -85,6 +85,12 @@ class HeldResponse(StreamingResponse):
             await super().__call__(scope, receive, send)
 
 
+async def respond_to_error(request: Request, error: Exception) -> Response:
+    """Handle `HTTPException`."""
+    assert isinstance(error, HTTPException)
+    return error_response(error)
+
+
 async def respond_to_failure(request: Request, error: Exception) -> Response:
     """Handle an exception that nobody expected: logged here, not explained to the client."""
     log_failure(f"{request.method} {request.url.path}", error)

@@ -15,7 +15,7 @@ from facereject.outputs._folders import name_below
 from facereject.outputs._images import png, write_picture
 from facereject.outputs.sorted_files import place
 from facereject.serve.review.decisions import Decisions
-from facereject.serve.review.faces import ReviewFaces
+from facereject.serve.review.faces import RequestError, ReviewFaces
 from facereject.serve.review.images import Folder, Pictures
 
 # pixels; no image is as large
@@ -144,13 +144,13 @@ class Annotations:
 
 
 def checked_points(values: Any, n_points: int) -> FloatArray:
-    """Landmarks that a page has sent; ValueError if they are none."""
+    """Landmarks that a page has sent; RequestError if they are none."""
     try:
         points = np.asarray(values, dtype=np.float64)
     except (TypeError, ValueError):
         points = np.empty(0)
     if points.shape != (n_points, 2) or not (np.abs(points) <= _FARTHEST).all():
-        raise ValueError(f"landmarks are {n_points} pairs of numbers")
+        raise RequestError(f"landmarks are {n_points} pairs of numbers")
     return points
 
 

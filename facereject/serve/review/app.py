@@ -6,8 +6,8 @@ import asyncio
 import json
 import os
 import struct
-from collections.abc import AsyncGenerator, AsyncIterator
-from contextlib import AsyncExitStack, asynccontextmanager
+from collections.abc import AsyncGenerator, AsyncIterator, Iterator
+from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -27,9 +27,9 @@ from facereject.serve.limits import ServeLimits
 from facereject.serve.pool import Gate, WorkPool
 from facereject.serve.responses import (
     HeldResponse,
-    error_response,
     json_response,
     log_failure,
+    respond_to_error,
     respond_to_failure,
     unusable,
 )
@@ -37,7 +37,7 @@ from facereject.serve.review.annotations import AnnotationError, checked_points
 from facereject.serve.review.decisions import checked_rule
 from facereject.serve.review.duplicates import crop_hash, find_duplicates
 from facereject.serve.review.export import FILES, ExportError, ExportState, export
-from facereject.serve.review.faces import ACCEPT, REJECT, UNDECIDED
+from facereject.serve.review.faces import ACCEPT, REJECT, UNDECIDED, RequestError
 from facereject.serve.review.images import NoImageError
 from facereject.serve.review.session import Session
 from facereject.tables.errors import TableError
@@ -93,7 +93,7 @@ def make_review_app(
     ]
     app = Starlette(
         routes=routes,
-        exception_handlers={HTTPException: service.respond_to_error, Exception: respond_to_failure},
+        exception_handlers={HTTPException: respond_to_error, Exception: respond_to_failure},
         lifespan=service.lifespan,
     )
     return Guard(app, token=token)
@@ -119,11 +119,6 @@ class _ReviewService:
         finally:
             self._pool.close()
 
-    async def respond_to_error(self, request: Request, error: Exception) -> Response:
-        """Handle `HTTPException`."""
-        assert isinstance(error, HTTPException)
-        return error_response(error)
-
     async def describe(self, request: Request) -> Response:
         return json_response(await self._pool.run(self._session.describe))
 
@@ -134,11 +129,8 @@ class _ReviewService:
     async def view(self, request: Request) -> Response:
         number = self._number(request)
         self._check_version(request)
-        with self._pictures.place():
-            try:
-                data = await self._make("view", number)
-            except NoImageError as error:
-                raise HTTPException(404, str(error)) from None
+        with self._pictures.place(), _as_responses():
+            data = await self._make("view", number)
         return Response(data, headers=_FOREVER, media_type="image/jpeg")
 
     async def crops(self, request: Request) -> Response:
@@ -213,19 +205,12 @@ class _ReviewService:
     async def landmarks(self, request: Request) -> Response:
         number, values = self._number(request), await self._json(request)
         annotated, points = self._session.annotated, values.get("points")
-        try:
+        with _as_responses():
             if points is None:
                 revision = await self._pool.run(annotated.remove, number)
             else:
                 checked = checked_points(points, self._session.faces.n_points)
                 revision = await self._pool.run(annotated.save, number, checked)
-        except (AnnotationError, NoImageError) as error:
-            raise HTTPException(409, str(error)) from None
-        except (TableError, OSError) as error:
-            reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
-            raise HTTPException(507, f"The landmarks cannot be saved: {reason}.") from None
-        except ValueError as error:
-            raise unusable(str(error)) from None
         return json_response({"revision": revision, **self._session.face(number)})
 
     async def decide(self, request: Request) -> Response:
@@ -235,15 +220,16 @@ class _ReviewService:
         fine = isinstance(numbers, list) and all(type(each) is int and 0 <= each < n for each in numbers)
         if not fine or decision not in (UNDECIDED, ACCEPT, REJECT):
             raise unusable('decisions are {"numbers": [face, ...], "decision": 0, 1 or 2}')
-        revision = await self._saved(self._session.decisions.decide, numbers, decision)
+        with _as_responses():
+            revision = await self._pool.run(self._session.decisions.decide, numbers, decision)
         return json_response({"revision": revision})
 
     async def rule(self, request: Request) -> Response:
-        try:
-            rule = checked_rule(await self._json(request), self._session.faces.keys)
-        except ValueError as error:
-            raise unusable(str(error)) from None
-        return json_response({"revision": await self._saved(self._session.decisions.set_rule, rule)})
+        values = await self._json(request)
+        with _as_responses():
+            rule = checked_rule(values, self._session.faces.keys)
+            revision = await self._pool.run(self._session.decisions.set_rule, rule)
+        return json_response({"revision": revision})
 
     async def changes(self, request: Request) -> Response:
         since = request.query_params.get("since", "0")
@@ -277,7 +263,7 @@ class _ReviewService:
             hashes |= {each: crop_hash(data) for (_, each), data in made.items()}
             done |= {number, *hashes}
             self._found.done = len(done)
-        self._groups = await self._pool.run(find_duplicates, faces, shown, hashes.get)
+        self._groups = await self._pool.run(find_duplicates, faces, shown, hashes)
 
     async def export(self, request: Request) -> Response:
         if request.method == "POST":
@@ -314,12 +300,6 @@ class _ReviewService:
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
 
-    async def _saved(self, work: Any, *args: Any) -> int:
-        try:
-            return int(await self._pool.run(work, *args))
-        except TableError as error:
-            raise HTTPException(507, f"This cannot be saved: {error}") from None
-
     def _number(self, request: Request) -> int:
         number = int(request.path_params["number"])
         if number >= len(self._session.faces):
@@ -336,3 +316,19 @@ class _ReviewService:
         if not isinstance(values, dict):
             raise unusable("the body must be a JSON object")
         return values
+
+
+@contextmanager
+def _as_responses() -> Iterator[None]:
+    """Errors whose message is for the user become error responses."""
+    try:
+        yield
+    except NoImageError as error:
+        raise HTTPException(404, str(error)) from None
+    except AnnotationError as error:
+        raise HTTPException(409, str(error)) from None
+    except (TableError, OSError) as error:
+        reason = error.strerror if isinstance(error, OSError) and error.strerror else error
+        raise HTTPException(507, f"This cannot be saved: {reason}") from None
+    except RequestError as error:
+        raise unusable(str(error)) from None

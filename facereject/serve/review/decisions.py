@@ -24,7 +24,7 @@ from facereject._validation import FloatArray
 from facereject.faces.face import Box
 from facereject.faces.geometry import overlap
 from facereject.pipeline.store import open_locked, table_errors
-from facereject.serve.review.faces import FaceId, LimitRule, ReviewFaces
+from facereject.serve.review.faces import FaceId, LimitRule, RequestError, ReviewFaces
 from facereject.tables.errors import TableError
 
 _SCHEMA = (
@@ -216,13 +216,13 @@ class Decisions:
 
 
 def checked_rule(values: Any, keys: Iterable[str]) -> LimitRule:
-    """The rule that a page or a file asks for; ValueError if it makes no sense."""
+    """The rule that a page or a file asks for; RequestError if it makes no sense."""
     try:
         rule = LimitRule(
             str(values["key"]), float(values["limit"]), str(values["kind"])[:40], float(values["value"])
         )
     except (KeyError, TypeError, ValueError):
-        raise ValueError("a rule has key, limit, kind and value") from None
+        raise RequestError("a rule has key, limit, kind and value") from None
     if rule.key not in keys or not (math.isfinite(rule.limit) and math.isfinite(rule.value)):
-        raise ValueError(f"a rule is a finite limit of {' or '.join(keys)}")
+        raise RequestError(f"a rule is a finite limit of {' or '.join(keys)}")
     return rule

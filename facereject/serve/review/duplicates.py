@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Mapping
 
 import cv2
 import numpy as np
@@ -31,10 +31,7 @@ def crop_hash(jpeg: bytes) -> NDArray[np.uint8]:
 
 
 def find_duplicates(
-    faces: ReviewFaces,
-    numbers: NDArray[np.int64],
-    hash_of: Callable[[int], NDArray[np.uint8] | None],
-    on_face: Callable[[int], None] | None = None,
+    faces: ReviewFaces, numbers: NDArray[np.int64], hashes: Mapping[int, NDArray[np.uint8]]
 ) -> list[list[int]]:
     """Groups of two and more near duplicates.
 
@@ -45,30 +42,20 @@ def find_duplicates(
     ----------
     faces : ReviewFaces
     numbers : ndarray of int
-        The faces to look at.
-    hash_of : callable
-        The hash of a face, None if it cannot be shown.
-    on_face : callable or None
-        Called with the number of faces done.
+        The faces to compare.
+    hashes : mapping of int to ndarray
+        The hash of each face that can be shown.
     """
-    names = np.array(faces.sources)[faces.columns["source"][numbers]] if len(numbers) else numbers
-    order = np.lexsort((numbers, names))
-    ranked, hashes, parent = numbers[order], [], {}
-    for done, number in enumerate(ranked.tolist()):
-        found = hash_of(number)
-        hashes.append(found)
-        parent[number] = number
-        if on_face is not None:
-            on_face(done + 1)
+    names = np.array(faces.sources)[faces.columns["source"][numbers]]
+    ranked = [number for number in numbers[np.lexsort((numbers, names))].tolist() if number in hashes]
+    parent = {number: number for number in ranked}
     same: dict[bytes, int] = {}
-    for place, (number, mine) in enumerate(zip(ranked.tolist(), hashes, strict=True)):
-        if mine is None:
-            continue
+    for place, number in enumerate(ranked):
+        mine = hashes[number]
         _join(parent, number, same.setdefault(mine.tobytes(), number))
-        for back in range(max(0, place - _WINDOW), place):
-            other = hashes[back]
-            if other is not None and int(_BITS[mine ^ other].sum()) <= MOST_BITS:
-                _join(parent, number, int(ranked[back]))
+        for other in ranked[max(0, place - _WINDOW) : place]:
+            if int(_BITS[mine ^ hashes[other]].sum()) <= MOST_BITS:
+                _join(parent, number, other)
     groups: dict[int, list[int]] = {}
     for number in parent:
         groups.setdefault(_root(parent, number), []).append(number)

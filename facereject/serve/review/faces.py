@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -48,6 +48,10 @@ _NUMBERS = {
     "roll": "<f4",
 }
 _AT = {name: position for position, name in enumerate(HEAD)}
+
+
+class RequestError(ValueError):
+    """What a page has sent makes no sense; the message says why."""
 
 
 class LimitRule(NamedTuple):
@@ -279,11 +283,7 @@ class _Reader:
     def finish(self) -> None:
         """Make the columns."""
         faces = self._faces
-        faces.sources, faces.reasons, faces.causes = (
-            list(self._numbers),
-            list(self._reasons),
-            list(self._causes),
-        )
+        faces.sources, faces.reasons, faces.causes = map(list, (self._numbers, self._reasons, self._causes))
         faces.points = np.frombuffer(self._points, np.float32).reshape(-1, 3 * faces.n_points)
         heads = zip(*self._heads, strict=True) if self._heads else ((), (), (), ())
         for name, kind, values in zip(
@@ -308,8 +308,8 @@ class _Reader:
         faces.empty_frames = np.array(self._empty, np.int64)
 
 
-def packed_columns(columns: dict[str, NDArray[Any]]) -> tuple[list[dict[str, Any]], Iterator[bytes]]:
-    """Columns for the page: their names, types and positions in bytes; and the bytes, column by column."""
+def packed_columns(columns: dict[str, NDArray[Any]]) -> tuple[list[dict[str, Any]], list[NDArray[Any]]]:
+    """Columns for the page: names, types and positions in bytes; and the arrays in that order."""
     described, position = [], 0
     # the largest numbers first, so that each array begins where its type may begin
     ordered = sorted(columns.items(), key=lambda item: -item[1].dtype.itemsize)
@@ -317,9 +317,4 @@ def packed_columns(columns: dict[str, NDArray[Any]]) -> tuple[list[dict[str, Any
         kind = f"{values.dtype.kind}{values.dtype.itemsize}"
         described.append({"name": name, "type": kind, "offset": position})
         position += values.nbytes
-    return described, _bytes(values for _, values in ordered)
-
-
-def _bytes(arrays: Iterable[NDArray[Any]]) -> Iterator[bytes]:
-    for values in arrays:
-        yield values.tobytes()
+    return described, [values for _, values in ordered]

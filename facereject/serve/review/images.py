@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import functools
-import math
 import os
 from collections import OrderedDict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 import cv2
@@ -95,16 +94,12 @@ class Folder:
         """Size and time of change of an input when it was scored; empty if unknown."""
         return self._stamps.get(source, "")
 
-    def missing(self, sources: Iterable[str]) -> int:
-        """How many inputs cannot be opened."""
-        return sum(not self._is_there(source) for source in sources)
-
-    def _is_there(self, source: str) -> bool:
+    def has(self, source: str) -> bool:
+        """Whether an input can be opened."""
         try:
-            self.path(source)
+            return bool(self.path(source))
         except NoImageError:
             return False
-        return True
 
     def _below(self, source: str, dropped: int) -> str:
         """A file in the folder of images, without the first `dropped` folders of its name."""
@@ -274,10 +269,7 @@ def _parts_of(path: str, stamp: str, max_pixels: int) -> list[FrameRange]:
 
 
 def _cut(image: ImageArray, view: View) -> ImageArray:
-    height, width = image.shape[:2]
-    if view.side > 4 * max(height, width) or not math.isfinite(view.side):
-        raise NoImageError("The face is outside this image: it is not the one that was scored.")
-    cut = cut_square(image, *view)
+    cut = None if view.side > 4 * max(image.shape[:2]) else cut_square(image, *view)
     if cut is None:
         raise NoImageError("The face is outside this image: it is not the one that was scored.")
     return cut

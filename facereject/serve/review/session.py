@@ -55,7 +55,7 @@ class Session:
         self._stamp = stamp_of(self.faces.table)
         # addresses of crops differ between tables, as browsers keep them
         self.version = hashlib.sha256(f"{self.faces.table}\0{self._stamp}".encode()).hexdigest()[:16]
-        self.described, _ = packed_columns(self.faces.columns)
+        self._described, self._arrays = packed_columns(self.faces.columns)
 
     @property
     def table_is_same(self) -> bool:
@@ -64,7 +64,7 @@ class Session:
 
     def packed(self) -> bytes:
         """All columns as bytes."""
-        return b"".join(packed_columns(self.faces.columns)[1])
+        return b"".join(values.tobytes() for values in self._arrays)
 
     def describe(self) -> dict[str, Any]:
         """What the page needs to know besides the columns."""
@@ -75,7 +75,7 @@ class Session:
             "version": self.version,
             "n": len(faces),
             "n_points": faces.n_points,
-            "columns": self.described,
+            "columns": self._described,
             "sources": faces.sources,
             "empty": [[s, int(faces.empty_frames[s]), why] for s, why in sorted(faces.problems.items())],
             "reasons": faces.reasons,
@@ -145,12 +145,11 @@ def open_session(
     if not len(faces):
         raise ReviewError(f"{display_name(table)}: there is no face in this table")
     folder = Folder(faces.sources, images, table, recorded_stamps(table))
-    n_missing = folder.missing(faces.sources)
-    if n_missing == len(faces.sources):
+    if not any(map(folder.has, faces.sources)):
         where = display_name(images) if images else "the current folder or that of the table"
         raise ReviewError(
-            f"{display_name(table)}: none of its {n_missing:,} files can be opened in {where} (the first is "
-            f"{faces.sources[0]}); name the folder that holds them with --images"
+            f"{display_name(table)}: none of its {len(faces.sources):,} files can be opened in {where} "
+            f"(the first is {faces.sources[0]}); name the folder that holds them with --images"
         )
     target = None if beside else annotations or f"{stem}-annotated"
     saved = Decisions(decisions or f"{table}.review", faces)
