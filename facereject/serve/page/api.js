@@ -1,5 +1,7 @@
 // Talking to the server: requests, error responses, the socket for live frames.
 
+import { make } from "./dom.js";
+
 /** An error response of the server: its sentence and its status. */
 export class ResponseError extends Error {
   constructor(sentence, status) {
@@ -15,7 +17,7 @@ export class Unreachable extends Error {
   }
 }
 
-const sleep = (seconds) => new Promise((go) => setTimeout(go, 1000 * seconds));
+export const sleep = (seconds) => new Promise((go) => setTimeout(go, 1000 * seconds));
 
 /** A request; what waits for a free place is sent again when the server says so. */
 export async function request(path, options = {}) {
@@ -45,6 +47,9 @@ export async function request(path, options = {}) {
 export async function ask(path, options) {
   return (await request(path, options)).json();
 }
+
+/** The JSON that a request with a body of JSON gives. */
+export const post = (path, body = {}, options = {}) => ask(path, { method: "POST", body: JSON.stringify(body), ...options });
 
 /** The lines of JSON of a request, each as soon as it comes. */
 export async function* lines(path, options) {
@@ -106,9 +111,7 @@ export class LiveSocket {
 
 /** Offer something to be saved. */
 export function save(blob, name) {
-  const link = document.createElement("a");
-  link.href = URL.createObjectURL(blob);
-  link.download = name;
+  const link = make("a", { href: URL.createObjectURL(blob), download: name });
   document.body.append(link);
   link.click();
   link.remove();

@@ -1,10 +1,9 @@
 // One file in large: the image with its faces, or the video with a timeline to click into.
 
+import { element, showText } from "./dom.js";
 import { drawFaces } from "./draw.js";
 import { drawTimeline } from "./timeline.js";
-import { showText, verdict } from "./words.js";
-
-const element = (id) => document.getElementById(id);
+import { verdict } from "./words.js";
 
 export class Detail {
   #item = null;

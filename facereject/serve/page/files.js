@@ -1,12 +1,11 @@
 // Photos and videos: taken in, scored one after the other, shown in a table, downloaded again.
 
-import { ask, lines, request, save } from "./api.js";
+import { ask, lines, post, request, save } from "./api.js";
+import { element, onClick, showText } from "./dom.js";
 import { filesOf, isVideo, looksRight } from "./intake.js";
 import { compare, rowOf, valueOf } from "./table.js";
-import { showText } from "./words.js";
 import { zip } from "./zip.js";
 
-const element = (id) => document.getElementById(id);
 const AT_ONCE = 2;
 const PAGE = 200;
 
@@ -75,7 +74,7 @@ export class Files {
     }));
     let decided;
     try {
-      decided = await ask(`/api/decide?${this.target.query}`, { method: "POST", body: JSON.stringify({ inputs }) });
+      decided = await post(`/api/decide?${this.target.query}`, { inputs });
     } catch (error) {
       this.onTrouble(error.message);
       return;
@@ -141,8 +140,8 @@ export class Files {
       const faces = [frame.faces.map((face) => face.accepted)];
       return { accepted: frame.accepted, frames: [frame.accepted], faces };
     }
-    const body = JSON.stringify({ inputs: [{ frames: item.frames.map(uncertainties) }] });
-    return (await ask(`/api/decide?${this.target.query}`, { method: "POST", body, signal })).inputs[0];
+    const inputs = [{ frames: item.frames.map(uncertainties) }];
+    return (await post(`/api/decide?${this.target.query}`, { inputs }, { signal })).inputs[0];
   }
 
   async #image(item, signal) {
@@ -192,16 +191,19 @@ export class Files {
         element(input).value = "";
       });
     }
-    element("cancel").addEventListener("click", () => this.#cancel());
-    element("clear").addEventListener("click", () => {
-      this.#cancel();
-      this.#items = [];
-      element("results").hidden = true;
-      this.#show();
-    });
-    element("more").addEventListener("click", () => {
-      this.#shown += PAGE;
-      this.#show();
+    onClick({
+      cancel: () => this.#cancel(),
+      clear: () => {
+        this.#cancel();
+        this.#items = [];
+        element("results").hidden = true;
+        this.#show();
+      },
+      more: () => {
+        this.#shown += PAGE;
+        this.#show();
+      },
+      zip: () => this.#zip(),
     });
     element("filter").addEventListener("change", (event) => {
       this.#filter = event.target.value;
@@ -217,7 +219,6 @@ export class Files {
     for (const button of document.querySelectorAll("[data-format]")) {
       button.addEventListener("click", () => this.#download(button.dataset.format));
     }
-    element("zip").addEventListener("click", () => this.#zip());
   }
 
   #cancel() {
@@ -240,7 +241,7 @@ export class Files {
     showText(element("files-domain"), "");
     const inputs = done.map((item) => ({ source: item.name, frames: firstOfTracks(item.frames) }));
     try {
-      const { check } = await ask(`/api/domain?${this.target.query}`, { method: "POST", body: JSON.stringify({ inputs }) });
+      const { check } = await post(`/api/domain?${this.target.query}`, { inputs });
       if (state === this.#compared) showText(element("files-domain"), check?.sentence ?? "");
     } catch {
       // too much for one request: the table says it as well

@@ -3,21 +3,20 @@
 import { Unreachable, save, timed } from "./api.js";
 import { Camera, devices } from "./camera.js";
 import { Detail } from "./detail.js";
+import * as dom from "./dom.js";
+import { element, onClick, showText } from "./dom.js";
 import { drawFaces } from "./draw.js";
 import { Files } from "./files.js";
 import { History } from "./history.js";
 import { BestFrames, Recorder } from "./record.js";
 import { Target } from "./target.js";
 import { worstOf } from "./timeline.js";
-import { cameraTrouble, percent, share, showText, verdict } from "./words.js";
+import { cameraTrouble, percent, share, verdict } from "./words.js";
 
-const element = (id) => document.getElementById(id);
 const view = element("view");
 const trouble = { server: "", note: "" };
 let last = null;
 let spoken = { state: "", at: 0 };
-
-if (location.search.includes("token=")) history.replaceState(null, "", location.pathname);
 
 if (!["127.0.0.1", "localhost", "[::1]"].includes(location.hostname)) {
   const way = location.protocol === "https:" ? "" : ", without encryption";
@@ -26,9 +25,7 @@ if (!["127.0.0.1", "localhost", "[::1]"].includes(location.hostname)) {
 
 function tell(kind, text) {
   trouble[kind] = text;
-  const shown = trouble.server || trouble.note;
-  showText(element("trouble"), shown);
-  element("trouble").hidden = !shown;
+  dom.tell(trouble.server || trouble.note);
 }
 
 const target = new Target({
@@ -184,10 +181,7 @@ for (const tab of document.querySelectorAll("[role=tab]")) {
     if (["ArrowLeft", "ArrowRight"].includes(event.key)) showTab(tab.id === "tab-camera" ? "files" : "camera");
   });
 }
-element("start").addEventListener("click", on);
-element("stop").addEventListener("click", () => off());
-element("snapshot").addEventListener("click", snapshot);
-element("record").addEventListener("click", toggleRecording);
+onClick({ start: on, stop: off, snapshot, record: toggleRecording });
 for (const id of ["device", "size"]) {
   element(id).addEventListener("change", () => {
     if (!camera.running) return;

@@ -1,6 +1,7 @@
 // What is kept of the camera, in the browser alone: a video of accepted frames, the best frame of each person.
 
 import { save, timed } from "./api.js";
+import { make } from "./dom.js";
 import { percent } from "./words.js";
 
 const KINDS = [
@@ -102,16 +103,14 @@ export class BestFrames {
   }
 
   #entry(track) {
-    const item = document.createElement("li");
-    const canvas = Object.assign(document.createElement("canvas"), { width: SIDE, height: SIDE });
+    const canvas = make("canvas", { width: SIDE, height: SIDE });
     canvas.setAttribute("role", "img");
     canvas.setAttribute("aria-label", `Best frame of person ${track}`);
-    const words = document.createElement("div");
-    const button = Object.assign(document.createElement("button"), { textContent: "Save" });
+    const words = make("div");
+    const button = make("button", {}, "Save");
     const entry = { canvas, words, track };
     button.addEventListener("click", () => save(entry.blob, timed(`person-${track}`, "jpg")));
-    item.append(canvas, words, button);
-    this.list.append(item);
+    this.list.append(make("li", {}, canvas, words, button));
     this.section.hidden = false;
     return entry;
   }

@@ -1,7 +1,8 @@
 // The table of files: a row for each, with its image, decision and numbers.
 
+import { make, showText } from "./dom.js";
 import { drawMini, worstOf } from "./timeline.js";
-import { intervalOf, percent, share, showText, verdict } from "./words.js";
+import { intervalOf, percent, share, verdict } from "./words.js";
 
 /** The row of a file, kept with it and drawn again where something has changed. */
 export function rowOf(item, limit, open) {
@@ -12,20 +13,18 @@ export function rowOf(item, limit, open) {
   const shown = JSON.stringify([state, word, worst?.uncertainty, item.done, item.share, limit]);
   if (row.dataset.shown === shown) return row;
   row.dataset.shown = shown;
-  row.cells[2].replaceChildren(Object.assign(document.createElement("span"), { className: "verdict", textContent: word }));
+  row.cells[2].replaceChildren(make("span", { className: "verdict" }, word));
   row.cells[2].firstChild.dataset.state = state;
   const why = reasonOf(item, state, limit);
-  if (why) showText(row.cells[2].appendChild(document.createElement("small")), why);
-  row.cells[3].replaceChildren(
-    percent(worst?.expected_error), Object.assign(document.createElement("small"), { textContent: intervalOf(worst) }),
-  );
+  if (why) showText(row.cells[2].appendChild(make("small")), why);
+  row.cells[3].replaceChildren(percent(worst?.expected_error), make("small", {}, intervalOf(worst)));
   row.cells[4].textContent = worst?.uncertainty?.toFixed(3) ?? "–";
   const small = row.cells[1].querySelector("small");
   small.textContent = factsOf(item);
   if (item.kind === "video" && item.frames.length) {
     let mini = row.querySelector(".mini");
     if (!mini) {
-      mini = Object.assign(document.createElement("canvas"), { className: "mini", width: 400, height: 14 });
+      mini = make("canvas", { className: "mini", width: 400, height: 14 });
       row.cells[1].append(mini);
     }
     drawMini(mini, item.frames);
@@ -35,22 +34,19 @@ export function rowOf(item, limit, open) {
 }
 
 function newRow(item, open) {
-  const row = document.createElement("tr");
-  row.tabIndex = 0;
-  for (const name of ["image", "name", "", "number", "number"]) {
-    row.append(Object.assign(document.createElement("td"), { className: name }));
-  }
-  row.cells[1].append(item.name, document.createElement("small"));
-  const openJudged = () => ["done", "failed"].includes(item.state) && open();
-  row.addEventListener("click", openJudged);
-  row.addEventListener("keydown", (event) => event.key === "Enter" && openJudged());
+  const cells = ["image", "name", "", "number", "number"].map((className) => make("td", { className }));
+  const row = make("tr", { tabIndex: 0 }, ...cells);
+  row.cells[1].append(item.name, make("small"));
+  const openScored = () => ["done", "failed"].includes(item.state) && open();
+  row.addEventListener("click", openScored);
+  row.addEventListener("keydown", (event) => event.key === "Enter" && openScored());
   return row;
 }
 
 /** The first face; of an image without one the image, of a video a sign. */
 function thumbnailOf(item) {
   if (item.kind === "video") {
-    return Object.assign(document.createElement("div"), { className: "film", textContent: "▶" });
+    return make("div", { className: "film" }, "▶");
   }
   const face = item.frames[0].faces.find((each) => each.thumbnail);
   const image = Object.assign(new Image(), { alt: "", loading: "lazy" });

@@ -2,10 +2,9 @@
 
 import { ask } from "./api.js";
 import { drawCurve } from "./curve.js";
+import { element, make, showFacts, showText } from "./dom.js";
 import { dark } from "./draw.js";
-import { percent, share, showText } from "./words.js";
-
-const element = (id) => document.getElementById(id);
+import { percent, share } from "./words.js";
 
 export class Target {
   #request = {};
@@ -118,11 +117,7 @@ export class Target {
     picker.replaceChildren(...model.models.map((name) => new Option(name, name, false, name === model.name)));
     showText(element("unit"), `Errors are in ${model.unit}.`);
     showText(element("model-note"), model.notes?.[model.name] ?? "");
-    element("facts").replaceChildren(...model.facts.flatMap(([name, text]) => {
-      const pair = ["dt", "dd"].map((tag) => document.createElement(tag));
-      [name, text].forEach((words, k) => showText(pair[k], words));
-      return pair;
-    }));
+    showFacts(element("facts"), model.facts);
   }
 
   #showRegions(model) {
@@ -132,16 +127,14 @@ export class Target {
     if (box.dataset.shown === regions.join()) return;
     box.dataset.shown = regions.join();
     const choices = ["", ...regions].map((name) => {
-      const label = document.createElement("label");
-      const input = Object.assign(document.createElement("input"), { type: "radio", name: "region", value: name });
-      input.checked = name === (this.#request.region ?? "");
+      const checked = name === (this.#request.region ?? "");
+      const input = make("input", { type: "radio", name: "region", value: name, checked });
       input.addEventListener("change", () => {
         const { region, ...rest } = this.#request;
         this.#request = name ? { ...rest, region: name } : rest;
         this.load();
       });
-      label.append(input, name || "whole face");
-      return label;
+      return make("label", {}, input, name || "whole face");
     });
     box.replaceChildren(box.querySelector("legend"), ...choices);
   }

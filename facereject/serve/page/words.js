@@ -1,14 +1,5 @@
 // What is shown in words: decisions, reasons, what to do, numbers.
 
-/** Show a text in which backticks mark code. */
-export function showText(element, text) {
-  if (element.dataset.text === text) return;
-  element.dataset.text = text;
-  element.replaceChildren(...text.split("`").map((part, k) => (
-    k % 2 ? Object.assign(document.createElement("code"), { textContent: part }) : part
-  )));
-}
-
 export const percent = (value, digits = 1) =>
   value === null || value === undefined ? "–" : `${value.toFixed(digits)}\u00a0%`;
 

@@ -1,21 +1,12 @@
 // The annotation page: face after face, from the predicted landmarks.
 
 import { ask } from "../api.js";
-import { showText } from "../words.js";
+import { element, onClick, showText, tell } from "../dom.js";
 import { LandmarkEditor } from "./landmarks.js";
 import { Saving } from "./saving.js";
 
-const element = (id) => document.getElementById(id);
-
 // annotated faces that `facereject calibrate --unit` needs
 const LEAST = 10;
-
-if (location.search.includes("token=")) history.replaceState(null, "", location.pathname);
-
-function tell(text) {
-  showText(element("trouble"), text);
-  element("trouble").hidden = !text;
-}
 
 async function start() {
   const facts = await ask("/api/review");
@@ -101,11 +92,11 @@ async function start() {
     }
   }
 
-  for (const [id, action] of Object.entries({
+  onClick({
     next: save, previous: () => go(-1), skip: () => go(1), undo: () => editor.undo(),
     reset: () => answer?.predicted && editor.replace(answer.predicted),
     in: () => editor.zoom(1.4), out: () => editor.zoom(1 / 1.4), again: () => go(-queue.length),
-  })) element(id).addEventListener("click", action);
+  });
   document.addEventListener("keydown", (event) => {
     if ((event.ctrlKey || event.metaKey) && event.key.toLowerCase() !== "z") return;
     const actions = { Enter: save, k: () => go(1), b: () => go(-1), Escape: () => editor.deselect() };

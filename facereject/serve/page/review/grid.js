@@ -1,5 +1,6 @@
 // The grid: a virtual list of crops, of which only those near the screen exist.
 
+import { make } from "../dom.js";
 import { ACCEPT, REJECT, UNDECIDED } from "./data.js";
 import { reasonOf, shortName } from "./words.js";
 
@@ -8,22 +9,20 @@ const GAP = 8, TITLE = 40, TEXT = 40;
 // screens whose cells exist before and behind the one that is seen, and whose crops are fetched where it is scrolled to
 const NEAR = 0.5, AHEAD = 4;
 
-const made = (tag, className, textContent = "") => Object.assign(document.createElement(tag), { className, textContent });
-
 /** A crop with what is below it. */
 export function makeCell(faces, face, crops) {
-  const cell = made("div", "cell");
+  const cell = make("div", { className: "cell" });
   cell.dataset.face = face;
   const image = new Image();
   image.alt = "";
   image.draggable = false;
   image.decoding = "async";
   image.addEventListener("load", () => cell.classList.add("loaded"));
-  const onError = (text) => image.replaceWith(made("span", "note", text));
+  const onError = (text) => image.replaceWith(make("span", { className: "note" }, text));
   image.addEventListener("error", () => onError("This crop cannot be shown."));
-  const badge = made("span", "badge");
+  const badge = make("span", { className: "badge" });
   badge.setAttribute("role", "img");
-  cell.append(image, badge, made("span", "name", shortName(faces, face)), made("span", "why"));
+  cell.append(image, badge, make("span", { className: "name" }, shortName(faces, face)), make("span", { className: "why" }));
   cell.title = faces.name(face);
   markCell(faces, cell, face);
   crops.show(image, face, onError);
@@ -193,7 +192,7 @@ export class Grid {
   }
 
   #add(line) {
-    const row = line.title === undefined ? made("div", "row") : made("div", "title", line.title);
+    const row = line.title === undefined ? make("div", { className: "row" }) : make("div", { className: "title" }, line.title);
     row.setAttribute("role", "presentation");
     row.style.transform = `translateY(${line.top}px)`;
     this.#facesOf([line]).forEach((face, c) => {

@@ -1,12 +1,11 @@
 // The large view: one face with its landmarks, which can be dragged, and what is known about it.
 
 import { ask } from "../api.js";
+import { element, onClick, showFacts } from "../dom.js";
 import { percent } from "../words.js";
-import { ACCEPT, UNDECIDED } from "./data.js";
+import { ACCEPT, REJECT, UNDECIDED } from "./data.js";
 import { LandmarkEditor } from "./landmarks.js";
 import { clock, reasonOf } from "./words.js";
-
-const element = (id) => document.getElementById(id);
 
 export class Large {
   #asked = 0;
@@ -20,12 +19,12 @@ export class Large {
       onChange: () => this.#changed(),
       onSpeak: (text) => { element("announce").textContent = text; },
     });
-    for (const [id, action] of Object.entries({
+    onClick({
       "large-close": () => this.dialog.close(),
       "large-previous": () => onStep(-1),
       "large-next": () => onStep(1),
       "large-accept": () => onDecide(this.crop, ACCEPT),
-      "large-reject": () => onDecide(this.crop, 2),
+      "large-reject": () => onDecide(this.crop, REJECT),
       "large-undo": () => onDecide(this.crop, UNDECIDED),
       "large-save": () => this.save(),
       "large-reset": () => this.reset(),
@@ -33,7 +32,7 @@ export class Large {
       "large-out": () => this.editor.zoom(1 / 1.4),
       "frame-back": () => this.#frame(-1),
       "frame-on": () => this.#frame(1),
-    })) element(id).addEventListener("click", action);
+    });
     this.dialog.addEventListener("close", async () => {
       await this.save();
       this.face = null;
@@ -105,10 +104,7 @@ export class Large {
       ["Size", `${Math.round(column.width[face])} × ${Math.round(column.height[face])} pixels`],
       ["Frame", faces.isVideo(face) ? `${column.frame[face]} at ${clock(column.time_s[face])}` : null],
     ].filter(([, value]) => value !== null);
-    element("large-facts").replaceChildren(...rows.flatMap(([name, value]) => [
-      Object.assign(document.createElement("dt"), { textContent: name }),
-      Object.assign(document.createElement("dd"), { textContent: value }),
-    ]));
+    showFacts(element("large-facts"), rows);
     element("frames").hidden = !faces.isVideo(face);
   }
 

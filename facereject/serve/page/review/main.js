@@ -1,6 +1,6 @@
 // The review page: ties grid, slider, large view and panels together.
 
-import { showText } from "../words.js";
+import { element, make, onClick, showText, tell } from "../dom.js";
 import { Crops } from "./crops.js";
 import { ACCEPT, REJECT, UNDECIDED, loadFaces } from "./data.js";
 import { Grid, makeCell, markCell } from "./grid.js";
@@ -9,15 +9,7 @@ import { DuplicatePanel, ExportPanel, FitPanel } from "./panels.js";
 import { RuleControl } from "./rule.js";
 import { Saving } from "./saving.js";
 
-const element = (id) => document.getElementById(id);
 const NEAR = 20;
-
-if (location.search.includes("token=")) history.replaceState(null, "", location.pathname);
-
-function tell(text) {
-  showText(element("trouble"), text);
-  element("trouble").hidden = !text;
-}
 
 async function start() {
   const faces = await loadFaces();
@@ -79,15 +71,11 @@ async function start() {
     element("strip").dataset.shown = wanted;
     crops.want({ 1: [...below.slice(-NEAR / 2), ...above, ...below] });
     const cells = (list) => list.map((face) => {
-      const item = document.createElement("li");
-      const button = document.createElement("button");
-      const cell = makeCell(faces, face, crops);
-      button.append(cell);
+      const button = make("button", {}, makeCell(faces, face, crops));
       button.dataset.face = face;
-      item.append(button);
-      return item;
+      return make("li", {}, button);
     });
-    const line = Object.assign(document.createElement("li"), { className: "cut", textContent: "cut-off" });
+    const line = make("li", { className: "cut" }, "cut-off");
     element("strip").replaceChildren(...cells(below), line, ...cells(above));
     // the cut-off in the middle
     const box = element("strip");
@@ -172,10 +160,12 @@ async function start() {
     decide(below.filter((face) => faces.decided[face] === UNDECIDED), ACCEPT);
     decide(above.filter((face) => faces.decided[face] === UNDECIDED), REJECT);
   });
-  element("accept").addEventListener("click", () => decide(grid.chosen, ACCEPT));
-  element("reject").addEventListener("click", () => decide(grid.chosen, REJECT));
-  element("undecide").addEventListener("click", () => decide(grid.chosen, UNDECIDED));
-  element("open").addEventListener("click", () => large.show(grid.face));
+  onClick({
+    accept: () => decide(grid.chosen, ACCEPT),
+    reject: () => decide(grid.chosen, REJECT),
+    undecide: () => decide(grid.chosen, UNDECIDED),
+    open: () => large.show(grid.face),
+  });
 
   document.addEventListener("keydown", (event) => {
     if (event.target.closest("input[type=search], input[type=text], select") || element("export").open) return;

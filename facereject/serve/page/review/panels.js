@@ -1,19 +1,16 @@
 // What the side panel offers beyond the slider: learning from decisions, near duplicates, export.
 
-import { ask } from "../api.js";
-import { percent, share, showText } from "../words.js";
+import { ask, post, sleep } from "../api.js";
+import { element, make, onClick, showText } from "../dom.js";
+import { percent, share } from "../words.js";
 import { ACCEPT, REJECT, UNDECIDED } from "./data.js";
-
-const element = (id) => document.getElementById(id);
-const post = (path, body = {}) => ask(path, { method: "POST", body: JSON.stringify(body) });
-const sleep = (ms) => new Promise((go) => setTimeout(go, ms));
 
 /** Ask again and again how far something is, until it has ended. */
 async function followed(path, body, onStep) {
   let state = await post(path, body);
   while (state.running) {
     onStep(state);
-    await sleep(300);
+    await sleep(0.3);
     state = await ask(path);
   }
   return state;
@@ -22,10 +19,12 @@ async function followed(path, body, onStep) {
 export class FitPanel {
   constructor(faces, rule) {
     Object.assign(this, { faces, rule });
-    element("fit").addEventListener("click", () => this.#ask());
-    element("fit-take").addEventListener("click", () => {
-      rule.accept(this.found.threshold);
-      element("fit-take").hidden = true;
+    onClick({
+      fit: () => this.#ask(),
+      "fit-take": () => {
+        rule.accept(this.found.threshold);
+        element("fit-take").hidden = true;
+      },
     });
     this.show();
   }
@@ -68,8 +67,7 @@ export class FitPanel {
 export class DuplicatePanel {
   constructor(faces, { onFound, onDecide }) {
     Object.assign(this, { faces, onFound, onDecide });
-    element("find-duplicates").addEventListener("click", () => this.#find());
-    element("keep-best").addEventListener("click", () => this.#keepBest());
+    onClick({ "find-duplicates": () => this.#find(), "keep-best": () => this.#keepBest() });
   }
 
   async #find() {
@@ -129,11 +127,9 @@ export class ExportPanel {
           bar.value = total ? done / total : 0;
           bar.setAttribute("aria-valuetext", step);
         });
-        result.append(...[...state.lines, state.error].filter(Boolean).map(
-          (line) => Object.assign(document.createElement("li"), { textContent: line }),
-        ));
+        result.append(...[...state.lines, state.error].filter(Boolean).map((line) => make("li", {}, line)));
       } catch (error) {
-        result.append(Object.assign(document.createElement("li"), { textContent: error.message }));
+        result.append(make("li", {}, error.message));
       }
       bar.hidden = true;
       element("export-start").disabled = false;

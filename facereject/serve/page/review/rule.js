@@ -2,10 +2,10 @@
 // steps are equal numbers of faces, whatever the target.
 
 import { drawCurve } from "../curve.js";
+import { element } from "../dom.js";
 import { dark } from "../draw.js";
 import { percent, share } from "../words.js";
 
-const element = (id) => document.getElementById(id);
 const STEPS = 1000;
 
 // the targets: the column that decides, words for the value, and whether the table must have a unit

@@ -1,10 +1,6 @@
 // Decisions on their way to the server: saved at once, again and again until it answers; changes of others come back.
 
-import { ask } from "../api.js";
-
-const post = (path, body) => ask(path, {
-  method: "POST", body: JSON.stringify(body), headers: { "Content-Type": "application/json" },
-});
+import { ask, post, sleep } from "../api.js";
 
 export class Saving {
   #queue = [];
@@ -49,7 +45,7 @@ export class Saving {
           continue;
         }
         this.onState(`Not saved yet: ${error.message}`, true);
-        await new Promise((go) => setTimeout(go, 2000));
+        await sleep(2);
       }
     }
     this.#busy = false;
