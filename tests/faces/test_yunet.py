@@ -183,6 +183,20 @@ def test_doubtful_faces_count_only_if_a_search_confirms_them(detector, astronaut
     assert detector.detect_next(np.zeros_like(astronaut), [face.box], 3, 5) == []
 
 
+@pytest.mark.parametrize(
+    ("moved", "score", "taken"),
+    [(0.02, 0.91, True), (0.2, 0.91, False), (0.2, 0.94, True), (0.5, 0.94, False)],
+    ids=["agrees", "elsewhere and less sure", "elsewhere and surer", "another face"],
+)
+def test_a_crop_that_contradicts_the_search_needs_the_better_score(monkeypatch, moved, score, taken):
+    points = ((30.0, 40.0), (70.0, 40.0), (50.0, 60.0), (35.0, 80.0), (65.0, 80.0))
+    face = Detection(Box(0, 0, 100, 100), 0.93, points)
+    there = Detection(face.box, score, tuple((x + 100 * moved, y) for x, y in points))
+    monkeypatch.setattr(_Search, "locate", lambda search, box: there)
+    search = object.__new__(_Search)
+    assert (search.settled(face) is there) == taken
+
+
 def test_frames_of_a_video_get_the_boxes_of_photos(detector, photographs):
     """Whether a face is searched for or expected somewhere near: equal to the bit, but for a few."""
     equal = []

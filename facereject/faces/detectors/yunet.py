@@ -42,6 +42,10 @@ _CROP, _FACE, _GRID, _MOVES = 128, 64, 32, 4
 # score from which a crop settles where a face is; below, the crop and the search decide by their scores
 _SURE = 0.9
 
+# Five points are those of one face if none is farther off than the second share of the box; a crop that is
+# farther off than the first has to have the better score
+_AGREES, _SAME_POINTS = 0.12, 0.25
+
 # faces of a lower score are mostly hands and patterns: they count only in images that show no better one
 _LIKELY = 0.6
 
@@ -293,7 +297,13 @@ class _Search:
     def settled(self, face: Detection) -> Detection:
         """A face that a search found, where the crop that belongs to it shows it, unless that is unsure."""
         located = self.locate(face.box)
-        return located if located is not None and located.score >= min(_SURE, face.score) else face
+        if located is None or located.score < min(_SURE, face.score):
+            return face
+        # tilted faces are at times found in a wrong place on a crop, or another face beside them
+        moved = np.asarray(located.points, np.float64) - np.asarray(face.points, np.float64)
+        off = float(np.abs(moved).max()) / face.box.width
+        agrees = off <= (_AGREES if located.score < face.score else _SAME_POINTS)
+        return located if agrees else face
 
     def locate(self, box: Box) -> Detection | None:
         """The face at a box, as a crop of suitable scale shows it; None if it shows none.
