@@ -711,7 +711,7 @@ class FaceRejector:
     ) -> FaceRejector:
         """A rejector whose expected errors and threshold come from your own annotated faces.
 
-        `check_domain` then returns None: the faces at hand are those of the calibration.
+        `check_domain` then returns None: its faces are those of the calibration.
 
         Parameters
         ----------

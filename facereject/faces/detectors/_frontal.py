@@ -1,6 +1,6 @@
 """dlib's frontal face detector: one object per thread, unpacked once.
 
-dlib carries its detector as packed text. Unpacking takes 0.4 s of processor time, ten times a photograph;
+dlib carries its detector as packed text. Unpacking takes 0.4 s of processor time, ten times that of a photo;
 reading what has been unpacked takes a millisecond. So the unpacked form, 155 kB, is kept in the user's cache
 folder. It is recognised by its SHA-256, and nothing else is read in its place.
 """

@@ -21,11 +21,11 @@ _WINDOW = 80
 # least score in a finished model, dlib's own, and while training, so that hard faces are learned from
 _JUDGING, _TRAINING = 0.0, -1.0
 
-# pixels that are searched, at most: dlib keeps 8 bytes for each of them, and 200 million of a photograph that
+# pixels that are searched, at most: dlib keeps 8 bytes for each of them, and 200 million of a photo that
 # is doubled twice would be 26 GB
 _MAX_SEARCHED = 64_000_000
 
-# a face of this many pixels is larger than any photograph; scores lie between -3 and 5
+# a face of this many pixels is larger than any photo; scores lie between -3 and 5
 _MAX_FACE = 10_000
 _MAX_THRESHOLD = 10
 

@@ -11,7 +11,7 @@ from facereject.faces.landmarks.dlib_trees import PUBLISHED_PREDICTOR
 from facereject.faces.plugins import fingerprint_of
 
 #: fewer photos than this leave scores, targets and expected errors largely to chance
-FEW_PHOTOGRAPHS = 200
+FEW_PHOTOS = 200
 
 # folders of iBUG 300-W
 _PARTS_OF_300W = {"300w", "300-w", "afw", "helen", "lfpw", "ibug"}
@@ -33,10 +33,10 @@ def data_warnings(
         Warn of few photos.
     """
     found = []
-    photographs = len({sample.photo for sample in samples})
-    if few and photographs < FEW_PHOTOGRAPHS:
+    n_photos = len({sample.photo for sample in samples})
+    if few and n_photos < FEW_PHOTOS:
         found.append(
-            f"only {counted(photographs, 'photo')}; with fewer than {FEW_PHOTOGRAPHS}, another sample could "
+            f"only {counted(n_photos, 'photo')}; with fewer than {FEW_PHOTOS}, another sample could "
             "give quite different results"
         )
     if fingerprint_of(predictor) == PUBLISHED_PREDICTOR:
@@ -52,7 +52,7 @@ def data_warnings(
         again = len({sample.photo for sample in samples if not seen.isdisjoint(photo_digests([sample]))})
         if again:
             found.append(
-                f"{again} of {counted(photographs, 'photo')} {'was' if again == 1 else 'were'} used to train "
+                f"{again} of {counted(n_photos, 'photo')} {'was' if again == 1 else 'were'} used to train "
                 "this model: what follows flatters it and carries no guarantee"
             )
     return found

@@ -184,7 +184,7 @@ class LandmarkHOG:
         return np.asarray(rows[first + _rows(length, width)].view(np.uint8), dtype=np.uint8)
 
     def batch(self, image: ImageArray, landmarks: Sequence[FloatArray]) -> NDArray[np.float32]:
-        """The values of several faces of one grey image, each on a chip of its own: one row per face."""
+        """The values of several faces of one grey image, each on its own chip: one row per face."""
         values = np.empty((len(landmarks), self.n_features), dtype=np.float32)
         for row, points in zip(values, landmarks, strict=True):
             row[:] = self(image, points)

@@ -104,7 +104,7 @@ class FaceFeatures:
         landmarks : ndarray of shape (n, 2)
         predictor : callable
         keep : bool, default=False
-            Judge these very landmarks, which came from elsewhere, rather than the mean of all runs.
+            Score these landmarks, which came from elsewhere, instead of the mean of all runs.
 
         Raises
         ------

@@ -61,12 +61,12 @@ def load_rgb(
         composited on black; dtype uint8, uint16 (divided by 257), bool, and float with values in [0, 1].
         16-bit values that all lie below 256 are refused, as they are most likely 8-bit levels.
         Files and PIL images are turned upright by their EXIF orientation.
-        Files may have the formats in `facereject.faces.images.source.FORMATS`, whatever their names. No side
+        Files may have the formats in `facereject.faces.images.source.FORMATS`, under any name. No side
         may be longer than `MAX_SIDE`.
     max_pixels : int, optional
         Files with more pixels are refused before they are decoded; decoding takes up to 7 bytes of memory for
         each. Without it Pillow's own limit holds
-        (`PIL.Image.MAX_IMAGE_PIXELS`: a warning above it, a refusal above twice as many).
+        (`PIL.Image.MAX_IMAGE_PIXELS`: a warning above it, an error above twice as many).
     on_open : callable, optional
         Called with the image of a file before its pixels are decoded, for example to call its ``draft``.
 

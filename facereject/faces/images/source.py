@@ -1,6 +1,6 @@
 """Open image files: allowed formats only, decoded in this process, with limits on reading.
 
-Pillow tries every format it knows whatever the file name, including PostScript, which it passes to
+Pillow tries every format it knows for any file name, including PostScript, which it passes to
 Ghostscript; and some of its parsers read byte by byte to the end of a file. Here only listed formats are
 allowed, and a file that makes a parser read too much or too often raises an error.
 """
@@ -129,7 +129,7 @@ def open_picture(file: BoundedFile, *, unlimited: bool = True) -> PIL.Image.Imag
     Parameters
     ----------
     file : BoundedFile
-        Stays open, as the pixels are read later; to be closed by whoever opened it.
+        Stays open, as the pixels are read later; the caller closes it.
     unlimited : bool
         Without Pillow's limit of pixels, for callers that check the size themselves. The limit is a global of
         Pillow; it is off only for that moment.

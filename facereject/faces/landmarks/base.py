@@ -141,7 +141,7 @@ def predict_landmarks(
 ) -> FloatArray:
     """The points of one face, checked.
 
-    An error of the predictor on one face must not cost the other faces, frames and files: whatever it raises
+    An error of the predictor on one face must not cost the other faces, frames and files: any exception
     becomes a NoLandmarksError, as an unusable answer does.
 
     Parameters

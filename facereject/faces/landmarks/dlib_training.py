@@ -60,7 +60,7 @@ def train_landmark_predictor(
     random_state : int
         Seed; equal seeds give equal predictors.
     progress : callable or None
-        Called with (photographs read, of how many) before dlib's own training starts.
+        Called with (photos read, number of photos) before dlib's own training starts.
     """
     detector = FaceDetector.for_training() if detector is None else check_detector(detector)
     images, shapes = [], []

@@ -151,7 +151,7 @@ class LandmarkPredictor:
     def definition(self) -> dict[str, Any]:
         """What a model file keeps, as plain JSON: a published model by its name, others by their path."""
         published = find_weights(_PUBLISHED[self.n_points]) if self.n_points in _PUBLISHED else None
-        # a copy of a published model is restored where that is installed, wherever the copy lay
+        # a copy of a published model is restored from the installed one, not from where the copy was
         if published is not None and self.fingerprint == digest_of(published):
             return {"name": _PUBLISHED[self.n_points]}
         return {"name": "dlib", "path": str(self.path.absolute()), "sha256": self.fingerprint}

@@ -169,7 +169,7 @@ class FaceMesh:
 
     @property
     def normalizer(self) -> str:
-        """Errors are percents of the distance of the outer eye corners."""
+        """Errors are in percent of the distance between the outer eye corners."""
         return f"points:{_EYES[0]},{_EYES[1]}" if self.points == "all" else "outer_eyes"
 
     @property

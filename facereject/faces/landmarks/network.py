@@ -76,7 +76,7 @@ class Description:
     names : tuple of str
         Names of the points, for people.
     normalizer : str or None
-        What errors are percents of, see `facereject.losses.landmark_scale`.
+        What errors are divided by, see `facereject.losses.landmark_scale`.
     """
 
     points: int
@@ -297,7 +297,7 @@ class NetworkLandmarks:
 
     @property
     def normalizer(self) -> str | None:
-        """What errors are percents of."""
+        """What errors are divided by."""
         return self.description.normalizer
 
     @property

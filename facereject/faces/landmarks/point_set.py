@@ -146,7 +146,7 @@ class PointSet:
 
     @property
     def unit(self) -> str:
-        """What errors are percents of, in words."""
+        """What errors are divided by, in words."""
         if self.normalizer == "outer_eyes":
             return "the distance of the outer eye corners"
         if self.normalizer == "pupils":

@@ -51,7 +51,7 @@ def guarantee_of(rejector: FaceRejector) -> Guarantee | None:
 
 
 def statement(guarantee: Guarantee, unit: str = POINTS_300W.unit) -> str:
-    """The guarantee in one sentence, in the words of faces; ``unit`` says what errors are percents of."""
+    """The guarantee in one sentence, in the words of faces; ``unit`` says what errors are divided by."""
     return (
         f"With probability at least {1 - guarantee.delta:g} over the {guarantee.n} calibration faces, "
         f"the mean of min(error, {guarantee.loss_bound:g} %) over accepted faces drawn like them is at "

@@ -284,7 +284,7 @@ def _old_print(image: ImageArray, points: FloatArray, severity: float, rng: np.r
     gray = image if image.ndim == 2 else _uint8(cv2.cvtColor(image, cv2.COLOR_RGB2GRAY))
     sigma = _geometric(0.004, 0.02, severity) * size
     soft = cv2.GaussianBlur(gray, (0, 0), sigma, borderType=cv2.BORDER_REPLICATE)
-    # film has a response curve of its own
+    # film has another response curve
     curve = np.exp(rng.uniform(-0.5, 0.5))
     level = rng.uniform(90, 200)
     light = 255 * (np.asarray(soft, dtype=np.float32) / 255) ** curve

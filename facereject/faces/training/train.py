@@ -300,7 +300,7 @@ def _annotated(
     threshold: float | None,
     normalizer: str | None,
 ) -> FaceDataset:
-    """Photographs annotated by the predictor, where the finished rejector would find a face."""
+    """Photos annotated by the predictor, where the finished rejector would find a face."""
     finder = FaceDetector.for_training() if detector is None else check_detector(detector)
     return annotate_by_predictor(
         photos,
