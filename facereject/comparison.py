@@ -17,7 +17,6 @@ from facereject._validation import FloatArray, check_vector
 __all__ = [
     "friedman",
     "nemenyi",
-    "relative_improvement",
 ]
 
 # scipy.stats is imported where it is used: it takes longer to load than everything else in this module.

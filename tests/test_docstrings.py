@@ -12,7 +12,7 @@ from tools.docs.check_docstrings import problems, public_objects
 
 OBJECTS = dict(public_objects())
 #: names of classes and functions, each counted once, without those of `facereject.torch`; the aim is 120
-MOST = 142
+MOST = 140
 
 
 def test_the_public_interface_is_small():

@@ -14,9 +14,9 @@ from facereject.plotting._error_discard import ErrorDiscardDisplay
 from facereject.plotting._expected_error import ExpectedErrorDisplay
 from facereject.plotting._groups import GroupDisplay
 from facereject.plotting._guarantees import GuaranteeDisplay, ShiftDisplay
-from facereject.plotting._learning_curve import LearningCurveDisplay
+from facereject.plotting._learning_curve import LearningCurveDisplay as LearningCurveDisplay
 from facereject.plotting._monitor import MonitorDisplay
-from facereject.plotting._relative_improvement import RelativeImprovementDisplay
+from facereject.plotting._relative_improvement import RelativeImprovementDisplay as RelativeImprovementDisplay
 from facereject.plotting._risk_coverage import RiskCoverageDisplay
 
 __all__ = [
@@ -25,9 +25,7 @@ __all__ = [
     "ExpectedErrorDisplay",
     "GroupDisplay",
     "GuaranteeDisplay",
-    "LearningCurveDisplay",
     "MonitorDisplay",
-    "RelativeImprovementDisplay",
     "RiskCoverageDisplay",
     "ShiftDisplay",
 ]
