@@ -29,7 +29,7 @@ _EXTRAS = [
     ("pyarrow", "Parquet tables"),
     ("pillow-heif", "HEIC photos"),
     ("distributed", "several machines"),
-    ("uvicorn", "the page in the browser"),
+    ("uvicorn", "the pages in the browser, with starlette, python-multipart and websockets"),
 ]
 
 # a package may come under several names

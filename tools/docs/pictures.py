@@ -1,6 +1,6 @@
 """Draw the pictures of README and docs/ anew, with the present models.
 
-    python tools/docs/pictures.py             all; some minutes, and Chromium for docs/serve.jpg
+    python tools/docs/pictures.py             all; some minutes, and Chromium for serve and review
     python tools/docs/pictures.py demo filter
 
 Look at each of them afterwards.
@@ -40,6 +40,11 @@ def serve() -> None:
     _run("tools/docs/page_picture.py")
 
 
+def review() -> None:
+    """docs/review.jpg: the review page."""
+    _run("tools/docs/review_picture.py")
+
+
 def guarantees() -> None:
     """docs/guarantees_*.png."""
     _run("tools/bench/guarantees.py", "--pictures", "docs")
@@ -49,7 +54,7 @@ def _run(*command: str) -> None:
     subprocess.run([sys.executable, *command], cwd=ROOT, check=True)
 
 
-PICTURES = {each.__name__: each for each in (demo, filter, serve, guarantees)}
+PICTURES = {each.__name__: each for each in (demo, filter, serve, review, guarantees)}
 
 
 def main() -> None:
