@@ -11,7 +11,7 @@ import hashlib
 import json
 import os
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -35,6 +35,8 @@ DECODINGS = ("argmax", "quarter", "gauss", "mean")
 # bytes
 _LARGEST_NETWORK = 1 << 30
 _LARGEST_DESCRIPTION = 1 << 20
+
+_HOW = "pass the network itself (--landmarks FILE)"
 
 
 @dataclass(frozen=True)
@@ -107,20 +109,17 @@ class Description:
             raise ValueError(f"no JSON ({error})") from None
         if not isinstance(given, dict):
             raise ValueError("no JSON object")
-        known = cls.__dataclass_fields__
-        unknown = [name for name in given if name not in known]
-        if unknown:
-            raise ValueError(f"unknown entry {unknown[0]!r}; there are {', '.join(known)}")
-        missing = [name for name in ("points", "size") if name not in given]
-        if missing:
-            raise ValueError(f"entry {missing[0]!r} is missing")
-        values: dict[str, Any] = {}
+        for name in ("points", "size"):
+            if name not in given:
+                raise ValueError(f"entry {name!r} is missing")
         for name, value in given.items():
+            if name not in _READ:
+                raise ValueError(f"unknown entry {name!r}; there are {', '.join(_READ)}")
             try:
-                values[name] = _READ[name](value)
+                given[name] = _READ[name](value)
             except (TypeError, ValueError, KeyError, OverflowError) as error:
                 raise ValueError(f"entry {name!r}: {error}") from None
-        return cls(**values)
+        return cls(**given)
 
     def __post_init__(self) -> None:
         channels = 1 if self.color == "gray" else 3
@@ -137,7 +136,7 @@ class Description:
             raise ValueError("entry 'range': two different numbers are needed")
 
 
-def _among(*known: str) -> Any:
+def _among(*known: str) -> Callable[[Any], str]:
     def read(value: Any) -> str:
         if value not in known:
             raise ValueError(f"must be one of {', '.join(known)}; got {value!r}")
@@ -146,12 +145,14 @@ def _among(*known: str) -> Any:
     return read
 
 
-def _numbers(count: int | None = None, least: float = -1e9) -> Any:
-    def read(value: Any) -> tuple[float, ...]:
+def _numbers(count: int | None = None, least: float = -1e9) -> Callable[[Any], Any]:
+    """Reads some numbers, or ``count`` of them above ``least``; a single one is no tuple."""
+
+    def read(value: Any) -> Any:
         found = tuple(float(v) for v in (value if isinstance(value, list) else [value]))
         if count not in (None, len(found)) or not all(least < v < 1e9 for v in found) or not found:
             raise ValueError(f"must be {count or 'some'} numbers above {least:g}; got {value!r}")
-        return found
+        return found[0] if count == 1 else found
 
     return read
 
@@ -162,11 +163,6 @@ def _integer(value: Any, most: int = 4096) -> int:
     return value
 
 
-def _one(value: Any) -> float:
-    (number,) = _numbers(1, 0.0)(value)
-    return float(number)
-
-
 def _flag(value: Any) -> bool:
     if not isinstance(value, bool):
         raise ValueError(f"must be true or false; got {value!r}")
@@ -174,26 +170,24 @@ def _flag(value: Any) -> bool:
 
 
 def _template(value: Any) -> tuple[tuple[float, float], ...] | None:
-    if value is None:
-        return None
-    pairs = [_numbers(2)(pair) for pair in value]
-    if len(pairs) != 5:
+    pairs = None if value is None else tuple(_numbers(2)(pair) for pair in value)
+    if pairs is not None and len(pairs) != 5:
         raise ValueError("five points are needed")
-    return tuple((x, y) for x, y in pairs)
+    return pairs
 
 
 def _texts(value: Any) -> tuple[str, ...]:
     return tuple(str(v) for v in (value if isinstance(value, list) else [value]))
 
 
-_READ: dict[str, Any] = {
+_READ: dict[str, Callable[[Any], Any]] = {
     "points": _integer,
     "size": lambda value: tuple(_integer(v) for v in (value if isinstance(value, list) else [value] * 2)[:2]),
     "color": _among("rgb", "bgr", "gray"),
     "mean": _numbers(),
     "scale": _numbers(),
     "layout": _among("nchw", "nhwc"),
-    "crop_scale": _one,
+    "crop_scale": _numbers(1, 0.0),
     "crop_shift": _numbers(2),
     "template": _template,
     "upright": _flag,
@@ -201,7 +195,7 @@ _READ: dict[str, Any] = {
     "outputs": _texts,
     "range": _numbers(2),
     "decoding": _among(*DECODINGS),
-    "split": _one,
+    "split": _numbers(1, 0.0),
     "map_to_68": lambda value: tuple(int(v) for v in value),
     "names": _texts,
     "normalizer": lambda value: None if value is None else str(value),
@@ -219,6 +213,8 @@ class NetworkLandmarks:
         None is the JSON file of the same name beside it, else the metadata of the file.
     backend : {"onnxruntime", "opencv"} or None
         None is onnxruntime if it is installed.
+    sha256 : str or None
+        The fingerprint that is expected; None takes any files.
 
     Raises
     ------
@@ -238,6 +234,7 @@ class NetworkLandmarks:
         description: str | os.PathLike[str] | Description | None = None,
         *,
         backend: str | None = None,
+        sha256: str | None = None,
     ) -> None:
         self.path = Path(path)
         self._data = _content(self.path, _LARGEST_NETWORK)
@@ -256,29 +253,24 @@ class NetworkLandmarks:
         else:
             self.description, text = _description(self.path, description, stored)
         self.fingerprint = hashlib.sha256(self._data + b"\0" + text.encode()).hexdigest()
+        # compared before the network is given to any library
+        if sha256 not in (None, self.fingerprint):
+            raise LandmarkModelError(
+                f"{path}: it or its description is not what the model was trained for; {_HOW}"
+            )
         self._backend = _backend(backend)
         self._run = _runner(self.path, self._data, self._backend)
-        # said here, not on the first face
+        # what does not fit is reported now, not on the first face
         self._outputs(np.zeros((*self.description.size[::-1], 1 if self.color == "gray" else 3), np.uint8))
 
     @classmethod
     def restored(cls, path: str, sha256: str) -> NetworkLandmarks:
-        """The predictor that a model file names: nothing but the very files it was trained for."""
-        how = "pass the network itself (--landmarks FILE)"
+        """The predictor that a model file names: only the files it was trained for."""
         if str(path).startswith(("//", "\\\\")) or not Path(path).is_file():
-            raise LandmarkModelError(f"{path}: the model was trained for this file, which is not here; {how}")
-        # the digest is compared before the network is given to any library
-        file = Path(path)
-        data = _content(file, _LARGEST_NETWORK)
-        try:
-            text = _description(file, None, metadata(data).get("facereject"))[1]
-        except ValueError as error:
-            raise LandmarkModelError(f"{path}: {error}") from None
-        if hashlib.sha256(data + b"\0" + text.encode()).hexdigest() != sha256:
             raise LandmarkModelError(
-                f"{path}: it or its description is not what the model was trained for; {how}"
+                f"{path}: the model was trained for this file, which is not here; {_HOW}"
             )
-        return cls(path)
+        return cls(path, sha256=sha256)
 
     @property
     def n_points(self) -> int:
@@ -389,12 +381,11 @@ class NetworkLandmarks:
         return _map_peaks(maps, told.decoding) * (size / maps.shape[:0:-1])
 
     def __getstate__(self) -> dict[str, Any]:
-        state = {"path": str(self.path), "description": self.description, "print": self.fingerprint}
-        return state | {"data": self._data, "backend": self._backend}
+        # the session of a library cannot be pickled
+        return {name: value for name, value in self.__dict__.items() if name != "_run"}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        self.path, self.description = Path(state["path"]), state["description"]
-        self.fingerprint, self._data, self._backend = state["print"], state["data"], state["backend"]
+        self.__dict__.update(state)
         self._run = _runner(self.path, self._data, self._backend)
 
     def __repr__(self) -> str:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
 
-from facereject._files import valid_name
+from facereject._files import suffix_of, valid_name
 from facereject.sources.landmark_files import (
     coco,
     cvat,
@@ -138,7 +138,7 @@ def _format_of(path: str) -> str:
     if not beginning.strip():
         raise LandmarkFileError(f"{path}: the file is empty")
     for name, reader in READERS.items():
-        if reader.knows(path, beginning):
+        if suffix_of(path) in reader.SUFFIXES and reader.knows(path, beginning):
             return name
     header = ", ".join(plain.header_of(path, beginning)) or beginning.strip().partition("\n")[0]
     header = header if len(header) <= _SHOWN else f"{header[:_SHOWN]}…"

@@ -11,7 +11,6 @@ from typing import Any
 
 import numpy as np
 
-from facereject._files import suffix_of
 from facereject.faces.geometry import FloatArray
 from facereject.sources.landmark_files.found import (
     DAMAGE,
@@ -29,8 +28,6 @@ _POINTS = ("face_kpts", "keypoints")
 
 def knows(path: str, beginning: str) -> bool:
     """Whether a file of JSON speaks of keypoints of images."""
-    if suffix_of(path) not in SUFFIXES:
-        return False
     listed = '"annotations"' in beginning or '"images"' in beginning
     return listed or ('"image_id"' in beginning and any(f'"{name}"' in beginning for name in _POINTS))
 

@@ -7,7 +7,6 @@ from xml.etree.ElementTree import Element
 
 import numpy as np
 
-from facereject._files import suffix_of
 from facereject.faces.geometry import FloatArray
 from facereject.sources.landmark_files.found import (
     DAMAGE,
@@ -25,7 +24,7 @@ _SHAPES = ("skeleton", "points")
 
 def knows(path: str, beginning: str) -> bool:
     """Whether a file of XML has the root and version of CVAT."""
-    return suffix_of(path) in SUFFIXES and "<annotations>" in beginning and "<version>" in beginning
+    return "<annotations>" in beginning and "<version>" in beginning
 
 
 def read(path: str) -> Iterator[FoundFace]:

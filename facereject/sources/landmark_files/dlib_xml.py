@@ -6,7 +6,6 @@ from collections import Counter
 from collections.abc import Iterator
 from xml.etree.ElementTree import Element
 
-from facereject._files import suffix_of
 from facereject.faces.face import Box
 from facereject.faces.geometry import FloatArray
 from facereject.sources.landmark_files.found import DAMAGE, FoundFace, number, pairs, xml_elements
@@ -16,7 +15,7 @@ SUFFIXES = (".xml",)
 
 def knows(path: str, beginning: str) -> bool:
     """Whether a file of XML has the elements of imglab."""
-    return suffix_of(path) in SUFFIXES and ("<image file=" in beginning or "<dataset" in beginning)
+    return "<image file=" in beginning or "<dataset" in beginning
 
 
 def read(path: str) -> Iterator[FoundFace]:

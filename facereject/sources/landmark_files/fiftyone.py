@@ -6,7 +6,6 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from facereject._files import suffix_of
 from facereject.sources.landmark_files.found import DAMAGE, FoundFace, json_parts, number, pairs
 
 SUFFIXES = (".json",)
@@ -14,7 +13,7 @@ SUFFIXES = (".json",)
 
 def knows(path: str, beginning: str) -> bool:
     """Whether a file of JSON has samples of FiftyOne."""
-    return suffix_of(path) in SUFFIXES and '"filepath"' in beginning and '"samples"' in beginning
+    return '"filepath"' in beginning and '"samples"' in beginning
 
 
 def read(path: str) -> Iterator[FoundFace]:

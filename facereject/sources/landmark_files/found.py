@@ -9,17 +9,16 @@ import json
 import os
 import re
 import xml.etree.ElementTree as ElementTree
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from typing import Any, NamedTuple, TypeVar
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from facereject.faces.face import Box
 from facereject.faces.geometry import FloatArray
 
-T = TypeVar("T")
-
 _BLANK = re.compile(r"[ \t\r\n]*")
+_END = object()
 
 # characters; the text itself is kept in memory while it is parsed
 _MAX_JSON = 1 << 28
@@ -204,79 +203,47 @@ def json_parts(path: str, lists: Collection[str] = ()) -> Iterator[tuple[str, An
         raise LandmarkFileError(f"{path}: its JSON consists of little but brackets")
     first, _, rest = text.partition("\n")
     if rest.strip() and _is_json(first):
-        for line in io.StringIO(text):
-            if line.strip():
-                yield "", json.loads(line)
+        yield from (("", json.loads(line)) for line in io.StringIO(text) if line.strip())
         return
-    scan = _Scanner(text)
-    if scan.next_is("["):
-        yield from (("", item) for item in scan.items())
-    elif scan.next_is("{"):
-        for key in scan.members():
-            if key in lists and scan.next_is("["):
-                yield from ((key, item) for item in scan.items())
+    decode = json.JSONDecoder().raw_decode
+
+    def after_blanks(at: int) -> int:
+        return _BLANK.match(text, at).end()  # type: ignore[union-attr]
+
+    def members(at: int, key: str, end: str) -> Iterator[tuple[str, Any, int]]:
+        """Key, value and position behind it of the members of a list or object; the last has no value."""
+        named, at = end == "}", after_blanks(at + 1)
+        while text[at : at + 1] != end:
+            if named:
+                key, at = decode(text, at)
+                at = after_blanks(at)
+                if not isinstance(key, str) or text[at : at + 1] != ":":
+                    raise ValueError(f"no key and value at character {at}")
+                at = after_blanks(at + 1)
+            if named and key in lists and text[at : at + 1] == "[":
+                for part in members(at, key, "]"):
+                    at = part[2]
+                    yield part
             else:
-                yield key, scan.value()
-    else:
+                value, at = decode(text, at)
+                yield key, value, at
+            at = after_blanks(at)
+            if text[at : at + 1] == ",":
+                at = after_blanks(at + 1)
+            elif text[at : at + 1] != end:
+                raise ValueError(f"neither , nor {end} at character {at}")
+        yield key, _END, at + 1
+
+    start = after_blanks(0)
+    end = {"[": "]", "{": "}"}.get(text[start : start + 1])
+    if end is None:
         raise ValueError("neither a list nor an object")
-    scan.end()
-
-
-class _Scanner:
-    """Takes a text of JSON apart at its top level."""
-
-    def __init__(self, text: str) -> None:
-        self._text, self._position = text, 0
-        self._decode = json.JSONDecoder().raw_decode
-
-    def next_is(self, character: str) -> bool:
-        """Whether this character comes next."""
-        self._position = _BLANK.match(self._text, self._position).end()  # type: ignore[union-attr]
-        return self._text.startswith(character, self._position)
-
-    def take(self, characters: str) -> str:
-        """The next character, which must be one of these."""
-        for character in characters:
-            if self.next_is(character):
-                self._position += 1
-                return character
-        raise ValueError(f"expected {' or '.join(characters)} at character {self._position}")
-
-    def value(self) -> Any:
-        """The next value as a whole."""
-        self.next_is("")
-        value, self._position = self._decode(self._text, self._position)
-        return value
-
-    def items(self) -> Iterator[Any]:
-        """The values of the list that comes next."""
-        yield from self._parts("[]", self.value)
-
-    def members(self) -> Iterator[str]:
-        """The keys of the object that comes next; the caller reads the value of each."""
-        yield from self._parts("{}", self._key)
-
-    def end(self) -> None:
-        """ValueError if something follows."""
-        if self._text[self._position :].strip():
-            raise ValueError(f"more behind the end, at character {self._position}")
-
-    def _key(self) -> str:
-        key = self.value()
-        self.take(":")
-        if not isinstance(key, str):
-            raise ValueError(f"a key that is no text at character {self._position}")
-        return key
-
-    def _parts(self, brackets: str, take: Callable[[], T]) -> Iterator[T]:
-        self.take(brackets[0])
-        if self.next_is(brackets[1]):
-            self.take(brackets[1])
-            return
-        while True:
-            yield take()
-            if self.take(f",{brackets[1]}") == brackets[1]:
-                return
+    position = start
+    for key, value, position in members(start, "", end):  # noqa: B007
+        if value is not _END:
+            yield key, value
+    if text[position:].strip():
+        raise ValueError(f"more behind the end, at character {position}")
 
 
 def _is_json(text: str) -> bool:

@@ -13,7 +13,6 @@ from urllib.parse import parse_qs, unquote, urlparse
 
 import numpy as np
 
-from facereject._files import suffix_of
 from facereject.sources.landmark_files.found import DAMAGE, FoundFace, json_parts, number, pairs
 
 SUFFIXES = (".json",)
@@ -23,7 +22,7 @@ _ANSWERS = ("annotations", "completions", "predictions")
 
 def knows(path: str, beginning: str) -> bool:
     """Whether a file of JSON has tasks with key points."""
-    return suffix_of(path) in SUFFIXES and '"keypointlabels"' in beginning
+    return '"keypointlabels"' in beginning
 
 
 def read(path: str) -> Iterator[FoundFace]:

@@ -14,7 +14,6 @@ from typing import Any
 
 import numpy as np
 
-from facereject._files import suffix_of
 from facereject.faces.geometry import FloatArray
 from facereject.sources.landmark_files.found import (
     DAMAGE,
@@ -35,8 +34,6 @@ _BARE = re.compile(r'\s*\[\s*\[\s*\{\s*"x"')
 
 def knows(path: str, beginning: str) -> bool:
     """Whether a file of JSON speaks of such faces."""
-    if suffix_of(path) not in SUFFIXES:
-        return False
     return any(f'"{name}"' in beginning for name in _FACES) or bool(_BARE.match(beginning))
 
 

@@ -7,7 +7,6 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from facereject._files import suffix_of
 from facereject.sources.landmark_files.found import FoundFace, LandmarkFileError
 from facereject.tables.errors import TableFormatError
 from facereject.tables.reading import points_in_table, read_table
@@ -18,7 +17,7 @@ SUFFIXES = _TABLES
 
 def knows(path: str, beginning: str) -> bool:
     """Whether a file is a table of facereject."""
-    return suffix_of(path) in SUFFIXES and bool(points_in_table(path))
+    return bool(points_in_table(path))
 
 
 def read(path: str) -> Iterator[FoundFace]:

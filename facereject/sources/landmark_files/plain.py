@@ -35,8 +35,8 @@ from facereject.sources.landmark_files.found import (
     separator_of,
 )
 
-_TEXT, _JSON = (".csv", ".tsv", ".txt"), (".json", ".jsonl")
-SUFFIXES = (".csv", ".tsv", *_JSON, ".parquet", ".npz", ".npy")
+_JSON = (".json", ".jsonl")
+SUFFIXES = (".csv", ".tsv", ".txt", *_JSON, ".parquet", ".npz", ".npy")
 
 _IMAGES = (
     *("image", "source", "file", "file_name", "filename", "path", "image_path", "name"),

@@ -9,12 +9,12 @@ from facereject._files import suffix_of
 from facereject.faces.datasets import read_pts
 from facereject.sources.landmark_files.found import FoundFace, named_after, opening, pairs
 
-SUFFIXES = (".pts",)
+SUFFIXES = (".pts", ".txt")
 
 
 def knows(path: str, beginning: str) -> bool:
     """Whether a file is named so, or begins like one."""
-    return suffix_of(path) in SUFFIXES or (beginning.startswith("version") and "n_points" in beginning)
+    return suffix_of(path) == ".pts" or (beginning.startswith("version") and "n_points" in beginning)
 
 
 def read(path: str) -> Iterator[FoundFace]:

@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from facereject._files import suffix_of
 from facereject.sources.landmark_files._h5 import SIGNATURE, array, has, open_h5, texts
 from facereject.sources.landmark_files.found import (
     DAMAGE,
@@ -25,7 +24,7 @@ SUFFIXES = (".h5", ".hdf5")
 
 def knows(path: str, beginning: str) -> bool:
     """Whether a file of HDF5 has tracks."""
-    if suffix_of(path) not in SUFFIXES or not beginning.startswith(SIGNATURE):
+    if not beginning.startswith(SIGNATURE):
         return False
     with open_h5(path) as file:
         return has(file, "tracks") and has(file, "node_names")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from facereject._files import suffix_of
 from facereject.faces.face import Box
 from facereject.sources.landmark_files.found import DAMAGE, FoundFace, grouped, pairs
 
@@ -18,7 +17,7 @@ _MORE = (0, 4, 10)
 def knows(path: str, beginning: str) -> bool:
     """Whether the first line has as many values as WFLW has."""
     n_values = len(beginning.partition("\n")[0].split())
-    return suffix_of(path) in SUFFIXES and n_values - 1 - _VALUES in _MORE
+    return n_values - 1 - _VALUES in _MORE
 
 
 def read(path: str) -> Iterator[FoundFace]:
