@@ -19,7 +19,7 @@ import numpy as np
 from facereject import FaceRejector, annotated_faces
 from facereject._files import write_whole
 from facereject.faces import FaceDataset, FaceSample, LandmarkPredictor
-from facereject.faces.training._from_files import adapt_to_table, file_extractor
+from facereject.faces.training._from_files import file_extractor, learn_from_table
 from facereject.faces.training.cross_validation import photo_folds
 from facereject.faces.training.extract import extract
 from facereject.metrics import aurc
@@ -146,7 +146,7 @@ def _scored(
         for k in range(_FOLDS):
             rows = np.flatnonzero(fold != k)
             part = replace(rows_of.rows(rows), sample=np.arange(len(rows)))
-            model = adapt_to_table(part, [names[i] for i in rows], made_by, base)
+            model = learn_from_table(part, [names[i] for i in rows], made_by, base)
             uncertainty[fold == k] = model.score(rows_of.features[fold == k])
             expected[fold == k] = model.calibration.expected_error(uncertainty[fold == k])
         found[when] = uncertainty, expected

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable, Sequence
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,7 +28,7 @@ from facereject.faces.models.score_models import CompactScoreModel, LinearScoreM
 from facereject.faces.plugins import definition_of
 from facereject.faces.rejector import FaceRejector
 from facereject.faces.training.cross_validation import photo_folds, ranked
-from facereject.faces.training.extract import Extractor, extract
+from facereject.faces.training.extract import Extractor
 from facereject.faces.training.fit_compact import point_errors
 from facereject.faces.training.learn_points import common_count
 from facereject.faces.training.table import FaceTable
@@ -97,87 +96,61 @@ def can_be_adapted(base: FaceRejector | None, points: PointSet) -> bool:
     )
 
 
-def adapt(
-    samples: Sequence[FaceSample],
-    base: FaceRejector,
-    tool: str,
-    *,
-    folds: int = 5,
-    target: Target | None = None,
-    random_state: int = 0,
-    workers: int | None = None,
-    cache: Any = None,
-    progress: Callable[[int, int], None] | None = None,
-    fitting: Callable[[int, int], None] | None = None,
-) -> FaceRejector:
-    """A model for the landmarks of a tool, adapted from one for other landmarks of the same points.
-
-    Parameters are those of `train_face_rejector`. Expected errors are calibrated by scores that have not
-    seen the photo.
-    """
-    compared = samples[0].others is not None
-    extractor = file_extractor(base.points, tool, base, None, random_state, disagreement=compared)
-    table = extract(samples, extractor, workers=workers, cache=cache, progress=progress)
-    return adapt_to_table(table, [s.photo for s in samples], extractor, base, folds, target, fitting)
-
-
-def adapt_to_table(
+def learn_from_table(
     table: FaceTable,
     photos: Sequence[str],
     extractor: Extractor,
-    base: FaceRejector,
+    base: FaceRejector | None = None,
     folds: int = 5,
     target: Target | None = None,
     fitting: Callable[[int, int], None] | None = None,
 ) -> FaceRejector:
-    """The same from a table that was extracted before."""
-    score = base.score
-    assert isinstance(score, CompactScoreModel)
-    names = [photos[i] for i in table.sample]
-    fold = photo_folds(names, folds, extractor.random_state)
-    confidence = table.features[:, score.n_features].astype(np.float64)
+    """A model for the landmarks of a tool, from a table of them.
+
+    Parameters
+    ----------
+    table : FaceTable
+    photos : sequence of str
+        The photo of every sample. Expected errors are calibrated by scores that have not seen it.
+    extractor : Extractor
+        What made the table, see `file_extractor`.
+    base : FaceRejector or None
+        The model that is adapted; None uses all features as they are.
+    folds, target, fitting
+        As in `train_face_rejector`.
+    """
+    fold = photo_folds([photos[i] for i in table.sample], folds, extractor.random_state)
+    if base is None:
+        seen = table.features.astype(np.float64)
+        trust = np.full(seen.shape[1], _TRUST_CONTEXT)
+        trust[: extractor.hog.n_features] = 1
+        assert extractor.context is not None
+        n_told = extractor.context.confidence + extractor.context.disagreement
+        trust[len(trust) - n_told :] = _TRUST_TOLD
+        uncertainty, coef, intercept = _out_of_fold(seen, table, fold, trust, fitting)
+        score: ScoreModel = LinearScoreModel(coef.astype(np.float32), intercept)
+        calibration = Calibration(table.losses, uncertainty)
+        return _rejector(score, calibration, table, photos, fold, extractor, target, "ridge")
+    assert isinstance(base.score, CompactScoreModel)
+    confidence = table.features[:, base.score.n_features].astype(np.float64)
     known = confidence[np.isfinite(confidence)]
-    parts = {each.name: getattr(score, each.name) for each in dataclasses.fields(score)}
-    blank = AdaptedScoreModel(**parts, unknown=float(np.median(known)) if len(known) else 0.0)
-    seen = blank.seen(table.features)
+    parts = {each.name: getattr(base.score, each.name) for each in dataclasses.fields(base.score)}
+    adapted = AdaptedScoreModel(**parts, unknown=float(np.median(known)) if len(known) else 0.0)
+    seen = adapted.seen(table.features)
     trust = np.ones(seen.shape[1])
-    trust[score.columns.n_columns :] = _TRUST
+    trust[base.score.columns.n_columns :] = _TRUST
     uncertainty, coef, intercept = _out_of_fold(seen, table, fold, trust, fitting)
-    final = dataclasses.replace(blank, coef=coef, intercept=intercept)
-    regions = None
-    if final.point_errors is not None:
-        errors = final.point_errors
-        expected = errors(table.features, final.columns(table.features)).errors
+    adapted, regions = dataclasses.replace(adapted, coef=coef, intercept=intercept), None
+    if (errors := adapted.point_errors) is not None:
+        expected = errors(table.features, adapted.columns(table.features)).errors
         true = point_errors(table, base.points)
         factor = float(true.mean() / max(float(expected.mean()), 1e-9))
         scaled = dataclasses.replace(errors, errors=(errors.errors * factor).astype(np.float32))
-        final = dataclasses.replace(final, point_errors=scaled)
+        adapted = dataclasses.replace(adapted, point_errors=scaled)
         if base.calibration.regions is not None:
             regions = RegionSample.of_points(factor * expected, true)
     calibration = Calibration(table.losses, uncertainty, regions)
-    return _rejector(final, calibration, table, photos, fold, extractor, target, "adapted")
-
-
-def learn_from_nothing(
-    table: FaceTable,
-    photos: Sequence[str],
-    extractor: Extractor,
-    folds: int = 5,
-    target: Target | None = None,
-    fitting: Callable[[int, int], None] | None = None,
-) -> FaceRejector:
-    """A model for points that no shipped model knows, by the same regression on all features."""
-    fold = photo_folds([photos[i] for i in table.sample], folds, extractor.random_state)
-    seen = table.features.astype(np.float64)
-    trust = np.full(seen.shape[1], _TRUST_CONTEXT)
-    trust[: extractor.hog.n_features] = 1
-    assert extractor.context is not None
-    n_told = extractor.context.confidence + extractor.context.disagreement
-    trust[len(trust) - n_told :] = _TRUST_TOLD
-    uncertainty, coef, intercept = _out_of_fold(seen, table, fold, trust, fitting)
-    final = LinearScoreModel(coef.astype(np.float32), intercept)
-    calibration = Calibration(table.losses, uncertainty)
-    return _rejector(final, calibration, table, photos, fold, extractor, target, "ridge")
+    return _rejector(adapted, calibration, table, photos, fold, extractor, target, "adapted")
 
 
 def _out_of_fold(

@@ -25,10 +25,9 @@ from facereject.faces.models.score_models import LinearScoreModel, ScoreModel
 from facereject.faces.models.scores import SCORES, score_kind
 from facereject.faces.rejector import FaceRejector
 from facereject.faces.training._from_files import (
-    adapt,
     can_be_adapted,
     file_extractor,
-    learn_from_nothing,
+    learn_from_table,
     points_of_files,
 )
 from facereject.faces.training.cross_validation import (
@@ -254,22 +253,21 @@ def _from_files(
     photos = [sample.photo for sample in samples]
     photo_folds(photos, folds, random_state)
     points = points_of_files(samples, normalizer, feature_points)
-    if base is not None and score == "auto" and can_be_adapted(base, points):
-        rejector = adapt(
-            samples, base, tool, target=target, random_state=random_state, fitting=fitting, **common
-        )
-    elif score == "auto":
+    if score == "auto":
+        base = base if can_be_adapted(base, points) else None
         extractor = file_extractor(
             points,
             tool,
-            None,
+            base,
             hog,
             random_state,
             confidence=all(np.isfinite(sample.confidence) for sample in samples),
             disagreement=samples[0].others is not None,
         )
         table = extract(samples, extractor, **common)
-        rejector = learn_from_nothing(table, photos, extractor, folds, target, fitting)
+        rejector = learn_from_table(
+            table, photos, extractor, base, folds if base is None else 5, target, fitting
+        )
     else:
         score = checked_score(score, None)
         extractor = file_extractor(points, tool, None, hog, random_state)
