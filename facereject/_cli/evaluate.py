@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -54,6 +54,7 @@ from facereject._cli._shared import (
 if TYPE_CHECKING:
     from facereject.faces import FaceRejector
     from facereject.reports.evaluation import GroupEvidence
+    from facereject.reports.tools import ToolResult
 
 EVALUATE_EXAMPLES = paragraphs("""[bold]Examples[/bold]
 
@@ -240,36 +241,20 @@ def _compare(
     except OSError as error:
         stop(f"--report {report}: cannot be written ({error.strerror})", 1)
     if not quiet:
-        _print_tools([result.numbers() for result in found])
+        _print_tools(found)
         say(f"Report: {page}")
 
 
-def _print_tools(rows: list[dict[str, Any]]) -> None:
+def _print_tools(tools: list[ToolResult]) -> None:
     from rich.table import Table
 
-    table = Table(title=f"{rows[0]['faces_compared']:,} faces that all tools have", title_justify="left")
-    for name in (
-        "tool",
-        "mean error",
-        "95 % interval",
-        "AuRC",
-        "expected over true",
-        "accepted",
-        "their error",
-    ):
+    compared = tools[0].numbers["faces_compared"]
+    table = Table(title=f"{compared:,} faces that all tools have", title_justify="left")
+    columns = ("tool", "mean error (%)", "its 95 % interval", "AuRC (%)", "expected over true", "accepted")
+    for name in (*columns, "their error (%)"):
         table.add_column(name, justify="left" if name == "tool" else "right")
-    for row in rows:
-        low, high = row["mean_error_interval"]
-        error = row["accepted_error"]
-        table.add_row(
-            row["tool"],
-            f"{row['mean_error']:.2f} %",
-            f"{low:.2f} to {high:.2f}",
-            f"{row['aurc']:.2f} %",
-            f"{row['expected_over_true']:.2f}",
-            f"{row['accepted']:.0%}",
-            "-" if error is None else f"{error:.2f} %",
-        )
+    for tool in tools:
+        table.add_row(*(tool.cell(str(column.header)) for column in table.columns))
     results.print(table)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import csv
-import errno
+import functools
 import io
 import json
 import os
@@ -18,16 +18,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from facereject import __version__
-from facereject._files import display_name, is_regular, replacing
+from facereject._files import display_name, replacing
 from facereject._html import HTML
 from facereject.faces import FaceDataset, FaceRejector, FaceSample, evaluate_face_rejector
 from facereject.faces.geometry import disagreement
+from facereject.faces.landmarks.mean_shape import N_LANDMARKS
 from facereject.faces.models.card import error_unit
 from facereject.faces.regions import REGIONS
 from facereject.faces.training.fit_compact import point_errors
 from facereject.metrics import aurc, risk_coverage_curve
 from facereject.plotting._style import PALETTE, tidy
 from facereject.reports import pages
+from facereject.reports.evaluation.files import check_report_folder
 
 FloatArray = NDArray[np.float64]
 
@@ -37,23 +39,22 @@ FILES = ("index.html", "tools.csv", "points.csv", "faces.csv", "summary.json")
 _RESAMPLES = 1000
 _FAILED = 10.0
 
-# title, number and format of the columns of the table
-_INTERVAL = "{0[0]:.2f} to {0[1]:.2f}"
-_COLUMNS = (
-    ("tool", "tool", "{}"),
-    ("faces", "faces_found", "{:,}"),
-    ("mean error (%)", "mean_error", "{:.2f}"),
-    ("95 % interval", "mean_error_interval", _INTERVAL),
-    ("median", "median_error", "{:.2f}"),
-    ("above 10 %", "above_10_percent", "{:.1%}"),
-    ("AuRC (%)", "aurc", "{:.2f}"),
-    ("95 % interval", "aurc_interval", _INTERVAL),
-    ("share of random to oracle", "share_of_random_to_oracle", "{:.0%}"),
-    ("share by distance to the other tools", "share_by_disagreement", "{:.0%}"),
-    ("expected over true", "expected_over_true", "{:.2f}"),
-    ("accepted", "accepted", "{:.0%}"),
-    ("their error (%)", "accepted_error", "{:.2f}"),
-)
+# title and format of the columns of the table
+_COLUMNS = {
+    "tool": "{tool}",
+    "faces": "{faces_found:,}",
+    "mean error (%)": "{mean_error:.2f}",
+    "its 95 % interval": "{mean_error_low:.2f} to {mean_error_high:.2f}",
+    "median": "{median_error:.2f}",
+    "above 10 %": "{above_10_percent:.1%}",
+    "AuRC (%)": "{aurc:.2f}",
+    "AuRC, 95 % interval": "{aurc_low:.2f} to {aurc_high:.2f}",
+    "share of random to oracle": "{share_of_random_to_oracle:.0%}",
+    "share by distance to the other tools": "{share_by_disagreement:.0%}",
+    "expected over true": "{expected_over_true:.2f}",
+    "accepted": "{accepted:.0%}",
+    "their error (%)": "{accepted_error:.2f}",
+}
 
 
 # arrays have no truth value, so a generated == would raise
@@ -86,29 +87,40 @@ class ToolResult:
     points: FloatArray
     photos: NDArray[np.int64]
 
+    @functools.cached_property
     def numbers(self) -> dict[str, Any]:
         """What the table shows: values, and 95 % intervals over photos where there is one."""
-        losses, accepted = self.losses, self.accepted
-        area = aurc(losses, self.uncertainty)
+        losses, uncertainty, accepted = self.losses, self.uncertainty, self.accepted
+        low, high = _interval(lambda rows: float(losses[rows].mean()), self.photos)
+        aurc_low, aurc_high = _interval(lambda rows: aurc(losses[rows], uncertainty[rows]), self.photos)
+        regions = REGIONS if self.points.shape[1] == N_LANDMARKS else {}
         return {
             "tool": self.name,
             "faces_found": self.found,
             "faces_compared": len(losses),
             "mean_error": float(losses.mean()),
-            "mean_error_interval": _interval(lambda rows: float(losses[rows].mean()), self.photos),
+            "mean_error_low": low,
+            "mean_error_high": high,
             "median_error": float(np.median(losses)),
             "above_10_percent": float((losses > _FAILED).mean()),
-            "aurc": area,
-            "aurc_interval": _interval(lambda rows: aurc(losses[rows], self.uncertainty[rows]), self.photos),
-            "share_of_random_to_oracle": _share(losses, self.uncertainty),
+            "aurc": aurc(losses, uncertainty),
+            "aurc_low": aurc_low,
+            "aurc_high": aurc_high,
+            "share_of_random_to_oracle": _share(losses, uncertainty),
             "share_by_disagreement": _share(losses, self.disagreement),
             "expected_over_true": float(self.expected.mean() / losses.mean()),
             "accepted": float(accepted.mean()),
             "accepted_error": float(losses[accepted].mean()) if accepted.any() else None,
-            "regions": {name: float(self.points[:, list(i)].mean()) for name, i in REGIONS.items()}
-            if self.points.shape[1] == 68
-            else {},
+            **{f"error_{name}": float(self.points[:, list(i)].mean()) for name, i in regions.items()},
         }
+
+    def cell(self, column: str) -> str:
+        """What stands in a column of the table."""
+        try:
+            return _COLUMNS[column].format(**self.numbers)
+        except TypeError:
+            # unknown
+            return "-"
 
 
 def compare_tools(
@@ -198,35 +210,31 @@ def write_comparison(
     overwrite: bool = False,
 ) -> Path:
     """Write the files of `FILES` into a folder, all or none, and return the path of the page."""
+    check_report_folder(folder, overwrite=overwrite, files=FILES)
     folder = Path(folder)
-    for path in (folder / name for name in FILES):
-        if os.path.lexists(path) and not (overwrite and is_regular(path)):
-            raise FileExistsError(errno.EEXIST, "exists already; pass `overwrite` to replace it", str(path))
     folder.mkdir(parents=True, exist_ok=True)
-    numbers = [result.numbers() for result in results]
+    numbers = [result.numbers for result in results]
+    points = [
+        {"point": i, **{result.name: result.points[:, i].mean() for result in results}}
+        for i in range(results[0].points.shape[1])
+    ]
+    faces = [
+        {
+            "tool": result.name,
+            "face": k,
+            "error": result.losses[k],
+            "uncertainty": f"{result.uncertainty[k]:.6g}",
+            "expected_error": result.expected[k],
+            "accepted": bool(result.accepted[k]),
+        }
+        for result in results
+        for k in range(len(result.losses))
+    ]
     texts = {
-        "index.html": _page(rejector, results, numbers, model, data, notes),
-        "tools.csv": _csv([_flat(row) for row in numbers]),
-        "points.csv": _csv(
-            [
-                {"point": i, **{result.name: f"{result.points[:, i].mean():.4f}" for result in results}}
-                for i in range(results[0].points.shape[1])
-            ]
-        ),
-        "faces.csv": _csv(
-            [
-                {
-                    "tool": result.name,
-                    "face": k,
-                    "error": f"{result.losses[k]:.4f}",
-                    "uncertainty": f"{result.uncertainty[k]:.6g}",
-                    "expected_error": f"{result.expected[k]:.4f}",
-                    "accepted": bool(result.accepted[k]),
-                }
-                for result in results
-                for k in range(len(result.losses))
-            ]
-        ),
+        "index.html": _page(rejector, results, model, data, notes),
+        "tools.csv": _csv(numbers),
+        "points.csv": _csv(points),
+        "faces.csv": _csv(faces),
         "summary.json": json.dumps({"model": model, "data": data, "tools": numbers}, indent=2) + "\n",
     }
     with ExitStack() as stack:
@@ -236,44 +244,22 @@ def write_comparison(
     return folder / "index.html"
 
 
-def _flat(row: dict[str, Any]) -> dict[str, Any]:
-    flat: dict[str, Any] = {}
-    for name, value in row.items():
-        if isinstance(value, list):
-            flat |= {
-                name.replace("interval", end): f"{each:.4f}"
-                for end, each in zip(("low", "high"), value, strict=True)
-            }
-        elif isinstance(value, dict):
-            flat |= {f"error_{key}": f"{each:.4f}" for key, each in value.items()}
-        else:
-            flat[name] = f"{value:.4f}" if isinstance(value, float) else value
-    return flat
-
-
 def _csv(rows: Sequence[dict[str, Any]]) -> str:
     text = io.StringIO()
     writer = csv.DictWriter(text, list(rows[0]), lineterminator="\n")
     writer.writeheader()
-    writer.writerows(rows)
+    for row in rows:
+        writer.writerow({k: f"{v:.4f}" if isinstance(v, float) else v for k, v in row.items()})
     return text.getvalue()
 
 
 def _page(
-    rejector: FaceRejector,
-    results: Sequence[ToolResult],
-    numbers: Sequence[dict[str, Any]],
-    model: str,
-    data: str,
-    notes: Sequence[str],
+    rejector: FaceRejector, results: Sequence[ToolResult], model: str, data: str, notes: Sequence[str]
 ) -> str:
+    numbers = [result.numbers for result in results]
     best = min(numbers, key=lambda row: row["mean_error"])
     ranked = min(numbers, key=lambda row: row["aurc"])
-    header = [title for title, _, _ in _COLUMNS]
-    rows = [
-        [show.format(row[key]) if row[key] is not None else "-" for _, key, show in _COLUMNS]
-        for row in numbers
-    ]
+    rows = [[result.cell(column) for column in _COLUMNS] for result in results]
     pieces = [pages.note(f"{text[:1].upper()}{text[1:]}.") for text in notes]
     pieces.append(
         pages.section(
@@ -288,7 +274,7 @@ def _page(
                     _curves(results), "tools", "Mean error of the accepted faces, by the share accepted."
                 )
             ),
-            pages.table(header, rows),
+            pages.table(list(_COLUMNS), rows),
             *_advice(numbers),
             pages.paragraph(
                 "AuRC: mean error over all coverages, lower is better. Intervals: bootstrap over photos. "
@@ -298,8 +284,8 @@ def _page(
             ),
         )
     )
-    if numbers[0]["regions"]:
-        body = [[row["tool"], *(f"{row['regions'][name]:.2f}" for name in REGIONS)] for row in numbers]
+    if results[0].points.shape[1] == N_LANDMARKS:
+        body = [[row["tool"], *(f"{row[f'error_{name}']:.2f}" for name in REGIONS)] for row in numbers]
         pieces.append(pages.section("Mean error by region (%)", pages.table(["tool", *REGIONS], body)))
     points = [
         [str(i), *(f"{result.points[:, i].mean():.2f}" for result in results)]

@@ -112,8 +112,8 @@ def test_tools_are_compared_on_the_same_faces(files, model, run, tmp_path):
         for s in samples
     ]
     assert fewer["mean_error"] == pytest.approx(np.mean(errors), rel=1e-5)
-    low, high = fewer["mean_error_interval"]
-    assert low < fewer["mean_error"] < high
+    assert fewer["mean_error_low"] < fewer["mean_error"] < fewer["mean_error_high"]
+    assert f"{fewer['mean_error']:.2f}" in result.stdout
     assert poor["mean_error"] > fewer["mean_error"]
     page = (tmp_path / "which" / "index.html").read_text()
     assert "fewer.npz has the lowest mean error" in page

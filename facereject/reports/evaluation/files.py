@@ -27,7 +27,9 @@ FILES = (
 )
 
 
-def check_report_folder(folder: str | os.PathLike[str], *, overwrite: bool = False) -> None:
+def check_report_folder(
+    folder: str | os.PathLike[str], *, overwrite: bool = False, files: Sequence[str] = FILES
+) -> None:
     """Raise FileExistsError if a report would replace a file.
 
     Parameters
@@ -35,8 +37,10 @@ def check_report_folder(folder: str | os.PathLike[str], *, overwrite: bool = Fal
     folder : path
     overwrite : bool, default=False
         Files may be replaced; devices, pipes, sockets and folders never are.
+    files : sequence of str
+        The files of the report.
     """
-    for path in (os.path.join(folder, name) for name in FILES):
+    for path in (os.path.join(folder, name) for name in files):
         if os.path.lexists(path) and not (overwrite and is_regular(path)):
             advice = "pass `overwrite` to replace it" if is_regular(path) else "not a regular file; remove it"
             raise FileExistsError(errno.EEXIST, f"exists already; {advice}", path)
