@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import secrets
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -125,7 +125,7 @@ def review(
     check_installed()
     table = f"{os.path.basename(os.path.abspath(path)) or 'faces'}-faces.csv"
     faces = _faces_of(path, table, images, model, workers, quiet)
-    with _opened(
+    with _open(
         faces,
         images=_images(path, images),
         decisions=decisions,
@@ -186,7 +186,7 @@ def annotate(
         stop(f"{path}: with --predictions name the folder of the images, not a table")
     faces = _faces_of(path, os.path.join(output, "faces.csv"), images, model, workers, quiet, predictions)
     saved = os.path.join(output, "faces.review")
-    with _opened(faces, images=_images(path, images), decisions=saved, annotations=output) as session:
+    with _open(faces, images=_images(path, images), decisions=saved, annotations=output) as session:
         session.queue = choose_faces(faces, number, seed)
         if not quiet and len(session.queue) < number:
             say(f"There are {counted(len(session.queue), 'photo')} with a scored face; each is used once.")
@@ -265,21 +265,16 @@ def _score(path: str, table: str, model: str, workers: int, quiet: bool, predict
         stop(str(error), 1)
 
 
-@contextlib.contextmanager
-def _opened(faces: ReviewFaces, **options: object):  # type: ignore[no-untyped-def]
+def _open(faces: ReviewFaces, **options: Any) -> contextlib.closing[Session]:
     from facereject.serve.review.session import ReviewError, open_session
     from facereject.tables.errors import TableError
 
     try:
-        session = open_session(faces, **options)  # type: ignore[arg-type]
+        return contextlib.closing(open_session(faces, **options))
     except ReviewError as error:
         stop(str(error))
     except TableError as error:
         stop(f"{error}; name another file with --decisions")
-    try:
-        yield session
-    finally:
-        session.decisions.close()
 
 
 def _serve(session: Session, page: str, port: int | None, browser: bool, quiet: bool) -> None:

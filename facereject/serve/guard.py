@@ -11,12 +11,10 @@ import hmac
 import ipaddress
 import re
 import socket
-from collections.abc import Iterable
-from http.cookies import CookieError, SimpleCookie
-from urllib.parse import parse_qs
 
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.exceptions import HTTPException
+from starlette.requests import HTTPConnection
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from facereject.serve.responses import error_response
@@ -130,23 +128,15 @@ class Guard:
         """Where the token is: "query", "header", "cookie"; "free" where none is needed, else empty."""
         if self._token is None:
             return "free"
-        query = parse_qs(scope.get("query_string", b"").decode("latin-1")).get("token", [])
-        bearer = headers.get("authorization", "")
-        try:
-            cookies = SimpleCookie(headers.get("cookie", ""))
-        except CookieError:
-            cookies = SimpleCookie()
-        kept = cookies.get(_cookie_name(scope))
+        sent = HTTPConnection(scope)
+        way, _, bearer = headers.get("authorization", "").partition(" ")
         given = {
-            "query": query[:1],
-            "header": [bearer[7:]] if bearer.lower().startswith("bearer ") else [],
-            "cookie": [kept.value] if kept is not None else [],
+            "query": sent.query_params.get("token", ""),
+            "header": bearer if way.lower() == "bearer" else "",
+            "cookie": sent.cookies.get(_cookie_name(scope), ""),
         }
-        return next((way for way, values in given.items() if self._matches(values)), "")
-
-    def _matches(self, values: Iterable[str]) -> bool:
-        token = (self._token or "").encode()
-        return any(hmac.compare_digest(value.encode(), token) for value in values)
+        token = self._token.encode()
+        return next((name for name, value in given.items() if hmac.compare_digest(value.encode(), token)), "")
 
 
 def _name_of(host: str) -> str:

@@ -6,13 +6,11 @@ import asyncio
 import json
 import os
 import struct
-from collections.abc import AsyncGenerator, AsyncIterator, Iterator
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
@@ -35,11 +33,11 @@ from facereject.serve.responses import (
 )
 from facereject.serve.review.annotations import AnnotationError, checked_points
 from facereject.serve.review.decisions import checked_rule
-from facereject.serve.review.duplicates import crop_hash, find_duplicates
-from facereject.serve.review.export import FILES, ExportError, ExportState, export
+from facereject.serve.review.duplicates import find_duplicates
+from facereject.serve.review.export import FILES, ExportError, export
 from facereject.serve.review.faces import ACCEPT, REJECT, UNDECIDED, RequestError
 from facereject.serve.review.images import NoImageError
-from facereject.serve.review.session import Session
+from facereject.serve.review.session import Progress, Session
 from facereject.tables.errors import TableError
 
 # the address of a view has the version of the table in it
@@ -106,9 +104,7 @@ class _ReviewService:
         self._session, self._pool, self._limits = session, pool, ServeLimits()
         self._pictures = Gate("crops", 16, 1)
         self._making: dict[tuple[Any, ...], _Making] = {}
-        self._exported = ExportState()
-        self._found = ExportState()
-        self._groups: list[list[int]] | None = None
+        self._jobs = {"export": Progress(), "duplicates": Progress()}
         self._tasks: set[asyncio.Task[None]] = set()
 
     @asynccontextmanager
@@ -242,63 +238,41 @@ class _ReviewService:
         return json_response(None if found is None else found._asdict())
 
     async def duplicates(self, request: Request) -> Response:
-        if request.method == "POST" and not self._found.running:
-            self._groups, self._found = None, ExportState(running=True)
-            self._start(self._find(), self._found)
-        return json_response({**self._found.as_json(), "groups": self._groups})
-
-    async def _find(self) -> None:
-        faces, pictures = self._session.faces, self._session.pictures
-        shown = np.unique(faces.columns["crop"]).astype(np.int64)
-        self._found.begin("crops", len(shown))
-        hashes: dict[int, NDArray[np.uint8]] = {}
-        done: set[int] = set()
-        for number in shown.tolist():
-            if number in done:
-                continue
-            try:
-                made = await self._pool.run(pictures.make, "plain", number)
-            except NoImageError:
-                made = {}
-            hashes |= {each: crop_hash(data) for (_, each), data in made.items()}
-            done |= {number, *hashes}
-            self._found.done = len(done)
-        self._groups = await self._pool.run(find_duplicates, faces, shown, hashes)
+        return self._job("duplicates", request.method, find_duplicates)
 
     async def export(self, request: Request) -> Response:
-        if request.method == "POST":
-            files = (await self._json(request)).get("files")
-            if files not in FILES:
-                raise unusable(f"files must be one of {', '.join(FILES)}")
-            if self._exported.running:
-                raise HTTPException(409, "An export is running already.")
-            self._exported = ExportState(running=True)
-            self._start(self._export(files), self._exported)
-        return json_response(self._exported.as_json())
+        if request.method == "GET":
+            return self._job("export", "GET", export)
+        files = (await self._json(request)).get("files")
+        if files not in FILES:
+            raise unusable(f"files must be one of {', '.join(FILES)}")
+        if self._jobs["export"].running:
+            raise HTTPException(409, "An export is running already.")
+        return self._job("export", "POST", export, files)
 
-    async def _export(self, files: str) -> None:
-        await self._pool.run(export, self._session, files, self._exported)
+    def _job(self, name: str, method: str, work: Callable[..., None], *args: Any) -> Response:
+        """How far some work is; POST starts it, unless it is running."""
+        if method == "POST" and not self._jobs[name].running:
+            progress = self._jobs[name] = Progress(running=True)
+            task = asyncio.ensure_future(self._finish(progress, work, *args))
+            self._tasks.add(task)
+            task.add_done_callback(self._tasks.discard)
+        return json_response(asdict(self._jobs[name]))
 
-    def _start(self, work: Any, state: ExportState) -> None:
-        """Work that goes on after the response, and tells in its state how it ended."""
-
-        async def run() -> None:
-            try:
-                await work
-            except (ExportError, TableError) as error:
-                state.error = str(error)
-            except OSError as error:
-                name = f"{error.filename}: " if error.filename else ""
-                state.error = f"{name}{error.strerror or error}. Nothing was lost; try again."
-            except Exception as error:
-                log_failure("review", error)
-                state.error = "The server failed; its log says where."
-            finally:
-                state.running = False
-
-        task = asyncio.ensure_future(run())
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
+    async def _finish(self, progress: Progress, work: Callable[..., None], *args: Any) -> None:
+        """Work that goes on after the response."""
+        try:
+            await self._pool.run(work, self._session, progress, *args)
+        except (ExportError, TableError) as error:
+            progress.error = str(error)
+        except OSError as error:
+            name = f"{error.filename}: " if error.filename else ""
+            progress.error = f"{name}{error.strerror or error}. Nothing was lost; try again."
+        except Exception as error:
+            log_failure("review", error)
+            progress.error = "The server failed; its log says where."
+        finally:
+            progress.running = False
 
     def _number(self, request: Request) -> int:
         number = int(request.path_params["number"])

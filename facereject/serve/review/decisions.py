@@ -13,7 +13,7 @@ import math
 import os
 import sqlite3
 import threading
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -120,18 +120,16 @@ class Decisions:
         chosen = sorted(set(numbers))
         rows = [(*self._faces.id_of(n), json.dumps([*self._faces.box(n)]), decision) for n in chosen]
         with self._lock:
-            with self._transaction():
+            with self._change(chosen):
                 self._database.executemany("INSERT OR REPLACE INTO decisions VALUES (?, ?, ?, ?, ?)", rows)
-            self.revision += 1
             self.values[chosen] = decision
-            self._changed[chosen] = self.revision
             return self.revision
 
     def correct(self, number: int, points: FloatArray | None, file: str = "", digest: str = "") -> int:
         """Save corrected landmarks, or with None forget them; returns the revision."""
         name = self._faces.id_of(number)
         with self._lock:
-            with self._transaction():
+            with self._change([number]):
                 if points is None:
                     query = "DELETE FROM landmarks WHERE source = ? AND frame = ? AND face = ?"
                     self._database.execute(query, name)
@@ -142,8 +140,6 @@ class Decisions:
                         "INSERT OR REPLACE INTO landmarks VALUES (?, ?, ?, ?, ?, ?, ?)",
                         (*name, box, data, file, digest),
                     )
-            self.revision += 1
-            self._changed[number] = self.revision
             if points is None:
                 self.landmarks.pop(number, None)
             else:
@@ -180,10 +176,9 @@ class Decisions:
     def set_rule(self, rule: LimitRule) -> int:
         """Save the rule; returns the revision."""
         with self._lock:
-            with self._transaction():
+            with self._change([]):
                 value = json.dumps(rule._asdict())
                 self._database.execute("INSERT OR REPLACE INTO settings VALUES ('rule', ?)", [value])
-            self.revision += 1
             return self.revision
 
     def close(self) -> None:
@@ -203,7 +198,8 @@ class Decisions:
         return json.loads(found[0]) if found else None
 
     @contextlib.contextmanager
-    def _transaction(self) -> Any:
+    def _change(self, numbers: list[int]) -> Iterator[None]:
+        """A transaction that changes some faces; the revision counts it once it is on the disk."""
         with table_errors(self.path):
             self._database.execute("BEGIN")
             try:
@@ -213,6 +209,8 @@ class Decisions:
                 with contextlib.suppress(sqlite3.Error):
                     self._database.execute("ROLLBACK")
                 raise
+        self.revision += 1
+        self._changed[numbers] = self.revision
 
 
 def checked_rule(values: Any, keys: Iterable[str]) -> LimitRule:

@@ -9,7 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from facereject.faces.images.load import ImageArray
-from facereject.serve.review.faces import ReviewFaces
+from facereject.serve.review.images import NoImageError
+from facereject.serve.review.session import Progress, Session
 
 # squares across the crop; their differences give 256 bits
 _SQUARES = 16
@@ -30,24 +31,39 @@ def crop_hash(jpeg: bytes) -> NDArray[np.uint8]:
     return np.packbits(small[:, 1:] > small[:, :-1])
 
 
-def find_duplicates(
-    faces: ReviewFaces, numbers: NDArray[np.int64], hashes: Mapping[int, NDArray[np.uint8]]
-) -> list[list[int]]:
-    """Groups of two and more near duplicates.
-
-    Two faces are duplicates if their hashes differ in at most `MOST_BITS` bits and they are close by in the
-    order of file names, or if their hashes are equal; groups are what such pairs connect.
+def find_duplicates(session: Session, progress: Progress) -> None:
+    """Find groups of two and more near duplicates among the faces that are shown.
 
     Parameters
     ----------
-    faces : ReviewFaces
-    numbers : ndarray of int
-        The faces to compare.
-    hashes : mapping of int to ndarray
-        The hash of each face that can be shown.
+    session : Session
+    progress : Progress
+        Kept up to date; it gets the groups.
     """
-    names = np.array(faces.sources)[faces.columns["source"][numbers]]
-    ranked = [number for number in numbers[np.lexsort((numbers, names))].tolist() if number in hashes]
+    faces, pictures = session.faces, session.pictures
+    shown = np.unique(faces.columns["crop"])
+    progress.begin("crops", len(shown))
+    hashes: dict[int, NDArray[np.uint8]] = {}
+    for number in shown.tolist():
+        if number not in hashes:
+            try:
+                made = pictures.make("plain", number)
+            except NoImageError:
+                made = {}
+            # those of neighbours come with it
+            hashes |= {each: crop_hash(data) for (_, each), data in made.items()}
+        progress.done += 1
+    names = np.array(faces.sources)[faces.columns["source"][shown]]
+    ranked = [number for number in shown[np.lexsort((shown, names))].tolist() if number in hashes]
+    progress.groups = group_hashes(ranked, hashes)
+
+
+def group_hashes(ranked: list[int], hashes: Mapping[int, NDArray[np.uint8]]) -> list[list[int]]:
+    """Groups of near duplicates among faces in the order of their file names.
+
+    Two faces are duplicates if their hashes differ in at most `MOST_BITS` bits and they are close by in that
+    order, or if their hashes are equal; groups are what such pairs connect.
+    """
     parent = {number: number for number in ranked}
     same: dict[bytes, int] = {}
     for place, number in enumerate(ranked):

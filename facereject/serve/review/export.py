@@ -6,7 +6,6 @@ import io
 import json
 import os
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass, field
 from itertools import groupby
 from typing import Any
 
@@ -26,7 +25,7 @@ from facereject.parallel.base import SerialEngine
 from facereject.reports import pages
 from facereject.serve.review.faces import ACCEPT, REJECT, UNDECIDED
 from facereject.serve.review.images import NoImageError
-from facereject.serve.review.session import Session
+from facereject.serve.review.session import Progress, Session
 from facereject.sources.inputs import InputError
 from facereject.tables.columns import HEAD
 from facereject.tables.packing import PackedRow, frames_of, packed_numbers, points_of
@@ -49,47 +48,15 @@ class ExportError(ValueError):
     """Nothing can be exported; the message says why."""
 
 
-@dataclass
-class ExportState:
-    """How far an export is, for the page.
-
-    Attributes
-    ----------
-    running : bool
-    step : str
-        What is being done.
-    done, total : int
-    error : str
-        Why it ended early; empty if it did not.
-    lines : list of str
-        What was written, in sentences.
-    """
-
-    running: bool = False
-    step: str = ""
-    done: int = 0
-    total: int = 0
-    error: str = ""
-    lines: list[str] = field(default_factory=list)
-
-    def begin(self, step: str, total: int) -> None:
-        """The next thing is done now."""
-        self.step, self.done, self.total = step, 0, total
-
-    def as_json(self) -> dict[str, Any]:
-        """Plain values."""
-        return asdict(self)
-
-
-def export(session: Session, files: str, state: ExportState) -> None:
+def export(session: Session, progress: Progress, files: str) -> None:
     """Write accepted.txt, rejected.txt, the table and the report; and the files themselves, if asked for.
 
     Parameters
     ----------
     session : Session
-    files : {"none", "copy", "link"}
-    state : ExportState
+    progress : Progress
         Kept up to date.
+    files : {"none", "copy", "link"}
 
     Raises
     ------
@@ -104,25 +71,25 @@ def export(session: Session, files: str, state: ExportState) -> None:
     rule, values = decisions.rule(), decisions.values.copy()
     accepted = faces.accepted(rule, values)
     kept = faces.accepted_sources(accepted, session.frame_rule)
-    state.begin("lists and table", len(faces))
+    progress.begin("lists and table", len(faces))
     record = {"made_by": "facereject review", "table": display_name(faces.table), "rule": rule._asdict()}
     write_whole(os.path.join(folder, _MARK), json.dumps(record, indent=1))
     for name, chosen in (("accepted", kept), ("rejected", ~kept)):
         listed = "".join(f"{_listed(session, s)}\n" for s in np.flatnonzero(chosen).tolist())
         write_whole(os.path.join(folder, f"{name}.txt"), listed)
     with replacing(table) as file:
-        rows = _rows(session, accepted, values, state)
+        rows = _rows(session, accepted, values, progress)
         write_reviewed(file, suffix_of(table), rows, faces.n_points)
-    state.lines.append(
+    progress.lines.append(
         f"{counted(int(kept.sum()), 'file')} accepted and {int((~kept).sum()):,} rejected, "
         f"{counted(int(accepted.sum()), 'face')} accepted and {int((~accepted).sum()):,} rejected: lists and "
         f"table in {display_name(folder)}"
     )
     if files != "none":
-        state.lines.extend(_sort(session, accepted, values, files, state))
-    state.begin("report", 3 * _SAMPLES)
-    write_whole(os.path.join(folder, "report.html"), _report(session, accepted, kept, values, state))
-    state.lines.append(f"Report: {display_name(os.path.join(folder, 'report.html'))}")
+        progress.lines.extend(_sort(session, accepted, values, files, progress))
+    progress.begin("report", 3 * _SAMPLES)
+    write_whole(os.path.join(folder, "report.html"), _report(session, accepted, kept, values, progress))
+    progress.lines.append(f"Report: {display_name(os.path.join(folder, 'report.html'))}")
 
 
 def _check(session: Session, folder: str, names: list[str]) -> None:
@@ -149,7 +116,7 @@ def _listed(session: Session, source: int) -> str:
 
 
 def _rows(
-    session: Session, accepted: NDArray[np.bool_], values: NDArray[np.uint8], state: ExportState
+    session: Session, accepted: NDArray[np.bool_], values: NDArray[np.uint8], progress: Progress
 ) -> Iterator[tuple[PackedRow, str]]:
     """The rows of the table with the decisions, and what was decided by hand."""
     faces, corrected = session.faces, session.decisions.landmarks
@@ -174,12 +141,12 @@ def _rows(
             errors = np.full(len(points), np.nan) if numbers is None else numbers[2 * len(points) :] * np.nan
             changed[-1] = packed_numbers([*points.ravel("F").tolist(), *errors.tolist()])
         number += 1
-        state.done = number
+        progress.done = number
         yield tuple(changed), reviewed
 
 
 def _sort(
-    session: Session, accepted: NDArray[np.bool_], values: NDArray[np.uint8], mode: str, state: ExportState
+    session: Session, accepted: NDArray[np.bool_], values: NDArray[np.uint8], mode: str, progress: Progress
 ) -> Iterator[str]:
     """Copy or link the files by the rules of `facereject filter`."""
     folder, paths, failures = session.export_folder, {}, []
@@ -195,8 +162,8 @@ def _sort(
         sorting.prepare(info)
     except (OptionError, InputError) as error:
         raise ExportError(str(error).replace("`", "")) from None
-    state.begin("copies" if mode == "copy" else "links", len(paths))
-    rows = (row for row, _ in _rows(session, accepted, values, ExportState()))
+    progress.begin("copies" if mode == "copy" else "links", len(paths))
+    rows = (row for row, _ in _rows(session, accepted, values, Progress()))
     frames = frames_of(rows, session.faces.n_points)
     for source, group in groupby(frames, key=lambda frame: frame.source):
         if source not in paths:
@@ -207,7 +174,7 @@ def _sort(
         for frame in listed:
             sorting.write(frame)
         sorting.end()
-        state.done += 1
+        progress.done += 1
     placed = sorting.placed
     verb = "copied" if mode == "copy" else "linked"
     yield (
@@ -225,7 +192,7 @@ def _report(
     accepted: NDArray[np.bool_],
     kept: NDArray[np.bool_],
     values: NDArray[np.uint8],
-    state: ExportState,
+    progress: Progress,
 ) -> str:
     faces, rule = session.faces, session.decisions.rule()
     shown = np.unique(faces.columns["crop"])
@@ -248,7 +215,8 @@ def _report(
     ]
     sections: list[HTML] = [
         pages.section(
-            title, pages.faces([piece for n in chosen if (piece := _piece(session, int(n), accepted, state))])
+            title,
+            pages.faces([piece for n in chosen if (piece := _piece(session, int(n), accepted, progress))]),
         )
         for title, chosen in kinds
         if len(chosen)
@@ -268,8 +236,8 @@ def _some(rng: np.random.Generator, numbers: NDArray[Any]) -> NDArray[Any]:
     return np.sort(rng.permutation(numbers)[:_SAMPLES])
 
 
-def _piece(session: Session, number: int, accepted: NDArray[np.bool_], state: ExportState) -> HTML | None:
-    state.done += 1
+def _piece(session: Session, number: int, accepted: NDArray[np.bool_], progress: Progress) -> HTML | None:
+    progress.done += 1
     pictures = session.pictures
     try:
         data = pictures.kept("crop", number) or pictures.make("crop", number)["crop", number]

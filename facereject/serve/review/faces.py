@@ -92,8 +92,6 @@ class ReviewFaces:
         Its path.
     sources : list of str
         The inputs in the order of the table, named as there.
-    problems : dict of int to str
-        Inputs without faces, by number, and why: "no_face", "unreadable: ...".
     columns : dict of str to ndarray
         Numbers of every face; besides those of the table ``source`` (number of the input), ``reason`` and
         ``cause`` (numbers of `reasons` and `causes`), ``accepted``, the mean expected error of each region,
@@ -108,7 +106,6 @@ class ReviewFaces:
 
     table: str
     sources: list[str] = field(default_factory=list)
-    problems: dict[int, str] = field(default_factory=dict)
     columns: dict[str, NDArray[Any]] = field(default_factory=dict)
     points: NDArray[np.float32] = field(default_factory=lambda: np.empty((0, 0), np.float32))
     reasons: list[str] = field(default_factory=list)
@@ -258,7 +255,6 @@ class _Reader:
         if source == len(self._empty):
             self._empty.append(0)
         if row[_AT["x"]] is None:
-            self._faces.problems.setdefault(source, row[_AT["reason"]])
             self._empty[source] += 1
             return
         box = row[_AT["x"] : _AT["height"] + 1]

@@ -24,6 +24,37 @@ class ReviewError(ValueError):
 
 
 @dataclass
+class Progress:
+    """How far an export or a search is, for the page.
+
+    Attributes
+    ----------
+    running : bool
+    step : str
+        What is being done.
+    done, total : int
+    error : str
+        Why it ended early; empty if it did not.
+    lines : list of str
+        What was written, in sentences.
+    groups : list of list of int
+        Near duplicates.
+    """
+
+    running: bool = False
+    step: str = ""
+    done: int = 0
+    total: int = 0
+    error: str = ""
+    lines: list[str] = field(default_factory=list)
+    groups: list[list[int]] = field(default_factory=list)
+
+    def begin(self, step: str, total: int) -> None:
+        """The next thing is done now."""
+        self.step, self.done, self.total = step, 0, total
+
+
+@dataclass
 class Session:
     """A review.
 
@@ -74,10 +105,9 @@ class Session:
             "name": display_name(os.path.basename(faces.table)),
             "version": self.version,
             "n": len(faces),
-            "n_points": faces.n_points,
             "columns": self._described,
             "sources": faces.sources,
-            "empty": [[s, int(faces.empty_frames[s]), why] for s, why in sorted(faces.problems.items())],
+            "empty": [[int(s), int(faces.empty_frames[s])] for s in np.flatnonzero(faces.empty_frames)],
             "reasons": faces.reasons,
             "causes": faces.causes,
             "keys": faces.keys,
@@ -110,6 +140,10 @@ class Session:
             "errors": None if errors is None else np.where(np.isfinite(errors), errors, -1).tolist(),
             "file": display_name(file),
         }
+
+    def close(self) -> None:
+        """Close the file of the decisions."""
+        self.decisions.close()
 
     def fit(self) -> FittedThreshold | None:
         """A threshold fitted to the decisions; None if they are too few or all alike."""
