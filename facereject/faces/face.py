@@ -6,13 +6,15 @@ import dataclasses
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, Generic, NamedTuple, TypeVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 from facereject._lazy import Lazy, worked_out
 from facereject.faces.regions import region_means
+
+T = TypeVar("T")
 
 #: why a found face is not accepted, and what that means
 EXPLANATIONS = {
@@ -133,18 +135,21 @@ class Pose(NamedTuple):
     roll: float
 
 
-# values that a rejector computes when they are first read, and their defaults
-_LATER: dict[str, Any] = {
-    "landmark_errors": None,
-    "visible": None,
-    "cause": "",
-    "pose": None,
-    "likely_cause": "",
-    "typicality": math.nan,
-    "description": None,
-    "error_interval": (math.nan, math.nan),
-    "thumbnail": b"",
-}
+class _Later(Generic[T]):
+    """An attribute of a face whose value a rejector may leave as a `Lazy` until it is first read."""
+
+    def __init__(self, default: T, doc: str) -> None:
+        self.default, self.__doc__ = default, doc
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self._name = name
+
+    def __get__(self, face: Face, owner: type) -> T:
+        if face is None:
+            # help() and the reference look at the class
+            return cast(T, self)
+        value = face.later[self._name]
+        return cast(T, value() if isinstance(value, Lazy) else value)
 
 
 # arrays have no truth value, so a generated == would raise
@@ -230,8 +235,18 @@ class Face:
     track: int | None
     detector: str
     placement: str
-    #: values or `Lazy` ones of the attributes that are no fields; see the notes
+    #: values or `Lazy` ones of the attributes below; see the notes
     later: Mapping[str, Any]
+
+    landmark_errors = _Later[NDArray[np.float64] | None](None, "Expected error of each landmark in percent.")
+    visible = _Later[NDArray[np.bool_] | None](None, "False where a landmark is probably hidden.")
+    cause = _Later("", "The most likely reason why the face is uncertain.")
+    pose = _Later[Pose | None](None, "How the head is turned.")
+    likely_cause = _Later("", "What ``cause`` would be if the face were uncertain.")
+    typicality = _Later(math.nan, "Share of the calibration faces that are at least as unusual.")
+    description = _Later[NDArray[np.int8] | None](None, "Shape, contrast and quality, for `check_domain`.")
+    error_interval = _Later((math.nan, math.nan), "Interval that holds the error with probability 0.8.")
+    thumbnail = _Later(b"", "A small JPEG of the face.")
 
     def __init__(
         self,
@@ -267,60 +282,6 @@ class Face:
             placement=placement,
             later={**(later or _LATER), **values},
         )
-
-    def _read(self, name: str) -> Any:
-        value = self.later[name]
-        return value() if isinstance(value, Lazy) else value
-
-    @property
-    def landmark_errors(self) -> NDArray[np.float64] | None:
-        """Expected error of each point in percent; None if the model does not give it."""
-        errors: NDArray[np.float64] | None = self._read("landmark_errors")
-        return errors
-
-    @property
-    def visible(self) -> NDArray[np.bool_] | None:
-        """False where a point is probably covered or outside the image; None if the model does not say."""
-        seen: NDArray[np.bool_] | None = self._read("visible")
-        return seen
-
-    @property
-    def cause(self) -> str:
-        """The most likely reason why the face is uncertain, one of `CAUSES`; empty if none is given."""
-        return str(self._read("cause"))
-
-    @property
-    def likely_cause(self) -> str:
-        """What ``cause`` would be if the face were uncertain."""
-        return str(self._read("likely_cause"))
-
-    @property
-    def pose(self) -> Pose | None:
-        """How the head is turned; None if the points do not tell."""
-        pose: Pose | None = self._read("pose")
-        return pose
-
-    @property
-    def typicality(self) -> float:
-        """Share of the calibration faces that are at least as unusual; NaN if the model does not say."""
-        return float(self._read("typicality"))
-
-    @property
-    def description(self) -> NDArray[np.int8] | None:
-        """Shape, contrast and quality beside those of the calibration faces; None if unknown."""
-        description: NDArray[np.int8] | None = self._read("description")
-        return description
-
-    @property
-    def error_interval(self) -> tuple[float, float]:
-        """Interval that holds the error with a probability of 80 %, in percent; NaN if unknown."""
-        low, high = self._read("error_interval")
-        return float(low), float(high)
-
-    @property
-    def thumbnail(self) -> bytes:
-        """A small JPEG of the face; empty unless a rejector was called on an image."""
-        return bytes(self._read("thumbnail"))
 
     def __getstate__(self) -> dict[str, Any]:
         return {**vars(self), "later": worked_out(dict(self.later))}
@@ -386,6 +347,10 @@ class Face:
         from facereject.faces.thumbnail import face_html
 
         return face_html(self)
+
+
+# what the lazy attributes are where nothing is given
+_LATER = {name: part.default for name, part in vars(Face).items() if isinstance(part, _Later)}
 
 
 def changed(face: Face, **changes: Any) -> Face:

@@ -17,37 +17,13 @@ from __future__ import annotations
 import functools
 import json
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeGuard, TypeVar, runtime_checkable
+from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeGuard, TypeVar
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
 
 T = TypeVar("T")
 F = TypeVar("F", bound=Callable[..., Any])
-
-
-@runtime_checkable
-class HasColor(Protocol):
-    """Says which image it wants to see."""
-
-    @property
-    def color(self) -> str: ...
-
-
-@runtime_checkable
-class HasFingerprint(Protocol):
-    """Says exactly which predictor it is."""
-
-    @property
-    def fingerprint(self) -> str | None: ...
-
-
-@runtime_checkable
-class HasDefinition(Protocol):
-    """Says how it can be made again."""
-
-    @property
-    def definition(self) -> Mapping[str, Any] | None: ...
 
 
 def offers(plugin: object, protocol: type[T]) -> TypeGuard[T]:
@@ -67,7 +43,7 @@ def _names_of(protocol: type) -> tuple[str, ...]:
 
 def color_of(plugin: object) -> str:
     """ "gray" or "rgb": the image a detector or predictor is shown."""
-    color = plugin.color if offers(plugin, HasColor) else "rgb"
+    color: str = getattr(plugin, "color", "rgb")
     if color not in ("gray", "rgb"):
         raise ValueError(f"color of {name_of(plugin)} must be 'gray' or 'rgb', got {color!r}")
     return color
@@ -75,12 +51,13 @@ def color_of(plugin: object) -> str:
 
 def fingerprint_of(plugin: object) -> str | None:
     """What names exactly this predictor, or None."""
-    return plugin.fingerprint if isinstance(plugin, HasFingerprint) else None
+    fingerprint: str | None = getattr(plugin, "fingerprint", None)
+    return fingerprint
 
 
 def definition_of(plugin: object) -> dict[str, Any] | None:
     """How a plug-in can be made again, or None."""
-    given = plugin.definition if offers(plugin, HasDefinition) else None
+    given: Mapping[str, Any] | None = getattr(plugin, "definition", None)
     return None if given is None else dict(given)
 
 

@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 
 from facereject.faces import Box, Detection, FaceRejector, LandmarkHOG
-from facereject.faces.evaluation.unseen import for_unseen_faces, unseen_ratio
 from facereject.faces.features.context import DETECTOR, UNKNOWN_DETECTOR, FaceContext, agreement, five_of
 from facereject.faces.geometry import transform_points
 from facereject.faces.images.load import to_gray
@@ -15,6 +14,7 @@ from facereject.faces.landmarks.point_set import POINTS_300W, PointSet
 from facereject.faces.landmarks.turned import place_landmarks
 from facereject.faces.models.ranking import usable_share
 from facereject.losses import landmark_nme
+from tools.train.unseen import for_unseen_faces, unseen_ratio
 
 
 @pytest.fixture(scope="module")

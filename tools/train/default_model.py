@@ -35,7 +35,6 @@ from facereject.faces import (
     train_landmark_predictor,
 )
 from facereject.faces.detectors.yunet import YuNetDetector
-from facereject.faces.evaluation.unseen import for_unseen_faces, unseen_ratio
 from facereject.faces.features.context import FaceContext
 from facereject.faces.features.mirrored import THOROUGH_ANGLES
 from facereject.faces.geometry import bounding_box, overlap
@@ -48,6 +47,7 @@ from facereject.faces.views import Views
 from tools.train.london_points import errors_by_hand
 from tools.train.model_card import Judged, write_card
 from tools.train.photo_copies import group_copies
+from tools.train.unseen import for_unseen_faces, unseen_ratio
 
 PRETRAINED = Path(facereject.__file__).parent / "pretrained"
 SPLIT_SEED, FIT_SEED, TEST_SEED = 0, 0, 1

@@ -18,7 +18,7 @@ from facereject.modelfile import ArraySpec
 LEAST_FACES = 40
 
 #: data sets of ordinary photos are told apart up to this often: less is no alarm
-MARGIN = 0.8
+MARGIN = 0.83
 
 #: p-value below which faces are called unlike
 LEVEL = 0.05

@@ -1,8 +1,8 @@
 """How much larger errors are on faces that the landmark predictor has not seen, and a unit that counts it in.
 
-A predictor that was trained on the photos of the calibration errs less there than elsewhere. Predictors
-of the same kind, trained without some photos, tell by how much: at equal uncertainty, their errors on
-the photos they have not seen over those on the ones they have.
+A predictor that was trained on the calibration photos errs less there than elsewhere. Predictors of the same
+kind, trained without some photos, show by how much: at equal uncertainty, their errors on unseen photos over
+those on seen ones.
 """
 
 from __future__ import annotations
@@ -93,9 +93,7 @@ def for_unseen_faces(rejector: FaceRejector, ratio: UnseenRatio) -> FaceRejector
     The ratio is kept in ``info["unseen_ratio"]``. Until `FaceRejector.with_target` says otherwise, the same
     share of the calibration faces is accepted.
     """
-    calibration = rejector.calibration
-    factor = ratio(calibration.uncertainty)
     same = rejector.with_target(coverage=max(rejector.selector.coverage_, 1e-6))
-    other = same.with_unseen_losses(factor)
+    other = same.with_unseen_losses(ratio(rejector.calibration.uncertainty))
     other.info["unseen_ratio"] = {"uncertainty": ratio.knots.tolist(), "ratio": ratio.values.tolist()}
     return other
