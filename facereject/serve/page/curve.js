@@ -2,8 +2,10 @@
 
 import { GREEN, ink, sharp } from "./draw.js";
 
-/** Draw a curve of {coverage, error}; what is accepted is filled, the dot is where the target is. */
-export function drawCurve(canvas, curve, target) {
+/** Draw points {coverage, error}; what is accepted is filled, the dot is where the target is. */
+export function drawCurve(canvas, points, target) {
+  // the first face has an error, too: the curve begins there
+  const curve = [{ ...points[0], coverage: 0 }, ...points];
   const { context, width, height } = sharp(canvas);
   const [left, right, bottom] = [34, width - 8, height - 30];
   const highest = 1.1 * Math.max(...curve.map((point) => point.error));

@@ -127,7 +127,7 @@ export class RuleControl {
       const rank = Math.max(1, Math.round(((k + 1) / points) * ranked.length));
       return { coverage: rank / ranked.length, error: means[rank - 1] };
     });
-    element("curve-box").hidden = !this.faces.hasUnit;
+    for (const part of [element("curve-box"), element("mean-kept").parentElement]) part.hidden = !this.faces.hasUnit;
   }
 
   /** Show rule, counts and curve. */
@@ -145,7 +145,7 @@ export class RuleControl {
     element("files-kept").textContent = counted.files.toLocaleString("en");
     element("files-all").textContent = `of ${sources.length.toLocaleString("en")} ${sources.length === 1 ? "file" : "files"} kept`;
     element("faces-kept").textContent = counted.faces.toLocaleString("en");
-    element("faces-all").textContent = `of ${faces.n.toLocaleString("en")} faces accepted`;
+    element("faces-all").textContent = `of ${faces.n.toLocaleString("en")} ${faces.n === 1 ? "face" : "faces"} accepted`;
     element("mean-kept").textContent = percent(counted.mean, 2);
     slider.setAttribute("aria-valuetext", `${value.toFixed(KINDS[this.kind].digits)}: ${counted.files} files kept, `
       + `${counted.faces} faces accepted, mean expected error ${percent(counted.mean, 2)}`);
