@@ -123,11 +123,11 @@ class Pose(NamedTuple):
     Attributes
     ----------
     yaw : float
-        Positive: turned to the right of the picture.
+        Positive: turned to the right of the image.
     pitch : float
         Positive: looking up.
     roll : float
-        Positive: tilted clockwise in the picture.
+        Positive: tilted clockwise in the image.
     """
 
     yaw: float

@@ -1,7 +1,7 @@
 """How the head is turned: a generic face in three dimensions, held against the landmarks.
 
 The camera is one that looks at the middle of the face from six widths of the face away. So the angles do not
-depend on where in the picture the face is: in a corner, too, a head turned towards the camera has yaw 0.
+depend on where in the image the face is: in a corner, too, a head turned towards the camera has yaw 0.
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ _SIZE = float(np.linalg.norm(_FACE[:, :2]))
 def pose_of(landmarks: FloatArray) -> Pose | None:
     """The pose of a face from its landmarks; None for other than the 68 points of 300-W, or if it fails.
 
-    A head turned by R = Rz(roll) Ry(yaw) Rx(pitch), nod first: turning the picture changes roll alone.
+    A head turned by R = Rz(roll) Ry(yaw) Rx(pitch), nod first: turning the image changes roll alone.
     """
     if landmarks.shape != (N_LANDMARKS, 2):
         return None

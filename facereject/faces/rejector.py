@@ -256,7 +256,7 @@ class FaceRejector:
 
     @property
     def hog(self) -> LandmarkHOG:
-        """The features of the picture around each point."""
+        """The features of the image around each point."""
         return self.features.hog
 
     @property

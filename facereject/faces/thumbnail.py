@@ -1,4 +1,4 @@
-"""A small picture of a face for notebooks: the crop as a JPEG, the landmarks as SVG on top of it."""
+"""A small image of a face for notebooks: the crop as a JPEG, the landmarks as SVG on top of it."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def reduced(crop: ImageArray, most: int) -> ImageArray:
 
 
 def face_html(face: Face) -> str:
-    """The face in a notebook: its picture with the landmarks; decision and numbers beside it."""
+    """The face in a notebook: its image with the landmarks; decision and numbers beside it."""
     known = face.to_dict()
     numbers = {
         "expected error": ("expected_error", "{:.1f} %"),

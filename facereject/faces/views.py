@@ -1,4 +1,4 @@
-"""One picture as detectors and predictors want to see it: in colour or in grey, each made at most once."""
+"""One image as detectors and predictors want to see it: in colour or in grey, each made at most once."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from facereject.faces.plugins import color_of
 
 
 class Views:
-    """A picture in colour and in grey.
+    """An image in colour and in grey.
 
     Parameters
     ----------

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
+from facereject.faces.evaluation.evidence import gap_interval
 from facereject.faces.evaluation.results import gap_closed
 from facereject.faces.models.licences import licence_chain
 from facereject.metrics import aurc
-
-_RESAMPLES = 300
 
 _HEAD = """\
 # The models of the free stack
@@ -107,19 +106,7 @@ def _row(table, rows, rejector, photo):
     uncertainty = rejector.score(table.features[rows])
     areas = [aurc(losses, each) for each in (-scores, uncertainty, losses)]
     share = gap_closed(losses, scores, uncertainty)
-    low, high = _interval(losses, scores, uncertainty, photo[table.sample[rows]])
+    low, high = gap_interval(losses, scores, uncertainty, photo[table.sample[rows]])
     unit = rejector.calibration.expected_error(uncertainty).mean() / losses.mean()
     shown = " | ".join(f"{area:.2f}" for area in [losses.mean(), *areas])
     return f"{shown} | **{share:.0%}** ({low:.0%}–{high:.0%}) | {unit:.2f} |"
-
-
-def _interval(losses, scores, uncertainty, photos):
-    """95 % interval of the share of the gap that is closed, by resampling photographs."""
-    rng = np.random.default_rng(0)
-    names, index = np.unique(photos, return_inverse=True)
-    members = np.split(np.argsort(index, kind="stable"), np.cumsum(np.bincount(index))[:-1])
-    shares = []
-    for _ in range(_RESAMPLES):
-        rows = np.concatenate([members[i] for i in rng.integers(len(names), size=len(names))])
-        shares.append(gap_closed(losses[rows], scores[rows], uncertainty[rows]))
-    return np.nanpercentile(shares, [2.5, 97.5])

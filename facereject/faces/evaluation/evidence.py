@@ -16,6 +16,10 @@ from facereject.metrics import risk_coverage_curve
 FAILURE_LEVELS = (8.0, 10.0)
 
 
+# resamples of a bootstrap interval
+_RESAMPLES = 300
+
+
 class CoverageRow(NamedTuple):
     """One threshold: what it accepts and how wrong that is; errors in percent, shares between 0 and 1.
 
@@ -88,14 +92,14 @@ def failure_rates(losses: Any) -> tuple[float, ...]:
     return tuple(float((losses > level).mean()) if losses.size else float("nan") for level in FAILURE_LEVELS)
 
 
-def reliability(expected: Any, losses: Any, groups: int = 10) -> list[ReliabilityGroup]:
-    """Expected against true errors in groups of equal size, by increasing expected error.
+def reliability(expected: Any, losses: Any) -> list[ReliabilityGroup]:
+    """Expected against true errors in ten groups of equal size, by increasing expected error.
 
     Small samples get fewer groups, so that each has at least five faces.
     """
     expected, losses = np.asarray(expected, dtype=np.float64), np.asarray(losses, dtype=np.float64)
     order = np.argsort(expected, kind="stable")
-    parts = np.array_split(order, max(1, min(groups, len(order) // 5)))
+    parts = np.array_split(order, max(1, min(10, len(order) // 5)))
     return [
         ReliabilityGroup(
             len(part),
@@ -108,20 +112,14 @@ def reliability(expected: Any, losses: Any, groups: int = 10) -> list[Reliabilit
 
 
 def gap_interval(
-    losses: FloatArray,
-    detector_scores: FloatArray,
-    uncertainty: FloatArray,
-    photos: NDArray[Any],
-    *,
-    draws: int = 300,
-    random_state: int = 0,
+    losses: FloatArray, detector_scores: FloatArray, uncertainty: FloatArray, photos: NDArray[Any]
 ) -> tuple[float, float]:
     """95 % bootstrap interval, over photos, of the share of the gap that is closed."""
     _, index = np.unique(np.asarray(photos), return_inverse=True)
     members = np.split(np.argsort(index, kind="stable"), np.cumsum(np.bincount(index))[:-1])
-    rng = np.random.default_rng(random_state)
+    rng = np.random.default_rng(0)
     shares = []
-    for _ in range(draws):
+    for _ in range(_RESAMPLES):
         rows = np.concatenate([members[k] for k in rng.integers(len(members), size=len(members))])
         shares.append(gap_closed(losses[rows], detector_scores[rows], uncertainty[rows]))
     found = np.array(shares)[np.isfinite(shares)]

@@ -1,4 +1,4 @@
-"""What the picture looks like around each landmark: 36 histogram-of-gradient values, 2,448 for 68 points.
+"""What the image looks like around each landmark: 36 histogram-of-gradient values, 2,448 for 68 points.
 
 Definition
 ----------
@@ -163,7 +163,7 @@ class LandmarkHOG:
         return np.asarray(values, dtype=np.float32).ravel()
 
     def _tiles(self, chip: ImageArray, places: FloatArray) -> ImageArray:
-        """The windows around the points, each with a border of one pixel, as one picture from left to right.
+        """The windows around the points, each with a border of one pixel, as one image from left to right.
 
         Gradients are taken of all that the descriptor is given, and the windows are a third of the chip.
         """
@@ -199,7 +199,7 @@ def _descriptor(cell: int) -> Any:
 
 @functools.lru_cache(maxsize=16)
 def _corners(cell: int, n: int) -> NDArray[np.int32]:
-    """The upper left corners of the windows in the picture of `LandmarkHOG._tiles`."""
+    """The upper left corners of the windows in the image of `LandmarkHOG._tiles`."""
     across = np.arange(n) * (2 * cell + 2 * _BORDER) + _BORDER
     return np.stack([across, np.full(n, _BORDER)], axis=1).astype(np.int32)
 

@@ -39,15 +39,15 @@ class Runs(NamedTuple):
 
 @dataclass(frozen=True)
 class MirroredRuns:
-    """More predictions on mirrored and turned pictures: log distances between them, and their mean.
+    """More predictions on mirrored and turned images: log distances between them, and their mean.
 
-    With p_0 the prediction itself, p_1 ... p_K those on pictures that are mirrored, levelled by p_0, turned
+    With p_0 the prediction itself, p_1 ... p_K those on images that are mirrored, levelled by p_0, turned
     by ``angles``, and brought back, and d the length that normalises errors:
 
         values = log(0.001 + ||mean_k>0 p_k - p_0|| / d),  log(0.001 + mean_k>0 ||p_k - mean_k>0 p_k|| / d)
 
-    for every point that is used. Where the mean shape of the points is not symmetric, the pictures are only
-    turned. Pictures are turned at their own resolution, as far as the box is at most 300 pixels large.
+    for every point that is used. Where the mean shape of the points is not symmetric, the images are only
+    turned. Images are turned at their own resolution, as far as the box is at most 300 pixels large.
 
     Parameters
     ----------
@@ -87,7 +87,7 @@ class MirroredRuns:
     def __call__(self, image: ImageArray, landmarks: FloatArray, predictor: Landmarks) -> Runs:
         """The runs for the landmarks of a face in ``image``, in the colours that the predictor asks for.
 
-        Raises NoLandmarksError if the predictor fails on a turned picture.
+        Raises NoLandmarksError if the predictor fails on a turned image.
         """
         more = np.array([self._run(predictor, image, landmarks, angle, True) for angle in self.angles])
         together = (landmarks + more.sum(axis=0)) / (len(more) + 1)

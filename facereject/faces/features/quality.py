@@ -31,7 +31,7 @@ QUALITY = (
     "flat",
 )
 
-# grey levels; added before a logarithm, so that an even picture stays finite
+# grey levels; added before a logarithm, so that an even image stays finite
 _FLOOR = 0.5
 
 # share of the chip that is looked at, in the middle: the face without its surroundings
@@ -54,7 +54,7 @@ def image_quality(chip: ImageArray) -> FloatArray:
     - log(0.5 + mean of |g less its 3 x 3 median|), which noise makes large
     - log of the ratio of the eigenvalues of the mean structure tensor: large where only one direction has
       edges, as in motion blur
-    - share of pixels where the Laplacian of g is 0: enlarged, compressed or covered pictures
+    - share of pixels where the Laplacian of g is 0: enlarged, compressed or covered images
 
     Parameters
     ----------
@@ -103,7 +103,7 @@ def image_quality(chip: ImageArray) -> FloatArray:
 def _differences(image: ImageArray) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
     """Central differences across and along, row by row; 0 at the borders they would reach beyond.
 
-    As cv2.Sobel with ``ksize=1``, which takes three times as long on so small a picture.
+    As cv2.Sobel with ``ksize=1``, which takes three times as long on so small an image.
     """
     width = image.shape[1]
     values = image.astype(np.float32).ravel()

@@ -48,7 +48,7 @@ _PROTOCOL = 5
 # faces in one piece of work: enough to be worth sending, few enough to show progress
 _CHUNK = 16
 
-# share of the degraded pictures whose box is jittered as well
+# share of the degraded images whose box is jittered as well
 _JITTERED = 0.15
 
 
@@ -68,7 +68,7 @@ class FacePicture(NamedTuple):
 
 @dataclass(frozen=True)
 class Extractor:
-    """How a picture becomes a row: detector, predictor, features, degradations.
+    """How an image becomes a row: detector, predictor, features, degradations.
 
     Parameters
     ----------
@@ -164,7 +164,7 @@ class Extractor:
         return FacePicture(view, found, truth, hidden, kind)
 
     def row(self, picture: FacePicture, index: int, variant: int) -> dict[str, Any] | str:
-        """The row of one picture, or the reason why it got no landmarks."""
+        """The row of one image, or the reason why it got no landmarks."""
         try:
             if (landmarks := picture.placed) is None:
                 shown = picture.view.shown_to(self.predictor)
@@ -308,7 +308,7 @@ def _table(rows: list[dict[str, Any]], lost: _Losses, n_samples: int) -> FaceTab
 
 @dataclass
 class _Losses:
-    """What did not become a row: counts for clean and degraded pictures, and reasons."""
+    """What did not become a row: counts for clean and degraded images, and reasons."""
 
     missed: NDArray[np.int64] = field(default_factory=lambda: np.zeros(2, dtype=np.int64))
     failed: NDArray[np.int64] = field(default_factory=lambda: np.zeros(2, dtype=np.int64))

@@ -1,4 +1,4 @@
-"""Fitting the causes of large errors: what was done to the pictures is known, and boxes without a face."""
+"""Fitting the causes of large errors: what was done to the images is known, and boxes without a face."""
 
 from __future__ import annotations
 
@@ -145,7 +145,7 @@ _BACKGROUND = 1_000_003
 
 
 def _box_beside(size: tuple[int, int], landmarks: FloatArray, rng: np.random.Generator) -> Box | None:
-    """A square in the picture that hardly overlaps the face; None if none was found."""
+    """A square in the image that hardly overlaps the face; None if none was found."""
     face = bounding_box(landmarks)
     for _ in range(_TRIES):
         side = rng.uniform(*_SIDES) * max(face.width, face.height)

@@ -35,7 +35,7 @@ _DIGEST_BYTES = hashlib.sha256().digest_size
 # arrays have no truth value, so a generated == would raise
 @dataclass(frozen=True, eq=False)
 class FaceTable:
-    """Features and losses of detected faces, one row per picture.
+    """Features and losses of detected faces, one row per image.
 
     Attributes
     ----------
@@ -50,7 +50,7 @@ class FaceTable:
     variant : ndarray of shape (n,), int
         0 for the photo as it is, 1, 2, ... for its degraded versions.
     kinds : tuple of str
-        What was done to the picture, "clean" or such as "blur+noise".
+        What was done to the image, "clean" or such as "blur+noise".
     landmarks, truth : ndarray of shape (n, p, 2), float32
         Predicted and annotated points in pixels.
     hidden : ndarray of shape (n, p), bool

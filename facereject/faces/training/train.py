@@ -125,7 +125,7 @@ def train_face_rejector(
     hog : LandmarkHOG or None
         Sizes of the features; its points are replaced by those of the predictor.
     stability : MirroredRuns, LandmarkStability or None
-        More predictions per face that tell how stable the first one is: two on mirrored and turned pictures,
+        More predictions per face that tell how stable the first one is: two on mirrored and turned images,
         whose mean also takes the place of the landmarks, or six on moved boxes (not for "compact").
     normalizer : str or None
         Rule by which errors are normalised, see `facereject.losses.landmark_scale`. None is what the

@@ -1,15 +1,15 @@
-"""Training without annotation: the predictor's own landmarks on a clean photo stand for the truth.
+"""Training without annotation: the predictor's own landmarks on a clean photo replace it.
 
-On a clean photo a predictor is mostly right, and where it is not, runs on mirrored and turned pictures
-disagree. The mean of these runs is taken as the annotation, faces on which they disagree most are left out,
-and the degraded versions of the photo supply the errors. How large an error is in percent cannot be
-known this way; in which order faces should be trusted can.
+On a clean photo a predictor is mostly right, and where it is not, runs on mirrored and turned copies
+disagree. The mean of these runs is the annotation, faces on which they disagree most are left out, and the
+degraded versions of the photo supply the errors. This tells in which order to trust faces, but not how large
+their errors are in percent.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -35,29 +35,26 @@ def annotate_by_predictor(
     *,
     normalizer: str | None = None,
     share: float = 0.75,
-    progress: Callable[[int, int], None] | None = None,
 ) -> FaceDataset:
     """Faces of clean photos, annotated by the predictor itself.
 
     Parameters
     ----------
     photos : folder, or sequence of image files
-        Of a folder all pictures in it and its sub-folders.
+        Of a folder all images in it and its sub-folders.
     predictor : callable
     detector : Detector
     normalizer : str or None
         As in `train_face_rejector`.
     share : float, default=0.75
         Share of the faces that is kept: those on which the runs of the predictor agree best.
-    progress : callable or None
-        Called with (photos done, of how many).
     """
     if not 0 < share <= 1:
         raise ValueError(f"share must be above 0 and at most 1, got {share:g}")
     paths = photo_paths(photos)
     found: list[tuple[Path, Box, FloatArray]] = []
     problems = []
-    for number, path in enumerate(paths):
+    for path in paths:
         try:
             view = Views(path)
             for detection in find_faces(detector, view):
@@ -65,10 +62,8 @@ def annotate_by_predictor(
                 found.append((path, detection.box, landmarks))
         except (ImageError, NoLandmarksError, OSError) as error:
             problems.append(Problem(str(path), str(error)))
-        if progress is not None:
-            progress(number + 1, len(paths))
     if not found:
-        raise ValueError(f"photos: no face was found in {len(paths)} pictures")
+        raise ValueError(f"photos: no face was found in {len(paths)} images")
     runs = MirroredRuns(points=_points(found, normalizer or normalizer_of(predictor)))
     samples, doubts = [], []
     for path, _, landmarks in found:
@@ -94,7 +89,7 @@ def photo_paths(photos: Photos) -> list[Path]:
     else:
         paths = [Path(path) for path in photos]
     if not paths:
-        raise ValueError("photos: there are no pictures")
+        raise ValueError("photos: the folder or list has no images")
     return paths
 
 

@@ -15,6 +15,9 @@ from facereject.faces.training.extract import Extractor
 from facereject.faces.views import Views
 from facereject.outputs._drawing.crops import face_crop
 
+# faces of each group
+_SHOWN = 6
+
 
 class FaceShot(NamedTuple):
     """A crop with points, its decision and lines of text below it."""
@@ -31,8 +34,6 @@ def face_groups(
     evaluation: FaceEvaluation,
     rows: NDArray[np.int64],
     accepted: NDArray[np.bool_],
-    *,
-    count: int = 6,
 ) -> list[tuple[str, list[FaceShot]]]:
     """The most and the least certain faces, and the decisions that turned out worst, with crops.
 
@@ -47,7 +48,8 @@ def face_groups(
         "Rejected, with the smallest errors": no[np.argsort(losses[no])],
     }
     return [
-        (title, _shots(rejector, samples, evaluation, rows[order[:count]])) for title, order in chosen.items()
+        (title, _shots(rejector, samples, evaluation, rows[order[:_SHOWN]]))
+        for title, order in chosen.items()
     ]
 
 
