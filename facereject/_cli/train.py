@@ -207,6 +207,9 @@ def train(
         except ValueError as error:
             bars.close()
             stop(f"DATASET {dataset}: {error}")
+    if predictions and (used := chosen_points(points)) is not None:
+        # for files of all points, which `assess` is given later
+        rejector.info["points_used"] = list(used)
     missing = ""
     try:
         rejector = rejector.with_target(**given) if given else rejector

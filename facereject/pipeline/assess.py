@@ -167,8 +167,9 @@ class _LandmarkScorer:
         view = Views(frame.image)
         faces: list[Face] = []
         problems: list[str] = []
-        scored = [face for face in self.wanted.pop(frame.index) if face.points is not None]
-        landmarks = [_pixels(face, size) for face in scored]
+        chosen = [(face, self._points(face, size)) for face in self.wanted.pop(frame.index)]
+        scored = [face for face, points in chosen if points is not None]
+        landmarks = [points for _, points in chosen if points is not None]
         others = self._opinions(landmarks, self._others.pop(frame.index, []), size)
         for found, points, told in zip(scored, landmarks, others, strict=True):
             try:
@@ -190,15 +191,25 @@ class _LandmarkScorer:
             return [None] * len(landmarks)
         told: list[list[FloatArray]] = [[] for _ in landmarks]
         for tool in {face.tool for face in others}:
-            theirs = [_pixels(face, size) for face in others if face.tool == tool and face.points is not None]
+            found = (self._points(face, size) for face in others if face.tool == tool)
+            theirs = [points for points in found if points is not None]
             for i, k in pair_faces(landmarks, theirs):
                 told[i].append(theirs[k])
         return [*told]
 
+    def _points(self, face: FoundFace, size: FloatArray) -> FloatArray | None:
+        """The points of a face that the model was trained for, in pixels; None if one is missing."""
+        points = points_for(self._rejector, face)
+        return points * size if points is not None and face.relative else points
 
-def _pixels(face: FoundFace, size: FloatArray) -> FloatArray:
-    assert face.points is not None
-    return face.points * size if face.relative else face.points
+
+def points_for(rejector: FaceRejector, face: FoundFace) -> FloatArray | None:
+    """The landmarks of a face, or those of them that the model was trained with; None if one is missing."""
+    points, used = face.landmarks, rejector.info.get("points_used") or ()
+    if points is not None and len(used) == rejector.n_points < len(points):
+        # a model file may hold anything
+        points = points[[i for i in used if isinstance(i, int) and 0 <= i < len(points)]]
+    return points if points is not None and np.isfinite(points).all() else None
 
 
 class AssessJob(Job):
@@ -248,9 +259,9 @@ class AssessJob(Job):
                 else "this model does not compare the landmarks of several tools: name one, or train a model "
                 "with all of them (facereject train --predictions A --predictions B)"
             )
-        if self._first is not None and self._first.points is not None:
+        if self._first is not None and (points := points_for(rejector, self._first)) is not None:
             try:
-                converted(self._first.points, rejector.n_points)
+                converted(points, rejector.n_points)
             except ValueError as error:
                 raise LandmarkFileError(f"{self._first.image}: {error}") from None
         return super().run(rejector, progress=progress)
@@ -263,7 +274,7 @@ class AssessJob(Job):
         for tool, file in enumerate(files, 1):
             for face in read_landmarks(file, format):
                 path, _ = self._places.find(face.image)
-                if path is not None and face.points is not None:
+                if path is not None and face.landmarks is not None:
                     found.setdefault(path, []).append(face._replace(tool=tool))
         if files and not found:
             raise LandmarkFileError(f"{os.fspath(files[0])}: no landmarks on the images of {self._images}")

@@ -239,3 +239,29 @@ def test_several_tools_on_the_command_line(files, tools, run, tmp_path):
     result = run("assess", first, *more, "--images", files / "photos", "-o", tmp_path / "x.csv")
     assert (result.exit_code, "does not compare the landmarks" in result.stderr) == (2, True)
     assert not (tmp_path / "x.csv").exists()
+
+
+def test_a_model_for_some_points_scores_files_of_all(files, run, tmp_path):
+    made = tmp_path / "five.safetensors"
+    used = [30, 36, 45, 48, 54]
+    result = run(
+        "train", "--predictions", files / "poor.npz", "--annotation", files / "photos", "-o", made,
+        "--points", ",".join(map(str, used)), "-j", 1,
+    )  # fmt: skip
+    assert result.exit_code == 0, result.stderr
+    with np.load(files / "poor.npz") as stored:
+        arrays = {name: stored[name] for name in stored}
+    # a point that is not used may be missing
+    arrays["landmarks"][:, 3] = np.nan
+    np.savez(tmp_path / "all.npz", **arrays)
+    np.savez(tmp_path / "some.npz", **{**arrays, "landmarks": arrays["landmarks"][:, used]})
+    found = []
+    for name in ("all", "some"):
+        table = tmp_path / f"{name}.csv"
+        result = run(
+            "assess", tmp_path / f"{name}.npz", "--images", files / "photos", "--model", made, "-o", table
+        )
+        assert result.exit_code == 0, result.stderr
+        found.append([row.uncertainty for row in read_csv(table)])
+    assert len(found[0]) == N
+    assert found[0] == found[1]

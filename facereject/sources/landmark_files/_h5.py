@@ -16,6 +16,12 @@ from facereject.sources.landmark_files.found import LandmarkFileError
 _MAX_BYTES = 1 << 30
 _MAX_NAMES = 1 << 20
 
+# operations of a pickle whose argument is the value itself
+_PLAIN_VALUES = (
+    *("UNICODE", "SHORT_BINUNICODE", "BINUNICODE"),
+    *("INT", "LONG", "BININT", "BININT1", "BININT2"),
+)
+
 SIGNATURE = "\ufffdHDF\r\n"
 
 
@@ -135,38 +141,23 @@ def plain_pickle(data: bytes) -> Any:
 
     for operation, argument, _ in pickletools.genops(bytes(data)):
         name = operation.name
-        if name in (
-            "UNICODE",
-            "SHORT_BINUNICODE",
-            "BINUNICODE",
-            "INT",
-            "LONG",
-            "BININT",
-            "BININT1",
-            "BININT2",
-        ):
+        if name in _PLAIN_VALUES:
             stack.append(argument)
         elif name == "MARK":
             stack.append(mark)
         elif name == "EMPTY_LIST":
             stack.append([])
-        elif name == "LIST":
-            stack.append(since_mark())
-        elif name == "TUPLE":
-            stack.append(tuple(since_mark()))
+        elif name in ("LIST", "TUPLE"):
+            values = since_mark()
+            stack.append(values if name == "LIST" else tuple(values))
         elif name in ("TUPLE1", "TUPLE2", "TUPLE3"):
             n = int(name[-1])
             stack[-n:] = [tuple(stack[-n:])]
-        elif name == "APPEND":
-            value = stack.pop()
-            stack[-1].append(value)
-        elif name == "APPENDS":
-            values = since_mark()
+        elif name in ("APPEND", "APPENDS"):
+            values = since_mark() if name == "APPENDS" else [stack.pop()]
             stack[-1].extend(values)
-        elif name in ("PUT", "BINPUT", "LONG_BINPUT"):
-            memo[argument] = stack[-1]
-        elif name == "MEMOIZE":
-            memo[len(memo)] = stack[-1]
+        elif name in ("PUT", "BINPUT", "LONG_BINPUT", "MEMOIZE"):
+            memo[len(memo) if argument is None else argument] = stack[-1]
         elif name in ("GET", "BINGET", "LONG_BINGET"):
             stack.append(memo[argument])
         elif name == "STOP":
