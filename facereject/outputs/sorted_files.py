@@ -29,7 +29,7 @@ from facereject._options import OptionError, option
 from facereject.faces.face import FaceFrame
 from facereject.outputs._folders import check_writable, is_inside, name_below
 from facereject.outputs.base import Media, Output, RunInfo
-from facereject.outputs.summary import MAX_FAILURES, Placed
+from facereject.outputs.summary import MAX_FAILURES, Counts, Placed
 from facereject.sources.inputs import InputError
 
 #: how a file gets into its folder
@@ -99,9 +99,7 @@ class SortedFiles(Output):
     _base: str = field(default="", init=False, repr=False)
     _rule: str = field(default="all", init=False, repr=False)
     _media: Media | None = field(default=None, init=False, repr=False)
-    _frames: int = field(default=0, init=False, repr=False)
-    _accepted_frames: int = field(default=0, init=False, repr=False)
-    _failure: bool = field(default=False, init=False, repr=False)
+    _counts: Counts = field(default_factory=Counts, init=False, repr=False)
     _cleaned: set[str] = field(default_factory=set, init=False, repr=False)
 
     def prepare(self, run: RunInfo) -> None:
@@ -112,11 +110,10 @@ class SortedFiles(Output):
             raise OptionError(
                 f"`SortedFiles.video_share` must be above 0 and at most 1; got {self.video_share!r}"
             )
-        self.accepted = None if self.accepted is None else os.fspath(self.accepted)
-        self.rejected = None if self.rejected is None else os.fspath(self.rejected)
         for name in ("accepted", "rejected"):
             folder = getattr(self, name)
             if folder is not None:
+                setattr(self, name, os.fspath(folder))
                 check_writable(f"SortedFiles.{name}", folder)
         folders = self._folders()
         if not folders:
@@ -138,21 +135,18 @@ class SortedFiles(Output):
 
     def begin(self, media: Media) -> None:
         """Another input begins."""
-        self._media = media
-        self._frames = self._accepted_frames = 0
-        self._failure = False
+        self._media, self._counts = media, Counts()
 
     def write(self, frame: FaceFrame) -> None:
         """Count accepted frames."""
-        self._failure = self._failure or bool(frame.problem)
-        self._frames += frame.index >= 0
-        self._accepted_frames += frame.accepted(self._rule)
+        self._counts = self._counts.plus(Counts.of([frame], self._rule))
 
     def end(self, *, failed: bool = False) -> None:
         """Put the input into its folder."""
-        if self._media is None or failed or self._failure or not self._frames:
+        counts = self._counts
+        if self._media is None or failed or counts.failure or not counts.frames:
             return
-        accepted = self._accepted_frames >= self.video_share * self._frames
+        accepted = counts.accepted_frames >= self.video_share * counts.frames
         try:
             self._place(self._media.path, self._media.stamp, accepted)
         except OSError as error:
