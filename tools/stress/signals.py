@@ -1,4 +1,4 @@
-"""Interrupts at any moment of a command: exit 130 or 143, one sentence, from our first instruction on."""
+"""Interrupts at any moment of a command: exit 130 or 143, one sentence, once the handlers are set."""
 
 from __future__ import annotations
 
@@ -25,12 +25,13 @@ _COMMANDS = (
 _LATEST_S = 0.6
 # where Python itself swallows an interrupt before it runs any code of a package
 _PYTHON = ("sitecustomize", "Failed checking if argv[0] is an import path entry")
-# run by Python before anything else: tells when the first file of the package begins to be executed
+# run by Python before anything else: tells when the second file of the package begins to be executed. The first
+# lines of the first one set the handlers; on a busy machine a process can be held up for long in between.
 _WITNESS = """
 import os, sys
 
 def _see(event, args):
-    if event == "exec" and getattr(args[0], "co_filename", "").endswith("facereject/__init__.py"):
+    if event == "exec" and getattr(args[0], "co_filename", "").endswith("facereject/__main__.py"):
         os.write(int(os.environ["FACEREJECT_WITNESS"]), b".")
 
 sys.addaudithook(_see)
@@ -38,7 +39,7 @@ sys.addaudithook(_see)
 
 
 def interrupted_commands(trial: Trial, folder: Path, count: int, rng: random.Random) -> None:
-    """``count`` commands with one signal each, some 0 to 0.6 s after the start, some after our first line."""
+    """``count`` commands with one signal each, some 0 to 0.6 s after the start, some after the handlers are set."""
     (folder / "site").mkdir()
     (folder / "site" / "sitecustomize.py").write_text(_WITNESS)
     write_photos(folder / "photos", 6)
@@ -57,7 +58,7 @@ def interrupted_commands(trial: Trial, folder: Path, count: int, rng: random.Ran
         begun, code, said = _interrupted(folder, arguments, number, delay, wait=rng.random() < 0.6)
         if not begun or any(place in said for place in _PYTHON):
             # Python itself was loading
-            trial.remark("before the first instruction")
+            trial.remark("before the handlers were set")
         elif code == 0 and "Traceback" not in said:
             trial.remark("finished first")
         else:
