@@ -25,8 +25,8 @@ _COMMANDS = (
 _LATEST_S = 0.6
 # where Python itself swallows an interrupt before it runs any code of a package
 _PYTHON = ("sitecustomize", "Failed checking if argv[0] is an import path entry")
-# run by Python before anything else: tells when the second file of the package begins to be executed. The first
-# lines of the first one set the handlers; on a busy machine a process can be held up for long in between.
+# run by Python before anything else: tells when the second file of the package begins to be executed. The
+# first lines of the first one set the handlers; a busy machine can hold a process up in between.
 _WITNESS = """
 import os, sys
 
@@ -39,7 +39,7 @@ sys.addaudithook(_see)
 
 
 def interrupted_commands(trial: Trial, folder: Path, count: int, rng: random.Random) -> None:
-    """``count`` commands with one signal each, some 0 to 0.6 s after the start, some after the handlers are set."""
+    """``count`` commands with one signal each, 0 to 0.6 s after the start or after the handlers are set."""
     (folder / "site").mkdir()
     (folder / "site" / "sitecustomize.py").write_text(_WITNESS)
     write_photos(folder / "photos", 6)
