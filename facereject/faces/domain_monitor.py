@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from facereject.faces.face import Face
+from facereject.faces.face import EMPTY, Face, changed
 from facereject.faces.models.domain import LEAST_FACES, LEVEL, DomainCheck
 
 if TYPE_CHECKING:
@@ -43,10 +43,11 @@ class FaceReservoir:
                 return
             self._tracks.add(face.track)
         self.n_seen += 1
-        if len(self.kept) < _KEPT:
-            self.kept.append(face)
-        elif (place := int(self._rng.integers(self.n_seen))) < _KEPT:
-            self.kept[place] = face
+        place = len(self.kept) if self.n_seen <= _KEPT else int(self._rng.integers(self.n_seen))
+        if place < _KEPT:
+            # without values that are still to be computed: they would keep the image in memory
+            later = {"typicality": face.typicality, "description": face.description}
+            self.kept[place : place + 1] = [changed(face, later=EMPTY | later)]
 
     def new_input(self) -> None:
         """Forget the numbers of tracks: those of the next video or camera start anew."""
@@ -81,7 +82,7 @@ class DomainMonitor:
     def __init__(self, rejector: FaceRejector) -> None:
         self._rejector = rejector
         self._sample = FaceReservoir()
-        self._recent: deque[Face] = deque(maxlen=_RECENT)
+        self._recent: deque[float] = deque(maxlen=_RECENT)
         self._check: DomainCheck | None = None
         self._n_checked = 0
 
@@ -94,14 +95,15 @@ class DomainMonitor:
             Those of a video need their tracks.
         """
         for face in faces:
-            self._recent.append(face)
+            # unknown for faces without landmarks
+            if not math.isnan(typicality := face.typicality):
+                self._recent.append(typicality)
             self._sample.add(face)
 
     @property
     def typicality(self) -> float:
         """Median typicality of the last 100 faces; NaN if there is none or the model does not say."""
-        values = [face.typicality for face in self._recent]
-        return float(np.median(values)) if values else math.nan
+        return float(np.median(self._recent)) if self._recent else math.nan
 
     @property
     def unusual(self) -> bool:

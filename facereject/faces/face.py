@@ -263,7 +263,7 @@ class Face:
         later: Mapping[str, Any] | None = None,
         **values: Any,
     ) -> None:
-        if unknown := values.keys() - _LATER:
+        if unknown := values.keys() - EMPTY:
             raise TypeError(f"Face has no {', '.join(sorted(unknown))}")
         if not accepted and not reason:
             reason = "uncertain"
@@ -280,7 +280,7 @@ class Face:
             track=track,
             detector=detector,
             placement=placement,
-            later={**(later or _LATER), **values},
+            later={**(later or EMPTY), **values},
         )
 
     def __getstate__(self) -> dict[str, Any]:
@@ -321,6 +321,7 @@ class Face:
             "expected_error": _finite(self.expected_error),
             "error_interval": [_finite(end) for end in self.error_interval],
             "typicality": _finite(self.typicality),
+            "description": None if self.description is None else self.description.tolist(),
             "accepted": bool(self.accepted),
             "reason": self.reason,
             "landmarks": self.landmarks.tolist() if known else None,
@@ -349,8 +350,8 @@ class Face:
         return face_html(self)
 
 
-# what the lazy attributes are where nothing is given
-_LATER = {name: part.default for name, part in vars(Face).items() if isinstance(part, _Later)}
+#: the lazy attributes where nothing is given
+EMPTY = {name: part.default for name, part in vars(Face).items() if isinstance(part, _Later)}
 
 
 def changed(face: Face, **changes: Any) -> Face:

@@ -551,7 +551,10 @@ class FaceRejector:
         if domain is None or len(faces) < LEAST_FACES or self.info.get("own_faces"):
             return None
         described = [face.description for face in faces]
-        return domain.check(np.array([row for row in described if row is not None], dtype=np.int8))
+        # faces of another model, or read from a table, have another description or none
+        k = len(domain.columns.described)
+        rows = [row for row in described if row is not None and row.shape == (k,)]
+        return domain.check(np.array(rows, dtype=np.int8).reshape(-1, k))
 
     @property
     def domain(self) -> Domain | None:

@@ -176,7 +176,7 @@ def _face(response: Any, n_points: int) -> Face:
         if landmarks.shape != (n_points, 2) or np.isinf(landmarks).any():
             raise ValueError("landmarks")
         errors, visible, pose = (response.get(name) for name in ("landmark_errors", "visible", "pose"))
-        track = response.get("track")
+        track, described = response.get("track"), response.get("description")
         box = response["box"]
         return Face(
             Box(*(_finite(box[name]) for name in Box._fields)),
@@ -193,6 +193,7 @@ def _face(response: Any, n_points: int) -> Face:
             cause=str(response.get("cause", ""))[:200],
             likely_cause=str(response.get("likely_cause", ""))[:200],
             typicality=_finite(response.get("typicality"), math.nan),
+            description=None if described is None else np.array(described, dtype=np.int8),
             pose=None if pose is None else Pose(*(_finite(pose[name], math.nan) for name in Pose._fields)),
         )
     except (KeyError, TypeError, ValueError, OverflowError):

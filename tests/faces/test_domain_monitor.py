@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 from types import SimpleNamespace
 
 import numpy as np
+import pytest
 
+from facereject._lazy import Lazy
 from facereject.faces import DomainMonitor
+from facereject.faces.domain_monitor import FaceReservoir
 from facereject.faces.face import Box, Face
 from facereject.faces.models.domain import DomainCheck
 
@@ -34,6 +38,8 @@ def test_one_person_in_front_of_a_camera_is_told_by_typicality_alone():
     assert not watched.unusual
     watched.add([face(0.02, track=1)])
     assert watched.unusual
+    # a face without landmarks says nothing
+    watched.add([face(math.nan, track=1)])
     assert watched.typicality == 0.01
     assert "95%" in watched.to_dict()["sentence"]
     assert asked == []
@@ -55,3 +61,14 @@ def test_many_people_are_compared_again_after_a_quarter_more():
     assert watched.to_dict()["check"]["n"] == 50
     assert asked == [40, 50]
     assert watched.to_dict()["sentence"] == watched.check().sentence
+
+
+def test_the_faces_kept_hold_no_image():
+    """A thumbnail that nobody asked for would keep its photo in memory."""
+    sample = FaceReservoir()
+    whole = dataclasses.replace(face(0.3), thumbnail=Lazy(lambda: pytest.fail("made")), cause="dark")
+    sample.add(whole)
+    (kept,) = sample.kept
+    assert not any(isinstance(value, Lazy) for value in kept.later.values())
+    assert kept.typicality == 0.3
+    assert kept.thumbnail == b""

@@ -72,6 +72,7 @@ def test_plain_json():
         "expected_error": 2.04,
         "error_interval": [None, None],
         "typicality": None,
+        "description": None,
         "accepted": True,
         "reason": "",
         "landmarks": POINTS.tolist(),

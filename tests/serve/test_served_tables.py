@@ -96,7 +96,7 @@ def test_faces_are_compared_with_the_calibration_faces(server, rejector, scored)
         0.1,
         2.0,
         True,
-        typicality=face["typicality"],
+        description=np.array(face["description"], dtype=np.int8),
     )
     truth = rejector.check_domain([same] * 40)
     assert check == pytest.approx(truth.to_dict())
