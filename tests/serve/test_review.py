@@ -53,7 +53,7 @@ def columns_of(review):
     """The columns as the page gets them."""
     facts = review.client.get("/api/review").json()
     data = review.client.get("/api/columns").content
-    kinds = {"f8": "<f8", "f4": "<f4", "u4": "<u4", "i4": "<i4", "u1": "u1", "b1": "?"}
+    kinds = {"f8": "<f8", "f4": "<f4", "u4": "<u4", "i4": "<i4", "u2": "<u2", "b1": "?"}
     read = {
         c["name"]: np.frombuffer(data, kinds[c["type"]], facts["n"], c["offset"]) for c in facts["columns"]
     }

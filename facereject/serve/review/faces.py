@@ -18,7 +18,7 @@ from facereject.faces.regions import REGIONS
 from facereject.outputs.sorted_files import SortedFiles
 from facereject.tables.columns import HEAD
 from facereject.tables.errors import TableFormatError
-from facereject.tables.packing import PackedRow, points_of
+from facereject.tables.packing import points_of
 from facereject.tables.reading import points_in_table, read_rows
 
 #: what the user has decided about a face
@@ -27,8 +27,13 @@ UNDECIDED, ACCEPT, REJECT = 0, 1, 2
 #: by what faces are accepted: up to a limit of one of these columns
 KEYS = ("uncertainty", "expected_error", "error_high")
 
-# columns of numbers that are sent to the page, as far as the table has them
-_NUMBERS = {
+# columns that are sent to the page
+_TYPES = {
+    "source": "<u4",
+    "reason": "<u2",
+    "cause": "<u2",
+    "accepted": "?",
+    "crop": "<u4",
     "frame": "<i4",
     "time_s": "<f8",
     "face": "<i4",
@@ -47,7 +52,6 @@ _NUMBERS = {
     "pitch": "<f4",
     "roll": "<f4",
 }
-_AT = {name: position for position, name in enumerate(HEAD)}
 
 
 class RequestError(ValueError):
@@ -218,90 +222,56 @@ def read_faces(table: str, on_row: Callable[[int], None] | None = None) -> Revie
         The file is not a table of facereject, or is damaged.
     """
     faces = ReviewFaces(table, n_points=points_in_table(table) or N_LANDMARKS)
-    reader = _Reader(faces)
+    name = display_name(table)
+    sources: dict[str, int] = {}
+    reasons, causes = {"": 0}, {"": 0}
+    crops: dict[tuple[Any, ...], int] = {}
+    empty: list[int] = []
+    cells: dict[str, list[Any]] = {column: [] for column in _TYPES}
+    points = bytearray()
+    missing = np.full(3 * faces.n_points, np.nan, np.float32).tobytes()
     for count, row in enumerate(read_rows(table), 1):
-        try:
-            reader.add(row)
-        except ValueError as error:
-            raise TableFormatError(f"{display_name(table)}, row {count}: {error}") from None
         if on_row is not None and count % 1000 == 0:
             on_row(count)
-    reader.finish()
-    return faces
-
-
-class _Reader:
-    """Collects rows and makes columns of them."""
-
-    def __init__(self, faces: ReviewFaces) -> None:
-        self._faces = faces
-        self._numbers: dict[str, int] = {}
-        self._empty: list[int] = []
-        self._names = [name for name in _NUMBERS if name in _AT]
-        self._positions = [_AT[name] for name in self._names]
-        self._rows: list[tuple[Any, ...]] = []
-        self._heads: list[tuple[int, int, int, bool]] = []
-        self._points = bytearray()
-        self._missing = np.full(3 * faces.n_points, np.nan, np.float32).tobytes()
-        self._reasons: dict[str, int] = {"": 0}
-        self._causes: dict[str, int] = {"": 0}
-        self._crops: dict[tuple[Any, ...], int] = {}
-        self._crop: list[int] = []
-
-    def add(self, row: PackedRow) -> None:
-        """Take a row of the table."""
-        name = row[0]
-        source = self._numbers.setdefault(name, len(self._numbers))
-        if source == len(self._empty):
-            self._empty.append(0)
-        if row[_AT["x"]] is None:
-            self._empty[source] += 1
-            return
-        box = row[_AT["x"] : _AT["height"] + 1]
+        values = dict(zip(HEAD, row, strict=False))
+        source = sources.setdefault(values["source"], len(sources))
+        if source == len(empty):
+            empty.append(0)
+        if values["x"] is None:
+            empty[source] += 1
+            continue
+        box = [values[field] for field in Box._fields]
         if None in box or not all(map(math.isfinite, box)) or min(box[2:]) <= 0:
-            raise ValueError(f"x, y, width and height are no box: {', '.join(map(str, box))}")
+            said = ", ".join(map(str, box))
+            raise TableFormatError(f"{name}, row {count}: x, y, width and height are no box: {said}")
         numbers = points_of(row)
-        self._points += self._missing if numbers is None else numbers.astype(np.float32).tobytes()
-        reason = self._reasons.setdefault(row[_AT["reason"]], len(self._reasons))
-        cause = self._causes.setdefault(row[_AT["cause"]], len(self._causes))
-        self._heads.append((source, reason, cause, row[_AT["accepted"]]))
-        self._rows.append(tuple(row[position] for position in self._positions))
-        self._crop.append(self._stands_for(source, row))
-
-    def _stands_for(self, source: int, row: PackedRow) -> int:
-        """The face that is shown for this one: itself, or the first of its track in the same second."""
-        mine, time_s, track = len(self._crop), row[_AT["time_s"]], row[_AT["track"]]
-        if time_s is None:
-            return mine
-        who = ("face", row[_AT["face"]]) if track is None else ("track", track)
-        return self._crops.setdefault((source, *who, math.floor(time_s)), mine)
-
-    def finish(self) -> None:
-        """Make the columns."""
-        faces = self._faces
-        faces.sources, faces.reasons, faces.causes = map(list, (self._numbers, self._reasons, self._causes))
-        faces.points = np.frombuffer(self._points, np.float32).reshape(-1, 3 * faces.n_points)
-        heads = zip(*self._heads, strict=True) if self._heads else ((), (), (), ())
-        for name, kind, values in zip(
-            ("source", "reason", "cause", "accepted"), ("<u4", "u1", "u1", "?"), heads, strict=True
-        ):
-            faces.columns[name] = np.array(values, kind)
-        cells = list(zip(*self._rows, strict=True)) or [()] * len(self._names)
-        for name, column in zip(self._names, cells, strict=True):
-            type_ = np.dtype(_NUMBERS[name])
-            missing = -1 if type_.kind == "i" else math.nan
-            try:
-                faces.columns[name] = np.array([missing if cell is None else cell for cell in column], type_)
-            except OverflowError:
-                raise TableFormatError(
-                    f"{display_name(faces.table)}: the column {name} has a number that is too large"
-                ) from None
-        faces.columns["crop"] = np.array(self._crop, "<u4")
-        if faces.n_points == N_LANDMARKS:
-            errors = faces.points[:, 2 * N_LANDMARKS :]
-            for name, chosen in REGIONS.items():
-                faces.columns[f"error_{name}"] = errors[:, list(chosen)].mean(axis=1).astype("<f4")
-        faces.empty_frames = np.array(self._empty, np.int64)
+        points += missing if numbers is None else numbers.astype(np.float32).tobytes()
+        values["source"] = source
+        values["reason"] = reasons.setdefault(values["reason"], len(reasons))
+        values["cause"] = causes.setdefault(values["cause"], len(causes))
+        values["crop"] = mine = len(cells["crop"])
+        if values["time_s"] is not None:
+            # of a video the first face of a track in each second is shown
+            track = values["track"]
+            who = ("face", values["face"]) if track is None else ("track", track)
+            values["crop"] = crops.setdefault((source, *who, math.floor(values["time_s"])), mine)
+        for column, collected in cells.items():
+            collected.append(values[column])
+    faces.sources, faces.reasons, faces.causes = list(sources), list(reasons), list(causes)
+    faces.points = np.frombuffer(points, np.float32).reshape(-1, 3 * faces.n_points)
+    faces.empty_frames = np.array(empty, np.int64)
+    for column, collected in cells.items():
+        kind = np.dtype(_TYPES[column])
+        unknown = -1 if kind.kind == "i" else math.nan
+        try:
+            faces.columns[column] = np.array([unknown if cell is None else cell for cell in collected], kind)
+        except OverflowError:
+            raise TableFormatError(f"{name}: the column {column} has a number that is too large") from None
+    if faces.n_points == N_LANDMARKS:
+        errors = faces.points[:, 2 * N_LANDMARKS :]
+        for region, chosen in REGIONS.items():
+            faces.columns[f"error_{region}"] = errors[:, list(chosen)].mean(axis=1).astype("<f4")
+    return faces
 
 
 def packed_columns(columns: dict[str, NDArray[Any]]) -> tuple[list[dict[str, Any]], list[NDArray[Any]]]:

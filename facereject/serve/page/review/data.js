@@ -2,7 +2,7 @@
 
 import { ask, request } from "../api.js";
 
-const TYPES = { f8: Float64Array, f4: Float32Array, u4: Uint32Array, i4: Int32Array, u1: Uint8Array, b1: Uint8Array };
+const TYPES = { f8: Float64Array, f4: Float32Array, u4: Uint32Array, u2: Uint16Array, i4: Int32Array, b1: Uint8Array };
 
 export const UNDECIDED = 0, ACCEPT = 1, REJECT = 2;
 
