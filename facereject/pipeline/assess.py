@@ -205,9 +205,9 @@ class _LandmarkScorer:
 
 def points_for(rejector: FaceRejector, face: FoundFace) -> FloatArray | None:
     """The landmarks of a face, or those of them that the model was trained with; None if one is missing."""
-    points, used = face.landmarks, rejector.info.get("points_used") or ()
-    if points is not None and len(used) == rejector.n_points < len(points):
-        # a model file may hold anything
+    points, used = face.landmarks, rejector.info.get("points_used")
+    # a model file may hold anything
+    if points is not None and isinstance(used, list) and len(used) == rejector.n_points < len(points):
         points = points[[i for i in used if isinstance(i, int) and 0 <= i < len(points)]]
     return points if points is not None and np.isfinite(points).all() else None
 

@@ -8,53 +8,21 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from facereject.sources.landmark_files.found import (
-    DAMAGE,
-    FoundFace,
-    LandmarkFileError,
-    csv_lines,
-    named_after,
-    number,
-    pairs,
-    separator_of,
-)
+from facereject.sources.landmark_files.found import FoundFace, number
+from facereject.sources.landmark_files.plain import face_of, header_of, lines_of
 
 SUFFIXES = (".csv",)
 
 
 def knows(path: str, beginning: str) -> bool:
     """Whether a file has the columns of OpenFace."""
-    head = beginning.split("\n", 1)[0]
-    names = set(_names(head.split(separator_of(head))))
+    names = set(header_of(path, beginning))
     return {"confidence", "x_0", "y_0"} <= names and bool({"frame", "face"} & names)
 
 
 def read(path: str) -> Iterator[FoundFace]:
     """The faces of one CSV."""
-    image = named_after(path)
-    lines = csv_lines(path)
-    names = _names(next(lines, []))
-    column = {name: i for i, name in enumerate(names)}
-    n_points = sum(name[:2] == "x_" and name[2:].isdecimal() for name in names)
-    if not n_points or f"y_{n_points - 1}" not in column:
-        raise LandmarkFileError(f"{path}: has no columns x_0, y_0, … of OpenFace")
-    x, y = ([column[f"{axis}_{i}"] for i in range(n_points)] for axis in "xy")
-    for cells in lines:
-        if len(cells) < len(names):
-            # a run that was stopped: the last line has only its beginning
-            yield FoundFace(image, None, problem=f"{path}: a line is cut off")
-            continue
-        try:
-            frame = int(float(cells[column["frame"]])) - 1 if "frame" in column else 0
-            found = "success" not in column or number(cells[column["success"]]) == 1
-            points = pairs([cells[i] for i in x], [cells[i] for i in y]) if found else None
-        except DAMAGE as error:
-            yield FoundFace(image, None, problem=f"{path}: a damaged line ({error})")
-            continue
-        confidence = number(cells[column["confidence"]]) if "confidence" in column else None
-        yield FoundFace(image, points, max(frame, 0), confidence)
-
-
-def _names(cells: list[str]) -> list[str]:
-    # OpenFace puts a blank behind every comma
-    return [cell.strip() for cell in cells]
+    for row in lines_of(path):
+        face = face_of(path, row)
+        found = number(row.get("success", 1)) == 1
+        yield face._replace(frame=max(face.frame - 1, 0), landmarks=face.landmarks if found else None)

@@ -97,11 +97,12 @@ def read(path: str) -> Iterator[FoundFace]:
     elif suffix in _JSON:
         rows = _objects(path)
     else:
-        rows = _lines(path)
-    yield from grouped(_face(path, row) for row in rows)
+        rows = lines_of(path)
+    yield from grouped(face_of(path, row) for row in rows)
 
 
-def _face(path: str, row: Mapping[str, Any]) -> FoundFace:
+def face_of(path: str, row: Mapping[str, Any]) -> FoundFace:
+    """The face of a row, by the names of its columns."""
     image = next((str(row[name]) for name in _IMAGES if row.get(name) not in (None, "")), named_after(path))
     entry, photo = str(row.get(_ENTRY, "")), str(row.get("photo") or "")
     try:
@@ -140,7 +141,8 @@ def _coordinates(names: Iterable[str]) -> list[tuple[str, str]]:
     for name in names:
         if match := _COORDINATE.fullmatch(name.strip().lower()):
             group = groups.setdefault(match["p"] or "", {"x": {}, "y": {}})
-            group[match["a"] or match["b"]][int(match["i"] or match["j"])] = name
+            # x_0 before X_0, which is in millimetres in files of OpenFace
+            group[match["a"] or match["b"]].setdefault(int(match["i"] or match["j"]), name)
     # of several kinds of points those with most
     found = max(groups.values(), key=lambda group: len(group["x"]), default={"x": dict[int, str]()})
     numbers = sorted(found["x"])
@@ -149,7 +151,8 @@ def _coordinates(names: Iterable[str]) -> list[tuple[str, str]]:
     return [(found["x"][i], found["y"][i]) for i in numbers] if sorted(found["y"]) == numbers else []
 
 
-def _lines(path: str) -> Iterator[Mapping[str, Any]]:
+def lines_of(path: str) -> Iterator[Mapping[str, Any]]:
+    """The rows of a table of text; what is wrong with one is kept for `face_of`."""
     lines = numbered_lines(path)
     names = [cell.strip() for cell in next(lines, (0, []))[1]]
     # names of columns in any case
