@@ -120,74 +120,41 @@ def learn_from_table(
         As in `train_face_rejector`.
     """
     fold = photo_folds([photos[i] for i in table.sample], folds, extractor.random_state)
+    regions = None
     if base is None:
-        seen = table.features.astype(np.float64)
+        name, seen = "ridge", table.features.astype(np.float64)
         trust = np.full(seen.shape[1], _TRUST_CONTEXT)
         trust[: extractor.hog.n_features] = 1
         assert extractor.context is not None
         n_told = extractor.context.confidence + extractor.context.disagreement
         trust[len(trust) - n_told :] = _TRUST_TOLD
         uncertainty, coef, intercept = _out_of_fold(seen, table, fold, trust, fitting)
-        score: ScoreModel = LinearScoreModel(coef.astype(np.float32), intercept)
-        calibration = Calibration(table.losses, uncertainty)
-        return _rejector(score, calibration, table, photos, fold, extractor, target, "ridge")
-    assert isinstance(base.score, CompactScoreModel)
-    confidence = table.features[:, base.score.n_features].astype(np.float64)
-    known = confidence[np.isfinite(confidence)]
-    parts = {each.name: getattr(base.score, each.name) for each in dataclasses.fields(base.score)}
-    adapted = AdaptedScoreModel(**parts, unknown=float(np.median(known)) if len(known) else 0.0)
-    seen = adapted.seen(table.features)
-    trust = np.ones(seen.shape[1])
-    trust[base.score.columns.n_columns :] = _TRUST
-    uncertainty, coef, intercept = _out_of_fold(seen, table, fold, trust, fitting)
-    adapted, regions = dataclasses.replace(adapted, coef=coef, intercept=intercept), None
-    if (errors := adapted.point_errors) is not None:
-        expected = errors(table.features, adapted.columns(table.features)).errors
-        true = point_errors(table, base.points)
-        factor = float(true.mean() / max(float(expected.mean()), 1e-9))
-        scaled = dataclasses.replace(errors, errors=(errors.errors * factor).astype(np.float32))
-        adapted = dataclasses.replace(adapted, point_errors=scaled)
-        if base.calibration.regions is not None:
-            regions = RegionSample.of_points(factor * expected, true)
-    calibration = Calibration(table.losses, uncertainty, regions)
-    return _rejector(adapted, calibration, table, photos, fold, extractor, target, "adapted")
-
-
-def _out_of_fold(
-    seen: FloatArray,
-    table: FaceTable,
-    fold: NDArray[np.int64],
-    trust: FloatArray,
-    fitting: Callable[[int, int], None] | None,
-) -> tuple[FloatArray, FloatArray, float]:
-    """Uncertainties by fits that have not seen the photo; weights and intercept of the fit to all rows."""
-    uncertainty, folds = np.empty(len(table)), int(fold.max()) + 1
-    for k in range(folds):
-        coef, intercept = _ridge(seen[fold != k], table.losses[fold != k], trust)
-        uncertainty[fold == k] = seen[fold == k] @ coef + intercept
-        if fitting is not None:
-            fitting(k + 1, folds + 1)
-    coef, intercept = _ridge(seen, table.losses, trust)
-    if fitting is not None:
-        fitting(folds + 1, folds + 1)
-    return uncertainty, coef, intercept
-
-
-def _rejector(
-    final: ScoreModel,
-    calibration: Calibration,
-    table: FaceTable,
-    photos: Sequence[str],
-    fold: NDArray[np.int64],
-    extractor: Extractor,
-    target: Target | None,
-    name: str,
-) -> FaceRejector:
-    result = ranked(table, fold, calibration.uncertainty, name, None)
+        final: ScoreModel = LinearScoreModel(coef.astype(np.float32), intercept)
+    else:
+        assert isinstance(base.score, CompactScoreModel)
+        confidence = table.features[:, base.score.n_features].astype(np.float64)
+        known = confidence[np.isfinite(confidence)]
+        parts = {each.name: getattr(base.score, each.name) for each in dataclasses.fields(base.score)}
+        adapted = AdaptedScoreModel(**parts, unknown=float(np.median(known)) if len(known) else 0.0)
+        name, seen = "adapted", adapted.seen(table.features)
+        trust = np.ones(seen.shape[1])
+        trust[base.score.columns.n_columns :] = _TRUST
+        uncertainty, coef, intercept = _out_of_fold(seen, table, fold, trust, fitting)
+        adapted = dataclasses.replace(adapted, coef=coef, intercept=intercept)
+        if (errors := adapted.point_errors) is not None:
+            expected = errors(table.features, adapted.columns(table.features)).errors
+            true = point_errors(table, base.points)
+            factor = float(true.mean() / max(float(expected.mean()), 1e-9))
+            scaled = dataclasses.replace(errors, errors=(errors.errors * factor).astype(np.float32))
+            adapted = dataclasses.replace(adapted, point_errors=scaled)
+            if base.calibration.regions is not None:
+                regions = RegionSample.of_points(factor * expected, true)
+        final = adapted
+    result = ranked(table, fold, uncertainty, name, None)
     shares = {"gap_closed_clean": result.clean, "gap_closed_degraded": None}
     return FaceRejector(
         final,
-        calibration,
+        Calibration(table.losses, uncertainty, regions),
         target or Target("coverage", 0.75),
         hog=extractor.hog,
         stability=extractor.stability,
@@ -209,6 +176,26 @@ def _rejector(
             "aurc": result.areas,
         },
     )
+
+
+def _out_of_fold(
+    seen: FloatArray,
+    table: FaceTable,
+    fold: NDArray[np.int64],
+    trust: FloatArray,
+    fitting: Callable[[int, int], None] | None,
+) -> tuple[FloatArray, FloatArray, float]:
+    """Uncertainties by fits that have not seen the photo; weights and intercept of the fit to all rows."""
+    uncertainty, folds = np.empty(len(table)), int(fold.max()) + 1
+    for k in range(folds):
+        coef, intercept = _ridge(seen[fold != k], table.losses[fold != k], trust)
+        uncertainty[fold == k] = seen[fold == k] @ coef + intercept
+        if fitting is not None:
+            fitting(k + 1, folds + 1)
+    coef, intercept = _ridge(seen, table.losses, trust)
+    if fitting is not None:
+        fitting(folds + 1, folds + 1)
+    return uncertainty, coef, intercept
 
 
 def _ridge(seen: FloatArray, losses: FloatArray, trust: FloatArray) -> tuple[FloatArray, float]:
