@@ -15,7 +15,9 @@ Everything here is optional for a plug-in:
 from __future__ import annotations
 
 import functools
+import importlib
 import json
+import operator
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeGuard, TypeVar
 
@@ -68,6 +70,26 @@ def name_of(plugin: object) -> str:
         return name
     kind: Any = plugin if callable(plugin) and hasattr(plugin, "__qualname__") else type(plugin)
     return f"{kind.__module__}.{kind.__qualname__}"
+
+
+def deferred(module: str, name: str, **fixed: Any) -> Callable[..., Any]:
+    """A factory of this package whose module is imported with the first call.
+
+    Parameters
+    ----------
+    module : str
+        Below ``facereject.faces``.
+    name : str
+        Of a class or one of its methods.
+    **fixed
+        Options that are always given.
+    """
+
+    def make(**options: Any) -> Any:
+        found = importlib.import_module(f"facereject.faces.{module}")
+        return operator.attrgetter(name)(found)(**fixed, **options)
+
+    return make
 
 
 class RegistryError(ValueError):

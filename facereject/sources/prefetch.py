@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-import threading
 from collections import deque
 from collections.abc import Generator, Iterable
-from typing import TypeVar
+from concurrent.futures import ThreadPoolExecutor
+from typing import TypeVar, cast
 
 T = TypeVar("T")
+
+_END = object()
 
 
 def prefetch(items: Iterable[T], depth: int = 4) -> Generator[T, None, None]:
@@ -32,50 +34,17 @@ def prefetch(items: Iterable[T], depth: int = 4) -> Generator[T, None, None]:
 
 
 def _run_ahead(items: Iterable[T], depth: int) -> Generator[T, None, None]:
-    waiting: deque[T] = deque()
-    changed = threading.Condition()
-    ended = closed = False
-    error: BaseException | None = None
-
-    def work() -> None:
-        nonlocal ended, error
+    with ThreadPoolExecutor(1, "prefetch") as pool:
+        iterator = pool.submit(iter, items).result()
+        waiting = deque(pool.submit(next, iterator, _END) for _ in range(depth))
         try:
-            iterator = iter(items)
-            try:
-                for item in iterator:
-                    with changed:
-                        changed.wait_for(lambda: closed or len(waiting) < depth)
-                        if closed:
-                            return
-                        waiting.append(item)
-                        changed.notify_all()
-            finally:
-                if hasattr(iterator, "close"):
-                    iterator.close()
-        except BaseException as raised:
-            error = raised
+            while (item := waiting.popleft().result()) is not _END:
+                waiting.append(pool.submit(next, iterator, _END))
+                yield cast(T, item)
+                # the consumer is done with it; its memory need not wait for the next one
+                del item
         finally:
-            with changed:
-                ended = True
-                changed.notify_all()
-
-    thread = threading.Thread(target=work, name="prefetch", daemon=True)
-    thread.start()
-    try:
-        while True:
-            with changed:
-                changed.wait_for(lambda: ended or waiting)
-                if not waiting:
-                    break
-                item = waiting.popleft()
-                changed.notify_all()
-            yield item
-            # the consumer is done with it; its memory need not wait for the next one
-            del item
-        if error is not None:
-            raise error
-    finally:
-        with changed:
-            closed = True
-            changed.notify_all()
-        thread.join()
+            for each in waiting:
+                each.cancel()
+            if hasattr(iterator, "close"):
+                pool.submit(iterator.close).result()

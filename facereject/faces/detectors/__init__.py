@@ -11,7 +11,7 @@ from facereject.faces.detectors.base import (
     VideoDetector,
     check_detector,
 )
-from facereject.faces.plugins import Registry
+from facereject.faces.plugins import Registry, deferred
 
 __all__ = [
     "DETECTORS",
@@ -25,36 +25,17 @@ __all__ = [
 ]
 
 
-def _dlib(**options: Any) -> Detector:
-    from facereject.faces.detectors.dlib_hog import FaceDetector
-
-    return FaceDetector(**options)
-
-
-def _yunet(**options: Any) -> Detector:
-    from facereject.faces.detectors.yunet import YuNetDetector
-
-    return YuNetDetector(**options)
-
-
-def _both(**options: Any) -> Detector:
-    from facereject.faces.detectors.both import BothDetectors
-
-    return BothDetectors(**options)
-
-
-def _files() -> Detector:
-    from facereject.faces.detectors.from_files import FileDetector
-
-    return FileDetector()
-
-
 #: all detectors known by name
 DETECTORS: Registry[Detector] = Registry(
     "detector",
     "facereject.detectors",
     "facereject.faces.register_detector",
-    {"dlib": _dlib, "yunet": _yunet, "both": _both, "files": _files},
+    {
+        "dlib": deferred("detectors.dlib_hog", "FaceDetector"),
+        "yunet": deferred("detectors.yunet", "YuNetDetector"),
+        "both": deferred("detectors.both", "BothDetectors"),
+        "files": deferred("detectors.from_files", "FileDetector"),
+    },
 )
 
 

@@ -6,13 +6,17 @@ import dataclasses
 import inspect
 import math
 from collections.abc import Mapping, Sequence
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, ClassVar, Protocol, TypeVar, cast, runtime_checkable
+
+import numpy as np
 
 from facereject.faces.face import Box, Detection
 from facereject.faces.geometry import check_box
 from facereject.faces.images.load import ImageArray
 from facereject.faces.plugins import definition_of, name_of, offers
 from facereject.faces.views import Views
+
+_Own = TypeVar("_Own")
 
 
 @runtime_checkable
@@ -108,6 +112,48 @@ class DescribedDetector(Detector, Protocol):
 
     @property
     def description(self) -> str: ...
+
+
+class Options:
+    """Options that are the fields of a frozen dataclass, as the detectors of this package have them."""
+
+    registered_name: ClassVar[str]
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """The parameters by name."""
+        return {each.name: getattr(self, each.name) for each in dataclasses.fields(cast(Any, self))}
+
+    def with_options(self: _Own, **changes: Any) -> _Own:
+        """A detector with some parameters changed.
+
+        Parameters
+        ----------
+        **changes
+            New values by name.
+
+        Returns
+        -------
+        Detector
+        """
+        changed: _Own = dataclasses.replace(cast(Any, self), **changes)
+        return changed
+
+    @property
+    def definition(self) -> dict[str, Any]:
+        """What a model file keeps, as plain JSON."""
+        return {"name": self.registered_name, **self.options}
+
+    def _check(self, name: str, low: float, high: float, *, whole: bool = False, none: bool = False) -> None:
+        """Make an option a plain number, as a model file needs it; ValueError if it is outside its range."""
+        value = getattr(self, name)
+        if value is None and none:
+            return
+        number = isinstance(value, int | float | np.number) and not isinstance(value, bool)
+        if not number or not low <= value <= high or (whole and value != int(value)):
+            kind = f"{'None or ' if none else ''}a {'whole ' if whole else ''}number"
+            raise ValueError(f"{name} must be {kind} from {low:g} to {high:,g}; got {value!r}")
+        object.__setattr__(self, name, int(value) if whole else float(value))
 
 
 def check_detector(detector: Any, name: str = "detector") -> Detector:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import dataclasses
 import math
 from dataclasses import dataclass
-from typing import Any
 
+from facereject.faces.detectors.base import Options
 from facereject.faces.detectors.dlib_hog import FaceDetector
 from facereject.faces.detectors.yunet import YuNetDetector
 from facereject.faces.face import Detection
@@ -23,7 +23,7 @@ _A, _B = 1.70, 0.68
 
 
 @dataclass(frozen=True)
-class BothDetectors:
+class BothDetectors(Options):
     """YuNet and dlib's detector: every face that one of them finds, once.
 
     Scores are YuNet's, or dlib's put on the same scale from 0 to 1. Of a face that both find, box, five
@@ -46,17 +46,16 @@ class BothDetectors:
     dlib_threshold: float = 0.0
     upsample: int = 0
 
+    registered_name = "both"
+
     #: YuNet needs colour
     color = "rgb"
 
     def __post_init__(self) -> None:
-        # plain numbers, as a model file needs them
-        for name, value in self.yunet.options.items():
-            if name != "max_side":
-                object.__setattr__(self, name, value)
-        checked = self.dlib
-        object.__setattr__(self, "dlib_threshold", checked.threshold)
-        object.__setattr__(self, "upsample", checked.upsample)
+        # both check their options and make them plain numbers
+        found = {**self.dlib.options, **self.yunet.options, "dlib_threshold": self.dlib.threshold}
+        for field in dataclasses.fields(self):
+            object.__setattr__(self, field.name, found[field.name])
 
     @property
     def yunet(self) -> YuNetDetector:
@@ -67,20 +66,6 @@ class BothDetectors:
     def dlib(self) -> FaceDetector:
         """dlib's detector with these options."""
         return FaceDetector(self.upsample, self.dlib_threshold)
-
-    @property
-    def options(self) -> dict[str, Any]:
-        """The parameters by name."""
-        return dataclasses.asdict(self)
-
-    def with_options(self, **changes: Any) -> BothDetectors:
-        """A detector with some parameters changed."""
-        return dataclasses.replace(self, **changes)
-
-    @property
-    def definition(self) -> dict[str, Any]:
-        """What a model file keeps, as plain JSON."""
-        return {"name": "both", **self.options}
 
     @property
     def description(self) -> str:

@@ -5,12 +5,12 @@ from __future__ import annotations
 import dataclasses
 import math
 from dataclasses import dataclass
-from typing import Any
 
 import cv2
 import numpy as np
 
 from facereject.faces.detectors._frontal import frontal_detector
+from facereject.faces.detectors.base import Options
 from facereject.faces.face import Box, Detection
 from facereject.faces.images.load import MIN_SIDE, ImageLike
 from facereject.faces.views import Views
@@ -24,10 +24,6 @@ _JUDGING, _TRAINING = 0.0, -1.0
 # pixels that are searched, at most: dlib keeps 8 bytes for each of them, and 200 million of a photo that
 # is doubled twice would be 26 GB
 _MAX_SEARCHED = 64_000_000
-
-# a face of this many pixels is larger than any photo; scores lie between -3 and 5
-_MAX_FACE = 10_000
-_MAX_THRESHOLD = 10
 
 
 @dataclass(frozen=True)
@@ -45,7 +41,7 @@ class DlibDetection(Detection):
 
 
 @dataclass(frozen=True)
-class FaceDetector:
+class FaceDetector(Options):
     """dlib's frontal face detector.
 
     Parameters
@@ -82,23 +78,15 @@ class FaceDetector:
     threshold: float = 0.0
     min_face: float | None = None
 
+    registered_name = "dlib"
+
     #: it uses grey levels only
     color = "gray"
 
     def __post_init__(self) -> None:
-        if not (_is_number(self.upsample) and self.upsample in range(5)):
-            raise ValueError(f"upsample must be a whole number from 0 to 4, got {self.upsample!r}")
-        if not (_is_number(self.threshold) and abs(self.threshold) <= _MAX_THRESHOLD):
-            raise ValueError(f"threshold must lie between -10 and 10; got {self.threshold!r}")
-        if self.min_face is not None and not (_is_number(self.min_face) and 0 < self.min_face <= _MAX_FACE):
-            raise ValueError(
-                f"min_face must be None or positive, at most {_MAX_FACE:,}; got {self.min_face!r}"
-            )
-        # plain numbers, as a model file needs them
-        object.__setattr__(self, "upsample", int(self.upsample))
-        object.__setattr__(self, "threshold", float(self.threshold))
-        if self.min_face is not None:
-            object.__setattr__(self, "min_face", float(self.min_face))
+        self._check("upsample", 0, 4, whole=True)
+        self._check("threshold", -10, 10)
+        self._check("min_face", 1, 10_000, none=True)
 
     @classmethod
     def for_training(cls) -> FaceDetector:
@@ -113,30 +101,6 @@ class FaceDetector:
         FaceDetector
         """
         return dataclasses.replace(self, threshold=max(self.threshold, _JUDGING))
-
-    @property
-    def options(self) -> dict[str, Any]:
-        """The parameters by name."""
-        return {"upsample": self.upsample, "threshold": self.threshold, "min_face": self.min_face}
-
-    def with_options(self, **changes: Any) -> FaceDetector:
-        """A detector with some parameters changed.
-
-        Parameters
-        ----------
-        **changes
-            New values by name.
-
-        Returns
-        -------
-        FaceDetector
-        """
-        return dataclasses.replace(self, **changes)
-
-    @property
-    def definition(self) -> dict[str, Any]:
-        """What a model file keeps, as plain JSON."""
-        return {"name": "dlib", **self.options}
 
     @property
     def description(self) -> str:
@@ -185,7 +149,3 @@ class FaceDetector:
         if self.min_face is not None:
             found = [face for face in found if min(face.box.width, face.box.height) >= self.min_face]
         return sorted(found, key=lambda face: -face.score)
-
-
-def _is_number(value: Any) -> bool:
-    return isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import math
 import threading
 from collections.abc import Sequence
@@ -12,6 +11,7 @@ from typing import Any, NamedTuple
 import cv2
 import numpy as np
 
+from facereject.faces.detectors.base import Options
 from facereject.faces.face import Box, Detection
 from facereject.faces.geometry import FloatArray, fit_similarity, overlap, share_inside, transform_points
 from facereject.faces.images.load import MIN_SIDE, ImageArray, ImageLike
@@ -67,7 +67,7 @@ FIVE = np.array([MEAN_SHAPE[36:42].mean(axis=0), MEAN_SHAPE[42:48].mean(axis=0),
 
 
 @dataclass(frozen=True)
-class YuNetDetector:
+class YuNetDetector(Options):
     """YuNet by `cv2.FaceDetectorYN`.
 
     Its weights (0.2 MB, MIT) are downloaded when first needed, or by ``facereject models get yunet``. Large
@@ -98,44 +98,19 @@ class YuNetDetector:
     min_face: float = 40.0
     max_side: int | None = None
 
+    registered_name = "yunet"
+
     #: it was trained on colour
     color = "rgb"
 
     def __post_init__(self) -> None:
         if self.min_face is None:
             object.__setattr__(self, "min_face", type(self).min_face)
-        for name in ("threshold", "min_face", "max_side"):
-            value = getattr(self, name)
-            number = isinstance(value, int | float | np.number) and not isinstance(value, bool)
-            if not number and not (name == "max_side" and value is None):
-                raise ValueError(f"{name} must be a number, got {value!r}")
-        if not 0 <= self.threshold <= 1:
-            raise ValueError(f"threshold must lie between 0 and 1, got {self.threshold!r}")
-        if self.max_side is not None and not 32 <= self.max_side <= 10_000:
-            raise ValueError(f"max_side must lie between 32 and 10,000 pixels, got {self.max_side!r}")
-        if not 0 < self.min_face <= 10_000:
-            raise ValueError(f"min_face must be positive, at most 10,000; got {self.min_face!r}")
-        # plain numbers, as a model file needs them
-        object.__setattr__(self, "threshold", float(self.threshold))
-        object.__setattr__(self, "min_face", float(self.min_face))
-        if self.max_side is not None:
-            object.__setattr__(self, "max_side", int(self.max_side))
+        self._check("threshold", 0, 1)
+        self._check("min_face", 1, 10_000)
+        self._check("max_side", 32, 10_000, whole=True, none=True)
         # a file that cannot be had is reported here and not at the first image
         ensured_weights("yunet")
-
-    @property
-    def options(self) -> dict[str, Any]:
-        """The parameters by name."""
-        return {"threshold": self.threshold, "min_face": self.min_face, "max_side": self.max_side}
-
-    def with_options(self, **changes: Any) -> YuNetDetector:
-        """A detector with some parameters changed."""
-        return dataclasses.replace(self, **changes)
-
-    @property
-    def definition(self) -> dict[str, Any]:
-        """What a model file keeps, as plain JSON."""
-        return {"name": "yunet", **self.options}
 
     @property
     def description(self) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 from facereject.faces.landmarks.base import (
@@ -12,7 +11,7 @@ from facereject.faces.landmarks.base import (
     NoLandmarksError,
     check_predictor,
 )
-from facereject.faces.plugins import Registry
+from facereject.faces.plugins import Registry, deferred
 
 __all__ = [
     "LANDMARKS",
@@ -26,59 +25,20 @@ __all__ = [
 ]
 
 
-def _dlib(**options: Any) -> Landmarks:
-    from facereject.faces.landmarks.dlib_trees import LandmarkPredictor
-
-    return LandmarkPredictor.restored(**options)
-
-
-def _dlib_5() -> Landmarks:
-    from facereject.faces.landmarks.dlib_trees import LandmarkPredictor
-
-    return LandmarkPredictor.published(5)
-
-
-def _mesh(points: str) -> Callable[[], Landmarks]:
-    def made() -> Landmarks:
-        from facereject.faces.landmarks.face_mesh import FaceMesh
-
-        return FaceMesh(points)
-
-    return made
-
-
-def _files(**options: Any) -> Landmarks:
-    from facereject.faces.landmarks.from_files import FilePredictor
-
-    return FilePredictor(**options)
-
-
-def _onnx(path: str, sha256: str) -> Landmarks:
-    from facereject.faces.landmarks.network import NetworkLandmarks
-
-    return NetworkLandmarks.restored(path, sha256)
-
-
-def _python(**options: Any) -> Landmarks:
-    from facereject.faces.landmarks.python_class import PythonLandmarks
-
-    return PythonLandmarks(**options)
-
-
 #: all landmark predictors known by name
 LANDMARKS: Registry[Landmarks] = Registry(
     "landmark predictor",
     "facereject.landmarks",
     "facereject.faces.register_landmarks",
     {
-        "dlib": _dlib,
-        "dlib-5": _dlib_5,
-        "mesh": _mesh("all"),
-        "mesh-68": _mesh("fitted"),
-        "mesh-68-free": _mesh("fixed"),
-        "files": _files,
-        "onnx": _onnx,
-        "python": _python,
+        "dlib": deferred("landmarks.dlib_trees", "LandmarkPredictor.restored"),
+        "dlib-5": deferred("landmarks.dlib_trees", "LandmarkPredictor.published", n_points=5),
+        "mesh": deferred("landmarks.face_mesh", "FaceMesh", points="all"),
+        "mesh-68": deferred("landmarks.face_mesh", "FaceMesh", points="fitted"),
+        "mesh-68-free": deferred("landmarks.face_mesh", "FaceMesh", points="fixed"),
+        "files": deferred("landmarks.from_files", "FilePredictor"),
+        "onnx": deferred("landmarks.network", "NetworkLandmarks.restored"),
+        "python": deferred("landmarks.python_class", "PythonLandmarks"),
     },
 )
 
