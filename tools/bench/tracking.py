@@ -4,8 +4,8 @@ For every clip, as it is and enlarged to 1920 x 1080: processor time of a frame 
 included; the least of several passes, as other programs slow down what reads much memory), as a share of what
 dlib's own search of a frame of that size takes in the same run (median, mean, 99th percentile); frames whose
 decision (all faces accepted) is that of the frame as a photo (``rejector(image)``); faces of the photo that
-the tracker has, too (boxes that overlap by 0.3), and faces that it has alone; boxes equal to the bit; pairs of
-faces of one frame of which one is half inside the other; how many track numbers were given. Beside it the
+the tracker has, too (boxes that overlap by 0.3), and faces that it has alone; boxes equal to the bit; pairs
+of faces of one frame of which one is half inside the other; how many track numbers were given. Beside it the
 simple alternatives: every frame as a photo, and every fifth with the last faces kept.
 
 Then a face of 60 pixels is put into frames of both sizes, and the time until it is tracked is measured.
