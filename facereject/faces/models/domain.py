@@ -174,7 +174,8 @@ class Domain:
             All columns of `CompactColumns`.
         """
         described = _standardised(columns[:, self.columns.described], self.centre, self.scale)
-        return self._shares(self._distances(described @ self._whitening))
+        nearer = np.searchsorted(self._sorted_distances, self._distances(described @ self._whitening))
+        return np.asarray((len(self.rows) - nearer + 1) / (len(self.rows) + 1))
 
     def describe(self, columns: NDArray[np.floating[Any]]) -> NDArray[np.int8]:
         """The described columns of faces as `rows` has them, for `check`."""
@@ -235,10 +236,6 @@ class Domain:
             np.fill_diagonal(squares, np.inf)
         nearest = np.partition(squares, _NEIGHBOURS - 1, axis=1)[:, :_NEIGHBOURS]
         return np.asarray(np.sqrt(np.maximum(nearest, 0)).mean(axis=1))
-
-    def _shares(self, distances: FloatArray) -> FloatArray:
-        n = len(self.rows)
-        return np.asarray((n - np.searchsorted(self._sorted_distances, distances) + 1) / (n + 1))
 
 
 def _standardised(

@@ -26,7 +26,7 @@ _PLAIN_VALUES, _RUN_VALUES = 11, 4
 _TABLES = ("weights", "usual", "knots", "errors")
 
 
-class PointJudgement(NamedTuple):
+class PointValues(NamedTuple):
     """Expected error in percent of every point that is used, and whether it is taken to be covered."""
 
     errors: FloatArray
@@ -91,14 +91,14 @@ class PointErrors:
         features: NDArray[np.float32],
         columns: NDArray[np.float32],
         measured: Measured | None = None,
-    ) -> PointJudgement:
+    ) -> PointValues:
         """What is expected of every point that is used, for rows of features and their compact columns."""
         shape = (len(features), self.columns.points.n_used)
         local = local_prediction(features, self.columns, self.weights) + self.usual
         values = point_values(self.columns, self.usual, features, columns, local, measured)
         odds = self.hidden(values).reshape(shape)
         said = self.trees(values).reshape(shape) + self.covered * odds
-        return PointJudgement(np.interp(said, self.knots, self.errors), odds > self.limit)
+        return PointValues(np.interp(said, self.knots, self.errors), odds > self.limit)
 
     def arrays(self) -> dict[str, NDArray[Any]]:
         found = {f"point_{name}": getattr(self, name) for name in _TABLES}

@@ -6,9 +6,9 @@ import dataclasses
 import functools
 import math
 import operator
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, Protocol, TypeVar, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,14 +16,15 @@ from numpy.typing import NDArray
 from facereject._lazy import Lazy, LazyField
 from facereject.faces.features.recipe import FaceFeatures
 from facereject.faces.models.causes import CauseModel
-from facereject.faces.models.compact import CompactColumns, Measured
+from facereject.faces.models.compact import CompactColumns
 from facereject.faces.models.domain import Domain
-from facereject.faces.models.point_errors import PointErrors, PointJudgement
+from facereject.faces.models.point_errors import PointErrors
 from facereject.faces.models.trees import TreeScore as TreeScore
 from facereject.faces.regions import region_names, region_points
 from facereject.modelfile import ArraySpec
 
 FloatArray = NDArray[np.float64]
+T = TypeVar("T")
 
 _N_POINTS = 68
 
@@ -145,36 +146,16 @@ class CompactScoreModel:
         """All it has to say about one face, given as one row of features."""
         measured = self.columns.measure(features)
         columns = self.columns(features, measured=measured)
-        points = Lazy(lambda: self._of_points(features, columns, measured))
+        errors, causes, domain = self.point_errors, self.causes, self.domain
+        points = None if errors is None else _later(lambda: errors(features, columns, measured))
         return Details(
             float(self.trees(columns)[0]),
-            None if self.point_errors is None else Lazy(lambda: points().errors[0]),
-            None if self.point_errors is None else Lazy(lambda: points().hidden[0]),
-            None if self.causes is None else Lazy(lambda: self._of_causes(columns)),
-            Lazy(lambda: self._typicality(columns)),
-            Lazy(lambda: self._description(columns)),
+            None if points is None else Lazy(lambda: points().errors[0]),
+            None if points is None else Lazy(lambda: points().hidden[0]),
+            None if causes is None else _later(lambda: causes(columns)[0]),
+            math.nan if domain is None else _later(lambda: float(domain.typicality(columns)[0])),
+            None if domain is None else _later(lambda: domain.describe(columns)[0]),
         )
-
-    # who asks for these later does not know that features may overflow
-    @np.errstate(over="ignore", invalid="ignore")
-    def _of_points(
-        self, features: NDArray[np.float32], columns: NDArray[np.float32], measured: Measured
-    ) -> PointJudgement:
-        assert self.point_errors is not None
-        return self.point_errors(features, columns, measured)
-
-    @np.errstate(over="ignore", invalid="ignore")
-    def _typicality(self, columns: NDArray[np.float32]) -> float:
-        return math.nan if self.domain is None else float(self.domain.typicality(columns)[0])
-
-    @np.errstate(over="ignore", invalid="ignore")
-    def _description(self, columns: NDArray[np.float32]) -> NDArray[np.int8] | None:
-        return None if self.domain is None else np.asarray(self.domain.describe(columns)[0])
-
-    @np.errstate(over="ignore", invalid="ignore")
-    def _of_causes(self, columns: NDArray[np.float32]) -> FloatArray:
-        assert self.causes is not None
-        return np.asarray(self.causes(columns)[0])
 
     def arrays(self) -> dict[str, NDArray[Any]]:
         parts = [getattr(self, name).arrays() for name in self.parts]
@@ -188,6 +169,11 @@ class CompactScoreModel:
         causes = CauseModel.from_arrays(arrays, columns.n_columns) if "cause_weights" in arrays else None
         domain = Domain.from_arrays(arrays, columns) if "domain_rows" in arrays else None
         return cls(columns, trees, errors, causes, domain)
+
+
+def _later(work: Callable[[], T]) -> Lazy[T]:
+    """A lazy value; whoever reads it does not expect the warnings of features that overflow."""
+    return Lazy(np.errstate(over="ignore", invalid="ignore")(work))
 
 
 # arrays have no truth value, so a generated == would raise
