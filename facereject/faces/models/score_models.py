@@ -172,7 +172,7 @@ class CompactScoreModel:
 
 
 def _later(work: Callable[[], T]) -> Lazy[T]:
-    """A lazy value; whoever reads it does not expect the warnings of features that overflow."""
+    """A lazy value, computed without warnings about features that overflow."""
     return Lazy(np.errstate(over="ignore", invalid="ignore")(work))
 
 
