@@ -155,7 +155,7 @@ def list_problems(problems: Sequence[Problem]) -> None:
 
 @contextlib.contextmanager
 def cache_warnings() -> Iterator[None]:
-    """Say what is wrong with the cache, behind the progress of the work."""
+    """Report problems of the cache after the progress bar."""
     from facereject.faces.training.table import CacheWarning
 
     with warnings.catch_warnings(record=True) as caught:

@@ -134,7 +134,7 @@ class AssessTask(ScoreTask):
                 named = (frame._replace(source=source) for frame in scorer.chosen(frames))
                 yield from self._chunks(scored_frames(named, scorer), self._media(path, item, reader), reader)
             if scorer.wanted:
-                missing = f"failed: it has no frame {min(scorer.wanted)}, of which the landmarks speak"
+                missing = f"failed: it has no frame {min(scorer.wanted)}, which the landmark file names"
                 yield Chunk([problem_frame(source, missing)])
         if scorer.problems:
             yield Chunk([problem_frame(source, problem) for problem in scorer.problems])
@@ -284,7 +284,7 @@ class AssessJob(Job):
         return base_of([self._images])
 
     def _check_inputs(self) -> None:
-        """The landmarks have been opened, and the images are looked for one by one."""
+        """Nothing to check: the landmark files are open, and missing images get a row."""
 
     def _task(self, rejector: FaceRejector, outputs: tuple[Output, ...]) -> ScoreTask:
         return AssessTask(rejector, outputs=outputs, max_pixels=self.running.max_pixels, folder=self._folder)

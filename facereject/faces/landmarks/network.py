@@ -58,16 +58,16 @@ class Description:
     crop_shift : (float, float)
         By how much the crop is moved, in sides of the box.
     template : tuple of (float, float) or None
-        Where in the input the five points of a detector come to lie (eyes, nose, corners of the mouth, as
+        Position in the input of the detector's five points (eyes, nose, corners of the mouth, as
         they are in the image from left to right); None crops by the box alone.
     upright : bool
-        Whether tilted faces are to be shown upright.
+        Whether tilted faces are turned upright first.
     kind : {"coordinates", "heatmaps", "offsets", "simcc"}
     outputs : tuple of str
         Names of the outputs: one; for SimCC those of x and y; for offsets those of the scores of the cells
         and of x and y within a cell. Empty for the first ones.
     range : (float, float)
-        Coordinates: what stands for the first and for the last edge of the input; (0, size) for pixels.
+        Coordinates: values at the first and the last edge of the input; (0, size) for pixels.
     decoding : {"argmax", "quarter", "gauss", "mean"}
         Heat maps and SimCC: the largest value; moved by a quarter to its larger neighbour; the peak of a
         Gaussian through its neighbours; or the centre of mass.

@@ -2,7 +2,7 @@
 
 For the 68 points of 300-W a shipped model is adapted: a ridge regression of the log error on the columns that
 its trees see, on its score, on the tool's own confidence, and on its disagreement with other tools, if their
-landmarks are given. A few hundred faces are enough for that, where a score from nothing needs thousands. For
+landmarks are given. A few hundred faces are enough for that, where a new score needs thousands. For
 other points the same regression uses all features: HOG, shape, place, image quality, the tool's confidence if
 every face has one, and the disagreement.
 """

@@ -77,7 +77,7 @@ def landmark_files(path: str | os.PathLike[str], format: str | None = None) -> l
 def read_landmarks(path: str | os.PathLike[str], format: str | None = None) -> Iterator[FoundFace]:
     """The faces of a file, or of all files of a folder with its sub-folders, in the order of their names.
 
-    A file of a folder that cannot be read is a face with a ``problem``, so that it does not cost the others.
+    In a folder, a file that cannot be read becomes a face with a ``problem``; the other files are still read.
 
     Parameters
     ----------
@@ -115,7 +115,7 @@ def _read(path: str, format: str | None) -> Iterator[FoundFace]:
             else:
                 damaged.append(face)
         if damaged:
-            # not one face, so that it is about the file as a whole
+            # no face at all can be read: the file itself is damaged
             raise LandmarkFileError(damaged[0].problem)
     except LandmarkFileError:
         raise

@@ -35,7 +35,7 @@ class PandasTable(NamedTuple):
 
 @contextlib.contextmanager
 def open_h5(path: str) -> Iterator[Any]:
-    """The file, for reading; what is wrong with it is a `LandmarkFileError`."""
+    """Open a file for reading; damage raises `LandmarkFileError`."""
     try:
         import h5py
     except ImportError:

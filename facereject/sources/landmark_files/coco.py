@@ -27,7 +27,7 @@ _POINTS = ("face_kpts", "keypoints")
 
 
 def knows(path: str, beginning: str) -> bool:
-    """Whether a file of JSON speaks of keypoints of images."""
+    """Whether the JSON lists images, annotations or results with keypoints."""
     listed = '"annotations"' in beginning or '"images"' in beginning
     return listed or ('"image_id"' in beginning and any(f'"{name}"' in beginning for name in _POINTS))
 

@@ -19,7 +19,7 @@ def knows(path: str, beginning: str) -> bool:
 
 
 def read(path: str) -> Iterator[FoundFace]:
-    """The faces of all boxes; all must have as many parts as most of them have."""
+    """The faces of all boxes; a box with another number of parts than most is a problem."""
     # for the usual number of parts, before any is read
     counts = Counter(len(box.findall("part")) for box in xml_elements(path, "box"))
     n_points = max(counts, key=lambda n: (counts[n], n), default=0)

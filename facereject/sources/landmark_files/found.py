@@ -150,7 +150,7 @@ def numbered_lines(path: str) -> Iterator[tuple[int, list[str]]]:
 
 
 def xml_elements(path: str, tag: str) -> Iterator[ElementTree.Element]:
-    """The elements of a name, one after the other, so that only one is in memory."""
+    """Iterate over the elements with a tag; only one is in memory at a time."""
     if os.path.getsize(path) > _MAX_XML:
         raise LandmarkFileError(f"{path}: more than {_MAX_XML >> 20} MB of XML; split it")
     parser: Any = ElementTree.XMLPullParser(["start", "end"])
@@ -179,7 +179,7 @@ def separator_of(line: str) -> str:
 
 
 def json_parts(path: str, lists: Collection[str] = ()) -> Iterator[tuple[str, Any]]:
-    """The parts of a file of JSON, one after the other, so that only one is in memory as Python objects.
+    """Iterate over the parts of a JSON file; only one of them is in memory as Python objects.
 
     Parameters
     ----------

@@ -1,8 +1,8 @@
 """Label Studio: tasks as JSON or JSON_MIN, with key points in percent of the image's width and height.
 
-A face is a rectangle with the key points that have it as parent. Key points without a parent, of which
-JSON_MIN has no other, form a face until a label occurs again. Points with numbers as labels are in the order
-of their numbers, others in that of the file.
+A face is a rectangle with the key points that have it as parent. Key points without a parent (all of them in
+JSON_MIN) form one face; where a label occurs again, the next face begins. Points whose labels are numbers are
+sorted by them, others keep the order of the file.
 """
 
 from __future__ import annotations

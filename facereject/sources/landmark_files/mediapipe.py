@@ -2,7 +2,7 @@
 
 ``faceLandmarks`` (as its JavaScript names it, ``face_landmarks`` in Python) or ``multi_face_landmarks`` of
 older versions: a list of faces, each a list of ``{"x": …, "y": …, "z": …}``. A file has one result, named
-after its image; or a list of results with ``image`` (and ``frame``), one per line at will; or an object from
+after its image; or several with ``image`` (and ``frame``), in a JSON list or one per line; or an object from
 image to result; or the list of faces alone.
 """
 
@@ -33,7 +33,7 @@ _BARE = re.compile(r'\s*\[\s*\[\s*\{\s*"x"')
 
 
 def knows(path: str, beginning: str) -> bool:
-    """Whether a file of JSON speaks of such faces."""
+    """Whether the JSON has faces of MediaPipe."""
     return any(f'"{name}"' in beginning for name in _FACES) or bool(_BARE.match(beginning))
 
 

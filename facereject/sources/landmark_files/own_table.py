@@ -30,7 +30,7 @@ def read(path: str) -> Iterator[FoundFace]:
                 score = None if math.isnan(face.detector_score) else face.detector_score
                 yield FoundFace(frame.source, points, index, score, False, face.box)
             if not frame.faces:
-                problem = f"there it is {frame.problem}" if frame.problem else ""
+                problem = f"the table says: {frame.problem}" if frame.problem else ""
                 yield FoundFace(frame.source, None, index, problem=problem)
     except (TableFormatError, OSError) as error:
         raise LandmarkFileError(str(error)) from None

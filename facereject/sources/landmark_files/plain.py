@@ -2,11 +2,11 @@
 
 - CSV, TSV, Parquet or JSON lines with the columns ``image`` (or ``source``, ``file``, ``path``, ``name``) and
   ``x0, y0, x1, y1, …`` or ``x_0, …, y_0, …`` or ``p0_x, p0_y, …``, numbered from 0 or 1; ``frame`` and
-  ``confidence`` at will. Without a column of images the file is named after its image or video. ``photo``
-  names images of one photo.
+  ``confidence`` are optional. Without a column of images the file is named after its image or video.
+  ``photo`` names images of one photo.
 - The same with one column ``landmarks`` (or ``points``): a list of [x, y]. An object of JSON from names of
   images to such lists.
-- NPZ with ``image`` (n names) and ``landmarks`` (n, points, 2), ``frame`` and ``confidence`` at will.
+- NPZ with ``image`` (n names) and ``landmarks`` (n, points, 2), optional ``frame`` and ``confidence``.
 - NPY of shape (points, 2), named after its image, or (frames, points, 2), named after its video.
 """
 
@@ -152,7 +152,7 @@ def _coordinates(names: Iterable[str]) -> list[tuple[str, str]]:
 
 
 def lines_of(path: str) -> Iterator[Mapping[str, Any]]:
-    """The rows of a table of text; what is wrong with one is kept for `face_of`."""
+    """The rows of a text table; `face_of` reports damaged ones."""
     lines = numbered_lines(path)
     names = [cell.strip() for cell in next(lines, (0, []))[1]]
     # names of columns in any case

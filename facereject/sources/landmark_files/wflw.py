@@ -15,7 +15,7 @@ _MORE = (0, 4, 10)
 
 
 def knows(path: str, beginning: str) -> bool:
-    """Whether the first line has as many values as WFLW has."""
+    """Whether the first line has the number of values of a WFLW list."""
     n_values = len(beginning.partition("\n")[0].split())
     return n_values - 1 - _VALUES in _MORE
 
