@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import KW_ONLY, dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
 _SMALLEST_P = 1e-6
 
 
+@dataclass(eq=False, repr=False)
 class GuaranteeDisplay:
     """Risk on the calibration sample, and p-value of the test for a larger risk, by threshold.
 
@@ -69,20 +71,12 @@ class GuaranteeDisplay:
     True
     """
 
-    def __init__(
-        self,
-        curve: EvidenceCurve,
-        *,
-        max_risk: float,
-        delta: float,
-        threshold: float | None,
-        start: float | None = None,
-    ) -> None:
-        self.curve = curve
-        self.max_risk = max_risk
-        self.delta = delta
-        self.threshold = threshold
-        self.start = start
+    curve: EvidenceCurve
+    _: KW_ONLY
+    max_risk: float
+    delta: float
+    threshold: float | None
+    start: float | None = None
 
     @classmethod
     def from_predictions(
@@ -174,6 +168,7 @@ class GuaranteeDisplay:
         return self
 
 
+@dataclass(eq=False, repr=False)
 class ShiftDisplay:
     """Selective risk by threshold for calibration data and for new data, with both guaranteed thresholds.
 
@@ -209,18 +204,11 @@ class ShiftDisplay:
     True
     """
 
-    def __init__(
-        self,
-        calibration: WeightedRiskCurve,
-        new: WeightedRiskCurve,
-        *,
-        max_risk: float,
-        thresholds: tuple[float | None, float | None],
-    ) -> None:
-        self.calibration = calibration
-        self.new = new
-        self.max_risk = max_risk
-        self.thresholds = thresholds
+    calibration: WeightedRiskCurve
+    new: WeightedRiskCurve
+    _: KW_ONLY
+    max_risk: float
+    thresholds: tuple[float | None, float | None]
 
     @classmethod
     def from_predictions(

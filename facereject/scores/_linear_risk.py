@@ -250,10 +250,8 @@ class LinearRiskScoreCV(_OwnRiskPath, LinearScoreCV):
         max_iter: int = 1000,
         solver: str = METHODS[0],
     ):
+        super().__init__(alphas, cv=cv, random_state=random_state)
         self.risk = risk
-        self.alphas = alphas
-        self.cv = cv
-        self.random_state = random_state
         self.tol = tol
         self.max_iter = max_iter
         self.solver = solver
