@@ -3,20 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import KW_ONLY, dataclass
 from typing import TYPE_CHECKING, Any
-
-import numpy as np
 
 from facereject.metrics import edc_area, error_discard_curve
 from facereject.plotting._style import (
     GRID,
     axes_or_new,
-    draw_band,
+    check_curves,
+    draw_curves,
     legend_label,
-    mark_method,
-    method_style,
-    n_methods_drawn,
-    percent_axis,
     place_legend,
     tidy,
 )
@@ -25,6 +21,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 
+@dataclass(eq=False, repr=False)
 class ErrorDiscardDisplay:
     """Mean loss of the kept examples against the share discarded, one line per uncertainty score.
 
@@ -64,22 +61,14 @@ class ErrorDiscardDisplay:
     'mine (area 0.125)'
     """
 
-    def __init__(
-        self,
-        curves: Mapping[str, Any],
-        *,
-        areas: Mapping[str, float] | None = None,
-        bands: Mapping[str, Any] | None = None,
-        max_discard: float = 0.2,
-    ) -> None:
-        if not curves:
-            raise ValueError("curves must hold at least one method")
-        if areas is not None and set(areas) != set(curves):
-            raise ValueError(f"methods differ: curves has {list(curves)}, areas has {list(areas)}")
-        self.curves = dict(curves)
-        self.areas = None if areas is None else dict(areas)
-        self.bands = {} if bands is None else dict(bands)
-        self.max_discard = max_discard
+    curves: Mapping[str, Any]
+    _: KW_ONLY
+    areas: Mapping[str, float] | None = None
+    bands: Mapping[str, Any] | None = None
+    max_discard: float = 0.2
+
+    def __post_init__(self) -> None:
+        check_curves(self.curves, self.areas, "areas")
 
     @classmethod
     def from_predictions(
@@ -131,25 +120,12 @@ class ErrorDiscardDisplay:
             Itself.
         """
         ax = axes_or_new(ax, (7.4, 4.2))
-        first = n_methods_drawn(ax)
         ax.axvspan(0.0, self.max_discard, color=GRID, alpha=0.5, linewidth=0, zorder=0)
-        self.lines_ = {}
+        labels = {method: legend_label(method) for method in self.curves}
+        for method, area in (self.areas or {}).items():
+            labels[method] += f" (area {area:.3g})"
         # beyond nine tenths the mean is over few examples, and one of them can make the largest error of all
-        top = ax.get_ylim()[1] if first else 0.0
-        for index, (method, (discard, error, *_)) in enumerate(self.curves.items(), start=first):
-            style = method_style(index) | {"marker": ""}
-            label = legend_label(method)
-            label = label if self.areas is None else f"{label} (area {self.areas[method]:.3g})"
-            (line,) = ax.plot(discard, error, label=label, linewidth=1.8, zorder=3, **style)
-            mark_method(line)
-            self.lines_[method] = line
-            if method in self.bands:
-                draw_band(ax, self.bands[method], line)
-            shown = np.asarray(error)[np.asarray(discard) <= 0.9]
-            top = max(top, 1.08 * float(shown.max(initial=0.0)))
-        ax.set_xlim(0.0, 1.0)
-        ax.set_ylim(0.0, top or 1.0)
-        ax.xaxis.set_major_formatter(percent_axis())
+        self.lines_, _ = draw_curves(ax, self.curves, labels, self.bands, lambda discard: discard <= 0.9)
         ax.set_xlabel("discarded")
         ax.set_ylabel(error_label)
         tidy(ax, grid="both")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,7 @@ from facereject.plotting._style import INK, PALETTE, one_above_the_other, place_
 from facereject.selection.monitor import CoverageMonitor, Monitor
 
 
+@dataclass(eq=False, repr=False)
 class MonitorDisplay:
     """Moving mean of the watched quantity, and the evidence that it has passed its limit.
 
@@ -50,28 +52,19 @@ class MonitorDisplay:
     True
     """
 
-    def __init__(
-        self,
-        values: FloatArray,
-        evidence: FloatArray,
-        *,
-        limit: float,
-        delta: float,
-        alarm_at: int | None,
-        label: str = "risk",
-        unit: str = "labels",
-    ) -> None:
-        if len(values) != len(evidence) or not len(values):
-            raise ValueError(
-                f"values and evidence must be of one length above 0, got {len(values)} and {len(evidence)}"
-            )
-        self.values = values
-        self.evidence = evidence
-        self.limit = limit
-        self.delta = delta
-        self.alarm_at = alarm_at
-        self.label = label
-        self.unit = unit
+    values: FloatArray
+    evidence: FloatArray
+    _: KW_ONLY
+    limit: float
+    delta: float
+    alarm_at: int | None
+    label: str = "risk"
+    unit: str = "labels"
+
+    def __post_init__(self) -> None:
+        n, m = len(self.values), len(self.evidence)
+        if n != m or not n:
+            raise ValueError(f"values and evidence must be of one length above 0, got {n} and {m}")
 
     @classmethod
     def from_monitor(cls, monitor: Monitor, ax: Any = None, **plot_options: Any) -> MonitorDisplay:

@@ -3,23 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import KW_ONLY, dataclass
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
+from facereject._validation import FloatArray
 from facereject.metrics import aurc as area_under_curve
 from facereject.metrics import risk_coverage_curve
 from facereject.plotting._style import (
     GREY,
     INK,
     axes_or_new,
-    draw_band,
+    check_curves,
+    draw_curves,
     legend_label,
-    mark_method,
     mark_reference,
-    method_style,
-    n_methods_drawn,
-    percent_axis,
     place_legend,
     tidy,
 )
@@ -33,6 +30,7 @@ _STEADY_COVERAGE = 0.02
 _STEADY_EXAMPLES = 20
 
 
+@dataclass(eq=False, repr=False)
 class RiskCoverageDisplay:
     """Selective risk against coverage, one line per uncertainty score.
 
@@ -76,26 +74,16 @@ class RiskCoverageDisplay:
     'mine (AuRC 0.0625)'
     """
 
-    def __init__(
-        self,
-        curves: Mapping[str, Any],
-        *,
-        aurc: Mapping[str, float] | None = None,
-        bands: Mapping[str, Any] | None = None,
-        oracle: Any = None,
-        oracle_aurc: float | None = None,
-        random_risk: float | None = None,
-    ) -> None:
-        if not curves:
-            raise ValueError("curves must hold at least one method")
-        if aurc is not None and set(aurc) != set(curves):
-            raise ValueError(f"methods differ: curves has {list(curves)}, aurc has {list(aurc)}")
-        self.curves = dict(curves)
-        self.aurc = None if aurc is None else dict(aurc)
-        self.bands = {} if bands is None else dict(bands)
-        self.oracle = oracle
-        self.oracle_aurc = oracle_aurc
-        self.random_risk = random_risk
+    curves: Mapping[str, Any]
+    _: KW_ONLY
+    aurc: Mapping[str, float] | None = None
+    bands: Mapping[str, Any] | None = None
+    oracle: Any = None
+    oracle_aurc: float | None = None
+    random_risk: float | None = None
+
+    def __post_init__(self) -> None:
+        check_curves(self.curves, self.aurc, "aurc")
 
     @classmethod
     def from_predictions(
@@ -168,21 +156,8 @@ class RiskCoverageDisplay:
             Itself.
         """
         ax = axes_or_new(ax, (7.4, 4.2))
-        first = n_methods_drawn(ax)
-        top = ax.get_ylim()[1] if first else 0.0
-        self.lines_, self.bands_ = {}, {}
-        for index, (method, (coverage, risk, *_)) in enumerate(self.curves.items(), start=first):
-            style = method_style(index) | {"marker": ""}
-            area = None if self.aurc is None else self.aurc[method]
-            (line,) = ax.plot(coverage, risk, label=_label(method, area), linewidth=1.8, zorder=3, **style)
-            mark_method(line)
-            self.lines_[method] = line
-            if method in self.bands:
-                self.bands_[method] = draw_band(ax, self.bands[method], line)
-            least = max(_STEADY_COVERAGE, min(_STEADY_EXAMPLES / len(risk), 0.5))
-            steady = np.asarray(risk)[np.asarray(coverage) >= least]
-            top = max(top, 1.08 * float(steady.max(initial=0.0)))
-
+        labels = {method: _label(method, (self.aurc or {}).get(method)) for method in self.curves}
+        self.lines_, self.bands_ = draw_curves(ax, self.curves, labels, self.bands, _is_steady)
         self.oracle_line_ = self.random_line_ = None
         if random and self.random_risk is not None:
             self.random_line_ = ax.axhline(
@@ -190,7 +165,7 @@ class RiskCoverageDisplay:
             )
             self.random_line_.set_label(_label("random", self.random_risk))
             mark_reference(self.random_line_)
-            top = max(top, 1.08 * self.random_risk)
+            ax.set_ylim(0.0, max(ax.get_ylim()[1], 1.08 * self.random_risk))
         if oracle and self.oracle is not None:
             (self.oracle_line_,) = ax.plot(
                 self.oracle[0], self.oracle[1], color=INK, linestyle="--", linewidth=1.2, zorder=2
@@ -198,15 +173,16 @@ class RiskCoverageDisplay:
             self.oracle_line_.set_label(_label("oracle", self.oracle_aurc))
             mark_reference(self.oracle_line_)
 
-        ax.set_xlim(0.0, 1.0)
-        ax.set_ylim(0.0, top or 1.0)
-        ax.xaxis.set_major_formatter(percent_axis())
         ax.set_xlabel("coverage")
         ax.set_ylabel(risk_label)
         tidy(ax, grid="both")
         place_legend(ax)
         self.ax_, self.figure_ = ax, ax.figure
         return self
+
+
+def _is_steady(coverage: FloatArray) -> Any:
+    return coverage >= max(_STEADY_COVERAGE, min(_STEADY_EXAMPLES / len(coverage), 0.5))
 
 
 def _label(method: str, area: float | None) -> str:

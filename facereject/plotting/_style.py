@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -106,10 +106,44 @@ def legend_label(name: str) -> str:
     return f" {name}" if name.startswith("_") else name
 
 
-def draw_band(ax: Axes, band: Any, line: Any) -> Any:
-    """Fill between the lower and the upper end of a band (x, low, high), in the colour of its line."""
-    x, low, high = band
-    return ax.fill_between(x, low, high, color=line.get_color(), alpha=0.15, linewidth=0, zorder=1)
+def draw_curves(
+    ax: Axes,
+    curves: Mapping[str, Any],
+    labels: Mapping[str, str],
+    bands: Mapping[str, Any] | None,
+    is_steady: Callable[[FloatArray], Any],
+) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Lines (x, y) of several methods and their bands (x, low, high), each in the colour of its line.
+
+    x is a share from 0 to 1. The other axis starts at 0 and is fitted to the parts of the curves for which
+    ``is_steady(x)`` holds. On axes that already show curves the colours continue.
+    """
+    first = n_methods_drawn(ax)
+    top = ax.get_ylim()[1] if first else 0.0
+    lines, drawn = {}, {}
+    for index, (method, (x, y, *_)) in enumerate(curves.items(), start=first):
+        style = method_style(index) | {"marker": ""}
+        (line,) = ax.plot(x, y, label=labels[method], linewidth=1.8, zorder=3, **style)
+        mark_method(line)
+        lines[method] = line
+        if bands and method in bands:
+            drawn[method] = ax.fill_between(
+                *bands[method], color=line.get_color(), alpha=0.15, linewidth=0, zorder=1
+            )
+        steady = np.asarray(y)[is_steady(np.asarray(x))]
+        top = max(top, 1.08 * float(steady.max(initial=0.0)))
+    ax.set_xlim(0.0, 1.0)
+    ax.set_ylim(0.0, top or 1.0)
+    ax.xaxis.set_major_formatter(percent_axis())
+    return lines, drawn
+
+
+def check_curves(curves: Mapping[str, Any], areas: Mapping[str, float] | None, name: str) -> None:
+    """Raise a ValueError if there are no curves, or areas of other methods."""
+    if not curves:
+        raise ValueError("curves must hold at least one method")
+    if areas is not None and set(areas) != set(curves):
+        raise ValueError(f"methods differ: curves has {list(curves)}, {name} has {list(areas)}")
 
 
 def percent_axis() -> Any:
