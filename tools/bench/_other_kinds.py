@@ -184,7 +184,7 @@ KINDS = {
     "infant": infant,
 }
 
-#: the same, none of which was chosen by; from "mosaic" on they were made after all choices
+#: more of them; `tools/bench/units.py` says which were seen before which choice
 MORE_KINDS = {
     "sepia": sepia,
     "posterised": posterised,

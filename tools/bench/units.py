@@ -8,10 +8,12 @@
   and batches of other faces: the London Set, a data set that a model was trained without, and stand-ins made
   from photos set aside, see `tools/bench/_other_kinds.py`
 - unit: mean expected over mean true error before and after `with_unit` with 30 random faces, on the others
+- correction: the same before and after a factor in typicality that was learned from the other kinds
 
-What was looked at: the columns that are compared were chosen by the stand-ins up to "grey", the margin by
-leaving data sets out; "mosaic" and "painting" were made afterwards. Priors of the unit were chosen on the
-first seven stand-ins.
+What was looked at: the columns that are compared were chosen when all stand-ins up to "grey" had been seen.
+The margin was 0.8 at first; it was raised to 0.83 when a run of this script called LFPW, left out, unlike, so
+that the silence on data sets left out is no proof. "mosaic" and "painting" were made after the columns were
+chosen, and seen before the margin was raised. Priors of the unit were chosen on the first seven stand-ins.
 """
 
 from __future__ import annotations
@@ -27,7 +29,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 from _other_kinds import KINDS, MORE_KINDS, make_kind
 
 from facereject.faces import FaceDataset, FaceRejector
-from facereject.faces.models.calibration import Calibration
+from facereject.faces.models.calibration import Calibration, isotonic
 from facereject.faces.training.extract import Extractor, extract
 from facereject.faces.training.train import train_on_table
 from tools.train.default_model import set_aside
@@ -65,6 +67,7 @@ def main() -> None:
     london = london_faces(rejector, options.data / "london")
     compare(rejector, sets, london)
     units(rejector, sets, london)
+    correction(rejector, sets)
     without(rejector, samples, table_of)
 
 
@@ -148,6 +151,35 @@ def compare(rejector, sets, london):
             cells.append(f"{size:4d} faces: {alarms:4.0%} ({np.mean([c.told_apart for c in found]):.2f})")
         print(f"{name:22s} {len(rows):4d}   {'   '.join(cells)}", flush=True)
     print()
+
+
+def correction(rejector, sets):
+    """Whether larger expected errors for atypical faces, learned from other kinds, help a kind left out."""
+    print("expected over true by a factor in typicality, learned without the kind: typicality, before, after")
+    seen = {}
+    for name, table in sets.items():
+        typicality = rejector.domain.typicality(rejector.domain.columns(table.features))
+        expected = rejector.calibration.expected_error(rejector.score(table.features))
+        seen[name] = typicality, expected, table.losses
+    ratios = []
+    for name, (typicality, expected, losses) in seen.items():
+        others = [values for other, values in seen.items() if other != name]
+        factor = factor_in(typicality, *(np.concatenate(part) for part in zip(*others, strict=True)))
+        ratios.append([(expected * each).mean() / losses.mean() for each in (1.0, factor)])
+        before, after = ratios[-1]
+        print(f"{name:22s} {typicality.mean():.2f}   {before:.2f}   {after:.2f}", flush=True)
+    before, after = np.exp(np.abs(np.log(ratios)).mean(axis=0))
+    print(f"{'off by, on average':22s}        {before:.2f}   {after:.2f}\n", flush=True)
+
+
+def factor_in(new, typicality, expected, losses, groups=10):
+    """True over expected error by typicality, never ascending, over that of the most typical; at least 1."""
+    parts = np.array_split(np.argsort(typicality), groups)
+    middles, ratio = np.array(
+        [(typicality[part].mean(), losses[part].sum() / expected[part].sum()) for part in parts]
+    ).T
+    knots, values = isotonic(-middles[::-1], ratio[::-1], np.ones(groups))
+    return np.maximum(np.interp(-new, knots, values / values[0]), 1.0)
 
 
 def described(domain, table):

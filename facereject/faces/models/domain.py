@@ -17,7 +17,7 @@ from facereject.modelfile import ArraySpec
 #: fewer faces than this are not compared
 LEAST_FACES = 40
 
-#: data sets of ordinary photos are told apart up to this often: less is no alarm
+#: parts of 300-W that are left out of the calibration are told apart up to this often: less is no alarm
 MARGIN = 0.83
 
 #: p-value below which faces are called unlike
