@@ -32,8 +32,8 @@ CROP_REACH, VIEW_REACH = 1.5, 2.4
 # frames of a video that are decoded for one request, about; a seek leads to the key frame before them
 _PART_FRAMES = 250
 
-# bytes of crops and views that are kept
-_KEPT_BYTES = 64 << 20
+# bytes of crops and views that are kept; the page keeps its crops as well
+_KEPT_BYTES = 32 << 20
 
 # inputs that tell where the files of a table are
 _LOOKED_AT = 50

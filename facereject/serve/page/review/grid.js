@@ -6,8 +6,9 @@ import { reasonOf, shortName } from "./words.js";
 
 const GAP = 8, TITLE = 40, TEXT = 40;
 
-// screens whose cells exist before and behind the one that is seen, and whose crops are fetched where it is scrolled to
-const NEAR = 0.5, AHEAD = 4;
+// screens whose cells exist before and behind the one that is seen; screens, or seconds at the present speed, whose crops
+// are fetched where it is scrolled to, but no more screens than are kept
+const NEAR = 0.5, AHEAD = 4, SECONDS = 2, MOST = 16;
 
 /** A crop with what is below it. */
 export function makeCell(faces, face, crops) {
@@ -52,6 +53,7 @@ export class Grid {
   #places = new Map();
   #pending = 0;
   #top = 0;
+  #at = 0;
 
   /** `onOpen(face)` shows a face in large, `onDecide(faces, decision)` saves a decision. */
   constructor(box, faces, crops, { onOpen, onDecide, onSelect }) {
@@ -172,12 +174,13 @@ export class Grid {
 
   #draw() {
     const { scrollTop: top, clientHeight: height } = this.box;
-    const down = top >= this.#top;
-    this.#top = top;
+    const [moved, seconds] = [top - this.#top, (performance.now() - this.#at) / 1000];
+    const down = moved >= 0;
     const near = this.#between(top - NEAR * height, top + (1 + NEAR) * height);
     const wanted = new Set(near);
     const same = near.length === this.#rows.size && near.every((line) => this.#rows.has(line));
     if (same && near.length) return;
+    [this.#top, this.#at] = [top, performance.now()];
     for (const [line, row] of this.#rows) {
       if (wanted.has(line)) continue;
       row.remove();
@@ -186,8 +189,11 @@ export class Grid {
     }
     for (const line of near) if (!this.#rows.has(line)) this.#add(line);
     this.#follow();
-    const ahead = this.#facesOf(down ? this.#between(top + height, top + AHEAD * height)
-      : this.#between(top - AHEAD * height, top).reverse());
+    // a jump is no speed
+    const speed = Math.abs(moved) < height ? Math.abs(moved) / Math.max(seconds, 0.01) : 0;
+    const reach = Math.min(MOST * height, Math.max(AHEAD * height, SECONDS * speed));
+    const ahead = this.#facesOf(down ? this.#between(top + height, top + height + reach)
+      : this.#between(top - reach, top).reverse());
     this.crops.want({ 0: this.#facesOf(this.#between(top, top + height)), 2: [...ahead, ...this.#facesOf(near)] });
   }
 
