@@ -28,7 +28,7 @@ from facereject.serve.review.decisions import Decisions
 from facereject.serve.review.duplicates import MOST_BITS, crop_hash
 from facereject.serve.review.faces import ACCEPT, REJECT, LimitRule, read_faces
 from facereject.serve.review.fit import fit_threshold
-from facereject.serve.review.images import Pictures
+from facereject.serve.review.images import FaceImages
 from facereject.serve.review.session import ReviewError, open_session
 from facereject.tables.columns import HEAD
 from facereject.tables.errors import TableError, TableFormatError
@@ -473,12 +473,12 @@ def test_a_table_with_impossible_numbers_is_a_sentence(folder, table, column, va
 
 
 def test_a_failure_costs_one_crop(table, monkeypatch):
-    encoded = Pictures._encoded
+    encoded = FaceImages._encoded
 
     def failing(self, kind, number, shown):
         return 1 / 0 if number == 1 else encoded(self, kind, number, shown)
 
-    monkeypatch.setattr(Pictures, "_encoded", failing)
+    monkeypatch.setattr(FaceImages, "_encoded", failing)
     with reviewing(table) as review:
         crops = review.crops([0, 1, 2])
     assert "failed on this face" in crops[1]
@@ -543,8 +543,8 @@ def test_memory_of_crops_is_bounded(table, monkeypatch):
     with reviewing(table) as review:
         for number in range(40):
             assert isinstance(review.crop(number), bytes)
-        pictures: Pictures = review.session.pictures
-        assert 0 < sum(map(len, pictures._kept.values())) <= 40_000
+        images: FaceImages = review.session.images
+        assert 0 < sum(map(len, images._kept.values())) <= 40_000
 
 
 def test_near_duplicates_are_grouped(folder):

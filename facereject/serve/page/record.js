@@ -13,7 +13,7 @@ const KINDS = [
 const MOST_PEOPLE = 24;
 const SIDE = 224;
 
-/** A video that holds accepted frames only: it stands still while frames are rejected. */
+/** A video of the accepted frames only: it pauses while frames are rejected. */
 export class Recorder {
   #canvas = document.createElement("canvas");
   #recorder = null;

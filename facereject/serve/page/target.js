@@ -79,7 +79,7 @@ export class Target {
   #slide() {
     const [low, high] = this.#range();
     const place = Number(element("target").value) / 1000;
-    // at its end every face is accepted, whatever is lost by rounding
+    // at its end every face is accepted, in spite of rounding
     this.set(place === 1 ? Math.ceil(100 * high) / 100 : low * (high / low) ** place);
   }
 
@@ -139,7 +139,7 @@ export class Target {
     box.replaceChildren(box.querySelector("legend"), ...choices);
   }
 
-  /** The curve: what is accepted is filled, the dot is where the target stands. */
+  /** Draw the curve with the target. */
   draw() {
     if (!this.model) return;
     drawCurve(element("curve"), this.model.curve, this.model.target);

@@ -18,7 +18,7 @@ export function drawMini(canvas, frames) {
   });
 }
 
-/** With the expected error and where the player stands. */
+/** With the expected error and the position of the player. */
 export function drawTimeline(canvas, frames, { limit, time, length }) {
   const { context, width, height } = sharp(canvas);
   context.fillStyle = ink("none-ground");

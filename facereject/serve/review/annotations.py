@@ -16,7 +16,7 @@ from facereject.outputs._images import png, write_picture
 from facereject.outputs.sorted_files import place
 from facereject.serve.review.decisions import Decisions
 from facereject.serve.review.faces import RequestError, ReviewFaces
-from facereject.serve.review.images import Folder, Pictures
+from facereject.serve.review.images import FaceImages, Folder
 
 # pixels; no image is as large
 _FARTHEST = 1e6
@@ -54,7 +54,7 @@ class Annotations:
         loaded from it. None writes beside the photos, where a photo can have one face only.
     faces : ReviewFaces
     folder : Folder
-    pictures : Pictures
+    images : FaceImages
     decisions : Decisions
         Remembers what was written.
     """
@@ -64,11 +64,11 @@ class Annotations:
         target: str | None,
         faces: ReviewFaces,
         folder: Folder,
-        pictures: Pictures,
+        images: FaceImages,
         decisions: Decisions,
     ) -> None:
         self.target, self._faces, self._folder = target, faces, folder
-        self._pictures, self._decisions = pictures, decisions
+        self._images, self._decisions = images, decisions
         columns = faces.columns
         self._counts = np.zeros(len(faces.sources), np.int64)
         # the number of faces of the fullest frame of each input
@@ -130,7 +130,7 @@ class Annotations:
         """The image beside its .pts file: a copy; of a frame, or a file without a known suffix, a PNG."""
         stem = os.path.splitext(path)[0]
         if self._faces.is_video(number) or suffix_of(image) not in MEDIA_SUFFIXES - VIDEO_SUFFIXES:
-            write_picture(f"{stem}.png", png(self._pictures.pixels(number)))
+            write_picture(f"{stem}.png", png(self._images.pixels(number)))
         else:
             source = self._faces.sources[self._faces.columns["source"][number]]
             place(image, stem + suffix_of(image), "copy", self._folder.stamp(source))

@@ -52,7 +52,7 @@ _CROP_HEAD = struct.Struct("<III")
 
 @dataclass
 class _Making:
-    """Pictures that are being made, and how many requests wait for them."""
+    """FaceImages that are being made, and how many requests wait for them."""
 
     task: asyncio.Task[dict[tuple[str, int], bytes]]
     waiting: int = 0
@@ -102,7 +102,7 @@ class _ReviewService:
 
     def __init__(self, session: Session, pool: WorkPool) -> None:
         self._session, self._pool, self._limits = session, pool, ServeLimits()
-        self._pictures = Gate("crops", 16, 1)
+        self._places = Gate("crops", 16, 1)
         self._making: dict[tuple[Any, ...], _Making] = {}
         self._jobs = {"export": Progress(), "duplicates": Progress()}
         self._tasks: set[asyncio.Task[None]] = set()
@@ -125,7 +125,7 @@ class _ReviewService:
     async def view(self, request: Request) -> Response:
         number = self._number(request)
         self._check_version(request)
-        with self._pictures.place(), _as_responses():
+        with self._places.place(), _as_responses():
             data = await self._make("view", number)
         return Response(data, headers=_FOREVER, media_type="image/jpeg")
 
@@ -139,7 +139,7 @@ class _ReviewService:
         if max(numbers) >= len(self._session.faces):
             raise HTTPException(404, "there is no such face")
         async with AsyncExitStack() as stack:
-            stack.enter_context(self._pictures.place())
+            stack.enter_context(self._places.place())
             parts = self._crops(kind, numbers)
             return HeldResponse(parts, stack.pop_all(), media_type="application/octet-stream")
 
@@ -165,15 +165,15 @@ class _ReviewService:
         return _CROP_HEAD.pack(number, status, len(data)) + data
 
     async def _make(self, kind: str, number: int) -> bytes:
-        """Make a picture; requests for the same image wait for one thread, which stops if none is left."""
-        pictures = self._session.pictures
-        data = pictures.kept(kind, number)
+        """Make a crop or view; requests for the same file share one thread, cancelled when all have gone."""
+        images = self._session.images
+        data = images.kept(kind, number)
         if data is not None:
             return data
-        key = (kind, *pictures.unit(number)) if kind != "view" else (kind, number)
+        key = (kind, *images.unit(number)) if kind != "view" else (kind, number)
         making = self._making.get(key)
         if making is None:
-            task = asyncio.ensure_future(self._pool.run(pictures.make, kind, number))
+            task = asyncio.ensure_future(self._pool.run(images.make, kind, number))
             making = self._making[key] = _Making(task)
             task.add_done_callback(lambda _: self._making.pop(key, None))
         making.waiting += 1
@@ -187,8 +187,8 @@ class _ReviewService:
                 making.task.cancel()
         if (kind, number) not in made:
             # a frame that is not among those shown, or another face of the image cannot be shown
-            made = await self._pool.run(pictures.make, kind, number)
-        pictures.keep(made)
+            made = await self._pool.run(images.make, kind, number)
+        images.keep(made)
         return made[kind, number]
 
     def _check_version(self, request: Request) -> None:

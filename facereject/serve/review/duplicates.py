@@ -40,14 +40,14 @@ def find_duplicates(session: Session, progress: Progress) -> None:
     progress : Progress
         Kept up to date; it gets the groups.
     """
-    faces, pictures = session.faces, session.pictures
+    faces, images = session.faces, session.images
     shown = np.unique(faces.columns["crop"])
     progress.begin("crops", len(shown))
     hashes: dict[int, NDArray[np.uint8]] = {}
     for number in shown.tolist():
         if number not in hashes:
             try:
-                made = pictures.make("plain", number)
+                made = images.make("plain", number)
             except NoImageError:
                 made = {}
             # those of neighbours come with it

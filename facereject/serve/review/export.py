@@ -227,9 +227,9 @@ class _Export:
 
     def _piece(self, number: int) -> HTML | None:
         self._progress.done += 1
-        faces, pictures = self._faces, self._session.pictures
+        faces, images = self._faces, self._session.images
         try:
-            data = pictures.kept("crop", number) or pictures.make("crop", number)["crop", number]
+            data = images.kept("crop", number) or images.make("crop", number)["crop", number]
         except NoImageError:
             return None
         expected = faces.columns["expected_error"][number]

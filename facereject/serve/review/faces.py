@@ -99,7 +99,7 @@ class ReviewFaces:
     columns : dict of str to ndarray
         Numbers of every face; besides those of the table ``source`` (number of the input), ``reason`` and
         ``cause`` (numbers of `reasons` and `causes`), ``accepted``, the mean expected error of each region,
-        and ``crop``, the face that stands for this one: in a video, one of each track and second.
+        and ``crop``, the face whose crop is shown for this one: of a video, one per track and second.
     points : ndarray of shape (n, 3 * n_points), float32
         All x, all y, all expected errors; NaN where unknown.
     reasons, causes : list of str
@@ -165,7 +165,7 @@ class ReviewFaces:
         return LimitRule("uncertainty", math.inf, "uncertainty", math.inf)
 
     def accepted(self, rule: LimitRule, decisions: NDArray[np.uint8]) -> NDArray[np.bool_]:
-        """Whether each face is accepted: by the rule, unless the user has decided about what it stands for.
+        """Whether each face is accepted: by the rule, unless the user has decided about its crop.
 
         Faces that were rejected for another reason than their uncertainty stay rejected.
         """

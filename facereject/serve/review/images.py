@@ -127,7 +127,7 @@ class Decoded(NamedTuple):
     scale: float
 
 
-class Pictures:
+class FaceImages:
     """Crops and large views as JPEG, a bounded number of bytes of them kept.
 
     Parameters
@@ -156,14 +156,14 @@ class Pictures:
         return source, int(self._faces.columns["frame"][number]) // _PART_FRAMES
 
     def kept(self, kind: str, number: int) -> bytes | None:
-        """A picture that was made before."""
+        """A crop or view that was made before."""
         data = self._kept.get((kind, number))
         if data is not None:
             self._kept.move_to_end((kind, number))
         return data
 
     def make(self, kind: str, number: int) -> dict[tuple[str, int], bytes]:
-        """Make a picture: "crop", "plain" (without landmarks) or "view"; crops of neighbours come with it.
+        """Make a "crop", a "plain" one (without landmarks) or a "view"; crops of neighbours come with it.
 
         Does not touch what is kept, so that it can run in another thread; see `keep`.
 
@@ -192,7 +192,7 @@ class Pictures:
         return made
 
     def keep(self, made: dict[tuple[str, int], bytes]) -> None:
-        """Keep pictures; the ones used longest ago go."""
+        """Keep crops and views; drop the ones used longest ago."""
         for key, data in made.items():
             self._bytes += len(data) - len(self._kept.pop(key, b""))
             self._kept[key] = data
@@ -221,15 +221,15 @@ class Pictures:
         return encode_jpeg(small, 82)
 
     def _images(self, source: int, wanted: Sequence[int], spare: int = 1) -> Iterator[tuple[int, Decoded]]:
-        """The image of each face; a JPEG up to `spare` times smaller, which is decoded that much faster."""
+        """The image of each face; a JPEG may be decoded up to `spare` times smaller, which is faster."""
         path = self._folder.path(self._faces.sources[source])
         scale = 1.0
 
-        def shrink(picture: PIL.Image.Image) -> None:
+        def shrink(opened: PIL.Image.Image) -> None:
             nonlocal scale
-            width, height = picture.size
-            picture.draft(None, (width // spare, height // spare))
-            scale = picture.width / width
+            width, height = opened.size
+            opened.draft(None, (width // spare, height // spare))
+            scale = opened.width / width
 
         try:
             if not self._faces.is_video(wanted[0]):

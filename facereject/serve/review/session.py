@@ -16,7 +16,7 @@ from facereject.serve.review.annotations import Annotations
 from facereject.serve.review.decisions import Decisions
 from facereject.serve.review.faces import UNDECIDED, ReviewFaces, packed_columns
 from facereject.serve.review.fit import LEAST_DECISIONS, FittedThreshold, fit_threshold
-from facereject.serve.review.images import Folder, Pictures, view_of
+from facereject.serve.review.images import FaceImages, Folder, view_of
 
 
 class ReviewError(ValueError):
@@ -81,8 +81,8 @@ class Session:
     queue: list[int] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        self.pictures = Pictures(self.faces, self.folder)
-        self.annotated = Annotations(self.annotations, self.faces, self.folder, self.pictures, self.decisions)
+        self.images = FaceImages(self.faces, self.folder)
+        self.annotated = Annotations(self.annotations, self.faces, self.folder, self.images, self.decisions)
         self._stamp = stamp_of(self.faces.table)
         # addresses of crops differ between tables, as browsers keep them
         self.version = hashlib.sha256(f"{self.faces.table}\0{self._stamp}".encode()).hexdigest()[:16]

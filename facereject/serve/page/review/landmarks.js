@@ -105,7 +105,7 @@ export class LandmarkEditor {
   key(event) {
     const moves = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1] };
     if (event.key in moves && this.selected >= 0) {
-      // a screen pixel or so, whatever the zoom
+      // about a screen pixel at any zoom
       const step = (this.frame.side / 600) * (event.shiftKey ? 6 : 1);
       this.#remember();
       const [dx, dy] = moves[event.key];

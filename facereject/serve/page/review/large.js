@@ -41,7 +41,7 @@ export class Large {
     this.dialog.addEventListener("keydown", (event) => this.#key(event));
   }
 
-  /** The face that stands for the one shown, about which is decided. */
+  /** The face whose crop represents the one shown; decisions are about it. */
   get crop() {
     return this.faces.column.crop[this.face];
   }

@@ -1,5 +1,5 @@
-// What to accept: the target, the slider, the curve and the counts. The slider moves through the faces: equal
-// steps are equal numbers of faces, whatever the target.
+// What to accept: the target, the slider, the curve and the counts. Equal steps of the slider are equal numbers of
+// faces, for every target.
 
 import { drawCurve } from "../curve.js";
 import { element } from "../dom.js";
