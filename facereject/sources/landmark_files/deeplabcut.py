@@ -19,9 +19,9 @@ from facereject.sources.landmark_files.found import (
     DAMAGE,
     FoundFace,
     LandmarkFileError,
-    csv_lines,
     named_after,
     number,
+    numbered_lines,
     pairs,
     separator_of,
 )
@@ -52,7 +52,7 @@ def read(path: str) -> Iterator[FoundFace]:
         rows = zip(frame.rows, frame.values, strict=True)
         yield from _faces(path, owners, [column[-1] for column in frame.columns], rows)
         return
-    lines = csv_lines(path)
+    lines = (cells for _, cells in numbered_lines(path))
     header: dict[str, list[str]] = {}
     while "coords" not in header:
         cells = next(lines, None)

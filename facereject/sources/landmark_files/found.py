@@ -135,13 +135,8 @@ def number(value: Any) -> float | None:
     return found if np.isfinite(found) else None
 
 
-def csv_lines(path: str) -> Iterator[list[str]]:
-    """The cells of all lines but empty ones; commas, semicolons or tabs are between them."""
-    return (cells for _, cells in numbered_lines(path))
-
-
 def numbered_lines(path: str) -> Iterator[tuple[int, list[str]]]:
-    """Number and cells of all lines but empty ones."""
+    """Number and cells of the lines that are not empty; cells are separated by commas, semicolons or tabs."""
     with open(path, encoding=_encoding(path), newline="") as file:
         separator = separator_of(file.readline())
         file.seek(0)

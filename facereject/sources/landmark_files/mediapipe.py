@@ -45,13 +45,10 @@ def read(path: str) -> Iterator[FoundFace]:
 def _read(path: str) -> Iterator[FoundFace]:
     image, whole = named_after(path), {}
     for key, part in json_parts(path):
-        if not key:
-            yield from _results(part, image, path)
-        elif isinstance(part, dict) and any(name in part for name in _FACES):
-            yield from _results(part, key, path)
-        else:
-            # of one result, or deeper inside
+        if key:
             whole[key] = part
+        else:
+            yield from _results(part, image, path)
     yield from _results(whole, image, path)
 
 
