@@ -106,14 +106,6 @@ class TrainingDetector(Detector, Protocol):
         ...
 
 
-@runtime_checkable
-class DescribedDetector(Detector, Protocol):
-    """A detector that describes itself in words."""
-
-    @property
-    def description(self) -> str: ...
-
-
 class Options:
     """Options that are the fields of a frozen dataclass, as the detectors of this package have them."""
 
@@ -216,8 +208,8 @@ def judging_detector(detector: Detector, threshold: float | None) -> tuple[Detec
 
 def describe_detector(detector: Detector) -> str:
     """A description of a detector: its own, or its name and options."""
-    if isinstance(detector, DescribedDetector):
-        return detector.description
+    if description := getattr(detector, "description", ""):
+        return str(description)
     options = {name: value for name, value in (definition_of(detector) or {}).items() if name != "name"}
     return ", ".join([name_of(detector), *(f"{name} {value}" for name, value in options.items())])
 

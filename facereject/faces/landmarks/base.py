@@ -59,30 +59,6 @@ class Landmarks(Protocol):
 
 
 @runtime_checkable
-class HasPointCount(Protocol):
-    """Says how many points it places."""
-
-    @property
-    def n_points(self) -> int | None: ...
-
-
-@runtime_checkable
-class HasNormalizer(Protocol):
-    """Says how its errors are normalised."""
-
-    @property
-    def normalizer(self) -> str | None: ...
-
-
-@runtime_checkable
-class HasFeaturePoints(Protocol):
-    """Says at which of its points features are computed."""
-
-    @property
-    def feature_points(self) -> Sequence[int] | None: ...
-
-
-@runtime_checkable
 class PlacesByFive(Protocol):
     """Places landmarks by the five points of a detector, where it has them, if ``by_five`` is true."""
 
@@ -118,17 +94,20 @@ def check_predictor(predictor: Any, n_points: int | None = None) -> Landmarks:
 
 def point_count_of(predictor: object) -> int | None:
     """How many points a predictor says it places, or None."""
-    return predictor.n_points if isinstance(predictor, HasPointCount) else None
+    count: int | None = getattr(predictor, "n_points", None)
+    return count
 
 
 def normalizer_of(predictor: object) -> str | None:
     """The rule by which a predictor says its errors are normalised, or None."""
-    return predictor.normalizer if isinstance(predictor, HasNormalizer) else None
+    rule: str | None = getattr(predictor, "normalizer", None)
+    return rule
 
 
 def feature_points_of(predictor: object) -> Sequence[int] | None:
     """The points that a predictor names for features, or None for all."""
-    return predictor.feature_points if isinstance(predictor, HasFeaturePoints) else None
+    chosen: Sequence[int] | None = getattr(predictor, "feature_points", None)
+    return chosen
 
 
 def levels_faces(predictor: object) -> bool:
