@@ -45,10 +45,14 @@ def read(path: str) -> Iterator[FoundFace]:
 def _read(path: str) -> Iterator[FoundFace]:
     image, whole = named_after(path), {}
     for key, part in json_parts(path):
-        if key:
-            whole[key] = part
-        else:
+        if not key:
             yield from _results(part, image, path)
+        elif isinstance(part, dict) and any(name in part for name in _FACES):
+            # read at once, so that a large file is never in memory as a whole
+            yield from _results(part, key, path)
+        else:
+            # part of a single result, or an object around results
+            whole[key] = part
     yield from _results(whole, image, path)
 
 
