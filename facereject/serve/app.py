@@ -130,9 +130,7 @@ class _Service:
     async def score(self, request: Request) -> Response:
         limits, choose = self._limits, self._chosen(request.query_params)
         with self._images.place():
-            async with uploaded(
-                request, limits.image_bytes, seconds=limits.body_s, silent_s=limits.silent_s
-            ) as file:
+            async with uploaded(request, limits, limits.image_bytes, limits.body_s) as file:
                 response = await self._pool.run(
                     score_image,
                     choose,
@@ -148,7 +146,7 @@ class _Service:
         async with AsyncExitStack() as stack:
             stack.enter_context(self._videos.place())
             file = await stack.enter_async_context(
-                uploaded(request, limits.video_bytes, seconds=limits.video_body_s, silent_s=limits.silent_s)
+                uploaded(request, limits, limits.video_bytes, limits.video_body_s)
             )
             video = VideoStream(choose, file.path, limits)
             stack.callback(video.close)
@@ -166,7 +164,7 @@ class _Service:
     async def _about_faces(self, request: Request, answer: Callable[..., bytes], max_items: int) -> Response:
         choose = self._chosen(request.query_params)
         with self._tables.place():
-            body = await self._text(request)
+            body = await read_text(request, self._limits, self._limits.table_bytes)
             data = await self._pool.run(answer, choose, body, max_items=max_items)
         return Response(data, media_type="application/json")
 
@@ -175,9 +173,9 @@ class _Service:
         media_type, choose = tables.media_type(kind), self._chosen(request.query_params)
         async with AsyncExitStack() as stack:
             stack.enter_context(self._tables.place())
-            body = await self._text(request)
-            file = stack.enter_context(private_file())
             limits = self._limits
+            body = await read_text(request, limits, limits.table_bytes)
+            file = stack.enter_context(private_file())
             await self._pool.run(
                 tables.write_table,
                 *(choose, body, kind, file),
@@ -193,13 +191,8 @@ class _Service:
             described = await self._pool.run(self._models.describe, chosen)
         described["version"] = __version__
         described["formats"] = tables.formats()
-        described["limits"] = {
-            "image_bytes": limits.image_bytes,
-            "image_pixels": limits.image_pixels,
-            "video_bytes": limits.video_bytes,
-            "frame_bytes": limits.frame_bytes,
-            "frame_pixels": limits.frame_pixels,
-        }
+        names = ("image_bytes", "image_pixels", "video_bytes", "frame_bytes", "frame_pixels")
+        described["limits"] = {name: getattr(limits, name) for name in names}
         return json_response(described)
 
     async def live(self, socket: WebSocket) -> None:
@@ -218,10 +211,6 @@ class _Service:
     def _chosen(self, query: QueryParams) -> Callable[[], FaceRejector]:
         """How to get the rejector of a query; what makes no sense is refused before the body is read."""
         return functools.partial(self._models.get, ModelRequest.parse(query))
-
-    async def _text(self, request: Request) -> bytes:
-        limits = self._limits
-        return await read_text(request, limits.table_bytes, seconds=limits.body_s, silent_s=limits.silent_s)
 
 
 async def _chunks(file: PrivateFile) -> AsyncGenerator[bytes, None]:

@@ -16,6 +16,7 @@ from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect, Request
 from starlette.types import Message
 
+from facereject.serve.limits import ServeLimits
 from facereject.serve.responses import too_large, unusable
 
 # here the system shows open files by number, also those without a name
@@ -65,19 +66,19 @@ def remove_abandoned() -> None:
 
 @asynccontextmanager
 async def uploaded(
-    request: Request, limit: int, *, seconds: float, silent_s: float
+    request: Request, limits: ServeLimits, limit: int, seconds: float
 ) -> AsyncIterator[PrivateFile]:
     """The file that a request carries, as its body or as the one file of a multipart form.
 
     Parameters
     ----------
     request : Request
+    limits : ServeLimits
+        ``silent_s`` is the time within which the next part of it must have come.
     limit : int
         Bytes.
     seconds : float
         Within which all of it must have come.
-    silent_s : float
-        Within which the next part of it must have come.
 
     Raises
     ------
@@ -86,7 +87,7 @@ async def uploaded(
         form that is broken or holds no file.
     """
     is_form = request.headers.get("content-type", "").lower().startswith("multipart/form-data")
-    bounded = _bounded(request, limit + (_AROUND if is_form else 0), limit, seconds, silent_s)
+    bounded = _bounded(request, limit + (_AROUND if is_form else 0), limit, seconds, limits.silent_s)
     with private_file() as target:
         try:
             if is_form:
@@ -106,11 +107,11 @@ async def uploaded(
         yield target
 
 
-async def read_text(request: Request, limit: int, *, seconds: float, silent_s: float) -> bytes:
+async def read_text(request: Request, limits: ServeLimits, limit: int) -> bytes:
     """The whole body in memory, within the same limits."""
     chunks: list[bytes] = []
     try:
-        async for chunk in _bounded(request, limit, limit, seconds, silent_s).stream():
+        async for chunk in _bounded(request, limit, limit, limits.body_s, limits.silent_s).stream():
             chunks.append(chunk)
     except ClientDisconnect:
         raise HTTPException(400, "the body ended early") from None

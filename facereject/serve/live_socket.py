@@ -54,9 +54,12 @@ class LiveClient:
     async def run(self) -> None:
         """Answer until the client goes, or sends nothing for too long."""
         receiving = asyncio.create_task(self._receive())
+        receiving.add_done_callback(lambda _: self._something.set())
         try:
             while not receiving.done():
-                if not await self._wait(receiving):
+                try:
+                    await asyncio.wait_for(self._something.wait(), self._limits.idle_s)
+                except asyncio.TimeoutError:
                     await self._socket.close(_GONE, "no frame came for a while")
                     return
                 await self._work()
@@ -66,16 +69,6 @@ class LiveClient:
         finally:
             receiving.cancel()
             await asyncio.gather(receiving, return_exceptions=True)
-
-    async def _wait(self, receiving: asyncio.Task[None]) -> bool:
-        waiting = asyncio.create_task(self._something.wait())
-        try:
-            done, _ = await asyncio.wait(
-                {waiting, receiving}, timeout=self._limits.idle_s, return_when=asyncio.FIRST_COMPLETED
-            )
-        finally:
-            waiting.cancel()
-        return bool(done)
 
     async def _receive(self) -> None:
         """Keep the newest frame; it takes the place of one that nobody has looked at."""

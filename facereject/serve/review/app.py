@@ -101,7 +101,7 @@ class _ReviewService:
     """The routes."""
 
     def __init__(self, session: Session, pool: WorkPool) -> None:
-        self._session, self._pool, self._limits = session, pool, ServeLimits()
+        self._session, self._pool = session, pool
         self._places = Gate("crops", 16, 1)
         self._making: dict[tuple[Any, ...], _Making] = {}
         self._jobs = {"export": Progress(), "duplicates": Progress()}
@@ -281,8 +281,7 @@ class _ReviewService:
         return number
 
     async def _json(self, request: Request) -> dict[str, Any]:
-        limits = self._limits
-        body = await read_text(request, 16 << 20, seconds=limits.body_s, silent_s=limits.silent_s)
+        body = await read_text(request, ServeLimits(), 16 << 20)
         try:
             values = json.loads(body)
         except (ValueError, RecursionError):
