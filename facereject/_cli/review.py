@@ -50,16 +50,18 @@ PathArgument = Annotated[
         show_default=False,
     ),
 ]
-ImagesOption = Annotated[
-    str | None,
-    typer.Option(
-        "--images",
-        metavar="FOLDER",
-        help="Where the files of the table are; files outside this folder are not opened. Default: as the "
-        "table names them, below the current folder or that of the table.",
-        show_default=False,
-    ),
-]
+
+
+def _path_option(*names: str, help: str, metavar: str = "FOLDER") -> Any:
+    """Options whose default is said in the help."""
+    return typer.Option(*names, metavar=metavar, help=help, show_default=False)
+
+
+_IMAGES = (
+    "Where the files of the table are; files outside this folder are not opened. Default: as the table names "
+    "them, below the current folder or that of the table."
+)
+ImagesOption = Annotated[str | None, _path_option("--images", help=_IMAGES)]
 WorkersOption = Annotated[
     int, typer.Option("--workers", "-j", metavar="N", help="Processes that score a folder.", min=1)
 ]
@@ -69,23 +71,14 @@ def review(
     path: PathArgument,
     images: ImagesOption = None,
     output: Annotated[
-        str | None,
-        typer.Option(
-            "--output",
-            "-o",
-            metavar="FOLDER",
-            help="Where an export goes. Default: TABLE-reviewed.",
-            show_default=False,
-        ),
+        str | None, _path_option("--output", "-o", help="Where an export goes. Default: TABLE-reviewed.")
     ] = None,
     annotations: Annotated[
         str | None,
-        typer.Option(
+        _path_option(
             "--annotations",
-            metavar="FOLDER",
             help="Where corrected landmarks go, as .pts files with copies of their images. Default: "
             "TABLE-annotated.",
-            show_default=False,
         ),
     ] = None,
     beside: Annotated[
@@ -93,12 +86,7 @@ def review(
     ] = False,
     decisions: Annotated[
         str | None,
-        typer.Option(
-            "--decisions",
-            metavar="FILE",
-            help="Where decisions are saved. Default: TABLE.review.",
-            show_default=False,
-        ),
+        _path_option("--decisions", metavar="FILE", help="Where decisions are saved. Default: TABLE.review."),
     ] = None,
     frame_rule: FrameRuleOption = "all",
     port: PortOption = None,
@@ -154,12 +142,11 @@ def annotate(
     images: ImagesOption = None,
     predictions: Annotated[
         str | None,
-        typer.Option(
+        _path_option(
             "--predictions",
             metavar="FILES",
             help="Start from landmarks that another tool wrote, in any format that `facereject assess` "
             "reads; no detector or predictor is run.",
-            show_default=False,
         ),
     ] = None,
     seed: Annotated[int, typer.Option(metavar="N", min=0, help="Chooses the faces.")] = 0,

@@ -179,11 +179,5 @@ def curve_of(calibration: Calibration) -> list[dict[str, float]]:
     n = len(curve.coverage)
     chosen = np.unique(np.linspace(0, n - 1, min(_CURVE_POINTS, n)).round().astype(int))
     expected = calibration.expected_error(curve.threshold[chosen])
-    return [
-        {
-            "coverage": float(curve.coverage[k]),
-            "error": float(curve.risk[k]),
-            "expected_error": float(value),
-        }
-        for k, value in zip(chosen, expected, strict=True)
-    ]
+    points = zip(curve.coverage[chosen], curve.risk[chosen], expected, strict=True)
+    return [{"coverage": float(c), "error": float(r), "expected_error": float(e)} for c, r, e in points]
