@@ -1,4 +1,4 @@
-"""Labels as positions in the sorted classes of training."""
+"""Labels as positions in the sorted classes of training, and numbers read from the outputs of classifiers."""
 
 from __future__ import annotations
 
@@ -31,3 +31,15 @@ def kind_of_labels(labels: NDArray[Any]) -> str:
     if any(text):
         return "strings" if all(text) else "a mixture of both"
     return "numbers"
+
+
+def top_and_gap(values: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Largest value of each row, and by how much it exceeds the second largest."""
+    ordered = np.partition(values, values.shape[1] - 2, axis=1)
+    return ordered[:, -1], ordered[:, -1] - ordered[:, -2]
+
+
+def error_probability(probabilities: NDArray[np.float64]) -> NDArray[np.float64]:
+    """1 − the largest, as the sum of the others: differences between almost certain ones survive."""
+    ordered = np.partition(probabilities, probabilities.shape[1] - 1, axis=1)
+    return np.asarray(ordered[:, :-1].sum(axis=1))

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import entr, logsumexp, softmax
 
-from facereject._outputs import error_probability, top_and_gap
+from facereject._labels import error_probability, top_and_gap
 from facereject._validation import FloatArray
 from facereject.predictions._files import Column, PredictionFile
 

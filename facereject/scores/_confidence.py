@@ -8,7 +8,7 @@ import numpy as np
 from scipy.optimize import brentq
 from sklearn.utils.validation import check_is_fitted
 
-from facereject._outputs import error_probability, top_and_gap
+from facereject._labels import error_probability, top_and_gap
 from facereject._settings import check_number
 from facereject._validation import FloatArray, check_same_length, check_vector
 from facereject.risks import SELE

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from sklearn.pipeline import Pipeline
 
-from facereject._outputs import top_and_gap
+from facereject._labels import top_and_gap
 from facereject._validation import FloatArray
 from facereject.scores._reading.predictor import PredictorScore, check_outputs, read_outputs
 

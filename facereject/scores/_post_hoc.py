@@ -11,7 +11,7 @@ from scipy.special import log_softmax, logsumexp
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
-from facereject._outputs import top_and_gap
+from facereject._labels import top_and_gap
 from facereject._validation import FloatArray, check_same_length, check_vector
 from facereject.losses import zero_one_loss
 from facereject.metrics import aurc

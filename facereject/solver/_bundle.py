@@ -35,7 +35,7 @@ from facereject._validation import FloatArray
 from facereject.solver._cuts import Bundle
 from facereject.solver._protocols import Objective, PlainObjective, Preconditioned
 from facereject.solver._quasi_newton import QuasiNewton
-from facereject.solver._run import Point, Progress, Run, Steps
+from facereject.solver._run import Iteration, Point, Run, Steps
 from facereject.solver._steps import ModelSteps, QuasiNewtonSteps
 
 _LOG = logger(__name__)
@@ -55,7 +55,7 @@ def bundle_minimize(
     method: str = METHODS[0],
     x0: Any = None,
     bundle: Bundle | None = None,
-    callback: Callable[[Progress], Any] | None = None,
+    callback: Callable[[Iteration], Any] | None = None,
     time_limit: float | None = None,
 ) -> OptimizeResult:
     """Minimise alpha/2 ‖w‖² + R(w) for a convex risk R, with a certificate of optimality.
@@ -154,7 +154,7 @@ def bundle_path(
     method: str = METHODS[0],
     x0: Any = None,
     bundle: Bundle | None = None,
-    callback: Callable[[Progress], Any] | None = None,
+    callback: Callable[[Iteration], Any] | None = None,
     time_limit: float | None = None,
 ) -> list[OptimizeResult]:
     """Minimise alpha/2 ‖w‖² + R(w) for several alpha in one go.
@@ -248,7 +248,7 @@ def _minimize(
     max_iter: int,
     start: FloatArray | Point,
     bundle: Bundle | None,
-    callback: Callable[[Progress], Any] | None,
+    callback: Callable[[Iteration], Any] | None,
     time_limit: float | None,
     scale: float | None = None,
 ) -> tuple[OptimizeResult, Run]:

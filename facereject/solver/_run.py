@@ -27,7 +27,7 @@ class SubgradientError(ArithmeticError):
     """A subgradient contradicts a value of the risk: it is wrong, or the risk is not convex."""
 
 
-class Progress(NamedTuple):
+class Iteration(NamedTuple):
     """The state of a run after an iteration."""
 
     iteration: int
@@ -90,7 +90,7 @@ class Run:
             objective.precision if isinstance(objective, Rounded) else float(np.finfo(float).eps)
         )
         self.n_evaluations = 0
-        self.history: list[Progress] = []
+        self.history: list[Iteration] = []
         self.dual = -np.inf
         self.gap = np.inf
         self._tau = _FIRST_TAU if steps.smooths and isinstance(objective.risk, SmoothableRisk) else 0.0
@@ -114,13 +114,13 @@ class Run:
         return abs(point.risk.value)
 
     def until(
-        self, max_iter: int, callback: Callable[[Progress], Any] | None, time_limit: float | None
+        self, max_iter: int, callback: Callable[[Iteration], Any] | None, time_limit: float | None
     ) -> str:
         """Iterate until a stopping rule applies; return its description."""
         begin = time.perf_counter()
         for iteration in range(max_iter + 1):
             target = self._update_bound()
-            entry = Progress(
+            entry = Iteration(
                 iteration, self.n_evaluations, self.bundle.n_cuts, self.best.fun, self.dual, self.gap,
                 time.perf_counter() - begin,
             )  # fmt: skip
