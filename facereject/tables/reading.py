@@ -201,7 +201,10 @@ def _checked_columns(path: str, names: Sequence[str]) -> tuple[int, int]:
     n_head = count_head(names)
     if n_head is None:
         if is_own(tuple(names)):
-            raise TableFormatError(f"{path}: lacks columns that are needed; write it with all columns")
+            missing = [name for name in (*HEAD, "x_0") if name not in names]
+            raise TableFormatError(
+                f"{path}: lacks {', '.join(missing) or 'some landmarks'}: write the table with all columns"
+            )
         raise TableFormatError(f"{path}: not a table of facereject, its columns differ")
     return n_head, count_scored(names)
 

@@ -334,3 +334,10 @@ def test_a_view_is_not_read(tmp_path):
 
 def test_no_rows_are_no_frames():
     assert list(frames_of([])) == []
+
+
+def test_columns_that_are_missing_are_named(tmp_path):
+    path = tmp_path / "t.csv"
+    path.write_text("source,frame,time_s,face,uncertainty,accepted\na.jpg,0,,0,1.0,true\n")
+    with pytest.raises(TableFormatError, match=r"lacks track, x, .*, x_0"):
+        list(read_table(str(path)))
