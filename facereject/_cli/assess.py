@@ -110,7 +110,7 @@ def assess(
     from facereject.outputs import OUTPUTS, Table
     from facereject.pipeline import Running
     from facereject.pipeline.assess import AssessJob
-    from facereject.sources.landmark_files.found import LandmarkFileError
+    from facereject.sources.landmark_files._found import LandmarkFileError
 
     files = [file for file in (landmarks, *(predictions or ())) if file is not None]
     if not files:

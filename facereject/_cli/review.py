@@ -229,7 +229,7 @@ def _score(path: str, table: str, model: str, workers: int, quiet: bool, predict
     from facereject.parallel import EngineError
     from facereject.pipeline import Job, Running
     from facereject.pipeline.assess import AssessJob
-    from facereject.sources.landmark_files.found import LandmarkFileError
+    from facereject.sources.landmark_files._found import LandmarkFileError
     from facereject.tables.errors import TableError
 
     try:

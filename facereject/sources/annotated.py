@@ -19,7 +19,7 @@ from facereject.faces.landmarks.conversion import converted
 from facereject.sources.frame import Frame, VideoError
 from facereject.sources.images_by_name import ImagesByName
 from facereject.sources.landmark_files import read_landmarks
-from facereject.sources.landmark_files.found import FoundFace, LandmarkFileError
+from facereject.sources.landmark_files._found import FoundFace, LandmarkFileError
 from facereject.sources.video import VideoReader, open_video
 
 #: one file or folder of landmarks, or several: the first is scored, and compared with the others

@@ -19,7 +19,7 @@ from facereject._files import Identities, display_name
 from facereject.faces.images.kinds import kind_of_file
 from facereject.sources._folders import holds_media, is_media, matches, walk_folders
 from facereject.sources._video.decoder import FrameRange
-from facereject.sources.landmark_files.found import FoundFace
+from facereject.sources.landmark_files._found import FoundFace
 
 
 class InputError(ValueError):

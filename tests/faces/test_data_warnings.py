@@ -32,7 +32,7 @@ def test_data_warnings(samples):
     published, own = SimpleNamespace(fingerprint=PUBLISHED_PREDICTOR), SimpleNamespace(fingerprint="other")
     many, few = samples("holiday", 300), samples("helen", 30)
     assert data_warnings(many, published) == []
-    assert [text[:19] for text in data_warnings(few, own)] == ["only 30 photos: ano"]
+    assert [text[:19] for text in data_warnings(few, own)] == ["only 30 photos; wit"]
     leaked = data_warnings([*many, *few], published)
     assert len(leaked) == 1
     assert "30 of 330 faces are from 300-W" in leaked[0]

@@ -121,7 +121,7 @@ def test_a_change_of_the_target_keeps_the_limits(rejector):
 
 
 def test_limits_are_not_lost_in_a_file(rejector, tmp_path):
-    with pytest.raises(ValueError, match="limits of the pose"):
+    with pytest.raises(ValueError, match="pose limits"):
         rejector.with_pose_limits(max_yaw=20).save(tmp_path / "model.safetensors")
 
 

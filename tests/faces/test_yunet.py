@@ -197,6 +197,27 @@ def test_a_crop_that_contradicts_the_search_needs_the_better_score(monkeypatch, 
     assert (search.settled(face) is there) == taken
 
 
+def eyes_of(landmarks):
+    return np.array([landmarks[36:42].mean(axis=0), landmarks[42:48].mean(axis=0)])
+
+
+@pytest.mark.parametrize("degrees", [-40, 40])
+def test_the_tilt_of_a_face_is_found(detector, photographs, degrees):
+    """On the image itself the network gives about half of the tilt."""
+    errors = []
+    for sample in photographs[::2]:
+        image = sample.load()
+        height, width = image.shape[:2]
+        turn = cv2.getRotationMatrix2D((width / 2, height / 2), degrees, 1.0)
+        truth = sample.landmarks @ turn[:, :2].T + turn[:, 2]
+        face = match_face(detector.detect(cv2.warpAffine(image, turn, (width, height))), truth)
+        if face is not None:
+            across, down = np.subtract(*eyes_of(truth)[::-1])
+            errors.append(abs(face.roll - np.degrees(np.arctan2(down, across))))
+    assert len(errors) > 10
+    assert np.median(errors) < 12
+
+
 def test_frames_of_a_video_get_the_boxes_of_photos(detector, photographs):
     """Whether a face is searched for or expected somewhere near: equal to the bit, but for a few."""
     equal = []

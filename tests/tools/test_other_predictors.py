@@ -25,6 +25,7 @@ def stored(rng, name, *, own=True, n=120):
     good = losses + rng.normal(0, 1, n)
     return {
         "predictor": name,
+        "models": {"default": "0123456789abcdef"},
         "losses": losses.tolist(),
         "aside": (np.arange(n) % 2 == 0).tolist(),
         "photo": (np.arange(n) // 2).tolist(),

@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 
 from facereject.sources.landmark_files import READERS, read_landmarks
-from facereject.sources.landmark_files.found import LandmarkFileError
+from facereject.sources.landmark_files._found import LandmarkFileError
 from tools.stress.mutations import mutated
 from tools.stress.trial import Trial
 

@@ -46,6 +46,10 @@ _SURE = 0.9
 # farther off than the first has to have the better score
 _AGREES, _SAME_POINTS = 0.12, 0.25
 
+# Faces that seem to be tilted by more degrees are located again on crops turned by these multiples of the
+# tilt, up to the most
+_TILTED, _TURNS, _MOST_TURN = 6.0, (1.0, 2.0, 3.0), 60.0
+
 # faces of a lower score are mostly hands and patterns: they count only in images that show no better one
 _LIKELY = 0.6
 
@@ -135,7 +139,7 @@ class YuNetDetector(Options):
         faces = [
             face for zoom in zooms for tile in search.tiles(zoom, *_TILE) for face in search.tile(tile)
         ] or search.second(zooms[0])
-        return self._kept([search.settled(face) for face in one_of_each(faces)])
+        return self._kept([search.levelled(search.settled(face)) for face in one_of_each(faces)])
 
     def detect_next(
         self, image: ImageLike, boxes: Sequence[Box], frame: int, n_frames: int
@@ -176,7 +180,7 @@ class YuNetDetector(Options):
             faces = [face for tile in tiles if tile.zoom == zooms[0] for face in search.tile(tile)]
             faces = faces or search.second(zooms[0])
         new = [search.settled(face) for face in one_of_each(faces) if not _among(face, known)]
-        return self._kept([*known, *new])
+        return self._kept([search.levelled(face) for face in (*known, *new)])
 
     def _kept(self, faces: list[Detection]) -> list[Detection]:
         """The faces that are large enough, each once; unlikely ones only if there are no others."""
@@ -298,6 +302,49 @@ class _Search:
             # this crop, or all those that lead to one another
             faces = faces[list(seen).index(crop) :]
         return max(faces, key=_score, default=None)
+
+    def levelled(self, face: Detection) -> Detection:
+        """A face, located again on upright crops if it is tilted.
+
+        The network takes faces to be tilted by half as much as they are, or less. So several turns are tried;
+        it is surest of faces that are upright.
+        """
+        if abs(face.roll) <= _TILTED:
+            return face
+        turns = np.clip(np.multiply(_TURNS, face.roll), -_MOST_TURN, _MOST_TURN)
+        located = [found for turn in turns if (found := self._on_turned_crop(face.box, turn)) is not None]
+        best = max(located, key=_score, default=None)
+        # a less sure place is often wrong, one farther away is that of another face
+        better = best is not None and best.score >= face.score and overlap(best.box, face.box) > _SAME
+        return best if best is not None and better else face
+
+    def _on_turned_crop(self, box: Box, degrees: float) -> Detection | None:
+        """The face at a box, on a crop that is turned by this angle around it; None if it shows none."""
+        zoom = min(_FACE / box.width, 2.0)
+        (x, y), reach = box.center, _CROP / zoom
+        width, height = self.size
+        x0, x1 = (round(np.clip(edge, 0, width)) for edge in (x - reach, x + reach))
+        y0, y1 = (round(np.clip(edge, 0, height)) for edge in (y - reach, y + reach))
+        if min(x1 - x0, y1 - y0) < MIN_SIDE:
+            return None
+        middle = ((x - x0) * zoom, (y - y0) * zoom)
+        turn = np.asarray(cv2.getRotationMatrix2D(middle, float(degrees), 1.0), np.float64)
+        turn[:, 2] += _CROP / 2 - np.array(middle)
+        part = _zoomed(self._rgb[y0:y1, x0:x1], zoom)
+        crop = np.asarray(cv2.warpAffine(part, turn, (_CROP, _CROP)), np.uint8)
+        face = min(
+            self._run(crop, 1.0), key=lambda face: math.dist(face.box.center, (_CROP / 2,) * 2), default=None
+        )
+        if face is None or math.dist(face.box.center, (_CROP / 2,) * 2) > _FACE / 2:
+            return None
+        back = np.asarray(cv2.invertAffineTransform(turn), np.float64) / zoom
+        back[:, 2] += (x0, y0)
+        (center_x, center_y), *points = transform_points(
+            back, np.array([face.box.center, *(face.points or ())])
+        ).tolist()
+        side = face.box.width / zoom
+        where = Box(center_x - side / 2, center_y - side / 2, side, side)
+        return Detection(where, face.score, tuple((px, py) for px, py in points), "yunet")
 
     def around(self, box: Box, zoom: float) -> _Tile:
         """The part of a copy around a box, which shows a face there as the whole copy does."""

@@ -23,7 +23,7 @@ from facereject.sources.landmark_files import (
     sleap,
     wflw,
 )
-from facereject.sources.landmark_files.found import (
+from facereject.sources.landmark_files._found import (
     DAMAGE,
     FoundFace,
     LandmarkFileError,

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from facereject.sources.landmark_files.found import LandmarkFileError
+from facereject.sources.landmark_files._found import LandmarkFileError
 
 # bytes of one array once it is unpacked, and of a list of names
 _MAX_BYTES = 1 << 30

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from facereject.faces.geometry import FloatArray
-from facereject.sources.landmark_files.found import (
+from facereject.sources.landmark_files._found import (
     DAMAGE,
     FoundFace,
     LandmarkFileError,

@@ -8,7 +8,7 @@ from xml.etree.ElementTree import Element
 import numpy as np
 
 from facereject.faces.geometry import FloatArray
-from facereject.sources.landmark_files.found import (
+from facereject.sources.landmark_files._found import (
     DAMAGE,
     FoundFace,
     named_after,

@@ -14,8 +14,7 @@ from typing import Any
 import numpy as np
 
 from facereject._files import suffix_of
-from facereject.sources.landmark_files._h5 import SIGNATURE, open_h5, pandas_frame
-from facereject.sources.landmark_files.found import (
+from facereject.sources.landmark_files._found import (
     DAMAGE,
     FoundFace,
     LandmarkFileError,
@@ -25,6 +24,7 @@ from facereject.sources.landmark_files.found import (
     pairs,
     separator_of,
 )
+from facereject.sources.landmark_files._h5 import SIGNATURE, open_h5, pandas_frame
 
 _H5 = (".h5", ".hdf5")
 SUFFIXES = (".csv", *_H5)

@@ -8,7 +8,7 @@ from xml.etree.ElementTree import Element
 
 from facereject.faces.face import Box
 from facereject.faces.geometry import FloatArray
-from facereject.sources.landmark_files.found import DAMAGE, FoundFace, number, pairs, xml_elements
+from facereject.sources.landmark_files._found import DAMAGE, FoundFace, number, pairs, xml_elements
 
 SUFFIXES = (".xml",)
 

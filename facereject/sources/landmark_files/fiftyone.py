@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from facereject.sources.landmark_files.found import DAMAGE, FoundFace, json_parts, number, pairs
+from facereject.sources.landmark_files._found import DAMAGE, FoundFace, json_parts, number, pairs
 
 SUFFIXES = (".json",)
 

@@ -13,7 +13,7 @@ from urllib.parse import parse_qs, unquote, urlparse
 
 import numpy as np
 
-from facereject.sources.landmark_files.found import DAMAGE, FoundFace, json_parts, number, pairs
+from facereject.sources.landmark_files._found import DAMAGE, FoundFace, json_parts, number, pairs
 
 SUFFIXES = (".json",)
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from facereject.sources.landmark_files.found import FoundFace, number
+from facereject.sources.landmark_files._found import FoundFace, number
 from facereject.sources.landmark_files.plain import face_of, header_of, lines_of
 
 SUFFIXES = (".csv",)

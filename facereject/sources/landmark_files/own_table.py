@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from facereject.sources.landmark_files.found import FoundFace, LandmarkFileError
+from facereject.sources.landmark_files._found import FoundFace, LandmarkFileError
 from facereject.tables.errors import TableFormatError
 from facereject.tables.reading import points_in_table, read_table
 from facereject.tables.writing import SUFFIXES as _TABLES

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from facereject._files import suffix_of
 from facereject.faces.geometry import FloatArray
-from facereject.sources.landmark_files.found import (
+from facereject.sources.landmark_files._found import (
     DAMAGE,
     FoundFace,
     LandmarkFileError,

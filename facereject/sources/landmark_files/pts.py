@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from facereject._files import suffix_of
 from facereject.faces.datasets import read_pts
-from facereject.sources.landmark_files.found import FoundFace, named_after, opening, pairs
+from facereject.sources.landmark_files._found import FoundFace, named_after, opening, pairs
 
 SUFFIXES = (".pts", ".txt")
 

@@ -9,8 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from facereject.sources.landmark_files._h5 import SIGNATURE, array, has, open_h5, texts
-from facereject.sources.landmark_files.found import (
+from facereject.sources.landmark_files._found import (
     DAMAGE,
     FoundFace,
     LandmarkFileError,
@@ -18,6 +17,7 @@ from facereject.sources.landmark_files.found import (
     number,
     pairs,
 )
+from facereject.sources.landmark_files._h5 import SIGNATURE, array, has, open_h5, texts
 
 SUFFIXES = (".h5", ".hdf5")
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from facereject.faces.face import Box
-from facereject.sources.landmark_files.found import DAMAGE, FoundFace, grouped, pairs
+from facereject.sources.landmark_files._found import DAMAGE, FoundFace, grouped, pairs
 
 SUFFIXES = (".txt",)
 

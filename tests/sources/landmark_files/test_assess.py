@@ -18,7 +18,7 @@ from facereject.faces.landmarks.mean_shape import MEAN_SHAPE
 from facereject.faces.landmarks.mesh_map import to_68
 from facereject.pipeline import assess_files
 from facereject.sources.landmark_files import READERS, read_landmarks
-from facereject.sources.landmark_files.found import LandmarkFileError
+from facereject.sources.landmark_files._found import LandmarkFileError
 
 
 def judged(rejector, landmarks, images, tmp_path, **options):

@@ -13,7 +13,7 @@ from table_rows import read_csv
 
 from facereject.pipeline import Running, assess_files
 from facereject.sources.landmark_files import read_landmarks
-from facereject.sources.landmark_files.found import LandmarkFileError
+from facereject.sources.landmark_files._found import LandmarkFileError
 
 
 @pytest.fixture

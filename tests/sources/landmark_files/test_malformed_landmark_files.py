@@ -12,7 +12,7 @@ from table_rows import read_csv
 
 from facereject.pipeline import assess_files
 from facereject.sources.landmark_files import READERS, read_landmarks
-from facereject.sources.landmark_files.found import LandmarkFileError, json_parts
+from facereject.sources.landmark_files._found import LandmarkFileError, json_parts
 
 HUGE = "9" * 400
 ODD_NUMBERS = [

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from facereject.sources.landmark_files import read_landmarks
+from facereject.sources.landmark_files._found import LandmarkFileError
 from facereject.sources.landmark_files._h5 import plain_pickle
-from facereject.sources.landmark_files.found import LandmarkFileError
 
 RNG = np.random.default_rng(3)
 FACES = RNG.uniform(10, 90, (2, 5, 2)).round(3)

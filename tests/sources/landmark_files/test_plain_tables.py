@@ -11,7 +11,7 @@ import pytest
 from facereject.pipeline import assess_files
 from facereject.sources.images_by_name import ImagesByName
 from facereject.sources.landmark_files import read_landmarks
-from facereject.sources.landmark_files.found import LandmarkFileError
+from facereject.sources.landmark_files._found import LandmarkFileError
 
 FACES = np.random.default_rng(0).uniform(10, 90, (3, 68, 2)).round(3)
 IMAGES = ["a.png", "sub/b.png", "a.png"]
