@@ -312,11 +312,14 @@ class _Search:
         if abs(face.roll) <= _TILTED:
             return face
         turns = np.clip(np.multiply(_TURNS, face.roll), -_MOST_TURN, _MOST_TURN)
-        located = [found for turn in turns if (found := self._on_turned_crop(face.box, turn)) is not None]
-        best = max(located, key=_score, default=None)
+        located = (self._on_turned_crop(face.box, turn) for turn in turns)
         # a less sure place is often wrong, one farther away is that of another face
-        better = best is not None and best.score >= face.score and overlap(best.box, face.box) > _SAME
-        return best if best is not None and better else face
+        better = [
+            found
+            for found in located
+            if found is not None and found.score >= face.score and overlap(found.box, face.box) > _SAME
+        ]
+        return max(better, key=_score, default=face)
 
     def _on_turned_crop(self, box: Box, degrees: float) -> Detection | None:
         """The face at a box, on a crop that is turned by this angle around it; None if it shows none."""
