@@ -21,6 +21,7 @@ from facereject.faces.detectors import Detector, check_detector, make_detector
 from facereject.faces.detectors.base import find_faces
 from facereject.faces.face import Detection, Face, FaceFrame, changed
 from facereject.faces.features.context import FaceContext
+from facereject.faces.features.correction import LandmarkCorrection
 from facereject.faces.features.hog import LandmarkHOG
 from facereject.faces.features.mirrored import MirroredRuns
 from facereject.faces.features.recipe import FaceFeatures, Stability
@@ -77,6 +78,8 @@ class FaceRejector:
         More runs of the predictor. With `MirroredRuns` the landmarks of a face are the mean of all runs.
     context : FaceContext or None
         Features of shape, place and image quality.
+    correction : LandmarkCorrection or None
+        Moves the landmarks of the predictor it was learned for; those of others stay as they are.
     detector : Detector or None
         Any object with ``detect(image)``, see `facereject.faces.detectors`; None is dlib's, `FaceDetector()`.
     predictor : callable or None
@@ -119,12 +122,17 @@ class FaceRejector:
         hog: LandmarkHOG,
         stability: Stability | None = None,
         context: FaceContext | None = None,
+        correction: LandmarkCorrection | None = None,
         detector: Detector | None = None,
         predictor: Landmarks | None = None,
         upright_beyond: float | None = None,
         info: dict[str, Any] | None = None,
     ) -> None:
-        self.features = FaceFeatures(hog, stability, context)
+        given = make_landmarks("dlib") if predictor is None else predictor
+        self.predictor: Landmarks = check_predictor(given, hog.points.n)
+        if correction is not None and correction.predictor != fingerprint_of(self.predictor):
+            correction = None
+        self.features = FaceFeatures(hog, stability, context, correction)
         n_features = self.features.n_features
         if score.n_features != n_features:
             raise ValueError(
@@ -135,8 +143,6 @@ class FaceRejector:
         self.target = target
         self.selector: Selector = calibration.select(target)
         self.detector: Detector = make_detector("dlib") if detector is None else check_detector(detector)
-        given = make_landmarks("dlib") if predictor is None else predictor
-        self.predictor: Landmarks = check_predictor(given, hog.points.n)
         if upright_beyond is not None and not 0 <= upright_beyond <= 180:
             raise ValueError(f"upright_beyond must lie between 0 and 180 degrees, got {upright_beyond!r}")
         self.upright_beyond = upright_beyond
@@ -453,7 +459,10 @@ class FaceRejector:
             warn_of_failure(error)
         runs = len(self.stability.angles) if isinstance(self.stability, MirroredRuns) else 0
         where = placement_of(self.predictor, found, self.upright_beyond)
-        return self._assess(view, points, found, f"{where}+{runs}" if runs else where)
+        where += f"+{runs}" if runs else ""
+        return self._assess(
+            view, points, found, where if self.features.correction is None else f"{where}+corrected"
+        )
 
     def video(self, path: str | os.PathLike[str], *options: Any, **more: Any) -> Iterator[FaceFrame]:
         """Score the faces of every frame of a video.

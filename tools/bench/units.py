@@ -81,6 +81,7 @@ def extractor_of(rejector, degradations, seed):
         seed,
         rejector.context,
         rejector.upright_beyond,
+        rejector.features.correction,
     )
 
 

@@ -22,6 +22,7 @@ from facereject.faces.models.ranking import gap_closed, usable_share
 from facereject.faces.training._score_trees import clean_weights, grow_trees
 from facereject.faces.training.extract import Extractor, extract_together
 from facereject.faces.training.fit_compact import LinearFit, learn_columns, linear_on_clean
+from facereject.faces.training.fit_correction import fit_correction
 from facereject.faces.training.fit_score import fit_score
 from facereject.faces.training.table import FaceTable
 from facereject.metrics import aurc
@@ -45,7 +46,10 @@ def main() -> None:
     tables = extract_together(fit, list(chosen.values()), workers=options.jobs, cache=options.cache)
     print(f"{'recipe':34s} {'':8s} usable  AuRC   gap closed   " + "   ".join(sorted(set(source))))
     for (name, extractor), table in zip(chosen.items(), tables, strict=True):
-        judge(name, table, extractor, source[table.sample])
+        own = source[table.sample]
+        judge(name, table, extractor, own)
+        fold = np.unique(own, return_inverse=True)[1]
+        judge(f"{name}, corrected", fit_correction(table, extractor, fold)[1], extractor, own)
 
 
 def recipes(degradations: int) -> dict[str, Extractor]:

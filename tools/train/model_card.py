@@ -35,8 +35,8 @@ They predict how wrong dlib's published 68-point landmark predictor is on a face
 |---|---|---|---|
 | faces found by | dlib's HOG detector | YuNet | YuNet |
 | landmarks | the predictor's | **mean of {default_runs} runs**: on the image, or on an upright copy if \
-tilted by more than {upright:g}°; on a mirrored copy, levelled by the first | **mean of {thorough_runs} \
-runs**: those of `default`, others on mirrored or turned copies |
+tilted by more than {upright:g}°; on a mirrored copy, levelled by the first; **then corrected** | **mean of \
+{thorough_runs} runs**: those of `default`, others on mirrored or turned copies; then corrected |
 | features | 68 × 36 HOG values | HOG, shape, place in box and frame, image quality, agreement with the \
 detector, 2 × 68 distances between the runs | the same |
 | score | linear, by SELE | {default_trees} trees on {default_columns} columns | \

@@ -189,6 +189,7 @@ def evaluate_face_rejector(
         random_state,
         rejector.context,
         rejector.upright_beyond,
+        rejector.features.correction,
     )
     table = extract(samples, extractor, workers=workers, cache=cache, progress=progress)
     regions = _regions(rejector, table)

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from facereject.faces.face import Detection
 from facereject.faces.features.context import FaceContext
+from facereject.faces.features.correction import LandmarkCorrection
 from facereject.faces.features.hog import LandmarkHOG
 from facereject.faces.features.mirrored import MirroredRuns, RefinedRuns
 from facereject.faces.features.quality import looked_at
@@ -41,14 +42,17 @@ class FaceFeatures:
     stability : LandmarkStability, MirroredRuns or None
         With `MirroredRuns` the landmarks are the mean of its runs, and all other features are taken there.
     context : FaceContext or None
+    correction : LandmarkCorrection or None
+        Moves the landmarks after the features were taken, unless they came from elsewhere.
     """
 
     hog: LandmarkHOG
     stability: Stability | None = None
     context: FaceContext | None = None
+    correction: LandmarkCorrection | None = None
 
     def __post_init__(self) -> None:
-        for name in ("stability", "context"):
+        for name in ("stability", "context", "correction"):
             part = getattr(self, name)
             if part is not None and part.points != self.hog.points:
                 raise ValueError(f"{name} is for {part.points}, hog for {self.hog.points}")
@@ -67,15 +71,21 @@ class FaceFeatures:
     @property
     def definition(self) -> dict[str, Any]:
         """The definitions of the parts, as plain JSON."""
-        return {
+        definition = {
             "hog": self.hog.definition,
             "stability": self.stability.definition if self.stability else None,
             "context": self.context.definition if self.context else None,
         }
+        return (
+            definition if self.correction is None else definition | {"correction": self.correction.definition}
+        )
 
     @classmethod
     def from_definition(cls, definition: dict[str, Any], points: PointSet) -> FaceFeatures:
-        """The inverse of `definition`; raises ValueError for features this version does not know."""
+        """The inverse of `definition`, without a correction, whose arrays the model file has.
+
+        Raises ValueError for features this version does not know.
+        """
         hog = LandmarkHOG.from_definition(definition["hog"], points)
         stability: Stability | None = None
         if (given := definition["stability"]) is not None:
@@ -125,4 +135,6 @@ class FaceFeatures:
             values[n : n + len(more)] = more
         if self.context is not None:
             values[-self.context.n_features :] = self.context(view.size, found, landmarks, chip)
+        if self.correction is not None and not keep:
+            landmarks = self.correction(values[:n], landmarks)
         return Seen(landmarks, values)

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from facereject.faces.detectors import DETECTORS, Detector, check_detector
+from facereject.faces.features.correction import LandmarkCorrection
 from facereject.faces.features.recipe import FaceFeatures
 from facereject.faces.landmarks import LANDMARKS, Landmarks, check_predictor
 from facereject.faces.landmarks.point_set import POINTS_300W, PointSet
@@ -98,6 +99,9 @@ def read_stored(
         if header.get("points") is not None:
             points = PointSet.from_definition(header["points"], arrays["mean_shape"])
         features = FaceFeatures.from_definition(header, points)
+        correction = None
+        if header.get("correction") is not None:
+            correction = LandmarkCorrection.from_arrays(arrays, header["correction"], points)
         score = score_model(header["score"]).from_arrays(arrays, features)
         if header.get("region"):
             score = RegionScore(score, tuple(header["region"]))
@@ -120,6 +124,7 @@ def read_stored(
             "hog": features.hog,
             "stability": features.stability,
             "context": features.context,
+            "correction": correction,
             # files of earlier versions place landmarks on the image as it is
             "upright_beyond": header.get("upright_beyond"),
             "info": info,
@@ -152,6 +157,8 @@ def write_stored(path: str | os.PathLike[str], rejector: FaceRejector) -> None:
     regions = rejector.calibration.regions
     if regions is not None:
         arrays |= {"region_expected": regions.expected, "region_losses": regions.losses}
+    if rejector.features.correction is not None:
+        arrays |= rejector.features.correction.arrays()
     if rejector.points != POINTS_300W:
         header["points"] = rejector.points.definition
         arrays["mean_shape"] = rejector.points.mean_shape
@@ -163,6 +170,8 @@ def _specs(header: dict[str, Any]) -> dict[str, ArraySpec]:
     specs = array_specs(header.get("score")) | _CALIBRATION
     if header.get("points") is not None:
         specs |= _MEAN_SHAPE
+    if header.get("correction") is not None:
+        specs |= LandmarkCorrection.specs
     given = header.get("parts")
     # files of earlier versions have none
     for name in given if isinstance(given, list) else ():

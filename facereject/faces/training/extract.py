@@ -23,6 +23,7 @@ from facereject.faces.datasets import FaceSample, Problem, content_digest, match
 from facereject.faces.detectors.base import Detector, check_detector, find_faces
 from facereject.faces.face import Box, Detection
 from facereject.faces.features.context import FaceContext
+from facereject.faces.features.correction import LandmarkCorrection
 from facereject.faces.features.hog import LandmarkHOG
 from facereject.faces.features.recipe import FaceFeatures, Stability
 from facereject.faces.geometry import FloatArray, disagreement
@@ -91,6 +92,8 @@ class Extractor:
     upright_beyond : float or None
         Degrees of tilt, by the five points of the detector, above which landmarks are placed on an upright
         copy of the face; None is never.
+    correction : LandmarkCorrection or None
+        Of the predictor's landmarks.
     """
 
     predictor: Landmarks
@@ -101,6 +104,7 @@ class Extractor:
     random_state: int = 0
     context: FaceContext | None = None
     upright_beyond: float | None = None
+    correction: LandmarkCorrection | None = None
 
     def __post_init__(self) -> None:
         if self.degradations < 0:
@@ -113,7 +117,7 @@ class Extractor:
     @property
     def features(self) -> FaceFeatures:
         """How a face becomes a vector."""
-        return FaceFeatures(self.hog, self.stability, self.context)
+        return FaceFeatures(self.hog, self.stability, self.context, self.correction)
 
     @property
     def points(self) -> PointSet:

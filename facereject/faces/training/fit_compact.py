@@ -247,9 +247,22 @@ def corrections(table: FaceTable, points: PointSet) -> FloatArray:
 
 
 def ridge_out_of_fold(
-    X: NDArray[np.float32], Y: FloatArray, fold: NDArray[np.int64]
+    X: NDArray[np.float32],
+    Y: FloatArray,
+    fold: NDArray[np.int64],
+    sample_weight: FloatArray | None = None,
+    ridge: float = _RIDGE,
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Ridge regression from X to all columns of Y: predictions out of fold, and weights on all rows.
+
+    Parameters
+    ----------
+    X : ndarray of shape (n, d)
+    Y : ndarray of shape (n, k)
+    fold : ndarray of shape (n,), int
+    sample_weight : ndarray of shape (n,) or None
+    ridge : float
+        Added to the diagonal per row, in units of the variance of a standardised value.
 
     Returns
     -------
@@ -259,9 +272,14 @@ def ridge_out_of_fold(
     """
     mean, scale = X.mean(axis=0), X.std(axis=0) + 1e-3
     Z = (X - mean) / scale
-    middle = Y.mean(axis=0)
+    middle = np.average(Y, axis=0, weights=sample_weight)
     R = (Y - middle).astype(np.float32)
-    solve = _normal_equations(Z, R, fold) if len(Z) > Z.shape[1] else _dual_equations(Z, R, fold)
+    A = Z
+    if sample_weight is not None:
+        root = np.sqrt(sample_weight / sample_weight.mean()).astype(np.float32)[:, None]
+        A, R = Z * root, R * root
+    equations = _normal_equations if len(Z) > Z.shape[1] else _dual_equations
+    solve = equations(A, R, fold, ridge)
     predictions = np.empty(Y.shape)
     for k in np.unique(fold):
         predictions[fold == k] = Z[fold == k] @ solve(int(k)) + middle
@@ -272,7 +290,9 @@ def ridge_out_of_fold(
 _Solve = Callable[[int | None], FloatArray]
 
 
-def _normal_equations(Z: NDArray[np.float32], R: NDArray[np.float32], fold: NDArray[np.int64]) -> _Solve:
+def _normal_equations(
+    Z: NDArray[np.float32], R: NDArray[np.float32], fold: NDArray[np.int64], ridge: float
+) -> _Solve:
     """Weights (Z'Z + ridge)^-1 Z'R of all rows but those of one fold: many rows."""
     folds = np.unique(fold).tolist()
     # what every fold adds to the equations: leaving one out is a subtraction
@@ -282,25 +302,27 @@ def _normal_equations(Z: NDArray[np.float32], R: NDArray[np.float32], fold: NDAr
     def solve(left_out: int | None) -> FloatArray:
         kept = [k for k in folds if k != left_out]
         A, b = sum(squares[k] for k in kept), sum(products[k] for k in kept)
-        return _solved(A, b, int(np.isin(fold, kept).sum()))
+        return _solved(A, b, ridge * int(np.isin(fold, kept).sum()))
 
     return solve
 
 
-def _dual_equations(Z: NDArray[np.float32], R: NDArray[np.float32], fold: NDArray[np.int64]) -> _Solve:
+def _dual_equations(
+    Z: NDArray[np.float32], R: NDArray[np.float32], fold: NDArray[np.int64], ridge: float
+) -> _Solve:
     """The same weights as Z' (Z Z' + ridge)^-1 R: fewer rows than values."""
     inner = Z @ Z.T
 
     def solve(left_out: int | None) -> FloatArray:
         rows = np.flatnonzero(fold != left_out) if left_out is not None else np.arange(len(Z))
-        return np.asarray(Z[rows].T @ _solved(inner[np.ix_(rows, rows)], R[rows], len(rows)))
+        return np.asarray(Z[rows].T @ _solved(inner[np.ix_(rows, rows)], R[rows], ridge * len(rows)))
 
     return solve
 
 
-def _solved(A: Any, b: Any, n: int) -> FloatArray:
+def _solved(A: Any, b: Any, ridge: float) -> FloatArray:
     matrix = np.array(A, dtype=np.float64)
-    matrix[np.diag_indices_from(matrix)] += _RIDGE * n
+    matrix[np.diag_indices_from(matrix)] += ridge
     factor = scipy.linalg.cho_factor(matrix, lower=True, overwrite_a=True, check_finite=False)
     return np.asarray(scipy.linalg.cho_solve(factor, np.asarray(b, dtype=np.float64), check_finite=False))
 

@@ -380,6 +380,7 @@ def train_on_table(
         hog=extractor.hog,
         stability=extractor.stability,
         context=None if compact is None else extractor.context,
+        correction=extractor.correction,
         detector=detector,
         predictor=extractor.predictor,
         upright_beyond=extractor.upright_beyond,
