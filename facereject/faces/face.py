@@ -182,8 +182,9 @@ class Face:
     placement : str
         How the landmarks were placed: "image", by the predictor on the image; "upright", on a copy turned
         upright, as the face is tilted; "five", on a copy cut out by five points of the detector. "upright+5"
-        is the mean of that and five further runs on copies levelled by it. "given" if they came from
-        elsewhere; empty if there are none, or if it is not known, as in a table.
+        is the mean of that and five further runs on copies levelled by it; "upright+5+corrected" is that mean
+        after the model's correction. "given" if they came from elsewhere; empty if there are none, or if it
+        is not known, as in a table.
     landmark_errors : ndarray of shape (n,) or None
         Expected error of each point, in the unit of ``expected_error``; None if the model does not give it.
     visible : ndarray of shape (n,), bool, or None

@@ -31,7 +31,10 @@ STATEMENTS = [
         )
         for m, words in (
             ("dlib", "`dlib`: dlib's detector and landmarks, as in the paper"),
-            ("default", "**`default`**: YuNet finds faces; two runs of dlib's predictor are averaged"),
+            (
+                "default",
+                "**`default`**: YuNet finds faces; two runs of dlib's predictor are averaged and corrected",
+            ),
             ("thorough", "**`thorough`**: six runs are averaged; slower"),
         )
     ),

@@ -43,7 +43,9 @@ detector, 2 × 68 distances between the runs | the same |
 {thorough_trees} trees on {thorough_columns} columns |
 | error of each point, cause, regions | no | yes | yes |
 
-The mean counts the first run less the further it is off the others (`RefinedRuns`).
+The mean counts the first run less the further it is off the others (`RefinedRuns`). It is corrected by a
+ridge regression from the HOG values at the landmarks to how far they are off (`LandmarkCorrection`), fitted
+to the fit part; its own faces are scored and calibrated with corrections learned without their photograph.
 
 This file is written by `{command}`; equal data and versions give equal models. `dlib` is the stack of the
 paper: the model that was called `linear` before 0.3, as it was.
@@ -75,10 +77,10 @@ Not everything was chosen blindly: chip and cell size, the contrast floor and th
 by cross-validation over all photographs, the test part included, on another draw of degradations
 (`tools/train/select_hog.py`). The columns, the number and size of the trees and the weight of clean faces
 (30 %) were chosen by cross-validation on the fit part for an earlier version
-(`results/bench/select_trees.txt`). How many runs of the predictor there are, and whether what the detector
-says is among the columns, was judged by training on two of HELEN, LFPW and AFW and testing on the third
-(`tools/train/leave_data_set_out.py`, `results/bench/leave_data_set_out.txt`). The box that is made of
-YuNet's points was fitted on a third of the fit part (`tools/train/yunet_box.py`). How readily a box counts
+(`results/bench/select_trees.txt`). How many runs of the predictor there are, whether they
+are corrected and how strongly, and whether what the detector says is among the columns, was judged by
+training on two of HELEN, LFPW and AFW and testing on the third (`tools/train/leave_data_set_out.py`,
+`results/bench/leave_data_set_out.txt`). The box that is made of YuNet's points was fitted on a third of the fit part (`tools/train/yunet_box.py`). How readily a box counts
 as one without a face was set after a look at one photograph, scikit-image's astronaut. Weights, calibration
 and threshold never saw the test part.
 

@@ -71,14 +71,14 @@ class FaceFeatures:
     @property
     def definition(self) -> dict[str, Any]:
         """The definitions of the parts, as plain JSON."""
-        definition = {
+        definition: dict[str, Any] = {
             "hog": self.hog.definition,
             "stability": self.stability.definition if self.stability else None,
             "context": self.context.definition if self.context else None,
         }
-        return (
-            definition if self.correction is None else definition | {"correction": self.correction.definition}
-        )
+        if self.correction is not None:
+            definition["correction"] = self.correction.definition
+        return definition
 
     @classmethod
     def from_definition(cls, definition: dict[str, Any], points: PointSet) -> FaceFeatures:
