@@ -80,9 +80,9 @@ by cross-validation over all photographs, the test part included, on another dra
 (`results/bench/select_trees.txt`). How many runs of the predictor there are, whether they
 are corrected and how strongly, and whether what the detector says is among the columns, was judged by
 training on two of HELEN, LFPW and AFW and testing on the third (`tools/train/leave_data_set_out.py`,
-`results/bench/leave_data_set_out.txt`). The box that is made of YuNet's points was fitted on a third of the fit part (`tools/train/yunet_box.py`). How readily a box counts
-as one without a face was set after a look at one photograph, scikit-image's astronaut. Weights, calibration
-and threshold never saw the test part.
+`results/bench/leave_data_set_out.txt`). The box that is made of YuNet's points was fitted on a third of the
+fit part (`tools/train/yunet_box.py`). How readily a box counts as one without a face was set after a look at
+one photograph, scikit-image's astronaut. Weights, calibration and threshold never saw the test part.
 
 **The published predictor was trained on 300-W: its errors on the clean photographs are training errors and
 flatter it.** So `expected_error` of `default` and `thorough` is that of unseen faces. How much larger errors
