@@ -27,7 +27,9 @@ def test_the_model_tells_its_curve_and_where_the_target_stands(server, rejector)
     assert target["kind"] == rejector.target.kind
     assert target["coverage"] == pytest.approx(rejector.selector.coverage_)
     accepted = calibration.uncertainty <= target["threshold"]
-    assert target["error"] == pytest.approx(calibration.losses[accepted].mean(), rel=1e-3)
+    # the face at the threshold may count in part
+    one_face = calibration.losses.max() / accepted.sum()
+    assert target["error"] == pytest.approx(calibration.losses[accepted].mean(), abs=one_face)
 
 
 def test_a_target_tells_what_it_gives(server, rejector):
