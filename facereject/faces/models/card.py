@@ -100,6 +100,10 @@ def model_facts(rejector: FaceRejector) -> list[tuple[str, str]]:
     found.append(("detector", describe_detector(rejector.detector)))
     if rejector.upright_beyond is not None:
         found.append(("tilted faces", f"upright copy beyond {rejector.upright_beyond:g} degrees"))
+    if rejector.features.correction is not None:
+        found.append(
+            ("correction", "landmarks are moved by what their HOG values show, unless they are given")
+        )
     return found
 
 
