@@ -50,9 +50,9 @@ class BaseScore(BaseEstimator):
 
     Where ``fit`` is told what the predictor says of itself (a base score, or outputs that contain one), the
     learned score must earn its place against it. Copies of it are fitted without each of some folds, and on
-    these the AuRC of both is compared, and of means of their ranks. Both count alike if their mean is better
-    than the base score, the learned one more if it is clearly better. ``weight_`` is 0 where there are too
-    few errors to learn from; then ``predict`` returns the base score.
+    these the AuRC of both is compared, and of weighted means of their ranks. The weight with the surest gain
+    is used: at least 2.5 standard errors, and at most m/40 with m errors. ``weight_`` is 0 where no gain is
+    sure; then ``predict`` returns the base score.
 
     Attributes
     ----------

@@ -10,11 +10,13 @@ from numpy.typing import NDArray
 
 from facereject._validation import FloatArray
 
-#: Weights of the learned score that are compared: none, both alike, and more.
-WEIGHTS = (0.0, 0.5, 0.75, 1.0)
-# standard errors by which the AuRC must be lower than that of the base score for the mean of both, and lower
-# than that of the mean for more; results/strong/tables_used.json says how they were chosen
-_BETTER, _CLEARLY_BETTER = 0.5, 1.25
+#: Weights of the learned score that are compared.
+WEIGHTS = (0.0, 0.1, 0.25, 0.5, 0.75, 1.0)
+# standard errors that are taken off the gain of a weight, and errors needed for weight 1. A few errors ranked
+# as certain make up much of a small AuRC; results/strong/tables_used.json says where both were chosen
+_CAUTION, _ENOUGH_ERRORS = 2.5, 40.0
+# standard errors within which two scores count as equally good
+_EQUAL = 1.25
 # values of a score that are kept to read ranks from
 _MAX_KNOTS = 1000
 
@@ -66,9 +68,9 @@ def choose_weighting(
 ) -> Weighting:
     """Find the weight of a learned score against a base score.
 
-    The mean of both ranks is used if its AuRC is lower than that of the base score by half a standard error:
-    it is rarely worse than either. More weight needs more evidence: it is the smallest
-    one within 1.25 standard errors of the best, and 1/2 if that holds for the mean.
+    It is the one with the surest gain: AuRC of the base score less that of the weighted mean of ranks, less
+    2.5 standard errors of this difference. With m errors (``count_errors``) it is at most m/40. Where no gain
+    is sure, it is 0.
 
     Parameters
     ----------
@@ -100,14 +102,16 @@ def choose_weighting(
     ranks = scales[0](base), scales[1](learned)
     mixtures = [base, *((1.0 - w) * ranks[0] + w * ranks[1] for w in WEIGHTS[1:-1]), learned]
     areas, influences = _areas(losses, mixtures, weight)
-    gain = (areas[0] - areas[1]) / (_noise(influences, n_errors, 1)[0] or 1.0)
-    if gain <= _BETTER:
-        why = "not enough to learn from" if gain > 0 else "the learned score ranks no better"
+    gains = areas[0] - areas
+    sure = gains - _CAUTION * _noise(influences, n_errors, 0)
+    allowed = np.array(WEIGHTS) <= n_errors / _ENOUGH_ERRORS
+    chosen = int(np.where(allowed, sure, -np.inf).argmax())
+    if sure[chosen] <= 0:
+        why = "not enough to learn from" if gains.max() > 0 else "the learned score ranks no better"
         return Weighting(0.0, f"{errors}: {why}")
-    best = 1 + int(areas[1:].argmin())
-    close = areas <= areas[best] + _CLEARLY_BETTER * _noise(influences, n_errors, best)
-    chosen = 1 + int(np.flatnonzero(close[1:])[0])
     reason = f"{errors}: AuRC {areas[chosen] / areas[0]:.2f} of the base score's on held-out examples"
+    if not allowed[sure.argmax()]:
+        reason += ", too few errors for more weight"
     return Weighting(WEIGHTS[chosen], reason, *scales)
 
 
@@ -120,7 +124,7 @@ def compare_areas(
     best, n_errors = int(areas.argmin()), count_errors(losses, weight)
     if n_errors < 2:
         return best, list(range(len(scores)))
-    equal = np.flatnonzero(areas <= areas[best] + _CLEARLY_BETTER * _noise(influences, n_errors, best))
+    equal = np.flatnonzero(areas <= areas[best] + _EQUAL * _noise(influences, n_errors, best))
     return best, [int(position) for position in equal]
 
 
