@@ -322,6 +322,7 @@ def train_on_table(
     fitting: Callable[[int, int], None] | None = None,
     background: tuple[NDArray[np.float32], NDArray[np.int64]] | None = None,
     clean_errors: bool = True,
+    calibrated_on: NDArray[np.int64] | None = None,
 ) -> FaceRejector:
     """Train on a table that was extracted before.
 
@@ -340,6 +341,8 @@ def train_on_table(
     clean_errors : bool, default=True
         Whether the errors on clean photos are those of the predictor. If it annotated them itself, they
         are not, and nothing is learned from clean photos alone.
+    calibrated_on : ndarray of int or None
+        Rows that calibrate the rejector, ascending; None is `calibration_rows`.
     """
     # plain, as the model file needs it
     seed = int(extractor.random_state)
@@ -354,7 +357,7 @@ def train_on_table(
         compact = None
     best = max(fits, key=lambda fit: fit.merit) if compact is None else fits[-1]
     detector, least = judging_detector(extractor.detector, threshold)
-    rows = calibration_rows(table, seed)
+    rows = calibration_rows(table, seed) if calibrated_on is None else calibrated_on
     rows = rows[table.detector_scores[rows] >= least]
     if not len(rows):
         raise ValueError(f"threshold: no face reaches a detector score of {least:g}")
