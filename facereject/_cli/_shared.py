@@ -28,6 +28,23 @@ _CONTROLS = re.compile(r"[\x00-\x08\x0a-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u
 # a file may be called :fire:.jpg
 console = Console(stderr=True, highlight=False, emoji=False)
 
+
+def option(
+    default: Any, *flags: str, help: str, metavar: str | None = None, panel: str | None = None, **more: Any
+) -> Any:
+    """The default of a parameter that is an option of the command line; ``...`` if it is required."""
+    return typer.Option(
+        default,
+        *flags,
+        help=help,
+        metavar=metavar,
+        rich_help_panel=panel,
+        # nothing is said by what is not there; 0 is a value
+        show_default=not any(default is each for each in (None, False, ...)),
+        **more,
+    )
+
+
 ModelOption = Annotated[
     str,
     typer.Option(

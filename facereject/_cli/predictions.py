@@ -13,7 +13,7 @@ import typer
 
 from facereject._cli._annotated import OverwriteOption, results, tell
 from facereject._cli._commands import PlainCommand, PlainGroup
-from facereject._cli._shared import QuietOption, paragraphs, printable, say, stop
+from facereject._cli._shared import QuietOption, option, paragraphs, printable, say, stop
 
 if TYPE_CHECKING:
     from facereject.predictions import ColumnNames, LearnedScore, PredictionFile
@@ -95,24 +95,19 @@ facereject predictions report test.npz --score score.safetensors -o compared.htm
 
 def report(
     file: FileArgument,
-    output: Annotated[
-        Path, typer.Option("--output", "-o", metavar="FILE", help="HTML page to write.")
-    ] = Path("report.html"),
+    output: Path = option(Path("report.html"), "--output", "-o", metavar="FILE", help="HTML page to write."),
     label: LabelOption = None,
     prediction: PredictionOption = None,
     confidence: ConfidenceOption = None,
     uncertainty: UncertaintyOption = None,
     loss: LossOption = None,
     score: ScoreOption = None,
-    coverage: Annotated[
-        float, typer.Option(metavar="SHARE", help="Accepted share at which the confusion matrix is shown.")
-    ] = 0.9,
-    max_discard: Annotated[
-        float,
-        typer.Option("--max-discard", metavar="SHARE", help="Where the partial area under the EDC ends."),
-    ] = 0.2,
+    coverage: float = option(
+        0.9, metavar="SHARE", help="Accepted share at which the confusion matrix is shown."
+    ),
+    max_discard: float = option(0.2, metavar="SHARE", help="Where the partial area under the EDC ends."),
     table: TableOption = None,
-    seed: Annotated[int, typer.Option(metavar="N", min=0, help="Seed of the bootstrap.")] = 0,
+    seed: int = option(0, metavar="N", min=0, help="Seed of the bootstrap."),
     overwrite: OverwriteOption = False,
     quiet: QuietOption = False,
 ) -> None:
@@ -169,38 +164,19 @@ file that cannot be used, 130 interrupted""")
 
 def threshold(
     file: FileArgument,
-    max_risk: Annotated[
-        float,
-        typer.Option(
-            "--max-risk",
-            metavar="RISK",
-            help="Limit for the mean loss of accepted predictions: 0.05 is 5 % errors.",
-            show_default=False,
-        ),
-    ],
-    output: Annotated[
-        Path, typer.Option("--output", "-o", metavar="FILE", help="Rule to write, as JSON.")
-    ] = Path("rule.json"),
-    delta: Annotated[
-        float, typer.Option(metavar="SHARE", help="Probability that the guarantee fails.")
-    ] = 0.05,
-    group: Annotated[
-        str | None,
-        typer.Option(
-            metavar="COLUMN",
-            help="A threshold for each group; the guarantee holds in all of them at once.",
-            show_default=False,
-        ),
-    ] = None,
-    loss_bound: Annotated[
-        float | None,
-        typer.Option(
-            "--loss-bound",
-            metavar="LOSS",
-            help="Larger losses count as this; needed unless the loss is zero-one.",
-            show_default=False,
-        ),
-    ] = None,
+    max_risk: float = option(
+        ..., metavar="RISK", help="Limit for the mean loss of accepted predictions: 0.05 is 5 % errors."
+    ),
+    output: Path = option(
+        Path("rule.json"), "--output", "-o", metavar="FILE", help="Rule to write, as JSON."
+    ),
+    delta: float = option(0.05, metavar="SHARE", help="Probability that the guarantee fails."),
+    group: str | None = option(
+        None, metavar="COLUMN", help="A threshold for each group; the guarantee holds in all of them at once."
+    ),
+    loss_bound: float | None = option(
+        None, metavar="LOSS", help="Larger losses count as this; needed unless the loss is zero-one."
+    ),
     label: LabelOption = None,
     prediction: PredictionOption = None,
     confidence: ConfidenceOption = None,
@@ -269,17 +245,14 @@ def apply(
         typer.Argument(metavar="RULE", help="Rule of `threshold`, or score of `learn`.", show_default=False),
     ],
     file: FileArgument,
-    output: Annotated[
-        Path,
-        typer.Option(
-            "--output",
-            "-o",
-            metavar="FILE",
-            help=".csv, .tsv or .jsonl file to write: the columns of FILE, then accepted, expected_error and "
-            "reason.",
-            show_default=False,
-        ),
-    ],
+    output: Path = option(
+        ...,
+        "--output",
+        "-o",
+        metavar="FILE",
+        help=".csv, .tsv or .jsonl file to write: the columns of FILE, then accepted, expected_error and "
+        "reason.",
+    ),
     table: TableOption = None,
     overwrite: OverwriteOption = False,
     quiet: QuietOption = False,
@@ -315,14 +288,9 @@ used, 130 interrupted""")
 def monitor(
     rule: Annotated[Path, typer.Argument(metavar="RULE", help="Rule of `threshold`.", show_default=False)],
     file: FileArgument,
-    delta: Annotated[
-        float | None,
-        typer.Option(
-            metavar="SHARE",
-            help="Probability of ever raising a false alarm; by default that of the rule.",
-            show_default=False,
-        ),
-    ] = None,
+    delta: float | None = option(
+        None, metavar="SHARE", help="Probability of ever raising a false alarm; by default that of the rule."
+    ),
     label: LabelOption = None,
     prediction: PredictionOption = None,
     loss: LossOption = None,
@@ -370,43 +338,31 @@ facereject predictions threshold other.npz --score score.safetensors --max-risk 
 
 def learn(
     file: FileArgument,
-    output: Annotated[Path, typer.Option("--output", "-o", metavar="FILE", help="Score to write.")] = Path(
-        "score.safetensors"
+    output: Path = option(
+        Path("score.safetensors"), "--output", "-o", metavar="FILE", help="Score to write."
     ),
-    method: Annotated[
-        str,
-        typer.Option(
-            metavar="NAME",
-            help="confidence (weighs outputs and scores), sele (linear, also in features), boosted (trees), "
-            "or auto: boosted where there are features, else confidence.",
-        ),
-    ] = "auto",
-    feature: Annotated[
-        list[str] | None,
-        _column(
-            "--feature",
-            "COLUMN",
-            f"Feature to learn from; by default feature_0, x_0, emb_0, … {_SEVERAL}",
-        ),
-    ] = None,
+    method: str = option(
+        "auto",
+        metavar="NAME",
+        help="confidence (weighs outputs and scores), sele (linear, also in features), boosted (trees), "
+        "or auto: boosted where there are features, else confidence.",
+    ),
+    feature: list[str] | None = option(
+        None,
+        metavar="COLUMN",
+        help=f"Feature to learn from; by default feature_0, x_0, emb_0, … {_SEVERAL}",
+        panel=_COLUMNS,
+    ),
     label: LabelOption = None,
     prediction: PredictionOption = None,
     confidence: ConfidenceOption = None,
     uncertainty: UncertaintyOption = None,
     loss: LossOption = None,
     table: TableOption = None,
-    max_rows: Annotated[
-        int,
-        typer.Option(
-            "--max-rows",
-            metavar="N",
-            min=20,
-            help="Of a longer file, learn from a random sample of the rows.",
-        ),
-    ] = 200_000,
-    seed: Annotated[
-        int, typer.Option(metavar="N", min=0, help="Seed for choosing the sample and the held-out rows.")
-    ] = 0,
+    max_rows: int = option(
+        200_000, metavar="N", min=20, help="Of a longer file, learn from a random sample of the rows."
+    ),
+    seed: int = option(0, metavar="N", min=0, help="Seed for choosing the sample and the held-out rows."),
     overwrite: OverwriteOption = False,
     quiet: QuietOption = False,
 ) -> None:

@@ -16,6 +16,7 @@ from facereject._cli._shared import (
     ModelOption,
     QuietOption,
     load_rejector,
+    option,
     say,
     stop,
 )
@@ -70,24 +71,19 @@ WorkersOption = Annotated[
 def review(
     path: PathArgument,
     images: ImagesOption = None,
-    output: Annotated[
-        str | None, _path_option("--output", "-o", help="Where an export goes. Default: TABLE-reviewed.")
-    ] = None,
-    annotations: Annotated[
-        str | None,
-        _path_option(
-            "--annotations",
-            help="Where corrected landmarks go, as .pts files with copies of their images. Default: "
-            "TABLE-annotated.",
-        ),
-    ] = None,
-    beside: Annotated[
-        bool, typer.Option("--beside", help="Write the .pts files beside the photos instead.")
-    ] = False,
-    decisions: Annotated[
-        str | None,
-        _path_option("--decisions", metavar="FILE", help="Where decisions are saved. Default: TABLE.review."),
-    ] = None,
+    output: str | None = option(
+        None, "--output", "-o", metavar="FOLDER", help="Where an export goes. Default: TABLE-reviewed."
+    ),
+    annotations: str | None = option(
+        None,
+        metavar="FOLDER",
+        help="Where corrected landmarks go, as .pts files with copies of their images. Default: "
+        "TABLE-annotated.",
+    ),
+    beside: bool = option(False, "--beside", help="Write the .pts files beside the photos instead."),
+    decisions: str | None = option(
+        None, metavar="FILE", help="Where decisions are saved. Default: TABLE.review."
+    ),
     frame_rule: FrameRuleOption = "all",
     port: PortOption = None,
     browser: BrowserOption = True,
@@ -127,29 +123,22 @@ def review(
 
 def annotate(
     path: PathArgument,
-    number: Annotated[
-        int, typer.Option("--number", "-n", metavar="N", help="How many faces to annotate.", min=1)
-    ] = 40,
-    output: Annotated[
-        str,
-        typer.Option(
-            "--output",
-            "-o",
-            metavar="FOLDER",
-            help="Where .pts files and copies of their images go: a data set for calibrate, train, evaluate.",
-        ),
-    ] = "annotated",
+    number: int = option(40, "--number", "-n", metavar="N", help="How many faces to annotate.", min=1),
+    output: str = option(
+        "annotated",
+        "--output",
+        "-o",
+        metavar="FOLDER",
+        help="Where .pts files and copies of their images go: a data set for calibrate, train, evaluate.",
+    ),
     images: ImagesOption = None,
-    predictions: Annotated[
-        str | None,
-        _path_option(
-            "--predictions",
-            metavar="FILES",
-            help="Start from landmarks that another tool wrote, in any format that `facereject assess` "
-            "reads; no detector or predictor is run.",
-        ),
-    ] = None,
-    seed: Annotated[int, typer.Option(metavar="N", min=0, help="Chooses the faces.")] = 0,
+    predictions: str | None = option(
+        None,
+        metavar="FILES",
+        help="Start from landmarks that another tool wrote, in any format that `facereject assess` "
+        "reads; no detector or predictor is run.",
+    ),
+    seed: int = option(0, metavar="N", min=0, help="Chooses the faces."),
     port: PortOption = None,
     browser: BrowserOption = True,
     workers: WorkersOption = 1,

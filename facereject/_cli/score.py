@@ -11,7 +11,7 @@ import typer
 from facereject._cli._choices import BatchTargetChoice, EngineChoice, ModelChoice
 from facereject._cli._panels import Given, command
 from facereject._cli._run import default_output, run_job, with_listed, wrong_usage
-from facereject._cli._shared import ColumnsOption, FrameRuleOption, QuietOption, stop
+from facereject._cli._shared import ColumnsOption, FrameRuleOption, QuietOption, option, stop
 
 if TYPE_CHECKING:
     from facereject.outputs import Output
@@ -83,10 +83,9 @@ def score(
     given: Given,
     paths: PathsArgument,
     output: OutputOption = None,
-    json: Annotated[
-        bool,
-        typer.Option("--json", help="Write JSON lines to stdout: an object per face, with the same names."),
-    ] = False,
+    json: bool = option(
+        False, "--json", help="Write JSON lines to stdout: an object per face, with the same names."
+    ),
     columns: ColumnsOption = "all",
     quiet: QuietOption = False,
 ) -> None:

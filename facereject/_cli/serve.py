@@ -26,6 +26,7 @@ from facereject._cli._shared import (
     ThresholdOption,
     chosen_target,
     load_rejector,
+    option,
     say,
     stop,
 )
@@ -58,19 +59,14 @@ BrowserOption = Annotated[
 
 
 def serve(
-    host: Annotated[
-        str | None,
-        typer.Option(
-            "--host",
-            metavar="ADDRESS",
-            help="Listen on this address, so that other computers can connect with a token. There is no TLS.",
-        ),
-    ] = None,
+    host: str | None = option(
+        None,
+        metavar="ADDRESS",
+        help="Listen on this address, so that other computers can connect with a token. There is no TLS.",
+    ),
     port: PortOption = None,
     browser: BrowserOption = True,
-    workers: Annotated[
-        int | None, typer.Option("--workers", metavar="N", help="Threads for all clients together.")
-    ] = None,
+    workers: int | None = option(None, metavar="N", help="Threads for all clients together."),
     max_error: MaxErrorOption = None,
     coverage: CoverageOption = None,
     cost: CostOption = None,

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from contextlib import ExitStack
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
-
-import typer
+from typing import TYPE_CHECKING, Any
 
 from facereject._cli._annotated import (
     AnnotationOption,
@@ -41,6 +39,7 @@ from facereject._cli._shared import (
     MaxErrorOption,
     QuietOption,
     chosen_target,
+    option,
     paragraphs,
     printable,
     say,
@@ -67,10 +66,15 @@ facereject train pts --predictions a --predictions b -o my.safetensors
 trained on. A few hundred photos are the minimum, two thousand are good.[/dim]""")
 
 
+_SCORE_HELP = (
+    "auto: sele or compact, whichever ranks better. "
+    + ". ".join(f"{name}: {score.help}" for name, score in SCORES.items()).replace("[", "\\[")
+    + "."
+)
+
+
 def train(
-    output: Annotated[
-        Path, typer.Option("--output", "-o", metavar="FILE", help="Model file to write.", show_default=False)
-    ],
+    output: Path = option(..., "--output", "-o", metavar="FILE", help="Model file to write."),
     dataset: DatasetArgument = None,
     annotation: AnnotationOption = None,
     images: ImagesOption = None,
@@ -78,50 +82,38 @@ def train(
     landmarks: LandmarksOption = None,
     detector: DetectorOption = None,
     points: PointsOption = None,
-    normalizer: Annotated[
-        str | None,
-        typer.Option(
-            metavar="RULE",
-            help="What errors are percentages of: outer_eyes (68 landmarks), box (size of the box around "
-            "the landmarks), or points:I,J (distance between two landmarks). By default the "
-            "predictor's rule.",
-        ),
-    ] = None,
-    score: Annotated[
-        str,
-        typer.Option(
-            metavar="|".join(["auto", *SCORES]),
-            help="auto: sele or compact, whichever ranks better. "
-            + ". ".join(f"{name}: {score.help}" for name, score in SCORES.items()).replace("[", "\\[")
-            + ".",
-        ),
-    ] = "auto",
-    thorough: Annotated[
-        bool,
-        typer.Option(
-            "--thorough",
-            help="As the model thorough: average six runs of the predictor per face and use how far they "
-            "differ. More accurate and ranks better, but slower.",
-        ),
-    ] = False,
-    unlabelled: Annotated[
-        bool,
-        typer.Option(
-            "--unlabelled",
-            help="DATASET is a folder of photos without annotation: the predictor's own landmarks on them "
-            "replace it. The model then ranks faces but has no percentages until `facereject "
-            "calibrate`.",
-        ),
-    ] = False,
-    degradations: Annotated[
-        int, typer.Option(metavar="N", min=0, help="Degraded versions of every photo to train on.")
-    ] = 8,
+    normalizer: str | None = option(
+        None,
+        metavar="RULE",
+        help="What errors are percentages of: outer_eyes (68 landmarks), box (size of the box around "
+        "the landmarks), or points:I,J (distance between two landmarks). By default the "
+        "predictor's rule.",
+    ),
+    score: str = option(
+        "auto",
+        metavar="|".join(["auto", *SCORES]),
+        help=_SCORE_HELP,
+    ),
+    thorough: bool = option(
+        False,
+        "--thorough",
+        help="As the model thorough: average six runs of the predictor per face and use how far they "
+        "differ. More accurate and ranks better, but slower.",
+    ),
+    unlabelled: bool = option(
+        False,
+        "--unlabelled",
+        help="DATASET is a folder of photos without annotation: the predictor's own landmarks on them "
+        "replace it. The model then ranks faces but has no percentages until `facereject "
+        "calibrate`.",
+    ),
+    degradations: int = option(8, metavar="N", min=0, help="Degraded versions of every photo to train on."),
     max_error: MaxErrorOption = None,
     coverage: CoverageOption = None,
     cost: CostOption = None,
     jobs: JobsOption = None,
     cache: CacheOption = None,
-    seed: Annotated[int, typer.Option(metavar="N", min=0, help="Equal seeds give equal models.")] = 0,
+    seed: int = option(0, metavar="N", min=0, help="Equal seeds give equal models."),
     overwrite: OverwriteOption = False,
     quiet: QuietOption = False,
 ) -> None:

@@ -6,14 +6,14 @@ import os
 import re
 import sys
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
 import typer
 
 from facereject._cli._choices import ModelChoice, TargetChoice
 from facereject._cli._panels import Given, command, in_flags
 from facereject._cli._run import wrong_usage
-from facereject._cli._shared import ColumnsOption, FrameRuleOption, QuietOption, say, stop
+from facereject._cli._shared import ColumnsOption, FrameRuleOption, QuietOption, option, say, stop
 from facereject._files import output_that_is_read
 from facereject._signals import exit_code, interruptible
 from facereject._words import counted, percent
@@ -43,77 +43,58 @@ def _options() -> Sequence[type]:
 @command(_options)
 def webcam(
     given: Given,
-    camera: Annotated[
-        str,
-        typer.Option(
-            "--camera",
-            "-c",
-            metavar="N|PATH|URL",
-            help="Number of the camera, URL of a stream, or a video file.",
-        ),
-    ] = "0",
-    size: Annotated[
-        str | None,
-        typer.Option(
-            "--size",
-            metavar="WIDTHxHEIGHT",
-            help="Resolution to ask the camera for, such as 1920x1080. The camera may choose another one.",
-        ),
-    ] = None,
-    headless: Annotated[
-        bool,
-        typer.Option(
-            "--headless",
-            help="No window: print one line of JSON per frame with the decision, and in faces the columns "
-            "of the table for every face.",
-        ),
-    ] = False,
-    output: Annotated[
-        str | None,
-        typer.Option(
-            "--output", "-o", metavar="TABLE", help="Also write the table: .csv, .jsonl, .parquet or .sqlite."
-        ),
-    ] = None,
+    camera: str = option(
+        "0",
+        "--camera",
+        "-c",
+        metavar="N|PATH|URL",
+        help="Number of the camera, URL of a stream, or a video file.",
+    ),
+    size: str | None = option(
+        None,
+        metavar="WIDTHxHEIGHT",
+        help="Resolution to ask the camera for, such as 1920x1080. The camera may choose another one.",
+    ),
+    headless: bool = option(
+        False,
+        "--headless",
+        help="No window: print one line of JSON per frame with the decision, and in faces the columns "
+        "of the table for every face.",
+    ),
+    output: str | None = option(
+        None,
+        "--output",
+        "-o",
+        metavar="TABLE",
+        help="Also write the table: .csv, .jsonl, .parquet or .sqlite.",
+    ),
     columns: ColumnsOption = "all",
-    virtual_camera: Annotated[
-        bool,
-        typer.Option(
-            "--virtual-camera",
-            help="Send accepted frames to a virtual camera that other programs can use; while a frame is "
-            "rejected, it shows the last accepted one.",
-        ),
-    ] = False,
-    max_frames: Annotated[
-        int | None, typer.Option("--max-frames", metavar="N", help="Stop after N frames.")
-    ] = None,
-    seconds: Annotated[
-        float | None, typer.Option("--seconds", metavar="S", help="Stop after S seconds.")
-    ] = None,
+    virtual_camera: bool = option(
+        False,
+        "--virtual-camera",
+        help="Send accepted frames to a virtual camera that other programs can use; while a frame is "
+        "rejected, it shows the last accepted one.",
+    ),
+    max_frames: int | None = option(None, metavar="N", help="Stop after N frames."),
+    seconds: float | None = option(None, metavar="S", help="Stop after S seconds."),
     frame_rule: FrameRuleOption = "all",
-    overwrite: Annotated[
-        bool,
-        typer.Option(
-            "--overwrite",
-            help="Start again although an unfinished table exists, and allow replacing files that facereject "
-            "did not create.",
-        ),
-    ] = False,
-    resume: Annotated[
-        bool,
-        typer.Option(
-            "--resume",
-            help="Continue a table that a full disk or a crash left unfinished. Frame numbers continue, too.",
-        ),
-    ] = False,
-    smooth_landmarks: Annotated[
-        bool | None,
-        typer.Option(
-            "--smooth-landmarks/--raw-landmarks",
-            help="Smooth the landmarks over time. By default in the window, not with --headless.",
-            rich_help_panel="Videos",
-            show_default=False,
-        ),
-    ] = None,
+    overwrite: bool = option(
+        False,
+        "--overwrite",
+        help="Start again although an unfinished table exists, and allow replacing files that facereject "
+        "did not create.",
+    ),
+    resume: bool = option(
+        False,
+        "--resume",
+        help="Continue a table that a full disk or a crash left unfinished. Frame numbers continue, too.",
+    ),
+    smooth_landmarks: bool | None = option(
+        None,
+        "--smooth-landmarks/--raw-landmarks",
+        help="Smooth the landmarks over time. By default in the window, not with --headless.",
+        panel="Videos",
+    ),
     quiet: QuietOption = False,
 ) -> None:
     """Watch a camera: landmarks, expected error and decision, live.
