@@ -11,7 +11,7 @@ photographs set aside are those of tools/train/default_model.py.
 Face Research Lab London Set: the landmarks on the photograph as it is are the truth for its degraded
 versions. The unit comes from the points that were placed by hand on the neutral faces of that set, and the
 target from their errors, too: accepted is a face whose expected error is at most twice that of a studio
-photograph. Nothing of 300-W decides anything about it; the results on it are for comparison.
+photograph. It learns nothing from 300-W, which only confirmed two choices of its protocol.
 
 Both run the mesh once more on a mirrored copy, and compare its points with YuNet's.
 """
