@@ -28,7 +28,7 @@ from facereject.faces import (
     train_face_rejector,
 )
 from facereject.faces.landmarks.dlib_training import train_landmark_predictor
-from facereject.faces.training.cross_validation import photo_folds
+from facereject.faces.training.fit_score import photo_folds
 from facereject.faces.views import Views
 from facereject.losses import landmark_nme
 from facereject.metrics import aurc

@@ -20,8 +20,8 @@ from facereject import FaceRejector, annotated_faces
 from facereject._files import write_whole
 from facereject.faces import FaceDataset, FaceSample, LandmarkPredictor
 from facereject.faces.training._from_files import file_extractor, learn_from_table
-from facereject.faces.training.cross_validation import photo_folds
 from facereject.faces.training.extract import extract
+from facereject.faces.training.fit_score import photo_folds
 from facereject.metrics import aurc
 from tools.reproduce.landmark_predictors import train
 from tools.reproduce.other_predictors import _TRAINING, TRACKERS, _plain

@@ -8,7 +8,7 @@ import numpy as np
 
 from facereject.faces import FaceDataset, FaceRejector
 from facereject.faces.models.ranking import gap_closed
-from facereject.faces.training.cross_validation import calibration_rows
+from facereject.faces.training.fit_score import calibration_rows
 from facereject.faces.training.table import FaceTable
 from facereject.metrics import aurc
 

@@ -27,9 +27,9 @@ from facereject.faces.models.calibration import Calibration, RegionSample, Targe
 from facereject.faces.models.score_models import CompactScoreModel, LinearScoreModel, ScoreModel
 from facereject.faces.plugins import definition_of
 from facereject.faces.rejector import FaceRejector
-from facereject.faces.training.cross_validation import photo_folds, ranked
 from facereject.faces.training.extract import Extractor
 from facereject.faces.training.fit_compact import point_errors
+from facereject.faces.training.fit_score import photo_folds, ranked
 from facereject.faces.training.learn_points import common_count
 from facereject.faces.training.table import FaceTable
 

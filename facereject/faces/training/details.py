@@ -12,11 +12,11 @@ from numpy.typing import NDArray
 
 from facereject.faces.models.calibration import RegionSample
 from facereject.faces.models.score_models import CompactScoreModel
-from facereject.faces.training.cross_validation import photo_folds
 from facereject.faces.training.extract import Extractor
 from facereject.faces.training.fit_causes import fit_causes, known_causes
 from facereject.faces.training.fit_compact import CompactFit, point_errors
 from facereject.faces.training.fit_points import PointFit, fit_point_errors
+from facereject.faces.training.fit_score import photo_folds
 from facereject.faces.training.table import FaceTable
 
 _N_REGION_POINTS = 68

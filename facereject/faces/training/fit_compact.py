@@ -16,8 +16,7 @@ from facereject.faces.models.compact import N_CORRECTION, CompactColumns, align,
 from facereject.faces.models.score_models import CompactScoreModel, LinearScoreModel
 from facereject.faces.models.trees import TreeScore
 from facereject.faces.training._score_trees import clean_weights, grow_trees
-from facereject.faces.training.cross_validation import calibration_rows
-from facereject.faces.training.fit_score import fit_score
+from facereject.faces.training.fit_score import calibration_rows, fit_score
 from facereject.faces.training.table import FaceTable
 from facereject.losses import landmark_scale
 

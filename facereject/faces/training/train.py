@@ -30,18 +30,18 @@ from facereject.faces.training._from_files import (
     learn_from_table,
     points_of_files,
 )
-from facereject.faces.training.cross_validation import (
-    CrossValidation,
-    calibration_rows,
-    cross_fit,
-    photo_folds,
-    ranked,
-)
 from facereject.faces.training.details import fit_details
 from facereject.faces.training.extract import Extractor, extract
 from facereject.faces.training.fit_causes import background_features
 from facereject.faces.training.fit_compact import CompactFit, LinearFit, fit_compact, linear_on_clean
-from facereject.faces.training.fit_score import fit_score
+from facereject.faces.training.fit_score import (
+    CrossValidation,
+    calibration_rows,
+    cross_fit,
+    fit_score,
+    photo_folds,
+    ranked,
+)
 from facereject.faces.training.learn_points import learn_points
 from facereject.faces.training.table import FaceTable
 from facereject.faces.training.unlabelled import Photos, annotate_by_predictor
