@@ -10,7 +10,6 @@ import time
 import zlib
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import groupby, islice
-from types import TracebackType
 from typing import IO, Any, NamedTuple
 
 import numpy as np
@@ -385,9 +384,7 @@ class Store:
     def __enter__(self) -> Store:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, kind: type[BaseException] | None, *rest: object) -> None:
         (self.finish if kind is None else self.close)()
 
     def _open(self, path: str, resume: bool) -> None:

@@ -10,7 +10,7 @@ import os
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack, closing
 from dataclasses import dataclass, field
-from types import TracebackType
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -141,7 +141,7 @@ class ScoreTask:
         with ExitStack() as stack:
             for output in self.outputs:
                 output.begin(media)
-                stack.push(_End(output))
+                stack.push(partial(_end, output))
             for frame in feed(frames, self.outputs):
                 if run_up and frame.index == 0:
                     yield Chunk([each._replace(index=n - len(run_up)) for n, each in enumerate(run_up)])
@@ -158,16 +158,9 @@ class ScoreTask:
             yield Chunk(waiting, failed - reported)
 
 
-class _End:
-    """Ends the input of an output on the way out of a block, by an exception or not."""
-
-    def __init__(self, output: Output) -> None:
-        self._output = output
-
-    def __call__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._output.end(failed=kind is not None)
+def _end(output: Output, kind: type[BaseException] | None, *rest: object) -> None:
+    """End the input of an output on the way out of a block, by an exception or not."""
+    output.end(failed=kind is not None)
 
 
 def mean_shape_of(rejector: FaceRejector) -> FloatArray:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import unicodedata
 from collections.abc import Iterable
+from itertools import takewhile
 from pathlib import PurePosixPath
 from urllib.parse import unquote
 
@@ -81,13 +82,9 @@ def _with_most_folders(paths: list[str], parts: tuple[str, ...]) -> list[str]:
     """The paths that have the most folders in common with a name, counted from its end."""
 
     def shared(path: str) -> int:
-        folders = reversed(PurePosixPath(path.replace(os.sep, "/")).parts[:-1])
-        count = 0
-        for theirs, ours in zip(folders, reversed(parts[:-1]), strict=False):
-            if theirs != ours:
-                break
-            count += 1
-        return count
+        folders = PurePosixPath(path.replace(os.sep, "/")).parts[:-1]
+        both = zip(reversed(folders), reversed(parts[:-1]), strict=False)
+        return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], both))
 
     best = max(map(shared, paths))
     return [path for path in paths if shared(path) == best]

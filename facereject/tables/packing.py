@@ -75,7 +75,8 @@ def frames_of(rows: Iterable[PackedRow], n_points: int = N_LANDMARKS) -> Iterato
 
 def points_of(row: PackedRow) -> FloatArray | None:
     """The columns of the landmarks as numbers: all x, all y, all expected errors; None if all are missing."""
-    return None if row[-1] is None else np.frombuffer(row[-1], dtype=_DOUBLES)
+    packed = row[len(HEAD)]
+    return None if packed is None else np.frombuffer(packed, dtype=_DOUBLES)
 
 
 def number(value: float | None) -> float | None:

@@ -13,7 +13,7 @@ import numpy as np
 from facereject._files import cell_name, filling_sqlite
 from facereject.faces.face import FaceFrame
 from facereject.faces.landmarks.mean_shape import N_LANDMARKS
-from facereject.tables.columns import HEAD, INTEGERS, TEXTS, chosen_columns, columns
+from facereject.tables.columns import HEAD, INTEGERS, REVIEWED, TEXTS, chosen_columns, columns
 from facereject.tables.errors import TableError
 from facereject.tables.packing import PackedRow, points_of, rows_of
 
@@ -40,10 +40,12 @@ class TextFormat(NamedTuple):
     encode: Callable[[Sequence[PackedRow]], bytes]
 
 
-def text_format(suffix: str, n_points: int = N_LANDMARKS, chosen: str = "all") -> TextFormat:
+def text_format(
+    suffix: str, n_points: int = N_LANDMARKS, chosen: str = "all", reviewed: bool = False
+) -> TextFormat:
     """The text format of a suffix, ``.csv`` or ``.jsonl``, for faces with ``n_points`` landmarks.
 
-    ``chosen`` is as in `chosen_columns`.
+    ``chosen`` and ``reviewed`` are as in `write_rows`.
 
     Examples
     --------
@@ -52,7 +54,7 @@ def text_format(suffix: str, n_points: int = N_LANDMARKS, chosen: str = "all") -
     >>> text_format(".csv", 1).encode(rows_of(frame))
     b'photo.jpg,0,,,,,,,,,,,false,no_face,,,,,,,,\\n'
     """
-    pick = _Pick(n_points, chosen)
+    pick = _Pick(n_points, chosen, reviewed)
     if suffix == ".jsonl":
         return TextFormat(b"", lambda rows: "".join(_json_line(pick.object(row)) for row in rows).encode())
     header = (",".join(pick.names) + "\n").encode()
@@ -65,6 +67,7 @@ def write_rows(
     rows: Iterable[PackedRow],
     n_points: int = N_LANDMARKS,
     chosen: str = "all",
+    reviewed: bool = False,
 ) -> None:
     """Write a whole table.
 
@@ -80,14 +83,16 @@ def write_rows(
         Number of landmarks.
     chosen : str
         The columns, as in `chosen_columns`.
+    reviewed : bool, default=False
+        The rows end with what was decided by hand, a plain word or nothing, for the column ``reviewed``.
     """
     rows = iter(rows)
     if suffix == ".parquet":
-        _write_parquet(file, rows, _Pick(n_points, chosen))
+        _write_parquet(file, rows, _Pick(n_points, chosen, reviewed))
     elif suffix == ".sqlite":
-        _write_sqlite(file.name, rows, _Pick(n_points, chosen))
+        _write_sqlite(file.name, rows, _Pick(n_points, chosen, reviewed))
     else:
-        text = text_format(suffix, n_points, chosen)
+        text = text_format(suffix, n_points, chosen, reviewed)
         file.write(text.header)
         while batch := list(islice(rows, _BATCH)):
             file.write(text.encode(batch))
@@ -133,20 +138,22 @@ class _Pick:
     names : tuple of str
     """
 
-    def __init__(self, n_points: int, chosen: str) -> None:
-        self.names, full = chosen_columns(chosen, n_points), columns(n_points)
-        self.n_points, self._all = n_points, len(self.names) == len(full)
-        self._places = [full.index(name) for name in self.names]
+    def __init__(self, n_points: int, chosen: str, reviewed: bool = False) -> None:
+        names, full = chosen_columns(chosen, n_points), columns(n_points)
+        self.names = (*names, REVIEWED) if reviewed else names
+        self.n_points, self._all = n_points, len(names) == len(full)
+        self._places = [full.index(name) for name in names]
         self._with_points = self._places[-1] >= len(HEAD)
 
-    def of(self, head: list[Any], numbers: Callable[[], list[Any]]) -> list[Any]:
+    def of(self, row: PackedRow, head: list[Any], numbers: Callable[[], list[Any]]) -> list[Any]:
         """The chosen ones of the values of `HEAD` and those of the landmarks, which are made if needed."""
         values = [*head, *numbers()] if self._with_points else head
-        return values if self._all else [values[place] for place in self._places]
+        chosen = values if self._all else [values[place] for place in self._places]
+        return [*chosen, *row[len(HEAD) + 1 :]]
 
     def values(self, row: PackedRow) -> list[Any]:
         """The values of a row; None where there is none."""
-        return self.of(list(row[:-1]), lambda: _numbers(row, self.n_points))
+        return self.of(row, list(row[: len(HEAD)]), lambda: _numbers(row, self.n_points))
 
     def object(self, row: PackedRow) -> dict[str, Any]:
         """The values of a row by their names."""
@@ -159,7 +166,7 @@ def _csv_line(row: PackedRow, pick: _Pick) -> str:
     cells += map(_cell, row[5:12])
     cells += ["true" if row[12] else "false", _quoted(row[13]), row[14]]
     cells += [*map(_cell, row[15:18]), _quoted(row[18]), *map(_cell, row[19:22])]
-    return ",".join(pick.of(cells, lambda: _number_cells(row, pick.n_points))) + "\n"
+    return ",".join(pick.of(row, cells, lambda: _number_cells(row, pick.n_points))) + "\n"
 
 
 def _number_cells(row: PackedRow, n_points: int) -> list[str]:
@@ -198,14 +205,14 @@ def _write_parquet(file: IO[bytes], rows: Iterable[PackedRow], pick: _Pick) -> N
     import pyarrow.parquet  # type: ignore[import-untyped]
 
     types: dict[str, Any] = dict.fromkeys(columns(pick.n_points), pyarrow.float64())
-    types |= dict.fromkeys(INTEGERS, pyarrow.int64()) | dict.fromkeys(TEXTS, pyarrow.string())
+    types |= dict.fromkeys(INTEGERS, pyarrow.int64()) | dict.fromkeys((*TEXTS, REVIEWED), pyarrow.string())
     types["accepted"] = pyarrow.bool_()
     schema = pyarrow.schema([(name, types[name]) for name in pick.names])
     missing = np.full(3 * pick.n_points, np.nan)
     with pyarrow.parquet.ParquetWriter(file, schema) as writer:
         while batch := list(islice(rows, _GROUP)):
-            head = zip(*(row[:-1] for row in batch), strict=True)
-            arrays = dict(zip(HEAD, head, strict=True))
+            head = zip(*(row[: len(HEAD)] for row in batch), strict=True)
+            arrays = dict(zip(HEAD, head, strict=True)) | {REVIEWED: [row[-1] for row in batch]}
             points = [missing if (numbers := points_of(row)) is None else numbers for row in batch]
             arrays |= zip(columns(pick.n_points)[len(HEAD) :], np.stack(points, axis=1), strict=True)
             # NaN becomes null
@@ -215,7 +222,7 @@ def _write_parquet(file: IO[bytes], rows: Iterable[PackedRow], pick: _Pick) -> N
 
 def _write_sqlite(path: str, rows: Iterable[PackedRow], pick: _Pick) -> None:
     types = dict.fromkeys(columns(pick.n_points), "REAL") | dict.fromkeys((*INTEGERS, "accepted"), "INTEGER")
-    types |= dict.fromkeys(TEXTS, "TEXT")
+    types |= dict.fromkeys((*TEXTS, REVIEWED), "TEXT")
     with filling_sqlite(path) as database:
         database.execute(f"CREATE TABLE faces ({', '.join(f'{name} {types[name]}' for name in pick.names)})")
         places = ", ".join("?" * len(pick.names))

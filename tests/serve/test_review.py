@@ -33,7 +33,7 @@ from facereject.serve.review.session import ReviewError, open_session
 from facereject.tables.columns import HEAD
 from facereject.tables.errors import TableError, TableFormatError
 from facereject.tables.reading import read_rows, read_table
-from facereject.tables.reviewed import write_reviewed
+from facereject.tables.writing import write_rows
 
 RULE = {"key": "uncertainty", "limit": 0.5, "kind": "share", "value": 50}
 
@@ -633,7 +633,6 @@ def test_a_table_without_landmarks_can_be_reviewed(folder):
     (folder / "a.jpg").write_bytes(jpeg(photo()))
     frames = [FaceFrame(0, math.nan, NO_IMAGE, [face(0.1)], "a.jpg")]
     from facereject.tables.packing import rows_of
-    from facereject.tables.writing import write_rows
 
     with open("t.csv", "wb") as file:
         write_rows(file, ".csv", (row for frame in frames for row in rows_of(frame)), 68, "short")
@@ -652,7 +651,8 @@ def test_reviewed_tables_read_back_as_they_were(tmp_path, suffix):
     rows = [row for frame in sample_frames() for row in rows_of(frame)]
     path = tmp_path / f"t{suffix}"
     with open(path, "w+b") as file:
-        write_reviewed(file, suffix, ((row, "accepted" if k % 2 else "") for k, row in enumerate(rows)))
+        reviewed = ((*row, "accepted" if k % 2 else "") for k, row in enumerate(rows))
+        write_rows(file, suffix, reviewed, reviewed=True)
     assert list(map(repr, read_rows(str(path)))) == list(map(repr, rows))
     assert [value or "" for value in read_last_column(path)] == [
         "accepted" if k % 2 else "" for k in range(len(rows))

@@ -12,7 +12,6 @@ import importlib
 import os
 import stat
 import threading
-from types import TracebackType
 
 import PIL.Image
 
@@ -117,9 +116,7 @@ class BoundedFile:
     def __enter__(self) -> BoundedFile:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *exc: object) -> None:
         self.close()
 
 

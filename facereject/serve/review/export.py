@@ -28,7 +28,7 @@ from facereject.sources.inputs import InputError
 from facereject.tables.columns import HEAD
 from facereject.tables.packing import PackedRow, frames_of, packed_numbers
 from facereject.tables.reading import read_rows
-from facereject.tables.reviewed import write_reviewed
+from facereject.tables.writing import write_rows
 
 _X, _ACCEPTED, _REASON = HEAD.index("x"), HEAD.index("accepted"), HEAD.index("reason")
 
@@ -89,7 +89,8 @@ class _Export:
             listed = (_listed(faces.sources[source]) for source in np.flatnonzero(chosen))
             write_whole(self._path(f"{name}.txt"), "".join(f"{name}\n" for name in listed))
         with replacing(self._path(table)) as file:
-            write_reviewed(file, suffix_of(table), self._rows(), faces.n_points)
+            rows = ((*row, word) for row, word in self._rows())
+            write_rows(file, suffix_of(table), rows, faces.n_points, reviewed=True)
         self._say(
             f"{counted(int(kept.sum()), 'file')} accepted and {int((~kept).sum()):,} rejected, "
             f"{counted(int(accepted.sum()), 'face')} accepted and {int((~accepted).sum()):,} rejected: lists "

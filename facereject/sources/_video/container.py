@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from types import SimpleNamespace, TracebackType
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 from facereject._files import display_name, suffix_of
@@ -90,9 +90,7 @@ class MediaFile:
     def __enter__(self) -> MediaFile:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *exc: object) -> None:
         self.close()
 
     def _is_playlist(self) -> bool:

@@ -3,26 +3,12 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from types import ModuleType
+from typing import NamedTuple
 
 from facereject._files import suffix_of, valid_name
-from facereject.sources.landmark_files import (
-    coco,
-    cvat,
-    deeplabcut,
-    dlib_xml,
-    fiftyone,
-    label_studio,
-    mediapipe,
-    openface,
-    own_table,
-    plain,
-    pts,
-    sleap,
-    wflw,
-)
+from facereject.sources.landmark_files import json_files, plain, pose_tools, text_files, xml_files
 from facereject.sources.landmark_files._found import (
     DAMAGE,
     FoundFace,
@@ -30,23 +16,42 @@ from facereject.sources.landmark_files._found import (
     named_after,
     opening,
 )
+from facereject.sources.landmark_files.own_table import read_own_table
+from facereject.tables.reading import points_in_table
+from facereject.tables.writing import SUFFIXES as TABLE_SUFFIXES
 
-#: readers by the name of their format, in the order in which they are tried; a reader is a module with
-#: ``SUFFIXES``, ``knows(path, beginning)`` and ``read(path)``
-READERS: dict[str, ModuleType] = {
-    "facereject": own_table,
-    "openface": openface,
-    "sleap": sleap,
-    "deeplabcut": deeplabcut,
-    "label-studio": label_studio,
-    "fiftyone": fiftyone,
-    "coco": coco,
-    "mediapipe": mediapipe,
-    "pts": pts,
-    "dlib": dlib_xml,
-    "cvat": cvat,
-    "wflw": wflw,
-    "plain": plain,
+
+class Reader(NamedTuple):
+    """How files of one format are named, recognised by path and beginning, and read."""
+
+    suffixes: tuple[str, ...]
+    knows: Callable[[str, str], bool]
+    read: Callable[[str], Iterator[FoundFace]]
+
+
+def _has(*words: str) -> Callable[[str, str], bool]:
+    return lambda _, beginning: all(word in beginning for word in words)
+
+
+_JSON, _XML = (".json",), (".xml",)
+
+#: readers by the name of their format, in the order in which they are tried
+READERS = {
+    "facereject": Reader(TABLE_SUFFIXES, lambda path, _: bool(points_in_table(path)), read_own_table),
+    "openface": Reader((".csv",), text_files.knows_openface, text_files.read_openface),
+    "sleap": Reader(pose_tools.HDF5, pose_tools.knows_sleap, pose_tools.read_sleap),
+    "deeplabcut": Reader((".csv", *pose_tools.HDF5), pose_tools.knows_deeplabcut, pose_tools.read_deeplabcut),
+    "label-studio": Reader(_JSON, _has('"keypointlabels"'), json_files.read_label_studio),
+    "fiftyone": Reader(_JSON, _has('"filepath"', '"samples"'), json_files.read_fiftyone),
+    "coco": Reader(_JSON, json_files.knows_coco, json_files.read_coco),
+    "mediapipe": Reader((*_JSON, ".jsonl"), json_files.knows_mediapipe, json_files.read_mediapipe),
+    "pts": Reader((".pts", ".txt"), text_files.knows_pts, text_files.read_300w),
+    "dlib": Reader(
+        _XML, lambda _, start: "<image file=" in start or "<dataset" in start, xml_files.read_dlib
+    ),
+    "cvat": Reader(_XML, _has("<annotations>", "<version>"), xml_files.read_cvat),
+    "wflw": Reader((".txt",), text_files.knows_wflw, text_files.read_wflw),
+    "plain": Reader(plain.PLAIN_SUFFIXES, plain.knows_plain, plain.read_plain),
 }
 
 # characters of a header that are shown
@@ -59,7 +64,8 @@ def landmark_files(path: str | os.PathLike[str], format: str | None = None) -> l
         raise LandmarkFileError(f"format must be one of {', '.join(READERS)}; got {format!r}")
     name = os.fspath(path)
     if os.path.isdir(name):
-        wanted = _suffixes(format)
+        readers = READERS.values() if format is None else [READERS[format]]
+        wanted = {suffix for reader in readers for suffix in reader.suffixes}
         found = (file for file in Path(name).rglob("*") if file.suffix.lower() in wanted)
         files = sorted(str(file) for file in found if os.path.isfile(file))
         if not files:
@@ -128,17 +134,12 @@ def _read(path: str, format: str | None) -> Iterator[FoundFace]:
         raise LandmarkFileError(f"{path}: damaged{kind} ({_in_short(error)})") from None
 
 
-def _suffixes(format: str | None) -> set[str]:
-    readers = READERS.values() if format is None else [READERS[format]]
-    return {suffix for reader in readers for suffix in reader.SUFFIXES}
-
-
 def _format_of(path: str) -> str:
     beginning = opening(path)
     if not beginning.strip():
         raise LandmarkFileError(f"{path}: the file is empty")
     for name, reader in READERS.items():
-        if suffix_of(path) in reader.SUFFIXES and reader.knows(path, beginning):
+        if suffix_of(path) in reader.suffixes and reader.knows(path, beginning):
             return name
     header = ", ".join(plain.header_of(path, beginning)) or beginning.strip().partition("\n")[0]
     header = header if len(header) <= _SHOWN else f"{header[:_SHOWN]}…"

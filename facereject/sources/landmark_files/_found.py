@@ -9,7 +9,7 @@ import json
 import os
 import re
 import xml.etree.ElementTree as ElementTree
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -108,6 +108,14 @@ def pairs(x: Any, y: Any) -> FloatArray | None:
     if np.nanmax(np.abs(points)) > _FARTHEST:
         raise ValueError(f"a coordinate of {np.nanmax(np.abs(points)):.3g}")
     return points
+
+
+def placed(face: FoundFace, problem: str, points: Callable[..., FloatArray | None], *given: Any) -> FoundFace:
+    """The face with the points that a function makes of what a file gives, or with a problem."""
+    try:
+        return face._replace(landmarks=points(*given))
+    except DAMAGE as error:
+        return face._replace(problem=f"{problem} ({error})")
 
 
 def grouped(faces: Iterable[FoundFace]) -> Iterator[FoundFace]:

@@ -9,18 +9,10 @@ import numpy as np
 
 from facereject.sources.landmark_files._found import FoundFace, LandmarkFileError
 from facereject.tables.errors import TableFormatError
-from facereject.tables.reading import points_in_table, read_table
-from facereject.tables.writing import SUFFIXES as _TABLES
-
-SUFFIXES = _TABLES
+from facereject.tables.reading import read_table
 
 
-def knows(path: str, beginning: str) -> bool:
-    """Whether a file is a table of facereject."""
-    return bool(points_in_table(path))
-
-
-def read(path: str) -> Iterator[FoundFace]:
+def read_own_table(path: str) -> Iterator[FoundFace]:
     """The faces of a table; inputs and frames without a face have one without landmarks."""
     try:
         for frame in read_table(path):

@@ -36,7 +36,7 @@ from facereject.sources.landmark_files._found import (
 )
 
 _JSON = (".json", ".jsonl")
-SUFFIXES = (".csv", ".tsv", ".txt", *_JSON, ".parquet", ".npz", ".npy")
+PLAIN_SUFFIXES = (".csv", ".tsv", ".txt", *_JSON, ".parquet", ".npz", ".npy")
 
 _IMAGES = (
     *("image", "source", "file", "file_name", "filename", "path", "image_path", "name"),
@@ -51,7 +51,7 @@ _COORDINATE = re.compile(r"(?P<a>[xy])[_\[]?(?P<i>\d{1,5})\]?|(?P<p>[a-z_]*)(?P<
 _BY_IMAGE = re.compile(r'\s*\{\s*"[^"]+"\s*:\s*\[\s*\[')
 
 
-def knows(path: str, beginning: str) -> bool:
+def knows_plain(path: str, beginning: str) -> bool:
     """Whether a file has such columns or members."""
     suffix = suffix_of(path)
     if suffix in (".npy", ".npz"):
@@ -79,7 +79,7 @@ def header_of(path: str, beginning: str) -> list[str]:
     return [cell.strip().strip('"') for cell in line.split(separator_of(line))]
 
 
-def read(path: str) -> Iterator[FoundFace]:
+def read_plain(path: str) -> Iterator[FoundFace]:
     """The faces of a file, those of an image together."""
     suffix = suffix_of(path)
     if suffix == ".npy":

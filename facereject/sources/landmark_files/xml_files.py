@@ -1,12 +1,14 @@
-"""CVAT: XML 1.1 "for images" and "for video", with <points> or <skeleton> of <points>, in pixels."""
+"""Landmarks in XML, in pixels: dlib's imglab, and CVAT 1.1 "for images" and "for video"."""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from xml.etree.ElementTree import Element
 
 import numpy as np
 
+from facereject.faces.face import Box
 from facereject.faces.geometry import FloatArray
 from facereject.sources.landmark_files._found import (
     DAMAGE,
@@ -14,21 +16,50 @@ from facereject.sources.landmark_files._found import (
     named_after,
     number,
     pairs,
+    placed,
     xml_elements,
 )
-
-SUFFIXES = (".xml",)
 
 _SHAPES = ("skeleton", "points")
 
 
-def knows(path: str, beginning: str) -> bool:
-    """Whether a file of XML has the root and version of CVAT."""
-    return "<annotations>" in beginning and "<version>" in beginning
+def read_dlib(path: str) -> Iterator[FoundFace]:
+    """Parts named 0, 1, 2, … of all boxes; a box with another number of parts than most is a problem."""
+    # for the usual number of parts, before any is read
+    counts = Counter(len(box.findall("part")) for box in xml_elements(path, "box"))
+    n_points = max(counts, key=lambda n: (counts[n], n), default=0)
+    for image in xml_elements(path, "image"):
+        name = image.get("file") or ""
+        boxes = image.findall("box")
+        for k, box in enumerate(boxes):
+            face = FoundFace(name, None, 0, None, False, _box(box), entry=f"{name} box {k}")
+            try:
+                yield face._replace(landmarks=_parts(box, n_points))
+            except DAMAGE as error:
+                needed = f"needs {n_points} parts named 0 to {n_points - 1} with x and y"
+                yield face._replace(problem=f"{path}: {needed}: {error}")
+        if not boxes:
+            yield FoundFace(name, None)
 
 
-def read(path: str) -> Iterator[FoundFace]:
-    """The faces of all images, or of the frames of a video."""
+def _parts(box: Element, n_points: int) -> FloatArray | None:
+    parts = sorted((int(part.attrib["name"]), part) for part in box.findall("part"))
+    names = [number for number, _ in parts]
+    if names != list(range(n_points)):
+        shown = f"{names[0]} to {names[-1]}" if names else "none"
+        raise ValueError(f"found {len(names)}, {shown}")
+    return pairs([part.attrib["x"] for _, part in parts], [part.attrib["y"] for _, part in parts])
+
+
+def _box(box: Element) -> Box | None:
+    left, top, width, height = (number(box.get(name)) for name in ("left", "top", "width", "height"))
+    if left is None or top is None or not width or not height or min(width, height) <= 0:
+        return None
+    return Box(left, top, width, height)
+
+
+def read_cvat(path: str) -> Iterator[FoundFace]:
+    """<points>, or <skeleton> of <points>, of all images or of the frames of a video."""
     order = _skeleton_labels(path)
     # exports are called annotations.xml; the video is named inside
     video = next((each.text for each in xml_elements(path, "source") if each.text), named_after(path))
@@ -55,11 +86,9 @@ def _skeleton_labels(path: str) -> dict[str, int]:
 
 
 def _face(path: str, face: FoundFace, shape: Element, order: dict[str, int]) -> FoundFace:
-    try:
-        confidence = number(_attribute(shape, "confidence"))
-        return face._replace(landmarks=_points(shape, order), confidence=confidence)
-    except DAMAGE as error:
-        return face._replace(problem=f"{path}: a damaged {shape.tag} ({error})")
+    attributes = {each.get("name"): each.text for each in shape.findall("attribute")}
+    face = face._replace(confidence=number(attributes.get("confidence")))
+    return placed(face, f"{path}: a damaged {shape.tag}", _points, shape, order)
 
 
 def _points(shape: Element, order: dict[str, int]) -> FloatArray | None:
@@ -80,7 +109,3 @@ def _points(shape: Element, order: dict[str, int]) -> FloatArray | None:
 def _sorted(names: list[str]) -> list[str]:
     """By number where all names are numbers, else as they are."""
     return sorted(names, key=int) if all(name.isdecimal() for name in names) else names
-
-
-def _attribute(shape: Element, name: str) -> str | None:
-    return next((each.text for each in shape.findall("attribute") if each.get("name") == name), None)
