@@ -47,8 +47,6 @@ __all__ = [
     "guaranteed_risk",
     "risk_coverage_curve",
     "score_files",
-    "score_table",
-    "scored_video",
 ]
 _HOME = {
     "faces": ("FaceRejector",),
@@ -65,7 +63,9 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from facereject.faces import FaceRejector
     from facereject.metrics import aurc, risk_coverage_curve
-    from facereject.pipeline import assess_files, score_files, score_table, scored_video
+    from facereject.pipeline import assess_files, score_files
+    from facereject.pipeline import score_table as score_table
+    from facereject.pipeline import scored_video as scored_video
     from facereject.predictions import compare_scores
     from facereject.scores import BoostedSELEScore, SELEScoreCV
     from facereject.selection import BoundedCoverage, BoundedImprovement, CostBased, guaranteed_risk

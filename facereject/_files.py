@@ -48,6 +48,24 @@ _FORMULA = re.compile(r"(\./)*[-=+@\t\r\n]")
 _SAFE = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
 
 
+class InputError(ValueError):
+    """A file, or an argument that should name files, cannot be used; the message names it and says why.
+
+    Images, videos, data sets, model files, landmark files of other tools and files of predictions have
+    subclasses of it.
+
+    Examples
+    --------
+    >>> from facereject import score_files
+    >>> from facereject.sources import InputError
+    >>> try:
+    ...     score_files("no-such-folder")
+    ... except InputError as error:
+    ...     print("cannot be used")
+    cannot be used
+    """
+
+
 def display_name(path: str | os.PathLike[str]) -> str:
     r"""The path as valid UTF-8; bytes that are not become ``\xNN``, so that any tool reads the table."""
     return os.fsencode(path).decode("utf-8", "backslashreplace")

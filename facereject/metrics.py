@@ -64,7 +64,6 @@ __all__ = [
     "coverage_at_risk",
     "eaurc",
     "edc_area",
-    "error_discard_curve",
     "risk_at_coverage",
     "risk_coverage_curve",
     "sele_loss",

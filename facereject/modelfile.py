@@ -24,11 +24,7 @@ import safetensors
 import safetensors.numpy
 from numpy.typing import NDArray
 
-from facereject._files import write_whole
-
-__all__ = [
-    "ModelFileError",
-]
+from facereject._files import InputError, write_whole
 
 #: files of format 1 have no digest
 FORMAT_VERSION = 2
@@ -53,7 +49,7 @@ _SAFETENSORS_ERRORS = (
 ArraySpec = tuple[str, tuple[int | None, ...]]
 
 
-class ModelFileError(ValueError):
+class ModelFileError(InputError):
     """A model file cannot be used; the message names the file and the reason."""
 
 

@@ -23,7 +23,7 @@ import facereject
 GROUPS = {
     "Reject option": [
         "losses", "metrics", "risks", "solver", "predictors", "scores", "selection", "selective",
-        "comparison", "plotting", "predictions", "modelfile",
+        "comparison", "plotting", "predictions",
     ],
     "Faces": ["faces"],
     "Images, videos, files": ["sources", "tracking", "outputs", "tables", "pipeline", "parallel"],

@@ -46,8 +46,9 @@ def chosen_landmarks(landmarks: str | None) -> Landmarks | None:
     if landmarks is None:
         return None
 
-    from facereject.faces import LandmarkModelError, LandmarkPredictor, make_landmarks
+    from facereject.faces import LandmarkModelError, make_landmarks
     from facereject.faces.landmarks import LANDMARKS
+    from facereject.faces.landmarks.dlib_trees import LandmarkPredictor
     from facereject.faces.landmarks.network import NetworkLandmarks
     from facereject.faces.landmarks.python_class import NAMED, PythonLandmarks
 

@@ -11,19 +11,17 @@ from typing import TYPE_CHECKING
 from facereject._lazy import lazy_imports
 
 if TYPE_CHECKING:
-    from facereject.faces.datasets import DatasetError, FaceDataset, FaceSample, Problem
+    from facereject.faces.datasets import FaceDataset, FaceSample
     from facereject.faces.detectors import Detector, make_detector, register_detector
     from facereject.faces.domain_monitor import DomainMonitor
     from facereject.faces.evaluation.results import evaluate_face_rejector
     from facereject.faces.face import Box, Detection, Face
-    from facereject.faces.images.load import ImageError, load_rgb
+    from facereject.faces.images.load import load_rgb
     from facereject.faces.landmarks import (
         Landmarks,
         make_landmarks,
         register_landmarks,
     )
-    from facereject.faces.landmarks.dlib_trees import LandmarkPredictor
-    from facereject.faces.regions import REGIONS
     from facereject.faces.rejector import FaceRejector
     from facereject.faces.training.certify import certified
     from facereject.faces.training.train import train_face_rejector
@@ -56,9 +54,7 @@ _HOME = {
 }
 
 __all__ = [
-    "REGIONS",
     "Box",
-    "DatasetError",
     "Detection",
     "Detector",
     "DomainMonitor",
@@ -66,10 +62,7 @@ __all__ = [
     "FaceDataset",
     "FaceRejector",
     "FaceSample",
-    "ImageError",
-    "LandmarkPredictor",
     "Landmarks",
-    "Problem",
     "certified",
     "evaluate_face_rejector",
     "load_rgb",

@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from facereject._files import InputError
 from facereject.faces.face import Box, Detection
 from facereject.faces.geometry import FloatArray, bounding_box, check_landmarks, overlap
 from facereject.faces.images.load import ImageArray, load_rgb
@@ -27,7 +28,7 @@ from facereject.faces.landmarks.point_set import PointSet
 _HELD = 0.8
 
 
-class DatasetError(ValueError):
+class DatasetError(InputError):
     """A data set cannot be read at all; single bad entries are listed in ``FaceDataset.problems`` instead."""
 
 

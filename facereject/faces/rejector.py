@@ -327,7 +327,10 @@ class FaceRejector:
         return [changed(face, thumbnail=lazy_thumbnail(view.rgb, face.box)) for face in faces]
 
     def table(
-        self, paths: str | os.PathLike[str] | Sequence[str | os.PathLike[str]], workers: int = 1
+        self,
+        paths: str | os.PathLike[str] | Sequence[str | os.PathLike[str]],
+        workers: int = 1,
+        **options: Any,
     ) -> pandas.DataFrame:
         """The faces of images and videos as a pandas DataFrame, with the columns of the table.
 
@@ -337,15 +340,18 @@ class FaceRejector:
             As in `facereject.score_files`, which writes tables that need not fit into memory.
         workers : int, default=1
             Processes that share the work.
+        **options
+            Further options of `facereject.score_files`.
 
         Returns
         -------
         pandas.DataFrame
+            A row per face, or one that says why there is none. What is unknown is NA.
         """
         # by its public name: tables are made in a layer above this one
         import facereject
 
-        return facereject.score_table(self, paths, workers=workers)
+        return facereject.score_table(self, paths, workers=workers, **options)
 
     def assess(
         self,
@@ -464,15 +470,19 @@ class FaceRejector:
             view, points, found, where if self.features.correction is None else f"{where}+corrected"
         )
 
-    def video(self, path: str | os.PathLike[str], *options: Any, **more: Any) -> Iterator[FaceFrame]:
-        """Score the faces of every frame of a video.
+    def video(
+        self, path: str | os.PathLike[str], tracking: Any = None, **options: Any
+    ) -> Iterator[FaceFrame]:
+        """Score the faces of every frame of a video; decoding runs ahead in a thread.
 
         Parameters
         ----------
         path : path
-            The video.
-        *options, **more
-            As in `facereject.scored_video`.
+            A video or an animation.
+        tracking : Tracking or None
+            How faces are followed; None is ``Tracking()``.
+        **options
+            ``max_pixels``: videos with larger frames are refused.
 
         Yields
         ------
@@ -482,7 +492,7 @@ class FaceRejector:
         # by its public name: videos are read in a layer above this one
         import facereject
 
-        yield from facereject.scored_video(self, path, *options, **more)
+        yield from facereject.scored_video(self, path, tracking, **options)
 
     @overload
     def decide(self, uncertainty: float) -> bool: ...

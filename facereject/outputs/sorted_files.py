@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from typing import IO
 
 from facereject._files import (
+    InputError,
     copy_bytes,
     display_name,
     is_regular,
@@ -30,7 +31,6 @@ from facereject.faces.face import FaceFrame
 from facereject.outputs._folders import check_writable, is_inside, name_below
 from facereject.outputs.base import Media, Output, RunInfo
 from facereject.outputs.summary import MAX_FAILURES, Counts, Placed
-from facereject.sources.inputs import InputError
 
 #: how a file gets into its folder
 MODES = ("copy", "link", "move")
@@ -62,7 +62,7 @@ class SortedFiles(Output):
 
     See Also
     --------
-    facereject.score_table : Sort by a table that exists.
+    facereject.score_files : Runs it.
 
     Examples
     --------

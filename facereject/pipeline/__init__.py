@@ -3,17 +3,15 @@
 from facereject._options import OptionError
 from facereject.pipeline.assess import assess_files
 from facereject.pipeline.job import Job as Job
-from facereject.pipeline.loop import scored_frames, scored_video
+from facereject.pipeline.loop import scored_video as scored_video
 from facereject.pipeline.run import RunProgress as RunProgress
 from facereject.pipeline.running import Running
-from facereject.pipeline.score import score_files, score_table
+from facereject.pipeline.score import score_files
+from facereject.pipeline.score import score_table as score_table
 
 __all__ = [
     "OptionError",
     "Running",
     "assess_files",
     "score_files",
-    "score_table",
-    "scored_frames",
-    "scored_video",
 ]

@@ -24,7 +24,6 @@ from facereject.outputs._folders import base_of
 from facereject.outputs.base import Output
 from facereject.outputs.summary import Summary
 from facereject.pipeline.job import Job, as_outputs
-from facereject.pipeline.loop import scored_frames
 from facereject.pipeline.plan import KeptInputs, Plan
 from facereject.pipeline.run import RunProgress
 from facereject.pipeline.running import Running
@@ -126,13 +125,13 @@ class AssessTask(ScoreTask):
                 return
             image = read_image(path, max_pixels=self.max_pixels)
             frame = Frame(min(scorer.wanted), math.nan, image, source)
-            scored = (each._replace(index=0) for each in scored_frames([frame], scorer))
+            scored = (each._replace(index=0) for each in map(scorer, [frame]))
             yield from self._chunks(scored, self._media(path, item))
         else:
             reader = open_video(path, max_pixels=self.max_pixels)
             with reader, closing(prefetch(reader)) as frames:
                 named = (frame._replace(source=source) for frame in scorer.chosen(frames))
-                yield from self._chunks(scored_frames(named, scorer), self._media(path, item, reader), reader)
+                yield from self._chunks(map(scorer, named), self._media(path, item, reader), reader)
             if scorer.wanted:
                 missing = f"failed: it has no frame {min(scorer.wanted)}, which the landmark file names"
                 yield Chunk([problem_frame(source, missing)])

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from itertools import groupby, islice
 from typing import Any, NamedTuple
 
-from facereject._files import display_name, stamp_of
+from facereject._files import InputError, display_name, stamp_of
 from facereject._options import OptionError
 from facereject.faces import FaceRejector
 from facereject.faces.face import FaceFrame
@@ -20,7 +20,6 @@ from facereject.pipeline.plan import Plan
 from facereject.pipeline.run import RunProgress
 from facereject.pipeline.store import Store, recorded_stamps
 from facereject.pipeline.task import CHUNK_FRAMES, Chunk, ScoreTask, problem_frame
-from facereject.sources.inputs import InputError
 from facereject.tables.errors import SettingsError, TableFormatError
 from facereject.tables.reading import is_own_table, read_table
 

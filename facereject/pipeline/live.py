@@ -18,7 +18,7 @@ from facereject.faces.images.files import MAX_PIXELS
 from facereject.outputs.base import Media, Output, RunInfo, StopLoop
 from facereject.outputs.camera.window import Window
 from facereject.parallel.base import SerialEngine
-from facereject.pipeline.loop import feed, scored_frames
+from facereject.pipeline.loop import feed
 from facereject.sources.frame import Frame
 from facereject.tracking.tracker import FaceTracker
 
@@ -128,9 +128,7 @@ class Live:
                     output.watch(camera, tracker)
                     idle.append(output.poll)
             try:
-                for _ in feed(
-                    self._counted(scored_frames(self._frames(camera, idle), tracker)), self.outputs
-                ):
+                for _ in feed(self._counted(map(tracker, self._frames(camera, idle))), self.outputs):
                     pass
             except StopLoop:
                 pass

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Generator, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing
 from typing import TypeAlias
 
@@ -29,38 +29,6 @@ class ImageScorer:
     def __call__(self, frame: Frame) -> FaceFrame:
         """Find and score the faces of an image."""
         return FaceFrame(frame.index, frame.time_s, frame.image, self._rejector(frame.image), frame.source)
-
-
-def scored_frames(frames: Iterable[Frame], scorer: Scorer) -> Generator[FaceFrame, None, None]:
-    """Score frames as they come.
-
-    Parameters
-    ----------
-    frames : iterable of Frame
-        Of one image, video or camera, in order.
-    scorer : callable
-        Takes a `Frame`, returns a `FaceFrame`.
-
-    Yields
-    ------
-    FaceFrame
-
-    See Also
-    --------
-    scored_video : The frames of a video file.
-
-    Examples
-    --------
-    >>> import math
-    >>> from facereject.faces.face import NO_IMAGE, FaceFrame
-    >>> from facereject.pipeline import scored_frames
-    >>> from facereject.sources.frame import Frame
-    >>> nobody = lambda frame: FaceFrame(frame.index, frame.time_s, frame.image, [])
-    >>> [len(each.faces) for each in scored_frames([Frame(0, math.nan, NO_IMAGE)], nobody)]
-    [0]
-    """
-    for frame in frames:
-        yield scorer(frame)
 
 
 def feed(frames: Iterable[FaceFrame], outputs: Iterable[Output]) -> Iterator[FaceFrame]:
@@ -113,4 +81,4 @@ def scored_video(
     """
     tracker = FaceTracker(rejector, tracking)
     with open_video(path, max_pixels=max_pixels) as reader, closing(prefetch(reader)) as frames:
-        yield from scored_frames(frames, tracker)
+        yield from map(tracker, frames)

@@ -10,13 +10,13 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing
 from typing import NamedTuple
 
-from facereject._files import Identities, display_name, file_id
+from facereject._files import Identities, InputError, display_name, file_id
 from facereject._options import OptionError
 from facereject.outputs.base import Output
 from facereject.parallel import Engine, WorkerEngine
 from facereject.parallel.base import SerialEngine
 from facereject.pipeline.store import Store
-from facereject.sources.inputs import Input, InputError, check_inputs, read_list, walk_inputs
+from facereject.sources.inputs import Input, check_inputs, read_list, walk_inputs
 from facereject.sources.video import VideoError, open_video
 
 # bytes of the names of inputs that are kept in memory; more are written to a temporary file

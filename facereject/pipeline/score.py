@@ -85,8 +85,8 @@ def score_files(
 
     See Also
     --------
-    score_table : The same as a pandas DataFrame.
-    scored_video : The frames of one video with their pixels and faces.
+    facereject.FaceRejector.table : The same as a pandas DataFrame.
+    facereject.FaceRejector.video : The frames of one video with their pixels and faces.
 
     Examples
     --------

@@ -23,7 +23,7 @@ from facereject.faces.images.files import MAX_PIXELS, read_image
 from facereject.faces.images.load import ImageError
 from facereject.faces.plugins import definition_of, fingerprint_of, name_of
 from facereject.outputs.base import Media, Output
-from facereject.pipeline.loop import ImageScorer, Scorer, feed, scored_frames
+from facereject.pipeline.loop import ImageScorer, Scorer, feed
 from facereject.sources.frame import Frame, VideoError
 from facereject.sources.inputs import Input
 from facereject.sources.prefetch import prefetch
@@ -96,7 +96,7 @@ class ScoreTask:
             yield Chunk([unreadable(source, path, error)])
             return
         if item.kind == "image":
-            frames = scored_frames([Frame(0, math.nan, image, source)], ImageScorer(self.rejector))
+            frames = map(ImageScorer(self.rejector), [Frame(0, math.nan, image, source)])
             yield from self._chunks(frames, self._media(path, item))
         else:
             first_frame = item.part.segment.number if item.part else 0
@@ -125,7 +125,7 @@ class ScoreTask:
         with reader, closing(prefetch(reader)) as frames:
             named = (frame._replace(source=media.source) for frame in frames)
             run_up: list[FaceFrame] = []
-            scored = _without_run_up(scored_frames(named, scorer), reader.begin_s, run_up)
+            scored = _without_run_up(map(scorer, named), reader.begin_s, run_up)
             yield from self._chunks(scored, media, reader, run_up)
 
     def _chunks(

@@ -11,7 +11,7 @@ On axes that you pass the legend is beside them if the figure has a layout engin
 
 from facereject.plotting._critical_difference import CriticalDifferenceDisplay
 from facereject.plotting._error_discard import ErrorDiscardDisplay
-from facereject.plotting._expected_error import ExpectedErrorDisplay
+from facereject.plotting._expected_error import ExpectedErrorDisplay as ExpectedErrorDisplay
 from facereject.plotting._groups import GroupDisplay
 from facereject.plotting._guarantees import GuaranteeDisplay, ShiftDisplay
 from facereject.plotting._learning_curve import LearningCurveDisplay as LearningCurveDisplay
@@ -22,7 +22,6 @@ from facereject.plotting._risk_coverage import RiskCoverageDisplay
 __all__ = [
     "CriticalDifferenceDisplay",
     "ErrorDiscardDisplay",
-    "ExpectedErrorDisplay",
     "GroupDisplay",
     "GuaranteeDisplay",
     "MonitorDisplay",

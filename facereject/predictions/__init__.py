@@ -12,7 +12,7 @@ from facereject._lazy import lazy_imports
 if TYPE_CHECKING:
     from facereject.predictions._columns import ColumnNames
     from facereject.predictions._comparison import compare_scores
-    from facereject.predictions._files import PredictionFileError, open_predictions
+    from facereject.predictions._files import open_predictions
     from facereject.predictions._learned import learn_score
     from facereject.predictions._report import report_predictions
     from facereject.predictions._rule import apply_rule, find_rule, monitor_rule
@@ -28,7 +28,6 @@ _HOME = {
 
 __all__ = [
     "ColumnNames",
-    "PredictionFileError",
     "apply_rule",
     "compare_scores",
     "find_rule",

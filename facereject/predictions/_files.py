@@ -24,7 +24,7 @@ from urllib.parse import quote
 import numpy as np
 from numpy.typing import NDArray
 
-from facereject._files import display_name, folder_problem, suffix_of
+from facereject._files import InputError, display_name, folder_problem, suffix_of
 
 #: rows read at a time
 CHUNK = 1 << 16
@@ -36,7 +36,7 @@ Column = Sequence[Any] | NDArray[Any]
 _HEADER_BYTES = 1 << 20
 
 
-class PredictionFileError(ValueError):
+class PredictionFileError(InputError):
     """A file of predictions cannot be read or used; the message says why.
 
     Examples

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from facereject._lazy import lazy_imports
 
 if TYPE_CHECKING:
-    from facereject.selection.errors import InfeasibleTargetError, NoValidThresholdError
+    from facereject.selection.errors import InfeasibleTargetError
     from facereject.selection.exact import convert, optimal_selection
     from facereject.selection.groups import guaranteed_risk_per_group
     from facereject.selection.guarantees import guaranteed_coverage, guaranteed_risk
@@ -38,7 +38,6 @@ __all__ = [
     "CostBased",
     "CoverageMonitor",
     "InfeasibleTargetError",
-    "NoValidThresholdError",
     "RiskMonitor",
     "Selector",
     "convert",

@@ -14,5 +14,5 @@ class InfeasibleTargetError(ValueError):
         self.reachable = reachable
 
 
-class NoValidThresholdError(ValueError):
+class NoValidThresholdError(InfeasibleTargetError):
     """The calibration sample cannot certify any threshold for the requested guarantee."""

@@ -10,7 +10,6 @@ from typing import Any
 
 from facereject.faces import FaceRejector
 from facereject.faces.images.kinds import kind_of_file
-from facereject.pipeline.loop import scored_frames
 from facereject.serve.images import without_name
 from facereject.serve.limits import ServeLimits
 from facereject.serve.pool import WorkPool
@@ -69,7 +68,7 @@ class VideoStream:
             raise unusable(without_name(str(error), self._path)) from None
         self._reader = self._resources.enter_context(reader)
         frames = self._resources.enter_context(closing(prefetch(self._noted(reader))))
-        self._scored = scored_frames(frames, FaceTracker(rejector))
+        self._scored = map(FaceTracker(rejector), frames)
         width, height = reader.size
         return _line({"width": width, "height": height, "fps": reader.fps, "frames": reader.frame_count_hint})
 

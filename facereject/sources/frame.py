@@ -10,13 +10,14 @@ from typing import NamedTuple
 
 import cv2
 
+from facereject._files import InputError
 from facereject.faces.images.load import ImageArray
 
 #: seconds from frame to frame where a video does not tell; FFmpeg assumes the same
 DEFAULT_STEP = 1 / 25
 
 
-class VideoError(ValueError):
+class VideoError(InputError):
     """The video cannot be read. The message starts with the name of the file."""
 
 
@@ -36,7 +37,7 @@ class Frame(NamedTuple):
     See Also
     --------
     open_video : Yields frames.
-    facereject.pipeline.scored_frames : Scores the faces of frames.
+    facereject.tracking.FaceTracker : Scores the faces of frames.
 
     Examples
     --------

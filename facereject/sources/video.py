@@ -108,7 +108,7 @@ def open_video(
 
     See Also
     --------
-    facereject.scored_video : The frames with their faces.
+    facereject.FaceRejector.video : The frames with their faces.
 
     Examples
     --------

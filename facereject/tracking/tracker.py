@@ -150,7 +150,7 @@ class FaceTracker:
 
     See Also
     --------
-    facereject.scored_video : Scores a video file.
+    facereject.FaceRejector.video : Scores a video file.
 
     Examples
     --------

@@ -8,13 +8,12 @@ import os
 import pytest
 from feeding import clip, face, feed, photo, prepared
 
-from facereject._files import stamp_of
+from facereject._files import InputError, stamp_of
 from facereject._options import OptionError
 from facereject.outputs import SortedFiles
 from facereject.outputs import sorted_files as placement
 from facereject.outputs._folders import base_of
 from facereject.outputs.sorted_files import place
-from facereject.sources.inputs import InputError
 
 ACCEPTED = [photo(face())]
 REJECTED = [photo(face(False))]

@@ -7,9 +7,8 @@ import pytest
 from fake_world import SIZE, Someone, World, blank
 from video_files import encode
 
-import facereject
 from facereject.faces import FaceRejector
-from facereject.pipeline import scored_frames, scored_video
+from facereject.pipeline import scored_video
 from facereject.sources import Frame, VideoError, open_video
 from facereject.tracking import FaceTracker, Tracking
 
@@ -21,7 +20,7 @@ def world():
 
 def test_frames_come_with_their_faces(world):
     frames = [Frame(index, index / 25, blank()) for index in range(5)]
-    scored = list(scored_frames(frames, FaceTracker(world)))
+    scored = list(map(FaceTracker(world), frames))
     assert [(frame.index, frame.time_s) for frame in scored] == [(index, index / 25) for index in range(5)]
     assert all(one.image is other.image for one, other in zip(scored, frames, strict=True))
     assert [[face.track for face in frame.faces] for frame in scored] == [[0, 1]] * 5
@@ -42,7 +41,6 @@ def test_the_rejector_offers_it(tmp_path):
     path = encode(tmp_path / "v.mp4", [image] * 4, rate=25)
     frames = list(FaceRejector.pretrained().video(path, Tracking(every_frame=True)))
     assert [(frame.index, frame.faces) for frame in frames] == [(index, []) for index in range(4)]
-    assert facereject.scored_video is scored_video
 
 
 def test_a_video_that_cannot_be_read_is_an_error_with_the_first_frame(world, tmp_path):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from video_files import write_video
 
+from facereject._files import InputError
 from facereject.outputs import Output
 from facereject.outputs.summary import Counts
 from facereject.parallel import WorkerEngine
@@ -13,7 +14,6 @@ from facereject.pipeline import plan
 from facereject.pipeline.plan import plan_run
 from facereject.pipeline.store import Store
 from facereject.pipeline.task import problem_frame
-from facereject.sources.inputs import InputError
 
 
 @pytest.fixture

@@ -9,9 +9,10 @@ import sys
 import PIL.Image
 import pytest
 
+from facereject._files import InputError
 from facereject.faces.images.files import ImageError, read_image
 from facereject.sources import inputs
-from facereject.sources.inputs import Input, InputError, expand_inputs
+from facereject.sources.inputs import Input, expand_inputs
 from facereject.sources.video import VideoError, open_video
 
 posix_only = pytest.mark.skipif(os.name != "posix", reason="names of bytes, pipes and links as on POSIX")

@@ -11,7 +11,6 @@ import numpy as np
 from skimage.data import astronaut
 
 from facereject import FaceRejector
-from facereject.faces import REGIONS
 from facereject.faces.training.degrade import degrade
 
 rejector = FaceRejector.pretrained()
@@ -46,8 +45,9 @@ figure.colorbar(drawn[0], ax=axes, label="expected error, percent")
 
 figure, ax = plt.subplots(layout="constrained", figsize=(8, 3.6))
 width = 0.8 / len(faces)
+regions = list(faces["clean"].region_errors)
 for i, (name, face) in enumerate(faces.items()):
-    ax.bar(np.arange(len(REGIONS)) + (i - 1.5) * width, face.region_errors.values(), width, label=name)
-ax.set_xticks(range(len(REGIONS)), REGIONS)
+    ax.bar(np.arange(len(regions)) + (i - 1.5) * width, face.region_errors.values(), width, label=name)
+ax.set_xticks(range(len(regions)), regions)
 ax.set_ylabel("expected error, percent")
 ax.legend()

@@ -11,7 +11,7 @@ import numpy as np
 import PIL.Image
 from numpy.typing import NDArray
 
-from facereject._files import display_name
+from facereject._files import InputError, display_name
 from facereject.faces.images.source import BoundedFile, open_picture
 
 ImageArray: TypeAlias = NDArray[np.uint8]
@@ -42,7 +42,7 @@ _STORED: dict[int, Callable[[ImageArray], ImageArray]] = {
 }
 
 
-class ImageError(ValueError):
+class ImageError(InputError):
     """The image cannot be read or has a form this package does not handle."""
 
 

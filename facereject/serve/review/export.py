@@ -11,7 +11,7 @@ from itertools import groupby
 import numpy as np
 import PIL.Image
 
-from facereject._files import display_name, replacing, suffix_of, write_whole
+from facereject._files import InputError, display_name, replacing, suffix_of, write_whole
 from facereject._html import HTML
 from facereject._options import OptionError
 from facereject._words import counted, percent
@@ -24,7 +24,6 @@ from facereject.reports import pages
 from facereject.serve.review.faces import ACCEPT, REJECT, UNDECIDED
 from facereject.serve.review.images import NoImageError
 from facereject.serve.review.session import Progress, Session
-from facereject.sources.inputs import InputError
 from facereject.tables.columns import HEAD
 from facereject.tables.packing import PackedRow, frames_of, packed_numbers
 from facereject.tables.reading import read_rows

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from facereject._files import InputError
 from facereject.faces.face import Box
 from facereject.faces.geometry import FloatArray
 
@@ -42,7 +43,7 @@ DAMAGE = (
 )
 
 
-class LandmarkFileError(ValueError):
+class LandmarkFileError(InputError):
     """A file holds no landmarks that can be read; the message names it."""
 
 
