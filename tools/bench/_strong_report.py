@@ -21,14 +21,16 @@ def summarise(results: list[dict[str, Any]], used: dict[str, str]) -> list[str]:
         ("Tables on which nothing was chosen", [r for r in results if r["case"]["table"] not in used]),
         ("Tables on which something was chosen", [r for r in results if r["case"]["table"] in used]),
     ):
-        classifiers = [r for r in part if r["case"]["kind"] != "numbers" and r["errors"] >= ENOUGH_ERRORS]
-        regressors = [r for r in part if r["case"]["kind"] == "numbers"]
+        regressors, noise = ([r for r in part if r["case"]["kind"] == kind] for kind in ("numbers", "noise"))
+        classifiers = [r for r in part if r not in regressors + noise and r["errors"] >= ENOUGH_ERRORS]
         if part:
             lines += [f"## {title}", ""]
         if classifiers:
             lines += _classifier_lines(classifiers)
         if regressors:
             lines += _regressor_lines(regressors)
+        if noise:
+            lines += _noise_lines(noise)
     default, fit = (np.array([r["seconds"][name] for r in results]) for name in ("default", "predictor"))
     slow = fit >= SLOW
     lines.append(
@@ -116,6 +118,17 @@ def _regressor_lines(results: list[dict[str, Any]]) -> list[str]:
                 f"  forests: {100 * below:+.1f} points below their tree spread in the mean, worst case "
                 f"{100 * max(forests):+.1f}: {'met' if below <= 0.02 else 'MISSED'}."
             )
+    return [*lines, ""]
+
+
+def _noise_lines(results: list[dict[str, Any]]) -> list[str]:
+    """Where nothing can be learned: AuRC over that of the tree spread, or of a random order."""
+    lines = [f"Regressors with nothing to learn: {len(results)} cases; AuRC / AuRC(spread, else random)", ""]
+    lines += ["| score | geometric mean | worst | above 1.05 |", "|---|---|---|---|"]
+    for name in ("boosted", "default"):
+        ratios = np.array([r["aurc"][name] / r["aurc"].get("spread", r["random"]) for r in results])
+        worst = f"{ratios.max():.3f} ({_name(results[int(ratios.argmax())])})"
+        lines.append(f"| {name} | {_mean(ratios):.3f} | {worst} | {(ratios > 1.05).sum()} |")
     return [*lines, ""]
 
 

