@@ -107,7 +107,10 @@ def choose_weighting(
     allowed = np.array(WEIGHTS) <= n_errors / _ENOUGH_ERRORS
     chosen = int(np.where(allowed, sure, -np.inf).argmax())
     if sure[chosen] <= 0:
-        why = "not enough to learn from" if gains.max() > 0 else "the learned score ranks no better"
+        why = "the learned score ranks no better"
+        if gains.max() > 0:
+            few = n_errors < _ENOUGH_ERRORS
+            why = "not enough to learn from" if few else "the learned score is better only within chance"
         return Weighting(0.0, f"{errors}: {why}")
     reason = f"{errors}: AuRC {areas[chosen] / areas[0]:.2f} of the base score's on held-out examples"
     if not allowed[sure.argmax()]:
