@@ -10,17 +10,9 @@ from typing import TYPE_CHECKING, Any
 from facereject._cli._plugins import DetectorOption, LandmarksOption
 from facereject._cli._shared import (
     DETECTOR_PANEL,
-    TARGET_PANEL,
-    CostOption,
-    CoverageOption,
-    MaxErrorBoundOption,
-    MaxErrorOption,
-    MaxExpectedErrorOption,
     ModelOption,
     OfflineOption,
     RegionOption,
-    ThresholdOption,
-    chosen_target,
     load_rejector,
     stop,
 )
@@ -64,11 +56,22 @@ class ScoreChoice:
 
 
 @dataclass(frozen=True)
-class ModelChoice(ScoreChoice):
-    """The model, its detector and landmark predictor, and how far a head may be turned."""
+class PartsChoice:
+    """The landmark predictor and the detector in place of the model's own."""
 
     landmarks: LandmarksOption = None
     detector: DetectorOption = None
+    offline: OfflineOption = False
+
+    def load_parts(self, model: str, **options: Any) -> FaceRejector:
+        """The rejector of a model that the command takes otherwise than as --model."""
+        return load_rejector(model, detector=self.detector, landmarks=self.landmarks, **options)
+
+
+@dataclass(frozen=True)
+class ModelChoice(PartsChoice, ScoreChoice):
+    """The model, its detector and landmark predictor, and how far a head may be turned."""
+
     upsample: int | None = option(
         None,
         metavar="N",
@@ -89,23 +92,73 @@ class ModelChoice(ScoreChoice):
         "finds nearly every face, and false ones.",
         panel=DETECTOR_PANEL,
     )
-    offline: OfflineOption = False
+
+
+def percent_of(text: str) -> float:
+    """A number of percent, with or without the sign."""
+    return float(text.strip().removesuffix("%"))
 
 
 @dataclass(frozen=True)
-class TargetChoice:
-    """What to accept; at most one of them."""
+class TrainTarget:
+    """What a new model accepts; at most one of them."""
 
-    max_error: MaxErrorOption = None
-    max_expected_error: MaxExpectedErrorOption = None
-    max_error_bound: MaxErrorBoundOption = None
-    coverage: CoverageOption = None
-    cost: CostOption = None
-    threshold: ThresholdOption = None
+    panel = "What to accept (at most one of these)"
+
+    max_error: float | None = option(
+        None,
+        metavar="PERCENT",
+        parse=percent_of,
+        help="Keep the mean error of the accepted faces at or below this, in percent of the distance "
+        "between the outer eye corners (4 or 4%). Single faces may be worse.",
+    )
+    coverage: float | None = option(
+        None,
+        metavar="SHARE",
+        help="Accept this share (0 to 1), the most certain ones, of faces like those the model was "
+        "calibrated on.",
+    )
+    cost: float | None = option(
+        None,
+        metavar="PERCENT",
+        help="What rejecting a face costs, as an error in percent: faces expected to be better are accepted.",
+    )
 
     def chosen(self) -> dict[str, float]:
         """The target that was given, for ``with_target``; empty if none was."""
-        return chosen_target(**asdict(self))
+        given = {kind: value for kind, value in asdict(self).items() if value is not None}
+        if len(given) > 1:
+            names = " and ".join("--" + kind.replace("_", "-") for kind in given)
+            stop(f"{names} exclude each other: give one of them")
+        return given
+
+
+@dataclass(frozen=True)
+class ServeTarget(TrainTarget):
+    """What the page accepts at first; at most one of them."""
+
+    threshold: float | None = option(
+        None, metavar="VALUE", help="Accept faces up to this uncertainty (the column of that name)."
+    )
+
+
+@dataclass(frozen=True)
+class TargetChoice(ServeTarget):
+    """What to accept; at most one of them."""
+
+    max_expected_error: float | None = option(
+        None,
+        metavar="PERCENT",
+        parse=percent_of,
+        help="Accept every face whose expected error (the column expected_error) is at most this.",
+    )
+    max_error_bound: float | None = option(
+        None,
+        metavar="PERCENT",
+        parse=percent_of,
+        help="Accept every face whose error is at most this with a probability of 90 % (the column "
+        "error_high).",
+    )
 
 
 @dataclass(frozen=True)
@@ -117,20 +170,18 @@ class BatchTargetChoice(TargetChoice):
         metavar="SHARE|N",
         help="Accept the most certain faces of this batch: a share (0.5 or 50%) or a number of faces (100). "
         "Ties with the last one are accepted, too. In a video, the faces of every frame count.",
-        panel=TARGET_PANEL,
     )
     keep_best_photos: str | None = option(
         None,
         metavar="SHARE|N",
         help="The same, counted in photos. With --frame-rule all, a photo is as certain as its least certain "
         "face. In a video, every frame counts as a photo.",
-        panel=TARGET_PANEL,
     )
 
     def chosen(self) -> dict[str, float]:
         """The target that was given, for ``with_target``; empty if none was, or the best are kept."""
-        given: dict[str, Any] = chosen_target(**asdict(self))
-        return {name: value for name, value in given.items() if name not in ("keep_best", "keep_best_photos")}
+        best = ("keep_best", "keep_best_photos")
+        return {name: value for name, value in super().chosen().items() if name not in best}
 
     @property
     def best(self) -> dict[str, float]:

@@ -30,15 +30,6 @@ LandmarksOption = Annotated[
         "file, an .onnx network with its description beside it, or module:Class.",
     ),
 ]
-PointsOption = Annotated[
-    str | None,
-    typer.Option(
-        "--points",
-        metavar="I,J,...",
-        help="Use only these annotated landmarks, counted from 0, in the order of the predictor. For dlib-5 "
-        "and 300-W: 45,42,36,39,33.",
-    ),
-]
 
 
 def chosen_landmarks(landmarks: str | None) -> Landmarks | None:
@@ -79,13 +70,3 @@ def chosen_detector(name: str | None) -> Detector | None:
         return make_detector(name)
     except (TypeError, ValueError) as error:
         stop(f"--detector: {error}")
-
-
-def chosen_points(points: str | None) -> list[int] | None:
-    """The numbers of --points."""
-    if points is None:
-        return None
-    try:
-        return [int(number) for number in points.split(",")]
-    except ValueError:
-        stop(f"--points must be whole numbers with commas between them, as 45,42,36,39,33; got {points}")

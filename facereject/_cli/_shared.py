@@ -81,72 +81,6 @@ OfflineOption = Annotated[
 ]
 
 
-def percent_of(text: str | float) -> float:
-    """A number of percent, with or without the sign."""
-    return float(str(text).strip().removesuffix("%"))
-
-
-TARGET_PANEL = "What to accept (at most one of these)"
-MaxErrorOption = Annotated[
-    float | None,
-    typer.Option(
-        "--max-error",
-        metavar="PERCENT",
-        parser=percent_of,
-        help="Keep the mean error of the accepted faces at or below this, in percent of the distance "
-        "between the outer eye corners (4 or 4%). Single faces may be worse.",
-        rich_help_panel=TARGET_PANEL,
-    ),
-]
-MaxExpectedErrorOption = Annotated[
-    float | None,
-    typer.Option(
-        "--max-expected-error",
-        metavar="PERCENT",
-        parser=percent_of,
-        help="Accept every face whose expected error (the column expected_error) is at most this.",
-        rich_help_panel=TARGET_PANEL,
-    ),
-]
-MaxErrorBoundOption = Annotated[
-    float | None,
-    typer.Option(
-        "--max-error-bound",
-        metavar="PERCENT",
-        parser=percent_of,
-        help="Accept every face whose error is at most this with a probability of 90 % (the column "
-        "error_high).",
-        rich_help_panel=TARGET_PANEL,
-    ),
-]
-CoverageOption = Annotated[
-    float | None,
-    typer.Option(
-        "--coverage",
-        metavar="SHARE",
-        help="Accept this share (0 to 1), the most certain ones, of faces like those the model was "
-        "calibrated on.",
-        rich_help_panel=TARGET_PANEL,
-    ),
-]
-CostOption = Annotated[
-    float | None,
-    typer.Option(
-        "--cost",
-        metavar="PERCENT",
-        help="What rejecting a face costs, as an error in percent: faces expected to be better are accepted.",
-        rich_help_panel=TARGET_PANEL,
-    ),
-]
-ThresholdOption = Annotated[
-    float | None,
-    typer.Option(
-        "--threshold",
-        metavar="VALUE",
-        help="Accept faces up to this uncertainty (the column of that name).",
-        rich_help_panel=TARGET_PANEL,
-    ),
-]
 ColumnsOption = Annotated[
     str,
     typer.Option(
@@ -209,15 +143,6 @@ def printable(text: str) -> str:
 
 def _escape(code: int) -> str:
     return f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}"
-
-
-def chosen_target(**options: float | None) -> dict[str, float]:
-    """The one target option that was given, ready for ``with_target``; empty if none was."""
-    given = {kind: value for kind, value in options.items() if value is not None}
-    if len(given) > 1:
-        names = " and ".join("--" + kind.replace("_", "-") for kind in given)
-        stop(f"{names} exclude each other: give one of them")
-    return given
 
 
 def _refused_target(rejector: FaceRejector, target: Mapping[str, float], error: ValueError) -> str:

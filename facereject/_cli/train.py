@@ -4,51 +4,24 @@ from __future__ import annotations
 
 from contextlib import ExitStack
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from facereject._cli._annotated import (
-    AnnotationOption,
-    CacheOption,
+    AnnotatedChoice,
     DatasetArgument,
-    ImagesOption,
-    JobsOption,
-    OverwriteOption,
-    PredictionsOption,
     cache_warnings,
     check_not_read,
     check_writable,
-    files_of_dataset,
-    landmark_inputs,
-    one_dataset,
-    read_dataset,
-    results,
+    save_model,
+    show_facts,
     tell,
 )
+from facereject._cli._choices import TrainTarget
 from facereject._cli._output.progress import counting
-from facereject._cli._plugins import (
-    DetectorOption,
-    LandmarksOption,
-    PointsOption,
-    chosen_detector,
-    chosen_landmarks,
-    chosen_points,
-)
-from facereject._cli._shared import (
-    CostOption,
-    CoverageOption,
-    MaxErrorOption,
-    QuietOption,
-    chosen_target,
-    option,
-    paragraphs,
-    printable,
-    say,
-    stop,
-)
+from facereject._cli._panels import Given, command
+from facereject._cli._plugins import DetectorOption, LandmarksOption, chosen_detector, chosen_landmarks
+from facereject._cli._shared import QuietOption, option, paragraphs, say, stop
 from facereject.faces.models.scores import SCORES
-
-if TYPE_CHECKING:
-    from facereject.faces import FaceRejector
 
 TRAIN_EXAMPLES = paragraphs("""[bold]Examples[/bold]
 
@@ -73,15 +46,13 @@ _SCORE_HELP = (
 )
 
 
+@command(lambda: (TrainTarget, AnnotatedChoice))
 def train(
+    given: Given,
     output: Path = option(..., "--output", "-o", metavar="FILE", help="Model file to write."),
     dataset: DatasetArgument = None,
-    annotation: AnnotationOption = None,
-    images: ImagesOption = None,
-    predictions: PredictionsOption = None,
     landmarks: LandmarksOption = None,
     detector: DetectorOption = None,
-    points: PointsOption = None,
     normalizer: str | None = option(
         None,
         metavar="RULE",
@@ -108,13 +79,7 @@ def train(
         "calibrate`.",
     ),
     degradations: int = option(8, metavar="N", min=0, help="Degraded versions of every photo to train on."),
-    max_error: MaxErrorOption = None,
-    coverage: CoverageOption = None,
-    cost: CostOption = None,
-    jobs: JobsOption = None,
-    cache: CacheOption = None,
     seed: int = option(0, metavar="N", min=0, help="Equal seeds give equal models."),
-    overwrite: OverwriteOption = False,
     quiet: QuietOption = False,
 ) -> None:
     """Train a model that predicts how wrong a predictor is.
@@ -129,15 +94,17 @@ def train(
     the predictions of other tools, or of the same tool with other seeds, as well: disagreement is among the
     best signs of an error.
     """
-    dataset = one_dataset(dataset, annotation)
-    check_writable("--output", output, overwrite=overwrite)
-    given = chosen_target(max_error=max_error, coverage=coverage, cost=cost)
-    _check_target(given)
-    _check_score(score)
+    faces, target = given.make(AnnotatedChoice), given.make(TrainTarget).chosen()
+    path, predictions = faces.path(dataset), faces.predictions
+    check_writable("--output", output, overwrite=faces.overwrite)
+    _check_target(target)
+    if score != "auto" and score not in SCORES:
+        stop(f"--score must be one of auto, {', '.join(SCORES)}; got {score}")
 
     from facereject.faces import LandmarkModelError, make_landmarks, train_face_rejector
     from facereject.faces.evaluation.data_warnings import data_warnings
     from facereject.faces.features.mirrored import THOROUGH_ANGLES, RefinedRuns
+    from facereject.faces.models.card import model_facts
     from facereject.faces.training.unlabelled import photo_paths
     from facereject.scores._lightgbm import LightGBMNotAvailableError
     from facereject.selection import InfeasibleTargetError
@@ -156,20 +123,15 @@ def train(
         stop(str(error))
     # dlib's own has a threshold for training, which is the default
     found_by = None if detector == "dlib" else chosen_detector(detector)
-    if unlabelled and not set(given) <= {"coverage"}:
+    if unlabelled and not set(target) <= {"coverage"}:
         stop("--unlabelled: errors have no unit yet; the target can only be --coverage")
-    samples = (
-        None
-        if unlabelled
-        else read_dataset(
-            dataset, images=images, predictions=predictions, points=chosen_points(points), quiet=quiet
-        )
-    )
+    samples = None if unlabelled else faces.read(path, predictions, quiet=quiet)
     try:
-        read = photo_paths(dataset) if samples is None else files_of_dataset(dataset, samples)
+        photos = photo_paths(path) if samples is None else ()
     except ValueError as error:
-        stop(f"DATASET {dataset}: {error}")
-    check_not_read("--output", [output], [landmarks, *landmark_inputs(predictions), *read])
+        stop(f"DATASET {path}: {error}")
+    read = faces.files_read(path, samples or (), landmarks)
+    check_not_read("--output", [output], [*read, *photos])
     known_by = None if predictions else placed_by
     for text in data_warnings(samples, known_by) if samples is not None else ():
         tell(f"Warning: {text}")
@@ -180,7 +142,7 @@ def train(
             rejector = train_face_rejector(
                 samples,
                 score,
-                unlabelled=dataset if unlabelled else None,
+                unlabelled=path if unlabelled else None,
                 tool=predictions[0].name if predictions else "",
                 predictor=placed_by,
                 detector=found_by,
@@ -188,8 +150,8 @@ def train(
                 stability=RefinedRuns(THOROUGH_ANGLES) if thorough else None,
                 degradations=degradations,
                 random_state=seed,
-                workers=jobs,
-                cache=cache,
+                workers=faces.workers,
+                cache=faces.cache,
                 progress=progress,
                 fitting=fitting,
             )
@@ -198,26 +160,22 @@ def train(
             stop(f"--score {score}: {error}. --score sele does without")
         except ValueError as error:
             bars.close()
-            stop(f"DATASET {dataset}: {error}")
-    if predictions and (used := chosen_points(points)) is not None:
+            stop(f"DATASET {path}: {error}")
+    if predictions and (used := faces.used_points()) is not None:
         # for files of all points, which `assess` is given later
         rejector.info["points_used"] = list(used)
     missing = ""
     try:
-        rejector = rejector.with_target(**given) if given else rejector
+        rejector = rejector.with_target(**target) if target else rejector
     except InfeasibleTargetError as error:
         # the score is good all the same, and may have cost hours
         missing = str(error)
-    try:
-        rejector.save(output)
-    except ValueError as error:
-        stop(f"--output {output}: {error}", 1)
-    except OSError as error:
-        stop(f"--output {output}: cannot be written ({error.strerror})", 1)
+    save_model(rejector, output)
     if not quiet:
-        _report(rejector, output)
+        show_facts(f"Model {output}", model_facts(rejector))
+        say(f"Written: {output}. Next: facereject evaluate {output} HELD-OUT-FACES --report DIR")
     if missing:
-        option = "--" + next(iter(given)).replace("_", "-")
+        option = "--" + next(iter(target)).replace("_", "-")
         stop(f"{option}: {missing}. The model was written with its default target instead", 1)
 
 
@@ -246,24 +204,3 @@ def _check_target(given: dict[str, float]) -> None:
             checked_target(kind, value)
         except ValueError as error:
             stop(f"--{kind.replace('_', '-')}: {error}")
-
-
-def _check_score(name: str) -> None:
-    if name != "auto" and name not in SCORES:
-        stop(f"--score must be one of auto, {', '.join(SCORES)}; got {name}")
-
-
-def _report(rejector: FaceRejector, output: Path) -> None:
-    from rich.table import Table
-    from rich.text import Text
-
-    from facereject.faces.models.card import model_facts
-
-    table = Table(show_header=False, box=None, padding=(0, 2, 0, 0))
-    table.add_column(style="dim", no_wrap=True)
-    table.add_column()
-    for name, text in model_facts(rejector):
-        table.add_row(name, Text(text))
-    results.print(printable(f"Model {output}"), style="bold", markup=False, soft_wrap=True)
-    results.print(table)
-    say(f"Written: {output}. Next: facereject evaluate {output} HELD-OUT-FACES --report DIR")
