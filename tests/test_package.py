@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import importlib
+import inspect
 import json
 import os
 import re
@@ -121,6 +122,25 @@ def test_every_part_has_a_place_in_the_layers():
     files, folders = PACKAGE.glob("*.py"), PACKAGE.glob("*/__init__.py")
     parts = {file.stem for file in files} | {file.parent.name for file in folders}
     assert parts - {"__init__"} <= set(re.findall(r"\w+", layers))
+
+
+@pytest.mark.parametrize("part", ["faces", "sources", "tracking", "outputs", "pipeline"])
+def test_public_callables_have_few_parameters(part):
+    module = importlib.import_module(f"facereject.{part}")
+    callables = {name: getattr(module, name) for name in module.__all__}
+    for name, value in list(callables.items()):
+        if inspect.isclass(value):
+            methods = inspect.getmembers(value, inspect.isroutine)
+            callables |= {f"{name}.{method}": each for method, each in methods if not method.startswith("_")}
+    counted = {
+        name: len(inspect.signature(each).parameters)
+        for name, each in callables.items()
+        if (inspect.isclass(each) or inspect.isfunction(each) or inspect.ismethod(each))
+        and str(getattr(each, "__module__", "")).startswith("facereject")
+        and "Error" not in name
+    }
+    assert counted
+    assert {name: n for name, n in counted.items() if n > 13} == {}
 
 
 def test_a_class_name_exists_once():

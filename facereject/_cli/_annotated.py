@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from rich.console import Console
 
-from facereject._cli._output.progress import counting
+from facereject._cli._output.progress import ProgressBar
 from facereject._cli._shared import console, printable, say, stop
 from facereject._files import output_problem, output_that_is_read
 from facereject._options import option
@@ -163,8 +163,8 @@ class AnnotatedChoice:
     def working(self, argument: str, *, quiet: bool) -> Iterator[dict[str, Any]]:
         """Options for long work on the data set; what is wrong with the argument ends the command."""
         try:
-            with cache_warnings(), counting("faces", quiet=quiet) as progress:
-                yield {"workers": self.workers, "cache": self.cache, "progress": progress}
+            with cache_warnings(), ProgressBar(quiet=quiet, last_line=True) as bar:
+                yield {"workers": self.workers, "cache": self.cache, "progress": bar.show}
         except ValueError as error:
             stop(f"{argument}: {error}")
 

@@ -113,9 +113,13 @@ def wrong_usage() -> Iterator[None]:
     """End the command with one sentence and code 2 if the library refuses an option or an input."""
     from facereject.pipeline import OptionError
     from facereject.sources import InputError
+    from facereject.sources.landmark_files._found import LandmarkFileError
 
     try:
         yield
+    except LandmarkFileError:
+        # the command names the option that the file was given with
+        raise
     except (InputError, OptionError) as error:
         stop(in_flags(str(error)))
 

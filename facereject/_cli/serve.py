@@ -36,10 +36,20 @@ facereject serve --host 0.0.0.0            [dim]for other computers; prints a to
 [bold]Exit codes[/bold]: 0 stopped by Ctrl-C or SIGTERM, 1 the port cannot be used, 2 wrong usage"""
 
 
+def _checked_port(port: int | None) -> int | None:
+    """Refuse a port that cannot exist before anything is loaded or scored."""
+    if port is not None and not 0 <= port <= 65535:
+        stop(f"--port {port}: a port is a number from 0 to 65535")
+    return port
+
+
 PortOption = Annotated[
     int | None,
     typer.Option(
-        "--port", metavar="N", help="Port; 0 takes a free one. Default: 8420, or a free one if it is in use."
+        "--port",
+        metavar="N",
+        callback=_checked_port,
+        help="Port; 0 takes a free one. Default: 8420, or a free one if it is in use.",
     ),
 ]
 BrowserOption = Annotated[

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from contextlib import ExitStack
 from pathlib import Path
-from typing import Any
 
 from facereject._cli._annotated import (
     AnnotatedChoice,
@@ -17,7 +16,7 @@ from facereject._cli._annotated import (
     tell,
 )
 from facereject._cli._choices import TrainTarget
-from facereject._cli._output.progress import counting
+from facereject._cli._output.progress import ProgressBar
 from facereject._cli._panels import Given, command
 from facereject._cli._plugins import DetectorOption, LandmarksOption, chosen_detector, chosen_landmarks
 from facereject._cli._shared import QuietOption, option, paragraphs, say, stop
@@ -101,7 +100,7 @@ def train(
     if score != "auto" and score not in SCORES:
         stop(f"--score must be one of auto, {', '.join(SCORES)}; got {score}")
 
-    from facereject.faces import LandmarkModelError, make_landmarks, train_face_rejector
+    from facereject.faces import LandmarkModelError, Training, make_landmarks, train_face_rejector
     from facereject.faces.evaluation.data_warnings import data_warnings
     from facereject.faces.features.mirrored import THOROUGH_ANGLES, RefinedRuns
     from facereject.faces.models.card import model_facts
@@ -136,8 +135,7 @@ def train(
     for text in data_warnings(samples, known_by) if samples is not None else ():
         tell(f"Warning: {text}")
     with cache_warnings(), ExitStack() as bars:
-        progress = bars.enter_context(counting("faces", quiet=quiet))
-        fitting = _Fitting(bars, quiet)
+        bar = bars.enter_context(ProgressBar(quiet=quiet, last_line=True))
         try:
             rejector = train_face_rejector(
                 samples,
@@ -146,14 +144,15 @@ def train(
                 tool=predictions[0].name if predictions else "",
                 predictor=placed_by,
                 detector=found_by,
-                normalizer=normalizer,
-                stability=RefinedRuns(THOROUGH_ANGLES) if thorough else None,
-                degradations=degradations,
-                random_state=seed,
+                training=Training(
+                    stability=RefinedRuns(THOROUGH_ANGLES) if thorough else None,
+                    normalizer=normalizer,
+                    degradations=degradations,
+                    seed=seed,
+                ),
                 workers=faces.workers,
                 cache=faces.cache,
-                progress=progress,
-                fitting=fitting,
+                progress=bar.show,
             )
         except LightGBMNotAvailableError as error:
             bars.close()
@@ -177,23 +176,6 @@ def train(
     if missing:
         option = "--" + next(iter(target)).replace("_", "-")
         stop(f"{option}: {missing}. The model was written with its default target instead", 1)
-
-
-class _Fitting:
-    """The second stage of progress: begins with its first call, below the finished first one."""
-
-    def __init__(self, bars: ExitStack, quiet: bool) -> None:
-        self._bars, self._quiet, self._count = bars, quiet, None
-
-    def __call__(self, done: int, total: int) -> None:
-        if self._quiet:
-            return
-        if self._count is None:
-            self._bars.close()
-            count: Any = self._bars.enter_context(counting("scores fitted", rate=False))
-            self._count = count
-        if self._count is not None:
-            self._count(done, total)
 
 
 def _check_target(given: dict[str, float]) -> None:

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     )
     from facereject.faces.rejector import FaceRejector
     from facereject.faces.training.certify import certified
-    from facereject.faces.training.train import train_face_rejector
+    from facereject.faces.training.train import Training, train_face_rejector
 
 _HOME = {
     "datasets": ("DatasetError", "FaceDataset", "FaceSample", "Problem"),
@@ -50,7 +50,7 @@ _HOME = {
     "regions": ("REGIONS",),
     "rejector": ("FaceRejector", "PredictorMismatchWarning"),
     "training.certify": ("certified",),
-    "training.train": ("train_face_rejector",),
+    "training.train": ("Training", "train_face_rejector"),
 }
 
 __all__ = [
@@ -63,6 +63,7 @@ __all__ = [
     "FaceRejector",
     "FaceSample",
     "Landmarks",
+    "Training",
     "certified",
     "evaluate_face_rejector",
     "load_rgb",

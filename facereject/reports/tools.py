@@ -129,7 +129,7 @@ def compare_tools(
     *,
     workers: int | None = None,
     cache: str | os.PathLike[str] | None = None,
-    progress: Callable[[int, int], None] | None = None,
+    progress: Callable[[int, int, str], None] | None = None,
 ) -> list[ToolResult]:
     """Score the predictions of several tools on the faces that all of them have.
 

@@ -10,7 +10,7 @@ from rich.console import Console
 
 from facereject._cli import _shared
 from facereject._cli._output import progress as _progress
-from facereject._cli._output.progress import ProgressBar, counting, duration, figure
+from facereject._cli._output.progress import ProgressBar, duration, figure
 from facereject.faces.face import NO_IMAGE, Box, Face, FaceFrame
 from facereject.pipeline import RunProgress
 from facereject.pipeline.task import Chunk, problem_frame
@@ -184,20 +184,18 @@ def test_quiet(screen, clock):
 
 def test_training_and_evaluation_use_the_same_bar(screen, clock):
     stream = screen(terminal=False)
-    with counting("faces") as count:
+    with ProgressBar(last_line=True) as bar:
         clock(30)
         for done in range(1, 21):
-            count(done, 20)
+            bar.show(done, 20, "faces")
             clock(0.5)
+        # a second stage has a rate of its own
+        bar.show(1, 1, "scores fitted")
     assert stream.getvalue().splitlines() == [
         "11 of 20 faces, 2/s, 4 s left",
         "20 of 20 faces, 2/s, 0 s left",
+        "1 of 1 scores fitted",
     ]
-    with counting("scores fitted", rate=False) as count:
-        count(1, 1)
-    assert stream.getvalue().splitlines()[2:] == ["1 of 1 scores fitted"]
-    with counting("faces", quiet=True) as nothing:
-        assert nothing is None
 
 
 def test_durations():

@@ -7,6 +7,7 @@ import json
 import pickle
 import shutil
 import warnings
+from dataclasses import replace
 
 import numpy as np
 import PIL.Image
@@ -33,6 +34,7 @@ from facereject.faces.images.load import to_gray
 from facereject.faces.landmarks.dlib_trees import default_model_path
 from facereject.faces.landmarks.point_set import POINTS_300W, mirror_partners
 from facereject.faces.training.degrade import random_degradation
+from facereject.faces.training.train import Training
 from facereject.losses import landmark_nme
 from facereject.modelfile import ModelFileContentError, read_model, write_model
 from facereject.outputs._drawing.faces import draw_faces
@@ -46,7 +48,8 @@ from facereject.tables.errors import SettingsError
 from facereject.tables.reading import read_table
 from facereject.tables.writing import encode_frame
 
-QUICK = {"degradations": 1, "alphas": (1.0,), "folds": 2, "workers": 1}
+TRAINING = Training(degradations=1, alphas=(1.0,), folds=2)
+QUICK = {"training": TRAINING, "workers": 1}
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -70,7 +73,10 @@ def five(photographs):
     """A rejector for dlib's five points, with stability."""
     some = photographs.with_points(FIVE)[:16]
     return train_face_rejector(
-        some, predictor=make_landmarks("dlib-5"), stability=LandmarkStability(), **QUICK
+        some,
+        predictor=make_landmarks("dlib-5"),
+        training=replace(TRAINING, stability=LandmarkStability()),
+        workers=1,
     )
 
 
@@ -203,9 +209,8 @@ def test_the_points_of_a_mesh_that_features_are_computed_at(degraded, astronaut)
     rejector = train_face_rejector(
         degraded.with_points(MOUTH),
         predictor=Mouth(),
-        feature_points=used,
-        stability=LandmarkStability(),
-        **QUICK,
+        training=replace(TRAINING, feature_points=used, stability=LandmarkStability()),
+        workers=1,
     )
     assert rejector.hog.n_features == 4 * 36
     assert rejector.stability.n_features == 4

@@ -82,7 +82,7 @@ def test_missed_and_unreadable_faces_are_counted(sample, predictor, tmp_path, as
     assert table.sample.tolist() == [2]
     assert table.missed.tolist() == [1, 0]
     assert [problem.entry for problem in table.problems] == [str(bad)]
-    assert calls[-1] == (3, 3)
+    assert calls[-1] == (3, 3, "faces")
     with pytest.raises(ValueError, match="no face"):
         extract([elsewhere], extractor(predictor, degradations=0), workers=1)
 

@@ -28,6 +28,7 @@ from facereject.faces.detectors.base import (
 )
 from facereject.faces.models.card import model_facts
 from facereject.faces.training.degrade import random_degradation
+from facereject.faces.training.train import Training
 from facereject.faces.views import Views
 from facereject.modelfile import ModelFileContentError
 
@@ -66,7 +67,11 @@ def test_faces_come_best_score_first():
 
 def test_training_evaluation_and_card(faces, predictor):
     detector = PlainDetector()
-    options = {"predictor": predictor, "degradations": 1, "alphas": (1.0,), "folds": 2, "workers": 1}
+    options = {
+        "predictor": predictor,
+        "training": Training(degradations=1, alphas=(1.0,), folds=2),
+        "workers": 1,
+    }
     rejector = train_face_rejector(faces, detector=detector, **options)
     assert rejector.detector is detector
     assert len(rejector.calibration.losses) > 8
@@ -106,7 +111,7 @@ def test_what_is_no_detector_is_refused_at_once(detector, words, faces, predicto
     with pytest.raises(TypeError, match=f"detector must be an object with a method detect.*{words}"):
         FaceRejector.pretrained(detector=detector)
     with pytest.raises(TypeError, match="detector must be"):
-        train_face_rejector(faces, predictor=predictor, detector=detector, folds=2)
+        train_face_rejector(faces, predictor=predictor, detector=detector, training=Training(folds=2))
 
 
 @pytest.mark.parametrize(

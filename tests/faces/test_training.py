@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -13,6 +15,7 @@ from facereject.faces.models.calibration import Target
 from facereject.faces.rejector import FaceRejector
 from facereject.faces.training.extract import Extractor, FaceTable
 from facereject.faces.training.train import (
+    Training,
     calibration_rows,
     cross_fit,
     fit_score,
@@ -105,9 +108,9 @@ def test_a_rejector_from_a_table(predictor, tmp_path):
     photos = [f"p{i}" for i in range(60)]
     steps = []
     rejector = train_on_table(
-        table, photos, extractor, alphas=(0.1, 1.0), folds=2, fitting=lambda *step: steps.append(step)
+        table, photos, extractor, alphas=(0.1, 1.0), folds=2, progress=lambda *step: steps.append(step)
     )
-    assert steps == [(2, 5), (4, 5), (5, 5)]
+    assert steps == [(done, 5, "scores fitted") for done in (2, 4, 5)]
     assert rejector.info["alpha"] in (0.1, 1.0)
     for areas in rejector.info["aurc"].values():
         assert areas["oracle"] < min(areas["score"], areas["detector"])
@@ -130,7 +133,10 @@ def test_training_and_evaluating_on_photographs(photographs, predictor, tmp_path
     fit, test = photographs.split(0.6, 0.4, random_state=0)
     options = {"predictor": predictor, "workers": 1, "cache": tmp_path}
     rejector = train_face_rejector(
-        fit, degradations=2, alphas=(3.0,), folds=2, target=Target("coverage", 0.8), **options
+        fit,
+        training=Training(degradations=2, alphas=(3.0,), folds=2),
+        target=Target("coverage", 0.8),
+        **options,
     )
     assert rejector.info["faces"] == len(fit)
     result = evaluate_face_rejector(rejector, test, degradations=1, workers=1, cache=tmp_path)
@@ -152,21 +158,19 @@ def test_training_and_evaluating_on_photographs(photographs, predictor, tmp_path
 
 def test_problems_of_the_data_set_are_not_forgotten(photographs, predictor, tmp_path):
     few = FaceDataset(list(photographs)[:12], [Problem("lost.pts", "no image")])
-    options = {"degradations": 0, "workers": 1, "cache": tmp_path}
-    seed = np.int64(0)
-    rejector = train_face_rejector(
-        few, predictor=predictor, alphas=(1.0,), folds=2, random_state=seed, **options
-    )
+    options = {"workers": 1, "cache": tmp_path}
+    training = Training(degradations=0, alphas=(1.0,), folds=2, seed=np.int64(0))
+    rejector = train_face_rejector(few, predictor=predictor, training=training, **options)
     assert rejector.info["entries_left_out"] == 1
     assert len(rejector.info["photo_digests"]) == 12
     rejector.save(tmp_path / "model")
-    result = evaluate_face_rejector(rejector, few, **options)
+    result = evaluate_face_rejector(rejector, few, degradations=0, **options)
     assert result.problems == few.problems
     assert result.clean.failed == 0
     with pytest.raises(ValueError, match="alphas"):
-        train_face_rejector(few, predictor=predictor, alphas=(), **options)
+        train_face_rejector(few, predictor=predictor, training=replace(training, alphas=()), **options)
     with pytest.raises(ValueError, match="degradations"):
-        train_face_rejector(few, predictor=predictor, degradations=-1)
+        train_face_rejector(few, predictor=predictor, training=Training(degradations=-1))
 
 
 def test_clean_photographs_alone(photographs, predictor, tmp_path):
@@ -174,9 +178,7 @@ def test_clean_photographs_alone(photographs, predictor, tmp_path):
     rejector = train_face_rejector(
         few,
         predictor=predictor,
-        degradations=0,
-        alphas=(1.0,),
-        folds=2,
+        training=Training(degradations=0, alphas=(1.0,), folds=2),
         workers=1,
         target=Target("coverage", 0.5),
     )
@@ -191,7 +193,7 @@ def test_any_predictor_can_be_trained_for(photographs):
     """A predictor that puts the mean shape into the box: bad, and known to be bad."""
     few = FaceDataset(list(photographs)[:12])
     rejector = train_face_rejector(
-        few, "reg", predictor=mean_face, degradations=1, alphas=(10.0,), folds=2, workers=1
+        few, "reg", predictor=mean_face, training=Training(degradations=1, alphas=(10.0,), folds=2), workers=1
     )
     faces = rejector(few[0].image_path)
     assert isinstance(rejector, FaceRejector)

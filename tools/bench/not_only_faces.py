@@ -118,7 +118,7 @@ def main() -> None:
         for k in range(_FOLDS):
             part = FaceDataset([face for face, f in zip(given, other, strict=True) if f != k])
             rest = FaceDataset([face for face, f in zip(given, other, strict=True) if f == k])
-            model = train_face_rejector(part, workers=1, random_state=0)
+            model = train_face_rejector(part, workers=1)
             judged = evaluate_face_rejector(model, rest, degradations=0, workers=1)
             uncertainty[other == k] = judged.uncertainty
             expected[other == k] = model.calibration.expected_error(judged.uncertainty)

@@ -22,6 +22,7 @@ from facereject.faces import (
     make_landmarks,
     train_face_rejector,
 )
+from facereject.faces.training.train import Training
 
 FIVE = (45, 42, 36, 39, 33)
 MOUTH = tuple(range(48, 68))
@@ -80,9 +81,9 @@ def main() -> None:
             [dataclasses.replace(sample, landmarks=change(sample.landmarks)) for sample in half]
             for half in halves
         )
-        quick = {"degradations": options.degradations, "workers": options.workers}
-        rejector = train_face_rejector(fit, predictor=predictor, **quick)
-        result = evaluate_face_rejector(rejector, test, **quick)
+        training, workers = Training(degradations=options.degradations), options.workers
+        rejector = train_face_rejector(fit, predictor=predictor, training=training, workers=workers)
+        result = evaluate_face_rejector(rejector, test, degradations=options.degradations, workers=workers)
         for kind, group in (("clean", result.clean), ("degraded", result.degraded)):
             if group is None:
                 continue

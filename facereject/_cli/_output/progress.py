@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from types import TracebackType
 from typing import TYPE_CHECKING
 
@@ -41,6 +40,7 @@ class ProgressBar:
         self._quiet, self._with_rate, self._last_line = quiet, rate, last_line
         self._bar: RichProgress | None = None
         self._begun = False
+        self._unit = ""
         self._drawn = 0.0
         self._history: list[tuple[float, int]] = []
 
@@ -61,6 +61,9 @@ class ProgressBar:
         """Note how much is done, and draw if that is due; with the time left unless it cannot be told."""
         if self._quiet:
             return
+        if unit != self._unit:
+            # another stage begins: its rate is its own
+            self._unit, self._begun, self._history = unit, False, []
         now = time.monotonic()
         due = now - self._drawn >= (_DRAW_SECONDS if self._bar else _LINE_SECONDS)
         if not self._history:
@@ -130,15 +133,6 @@ class ProgressBar:
             self._bar.refresh()
         else:
             say(", ".join([count, *figures]))
-
-
-@contextmanager
-def counting(
-    unit: str, *, quiet: bool = False, rate: bool = True
-) -> Iterator[Callable[[int, int], None] | None]:
-    """Progress as a callable (done, of how many), as training and evaluation take it; None if quiet."""
-    with ProgressBar(quiet=quiet, rate=rate, last_line=True) as bar:
-        yield None if quiet else lambda done, total: bar.show(done, total, unit)
 
 
 def figure(value: float) -> str:

@@ -138,7 +138,7 @@ def evaluate_face_rejector(
     random_state: int = 1,
     workers: int | None = None,
     cache: str | os.PathLike[str] | None = None,
-    progress: Callable[[int, int], None] | None = None,
+    progress: Callable[[int, int, str], None] | None = None,
 ) -> FaceEvaluation:
     """Evaluate on annotated photos, clean and degraded.
 

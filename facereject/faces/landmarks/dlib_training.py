@@ -35,7 +35,7 @@ def train_landmark_predictor(
     mirrored: bool = False,
     workers: int | None = None,
     random_state: int = 0,
-    progress: Callable[[int, int], None] | None = None,
+    progress: Callable[[int, int, str], None] | None = None,
 ) -> LandmarkPredictor:
     """Train dlib's cascade of regression trees and write it to a .dat file.
 
@@ -66,7 +66,7 @@ def train_landmark_predictor(
     images, shapes = [], []
     for number, sample in enumerate(samples):
         if progress is not None:
-            progress(number, len(samples))
+            progress(number, len(samples), "faces")
         try:
             view = Views(sample.load())
         except ImageError:

@@ -103,7 +103,7 @@ def learn_from_table(
     base: FaceRejector | None = None,
     folds: int = 5,
     target: Target | None = None,
-    fitting: Callable[[int, int], None] | None = None,
+    progress: Callable[[int, int, str], None] | None = None,
 ) -> FaceRejector:
     """A model for the landmarks of a tool, from a table of them.
 
@@ -116,7 +116,7 @@ def learn_from_table(
         What made the table, see `file_extractor`.
     base : FaceRejector or None
         The model that is adapted; None uses all features as they are.
-    folds, target, fitting
+    folds, target, progress
         As in `train_face_rejector`.
     """
     fold = photo_folds([photos[i] for i in table.sample], folds, extractor.random_state)
@@ -128,7 +128,7 @@ def learn_from_table(
         assert extractor.context is not None
         n_told = extractor.context.confidence + extractor.context.disagreement
         trust[len(trust) - n_told :] = _TRUST_TOLD
-        uncertainty, coef, intercept = _out_of_fold(seen, table, fold, trust, fitting)
+        uncertainty, coef, intercept = _out_of_fold(seen, table, fold, trust, progress)
         final: ScoreModel = LinearScoreModel(coef.astype(np.float32), intercept)
     else:
         assert isinstance(base.score, CompactScoreModel)
@@ -139,7 +139,7 @@ def learn_from_table(
         name, seen = "adapted", adapted.seen(table.features)
         trust = np.ones(seen.shape[1])
         trust[base.score.columns.n_columns :] = _TRUST
-        uncertainty, coef, intercept = _out_of_fold(seen, table, fold, trust, fitting)
+        uncertainty, coef, intercept = _out_of_fold(seen, table, fold, trust, progress)
         adapted = dataclasses.replace(adapted, coef=coef, intercept=intercept)
         if (errors := adapted.point_errors) is not None:
             expected = errors(table.features, adapted.columns(table.features)).errors
@@ -183,18 +183,18 @@ def _out_of_fold(
     table: FaceTable,
     fold: NDArray[np.int64],
     trust: FloatArray,
-    fitting: Callable[[int, int], None] | None,
+    progress: Callable[[int, int, str], None] | None,
 ) -> tuple[FloatArray, FloatArray, float]:
     """Uncertainties by fits that have not seen the photo; weights and intercept of the fit to all rows."""
     uncertainty, folds = np.empty(len(table)), int(fold.max()) + 1
     for k in range(folds):
         coef, intercept = _ridge(seen[fold != k], table.losses[fold != k], trust)
         uncertainty[fold == k] = seen[fold == k] @ coef + intercept
-        if fitting is not None:
-            fitting(k + 1, folds + 1)
+        if progress is not None:
+            progress(k + 1, folds + 1, "scores fitted")
     coef, intercept = _ridge(seen, table.losses, trust)
-    if fitting is not None:
-        fitting(folds + 1, folds + 1)
+    if progress is not None:
+        progress(folds + 1, folds + 1, "scores fitted")
     return uncertainty, coef, intercept
 
 

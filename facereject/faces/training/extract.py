@@ -210,7 +210,7 @@ def extract(
     *,
     workers: int | None = None,
     cache: str | os.PathLike[str] | None = None,
-    progress: Callable[[int, int], None] | None = None,
+    progress: Callable[[int, int, str], None] | None = None,
 ) -> FaceTable:
     """Compute the table of a data set.
 
@@ -228,7 +228,7 @@ def extract(
         cannot be written is left alone, both with a `CacheWarning`. A predictor without a ``fingerprint``, or
         a detector without a ``definition``, is not cached.
     progress : callable or None
-        Called with (faces done, of how many).
+        Called with (done, of how many, "faces").
     """
     return extract_together(samples, [extractor], workers=workers, cache=cache, progress=progress)[0]
 
@@ -239,7 +239,7 @@ def extract_together(
     *,
     workers: int | None = None,
     cache: str | os.PathLike[str] | None = None,
-    progress: Callable[[int, int], None] | None = None,
+    progress: Callable[[int, int, str], None] | None = None,
 ) -> list[FaceTable]:
     """The tables of several extractors, of which each image is degraded and searched only once.
 
@@ -264,7 +264,7 @@ def _computed(
     samples: Sequence[FaceSample],
     extractors: Sequence[Extractor],
     workers: int | None,
-    progress: Callable[[int, int], None] | None,
+    progress: Callable[[int, int, str], None] | None,
 ) -> list[tuple[FaceTable, bool]]:
     """The table of every extractor, and whether the next run might lose less."""
     starts = range(0, len(samples), _CHUNK)
@@ -286,7 +286,7 @@ def _computed(
                     rows[k].extend(found)
                     lost[k].add(more)
             if progress is not None:
-                progress(chunks[outcome.index].stop, len(samples))
+                progress(chunks[outcome.index].stop, len(samples), "faces")
     return [(_table(r, each, len(samples)), each.by_chance) for r, each in zip(rows, lost, strict=True)]
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -62,6 +62,57 @@ UPRIGHT_BEYOND = 8.0
 ALPHAS = (0.1, 0.3, 1.0, 3.0, 10.0)
 
 
+@dataclass(frozen=True)
+class Training:
+    """How a rejector is trained: features, degraded copies, regularisation and folds.
+
+    Parameters
+    ----------
+    hog : LandmarkHOG or None
+        Sizes of the features; its points are replaced by those of the predictor.
+    stability : MirroredRuns, LandmarkStability or None
+        More predictions per face that tell how stable the first one is: two on mirrored and turned images,
+        whose mean also takes the place of the landmarks, or six on moved boxes (not for "compact").
+    normalizer : str or None
+        Rule by which errors are normalised, see `facereject.losses.landmark_scale`. None is what the
+        predictor declares, else "outer_eyes" for 68 points and "box" for others.
+    feature_points : sequence of int or None
+        Points that features are computed at, for dense meshes. None is what the predictor declares, else
+        all of them.
+    degradations : int
+        Degraded versions of every photo.
+    clip : float or None
+        Losses above, in percent, count as this much in training: how wrong a lost face is does not matter,
+        and it would drown the rest. Calibration and evaluation use the losses as they are.
+    alphas : sequence of float
+        Regularisation tried (not for "boosted").
+    folds : int
+        Number of groups of photos for cross-validation.
+    seed : int
+        Of degradations and folds.
+
+    See Also
+    --------
+    train_face_rejector : Takes it.
+
+    Examples
+    --------
+    >>> from facereject.faces import Training
+    >>> Training(degradations=2).folds
+    4
+    """
+
+    hog: LandmarkHOG | None = None
+    stability: Stability | None = None
+    normalizer: str | None = None
+    feature_points: Sequence[int] | None = None
+    degradations: int = 8
+    clip: float | None = 10.0
+    alphas: Sequence[float] = ALPHAS
+    folds: int = 4
+    seed: int = 0
+
+
 def train_face_rejector(
     samples: Sequence[FaceSample] | None = None,
     score: str = "auto",
@@ -72,20 +123,11 @@ def train_face_rejector(
     predictor: Landmarks | None = None,
     detector: Detector | None = None,
     threshold: float | None = None,
-    hog: LandmarkHOG | None = None,
-    stability: Stability | None = None,
-    normalizer: str | None = None,
-    feature_points: Sequence[int] | None = None,
-    degradations: int = 8,
-    clip: float | None = 10.0,
-    alphas: Sequence[float] = ALPHAS,
-    folds: int = 4,
     target: Target | None = None,
-    random_state: int = 0,
+    training: Training | None = None,
     workers: int | None = None,
     cache: str | os.PathLike[str] | None = None,
-    progress: Callable[[int, int], None] | None = None,
-    fitting: Callable[[int, int], None] | None = None,
+    progress: Callable[[int, int, str], None] | None = None,
 ) -> FaceRejector:
     """Train a rejector for any landmark predictor.
 
@@ -122,36 +164,16 @@ def train_face_rejector(
         Detector threshold of the finished rejector, whose calibration uses the faces that reach it. None
         is the detector's default: 0 for dlib's, as detections at -1 are mostly background. Detectors without
         a threshold are left unchanged.
-    hog : LandmarkHOG or None
-        Sizes of the features; its points are replaced by those of the predictor.
-    stability : MirroredRuns, LandmarkStability or None
-        More predictions per face that tell how stable the first one is: two on mirrored and turned images,
-        whose mean also takes the place of the landmarks, or six on moved boxes (not for "compact").
-    normalizer : str or None
-        Rule by which errors are normalised, see `facereject.losses.landmark_scale`. None is what the
-        predictor declares, else "outer_eyes" for 68 points and "box" for others.
-    feature_points : sequence of int or None
-        Points that features are computed at, for dense meshes. None is what the predictor declares, else
-        all of them.
-    degradations : int
-        Degraded versions of every photo.
-    clip : float or None
-        Losses above, in percent, count as this much in training: how wrong a lost face is does not matter,
-        and it would drown the rest. Calibration and evaluation use the losses as they are.
-    alphas : sequence of float
-        Regularisation tried (not for "boosted").
-    folds : int
-        Number of groups of photos for cross-validation.
     target : Target or None
         None is `max_error` = the mean error of clean photos: accept as long as the accepted faces,
         degraded ones among them, are on average as good as ordinary photos; half of the faces if a poor
         score cannot reach that.
-    random_state : int
-        Seed of degradations and folds.
-    workers, cache, progress
+    training : Training or None
+        Features, degraded copies, regularisation and folds; None is ``Training()``.
+    workers, cache
         As in `facereject.faces.training.extract.extract`.
-    fitting : callable or None
-        Called with (scores fitted, of how many), after the faces are done.
+    progress : callable or None
+        Called with (done, of how many, "faces"), then with (done, of how many, "scores fitted").
 
     Returns
     -------
@@ -169,41 +191,35 @@ def train_face_rejector(
     """
     if (samples is None) == (unlabelled is None):
         raise ValueError("give either samples or unlabelled photos")
+    training = training or Training()
     if samples is not None and len(samples) and samples[0].predicted is not None:
-        return _from_files(
-            samples,
-            score,
-            FaceRejector.pretrained(base) if isinstance(base, str) else base,
-            tool,
-            hog=hog,
-            normalizer=normalizer,
-            feature_points=feature_points,
-            clip=clip,
-            alphas=alphas,
-            folds=folds,
-            target=target,
-            random_state=random_state,
-            common={"workers": workers, "cache": cache, "progress": progress},
-            fitting=fitting,
-        )
-    score = checked_score(score, stability)
+        base = FaceRejector.pretrained(base) if isinstance(base, str) else base
+        common = {"workers": workers, "cache": cache, "progress": progress}
+        return _from_files(samples, score, base, tool, target, training, common)
+    score = checked_score(score, training.stability)
     if unlabelled is not None:
-        samples = _annotated(unlabelled, predictor, detector, threshold, normalizer)
+        samples = _annotated(unlabelled, predictor, detector, threshold, training.normalizer)
     assert samples is not None
     photos = [sample.photo for sample in samples]
     # said before hours of work on the faces
-    photo_folds(photos, folds, random_state)
+    photo_folds(photos, training.folds, training.seed)
     predictor = make_landmarks("dlib") if predictor is None else check_predictor(predictor)
     detector = FaceDetector.for_training() if detector is None else check_detector(detector)
     judging_detector(detector, threshold)
-    points = learn_points(samples, predictor, detector, normalizer=normalizer, feature_points=feature_points)
+    points = learn_points(
+        samples,
+        predictor,
+        detector,
+        normalizer=training.normalizer,
+        feature_points=training.feature_points,
+    )
     extractor = Extractor(
         predictor,
         detector,
-        replace(hog or LandmarkHOG(), points=points),
-        None if stability is None else replace(stability, points=points),
-        degradations,
-        random_state,
+        replace(training.hog or LandmarkHOG(), points=points),
+        None if training.stability is None else replace(training.stability, points=points),
+        training.degradations,
+        training.seed,
         FaceContext(points, detector=points.is_300w) if score in ("auto", "compact") else None,
         None if levels_faces(predictor) else UPRIGHT_BEYOND,
     )
@@ -214,13 +230,13 @@ def train_face_rejector(
         extractor,
         score,
         threshold=threshold,
-        clip=clip,
-        alphas=alphas,
-        folds=folds,
+        clip=training.clip,
+        alphas=training.alphas,
+        folds=training.folds,
         target=Target("coverage", _RELATIVE_COVERAGE)
         if target is None and unlabelled is not None
         else target,
-        fitting=fitting,
+        progress=progress,
         background=None if extractor.context is None else background_features(samples, extractor),
         clean_errors=unlabelled is None,
     )
@@ -237,40 +253,32 @@ def _from_files(
     score: str,
     base: FaceRejector | None,
     tool: str,
-    *,
-    hog: LandmarkHOG | None,
-    normalizer: str | None,
-    feature_points: Sequence[int] | None,
-    clip: float | None,
-    alphas: Sequence[float],
-    folds: int,
     target: Target | None,
-    random_state: int,
+    training: Training,
     common: dict[str, Any],
-    fitting: Callable[[int, int], None] | None,
 ) -> FaceRejector:
     """A rejector for predicted landmarks: a shipped model adapted to them, or one learned from nothing."""
     photos = [sample.photo for sample in samples]
-    photo_folds(photos, folds, random_state)
-    points = points_of_files(samples, normalizer, feature_points)
+    photo_folds(photos, training.folds, training.seed)
+    points = points_of_files(samples, training.normalizer, training.feature_points)
     if score == "auto":
         base = base if can_be_adapted(base, points) else None
         extractor = file_extractor(
             points,
             tool,
             base,
-            hog,
-            random_state,
+            training.hog,
+            training.seed,
             confidence=all(np.isfinite(sample.confidence) for sample in samples),
             disagreement=samples[0].others is not None,
         )
         table = extract(samples, extractor, **common)
         rejector = learn_from_table(
-            table, photos, extractor, base, folds if base is None else 5, target, fitting
+            table, photos, extractor, base, training.folds if base is None else 5, target, common["progress"]
         )
     else:
         score = checked_score(score, None)
-        extractor = file_extractor(points, tool, None, hog, random_state)
+        extractor = file_extractor(points, tool, None, training.hog, training.seed)
         if score not in ("auto", "compact"):
             extractor = replace(extractor, context=None)
         table = extract(samples, extractor, **common)
@@ -279,11 +287,11 @@ def _from_files(
             photos,
             extractor,
             score,
-            clip=clip,
-            alphas=alphas,
-            folds=folds,
+            clip=training.clip,
+            alphas=training.alphas,
+            folds=training.folds,
             target=target or Target("coverage", _RELATIVE_COVERAGE),
-            fitting=fitting,
+            progress=common["progress"],
         )
     rejector.info["photo_digests"] = photo_digests(samples)[:_MAX_DIGESTS]
     rejector.info["entries_left_out"] = len(getattr(samples, "problems", ()))
@@ -319,7 +327,7 @@ def train_on_table(
     alphas: Sequence[float] = ALPHAS,
     folds: int = 4,
     target: Target | None = None,
-    fitting: Callable[[int, int], None] | None = None,
+    progress: Callable[[int, int, str], None] | None = None,
     background: tuple[NDArray[np.float32], NDArray[np.int64]] | None = None,
     clean_errors: bool = True,
     calibrated_on: NDArray[np.int64] | None = None,
@@ -333,7 +341,7 @@ def train_on_table(
         The photo of every sample.
     extractor : Extractor
         What made the table.
-    score, threshold, clip, alphas, folds, target, fitting
+    score, threshold, clip, alphas, folds, target, progress
         As in `train_face_rejector`.
     background : (ndarray of shape (m, d), ndarray of shape (m,)) or None
         Features of boxes without a face and the number of each one's sample, see
@@ -346,7 +354,7 @@ def train_on_table(
     """
     # plain, as the model file needs it
     seed = int(extractor.random_state)
-    steps = _Steps(fitting)
+    steps = _Steps(progress)
     options: dict[str, Any] = {"clip": clip, "folds": folds, "random_state": seed}
     if score in ("auto", "compact"):
         fits, compact = _compact_or_linear(
@@ -433,13 +441,13 @@ def checked_score(score: str, stability: Stability | None) -> str:
 class _Steps:
     """Tells how many scores have been fitted, of how many."""
 
-    def __init__(self, fitting: Callable[[int, int], None] | None) -> None:
-        self._fitting, self._done, self.total = fitting, 0, 1
+    def __init__(self, progress: Callable[[int, int, str], None] | None) -> None:
+        self._progress, self._done, self.total = progress, 0, 1
 
     def done(self, n: int) -> None:
         self._done += n
-        if self._fitting is not None:
-            self._fitting(self._done, self.total)
+        if self._progress is not None:
+            self._progress(self._done, self.total, "scores fitted")
 
 
 def _without_context(table: FaceTable, extractor: Extractor) -> FaceTable:
