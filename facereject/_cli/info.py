@@ -55,6 +55,7 @@ def info(
     from facereject.faces.landmarks import LANDMARKS
     from facereject.faces.models.card import (
         LICENCE,
+        MODEL_NOTES,
         error_unit,
         landmark_model,
         model_facts,
@@ -71,7 +72,8 @@ def info(
         present = predictor_name(used, name_of(rejector.predictor))
         match = "the same" if used == right.fingerprint else f"NOT the same: {present}"
         facts = [*model_facts(rejector), ("trained for", predictor_name(*right)), ("used with", match)]
-        show_facts(f"Model {model}", [*facts, ("errors in", error_unit(rejector))])
+        note = [("for", MODEL_NOTES[model])] if model in MODEL_NOTES else []
+        show_facts(f"Model {model}", [*note, *facts, ("errors in", error_unit(rejector))])
         chain = licence_chain(rejector)
         show_facts(
             "Licences of its parts", [(p.part, f"{p.licence}{_COMMERCIAL[p.commercial]}") for p in chain]
@@ -79,8 +81,10 @@ def info(
     else:
         show_facts("Installed", versions())
         show_facts("Optional", map(_told, extras()))
-        shipped = f"{', '.join(pretrained_models())}; `facereject info NAME` says more"
-        show_facts("Models", [("shipped", shipped), ("landmarks", landmark_model()), *_missing_weights()])
+        show_facts(
+            "Models; `facereject info NAME` says more", [(m, MODEL_NOTES[m]) for m in pretrained_models()]
+        )
+        show_facts("Weights", [("landmarks", landmark_model()), *_missing_weights()])
         show_facts("Names for", [("--detector", _names(DETECTORS)), ("--landmarks", _names(LANDMARKS))])
     results.print("[bold]Licence[/bold]")
     results.print(LICENCE, markup=False)

@@ -129,8 +129,11 @@ def predictor_name(fingerprint: str | None, name: str = "") -> str:
 def _data(info: dict[str, Any]) -> list[tuple[str, str]]:
     try:
         missed = info["missed"]
+        # image files of one person or photo that training kept together count as one
+        together = len(info.get("photo_digests") or ()) > info["photographs"]
+        of = "photos or people" if together else "photos"
         text = (
-            f"{info['faces']:,} faces of {info['photographs']:,} photos, each as it is and in "
+            f"{info['faces']:,} faces of {info['photographs']:,} {of}, each as it is and in "
             f"{info['degradations']} degraded versions: {info['rows']:,} rows; the detector missed "
             f"{missed['clean']:,} clean and {missed['degraded']:,} degraded ones"
         )
