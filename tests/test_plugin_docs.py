@@ -15,6 +15,8 @@ sys.path.insert(0, str(Path(__file__).parent / "cli"))
 from annotated_faces import write_faces
 
 from facereject.faces import FaceRejector
+from facereject.faces.detectors import DETECTORS
+from facereject.faces.landmarks import LANDMARKS
 
 DOCUMENT = Path(__file__).parents[1] / "docs" / "plugins.md"
 
@@ -27,6 +29,9 @@ def blocks():
 def test_the_examples_run(blocks, tmp_path, monkeypatch):
     write_faces(tmp_path, 12)
     monkeypatch.chdir(tmp_path)
+    # what the examples register is gone afterwards
+    for registry in (DETECTORS, LANDMARKS):
+        monkeypatch.setattr(registry, "_registered", dict(registry._registered))
     assert len(blocks) == 3
     names: dict[str, object] = {}
     detector, landmarks, mesh = (compile(block, DOCUMENT.name, "exec") for block in blocks)
