@@ -31,6 +31,7 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
+from facereject.faces.features.definition import DefinedFeatures
 from facereject.faces.geometry import FloatArray, centred, fit_to_centred
 from facereject.faces.images.load import ImageArray
 from facereject.faces.landmarks.point_set import POINTS_300W, PointSet
@@ -45,7 +46,7 @@ _CHIP = 1.5
 
 
 @dataclass(frozen=True)
-class LandmarkHOG:
+class LandmarkHOG(DefinedFeatures):
     """Histograms of gradients around the landmarks, on a chip of normal size and rotation.
 
     Parameters
@@ -87,25 +88,6 @@ class LandmarkHOG:
     def chip_size(self) -> int:
         """Side of the square chip in pixels."""
         return round(_CHIP * self.face_size)
-
-    @property
-    def definition(self) -> dict[str, Any]:
-        """What the values mean besides the points, as plain JSON, for the model file."""
-        return {
-            "name": "LandmarkHOG",
-            "version": 1,
-            "face_size": self.face_size,
-            "cell_size": self.cell_size,
-            "contrast_floor": self.contrast_floor,
-        }
-
-    @classmethod
-    def from_definition(cls, definition: dict[str, Any], points: PointSet = POINTS_300W) -> LandmarkHOG:
-        """The inverse of `definition`; raises ValueError for features this version does not know."""
-        hog = cls(definition["face_size"], definition["cell_size"], definition["contrast_floor"], points)
-        if definition != hog.definition:
-            raise ValueError(f"unknown features {definition!r}")
-        return hog
 
     @functools.cached_property
     def _shape(self) -> tuple[NDArray[np.complex128], np.complex128]:

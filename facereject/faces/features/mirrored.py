@@ -9,11 +9,12 @@ more prediction per angle.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from facereject.faces.features.definition import DefinedFeatures
 from facereject.faces.geometry import FloatArray, fit_similarity
 from facereject.faces.images.load import ImageArray
 from facereject.faces.landmarks.base import Landmarks
@@ -38,7 +39,7 @@ class Runs(NamedTuple):
 
 
 @dataclass(frozen=True)
-class MirroredRuns:
+class MirroredRuns(DefinedFeatures):
     """More predictions on mirrored and turned images: log distances between them, and their mean.
 
     With p_0 the prediction itself, p_1 ... p_K those on images that are mirrored, levelled by p_0, turned
@@ -70,19 +71,6 @@ class MirroredRuns:
     def n_features(self) -> int:
         """Length of the vector: two values per landmark that is used."""
         return 2 * self.points.n_used
-
-    @property
-    def definition(self) -> dict[str, Any]:
-        """What the values mean besides the points, as plain JSON, for the model file."""
-        return {"name": "MirroredRuns", "version": 1, "angles": list(self.angles)}
-
-    @classmethod
-    def from_definition(cls, definition: dict[str, Any], points: PointSet = POINTS_300W) -> MirroredRuns:
-        """The inverse of `definition`; raises ValueError for features this version does not know."""
-        runs = cls(tuple(definition["angles"]), points)
-        if definition != runs.definition:
-            raise ValueError(f"unknown features {definition!r}")
-        return runs
 
     def __call__(self, image: ImageArray, landmarks: FloatArray, predictor: Landmarks) -> Runs:
         """The runs for the landmarks of a face in ``image``, in the colours that the predictor asks for.
@@ -143,11 +131,6 @@ class RefinedRuns(MirroredRuns):
     """
 
     angles: tuple[float, ...] = (0.0,)
-
-    @property
-    def definition(self) -> dict[str, Any]:
-        """What the values mean besides the points, as plain JSON, for the model file."""
-        return {"name": "RefinedRuns", "version": 1, "angles": list(self.angles)}
 
     def __call__(self, image: ImageArray, landmarks: FloatArray, predictor: Landmarks) -> Runs:
         """The runs for the landmarks of a face in ``image``, in the colours that the predictor asks for.

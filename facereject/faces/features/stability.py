@@ -7,12 +7,12 @@ box. The price is one more prediction per perturbed box.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from facereject.faces.face import Box
+from facereject.faces.features.definition import DefinedFeatures
 from facereject.faces.geometry import FloatArray
 from facereject.faces.images.load import ImageArray
 from facereject.faces.landmarks.base import Landmarks, predict_landmarks
@@ -23,7 +23,7 @@ _FLOOR = 1e-3
 
 
 @dataclass(frozen=True)
-class LandmarkStability:
+class LandmarkStability(DefinedFeatures):
     """Log mean displacement of each landmark under six perturbed boxes.
 
     value_i = log(0.001 + mean_k ||p_i(box_k) - p_i(box)|| / d), with d the length that normalises errors,
@@ -54,19 +54,6 @@ class LandmarkStability:
     def n_features(self) -> int:
         """Length of the vector: one value per landmark that is used."""
         return self.points.n_used
-
-    @property
-    def definition(self) -> dict[str, Any]:
-        """What the values mean besides the points, as plain JSON, for the model file."""
-        return {"name": "LandmarkStability", "version": 1, "shift": self.shift, "scale": self.scale}
-
-    @classmethod
-    def from_definition(cls, definition: dict[str, Any], points: PointSet = POINTS_300W) -> LandmarkStability:
-        """The inverse of `definition`; raises ValueError for features this version does not know."""
-        stability = cls(float(definition["shift"]), float(definition["scale"]), points)
-        if definition != stability.definition:
-            raise ValueError(f"unknown features {definition!r}")
-        return stability
 
     def boxes(self, box: Box) -> list[Box]:
         """The six perturbed boxes."""

@@ -82,7 +82,7 @@ def check_predictor(predictor: Any, n_points: int | None = None) -> Landmarks:
         raise TypeError(f"{needed}; got the class {predictor.__name__}: pass {predictor.__name__}()")
     if not callable(predictor):
         raise TypeError(f"{needed}; got {type(predictor).__name__}")
-    declared = point_count_of(predictor)
+    declared = getattr(predictor, "n_points", None)
     if n_points is not None and declared is not None and declared != n_points:
         raise LandmarkModelError(
             f"the predictor {name_of(predictor)} places {declared} landmarks, {n_points} are needed: use the "
@@ -90,29 +90,6 @@ def check_predictor(predictor: Any, n_points: int | None = None) -> Landmarks:
         )
     checked: Landmarks = predictor
     return checked
-
-
-def point_count_of(predictor: object) -> int | None:
-    """How many points a predictor says it places, or None."""
-    count: int | None = getattr(predictor, "n_points", None)
-    return count
-
-
-def normalizer_of(predictor: object) -> str | None:
-    """The rule by which a predictor says its errors are normalised, or None."""
-    rule: str | None = getattr(predictor, "normalizer", None)
-    return rule
-
-
-def feature_points_of(predictor: object) -> Sequence[int] | None:
-    """The points that a predictor names for features, or None for all."""
-    chosen: Sequence[int] | None = getattr(predictor, "feature_points", None)
-    return chosen
-
-
-def levels_faces(predictor: object) -> bool:
-    """Whether a predictor says that it turns tilted faces upright itself."""
-    return getattr(predictor, "levels", False) is True
 
 
 def predict_landmarks(

@@ -12,7 +12,7 @@ import json
 import os
 import threading
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import MISSING, dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
@@ -37,6 +37,55 @@ _LARGEST_NETWORK = 1 << 30
 _LARGEST_DESCRIPTION = 1 << 20
 
 _HOW = "pass the network itself (--landmarks FILE)"
+
+
+def _among(*known: str) -> Callable[[Any], str]:
+    def read(value: Any) -> str:
+        if value not in known:
+            raise ValueError(f"must be one of {', '.join(known)}; got {value!r}")
+        return str(value)
+
+    return read
+
+
+def _numbers(count: int | None = None, least: float = -1e9) -> Callable[[Any], Any]:
+    """Reads some numbers, or ``count`` of them above ``least``; a single one is no tuple."""
+
+    def read(value: Any) -> Any:
+        found = tuple(float(v) for v in (value if isinstance(value, list) else [value]))
+        if count not in (None, len(found)) or not all(least < v < 1e9 for v in found) or not found:
+            raise ValueError(f"must be {count or 'some'} numbers above {least:g}; got {value!r}")
+        return found[0] if count == 1 else found
+
+    return read
+
+
+def _integer(value: Any) -> int:
+    if isinstance(value, bool) or not isinstance(value, int) or not 1 < value <= 4096:
+        raise ValueError(f"must be a whole number from 2 to 4096; got {value!r}")
+    return value
+
+
+def _flag(value: Any) -> bool:
+    if not isinstance(value, bool):
+        raise ValueError(f"must be true or false; got {value!r}")
+    return value
+
+
+def _template(value: Any) -> tuple[tuple[float, float], ...] | None:
+    pairs = None if value is None else tuple(_numbers(2)(pair) for pair in value)
+    if pairs is not None and len(pairs) != 5:
+        raise ValueError("five points are needed")
+    return pairs
+
+
+def _texts(value: Any) -> tuple[str, ...]:
+    return tuple(str(v) for v in (value if isinstance(value, list) else [value]))
+
+
+def _entry(read: Callable[[Any], Any], default: Any = MISSING) -> Any:
+    """An entry of a description, and how its value is read from JSON."""
+    return field(default=default, metadata={"read": read})
 
 
 @dataclass(frozen=True)
@@ -81,24 +130,26 @@ class Description:
         What errors are divided by, see `facereject.losses.landmark_scale`.
     """
 
-    points: int
-    size: tuple[int, int]
-    color: str = "rgb"
-    mean: tuple[float, ...] = (0.0,)
-    scale: tuple[float, ...] = (1.0,)
-    layout: str = "nchw"
-    crop_scale: float = 1.0
-    crop_shift: tuple[float, float] = (0.0, 0.0)
-    template: tuple[tuple[float, float], ...] | None = None
-    upright: bool = True
-    kind: str = "coordinates"
-    outputs: tuple[str, ...] = ()
-    range: tuple[float, float] = (0.0, 1.0)
-    decoding: str = "argmax"
-    split: float = 1.0
-    map_to_68: tuple[int, ...] = ()
-    names: tuple[str, ...] = ()
-    normalizer: str | None = None
+    points: int = _entry(_integer)
+    size: tuple[int, int] = _entry(
+        lambda value: tuple(_integer(v) for v in (value if isinstance(value, list) else [value] * 2)[:2])
+    )
+    color: str = _entry(_among("rgb", "bgr", "gray"), "rgb")
+    mean: tuple[float, ...] = _entry(_numbers(), (0.0,))
+    scale: tuple[float, ...] = _entry(_numbers(), (1.0,))
+    layout: str = _entry(_among("nchw", "nhwc"), "nchw")
+    crop_scale: float = _entry(_numbers(1, 0.0), 1.0)
+    crop_shift: tuple[float, float] = _entry(_numbers(2), (0.0, 0.0))
+    template: tuple[tuple[float, float], ...] | None = _entry(_template, None)
+    upright: bool = _entry(_flag, True)
+    kind: str = _entry(_among(*KINDS), "coordinates")
+    outputs: tuple[str, ...] = _entry(_texts, ())
+    range: tuple[float, float] = _entry(_numbers(2), (0.0, 1.0))
+    decoding: str = _entry(_among(*DECODINGS), "argmax")
+    split: float = _entry(_numbers(1, 0.0), 1.0)
+    map_to_68: tuple[int, ...] = _entry(lambda value: tuple(int(v) for v in value), ())
+    names: tuple[str, ...] = _entry(_texts, ())
+    normalizer: str | None = _entry(lambda value: None if value is None else str(value), None)
 
     @classmethod
     def read(cls, text: str) -> Description:
@@ -112,11 +163,12 @@ class Description:
         for name in ("points", "size"):
             if name not in given:
                 raise ValueError(f"entry {name!r} is missing")
+        known = {each.name: each.metadata["read"] for each in fields(cls)}
         for name, value in given.items():
-            if name not in _READ:
-                raise ValueError(f"unknown entry {name!r}; there are {', '.join(_READ)}")
+            if name not in known:
+                raise ValueError(f"unknown entry {name!r}; there are {', '.join(known)}")
             try:
-                given[name] = _READ[name](value)
+                given[name] = known[name](value)
             except (TypeError, ValueError, KeyError, OverflowError) as error:
                 raise ValueError(f"entry {name!r}: {error}") from None
         return cls(**given)
@@ -134,72 +186,6 @@ class Description:
             raise ValueError(f"entry 'names': {self.points} names are needed, got {len(self.names)}")
         if self.range[0] == self.range[1]:
             raise ValueError("entry 'range': two different numbers are needed")
-
-
-def _among(*known: str) -> Callable[[Any], str]:
-    def read(value: Any) -> str:
-        if value not in known:
-            raise ValueError(f"must be one of {', '.join(known)}; got {value!r}")
-        return str(value)
-
-    return read
-
-
-def _numbers(count: int | None = None, least: float = -1e9) -> Callable[[Any], Any]:
-    """Reads some numbers, or ``count`` of them above ``least``; a single one is no tuple."""
-
-    def read(value: Any) -> Any:
-        found = tuple(float(v) for v in (value if isinstance(value, list) else [value]))
-        if count not in (None, len(found)) or not all(least < v < 1e9 for v in found) or not found:
-            raise ValueError(f"must be {count or 'some'} numbers above {least:g}; got {value!r}")
-        return found[0] if count == 1 else found
-
-    return read
-
-
-def _integer(value: Any, most: int = 4096) -> int:
-    if isinstance(value, bool) or not isinstance(value, int) or not 1 < value <= most:
-        raise ValueError(f"must be a whole number from 2 to {most}; got {value!r}")
-    return value
-
-
-def _flag(value: Any) -> bool:
-    if not isinstance(value, bool):
-        raise ValueError(f"must be true or false; got {value!r}")
-    return value
-
-
-def _template(value: Any) -> tuple[tuple[float, float], ...] | None:
-    pairs = None if value is None else tuple(_numbers(2)(pair) for pair in value)
-    if pairs is not None and len(pairs) != 5:
-        raise ValueError("five points are needed")
-    return pairs
-
-
-def _texts(value: Any) -> tuple[str, ...]:
-    return tuple(str(v) for v in (value if isinstance(value, list) else [value]))
-
-
-_READ: dict[str, Callable[[Any], Any]] = {
-    "points": _integer,
-    "size": lambda value: tuple(_integer(v) for v in (value if isinstance(value, list) else [value] * 2)[:2]),
-    "color": _among("rgb", "bgr", "gray"),
-    "mean": _numbers(),
-    "scale": _numbers(),
-    "layout": _among("nchw", "nhwc"),
-    "crop_scale": _numbers(1, 0.0),
-    "crop_shift": _numbers(2),
-    "template": _template,
-    "upright": _flag,
-    "kind": _among(*KINDS),
-    "outputs": _texts,
-    "range": _numbers(2),
-    "decoding": _among(*DECODINGS),
-    "split": _numbers(1, 0.0),
-    "map_to_68": lambda value: tuple(int(v) for v in value),
-    "names": _texts,
-    "normalizer": lambda value: None if value is None else str(value),
-}
 
 
 class NetworkLandmarks:

@@ -10,7 +10,7 @@ from typing import Any
 from facereject.faces.face import Box
 from facereject.faces.geometry import FloatArray
 from facereject.faces.images.load import ImageArray
-from facereject.faces.landmarks.base import LandmarkModelError, point_count_of
+from facereject.faces.landmarks.base import LandmarkModelError
 from facereject.faces.plugins import color_of, fingerprint_of
 
 NAMED = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_]\w*")
@@ -47,7 +47,7 @@ class PythonLandmarks:
             ) from error
         if not callable(predictor):
             raise LandmarkModelError(f"{target}: makes no function of (image, box)")
-        made = cls(target, point_count_of(predictor), color_of(predictor))
+        made = cls(target, getattr(predictor, "n_points", None), color_of(predictor))
         made._predictor = predictor
         return made
 

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import functools
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
+
+if TYPE_CHECKING:
+    from facereject.faces.models.trees import TreeScore
 
 FloatArray = NDArray[np.float64]
 
@@ -14,36 +17,17 @@ FloatArray = NDArray[np.float64]
 _WORDS: tuple[type[np.signedinteger[Any]], ...] = (np.int8, np.int16)
 
 
-class Nodes(Protocol):
-    """A table of nodes, as `facereject.faces.models.trees.TreeScore` has it."""
-
-    @property
-    def roots(self) -> NDArray[np.int32]: ...
-
-    @property
-    def feature(self) -> NDArray[np.int32]: ...
-
-    @property
-    def threshold(self) -> FloatArray: ...
-
-    @property
-    def left(self) -> NDArray[np.int32]: ...
-
-    @property
-    def right(self) -> NDArray[np.int32]: ...
-
-
 class Walk:
     """All trees of all rows step down together; leaves lead to themselves.
 
     Parameters
     ----------
-    nodes : Nodes
+    nodes : TreeScore
     depth : int
         How many steps the longest walk takes.
     """
 
-    def __init__(self, nodes: Nodes, depth: int) -> None:
+    def __init__(self, nodes: TreeScore, depth: int) -> None:
         own = np.arange(len(nodes.feature))
         leaf = nodes.feature < 0
         # right, then left
@@ -110,7 +94,7 @@ def _lowest_bit(size: int) -> NDArray[np.intp]:
     return np.asarray(np.rint(np.log2(np.maximum(numbers & -numbers, 1))), dtype=np.intp)
 
 
-def split_table(nodes: Nodes) -> Splits | None:
+def split_table(nodes: TreeScore) -> Splits | None:
     """The splits of all trees; None if a tree has more leaves than a word has bits."""
     most = np.iinfo(_WORDS[-1]).bits
     # plain lists: one number of an array at a time takes ten times as long

@@ -15,13 +15,11 @@ from collections.abc import Callable, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from facereject.faces.datasets import FaceSample
 from facereject.faces.detectors.from_files import FileDetector
 from facereject.faces.features.context import FaceContext
 from facereject.faces.features.hog import LandmarkHOG
 from facereject.faces.landmarks.from_files import FilePredictor
-from facereject.faces.landmarks.mean_shape import MEAN_SHAPE
-from facereject.faces.landmarks.point_set import POINTS_300W, PointSet
+from facereject.faces.landmarks.point_set import PointSet
 from facereject.faces.models._adapted import AdaptedScoreModel
 from facereject.faces.models.calibration import Calibration, RegionSample, Target
 from facereject.faces.models.score_models import CompactScoreModel, LinearScoreModel, ScoreModel
@@ -30,7 +28,6 @@ from facereject.faces.rejector import FaceRejector
 from facereject.faces.training.extract import Extractor
 from facereject.faces.training.fit_compact import point_errors
 from facereject.faces.training.fit_score import photo_folds, ranked
-from facereject.faces.training.learn_points import common_count
 from facereject.faces.training.table import FaceTable
 
 FloatArray = NDArray[np.float64]
@@ -46,21 +43,6 @@ _TRUST_CONTEXT, _TRUST_TOLD = 3.0, 20.0
 
 # ridge parameters tried
 _ALPHAS = tuple(10.0 ** np.arange(-1, 5, 0.5))
-
-
-def points_of_files(
-    samples: Sequence[FaceSample], normalizer: str | None, feature_points: Sequence[int] | None
-) -> PointSet:
-    """What a model is to know about the points of a tool: 68 are those of 300-W, others are learned."""
-    n_points = common_count(samples)
-    if n_points == POINTS_300W.n and normalizer in (None, "outer_eyes", "pupils"):
-        if normalizer is None and feature_points is None:
-            return POINTS_300W
-        used = None if feature_points is None else tuple(feature_points)
-        return PointSet(MEAN_SHAPE, normalizer or POINTS_300W.normalizer, used)
-    shapes = np.array([sample.landmarks for sample in samples])
-    boxes = [sample.box for sample in samples]
-    return PointSet.learned(shapes, boxes, normalizer=normalizer or "box", used=feature_points)
 
 
 def file_extractor(

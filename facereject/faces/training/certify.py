@@ -19,7 +19,6 @@ from facereject.faces.models.calibration import Calibration, RegionSample
 from facereject.faces.models.guarantee import guarantee_record
 from facereject.faces.rejector import FaceRejector
 from facereject.selection import NoValidThresholdError, guaranteed_risk
-from facereject.selection.selector import Selector
 from facereject.selection.start import guaranteed_risk_from
 
 #: errors above, in percent, count as this much: a face with such an error is lost
@@ -141,35 +140,28 @@ def smallest_promise(
     None if there is none. It is a hint for the next sample: a bound chosen by looking at a sample carries no
     guarantee from the same sample.
     """
-    shares: dict[float, float] = {}
 
-    def certifies(max_error: float) -> bool:
-        try:
-            shares[max_error] = _select(calibration, max_error, delta, loss_bound).coverage_
-        except NoValidThresholdError:
-            return False
-        return True
+    def share(max_error: float) -> float | None:
+        return _certified_share(calibration, max_error, delta, loss_bound)
 
     errors = np.arange(0.05, loss_bound, 0.05).round(2).tolist()
     # a larger error is easier to promise
-    place = bisect.bisect_left(errors, True, key=certifies)
-    return (errors[place], shares[errors[place]]) if place < len(errors) else None
+    place = bisect.bisect_left(errors, True, key=lambda error: share(error) is not None)
+    covered = share(errors[place]) if place < len(errors) else None
+    return None if covered is None else (errors[place], covered)
 
 
 def fewest_faces(max_error: float, delta: float = 0.05, loss_bound: float = LOSS_BOUND) -> int:
     """The smallest sample that certifies ``max_error`` if all of its errors are 0."""
 
-    def too_few(n: int) -> bool:
-        try:
-            _select(Calibration(np.zeros(n), np.arange(n)), max_error, delta, loss_bound)
-        except NoValidThresholdError:
-            return True
-        return False
+    def enough(n: int) -> bool:
+        sample = Calibration(np.zeros(n), np.arange(n))
+        return _certified_share(sample, max_error, delta, loss_bound) is not None
 
     most = 2
-    while too_few(most):
+    while not enough(most):
         most *= 2
-    return bisect.bisect_left(range(most), True, lo=1, key=lambda n: not too_few(n))
+    return bisect.bisect_left(range(most), True, lo=1, key=enough)
 
 
 def faces_needed(
@@ -185,11 +177,7 @@ def faces_needed(
         # every face as often as the others, as nearly as that goes
         rows = order[np.arange(n) * len(order) // n]
         larger = Calibration(losses=calibration.losses[rows], uncertainty=calibration.uncertainty[rows])
-        try:
-            _select(larger, max_error, delta, loss_bound)
-        except NoValidThresholdError:
-            return False
-        return True
+        return _certified_share(larger, max_error, delta, loss_bound) is not None
 
     most = next((times * len(order) for times in _GROWTH if enough(times * len(order))), 0)
     # to about a tenth: a sample cannot tell more
@@ -199,15 +187,21 @@ def faces_needed(
     )
 
 
-def _select(calibration: Calibration, max_error: float, delta: float, loss_bound: float) -> Selector:
-    return guaranteed_risk(
-        losses=calibration.losses,
-        uncertainty=calibration.uncertainty,
-        max_risk=max_error,
-        delta=delta,
-        loss_bound=loss_bound,
-        method=_METHOD,
-    )
+def _certified_share(
+    calibration: Calibration, max_error: float, delta: float, loss_bound: float
+) -> float | None:
+    """Accepted share of the largest threshold that these faces certify; None if there is none."""
+    try:
+        return guaranteed_risk(
+            losses=calibration.losses,
+            uncertainty=calibration.uncertainty,
+            max_risk=max_error,
+            delta=delta,
+            loss_bound=loss_bound,
+            method=_METHOD,
+        ).coverage_
+    except NoValidThresholdError:
+        return None
 
 
 def _what_could_be(calibration: Calibration, max_error: float, delta: float, loss_bound: float) -> str:

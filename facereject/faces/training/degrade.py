@@ -62,8 +62,9 @@ def degrade(
         raise ValueError(f"severity must lie in [0, 1], got {severity}")
     if image.dtype != np.uint8 or image.ndim not in (2, 3):
         raise ValueError(f"image must be uint8 of shape (H, W) or (H, W, 3), got {image.dtype} {image.shape}")
-    changed, moved, hidden = DEGRADATIONS[kind](image, points, severity, np.random.default_rng(random_state))
-    hidden = hidden | outside_frame(changed, moved)
+    result = DEGRADATIONS[kind](image, points, severity, np.random.default_rng(random_state))
+    changed, moved, covered = result if isinstance(result, tuple) else (result, points, _seen(points))
+    hidden = covered | outside_frame(changed, moved)
     return Degraded(np.ascontiguousarray(changed), moved, ((kind, float(severity)),), hidden)
 
 
@@ -79,7 +80,6 @@ def random_degradation(image: ImageArray, landmarks: FloatArray, *, random_state
     kinds = rng.choice(_ORDER, size=number, replace=False, p=_SHARES)
     steps: list[tuple[str, float]] = []
     hidden = outside_frame(image, landmarks)
-    # a camera first moves, then blurs, then adds noise, then compresses
     for kind in sorted(kinds, key=_ORDER.index):
         severity = float(rng.uniform(0, 1) / np.sqrt(number))
         image, landmarks, step, more = degrade(image, landmarks, str(kind), severity, random_state=rng)
@@ -117,8 +117,8 @@ def _uint8(array: Any) -> ImageArray:
     return np.asarray(array, dtype=np.uint8)
 
 
-# the changed image, its landmarks, and which of them are covered
-_Result = tuple[ImageArray, FloatArray, NDArray[np.bool_]]
+# the changed image; where landmarks move or are covered, also these and which are covered
+_Result = ImageArray | tuple[ImageArray, FloatArray, NDArray[np.bool_]]
 
 
 def outside_frame(image: ImageArray, landmarks: FloatArray) -> NDArray[np.bool_]:
@@ -135,11 +135,7 @@ def _seen(points: FloatArray) -> NDArray[np.bool_]:
 def _blur(image: ImageArray, points: FloatArray, severity: float, rng: np.random.Generator) -> _Result:
     """Gaussian blur, standard deviation 0.8 to 6 % of the face size."""
     sigma = _geometric(0.008, 0.06, severity) * _face_size(points)
-    return (
-        _uint8(cv2.GaussianBlur(image, (0, 0), sigma, borderType=cv2.BORDER_REPLICATE)),
-        points,
-        _seen(points),
-    )
+    return _uint8(cv2.GaussianBlur(image, (0, 0), sigma, borderType=cv2.BORDER_REPLICATE))
 
 
 def _motion(image: ImageArray, points: FloatArray, severity: float, rng: np.random.Generator) -> _Result:
@@ -153,11 +149,7 @@ def _motion(image: ImageArray, points: FloatArray, severity: float, rng: np.rand
     # 4 fractional bits keep the line straight at odd angles
     start, end = (tuple(int(v) for v in np.rint((center + sign * reach) * 16)) for sign in (-1, 1))
     cv2.line(kernel, start, end, (1.0,), 1, cv2.LINE_8, 4)
-    return (
-        _uint8(cv2.filter2D(image, -1, kernel / kernel.sum(), borderType=cv2.BORDER_REPLICATE)),
-        points,
-        _seen(points),
-    )
+    return _uint8(cv2.filter2D(image, -1, kernel / kernel.sum(), borderType=cv2.BORDER_REPLICATE))
 
 
 def _noise(image: ImageArray, points: FloatArray, severity: float, rng: np.random.Generator) -> _Result:
@@ -168,7 +160,7 @@ def _noise(image: ImageArray, points: FloatArray, severity: float, rng: np.rando
         grain = _face_size(points) * 0.006
         noise = np.asarray(cv2.GaussianBlur(noise, (0, 0), max(grain, 0.5)), dtype=np.float32)
         noise /= noise.std() + 1e-6
-    return _to_image(image + sigma * noise), points, _seen(points)
+    return _to_image(image + sigma * noise)
 
 
 def _jpeg(image: ImageArray, points: FloatArray, severity: float, rng: np.random.Generator) -> _Result:
@@ -177,19 +169,19 @@ def _jpeg(image: ImageArray, points: FloatArray, severity: float, rng: np.random
     # OpenCV writes BGR; the channels only need to come back in the order they went in
     _, code = cv2.imencode(".jpg", image, [cv2.IMWRITE_JPEG_QUALITY, quality])
     flag = cv2.IMREAD_GRAYSCALE if image.ndim == 2 else cv2.IMREAD_COLOR
-    return _uint8(cv2.imdecode(code, flag)), points, _seen(points)
+    return _uint8(cv2.imdecode(code, flag))
 
 
 def _dark(image: ImageArray, points: FloatArray, severity: float, rng: np.random.Generator) -> _Result:
     """Underexposure: light divided by 2 to 24, then read noise of 2 grey levels and rounding."""
     gain = 1 / _geometric(2, 24, severity)
     noise = rng.standard_normal(image.shape, dtype=np.float32)
-    return _to_image(image * np.float32(gain) + 2 * noise), points, _seen(points)
+    return _to_image(image * np.float32(gain) + 2 * noise)
 
 
 def _bright(image: ImageArray, points: FloatArray, severity: float, rng: np.random.Generator) -> _Result:
     """Overexposure: light times 1.3 to 6, saturating at 255."""
-    return _to_image(image * np.float32(_geometric(1.3, 6, severity))), points, _seen(points)
+    return _to_image(image * np.float32(_geometric(1.3, 6, severity)))
 
 
 def _shadow(image: ImageArray, points: FloatArray, severity: float, rng: np.random.Generator) -> _Result:
@@ -204,14 +196,14 @@ def _shadow(image: ImageArray, points: FloatArray, severity: float, rng: np.rand
     )[:, None]
     edge = 1 / (1 + np.exp(-np.clip(along / (rng.uniform(0.02, 0.15) * size), -30, 30)))
     gain = (light + (1 - light) * edge).astype(np.float32)
-    return _to_image(image * (gain if image.ndim == 2 else gain[:, :, None])), points, _seen(points)
+    return _to_image(image * (gain if image.ndim == 2 else gain[:, :, None]))
 
 
 def _haze(image: ImageArray, points: FloatArray, severity: float, rng: np.random.Generator) -> _Result:
     """Contrast lowered to 60 down to 5 % around a random grey level."""
     contrast = _geometric(0.6, 0.05, severity)
     level = np.float32(rng.uniform(60, 220))
-    return _to_image(level + (image - level) * np.float32(contrast)), points, _seen(points)
+    return _to_image(level + (image - level) * np.float32(contrast))
 
 
 def _low_resolution(
@@ -224,7 +216,7 @@ def _low_resolution(
     small = cv2.resize(image, small_size, interpolation=cv2.INTER_AREA)
     enlarge = [cv2.INTER_NEAREST, cv2.INTER_LINEAR, cv2.INTER_CUBIC][int(rng.integers(3))]
     # cv2.resize keeps pixel corners aligned, so landmarks stay where they were
-    return _uint8(cv2.resize(small, (width, height), interpolation=enlarge)), points, _seen(points)
+    return _uint8(cv2.resize(small, (width, height), interpolation=enlarge))
 
 
 def _occlusion(image: ImageArray, points: FloatArray, severity: float, rng: np.random.Generator) -> _Result:
@@ -295,9 +287,9 @@ def _old_print(image: ImageArray, points: FloatArray, severity: float, rng: np.r
     grain = np.asarray(cv2.GaussianBlur(fine, (0, 0), max(0.006 * size, 0.5)))
     light = light + _geometric(2, 14, severity) * (stains + grain / (grain.std() + 1e-6))
     if image.ndim == 2:
-        return _to_image(light), points, _seen(points)
+        return _to_image(light)
     tone = (1.0, 1.0, 1.0) if rng.random() < 0.5 else (1.07, 0.95, 0.76)
-    return _to_image(light[:, :, None] * np.array(tone, dtype=np.float32)), points, _seen(points)
+    return _to_image(light[:, :, None] * np.array(tone, dtype=np.float32))
 
 
 def _cut(image: ImageArray, points: FloatArray, severity: float, rng: np.random.Generator) -> _Result:
@@ -322,26 +314,15 @@ _Function = Callable[[ImageArray, FloatArray, float, np.random.Generator], _Resu
 
 #: kind of degradation -> function; box jitter is apart (`jitter_box`): it changes the box, not the image
 DEGRADATIONS: dict[str, _Function] = {
-    "blur": _blur,
-    "motion": _motion,
-    "noise": _noise,
-    "jpeg": _jpeg,
-    "dark": _dark,
-    "bright": _bright,
-    "shadow": _shadow,
-    "haze": _haze,
-    "low_resolution": _low_resolution,
-    "occlusion": _occlusion,
-    "rotation": _rotation,
-    "cut": _cut,
-    "small": _small,
-    "old_print": _old_print,
-}
+    function.__name__.removeprefix("_"): function
+    # a camera first moves, then blurs, then adds noise, then compresses
+    for function in (
+        _rotation, _cut, _occlusion, _shadow, _haze, _dark, _bright,
+        _low_resolution, _blur, _motion, _old_print, _noise, _small, _jpeg,
+    )
+}  # fmt: skip
 
-_ORDER = (
-    "rotation", "cut", "occlusion", "shadow", "haze", "dark", "bright",
-    "low_resolution", "blur", "motion", "old_print", "noise", "small", "jpeg",
-)  # fmt: skip
+_ORDER = tuple(DEGRADATIONS)
 
 # probabilities of the kinds, in the order above
 _SHARES = np.array([2.0 if kind == "rotation" else 1.0 for kind in _ORDER]) / (len(_ORDER) + 1)

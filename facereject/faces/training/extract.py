@@ -293,16 +293,10 @@ def _computed(
 def _table(rows: list[dict[str, Any]], lost: _Losses, n_samples: int) -> FaceTable:
     if not rows:
         raise ValueError(f"samples: no usable face among {n_samples}: {lost}")
+    arrays = {name: np.array([row[name] for row in rows]) for name in rows[0] if name != "kinds"}
     return FaceTable(
-        features=np.array([row["features"] for row in rows], dtype=np.float32),
-        losses=np.array([row["losses"] for row in rows]),
-        detector_scores=np.array([row["detector_scores"] for row in rows]),
-        sample=np.array([row["sample"] for row in rows], dtype=np.int64),
-        variant=np.array([row["variant"] for row in rows], dtype=np.int64),
+        **arrays,
         kinds=tuple(row["kinds"] for row in rows),
-        landmarks=np.array([row["landmarks"] for row in rows]),
-        truth=np.array([row["truth"] for row in rows]),
-        hidden=np.array([row["hidden"] for row in rows]),
         missed=lost.missed,
         failed=lost.failed,
         problems=tuple(lost.problems),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
@@ -10,12 +10,7 @@ from facereject.faces.datasets import FaceSample, match_face
 from facereject.faces.detectors.base import Detector, find_faces
 from facereject.faces.face import Box
 from facereject.faces.images.load import ImageError
-from facereject.faces.landmarks.base import (
-    Landmarks,
-    feature_points_of,
-    normalizer_of,
-    point_count_of,
-)
+from facereject.faces.landmarks.base import Landmarks
 from facereject.faces.landmarks.mean_shape import MEAN_SHAPE
 from facereject.faces.landmarks.point_set import POINTS_300W, PointSet
 from facereject.faces.views import Views
@@ -53,21 +48,29 @@ def learn_points(
         None is what the predictor declares, else all points.
     """
     n_points = common_count(samples)
-    declared = point_count_of(predictor)
+    declared = getattr(predictor, "n_points", None)
     if declared not in (None, n_points):
         raise ValueError(
             f"samples: annotated with {n_points} points, but the predictor places {declared}; choose the "
             "annotated points that are its own, in its order (FaceDataset.with_points, --points)"
         )
-    used = feature_points_of(predictor) if feature_points is None else feature_points
-    rule = normalizer_of(predictor) if normalizer is None else normalizer
-    if n_points == POINTS_300W.n and (rule is None or rule in _RULES_OF_300W):
-        if rule is None and used is None:
-            return POINTS_300W
-        return PointSet(MEAN_SHAPE, rule or POINTS_300W.normalizer, None if used is None else tuple(used))
+    used = getattr(predictor, "feature_points", None) if feature_points is None else feature_points
+    rule = getattr(predictor, "normalizer", None) if normalizer is None else normalizer
+    return points_of(samples, rule, used, lambda: _boxes(samples, detector))
+
+
+def points_of(
+    samples: Sequence[FaceSample],
+    rule: str | None,
+    used: Sequence[int] | None,
+    boxes: Callable[[], Sequence[Box | None]],
+) -> PointSet:
+    """The points of samples: those of 300-W, or learned with the boxes that a detector gives the faces."""
+    chosen = None if used is None else tuple(used)
+    if common_count(samples) == POINTS_300W.n and (rule is None or rule in _RULES_OF_300W):
+        return PointSet(MEAN_SHAPE, rule or POINTS_300W.normalizer, chosen)
     shapes = np.array([sample.landmarks for sample in samples])
-    boxes = _boxes(samples, detector)
-    return PointSet.learned(shapes, boxes, normalizer=rule or "box", used=used)
+    return PointSet.learned(shapes, boxes(), normalizer=rule or "box", used=chosen)
 
 
 def common_count(samples: Sequence[FaceSample]) -> int:

@@ -18,7 +18,6 @@ from facereject.faces.features.hog import LandmarkHOG
 from facereject.faces.features.recipe import Stability
 from facereject.faces.features.stability import LandmarkStability
 from facereject.faces.landmarks import Landmarks, check_predictor, make_landmarks
-from facereject.faces.landmarks.base import levels_faces
 from facereject.faces.models.calibration import Calibration, Target
 from facereject.faces.models.domain import Domain
 from facereject.faces.models.score_models import LinearScoreModel, ScoreModel
@@ -28,7 +27,6 @@ from facereject.faces.training._from_files import (
     can_be_adapted,
     file_extractor,
     learn_from_table,
-    points_of_files,
 )
 from facereject.faces.training.details import fit_details
 from facereject.faces.training.extract import Extractor, extract
@@ -42,7 +40,7 @@ from facereject.faces.training.fit_score import (
     photo_folds,
     ranked,
 )
-from facereject.faces.training.learn_points import learn_points
+from facereject.faces.training.learn_points import learn_points, points_of
 from facereject.faces.training.table import FaceTable
 from facereject.faces.training.unlabelled import Photos, annotate_by_predictor
 from facereject.scores._lightgbm import import_lightgbm
@@ -221,7 +219,7 @@ def train_face_rejector(
         training.degradations,
         training.seed,
         FaceContext(points, detector=points.is_300w) if score in ("auto", "compact") else None,
-        None if levels_faces(predictor) else UPRIGHT_BEYOND,
+        None if getattr(predictor, "levels", False) is True else UPRIGHT_BEYOND,
     )
     table = extract(samples, extractor, workers=workers, cache=cache, progress=progress)
     rejector = train_on_table(
@@ -260,7 +258,9 @@ def _from_files(
     """A rejector for predicted landmarks: a shipped model adapted to them, or one learned from nothing."""
     photos = [sample.photo for sample in samples]
     photo_folds(photos, training.folds, training.seed)
-    points = points_of_files(samples, training.normalizer, training.feature_points)
+    points = points_of(
+        samples, training.normalizer, training.feature_points, lambda: [sample.box for sample in samples]
+    )
     if score == "auto":
         base = base if can_be_adapted(base, points) else None
         extractor = file_extractor(

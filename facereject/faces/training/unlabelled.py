@@ -21,7 +21,7 @@ from facereject.faces.features.mirrored import MirroredRuns
 from facereject.faces.geometry import FloatArray
 from facereject.faces.images.kinds import ANIMATION_SUFFIXES, IMAGE_SUFFIXES
 from facereject.faces.images.load import ImageError
-from facereject.faces.landmarks.base import Landmarks, NoLandmarksError, normalizer_of, predict_landmarks
+from facereject.faces.landmarks.base import Landmarks, NoLandmarksError, predict_landmarks
 from facereject.faces.landmarks.point_set import POINTS_300W, PointSet
 from facereject.faces.views import Views
 
@@ -64,7 +64,7 @@ def annotate_by_predictor(
             problems.append(Problem(str(path), str(error)))
     if not found:
         raise ValueError(f"photos: no face was found in {len(paths)} images")
-    runs = MirroredRuns(points=_points(found, normalizer or normalizer_of(predictor)))
+    runs = MirroredRuns(points=_points(found, normalizer or getattr(predictor, "normalizer", None)))
     samples, doubts = [], []
     for path, _, landmarks in found:
         view = Views(path)
