@@ -24,16 +24,12 @@ _REACH = 1.6
 _GREEN, _RED, _GREY = "#2ebe6e", "#eb4034", 128
 
 
-def thumbnail(image: ImageArray, box: Box) -> bytes:
-    """A small JPEG, about 4 KB, of the face in a box of an RGB image.
-
-    Empty if the box lies outside, or is so large that the image would be a speck in it.
-    """
-    return lazy_thumbnail(image, box)()
-
-
 def lazy_thumbnail(image: ImageArray, box: Box) -> Lazy[bytes]:
-    """The same, encoded when it is first asked for; it holds a small copy, not the image."""
+    """A small JPEG, about 4 KB, of the face in a box of an RGB image, encoded when it is first asked for.
+
+    Empty if the box lies outside, or is so large that the image would be a speck in it. Until then it holds
+    a small copy, not the image.
+    """
     left, top, side = square_of(box)
     crop = None if side > 4 * max(image.shape[:2]) else cut_square(image, left, top, side)
     small = None if crop is None else reduced(crop, SIDE).copy()

@@ -19,7 +19,7 @@ from facereject.faces import REGIONS, Face, FaceRejector, Pose
 from facereject.faces.evaluation.results import FaceEvaluation, GroupResult
 from facereject.faces.face import Box
 from facereject.faces.regions import region_points
-from facereject.faces.thumbnail import thumbnail
+from facereject.faces.thumbnail import lazy_thumbnail
 from facereject.pipeline.task import ScoreTask
 from facereject.sources.inputs import Input
 
@@ -116,13 +116,13 @@ def test_html_without_a_picture_or_points():
 
 @pytest.mark.parametrize("box", [(-30, -30, 60, 60), (490, 490, 80, 80), (0, 0, 1200, 1200)])
 def test_thumbnails_at_the_border(astronaut, box):
-    picture = PIL.Image.open(io.BytesIO(thumbnail(astronaut, Box(*box))))
+    picture = PIL.Image.open(io.BytesIO(lazy_thumbnail(astronaut, Box(*box))()))
     assert picture.size[0] == picture.size[1] <= 128
 
 
 @pytest.mark.parametrize("box", [(2000.0, 2000.0, 50.0, 50.0), (0.0, 0.0, 1e5, 1e5)])
 def test_no_thumbnail_outside_nor_of_a_speck(astronaut, box):
-    assert thumbnail(astronaut, Box(*box)) == b""
+    assert lazy_thumbnail(astronaut, Box(*box))() == b""
 
 
 def test_faces_of_boxes_carry_no_picture(rejector, astronaut):

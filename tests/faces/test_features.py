@@ -166,12 +166,6 @@ def test_features_fade_where_there_is_no_contrast(gray, astronaut_landmarks):
     assert hog(np.full_like(gray, 90), astronaut_landmarks).max() == 0
 
 
-def test_batch_equals_one_by_one(hog, gray, astronaut_landmarks):
-    faces = [astronaut_landmarks, astronaut_landmarks + 3.0]
-    np.testing.assert_array_equal(hog.batch(gray, faces), [hog(gray, face) for face in faces])
-    assert hog.batch(gray, []).shape == (0, 2448)
-
-
 def test_definition_round_trip():
     hog = LandmarkHOG(96, 5, 2.0)
     assert LandmarkHOG.from_definition(hog.definition) == hog

@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 from facereject.faces import FaceRejector
 from facereject.faces.features.mirrored import RefinedRuns, Runs
 from facereject.faces.landmarks.dlib_trees import default_model_path
-from facereject.faces.thumbnail import thumbnail
+from facereject.faces.thumbnail import lazy_thumbnail
 from facereject.faces.views import Views
 
 
@@ -111,7 +111,7 @@ def measure(rounds: int) -> dict[str, NDArray[np.float64]]:
             "the same, linear": lambda: features_and_score(linear),
             "assessing": lambda: rejector.assess(view, landmarks, face.box),
             "all of it read": all_read,
-            "thumbnail": lambda: thumbnail(rgb, face.box),
+            "thumbnail": lambda: lazy_thumbnail(rgb, face.box)(),
             "second run": lambda: rejector.stability(gray, landmarks, rejector.predictor),
             "five more runs": stability,
             "bare dlib": bare,

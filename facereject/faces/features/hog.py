@@ -23,7 +23,6 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -164,13 +163,6 @@ class LandmarkHOG(DefinedFeatures):
         length = side + 2 * _BORDER
         rows = np.ndarray((chip.size - length + 1,), f"V{length}", np.ascontiguousarray(chip), strides=(1,))
         return np.asarray(rows[first + _rows(length, width)].view(np.uint8), dtype=np.uint8)
-
-    def batch(self, image: ImageArray, landmarks: Sequence[FloatArray]) -> NDArray[np.float32]:
-        """The values of several faces of one grey image, each on its own chip: one row per face."""
-        values = np.empty((len(landmarks), self.n_features), dtype=np.float32)
-        for row, points in zip(values, landmarks, strict=True):
-            row[:] = self(image, points)
-        return values
 
 
 @functools.lru_cache(maxsize=16)

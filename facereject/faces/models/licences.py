@@ -40,12 +40,6 @@ def licence_chain(rejector: FaceRejector) -> list[PartLicence]:
     return [*chain, PartLicence("score", "that of the photos it was trained on", None)]
 
 
-def may_be_sold(rejector: FaceRejector) -> bool | None:
-    """Whether every part allows commercial use; None if it is not known of all of them."""
-    allowed = [part.commercial for part in licence_chain(rejector)]
-    return False if False in allowed else None if None in allowed else True
-
-
 def _of_detector(detector: Detector) -> list[PartLicence]:
     name = name_of(detector)
     known = {"dlib": ["dlib"], "yunet": ["yunet"], "both": ["dlib", "yunet"]}.get(name)

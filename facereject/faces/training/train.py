@@ -46,8 +46,6 @@ from facereject.faces.training.unlabelled import Photos, annotate_by_predictor
 from facereject.scores._lightgbm import import_lightgbm
 from facereject.selection import InfeasibleTargetError
 
-FloatArray = NDArray[np.float64]
-
 _MAX_DIGESTS = 20_000
 
 # accepted share of the calibration faces, half of them degraded, where errors have no unit to aim at
