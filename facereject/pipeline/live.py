@@ -7,7 +7,6 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
-from typing import Protocol
 
 import numpy as np
 
@@ -19,27 +18,12 @@ from facereject.outputs.base import Media, Output, RunInfo, StopLoop
 from facereject.outputs.camera.window import Window
 from facereject.parallel.base import SerialEngine
 from facereject.pipeline.loop import feed
+from facereject.sources.camera import Camera
 from facereject.sources.frame import Frame
 from facereject.tracking.tracker import FaceTracker
 
 # seconds without a frame after which keys are looked at
 _WAIT_S = 0.05
-
-
-class Source(Protocol):
-    """What the loop needs of a camera; see `facereject.sources.camera.Camera`."""
-
-    dropped: int
-
-    def read(self, timeout_s: float | None = None) -> Frame | None:
-        """The newest frame, None if there is none within this time."""
-
-    def age_of(self, frame: Frame | FaceFrame) -> float:
-        """Seconds since a frame was taken."""
-
-    @property
-    def ended(self) -> bool:
-        """Whether no frame will come any more."""
 
 
 @dataclass
@@ -106,7 +90,7 @@ class Live:
         for output in self.outputs:
             output.prepare(run)
 
-    def run(self, camera: Source, tracker: FaceTracker, name: str) -> LiveSummary:
+    def run(self, camera: Camera, tracker: FaceTracker, name: str) -> LiveSummary:
         """Score the frames of a camera that is open.
 
         Parameters
@@ -136,7 +120,7 @@ class Live:
                 self.summary.dropped = camera.dropped
         return self.summary
 
-    def _frames(self, camera: Source, idle: Sequence[Callable[[], None]]) -> Iterator[Frame]:
+    def _frames(self, camera: Camera, idle: Sequence[Callable[[], None]]) -> Iterator[Frame]:
         start = self._clock()
         while not self._over(start):
             frame = camera.read(_WAIT_S)

@@ -20,17 +20,6 @@ from facereject.tracking.tracker import FaceTracker, Tracking
 Scorer: TypeAlias = Callable[[Frame], FaceFrame]
 
 
-class ImageScorer:
-    """Scores images, each on its own."""
-
-    def __init__(self, rejector: FaceRejector) -> None:
-        self._rejector = rejector
-
-    def __call__(self, frame: Frame) -> FaceFrame:
-        """Find and score the faces of an image."""
-        return FaceFrame(frame.index, frame.time_s, frame.image, self._rejector(frame.image), frame.source)
-
-
 def feed(frames: Iterable[FaceFrame], outputs: Iterable[Output]) -> Iterator[FaceFrame]:
     """Write frames to all outputs and pass them on."""
     outputs = list(outputs)

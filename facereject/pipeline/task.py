@@ -23,7 +23,7 @@ from facereject.faces.images.files import MAX_PIXELS, read_image
 from facereject.faces.images.load import ImageError
 from facereject.faces.plugins import definition_of, fingerprint_of, name_of
 from facereject.outputs.base import Media, Output
-from facereject.pipeline.loop import ImageScorer, Scorer, feed
+from facereject.pipeline.loop import Scorer, feed
 from facereject.sources.frame import Frame, VideoError
 from facereject.sources.inputs import Input
 from facereject.sources.prefetch import prefetch
@@ -96,7 +96,7 @@ class ScoreTask:
             yield Chunk([unreadable(source, path, error)])
             return
         if item.kind == "image":
-            frames = map(ImageScorer(self.rejector), [Frame(0, math.nan, image, source)])
+            frames = map(self._image, [Frame(0, math.nan, image, source)])
             yield from self._chunks(frames, self._media(path, item))
         else:
             first_frame = item.part.segment.number if item.part else 0
@@ -115,6 +115,9 @@ class ScoreTask:
         if not isinstance(self.rejector, FaceRejector):
             return ""
         return hashlib.sha256(repr(sorted(settings_of(self).items())).encode()).hexdigest()
+
+    def _image(self, frame: Frame) -> FaceFrame:
+        return FaceFrame(frame.index, frame.time_s, frame.image, self.rejector(frame.image), frame.source)
 
     def _media(self, path: str, item: Input, reader: VideoReader | None = None) -> Media:
         shape = mean_shape_of(self.rejector) if self.outputs else NO_SHAPE

@@ -9,7 +9,7 @@ import numpy as np
 
 from facereject._validation import FloatArray
 from facereject.risks import SELE
-from facereject.scores._boosting.score import BoostedScore
+from facereject.scores._boosting import BoostedScore
 from facereject.scores._confidence import Confidence, LinearStart
 from facereject.scores._regression import ridge_start
 

@@ -13,7 +13,6 @@ from facereject._settings import check_number
 from facereject._validation import FloatArray, check_same_length, check_vector
 from facereject.risks import SELE
 from facereject.scores._base import BaseScore, Standardizer, check_sample_weight
-from facereject.scores._linear.shifted import ShiftedRisk
 from facereject.scores._reading.predictor import check_outputs
 from facereject.scores._weighting import count_errors
 from facereject.solver import LinearObjective, bundle_minimize
@@ -156,6 +155,19 @@ class LinearStart(NamedTuple):
         if confidence.base_score is not None:
             scores = scores + self.slope * (confidence.base_score - self.centre)
         return np.asarray(scores, dtype=np.float64)
+
+
+class ShiftedRisk:
+    """risk(start + scores) as a risk of the scores."""
+
+    def __init__(self, risk: Any, start: FloatArray):
+        self.risk = risk
+        self.start = start
+        self.score_shape: tuple[int, ...] = risk.score_shape
+
+    def __call__(self, scores: FloatArray) -> tuple[float, FloatArray]:
+        value, gradient = self.risk(self.start + scores)
+        return value, gradient
 
 
 def fit_start(

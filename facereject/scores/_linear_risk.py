@@ -14,8 +14,8 @@ from facereject.metrics import aurc
 from facereject.risks import Risk
 from facereject.risks._base import RiskFactory, ShapedRisk, check_weights
 from facereject.scores._base import ALPHAS
+from facereject.scores._confidence import ShiftedRisk
 from facereject.scores._linear.model import LinearScore, LinearScoreCV, Solution
-from facereject.scores._linear.shifted import ShiftedRisk
 from facereject.solver import LinearObjective, bundle_path
 from facereject.solver._bundle import METHODS
 from facereject.solver._protocols import Objective

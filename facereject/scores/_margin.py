@@ -9,7 +9,7 @@ from sklearn.pipeline import Pipeline
 
 from facereject._labels import top_and_gap
 from facereject._validation import FloatArray
-from facereject.scores._reading.predictor import PredictorScore, check_outputs, read_outputs
+from facereject.scores._reading.predictor import PredictorScore, check_outputs
 
 
 class MarginScore(PredictorScore):
@@ -85,9 +85,7 @@ class MarginScore(PredictorScore):
             distances = last.threshold_distances(self.estimator[:-1].transform(X) if piped else X)
             # one value per example, from which from_outputs makes −min |distance| again
             return -self.from_threshold_distances(distances)
-        outputs = read_outputs(self.estimator, X, self.response)
-        check_one_value_per_class(self.estimator, outputs)
-        return outputs
+        return super()._outputs(X)
 
 
 class GapScore(PredictorScore):
@@ -134,18 +132,3 @@ class GapScore(PredictorScore):
         """
         values = check_outputs(outputs, "outputs")
         return -(np.abs(values) if values.ndim == 1 else top_and_gap(values)[1])
-
-    def _outputs(self, X: Any) -> FloatArray:
-        outputs = read_outputs(self.estimator, X, self.response)
-        check_one_value_per_class(self.estimator, outputs)
-        return outputs
-
-
-def check_one_value_per_class(predictor: Any, outputs: FloatArray) -> None:
-    """Refuse one-versus-one decision values, whose maximum says nothing about the prediction."""
-    classes = getattr(predictor, "classes_", None)
-    if classes is not None and outputs.ndim == 2 and outputs.shape[1] not in (1, len(classes)):
-        raise ValueError(
-            f"{type(predictor).__name__} gives {outputs.shape[1]} decision values for {len(classes)} "
-            "classes: ask it for one per class, for instance decision_function_shape='ovr'"
-        )

@@ -33,7 +33,7 @@ from sklearn.exceptions import ConvergenceWarning
 from facereject._log import logger
 from facereject._validation import FloatArray
 from facereject.solver._cuts import Bundle
-from facereject.solver._protocols import Objective, PlainObjective, Preconditioned
+from facereject.solver._protocols import Objective, PlainObjective
 from facereject.solver._quasi_newton import QuasiNewton
 from facereject.solver._run import Iteration, Point, Run, Steps
 from facereject.solver._steps import ModelSteps, QuasiNewtonSteps
@@ -229,7 +229,8 @@ def _prepare(objective: Any, x0: Any, method: str) -> _Problem:
         objective = PlainObjective(objective, np.size(x0))
     if method != METHODS[0]:
         return _Problem(objective, partial(ModelSteps, method == "bmrm-line-search"), _BMRM_CUTS)
-    metric = QuasiNewton(objective.preconditioner() if isinstance(objective, Preconditioned) else None)
+    precondition = getattr(objective, "preconditioner", None)
+    metric = QuasiNewton(None if precondition is None else precondition())
     return _Problem(objective, partial(QuasiNewtonSteps, metric), Bundle.MAX_CUTS)
 
 

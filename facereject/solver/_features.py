@@ -12,7 +12,7 @@ float64. Rows with a block of weights each are read the same way, so that they n
 from __future__ import annotations
 
 from itertools import pairwise
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -32,26 +32,21 @@ _FOLD = {np.dtype(np.float64): 1e4, np.dtype(np.float32): 8.0}
 Blocks = NDArray[np.int32]
 
 
-class Features(Protocol):
-    """A matrix Z with n rows as a linear map; ``precision`` is the unit of rounding of its products."""
-
-    precision: float
-
-    def product(self, weights: FloatArray) -> FloatArray:
-        """Map weights (K, d) to ⟨w_k, zᵢ⟩ of shape (K, n), or (n,) where each row has one block k."""
-        ...
-
-    def adjoint(self, gradient: FloatArray) -> FloatArray:
-        """Map a gradient (n, K), or (n,) with blocks, to Σᵢ gᵢₖ zᵢ of shape (K, d)."""
-        ...
-
-    def grams(self) -> list[FloatArray]:
-        """Compute Σᵢ (zᵢ, 1)(zᵢ, 1)ᵀ over the rows of each block; over all rows without blocks."""
-        ...
+def rows_of_blocks(blocks: Blocks, n_blocks: int) -> list[NDArray[np.intp]]:
+    """The rows of each block."""
+    order = np.argsort(blocks, kind="stable")
+    bounds = np.searchsorted(blocks[order], np.arange(n_blocks + 1))
+    return [order[i:j] for i, j in pairwise(bounds)]
 
 
 def make_features(X: Any, blocks: Blocks | None, n_blocks: int) -> Features:
-    """Wrap an array, a sparse matrix or a `Standardized` matrix."""
+    """Wrap an array, a sparse matrix or a `Standardized` matrix Z with n rows as a linear map.
+
+    ``product`` maps weights (K, d) to ⟨w_k, zᵢ⟩ of shape (K, n), or (n,) where each row has one block k;
+    ``adjoint`` a gradient (n, K), or (n,) with blocks, to Σᵢ gᵢₖ zᵢ of shape (K, d); ``grams`` are
+    Σᵢ (zᵢ, 1)(zᵢ, 1)ᵀ over the rows of each block, over all rows without blocks; ``precision`` is the unit of
+    rounding of these products.
+    """
     if sp.issparse(X):
         return SparseFeatures(X) if blocks is None else SparseBlocks(X, blocks, n_blocks)
     if not isinstance(X, Standardized):
@@ -121,9 +116,7 @@ class CentredFeatures:
     def grams(self) -> list[FloatArray]:
         if self._given is None:
             return [_gram(self._Z, None)]
-        order = np.argsort(self._given, kind="stable")
-        bounds = np.searchsorted(self._given[order], np.arange(self._n_blocks + 1))
-        return [_gram(self._Z, order[i:j]) for i, j in pairwise(bounds)]
+        return [_gram(self._Z, rows) for rows in rows_of_blocks(self._given, self._n_blocks)]
 
 
 class SparseFeatures:
@@ -168,6 +161,9 @@ class SparseBlocks:
 
     def grams(self) -> list[FloatArray]:
         return [_sparse_gram(self._X[rows]) for rows in self._slices]
+
+
+Features = FoldedFeatures | CentredFeatures | SparseFeatures | SparseBlocks
 
 
 def _as_columns(gradient: FloatArray) -> FloatArray:

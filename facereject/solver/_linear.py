@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -14,7 +13,7 @@ from facereject._settings import check_integer
 from facereject._validation import FloatArray
 from facereject.risks import Risk
 from facereject.risks._base import ShapedRisk, check_answer
-from facereject.solver._features import Blocks, make_features
+from facereject.solver._features import Blocks, make_features, rows_of_blocks
 from facereject.solver._preconditioner import gram_preconditioner
 from facereject.solver._protocols import Preconditioner
 from facereject.solver._standardized import Standardized
@@ -149,9 +148,7 @@ class LinearObjective:
         """
         if self._blocks is None:
             return [np.arange(self.score_shape[0])]
-        order = np.argsort(self._blocks, kind="stable")
-        bounds = np.searchsorted(self._blocks[order], np.arange(self.n_blocks + 1))
-        return [order[i:j] for i, j in pairwise(bounds)]
+        return rows_of_blocks(self._blocks, self.n_blocks)
 
     def features(self, examples: NDArray[np.intp]) -> FloatArray:
         """Copy the features of some examples to a dense array.

@@ -9,7 +9,7 @@ from facereject._validation import FloatArray
 from facereject.risks import Risk
 from facereject.risks._base import check_answer
 
-#: (v, curvature, alpha) -> an approximation of (∇²R + alpha)⁻¹ v, see ``Preconditioned``.
+#: (v, curvature, alpha) -> an approximation of (∇²R + alpha)⁻¹ v, see `Objective`.
 Preconditioner = Callable[[FloatArray, float, float], FloatArray]
 
 
@@ -19,6 +19,11 @@ class Objective(Protocol):
 
     Scores and weights are separate because a line search then needs no products with X: along a line in w the
     scores move along a line too.
+
+    It may also have a method ``preconditioner()``, which makes a `Preconditioner` for quasi-Newton steps, or
+    None where that would not pay; its ``curvature`` is the mean second derivative of the risk in a score
+    along the last step. And a number ``precision``, the unit of rounding of ``scores`` and ``pull_back``
+    where that is not double precision: cuts are lowered accordingly.
     """
 
     @property
@@ -37,28 +42,6 @@ class Objective(Protocol):
 
     def pull_back(self, gradient: FloatArray, /) -> FloatArray:
         """Turn a gradient in the scores into one in w: the adjoint of ``scores``."""
-        ...
-
-
-@runtime_checkable
-class Preconditioned(Objective, Protocol):
-    """An objective with an approximate inverse Hessian."""
-
-    def preconditioner(self) -> Preconditioner | None:
-        """Make an approximate inverse Hessian for quasi-Newton steps; None where it would not pay.
-
-        ``curvature`` is the mean second derivative of the risk in a score along the last step.
-        """
-        ...
-
-
-@runtime_checkable
-class Rounded(Objective, Protocol):
-    """An objective whose products are rounded to less than double precision."""
-
-    @property
-    def precision(self) -> float:
-        """Unit of rounding of ``scores`` and ``pull_back``; cuts are lowered accordingly."""
         ...
 
 

@@ -11,7 +11,7 @@ import numpy as np
 from facereject._validation import FloatArray
 from facereject.risks._base import SmoothableRisk, check_answer
 from facereject.solver._cuts import Bundle
-from facereject.solver._protocols import Objective, Rounded
+from facereject.solver._protocols import Objective
 
 # a bound may exceed a value by this share before a subgradient counts as wrong
 _WRONG = 1e-6
@@ -86,9 +86,7 @@ class Run:
     ):
         self.objective, self._steps = objective, steps
         self.alpha, self.tol, self.bundle = alpha, tol, bundle
-        self._precision = (
-            objective.precision if isinstance(objective, Rounded) else float(np.finfo(float).eps)
-        )
+        self._precision = float(getattr(objective, "precision", np.finfo(float).eps))
         self.n_evaluations = 0
         self.history: list[Iteration] = []
         self.dual = -np.inf

@@ -7,7 +7,7 @@ import os
 import re
 import sys
 from collections.abc import Iterator
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import cv2
 import numpy as np
@@ -32,13 +32,43 @@ class Shot(NamedTuple):
     due_s: float | None = None
 
 
-class Device(Protocol):
-    """Used by one thread."""
+class CaptureDevice:
+    """A device or stream through OpenCV; used by one thread."""
+
+    def __init__(self, capture: Any):
+        self._capture = capture
 
     def read(self) -> Shot | None:
-        """The next image; None if this attempt gave none. Raises EOFError when no more will come."""
+        """The next image; None if this attempt gave none."""
+        done, image = self._capture.read()
+        if not done or image is None or image.size == 0:
+            return None
+        code = {2: cv2.COLOR_GRAY2RGB, 3: cv2.COLOR_BGR2RGB}[image.ndim]
+        return Shot(np.asarray(cv2.cvtColor(image, code), dtype=np.uint8))
 
-    def close(self) -> None: ...
+    def close(self) -> None:
+        self._capture.release()
+
+
+class VideoDevice:
+    """A video that stands in for a camera: its frames are due at their times."""
+
+    def __init__(self, path: str):
+        self._video = open_video(path)
+        self._frames: Iterator[Frame] = iter(self._video)
+
+    def read(self) -> Shot | None:
+        """The next image; EOFError when no more will come."""
+        frame = next(self._frames, None)
+        if frame is None:
+            raise EOFError
+        return Shot(frame.image, frame.time_s)
+
+    def close(self) -> None:
+        self._video.close()
+
+
+Device = CaptureDevice | VideoDevice
 
 
 def open_device(source: int | str, size: tuple[int, int] | None = None) -> Device:
@@ -69,40 +99,6 @@ def open_device(source: int | str, size: tuple[int, int] | None = None) -> Devic
         return VideoDevice(source)
     except VideoError as error:
         raise CameraError(f"{error}; --camera takes a number, an address or a video") from None
-
-
-class CaptureDevice:
-    """A device or stream through OpenCV."""
-
-    def __init__(self, capture: Any):
-        self._capture = capture
-
-    def read(self) -> Shot | None:
-        done, image = self._capture.read()
-        if not done or image is None or image.size == 0:
-            return None
-        code = {2: cv2.COLOR_GRAY2RGB, 3: cv2.COLOR_BGR2RGB}[image.ndim]
-        return Shot(np.asarray(cv2.cvtColor(image, code), dtype=np.uint8))
-
-    def close(self) -> None:
-        self._capture.release()
-
-
-class VideoDevice:
-    """A video that stands in for a camera: its frames are due at their times."""
-
-    def __init__(self, path: str):
-        self._video = open_video(path)
-        self._frames: Iterator[Frame] = iter(self._video)
-
-    def read(self) -> Shot | None:
-        frame = next(self._frames, None)
-        if frame is None:
-            raise EOFError
-        return Shot(frame.image, frame.time_s)
-
-    def close(self) -> None:
-        self._video.close()
 
 
 def _open_capture(source: int | str, backend: int, size: tuple[int, int] | None) -> CaptureDevice:

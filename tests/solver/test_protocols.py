@@ -10,7 +10,7 @@ from facereject.risks import SELE, CrossEntropy, MulticlassHinge, Risk
 from facereject.risks._base import CurvedRisk, ShapedRisk, SmoothableRisk
 from facereject.solver import LinearObjective, bundle_minimize
 from facereject.solver._bundle import METHODS
-from facereject.solver._protocols import Objective, Preconditioned, Rounded
+from facereject.solver._protocols import Objective
 
 
 def test_protocols_say_what_each_risk_and_objective_can_do():
@@ -27,8 +27,8 @@ def test_protocols_say_what_each_risk_and_objective_can_do():
     assert isinstance(plain, Risk)
     assert not isinstance(plain, ShapedRisk)
     objective = LinearObjective(X, sele)
-    assert isinstance(objective, Preconditioned)
-    assert isinstance(objective, Rounded)
+    assert isinstance(objective, Objective)
+    assert objective.preconditioner() is not None
     assert LinearObjective(X.astype(np.float32), sele).precision == np.finfo(np.float32).eps
 
 
@@ -48,7 +48,6 @@ class Repeated:
 @pytest.mark.parametrize("method", METHODS)
 def test_an_objective_of_your_own_takes_part(method):
     assert isinstance(Repeated(), Objective)
-    assert not isinstance(Repeated(), Preconditioned)
     result = bundle_minimize(Repeated(), 0.01, tol=1e-4, method=method)
     known = bundle_minimize(LinearObjective(X, SELE(LOSSES), fit_intercept=False), 0.01, tol=1e-6)
     assert result.fun == pytest.approx(known.fun, rel=1.1e-4)

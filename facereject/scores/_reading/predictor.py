@@ -84,7 +84,9 @@ class PredictorScore(BaseEstimator):
 
     def _outputs(self, X: Any) -> FloatArray:
         """What the score reads from ``estimator`` at X."""
-        return read_outputs(self.estimator, X, self.response)
+        outputs = read_outputs(self.estimator, X, self.response)
+        check_one_value_per_class(self.estimator, outputs)
+        return outputs
 
     def __sklearn_clone__(self) -> Any:
         return self.bind(self.estimator)
@@ -154,6 +156,16 @@ def read_outputs(predictor: Any, X: Any, response: str) -> FloatArray:
         required = "predict_proba or decision_function" if response == "auto" else response
         raise TypeError(f"{type(predictor).__name__} has no {required}, which this score reads")
     return _check_rows(np.asarray(getattr(predictor, name)(X), dtype=np.float64), predictor, name, X)
+
+
+def check_one_value_per_class(predictor: Any, outputs: FloatArray) -> None:
+    """Refuse one-versus-one decision values, whose maximum says nothing about the prediction."""
+    classes = getattr(predictor, "classes_", None)
+    if classes is not None and outputs.ndim == 2 and outputs.shape[1] not in (1, len(classes)):
+        raise ValueError(
+            f"{type(predictor).__name__} gives {outputs.shape[1]} decision values for {len(classes)} "
+            "classes: ask it for one per class, for instance decision_function_shape='ovr'"
+        )
 
 
 def read_predictions(predictor: Any, X: Any) -> NDArray[Any]:

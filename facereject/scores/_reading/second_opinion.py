@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -130,9 +131,8 @@ class ClassOpinion:
         if classes is not None and matrix is not None:
             seen = np.searchsorted(classes, self._classes)
             self._matrix = matrix[np.ix_(seen, seen)] / matrix.max()
-        self._ranks = None if hasattr(features, "tocsr") else _Ranks(features)
-        table = _bounded(features) if self._ranks is None else self._ranks(features)
-        self._trees = ExtraTreesClassifier(_CLASS_TREES, random_state=0).fit(table, codes)
+        self._table = _tree_table(features)
+        self._trees = ExtraTreesClassifier(_CLASS_TREES, random_state=0).fit(self._table(features), codes)
         self._space = Space(features, _DIMENSIONS)
         points = self._space(features)
         self._ridges = [_ClassRidge(points, codes), _ClassRidge(points, codes, _LANDMARKS)]
@@ -156,9 +156,11 @@ class ClassOpinion:
         return np.concatenate(parts)
 
     def _columns(self, features: Any, codes: NDArray[np.intp]) -> FloatArray:
-        table = _bounded(features) if self._ranks is None else self._ranks(features)
         points = self._space(features)
-        values = [self._trees.predict_proba(table), *(ridge.values(points) for ridge in self._ridges)]
+        values = [
+            self._trees.predict_proba(self._table(features)),
+            *(ridge.values(points) for ridge in self._ridges),
+        ]
         found = [_log_odds(values[0], codes), *(_margins(part, codes) for part in values[1:])]
         if self._boosted is not None:
             boosted = self._boosted.predict(_bounded(features), num_threads=1)
@@ -246,7 +248,7 @@ class _RandomTrees:
         # slow to load, and most scores do without
         from sklearn.ensemble import ExtraTreesRegressor
 
-        self._ranks = None if hasattr(features, "tocsr") else _Ranks(features)
+        self._table = _tree_table(features)
         table = self._table(features)
         model = ExtraTreesRegressor(n_trees, min_samples_leaf=_LEAF, random_state=0).fit(table, targets)
         self._trees = [member.tree_ for member in model.estimators_]
@@ -266,8 +268,10 @@ class _RandomTrees:
         losses = np.mean([values[leaf] for values, leaf in zip(self._losses, leaves, strict=True)], axis=0)
         return [np.abs(distance), *spread, losses]
 
-    def _table(self, features: Any) -> Any:
-        return _bounded(features) if self._ranks is None else self._ranks(features)
+
+def _tree_table(features: Any) -> Callable[[Any], Any]:
+    """How features become what random trees see: ranks, or sparse features as they are."""
+    return _bounded if hasattr(features, "tocsr") else _Ranks(features)
 
 
 class _Ranks:

@@ -11,10 +11,9 @@ from numpy.typing import NDArray
 from sklearn.utils import _safe_indexing
 
 from facereject._validation import FloatArray
-from facereject.scores._margin import check_one_value_per_class
 from facereject.scores._neighbours import NeighbourIndex
 from facereject.scores._plugin import PlugInRisk, check_probabilities
-from facereject.scores._reading.predictor import find_response, read_outputs
+from facereject.scores._reading.predictor import check_one_value_per_class, find_response, read_outputs
 from facereject.scores._reading.second_opinion import PANELS, ClassOpinion, SecondOpinion
 from facereject.scores._reading.tables import TableEncoder, features_of, last_step
 

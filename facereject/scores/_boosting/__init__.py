@@ -1,1 +1,0 @@
-"""Boosted scores: the trees of LightGBM, where they start and how many there are."""
