@@ -13,7 +13,7 @@ from facereject._validation import FloatArray
 from facereject.metrics import aurc
 from facereject.risks import Risk
 from facereject.risks._base import RiskFactory, ShapedRisk, check_weights
-from facereject.scores._base import ALPHAS
+from facereject.scores._base import ALPHAS, TrainingSet
 from facereject.scores._confidence import ShiftedRisk
 from facereject.scores._linear.model import LinearScore, LinearScoreCV, Solution
 from facereject.solver import LinearObjective, bundle_path
@@ -65,19 +65,12 @@ class RiskPath(LinearScore):
         return start if np.isfinite(start).all() else zero
 
     def _path(
-        self,
-        Z: Standardized,
-        target: FloatArray,
-        blocks: NDArray[np.intp] | None,
-        n_blocks: int,
-        sample_weight: FloatArray | None,
-        alphas: Sequence[float],
-        start: FloatArray | None = None,
+        self, Z: Standardized, blocks: NDArray[np.intp] | None, data: TrainingSet, alphas: Sequence[float]
     ) -> list[Solution]:
-        risk = self._make_risk(target, sample_weight)
-        if start is not None:
-            risk = ShiftedRisk(risk, start)
-        return self._minimise(LinearObjective(Z, risk, blocks, None if blocks is None else n_blocks), alphas)
+        risk = self._make_risk(data.target, data.sample_weight)
+        if data.start is not None:
+            risk = ShiftedRisk(risk, data.start)
+        return self._minimise(LinearObjective(Z, risk, blocks), alphas)
 
     def _minimise(self, objective: LinearFunction, alphas: Sequence[float]) -> list[Solution]:
         results = bundle_path(

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from facereject._validation import FloatArray
 from facereject.risks import SquaredError
-from facereject.scores._base import Standardizer
+from facereject.scores._base import Standardizer, TrainingSet
 from facereject.scores._confidence import START_ALPHA, ColumnRange, Confidence, LinearStart
 from facereject.scores._linear.model import LinearScore, LinearScoreCV, Solution
 from facereject.solver import LinearObjective
@@ -21,17 +21,10 @@ class RidgePath(LinearScore):
     """Minimises the squared error in closed form, for all alphas at once."""
 
     def _path(
-        self,
-        Z: Standardized,
-        target: FloatArray,
-        blocks: NDArray[np.intp] | None,
-        n_blocks: int,
-        sample_weight: FloatArray | None,
-        alphas: Sequence[float],
-        start: FloatArray | None = None,
+        self, Z: Standardized, blocks: NDArray[np.intp] | None, data: TrainingSet, alphas: Sequence[float]
     ) -> list[Solution]:
-        risk = SquaredError(target if start is None else target - start, sample_weight)
-        objective = LinearObjective(Z, risk, blocks, None if blocks is None else n_blocks)
+        target = data.target if data.start is None else data.target - data.start
+        objective = LinearObjective(Z, SquaredError(target, data.sample_weight), blocks)
         return [Solution(*objective.split(w)) for w in ridge_path(objective, alphas)]
 
     def _fit_start(

@@ -156,16 +156,9 @@ class LinearScore(BaseScore):
         self._adopt(self._models(data, [self.alpha])[0])
 
     def _path(
-        self,
-        Z: Standardized,
-        target: FloatArray,
-        blocks: NDArray[np.intp] | None,
-        n_blocks: int,
-        sample_weight: FloatArray | None,
-        alphas: Sequence[float],
-        start: FloatArray | None = None,
+        self, Z: Standardized, blocks: NDArray[np.intp] | None, data: TrainingSet, alphas: Sequence[float]
     ) -> list[Solution]:
-        """Minimisers for each alpha, on standardised features ``Z``; they correct ``start``."""
+        """Minimisers for each alpha, on standardised features ``Z``; they correct the start given."""
         raise NotImplementedError
 
     def _check_fit(self, X: Any, target: Any, predictions: Any, sample_weight: Any) -> Any:
@@ -231,12 +224,8 @@ class LinearScore(BaseScore):
         classes = blocks = None
         if data.predictions is not None:
             classes, blocks = np.unique(data.predictions, return_inverse=True)
-        n_blocks = 1 if classes is None else len(classes)
-        path = self._path(
-            standardizer(data.X), data.target, blocks, n_blocks, data.sample_weight, alphas, data.start
-        )
         models = []
-        for solution in path:
+        for solution in self._path(standardizer(data.X), blocks, data, alphas):
             signed = solution._replace(
                 coef=self._sign * solution.coef, intercept=self._sign * solution.intercept
             )
