@@ -224,7 +224,7 @@ def test_other_losses_than_0_1_add_what_the_models_expect():
         opinion = ClassOpinion(X[:600], y[:600], PANELS[panel], classes, matrix)
         found = opinion.columns(X[600:], predictions)
         assert found.shape == (300, 2 * n_models)
-        chances = opinion._trees.predict_proba(opinion._ranks(X[600:]))
+        chances = opinion._trees.predict_proba(opinion._table(X[600:]))
         # the matrix of the classes that occur, by hand
         expected = [p @ np.abs(np.arange(5) - k) / 5 for p, k in zip(chances, predictions, strict=True)]
         np.testing.assert_allclose(np.exp(found[:, n_models]), np.array(expected) + 1e-3)
