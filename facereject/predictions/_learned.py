@@ -35,7 +35,9 @@ from facereject.predictions._files import PredictionFile, PredictionFileError, c
 from facereject.predictions._ranking import RowSample
 from facereject.predictions._rule import expected_errors
 from facereject.predictions._state import decode, encode
+from facereject.scores import BoostedSELEScore, ConfidenceScore, PostHocScore, SELEScoreCV
 from facereject.scores._base import BaseScore
+from facereject.scores._weighting import compare_areas
 
 _KIND = "score for predictions"
 
@@ -54,33 +56,71 @@ MAX_ROWS = 200_000
 
 @dataclass(frozen=True)
 class _Inputs:
-    """Columns that a score is learned from; all of them are one `Uncertainty` each, or numbers."""
+    """Columns that a score is learned from: features, outputs of all classes, and given scores.
+
+    ``base`` is the score that the learned one starts from, found by `choose_base`; None where that is
+    max-softmax of the outputs, or where there are features alone.
+    """
 
     features: tuple[str, ...]
     outputs: tuple[str, ...]
     logits: bool
     given: tuple[ColumnScore, ...]
+    base: PostHocScore | ColumnScore | None = None
 
     @property
     def columns(self) -> tuple[str, ...]:
         return tuple(dict.fromkeys([*self.features, *self.outputs, *(score.column for score in self.given)]))
 
+    def choose_base(self, numbers: Mapping[str, FloatArray], losses: FloatArray) -> _Inputs:
+        """Start from the best score: of the outputs, unless a given one is clearly better."""
+        candidates: list[PostHocScore | ColumnScore] = [*self.given]
+        if self.outputs:
+            candidates.insert(0, PostHocScore().fit(None, losses, outputs=self._outputs(numbers)))
+        if not candidates:
+            return self
+        best, equal = compare_areas(losses, [self._evaluate(base, numbers) for base in candidates])
+        base = candidates[0 if 0 in equal else best]
+        # scores read max-softmax from the outputs themselves
+        own = isinstance(base, PostHocScore) and base.kind_ == "max-softmax"
+        return self if own else replace(self, base=base)
+
     def arguments(self, numbers: Mapping[str, FloatArray]) -> tuple[FloatArray, dict[str, Any]]:
         """Features X, and what `facereject.scores` call outputs, base_score and auxiliary."""
         known: dict[str, Any] = {}
-        further = [score(numbers) for score in self.given]
+        further = [score(numbers) for score in self.given if score != self.base]
         if self.outputs:
-            outputs = _stacked(numbers, self.outputs)
+            outputs = self._outputs(numbers)
             known["outputs"] = softmax(outputs, axis=1) if self.logits else outputs
             # what the probabilities no longer tell
             only = set(readings(self.logits)) - set(readings(False))
             further += [OutputScore(name, self.outputs, True)(numbers) for name in sorted(only)]
-        elif further:
-            known["base_score"] = further.pop(0)
+        if self.base is not None:
+            known["base_score"] = self._evaluate(self.base, numbers)
         if further:
             known["auxiliary"] = np.column_stack(further)
         X = _stacked(numbers, self.features or self.outputs or [score.column for score in self.given])
         return X, known
+
+    def _outputs(self, numbers: Mapping[str, FloatArray]) -> FloatArray:
+        outputs = _stacked(numbers, self.outputs)
+        # rounded probabilities would not be recognised as such
+        return outputs if self.logits else outputs / outputs.sum(axis=1, keepdims=True)
+
+    def base_scores(self, numbers: Mapping[str, FloatArray]) -> dict[str, FloatArray]:
+        """Uncertainties that the learned score should beat, by name."""
+        scores: list[Uncertainty] = [*self.given]
+        if self.outputs:
+            scores.insert(0, OutputScore("max-prob", self.outputs, self.logits))
+        found = {score.name: score(numbers) for score in scores}
+        if isinstance(self.base, PostHocScore):
+            found[self.base.kind_] = self._evaluate(self.base, numbers)
+        return found
+
+    def _evaluate(self, base: PostHocScore | ColumnScore, numbers: Mapping[str, FloatArray]) -> FloatArray:
+        if isinstance(base, ColumnScore):
+            return base(numbers)
+        return base.predict(None, outputs=self._outputs(numbers))
 
 
 class LearnedScore:
@@ -221,6 +261,9 @@ class LearnedScore:
             "outputs": list(inputs.outputs),
             "logits": inputs.logits,
             "given": [[score.column, score.confidence] for score in inputs.given],
+            "base": inputs.given.index(inputs.base)
+            if isinstance(inputs.base, ColumnScore)
+            else encode(inputs.base, arrays),
             "state": encode(self._estimator, arrays),
         }
         write_model(path, _KIND, header, arrays)
@@ -267,6 +310,11 @@ class LearnedScore:
                 bool(header["logits"]),
                 tuple(ColumnScore(str(column), bool(confident)) for column, confident in header["given"]),
             )
+            base = header["base"]
+            base = inputs.given[base] if isinstance(base, int) else decode(base, arrays)
+            if not isinstance(base, (PostHocScore, ColumnScore, type(None))):
+                raise TypeError("starts from no score")
+            inputs = replace(inputs, base=base)
             calibration = (np.asarray(arrays["uncertainty"]), np.asarray(arrays["error"]))
             estimator = decode(header["state"], arrays)
             if not isinstance(estimator, BaseScore):
@@ -307,6 +355,8 @@ def learn_score(
 ) -> LearnedScore:
     """Learn which predictions in a file go wrong, from outputs, scores and features in its columns.
 
+    It starts from the best score that the outputs give (`PostHocScore`), or from a column of the file that is
+    clearly better; what is learned must earn its place against that on held-out losses.
     A fifth of the rows is left out at first: on it the score is compared with those it could use. Then it is
     learned from all rows, or from a random sample where there are more than ``max_rows``.
 
@@ -380,13 +430,12 @@ def learn_score(
     if not losses.any():
         raise file.error("all losses are 0: there is no error to learn from")
     held_out, rest = np.split(rng.permutation(n), [round(_HELD_OUT * n)])
-    trial = _fit(method, inputs, _rows(numbers, rest), losses[rest], seed)
+    tried, trial = _fit(method, inputs, _rows(numbers, rest), losses[rest], seed)
     checked = _rows(numbers, held_out)
-    X, known = inputs.arguments(checked)
+    X, known = tried.arguments(checked)
     uncertainty = np.asarray(trial.predict(X, **known))
-    others = {score.name: score(checked) for score in _base_scores(inputs)}
-    comparison = compare_scores(losses[held_out], {"learned": uncertainty, **others})
-    estimator = _fit(method, inputs, numbers, losses, seed)
+    comparison = compare_scores(losses[held_out], {"learned": uncertainty, **tried.base_scores(checked)})
+    inputs, estimator = _fit(method, inputs, numbers, losses, seed)
     # what is used from here on is what a file would hold
     arrays: dict[str, Any] = {}
     estimator = decode(encode(estimator, arrays), arrays)
@@ -406,14 +455,6 @@ def _find_inputs(file: PredictionFile, found: Columns, features: tuple[str, ...]
             "there is nothing to learn from: no probabilities, logits, scores or features; pass `feature`"
         )
     return inputs
-
-
-def _base_scores(inputs: _Inputs) -> list[Uncertainty]:
-    """The scores that the learned one should beat."""
-    outputs: list[Uncertainty] = []
-    if inputs.outputs:
-        outputs.append(OutputScore("max-prob", inputs.outputs, inputs.logits))
-    return [*outputs, *inputs.given]
 
 
 @dataclass(frozen=True)
@@ -455,14 +496,14 @@ def _stacked(numbers: Mapping[str, FloatArray], names: Iterable[str]) -> FloatAr
 
 def _fit(
     method: str, inputs: _Inputs, numbers: Mapping[str, FloatArray], losses: FloatArray, seed: int
-) -> Any:
-    from facereject.scores import BoostedSELEScore, ConfidenceScore, SELEScoreCV
-
+) -> tuple[_Inputs, Any]:
+    """The score, and its inputs with the base score it starts from."""
+    inputs = inputs.choose_base(numbers, losses)
     X, known = inputs.arguments(numbers)
     if method == "confidence":
-        return ConfidenceScore().fit(X, losses, **known)
+        return inputs, ConfidenceScore().fit(X, losses, **known)
     kind = SELEScoreCV if method == "sele" else BoostedSELEScore
-    return kind(random_state=seed).fit(X, losses, **known)
+    return inputs, kind(random_state=seed).fit(X, losses, **known)
 
 
 def _digest(path: str | os.PathLike[str]) -> str:

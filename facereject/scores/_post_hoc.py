@@ -85,6 +85,8 @@ class PostHocScore(BaseScore):
         The kind that is used: ``kind``, or the one that "auto" has chosen.
     parameter_ : float
         Temperature or p; 1 where there is none.
+    probabilities_ : bool
+        Whether ``fit`` was given probabilities.
     weight_ : float
         1: nothing is mixed with it.
 
@@ -147,7 +149,8 @@ class PostHocScore(BaseScore):
         """
         if self.kind != "auto" and self.kind not in _KINDS:
             raise ValueError(f"kind must be one of {', '.join([*_KINDS, 'auto'])}, got {self.kind!r}")
-        logits = as_logits(outputs)
+        self.probabilities_ = are_probabilities(outputs)
+        logits = as_logits(outputs, self.probabilities_)
         self.n_outputs_ = logits.shape[1]
         kinds = tuple(_KINDS) if self.kind == "auto" else (self.kind,)
         self.kind_, self.parameter_, self.weight_ = kinds[0], _KINDS[kinds[0]][1][0], 1.0
@@ -186,7 +189,7 @@ class PostHocScore(BaseScore):
             The uncertainty.
         """
         check_is_fitted(self, "kind_")
-        logits = as_logits(outputs)
+        logits = as_logits(outputs, self.probabilities_)
         if logits.shape[1] != self.n_outputs_:
             raise ValueError(f"outputs must have {self.n_outputs_} columns as in fit, got {logits.shape[1]}")
         return np.asarray(_KINDS[self.kind_][0](logits, self.parameter_), dtype=np.float64)
@@ -214,7 +217,7 @@ class SavedOutputs(ClassifierMixin, BaseEstimator):
     @classmethod
     def of(cls, outputs: Any, y: Any, classes: Any, loss: Callable[[Any, Any], Any] | None) -> SavedOutputs:
         """The classifier behind outputs for examples with labels y."""
-        logits = as_logits(outputs)
+        logits = as_logits(outputs, are_probabilities(outputs))
         labels = np.arange(logits.shape[1]) if classes is None else np.asarray(classes)
         if labels.shape != (logits.shape[1],):
             raise ValueError(
@@ -231,11 +234,11 @@ class SavedOutputs(ClassifierMixin, BaseEstimator):
                 "pass classes, the label of each column of outputs"
             )
         losses = (zero_one_loss if loss is None else loss)(y, labels[logits.argmax(axis=1)])
-        return cls(labels, PostHocScore().fit(None, losses, outputs=logits))
+        return cls(labels, PostHocScore().fit(None, losses, outputs=outputs))
 
     def table(self, outputs: Any, features: Any) -> FloatArray:
         """X: logits and features side by side."""
-        columns = as_logits(outputs)
+        columns = as_logits(outputs, self.base.probabilities_)
         if features is None:
             return columns
         features = np.asarray(features, dtype=np.float64)
@@ -244,13 +247,14 @@ class SavedOutputs(ClassifierMixin, BaseEstimator):
         return np.hstack([columns, features])
 
     def outputs(self, X: Any) -> FloatArray:
-        """The columns of X that are outputs."""
-        return np.asarray(X, dtype=np.float64)[:, : len(self.classes)]
+        """The columns of X that are outputs, as logits."""
+        outputs = np.asarray(X, dtype=np.float64)[:, : len(self.classes)]
+        return as_logits(outputs, self.base.probabilities_)
 
     def features(self, X: Any) -> FloatArray:
         """What scores may learn from: the features, or the outputs where there are none."""
         features = np.asarray(X, dtype=np.float64)[:, len(self.classes) :]
-        return features if features.shape[1] else as_logits(self.outputs(X))
+        return features if features.shape[1] else self.outputs(X)
 
     def own_uncertainty(self, X: Any) -> FloatArray:
         """The best score that can be read from the outputs."""
@@ -258,24 +262,30 @@ class SavedOutputs(ClassifierMixin, BaseEstimator):
 
     def predict_proba(self, X: Any) -> FloatArray:
         """Softmax of the outputs; probabilities as they are."""
-        return np.asarray(np.exp(log_softmax(as_logits(self.outputs(X)), axis=1)))
+        return np.asarray(np.exp(log_softmax(self.outputs(X), axis=1)))
 
     def predict(self, X: Any) -> NDArray[Any]:
         """The class of the largest output."""
-        return np.asarray(self.classes[as_logits(self.outputs(X)).argmax(axis=1)])
+        return np.asarray(self.classes[self.outputs(X).argmax(axis=1)])
 
 
-def as_logits(outputs: Any) -> FloatArray:
+def are_probabilities(outputs: Any) -> bool:
+    """Whether all rows are probabilities of the classes, or a single column lies in [0, 1]."""
+    values = check_outputs(outputs, "outputs")
+    if values.min() < 0:
+        return False
+    return bool(values.max() <= 1 if values.ndim == 1 else np.abs(values.sum(axis=1) - 1.0).max() < 1e-3)
+
+
+def as_logits(outputs: Any, probabilities: bool) -> FloatArray:
     """Logits of shape (n, K ≥ 2): outputs as they are, or logarithms of probabilities.
 
-    A single column is the logit of the second of two classes, or its probability if all lie in [0, 1].
+    A single column is the logit of the second of two classes, or its probability. A few rows of logits can
+    look like probabilities, so that ``fit`` decides which of both they are. Where they are probabilities,
+    negative numbers are their logarithms.
     """
     values = check_outputs(outputs, "outputs")
+    probabilities = probabilities and bool(values.min() >= 0)
     if values.ndim == 1:
-        if values.min() >= 0 and values.max() <= 1:
-            values = np.column_stack([1.0 - values, values])
-        else:
-            return np.column_stack([np.zeros(len(values)), values])
-    if values.min() >= 0 and np.abs(values.sum(axis=1) - 1.0).max() < 1e-3:
-        return np.asarray(np.log(np.maximum(values, _SMALLEST)))
-    return values
+        values = np.column_stack([1.0 - values if probabilities else np.zeros(len(values)), values])
+    return np.asarray(np.log(np.maximum(values, _SMALLEST))) if probabilities else values

@@ -9,6 +9,7 @@ import math
 
 import numpy as np
 import pytest
+from scipy.special import softmax
 
 import facereject.predictions._learned
 import facereject.predictions._rule
@@ -25,6 +26,7 @@ from facereject.predictions import (
     monitor_rule,
 )
 from facereject.predictions import _files as files
+from facereject.scores import PostHocScore
 from facereject.selection import NoValidThresholdError, guaranteed_risk, guaranteed_risk_per_group
 
 
@@ -254,6 +256,54 @@ def test_learned_scores_survive_their_file(tmp_path, method):
     assert back.method == method
 
 
+def network(n, seed):
+    """Logits of six classes whose length says nothing, so that max-softmax is a poor score, and labels."""
+    rng = np.random.default_rng(seed)
+    labels = rng.integers(6, size=n)
+    logits = 3 * np.eye(6)[labels] + np.exp(0.7 * rng.normal(size=(n, 1))) * rng.normal(size=(n, 6))
+    return logits * np.exp(0.5 * rng.normal(size=(n, 1))), labels
+
+
+@pytest.mark.parametrize("method", ["confidence", "sele"])
+@pytest.mark.parametrize("logits", [True, False])
+def test_learned_scores_start_from_the_best_score_of_the_outputs(tmp_path, method, logits):
+    (z, labels), (new, new_labels) = network(800, 0), network(6000, 1)
+    losses, new_losses = ((a.argmax(axis=1) != b).astype(float) for a, b in ((z, labels), (new, new_labels)))
+    # rounded as in a CSV file: rows of probabilities do not sum to one exactly
+    kind = "logit" if logits else "p"
+    z, new = (a if logits else softmax(a, axis=1).round(3) for a in (z, new))
+    columns = {f"{kind}_{k}": z[:, k] for k in range(6)}
+    np.savez(tmp_path / "p.npz", label=labels, **columns)
+    score = learn_score(tmp_path / "p.npz", method).save(tmp_path / "score.safetensors")
+    numbers = {f"{kind}_{k}": new[:, k] for k in range(6)}
+    uncertainty = score(numbers)
+    outputs = z if logits else z / z.sum(axis=1, keepdims=True)
+    base = PostHocScore().fit(None, losses, outputs=outputs)
+    best = aurc(new_losses, base.predict(None, outputs=new if logits else new / new.sum(axis=1)[:, None]))
+    assert aurc(new_losses, uncertainty) < 1.03 * best
+    assert base.kind_ != "max-softmax"
+    assert base.kind_ in score.held_out.scores
+    back = LearnedScore.load(tmp_path / "score.safetensors")
+    np.testing.assert_array_equal(back(numbers), uncertainty)
+    # a row by itself has the same uncertainty as among others
+    few = {name: values[:1] for name, values in numbers.items()}
+    np.testing.assert_allclose(back(few), uncertainty[:1])
+
+
+def test_a_better_column_is_started_from(tmp_path):
+    z, labels = network(800, 0)
+    losses = (z.argmax(axis=1) != labels).astype(float)
+    rng = np.random.default_rng(2)
+    columns = {f"logit_{k}": z[:, k] for k in range(6)}
+    better = losses + rng.normal(0, 0.5, size=800)
+    np.savez(tmp_path / "p.npz", label=labels, uncertainty=better, variance=rng.normal(size=800), **columns)
+    score = learn_score(tmp_path / "p.npz", "confidence").save(tmp_path / "score.safetensors")
+    assert LearnedScore.load(tmp_path / "score.safetensors")._inputs.base.column == "uncertainty"
+    assert (
+        score.held_out.scores["learned"].aurc.value < 1.05 * score.held_out.scores["uncertainty"].aurc.value
+    )
+
+
 @pytest.mark.parametrize("method", ["sele", "boosted"])
 def test_learned_scores_use_the_features(tmp_path, method):
     path, *_ = save(tmp_path / "p.npz", features=hints)
@@ -311,6 +361,7 @@ def test_a_rule_knows_its_score(tmp_path):
 )
 def test_hostile_scores_are_refused(tmp_path, state):
     header = {"features": ["a"], "outputs": [], "logits": False, "given": [], "method": "sele", "n": 1}
+    header.update(n_rows=1, base=None)
     arrays = {"uncertainty": np.array([0.0]), "error": np.array([0.0])}
     path = tmp_path / "score.safetensors"
     write_model(path, "score for predictions", {**header, "state": state}, arrays)

@@ -77,6 +77,18 @@ def test_auto_takes_what_is_clearly_better():
     assert PostHocScore().fit(None, np.zeros(800), outputs=p[:800]).kind_ == "max-softmax"
 
 
+def test_a_single_row_is_read_as_all_of_them():
+    """Logits of one example that happen to sum to one are no probabilities."""
+    logits, y, _ = network(300, 3)
+    logits[0] = [0.5, 0.2, 0.1, 0.1, 0.1, 0.0]
+    score = PostHocScore("energy").fit(None, outputs=logits)
+    np.testing.assert_allclose(
+        score.predict(None, outputs=logits[:1]), score.predict(None, outputs=logits)[:1]
+    )
+    model = SelectivePredictor.from_outputs(logits, y)
+    np.testing.assert_allclose(model.predict_proba(logits[:1]), softmax(logits[:1], axis=1))
+
+
 def test_two_classes_in_one_column():
     logit = np.random.default_rng(3).normal(size=50)
     both = np.column_stack([np.zeros(50), logit])
