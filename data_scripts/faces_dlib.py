@@ -21,7 +21,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from facereject.faces.datasets import DatasetError, FaceDataset
-from facereject.faces.landmarks.mean_shape import N_LANDMARKS
+from facereject.faces.landmarks.point_set import N_LANDMARKS
 
 
 def write_csv(faces: FaceDataset, path: Path) -> None:

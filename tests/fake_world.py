@@ -9,9 +9,7 @@ import numpy as np
 from facereject.faces import Face, FaceRejector
 from facereject.faces.face import Box, Detection
 from facereject.faces.geometry import overlap
-from facereject.faces.landmarks.mean_shape import MEAN_SHAPE
-from facereject.faces.landmarks.point_set import POINTS_300W
-from facereject.faces.pose import PoseLimits
+from facereject.faces.landmarks.point_set import MEAN_SHAPE, POINTS_300W, PoseLimits
 
 SIZE = (320, 240)
 

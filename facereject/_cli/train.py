@@ -102,7 +102,7 @@ def train(
 
     from facereject.faces import LandmarkModelError, Training, make_landmarks, train_face_rejector
     from facereject.faces.evaluation.data_warnings import data_warnings
-    from facereject.faces.features.mirrored import THOROUGH_ANGLES, RefinedRuns
+    from facereject.faces.features.recipe import THOROUGH_ANGLES, RefinedRuns
     from facereject.faces.models.card import model_facts
     from facereject.faces.training.unlabelled import photo_paths
     from facereject.scores._lightgbm import LightGBMNotAvailableError

@@ -34,7 +34,7 @@ _HOME = {
     "evaluation.results": ("FaceEvaluation", "evaluate_face_rejector"),
     "face": ("Box", "Detection", "Face", "Pose"),
     "features.hog": ("LandmarkHOG",),
-    "features.mirrored": ("RefinedRuns",),
+    "features.recipe": ("RefinedRuns",),
     "images.load": ("ImageError", "load_rgb"),
     "landmarks": (
         "LandmarkFailureWarning",

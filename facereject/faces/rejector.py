@@ -21,29 +21,27 @@ from facereject.faces.detectors import Detector, check_detector, make_detector
 from facereject.faces.detectors.base import find_faces
 from facereject.faces.face import Detection, Face, FaceFrame, changed
 from facereject.faces.features.context import FaceContext
-from facereject.faces.features.correction import LandmarkCorrection
 from facereject.faces.features.hog import LandmarkHOG
-from facereject.faces.features.mirrored import MirroredRuns
-from facereject.faces.features.recipe import FaceFeatures, Stability
+from facereject.faces.features.recipe import FaceFeatures, LandmarkCorrection, MirroredRuns, Stability
 from facereject.faces.geometry import FloatArray, check_box, check_landmarks, disagreement
 from facereject.faces.images.load import ImageLike
 from facereject.faces.landmarks import LandmarkModelError, Landmarks, make_landmarks
 from facereject.faces.landmarks.base import (
     NoLandmarksError,
     check_predictor,
+    place_landmarks,
+    placement_of,
     warn_of_failure,
 )
 from facereject.faces.landmarks.conversion import converted
 from facereject.faces.landmarks.from_files import FilePredictor
-from facereject.faces.landmarks.point_set import PointSet
-from facereject.faces.landmarks.turned import place_landmarks, placement_of
+from facereject.faces.landmarks.point_set import PointSet, PoseLimits, check_limits, pose_of
 from facereject.faces.models._unit import unit_record
 from facereject.faces.models.calibration import INTERVAL_LEVEL, Calibration, RegionSample, Target
 from facereject.faces.models.domain import LEAST_FACES, Domain, DomainCheck
 from facereject.faces.models.score_models import CompactScoreModel, RegionScore, ScoreModel
 from facereject.faces.models.storage import pretrained_models, read_stored, write_stored
 from facereject.faces.plugins import fingerprint_of
-from facereject.faces.pose import PoseLimits, check_limits, pose_of
 from facereject.faces.regions import region_names
 from facereject.faces.thumbnail import lazy_thumbnail
 from facereject.faces.views import Views

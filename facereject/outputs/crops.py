@@ -11,7 +11,7 @@ from facereject._options import OptionError, option
 from facereject.faces.face import Face, FaceFrame
 from facereject.faces.geometry import FloatArray
 from facereject.faces.images.load import ImageArray
-from facereject.faces.landmarks.mean_shape import MEAN_SHAPE
+from facereject.faces.landmarks.point_set import MEAN_SHAPE
 from facereject.outputs._drawing.aligned import aligned_crop
 from facereject.outputs._images import jpeg
 from facereject.outputs.base import Media, RunInfo

@@ -31,7 +31,7 @@ from facereject._files import (
 from facereject._log import logger
 from facereject._words import counted
 from facereject.faces.face import Face, FaceFrame
-from facereject.faces.landmarks.mean_shape import N_LANDMARKS
+from facereject.faces.landmarks.point_set import N_LANDMARKS
 from facereject.outputs.summary import Counts, Summary
 from facereject.tables.columns import HEAD, chosen_columns, count_points, is_lost, is_own
 from facereject.tables.errors import SettingsError, TableError, TableFormatError, UnfinishedTableError

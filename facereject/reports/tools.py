@@ -22,7 +22,7 @@ from facereject._files import display_name, replacing
 from facereject._html import HTML
 from facereject.faces import FaceDataset, FaceRejector, FaceSample, evaluate_face_rejector
 from facereject.faces.geometry import disagreement
-from facereject.faces.landmarks.mean_shape import N_LANDMARKS
+from facereject.faces.landmarks.point_set import N_LANDMARKS
 from facereject.faces.models.card import error_unit
 from facereject.faces.regions import REGIONS
 from facereject.faces.training.fit_compact import point_errors

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 from facereject._options import OptionError
 from facereject.faces.face import EXPLANATIONS, Pose
-from facereject.faces.landmarks.mean_shape import N_LANDMARKS
+from facereject.faces.landmarks.point_set import N_LANDMARKS
 
 #: why a row is not accepted; an accepted row has an empty reason. ``unreadable`` and ``failed`` are followed
 #: by a colon and what went wrong, the others have no text behind them.

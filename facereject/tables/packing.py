@@ -15,7 +15,7 @@ import numpy as np
 
 from facereject.faces.face import NO_IMAGE, Box, Face, FaceFrame, Pose
 from facereject.faces.geometry import FloatArray
-from facereject.faces.landmarks.mean_shape import N_LANDMARKS
+from facereject.faces.landmarks.point_set import N_LANDMARKS
 from facereject.tables.columns import HEAD
 
 #: the values of `HEAD` and the bytes of the landmarks

@@ -12,7 +12,7 @@ import numpy as np
 
 from facereject._files import cell_name, filling_sqlite
 from facereject.faces.face import FaceFrame
-from facereject.faces.landmarks.mean_shape import N_LANDMARKS
+from facereject.faces.landmarks.point_set import N_LANDMARKS
 from facereject.tables.columns import HEAD, INTEGERS, REVIEWED, TEXTS, chosen_columns, columns
 from facereject.tables.errors import TableError
 from facereject.tables.packing import PackedRow, points_of, rows_of

@@ -29,7 +29,7 @@ from facereject.faces import (
     train_landmark_predictor,
 )
 from facereject.faces.face import NO_IMAGE, FaceFrame
-from facereject.faces.features.stability import LandmarkStability
+from facereject.faces.features.recipe import LandmarkStability
 from facereject.faces.images.load import to_gray
 from facereject.faces.landmarks.dlib_trees import default_model_path
 from facereject.faces.landmarks.point_set import POINTS_300W, mirror_partners

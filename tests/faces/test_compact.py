@@ -10,14 +10,11 @@ import pytest
 from sklearn.linear_model import Ridge
 
 from facereject.faces import Box, Detection, LandmarkHOG, PointSet, RefinedRuns
-from facereject.faces.features.context import FaceContext
-from facereject.faces.features.mirrored import MirroredRuns
-from facereject.faces.features.quality import QUALITY, image_quality
-from facereject.faces.features.recipe import FaceFeatures
+from facereject.faces.features.context import QUALITY, FaceContext, image_quality
+from facereject.faces.features.recipe import FaceFeatures, MirroredRuns
 from facereject.faces.geometry import fit_similarity, transform_points
 from facereject.faces.images.load import to_gray
-from facereject.faces.landmarks.mean_shape import MEAN_SHAPE
-from facereject.faces.landmarks.point_set import POINTS_300W, mirror_partners
+from facereject.faces.landmarks.point_set import MEAN_SHAPE, POINTS_300W, mirror_partners
 from facereject.faces.models.compact import CompactColumns, align, point_groups
 from facereject.faces.training import fit_compact as fitting
 from facereject.faces.training.degrade import degrade

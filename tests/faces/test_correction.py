@@ -10,9 +10,8 @@ import pytest
 from sklearn.linear_model import Ridge
 
 from facereject.faces import FaceRejector, LandmarkPredictor
-from facereject.faces.features.correction import LandmarkCorrection
-from facereject.faces.landmarks.mean_shape import MEAN_SHAPE
-from facereject.faces.landmarks.point_set import POINTS_300W
+from facereject.faces.features.recipe import LandmarkCorrection
+from facereject.faces.landmarks.point_set import MEAN_SHAPE, POINTS_300W
 from facereject.faces.training import fit_correction as fitting
 from facereject.faces.training.fit_compact import ridge_out_of_fold
 from facereject.faces.training.table import FaceTable

@@ -12,11 +12,10 @@ from facereject.demo.material import Picture, covered_mouth
 from facereject.faces import REGIONS, Face, FaceRejector
 from facereject.faces._details import with_details
 from facereject.faces.face import CAUSES
-from facereject.faces.landmarks.point_set import POINTS_300W
+from facereject.faces.landmarks.point_set import POINTS_300W, pose_of
 from facereject.faces.models.calibration import Calibration, RegionSample
 from facereject.faces.models.point_errors import PointErrors
 from facereject.faces.models.score_models import Details
-from facereject.faces.pose import pose_of
 from facereject.faces.regions import region_points
 from facereject.faces.training.degrade import degrade
 

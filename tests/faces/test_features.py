@@ -7,12 +7,11 @@ import numpy as np
 import pytest
 import skimage.feature
 
+from facereject.faces.features.context import image_quality, looked_at
 from facereject.faces.features.hog import LandmarkHOG, _mean_gradient
-from facereject.faces.features.quality import image_quality, looked_at
 from facereject.faces.geometry import bounding_box, overlap, transform_points
 from facereject.faces.images.load import to_gray
-from facereject.faces.landmarks.mean_shape import MEAN_SHAPE
-from facereject.faces.landmarks.point_set import POINTS_300W
+from facereject.faces.landmarks.point_set import MEAN_SHAPE, POINTS_300W
 
 
 def cosine(a, b):

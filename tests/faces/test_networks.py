@@ -12,10 +12,9 @@ import pytest
 from facereject.faces import Box, LandmarkModelError
 from facereject.faces.face import Detection
 from facereject.faces.landmarks import LANDMARKS, make_landmarks
-from facereject.faces.landmarks.base import predict_landmarks
+from facereject.faces.landmarks.base import place_landmarks, predict_landmarks
 from facereject.faces.landmarks.network import NetworkLandmarks
 from facereject.faces.landmarks.python_class import PythonLandmarks
-from facereject.faces.landmarks.turned import place_landmarks
 
 onnx = pytest.importorskip("onnx")
 helper, numpy_helper = onnx.helper, onnx.numpy_helper

@@ -11,8 +11,7 @@ from facereject.faces import Box, Detection, FaceDetector, LandmarkHOG
 from facereject.faces.datasets import match_face
 from facereject.faces.geometry import fit_similarity, transform_points
 from facereject.faces.images.load import to_gray
-from facereject.faces.landmarks.mean_shape import MEAN_SHAPE
-from facereject.faces.landmarks.point_set import POINTS_300W, PointSet, procrustes_mean
+from facereject.faces.landmarks.point_set import MEAN_SHAPE, POINTS_300W, PointSet, procrustes_mean
 from facereject.faces.training.learn_points import learn_points
 
 

@@ -10,8 +10,7 @@ import pytest
 import skimage.data
 
 from facereject.faces import FaceRejector, Pose, load_rgb
-from facereject.faces.landmarks.mean_shape import MEAN_SHAPE
-from facereject.faces.pose import PoseLimits, generic_face, pose_of
+from facereject.faces.landmarks.point_set import MEAN_SHAPE, PoseLimits, generic_face, pose_of
 
 
 @pytest.fixture(scope="module")

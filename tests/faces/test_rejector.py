@@ -22,7 +22,7 @@ from facereject.faces import (
     PredictorMismatchWarning,
     Target,
 )
-from facereject.faces.features.stability import LandmarkStability
+from facereject.faces.features.recipe import LandmarkStability
 from facereject.faces.images.load import to_gray
 from facereject.faces.models.calibration import Calibration
 from facereject.faces.models.score_models import LinearScoreModel

@@ -201,7 +201,7 @@ def test_any_predictor_can_be_trained_for(photographs):
 
 
 def mean_face(image, box):
-    from facereject.faces.landmarks.mean_shape import MEAN_SHAPE
+    from facereject.faces.landmarks.point_set import MEAN_SHAPE
 
     x, y = box.center
     return MEAN_SHAPE * box.width * 0.9 + (x, y + 0.1 * box.height)

@@ -10,7 +10,7 @@ import pytest
 import skimage.data
 
 from facereject.faces import FaceRejector
-from facereject.faces.landmarks.mean_shape import MEAN_SHAPE
+from facereject.faces.landmarks.point_set import MEAN_SHAPE
 from facereject.outputs._drawing.aligned import aligned_crop, sharpness
 from facereject.outputs._drawing.faces import GREEN, RED
 from facereject.outputs._drawing.sheet import SheetFace, contact_sheet

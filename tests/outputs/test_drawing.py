@@ -7,7 +7,7 @@ import pytest
 
 from facereject.faces import Face
 from facereject.faces.face import Box
-from facereject.faces.landmarks.mean_shape import MEAN_SHAPE
+from facereject.faces.landmarks.point_set import MEAN_SHAPE
 from facereject.outputs._drawing.faces import GREEN, RED, draw_faces, draw_frame
 
 

@@ -14,7 +14,7 @@ from feeding import face, feed, noise, photo, prepared
 from facereject._options import OptionError
 from facereject.faces import Pose
 from facereject.faces.face import NO_IMAGE, FaceFrame
-from facereject.faces.landmarks.mean_shape import MEAN_SHAPE
+from facereject.faces.landmarks.point_set import MEAN_SHAPE
 from facereject.outputs import AnnotatedImages, BestFrames, ContactSheet, Crops, SortedFiles, VideoWriter
 from facereject.outputs._folders import OutputError
 from facereject.outputs._images import is_own_picture

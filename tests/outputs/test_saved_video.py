@@ -12,7 +12,7 @@ from feeding import clip, feed, prepared
 from video_files import number_of, picture
 
 from facereject._options import OptionError
-from facereject.faces.landmarks.mean_shape import MEAN_SHAPE
+from facereject.faces.landmarks.point_set import MEAN_SHAPE
 from facereject.outputs import SavedVideo, VideoWriter, saved_video
 from facereject.outputs._video.writer import VideoWriteError
 from facereject.outputs.base import Media

@@ -15,7 +15,7 @@ import skimage.data
 from serving import jpeg
 
 from facereject.faces.face import NO_IMAGE, Box, Face, FaceFrame
-from facereject.faces.landmarks.mean_shape import MEAN_SHAPE
+from facereject.faces.landmarks.point_set import MEAN_SHAPE
 from facereject.serve.review.app import make_review_app
 from facereject.serve.review.faces import read_faces
 from facereject.serve.review.session import Session, open_session

@@ -13,7 +13,7 @@ import pytest
 from facereject import annotated_faces
 from facereject.faces import DatasetError, ImageError
 from facereject.faces.landmarks.conversion import WFLW
-from facereject.faces.landmarks.mean_shape import MEAN_SHAPE
+from facereject.faces.landmarks.point_set import MEAN_SHAPE
 from facereject.sources.annotated import pair_faces
 
 LEFT, RIGHT = 40 * MEAN_SHAPE + (40, 50), 40 * MEAN_SHAPE + (140, 50)

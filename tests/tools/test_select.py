@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from facereject.faces import FaceRejector
-from facereject.faces.features.quality import QUALITY
+from facereject.faces.features.context import QUALITY
 from facereject.faces.models.ranking import gap_closed
 from facereject.faces.training._score_trees import TreeOptions
 from facereject.faces.training.table import FaceTable

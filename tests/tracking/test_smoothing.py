@@ -10,7 +10,7 @@ from fake_world import Someone, World, blank
 
 from facereject.faces import Face
 from facereject.faces.face import Box
-from facereject.faces.landmarks.mean_shape import MEAN_SHAPE
+from facereject.faces.landmarks.point_set import MEAN_SHAPE
 from facereject.tracking.smoothing import LandmarkSmoother, certainty_of
 from facereject.tracking.tracker import FaceTracker, Tracking
 

@@ -24,7 +24,7 @@ import skimage.data
 from numpy.typing import NDArray
 
 from facereject.faces import FaceRejector
-from facereject.faces.features.mirrored import RefinedRuns, Runs
+from facereject.faces.features.recipe import RefinedRuns, Runs
 from facereject.faces.landmarks.dlib_trees import default_model_path
 from facereject.faces.thumbnail import lazy_thumbnail
 from facereject.faces.views import Views

@@ -23,7 +23,7 @@ from media import DATA, report
 
 from facereject.faces import Face, FaceRejector, load_rgb
 from facereject.faces.datasets import read_pts
-from facereject.faces.landmarks.mean_shape import MEAN_SHAPE
+from facereject.faces.landmarks.point_set import MEAN_SHAPE
 from facereject.tracking.smoothing import LandmarkSmoother
 from facereject.tracking.tracker import FaceTracker
 

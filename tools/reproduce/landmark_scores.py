@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from facereject.faces import LandmarkHOG
-from facereject.faces.features.stability import LandmarkStability
+from facereject.faces.features.recipe import LandmarkStability
 from facereject.faces.training.table import FaceTable
 from facereject.faces.training.train import photo_folds
 from facereject.metrics import aurc, risk_at_coverage

@@ -13,9 +13,7 @@ from numpy.typing import NDArray
 
 from facereject.faces import FaceDataset, FaceDetector, FaceSample, LandmarkHOG, LandmarkPredictor
 from facereject.faces.features.context import FaceContext
-from facereject.faces.features.mirrored import MirroredRuns
-from facereject.faces.features.recipe import Stability
-from facereject.faces.features.stability import LandmarkStability
+from facereject.faces.features.recipe import LandmarkStability, MirroredRuns, Stability
 from facereject.faces.training.extract import Extractor, extract
 from facereject.faces.training.table import FaceTable
 from tools.reproduce.landmark_predictors import Training, digest, outside, predictor_files, train

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from facereject.faces import LandmarkPredictor
-from facereject.faces.features.mirrored import MirroredRuns
+from facereject.faces.features.recipe import MirroredRuns
 from facereject.faces.training.table import FaceTable
 from facereject.faces.training.train import train_on_table
 from tools.reproduce.landmark_scores import Effort, Score, split_rows, tested

@@ -15,9 +15,8 @@ from collections.abc import Iterator
 import numpy as np
 
 from facereject.faces import FaceDataset, FaceRejector, RefinedRuns
-from facereject.faces.features.mirrored import THOROUGH_ANGLES
-from facereject.faces.landmarks.base import NoLandmarksError
-from facereject.faces.landmarks.turned import place_landmarks
+from facereject.faces.features.recipe import THOROUGH_ANGLES
+from facereject.faces.landmarks.base import NoLandmarksError, place_landmarks
 from facereject.faces.training.extract import FacePicture
 from facereject.losses import landmark_nme
 from tools.train.default_model import extractors, set_aside

@@ -36,7 +36,7 @@ from facereject.faces import (
 )
 from facereject.faces.detectors.yunet import YuNetDetector
 from facereject.faces.features.context import FaceContext
-from facereject.faces.features.mirrored import THOROUGH_ANGLES
+from facereject.faces.features.recipe import THOROUGH_ANGLES
 from facereject.faces.geometry import bounding_box, overlap
 from facereject.faces.training.extract import Extractor, extract, extract_together
 from facereject.faces.training.fit_causes import background_features

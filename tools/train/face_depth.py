@@ -1,4 +1,4 @@
-"""The depths of the generic face of `facereject.faces.pose`: python -m tools.train.face_depth
+"""The depths of the generic face of `facereject.faces.landmarks.point_set`: python -m tools.train.face_depth
 
 Annotated photographs show many faces from many sides. With x and y fixed to the mean shape, the depths and
 the direction of every face are fitted in turns under scaled orthography, x = s R [X Y Z] + t, with mirror
@@ -16,7 +16,7 @@ import numpy as np
 
 from facereject.faces import FaceRejector, Pose
 from facereject.faces.datasets import read_pts
-from facereject.faces.landmarks.mean_shape import MEAN_SHAPE
+from facereject.faces.landmarks.point_set import MEAN_SHAPE
 
 DATA = Path(os.environ.get("FACEREJECT_DATA") or Path(__file__).parents[3] / "shared" / "data") / "faces"
 

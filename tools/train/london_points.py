@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from facereject.faces.geometry import fit_similarity, transform_points
-from facereject.faces.landmarks.mean_shape import MEAN_SHAPE
+from facereject.faces.landmarks.point_set import MEAN_SHAPE
 
 # contour of the jaw from the ear on the left of the image to the chin, and on to the other ear
 _LEFT = (109, 185, 110, 186, 111, 125, 126, 127, 128, 129)

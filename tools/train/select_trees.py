@@ -17,7 +17,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from facereject.faces.features.quality import QUALITY
+from facereject.faces.features.context import QUALITY
 from facereject.faces.models.compact import CompactColumns
 from facereject.faces.training._score_trees import TreeOptions, clean_weights, grow_trees
 from facereject.faces.training.table import FaceTable

@@ -15,7 +15,7 @@ from facereject.faces.detectors.base import Options
 from facereject.faces.face import Box, Detection
 from facereject.faces.geometry import FloatArray, fit_similarity, overlap, share_inside, transform_points
 from facereject.faces.images.load import MIN_SIDE, ImageArray, ImageLike
-from facereject.faces.landmarks.mean_shape import MEAN_SHAPE
+from facereject.faces.landmarks.point_set import MEAN_SHAPE
 from facereject.faces.views import Views
 from facereject.faces.weights import WeightsError, ensured_weights
 

@@ -23,17 +23,45 @@ from __future__ import annotations
 
 import functools
 import math
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, fields
+from typing import Any, TypeVar
 
 import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from facereject.faces.features.definition import DefinedFeatures
 from facereject.faces.geometry import FloatArray, centred, fit_to_centred
 from facereject.faces.images.load import ImageArray
 from facereject.faces.landmarks.point_set import POINTS_300W, PointSet
+
+Features = TypeVar("Features", bound="DefinedFeatures")
+
+
+class DefinedFeatures:
+    """Base of features that are dataclasses: their fields are settings, but for the points."""
+
+    @property
+    def definition(self) -> dict[str, Any]:
+        """What the values mean besides the points, as plain JSON, for the model file."""
+        settings = {name: getattr(self, name) for name in _settings(type(self))}
+        plain = {name: list(value) if isinstance(value, tuple) else value for name, value in settings.items()}
+        return {"name": type(self).__name__, "version": 1, **plain}
+
+    @classmethod
+    def from_definition(
+        cls: type[Features], definition: dict[str, Any], points: PointSet = POINTS_300W
+    ) -> Features:
+        """The inverse of `definition`; raises ValueError for features this version does not know."""
+        given: dict[str, Any] = {name: definition[name] for name in _settings(cls)} | {"points": points}
+        made = cls(**given)
+        if definition != made.definition:
+            raise ValueError(f"unknown features {definition!r}")
+        return made
+
+
+def _settings(features: Any) -> list[str]:
+    return [field.name for field in fields(features) if field.name != "points"]
+
 
 _VALUES = 36
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from facereject.faces.geometry import FloatArray
-from facereject.faces.landmarks.mean_shape import N_LANDMARKS
 from facereject.faces.landmarks.mesh_map import N_MESH, N_WITH_IRISES, to_68
+from facereject.faces.landmarks.point_set import N_LANDMARKS
 
 #: for each of the 68 points of 300-W, the point of WFLW's 98: every second of the jaw, the upper edges of the
 #: brows, the nose, six of eight points of each eye, the mouth

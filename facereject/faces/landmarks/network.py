@@ -26,7 +26,7 @@ from facereject.faces.geometry import FloatArray, fit_similarity, transform_poin
 from facereject.faces.images.load import ImageArray
 from facereject.faces.landmarks._onnx_file import metadata, refers_to_files
 from facereject.faces.landmarks.base import LandmarkModelError
-from facereject.faces.landmarks.mean_shape import N_LANDMARKS
+from facereject.faces.landmarks.point_set import N_LANDMARKS
 
 #: how landmarks come out of a network, and in how many outputs
 KINDS = {"coordinates": 1, "heatmaps": 1, "offsets": 3, "simcc": 2}

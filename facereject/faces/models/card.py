@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from facereject._words import counted
 from facereject.faces.detectors.base import describe_detector
-from facereject.faces.features.mirrored import MirroredRuns
+from facereject.faces.features.recipe import MirroredRuns
 from facereject.faces.landmarks.base import LandmarkModelError
 from facereject.faces.landmarks.dlib_trees import PUBLISHED_PREDICTOR, LandmarkPredictor
 from facereject.faces.models.calibration import Target

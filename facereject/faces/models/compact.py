@@ -22,8 +22,7 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from facereject.faces.features.context import FRAME
-from facereject.faces.features.quality import QUALITY
+from facereject.faces.features.context import FRAME, QUALITY
 from facereject.faces.features.recipe import FaceFeatures
 from facereject.faces.landmarks.point_set import PointSet, mirror_partners
 from facereject.modelfile import ArraySpec

@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from facereject.faces.detectors import DETECTORS, Detector, check_detector
-from facereject.faces.features.correction import LandmarkCorrection
-from facereject.faces.features.recipe import FaceFeatures
+from facereject.faces.features.recipe import FaceFeatures, LandmarkCorrection
 from facereject.faces.landmarks import LANDMARKS, Landmarks, check_predictor
 from facereject.faces.landmarks.point_set import POINTS_300W, PointSet
 from facereject.faces.models.calibration import Calibration, RegionSample, Target

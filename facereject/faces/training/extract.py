@@ -23,18 +23,17 @@ from facereject.faces.datasets import FaceSample, Problem, content_digest, match
 from facereject.faces.detectors.base import Detector, check_detector, find_faces
 from facereject.faces.face import Box, Detection
 from facereject.faces.features.context import FaceContext
-from facereject.faces.features.correction import LandmarkCorrection
 from facereject.faces.features.hog import LandmarkHOG
-from facereject.faces.features.recipe import FaceFeatures, Stability
+from facereject.faces.features.recipe import FaceFeatures, LandmarkCorrection, Stability
 from facereject.faces.geometry import FloatArray, disagreement
 from facereject.faces.images.load import ImageError
 from facereject.faces.landmarks.base import (
     Landmarks,
     NoLandmarksError,
     check_predictor,
+    place_landmarks,
 )
 from facereject.faces.landmarks.point_set import PointSet
-from facereject.faces.landmarks.turned import place_landmarks
 from facereject.faces.plugins import color_of, definition_of, fingerprint_of
 from facereject.faces.training.degrade import jitter_box, outside_frame, random_degradation
 from facereject.faces.training.table import FaceTable, read_table, write_table

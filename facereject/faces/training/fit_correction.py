@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from facereject.faces.features.correction import LandmarkCorrection, moved
+from facereject.faces.features.recipe import LandmarkCorrection, moved
 from facereject.faces.geometry import FloatArray, fit_similarity
 from facereject.faces.landmarks.point_set import PointSet
 from facereject.faces.plugins import fingerprint_of

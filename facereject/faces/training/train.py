@@ -15,8 +15,7 @@ from facereject.faces.detectors.base import Detector, check_detector, judging_de
 from facereject.faces.detectors.dlib_hog import FaceDetector
 from facereject.faces.features.context import FaceContext
 from facereject.faces.features.hog import LandmarkHOG
-from facereject.faces.features.recipe import Stability
-from facereject.faces.features.stability import LandmarkStability
+from facereject.faces.features.recipe import LandmarkStability, Stability
 from facereject.faces.landmarks import Landmarks, check_predictor, make_landmarks
 from facereject.faces.models.calibration import Calibration, Target
 from facereject.faces.models.domain import Domain

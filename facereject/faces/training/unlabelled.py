@@ -17,7 +17,7 @@ import numpy as np
 from facereject.faces.datasets import FaceDataset, FaceSample, Problem
 from facereject.faces.detectors.base import Detector, find_faces
 from facereject.faces.face import Box
-from facereject.faces.features.mirrored import MirroredRuns
+from facereject.faces.features.recipe import MirroredRuns
 from facereject.faces.geometry import FloatArray
 from facereject.faces.images.kinds import ANIMATION_SUFFIXES, IMAGE_SUFFIXES
 from facereject.faces.images.load import ImageError

@@ -7,7 +7,7 @@ import numpy as np
 
 from facereject.faces.geometry import FloatArray, fit_similarity
 from facereject.faces.images.load import ImageArray
-from facereject.faces.landmarks.mean_shape import MEAN_SHAPE
+from facereject.faces.landmarks.point_set import MEAN_SHAPE
 
 # width of the mean shape in sides of the crop, and how far its middle lies below that of the crop
 _FILLS = 0.62

@@ -13,7 +13,7 @@ from facereject.faces import Face
 from facereject.faces.face import Box
 from facereject.faces.geometry import FloatArray
 from facereject.faces.images.load import ImageArray, ImageLike, load_rgb
-from facereject.faces.landmarks.mean_shape import N_LANDMARKS
+from facereject.faces.landmarks.point_set import N_LANDMARKS
 from facereject.outputs._drawing.text import DARK, WHITE, Color, put_panel, put_text, text_mask
 
 #: colours of accepted and rejected faces, always shown with a word and a sign

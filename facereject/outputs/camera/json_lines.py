@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import BinaryIO
 
 from facereject.faces.face import FaceFrame
-from facereject.faces.landmarks.mean_shape import N_LANDMARKS
+from facereject.faces.landmarks.point_set import N_LANDMARKS
 from facereject.outputs.base import Media, Output, RunInfo
 from facereject.tables.columns import check_columns
 from facereject.tables.writing import encode_frame

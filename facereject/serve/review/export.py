@@ -15,7 +15,7 @@ from facereject._files import InputError, display_name, replacing, suffix_of, wr
 from facereject._html import HTML
 from facereject._options import OptionError
 from facereject._words import counted, percent
-from facereject.faces.landmarks.mean_shape import MEAN_SHAPE
+from facereject.faces.landmarks.point_set import MEAN_SHAPE
 from facereject.outputs._folders import check_writable
 from facereject.outputs.base import Media, RunInfo
 from facereject.outputs.sorted_files import SortedFiles

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from facereject._files import display_name
 from facereject._validation import FloatArray
 from facereject.faces.face import FRAME_RULES, Box
-from facereject.faces.landmarks.mean_shape import N_LANDMARKS
+from facereject.faces.landmarks.point_set import N_LANDMARKS
 from facereject.faces.regions import REGIONS
 from facereject.outputs.sorted_files import SortedFiles
 from facereject.tables.columns import HEAD
