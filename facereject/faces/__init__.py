@@ -12,16 +12,12 @@ from facereject._lazy import lazy_imports
 
 if TYPE_CHECKING:
     from facereject.faces.datasets import FaceDataset, FaceSample
-    from facereject.faces.detectors import Detector, make_detector, register_detector
+    from facereject.faces.detectors import make_detector, register_detector
     from facereject.faces.domain_monitor import DomainMonitor
     from facereject.faces.evaluation.results import evaluate_face_rejector
     from facereject.faces.face import Box, Detection, Face
     from facereject.faces.images.load import load_rgb
-    from facereject.faces.landmarks import (
-        Landmarks,
-        make_landmarks,
-        register_landmarks,
-    )
+    from facereject.faces.landmarks import make_landmarks, register_landmarks
     from facereject.faces.rejector import FaceRejector
     from facereject.faces.training.certify import certified
     from facereject.faces.training.train import Training, train_face_rejector
@@ -56,13 +52,11 @@ _HOME = {
 __all__ = [
     "Box",
     "Detection",
-    "Detector",
     "DomainMonitor",
     "Face",
     "FaceDataset",
     "FaceRejector",
     "FaceSample",
-    "Landmarks",
     "Training",
     "certified",
     "evaluate_face_rejector",

@@ -1,6 +1,6 @@
 """From inputs to outputs: one loop over frames, run here, in worker processes or on a cluster."""
 
-from facereject._options import OptionError
+from facereject._options import OptionError as OptionError
 from facereject.pipeline.assess import assess_files
 from facereject.pipeline.job import Job as Job
 from facereject.pipeline.loop import scored_video as scored_video
@@ -10,7 +10,6 @@ from facereject.pipeline.score import score_files
 from facereject.pipeline.score import score_table as score_table
 
 __all__ = [
-    "OptionError",
     "Running",
     "assess_files",
     "score_files",

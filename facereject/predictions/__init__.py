@@ -12,7 +12,6 @@ from facereject._lazy import lazy_imports
 if TYPE_CHECKING:
     from facereject.predictions._columns import ColumnNames
     from facereject.predictions._comparison import compare_scores
-    from facereject.predictions._files import open_predictions
     from facereject.predictions._learned import learn_score
     from facereject.predictions._report import report_predictions
     from facereject.predictions._rule import apply_rule, find_rule, monitor_rule
@@ -33,7 +32,6 @@ __all__ = [
     "find_rule",
     "learn_score",
     "monitor_rule",
-    "open_predictions",
     "report_predictions",
 ]
 
