@@ -166,7 +166,7 @@ class AnnotatedChoice:
             with cache_warnings(), ProgressBar(quiet=quiet, last_line=True) as bar:
                 yield {"workers": self.workers, "cache": self.cache, "progress": bar.show}
         except ValueError as error:
-            stop(f"{argument}: {error}")
+            stop(f"{argument}: {str(error).removeprefix('samples: ')}")
 
     def files_read(self, path: Path, samples: Iterable[FaceSample], *more: str | Path | None) -> list[Path]:
         """The files that are read: the data set, its images and the landmarks beside them, predictions."""

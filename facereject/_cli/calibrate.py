@@ -77,7 +77,10 @@ def calibrate(
     output: Path | None = option(None, "--output", "-o", metavar="FILE", help="Model file to write."),
     in_place: bool = option(False, "--in-place", help="Change MODEL itself."),
     report: Path | None = option(
-        None, metavar="DIR", help="Also write a report about these faces and the new model, as evaluate does."
+        None,
+        metavar="DIR",
+        help="Also write a report about these faces and the new model, as evaluate does. Where none "
+        "can be written, it says why and what can be done.",
     ),
     region: RegionOption = None,
     seed: int = option(0, metavar="N", min=0, help="Chooses one face where photos show several."),
@@ -134,21 +137,26 @@ def calibrate(
     evaluation = faces.evaluate(rejector, samples, path, quiet=quiet, degradations=0)
     table = evaluation.table
 
-    def write_page(changed: FaceRejector, *sentences: str) -> None:
+    def write_page(*sentences: str, changed: FaceRejector | None = None) -> None:
+        """About the new model, or about MODEL if no new one is written."""
         if report is None:
             return
         from facereject.reports.evaluation import write_report
 
-        fitted = "the figures below are about the faces that the model was fitted to"
-        with writing_report(report, f". {target} is written"):
+        shown, name, outcome = rejector, model, "The model is unchanged"
+        about = "the model is unchanged, and the figures below are about it"
+        if changed is not None:
+            shown, name, outcome = changed, str(target), f"{target} is written"
+            about = "the figures below are about the faces that the model was fitted to"
+        with writing_report(report, f". {outcome}"):
             page = write_report(
                 report,
-                changed,
+                shown,
                 samples,
-                evaluation.under(changed),
-                model=str(target),
+                evaluation.under(shown),
+                model=name,
                 data=str(path),
-                notes=[*sentences, fitted, *notes],
+                notes=[*(text.removesuffix(".") for text in sentences), about, *notes],
                 overwrite=faces.overwrite,
             )
         if not quiet:
@@ -158,8 +166,11 @@ def calibrate(
         _give_unit(rejector, table.losses, evaluation.uncertainty, target, path, write_page, quiet)
         return
     rows = independent_rows([samples[i].photo for i in table.sample], seed)
-    if len(rows) < len(table) and not quiet:
-        say(f"{counted(len(table), 'face')} found; one per photo counts, which leaves {len(rows):,}")
+    if len(rows) < len(table):
+        alone = f"{counted(len(table), 'face')} found; one per photo counts, which leaves {len(rows):,}"
+        notes.insert(0, alone)
+        if not quiet:
+            say(alone)
     try:
         promised = certified(
             rejector,
@@ -171,21 +182,28 @@ def calibrate(
             regions=None if evaluation.regions is None else evaluation.regions.rows(rows),
         )
     except NoValidThresholdError as error:
-        advice = str(error).replace("With a loss bound of", "With --loss-bound")
-        tell(f"DATASET {path}: {advice}. The model is unchanged.")
+        advice = [str(error).replace("With a loss bound of", "With --loss-bound") + "."]
         if len(rows) < _FEW:
-            tell("To correct the expected errors without a guarantee, 20 to 50 faces are enough: --unit.")
+            advice.append(
+                "To correct the expected errors without a guarantee, 20 to 50 faces are enough: --unit."
+            )
+        tell(f"DATASET {path}: {advice[0]} The model is unchanged.")
+        for sentence in advice[1:]:
+            tell(sentence)
+        write_page(*advice)
         raise typer.Exit(1) from None
     if math.isinf(promised.selector.threshold_) and not accept_everything:
-        tell(
-            f"DATASET {path}: on faces like these, accepting every face already promises a mean error of "
-            f"at most {max_error:g} %, so the model would never reject anything. It is unchanged. Choose a "
-            "lower --max-error or harder faces, or pass --accept-everything if that is what you want."
+        needless = (
+            "on faces like these, accepting every face already promises a mean error of at most "
+            f"{max_error:g} %, so the model would never reject anything. Choose a lower --max-error or "
+            "harder faces, or pass --accept-everything if that is what you want."
         )
+        tell(f"DATASET {path}: {needless} The model is unchanged.")
+        write_page(needless)
         raise typer.Exit(1)
     save_model(promised, target, ". The model is unchanged")
     promise = promise_of(promised) or ""
-    write_page(promised, promise.removesuffix("."))
+    write_page(promise, changed=promised)
     if quiet:
         return
     results.print(promise, soft_wrap=not results.is_terminal)
@@ -221,7 +239,9 @@ def _give_unit(
         changed = rejector.with_unit(losses, uncertainty)
     except ValueError as error:
         reason = str(error).removeprefix("losses: ")
-        stop(f"DATASET {path}: {reason}. Annotate more of them, for example with `facereject annotate`")
+        advice = f"{reason}. Annotate more of them, for example with `facereject annotate`"
+        write_page(advice)
+        stop(f"DATASET {path}: {advice}")
     save_model(changed, target, ". The model is unchanged")
     unit = changed.info["unit"]
     mean = float(changed.calibration.expected_error(uncertainty).mean())
@@ -234,7 +254,7 @@ def _give_unit(
             f"{unit['factor_high']:g}"
         )
     sentence = f"{now}{doubt}. Nothing is guaranteed; --max-error asks for that."
-    write_page(changed, sentence.removesuffix("."))
+    write_page(sentence, changed=changed)
     if not quiet:
         results.print(sentence, soft_wrap=not results.is_terminal)
         say(f"Written: {target}")

@@ -204,19 +204,38 @@ def test_a_promise_has_a_report_too(degraded, model, tmp_path):
 
 
 def test_what_cannot_be_promised_names_what_can(faces, model, tmp_path):
-    result = run(model, faces, "--max-error", 4, "-o", tmp_path / "new")
+    result = run(model, faces, "--max-error", 4, "-o", tmp_path / "new", "--report", tmp_path / "report")
     assert result.exit_code == 1
     text = " ".join(result.stderr.split())
     assert "20 to 50 faces are enough: --unit" in text
     assert not (tmp_path / "new").exists()
+    page = (tmp_path / "report" / "index.html").read_text()
+    for words in ("No threshold can guarantee a mean error of at most 4 %", "20 to 50 faces are enough"):
+        assert words in page
+    assert "the model is unchanged, and the figures below are about it" in page.lower()
+    # and they are: nothing was fitted to these faces
+    evaluated = ["evaluate", str(model), str(faces), "--degradations", "0", "--report", str(tmp_path / "own")]
+    assert CliRunner().invoke(app, evaluated).exit_code == 0
+    numbers = [
+        json.loads((tmp_path / name / "summary.json").read_text())["as they are"]
+        for name in ("report", "own")
+    ]
+    assert numbers[0] == numbers[1]
+
+
+def test_a_report_says_that_no_guarantee_is_needed(faces, model, tmp_path):
+    result = run(model, faces, "--max-error", 9, "-o", tmp_path / "new", "--report", tmp_path / "report")
+    assert result.exit_code == 1
+    assert "would never reject anything" in (tmp_path / "report" / "index.html").read_text()
 
 
 def test_too_few_faces_or_none_say_what_to_do(faces, model, tmp_path):
     few = tmp_path / "few.csv"
     lines = faces.read_text().splitlines()[:4]
     few.write_text("\n".join([lines[0], *(str(faces.parent / line) for line in lines[1:])]) + "\n")
-    result = run(model, few, "--unit", "-o", tmp_path / "new")
+    result = run(model, few, "--unit", "-o", tmp_path / "new", "--report", tmp_path / "report")
     assert result.exit_code == 2
+    assert "At least 10 annotated faces are needed" in (tmp_path / "report" / "index.html").read_text()
     message = result.stderr.splitlines()[-1]
     assert message.startswith(f"DATASET {few}: at least 10 annotated faces are needed, got ")
     assert "facereject annotate" in message

@@ -208,7 +208,7 @@ def _what_could_be(calibration: Calibration, max_error: float, delta: float, los
     n = len(calibration.losses)
     text = (
         f"no threshold can guarantee a mean error of at most {max_error:g} % with confidence {1 - delta:g} "
-        f"from these {n} faces"
+        f"from {'this face' if n == 1 else f'these {n} faces'}"
     )
     smallest = smallest_promise(calibration, delta, loss_bound)
     # from the ranks of these faces alone; where that is less than was asked for, it is no advice
