@@ -55,8 +55,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from facereject._dask import is_dask
-from facereject._settings import check_number
-from facereject._validation import FloatArray, check_losses_and_uncertainty, safe_exponent
+from facereject._validation import FloatArray, check_losses_and_uncertainty, check_number, safe_exponent
 
 __all__ = [
     "augrc",

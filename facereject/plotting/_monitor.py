@@ -7,8 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from facereject._settings import check_integer
-from facereject._validation import FloatArray
+from facereject._validation import FloatArray, check_integer
 from facereject.plotting._style import INK, PALETTE, one_above_the_other, place_legend, tidy
 from facereject.selection.monitor import CoverageMonitor, Monitor
 

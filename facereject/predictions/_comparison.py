@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from facereject._settings import check_integer, check_number
-from facereject._validation import FloatArray, check_same_length, check_vector
+from facereject._validation import FloatArray, check_integer, check_number, check_same_length, check_vector
 from facereject.predictions._ranking import (
     BLOCKS,
     SAMPLE,

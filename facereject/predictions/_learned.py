@@ -16,8 +16,7 @@ from scipy.special import softmax
 
 from facereject import __version__
 from facereject._files import display_name
-from facereject._settings import check_integer
-from facereject._validation import FloatArray
+from facereject._validation import FloatArray, check_integer
 from facereject._words import counted
 from facereject.modelfile import ModelFileError, read_model, write_model
 from facereject.predictions._columns import (

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from facereject._files import display_name, write_whole
-from facereject._settings import check_integer, check_number
+from facereject._validation import check_integer, check_number
 from facereject._words import counted
 from facereject.predictions._columns import (
     ColumnNames,

@@ -19,8 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from facereject._files import display_name, replacing, suffix_of, write_whole
-from facereject._settings import check_number
-from facereject._validation import FloatArray
+from facereject._validation import FloatArray, check_number
 from facereject.predictions._columns import (
     ColumnNames,
     ColumnScore,

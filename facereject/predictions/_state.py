@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from facereject._trees import TreeScore
 from facereject._validation import FloatArray
-from facereject.faces.models.trees import TreeScore
 
 _PACKAGE = "facereject.scores."
 

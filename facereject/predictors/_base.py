@@ -16,8 +16,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
 from facereject._labels import locate_labels
-from facereject._settings import check_number
-from facereject._validation import FloatArray, check_vector
+from facereject._validation import FloatArray, check_number, check_vector
 from facereject.losses import absolute_error, zero_one_loss
 from facereject.risks import Risk
 from facereject.risks._base import LabelArray, check_weights

@@ -12,8 +12,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from facereject._labels import top_and_gap
-from facereject._settings import check_integer, check_number
-from facereject._validation import FloatArray, check_same_length, check_vector
+from facereject._validation import FloatArray, check_integer, check_number, check_same_length, check_vector
 from facereject.metrics import aurc
 from facereject.scores._base import BaseScore, check_groups_of_rows
 from facereject.scores._confidence import (

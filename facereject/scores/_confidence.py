@@ -9,8 +9,7 @@ from scipy.optimize import brentq
 from sklearn.utils.validation import check_is_fitted
 
 from facereject._labels import error_probability, top_and_gap
-from facereject._settings import check_number
-from facereject._validation import FloatArray, check_same_length, check_vector
+from facereject._validation import FloatArray, check_number, check_same_length, check_vector
 from facereject.risks import SELE
 from facereject.scores._base import BaseScore, Standardizer, check_sample_weight
 from facereject.scores._reading.predictor import check_outputs

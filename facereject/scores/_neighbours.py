@@ -10,8 +10,7 @@ from numpy.typing import NDArray
 from scipy.spatial import cKDTree
 from sklearn.decomposition import PCA, TruncatedSVD
 
-from facereject._settings import check_integer
-from facereject._validation import FloatArray, check_vector
+from facereject._validation import FloatArray, check_integer, check_vector
 
 # up to this many examples all distances are computed; beyond, a tree in a few dimensions takes their place
 _EXACT_ROWS = 20_000

@@ -10,8 +10,14 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from facereject._settings import check_integer, check_number
-from facereject._validation import FloatArray, check_losses_and_uncertainty, check_same_length, check_vector
+from facereject._validation import (
+    FloatArray,
+    check_integer,
+    check_losses_and_uncertainty,
+    check_number,
+    check_same_length,
+    check_vector,
+)
 from facereject._words import counted
 from facereject.selection._walk import (
     Sample,

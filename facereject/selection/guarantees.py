@@ -8,8 +8,7 @@ from typing import Any
 import numpy as np
 from scipy.stats import binom
 
-from facereject._settings import check_number
-from facereject._validation import check_vector
+from facereject._validation import check_number, check_vector
 from facereject.selection._problem import RiskProblem, check_start
 from facereject.selection.errors import NoValidThresholdError
 from facereject.selection.groups import check_groups

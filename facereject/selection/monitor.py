@@ -23,8 +23,7 @@ from typing import Any
 
 import numpy as np
 
-from facereject._settings import check_number
-from facereject._validation import FloatArray, check_same_length, check_vector
+from facereject._validation import FloatArray, check_number, check_same_length, check_vector
 
 # Bets stay below the largest admissible one, with which a single loss of 0 would lose the capital for ever.
 _LARGEST_BET = 0.95

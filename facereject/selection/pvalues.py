@@ -13,8 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import bdtr, ndtri, xlogy
 
-from facereject._settings import check_number
-from facereject._validation import FloatArray, check_vector
+from facereject._validation import FloatArray, check_number, check_vector
 
 # Bets stay below the largest admissible one, with which a single loss of 1 would lose the capital for ever.
 _LARGEST_BET = 0.95

@@ -9,8 +9,7 @@ import numpy as np
 from scipy import sparse
 from scipy.special import ndtr
 
-from facereject._settings import check_integer, check_number
-from facereject._validation import FloatArray
+from facereject._validation import FloatArray, check_integer, check_number
 
 
 def density_ratio(

@@ -7,8 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from facereject._settings import check_integer
-from facereject._validation import FloatArray, check_vector
+from facereject._validation import FloatArray, check_integer, check_vector
 from facereject.selection._problem import RiskProblem, check_start
 from facereject.selection._walk import Sample, fixed_start, largest_certified, rank_starts
 from facereject.selection.guarantees import guaranteed_risk

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from facereject._settings import check_number
+from facereject._validation import check_number
 from facereject.selection.errors import InfeasibleTargetError
 from facereject.selection.ranking import TOLERANCE, Ranking
 from facereject.selection.selector import Selector

@@ -9,8 +9,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn.utils import check_array
 
-from facereject._settings import check_integer
-from facereject._validation import FloatArray
+from facereject._validation import FloatArray, check_integer
 from facereject.risks import Risk
 from facereject.risks._base import ShapedRisk, check_answer
 from facereject.solver._features import Blocks, make_features, rows_of_blocks

@@ -11,8 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from facereject._settings import check_number
-from facereject._validation import FloatArray, check_losses_and_uncertainty
+from facereject._validation import FloatArray, check_losses_and_uncertainty, check_number
 from facereject.faces.models._unit import LEAST_FACES, Unit, fit_unit
 from facereject.faces.regions import REGIONS
 from facereject.selection.ranking import Ranking

@@ -9,9 +9,9 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from facereject._trees import TreeScore
 from facereject.faces.features.context import FRAME
 from facereject.faces.models.compact import CompactColumns, Measured
-from facereject.faces.models.trees import TreeScore
 from facereject.modelfile import ArraySpec
 
 FloatArray = NDArray[np.float64]

@@ -14,12 +14,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from facereject._lazy import Lazy, LazyField
+from facereject._trees import TreeScore as TreeScore
 from facereject.faces.features.recipe import FaceFeatures
 from facereject.faces.models.causes import CauseModel
 from facereject.faces.models.compact import CompactColumns
 from facereject.faces.models.domain import Domain
 from facereject.faces.models.point_errors import PointErrors
-from facereject.faces.models.trees import TreeScore as TreeScore
 from facereject.faces.regions import region_names, region_points
 from facereject.modelfile import ArraySpec
 

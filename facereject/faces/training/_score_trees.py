@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from facereject.faces.models.trees import TreeScore
+from facereject._trees import TreeScore
 from facereject.scores._lightgbm import import_lightgbm
 
 FloatArray = NDArray[np.float64]

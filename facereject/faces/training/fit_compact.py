@@ -9,12 +9,12 @@ import numpy as np
 import scipy.linalg
 from numpy.typing import NDArray
 
+from facereject._trees import TreeScore
 from facereject.faces.features.context import DETECTOR, UNKNOWN_DETECTOR
 from facereject.faces.features.recipe import FaceFeatures
 from facereject.faces.landmarks.point_set import PointSet
 from facereject.faces.models.compact import N_CORRECTION, CompactColumns, align, point_groups
 from facereject.faces.models.score_models import CompactScoreModel, LinearScoreModel
-from facereject.faces.models.trees import TreeScore
 from facereject.faces.training._score_trees import clean_weights, grow_trees
 from facereject.faces.training.fit_score import calibration_rows, fit_score
 from facereject.faces.training.table import FaceTable

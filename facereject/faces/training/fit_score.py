@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from facereject._trees import TreeScore
 from facereject.faces.models.ranking import gap_closed
 from facereject.faces.models.score_models import LinearScoreModel, ScoreModel
 from facereject.faces.models.scores import score_kind
-from facereject.faces.models.trees import TreeScore
 from facereject.faces.training.table import FaceTable
 from facereject.metrics import aurc
 

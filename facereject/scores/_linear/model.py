@@ -15,8 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from facereject._dask import is_dask
 from facereject._labels import locate_labels
-from facereject._settings import check_number
-from facereject._validation import FloatArray, check_same_length, check_vector
+from facereject._validation import FloatArray, check_number, check_same_length, check_vector
 from facereject.metrics import aurc
 from facereject.scores._base import (
     ALPHAS,
