@@ -116,8 +116,8 @@ def evaluate(
             page = write_report(report, rejector, samples, evaluation, **about)
         if not quiet:
             _print(group_evidence(rejector, samples, evaluation), error_unit(rejector))
-            if evaluation.domain is not None:
-                tell(evaluation.domain.sentence)
+            check = evaluation.domain
+            tell(evaluation.not_compared if check is None else check.sentence)
     if not quiet:
         say(f"Report: {page}")
 

@@ -19,6 +19,19 @@ if TYPE_CHECKING:
 _KEPT, _RECENT = 1000, 100
 
 
+def why_not_compared(rejector: FaceRejector, n_described: int) -> str:
+    """Why `FaceRejector.check_domain` gives None for this number of faces, in words; empty if it compares."""
+    if rejector.domain is None:
+        reason = "the model has no summary of them"
+    elif rejector.info.get("own_faces"):
+        reason = f"expected errors were fitted to {rejector.info['own_faces']:,} annotated faces"
+    elif n_described < LEAST_FACES:
+        reason = f"that takes at least {LEAST_FACES} different faces in one run"
+    else:
+        return ""
+    return f"The faces were not compared with the calibration faces: {reason}."
+
+
 class FaceReservoir:
     """A random sample of bounded size of all faces, of each track the first.
 
@@ -49,6 +62,11 @@ class FaceReservoir:
             later = {"typicality": face.typicality, "description": face.description}
             self.kept[place : place + 1] = [changed(face, later=EMPTY | later)]
 
+    @property
+    def n_described(self) -> int:
+        """Kept faces that can be compared."""
+        return sum(face.description is not None for face in self.kept)
+
     def new_input(self) -> None:
         """Forget the numbers of tracks: those of the next video or camera start anew."""
         self._tracks.clear()
@@ -75,8 +93,8 @@ class DomainMonitor:
     >>> from facereject.faces import DomainMonitor, FaceRejector
     >>> monitor = DomainMonitor(FaceRejector.pretrained())
     >>> monitor.add([])
-    >>> monitor.to_dict()
-    {'typicality': None, 'unusual': False, 'check': None, 'sentence': ''}
+    >>> monitor.to_dict()  # doctest: +ELLIPSIS
+    {'typicality': None, 'unusual': False, 'check': None, 'sentence': '', 'not_compared': '...'}
     """
 
     def __init__(self, rejector: FaceRejector) -> None:
@@ -130,7 +148,8 @@ class DomainMonitor:
         Returns
         -------
         dict
-            ``sentence`` is empty unless the faces are unlike the calibration faces.
+            ``sentence`` is empty unless the faces are unlike the calibration faces; ``not_compared`` says why
+            ``check`` is None.
         """
         check, typicality = self.check(), self.typicality
         sentence = ""
@@ -146,4 +165,5 @@ class DomainMonitor:
             "unusual": self.unusual,
             "check": None if check is None else check.to_dict(),
             "sentence": sentence,
+            "not_compared": why_not_compared(self._rejector, self._sample.n_described),
         }

@@ -121,6 +121,8 @@ class Summary:
     domain : DomainCheck or None
         Whether the faces of this run are like those the model was calibrated on; None if there are fewer than
         40, or if the model does not say. Worked out when it is first read.
+    not_compared : str
+        Why ``domain`` is None, as a sentence.
     """
 
     inputs: int = 0
@@ -133,6 +135,7 @@ class Summary:
     placed: Placed | None = None
     expected_error: float = math.nan
     domain: LazyField[DomainCheck | None] = LazyField(None)  # noqa: RUF009
+    not_compared: str = ""
 
     @property
     def faces(self) -> int:

@@ -17,6 +17,7 @@ from facereject._lazy import Lazy
 from facereject._log import logger
 from facereject._options import OptionError
 from facereject.faces import FaceRejector
+from facereject.faces.domain_monitor import why_not_compared
 from facereject.faces.face import FRAME_RULES, Face, FaceFrame
 from facereject.faces.geometry import FloatArray
 from facereject.outputs._faces_seen import AcceptedErrors, SampledFaces
@@ -170,8 +171,10 @@ class Job:
             raise problem
         self.summary.expected_error = self._errors.mean
         # other rejectors have no calibration faces
-        if hasattr(rejector, "check_domain"):
+        if hasattr(rejector, "domain"):
             self.summary.domain = Lazy(lambda: rejector.check_domain(self._sample.kept))
+            described = sum(face.description is not None for face in self._sample.kept)
+            self.summary.not_compared = why_not_compared(rejector, described)
         return self.summary
 
     def _check_inputs(self) -> None:

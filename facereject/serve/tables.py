@@ -17,7 +17,7 @@ import numpy as np
 from starlette.exceptions import HTTPException
 
 from facereject.faces import Face, FaceRejector
-from facereject.faces.domain_monitor import FaceReservoir
+from facereject.faces.domain_monitor import FaceReservoir, why_not_compared
 from facereject.faces.face import NO_IMAGE, Box, FaceFrame, Pose
 from facereject.outputs.sorted_files import SortedFiles
 from facereject.serve.bodies import PrivateFile
@@ -101,7 +101,8 @@ def check_domain(choose: Callable[[], FaceRejector], body: bytes, *, max_items: 
     Returns
     -------
     bytes
-        ``{"check": null}`` for fewer than 40 faces, one of each track, or a model that cannot tell.
+        ``check`` is null for fewer than 40 faces, one of each track, or a model that cannot tell;
+        ``not_compared`` says why.
     """
     rejector, sample = choose(), FaceReservoir()
     for item in _inputs(body, max_items):
@@ -110,7 +111,8 @@ def check_domain(choose: Callable[[], FaceRejector], body: bytes, *, max_items: 
             for face in frame.faces:
                 sample.add(face)
     check = rejector.check_domain(sample.kept)
-    return encode({"check": None if check is None else check.to_dict()})
+    reason = why_not_compared(rejector, sample.n_described)
+    return encode({"check": None if check is None else check.to_dict(), "not_compared": reason})
 
 
 def _limited(rows: Iterable[T], most: int) -> Iterator[T]:

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from facereject.faces import FaceRejector
+from facereject.faces.domain_monitor import why_not_compared
 from facereject.faces.models.domain import Domain, DomainCheck
 
 
@@ -117,6 +118,21 @@ def test_few_faces_or_faces_without_a_description_are_not_compared(columns, doma
     assert rejector.check_domain([face] * 40).unlike
     unknown = dataclasses.replace(face, description=None)
     assert rejector.check_domain([face] * 39 + [unknown]) is None
+
+
+def test_it_is_said_why_faces_are_not_compared(rejector):
+    """Silence could be taken for faces like those of the calibration."""
+    own = rejector.with_unit(np.full(12, 3.0), rejector.calibration.uncertainty[:12])
+    cases = {
+        "": (rejector, 40),
+        "takes at least 40": (rejector, 39),
+        "fitted to 12 annotated faces": (own, 100),
+        "no summary": (FaceRejector.pretrained("dlib"), 100),
+    }
+    for words, (model, n) in cases.items():
+        found = why_not_compared(model, n)
+        assert bool(found) == bool(words)
+        assert words in found
 
 
 def test_a_model_file_keeps_the_summary(rejector, domain, tmp_path):

@@ -11,6 +11,7 @@ from typer.testing import CliRunner
 
 from facereject._cli import app
 from facereject.faces import FaceRejector
+from facereject.faces.domain_monitor import why_not_compared
 from facereject.faces.models.storage import pretrained_models
 from facereject.faces.training.degrade import degrade
 from facereject.faces.weights import WeightsError
@@ -48,6 +49,17 @@ def test_a_good_face_is_accepted_and_a_ruined_one_is_not(rejector, astronaut):
     worse = rejector.assess_box(covered, face.box)
     assert worse.uncertainty > face.uncertainty
     assert worse.expected_error > face.expected_error
+
+
+def test_faces_are_compared_with_those_it_was_calibrated_on(rejector):
+    assert why_not_compared(rejector, 40) == ""
+
+
+def test_ordinary_photos_are_unlike_the_studio_photos_of_mesh_free(mesh_weights, photographs):
+    rejector = FaceRejector.pretrained("mesh-free")
+    images = [sample.load() for sample in photographs]
+    images += [image[:, ::-1] for image in images[:15]]
+    assert rejector.check_domain([face for image in images for face in rejector(image)[:1]]).unlike
 
 
 def test_it_ranks_errors_of_photographs(rejector, photographs):

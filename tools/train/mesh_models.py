@@ -155,6 +155,8 @@ def train_free(folder, extractor, run):
     # as in every calibration, there are as many clean faces as degraded ones
     even = np.repeat(np.arange(len(rows)), np.where(clean, extractor.degradations, 1))
     rejector = rejector.with_calibration(losses[even], rejector.calibration.uncertainty[rows][even])
+    # these are not faces of the user: others are still compared with them
+    del rejector.info["own_faces"]
     # A mean error as of the studio photographs would reject nearly every other photograph: their errors are
     # larger, and expected to be so. So every face counts by itself.
     studio = float(losses[clean].mean())

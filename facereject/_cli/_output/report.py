@@ -90,6 +90,8 @@ def _meaning(job: Job, rejector: FaceRejector) -> Iterator[str]:
         )
     if summary.domain is not None:
         yield summary.domain.sentence
+    elif summary.not_compared:
+        yield summary.not_compared.removesuffix(".")
 
 
 def _cut_off(rejector: FaceRejector) -> str:

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from facereject._html import facts_html
 from facereject.faces.datasets import FaceSample, Problem
+from facereject.faces.domain_monitor import why_not_compared
 from facereject.faces.landmarks.point_set import POINTS_300W
 from facereject.faces.models.calibration import RegionSample
 from facereject.faces.models.domain import DomainCheck
@@ -100,7 +101,7 @@ class FaceEvaluation:
     predictor failed on. ``regions`` has expected and true errors of the regions of every row, if the model
     gives them. Losses are those of the regions that decide, if there are any. ``extractor`` made the rows,
     and makes their images again. ``domain`` tells whether the clean faces are like those the model was
-    calibrated on; None if it does not say, or for fewer than 40.
+    calibrated on; where it is None, ``not_compared`` says why.
     """
 
     clean: GroupResult
@@ -111,6 +112,7 @@ class FaceEvaluation:
     regions: RegionSample | None = None
     extractor: Extractor | None = None
     domain: DomainCheck | None = None
+    not_compared: str = ""
 
     def summary(self) -> dict[str, Any]:
         """The numbers as plain JSON."""
@@ -212,16 +214,13 @@ def _evaluation(
     degraded = None
     if (~table.clean).any():
         degraded = evaluate_rows(rejector, table, uncertainty, ~table.clean, missed[1], failed[1])
-    domain = _compared(rejector, table.rows(table.clean))
-    return FaceEvaluation(clean, degraded, uncertainty, table, problems, regions, extractor, domain)
-
-
-def _compared(rejector: FaceRejector, table: FaceTable) -> DomainCheck | None:
-    """Whether the faces of a table are like those the model was calibrated on."""
-    domain = rejector.domain
-    if domain is None or rejector.info.get("own_faces"):
-        return None
-    return domain.check(domain.describe(domain.columns(table.features)))
+    domain, not_compared = rejector.domain, why_not_compared(rejector, int(table.clean.sum()))
+    check = None
+    if domain is not None and not not_compared:
+        check = domain.check(domain.describe(domain.columns(table.features[table.clean])))
+    return FaceEvaluation(
+        clean, degraded, uncertainty, table, problems, regions, extractor, check, not_compared
+    )
 
 
 def _regions(rejector: FaceRejector, table: FaceTable) -> RegionSample | None:

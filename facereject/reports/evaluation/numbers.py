@@ -140,6 +140,7 @@ def summary(
             )
         found[group.name] = _plain(numbers)
     found["domain"] = None if evaluation.domain is None else evaluation.domain.to_dict()
+    found["not_compared"] = evaluation.not_compared
     found["warnings"] = list(notes)
     found["problems"] = [problem._asdict() for problem in evaluation.problems]
     return found

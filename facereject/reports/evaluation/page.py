@@ -40,6 +40,8 @@ def report_page(
     pieces = [pages.note(f"{text[:1].upper()}{text[1:]}.") for text in notes]
     if evaluation.domain is not None:
         pieces.append(pages.note(evaluation.domain.sentence))
+    elif evaluation.not_compared:
+        pieces.append(pages.paragraph(evaluation.not_compared, soft=True))
     alone = len(groups) == 1
     for group, drawn in zip(groups, figures, strict=True):
         pieces += _group_pieces(group, drawn, rejector.selector.threshold_, alone=alone)

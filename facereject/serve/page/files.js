@@ -241,8 +241,8 @@ export class Files {
     showText(element("files-domain"), "");
     const inputs = done.map((item) => ({ source: item.name, frames: firstOfTracks(item.frames) }));
     try {
-      const { check } = await post(`/api/domain?${this.target.query}`, { inputs });
-      if (state === this.#compared) showText(element("files-domain"), check?.sentence ?? "");
+      const { check, not_compared: notCompared } = await post(`/api/domain?${this.target.query}`, { inputs });
+      if (state === this.#compared) showText(element("files-domain"), check?.sentence ?? notCompared);
     } catch {
       // too much for one request: the table says it as well
     }

@@ -72,9 +72,8 @@ function show(answer, shot) {
   drawFaces(context, answer.faces, { width: view.width, limit: target.limit, points: target.points, mirror });
   const { state, word, why, range } = verdict(answer, target.limit);
   setState(state, word, why, range);
-  const { sentence, typicality } = answer.domain;
-  const alike = typicality === null ? "" : "These faces are like the calibration faces of the model.";
-  showText(element("domain"), sentence || alike);
+  const { sentence, check, not_compared: notCompared } = answer.domain;
+  showText(element("domain"), sentence || (check?.sentence ?? notCompared));
   element("domain").classList.toggle("warning", Boolean(sentence));
   const worst = worstOf(answer);
   recorder.add(canvas, answer.accepted);
