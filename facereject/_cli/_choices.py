@@ -255,7 +255,7 @@ class EngineChoice:
 
 
 def _are_few_images(paths: Sequence[str]) -> bool:
-    from facereject.faces.images.kinds import kind_of_file
+    from facereject.faces.images import kind_of_file
 
     return len(paths) <= _FEW and all(
         os.path.isfile(path) and os.path.getsize(path) <= _SMALL and kind_of_file(path) == "image"

@@ -25,7 +25,7 @@ from facereject.demo.material import (
 from facereject.demo.page import ScoredFrame, ScoredImage, demo_page, overview
 from facereject.faces import Face, FaceRejector
 from facereject.faces.face import FaceFrame
-from facereject.faces.images.load import ImageArray
+from facereject.faces.images import ImageArray
 from facereject.losses import landmark_nme
 from facereject.outputs._video.writer import VideoWriter
 from facereject.outputs.base import Output

@@ -12,7 +12,7 @@ import skimage.data
 
 from facereject.faces import REGIONS, FaceDetector, LandmarkPredictor
 from facereject.faces.geometry import FloatArray, transform_points
-from facereject.faces.images.load import ImageArray
+from facereject.faces.images import ImageArray
 from facereject.faces.training.degrade import degrade
 
 # kind, severity (0 just noticeable, 1 hopeless), seed

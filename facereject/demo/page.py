@@ -14,7 +14,7 @@ import numpy as np
 from facereject import __version__
 from facereject.demo.material import FPS, SCENES, Picture
 from facereject.faces import Face, FaceRejector
-from facereject.faces.images.load import ImageArray
+from facereject.faces.images import ImageArray
 from facereject.faces.models.card import LICENCE, target_words
 from facereject.outputs._drawing.crops import face_crop
 from facereject.outputs._drawing.faces import draw_faces

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from facereject.faces.domain_monitor import DomainMonitor
     from facereject.faces.evaluation.results import evaluate_face_rejector
     from facereject.faces.face import Box, Detection, Face
-    from facereject.faces.images.load import load_rgb
+    from facereject.faces.images import load_rgb
     from facereject.faces.landmarks import make_landmarks, register_landmarks
     from facereject.faces.rejector import FaceRejector
     from facereject.faces.training.certify import certified
@@ -31,7 +31,7 @@ _HOME = {
     "face": ("Box", "Detection", "Face", "Pose"),
     "features.hog": ("LandmarkHOG",),
     "features.recipe": ("RefinedRuns",),
-    "images.load": ("ImageError", "load_rgb"),
+    "images": ("ImageError", "load_rgb"),
     "landmarks": (
         "LandmarkFailureWarning",
         "LandmarkModelError",

@@ -20,7 +20,7 @@ import numpy as np
 from facereject._files import InputError
 from facereject.faces.face import Box, Detection
 from facereject.faces.geometry import FloatArray, bounding_box, check_landmarks, overlap
-from facereject.faces.images.load import ImageArray, load_rgb
+from facereject.faces.images import ImageArray, load_rgb
 from facereject.faces.landmarks.point_set import N_LANDMARKS, PointSet
 
 # share of the points that a detection of unknown proportions must hold; chins and foreheads may stick out

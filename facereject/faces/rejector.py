@@ -24,7 +24,7 @@ from facereject.faces.features.context import FaceContext
 from facereject.faces.features.hog import LandmarkHOG
 from facereject.faces.features.recipe import FaceFeatures, LandmarkCorrection, MirroredRuns, Stability
 from facereject.faces.geometry import FloatArray, check_box, check_landmarks, disagreement
-from facereject.faces.images.load import ImageLike
+from facereject.faces.images import ImageLike, Views
 from facereject.faces.landmarks import LandmarkModelError, Landmarks, make_landmarks
 from facereject.faces.landmarks.base import (
     NoLandmarksError,
@@ -44,7 +44,6 @@ from facereject.faces.models.storage import pretrained_models, read_stored, writ
 from facereject.faces.plugins import fingerprint_of
 from facereject.faces.regions import region_names
 from facereject.faces.thumbnail import lazy_thumbnail
-from facereject.faces.views import Views
 from facereject.modelfile import ModelFileContentError
 from facereject.selection import InfeasibleTargetError, Selector
 
@@ -430,7 +429,7 @@ class FaceRejector:
         Parameters
         ----------
         image : path, PIL image, array, or Views
-            `facereject.faces.views.Views` shares conversions between the faces of an image.
+            `facereject.faces.images.Views` shares conversions between the faces of an image.
         box : (x, y, width, height)
             Box of the face in pixels.
 

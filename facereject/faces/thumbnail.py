@@ -10,7 +10,7 @@ import numpy as np
 
 from facereject._html import facts_html
 from facereject._lazy import Lazy
-from facereject.faces.images.load import ImageArray
+from facereject.faces.images import ImageArray
 
 if TYPE_CHECKING:
     from facereject.faces.face import Box, Face

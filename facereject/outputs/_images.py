@@ -10,7 +10,7 @@ import PIL.Image
 import PIL.PngImagePlugin
 
 from facereject._files import NOT_MADE_HERE, display_name, is_regular, open_regular
-from facereject.faces.images.load import ImageArray
+from facereject.faces.images import ImageArray
 from facereject.outputs._folders import OutputError, check_folder, name_below, write_output
 from facereject.outputs.base import Media, Output, RunInfo
 

@@ -15,8 +15,7 @@ from facereject._files import display_name, suffix_of
 from facereject._options import option
 from facereject._words import counted
 from facereject.faces.face import Box, FaceFrame
-from facereject.faces.images.files import read_image
-from facereject.faces.images.load import ImageArray, ImageError
+from facereject.faces.images import ImageArray, ImageError, read_image
 from facereject.outputs._drawing.crops import face_crop
 from facereject.outputs._drawing.sheet import SheetFace, contact_sheet
 from facereject.outputs._folders import check_file, write_output

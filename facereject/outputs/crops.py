@@ -10,7 +10,7 @@ import numpy as np
 from facereject._options import OptionError, option
 from facereject.faces.face import Face, FaceFrame
 from facereject.faces.geometry import FloatArray
-from facereject.faces.images.load import ImageArray
+from facereject.faces.images import ImageArray
 from facereject.faces.landmarks.point_set import MEAN_SHAPE
 from facereject.outputs._drawing.aligned import aligned_crop
 from facereject.outputs._images import jpeg

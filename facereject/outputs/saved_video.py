@@ -11,7 +11,7 @@ from itertools import islice
 from facereject._files import display_name
 from facereject._options import OptionError, option
 from facereject.faces.face import FaceFrame
-from facereject.faces.images.load import ImageArray
+from facereject.faces.images import ImageArray
 from facereject.outputs._drawing.faces import draw_frame
 from facereject.outputs._folders import check_folder, name_below
 from facereject.outputs._video.encoding import exact_time

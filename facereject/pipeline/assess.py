@@ -16,10 +16,8 @@ from facereject._files import display_name
 from facereject.faces import Face, FaceRejector, ImageError
 from facereject.faces.face import FaceFrame
 from facereject.faces.geometry import FloatArray
-from facereject.faces.images.files import read_image
-from facereject.faces.images.kinds import kind_of_file
+from facereject.faces.images import Views, kind_of_file, read_image
 from facereject.faces.landmarks.conversion import converted
-from facereject.faces.views import Views
 from facereject.outputs._folders import base_of
 from facereject.outputs.base import Output
 from facereject.outputs.summary import Summary

@@ -13,7 +13,7 @@ import numpy as np
 from facereject._options import OptionError
 from facereject.faces import FaceRejector
 from facereject.faces.face import FRAME_RULES, FaceFrame
-from facereject.faces.images.files import MAX_PIXELS
+from facereject.faces.images import MAX_PIXELS
 from facereject.outputs.base import Media, Output, RunInfo, StopLoop
 from facereject.outputs.camera.window import Window
 from facereject.parallel.base import SerialEngine

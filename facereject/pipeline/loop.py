@@ -9,7 +9,7 @@ from typing import TypeAlias
 
 from facereject.faces import FaceRejector
 from facereject.faces.face import FaceFrame
-from facereject.faces.images.files import MAX_PIXELS
+from facereject.faces.images import MAX_PIXELS
 from facereject.outputs.base import Output
 from facereject.sources.frame import Frame
 from facereject.sources.prefetch import prefetch

@@ -17,7 +17,7 @@ from itertools import islice
 
 from facereject._files import Identities
 from facereject.faces.face import Box, Face, FaceFrame, changed
-from facereject.faces.images.files import MAX_PIXELS
+from facereject.faces.images import MAX_PIXELS
 from facereject.outputs.summary import Counts
 from facereject.parallel import Engine
 from facereject.pipeline.store import Store

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from facereject._options import OptionError, option
-from facereject.faces.images.files import MAX_PIXELS
+from facereject.faces.images import MAX_PIXELS
 from facereject.parallel import DaskEngine, Engine, WorkerEngine
 from facereject.parallel.base import SerialEngine
 

@@ -19,8 +19,7 @@ from facereject._files import display_name
 from facereject.faces import FaceRejector
 from facereject.faces.face import NO_IMAGE, FaceFrame, changed
 from facereject.faces.geometry import FloatArray
-from facereject.faces.images.files import MAX_PIXELS, read_image
-from facereject.faces.images.load import ImageError
+from facereject.faces.images import MAX_PIXELS, ImageError, read_image
 from facereject.faces.plugins import definition_of, fingerprint_of, name_of
 from facereject.outputs.base import Media, Output
 from facereject.pipeline.loop import Scorer, feed

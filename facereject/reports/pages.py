@@ -20,7 +20,7 @@ from facereject._html import HTML, Content, document, tag, with_code
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from facereject.faces.images.load import ImageArray
+    from facereject.faces.images import ImageArray
 
 # colours of the figures (facereject.plotting) -> names that the style sheet defines for light and dark
 _THEME = {

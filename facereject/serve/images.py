@@ -14,10 +14,17 @@ from starlette.exceptions import HTTPException
 
 from facereject._files import display_name
 from facereject.faces import FaceRejector
-from facereject.faces.images.files import read_image
-from facereject.faces.images.kinds import is_heif, kind_of_file
-from facereject.faces.images.load import ImageArray, ImageError, load_rgb
-from facereject.faces.images.source import MAX_SCANS, SCAN_MARKER, TOO_MANY_SCANS
+from facereject.faces.images import (
+    MAX_SCANS,
+    SCAN_MARKER,
+    TOO_MANY_SCANS,
+    ImageArray,
+    ImageError,
+    is_heif,
+    kind_of_file,
+    load_rgb,
+    read_image,
+)
 from facereject.serve.responses import frame_response, unusable
 
 

@@ -9,7 +9,7 @@ from contextlib import ExitStack, closing
 from typing import Any
 
 from facereject.faces import FaceRejector
-from facereject.faces.images.kinds import kind_of_file
+from facereject.faces.images import kind_of_file
 from facereject.serve.images import without_name
 from facereject.serve.limits import ServeLimits
 from facereject.serve.pool import WorkPool

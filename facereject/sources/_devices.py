@@ -13,7 +13,7 @@ import cv2
 import numpy as np
 
 from facereject._files import display_name
-from facereject.faces.images.load import ImageArray
+from facereject.faces.images import ImageArray
 from facereject.sources.frame import Frame, VideoError, quiet_opencv
 from facereject.sources.video import open_video
 

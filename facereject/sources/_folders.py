@@ -8,7 +8,7 @@ import os
 from collections.abc import Iterator
 
 from facereject._files import suffix_of
-from facereject.faces.images.kinds import MEDIA_SUFFIXES
+from facereject.faces.images import MEDIA_SUFFIXES
 
 
 def list_folder(folder: str) -> tuple[list[str], list[str]]:

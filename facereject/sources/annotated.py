@@ -13,8 +13,7 @@ import numpy as np
 
 from facereject.faces.datasets import DatasetError, FaceDataset, FaceSample, Problem
 from facereject.faces.geometry import FloatArray, bounding_box, check_landmarks, overlap
-from facereject.faces.images.kinds import MEDIA_SUFFIXES, VIDEO_SUFFIXES, kind_of_file
-from facereject.faces.images.load import ImageArray, ImageError
+from facereject.faces.images import MEDIA_SUFFIXES, VIDEO_SUFFIXES, ImageArray, ImageError, kind_of_file
 from facereject.faces.landmarks.conversion import converted
 from facereject.sources.frame import Frame, VideoError
 from facereject.sources.images_by_name import ImagesByName

@@ -11,7 +11,7 @@ from typing import NamedTuple
 import cv2
 
 from facereject._files import InputError
-from facereject.faces.images.load import ImageArray
+from facereject.faces.images import ImageArray
 
 #: seconds from frame to frame where a video does not tell; FFmpeg assumes the same
 DEFAULT_STEP = 1 / 25

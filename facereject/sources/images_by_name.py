@@ -10,7 +10,7 @@ from pathlib import PurePosixPath
 from urllib.parse import unquote
 
 from facereject._files import display_name
-from facereject.faces.images.kinds import MEDIA_SUFFIXES
+from facereject.faces.images import MEDIA_SUFFIXES
 from facereject.sources.landmark_files._found import LandmarkFileError
 
 

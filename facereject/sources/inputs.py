@@ -16,7 +16,7 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from facereject._files import Identities, InputError, display_name
-from facereject.faces.images.kinds import kind_of_file
+from facereject.faces.images import kind_of_file
 from facereject.sources._folders import holds_media, is_media, matches, walk_folders
 from facereject.sources._video.decoder import FrameRange
 from facereject.sources.landmark_files._found import FoundFace

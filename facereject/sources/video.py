@@ -6,8 +6,7 @@ import os
 from collections.abc import Callable, Iterator
 
 from facereject._files import display_name, is_special, suffix_of
-from facereject.faces.images.files import MAX_PIXELS
-from facereject.faces.images.kinds import MEDIA_SUFFIXES, is_animation, starts_like_video
+from facereject.faces.images import MAX_PIXELS, MEDIA_SUFFIXES, is_animation, starts_like_video
 from facereject.sources._video.animation import Animation
 from facereject.sources._video.decoder import DecodedVideo, FrameRange
 from facereject.sources.frame import Frame, VideoError

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
-from facereject.faces.images.files import MAX_PIXELS
+from facereject.faces.images import MAX_PIXELS
 from facereject.sources._video.container import MediaFile
 from facereject.sources._video.decoder import DecodedVideo, FrameRange
 from facereject.sources._video.pyav import av

@@ -18,9 +18,8 @@ from facereject._options import OptionError, option
 from facereject.faces import Face, FaceRejector
 from facereject.faces.detectors.base import find_faces, find_next
 from facereject.faces.face import Detection, FaceFrame, changed
-from facereject.faces.images.load import ImageLike
+from facereject.faces.images import ImageLike, Views
 from facereject.faces.landmarks.point_set import pose_of
-from facereject.faces.views import Views
 from facereject.sources.frame import Frame
 from facereject.tracking.smoothing import LandmarkSmoother
 from facereject.tracking.tracks import Track, match

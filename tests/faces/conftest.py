@@ -8,7 +8,7 @@ import skimage.data
 
 from facereject.faces.datasets import FaceDataset
 from facereject.faces.detectors.dlib_hog import FaceDetector
-from facereject.faces.images.load import to_gray
+from facereject.faces.images import to_gray
 from facereject.faces.landmarks.dlib_trees import LandmarkPredictor
 
 

@@ -30,7 +30,7 @@ from facereject.faces import (
 )
 from facereject.faces.face import NO_IMAGE, FaceFrame
 from facereject.faces.features.recipe import LandmarkStability
-from facereject.faces.images.load import to_gray
+from facereject.faces.images import to_gray
 from facereject.faces.landmarks.dlib_trees import default_model_path
 from facereject.faces.landmarks.point_set import POINTS_300W, mirror_partners
 from facereject.faces.training.degrade import random_degradation
@@ -178,7 +178,7 @@ def test_evaluation(rejector, n, photographs):
 
 def test_losses_are_those_of_the_rule(photographs, mouth):
     from facereject.faces.datasets import match_face
-    from facereject.faces.images.load import to_gray
+    from facereject.faces.images import to_gray
     from facereject.faces.training.extract import Extractor, extract
 
     some = photographs.with_points(MOUTH)[:3]

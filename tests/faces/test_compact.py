@@ -13,13 +13,12 @@ from facereject.faces import Box, Detection, LandmarkHOG, PointSet, RefinedRuns
 from facereject.faces.features.context import QUALITY, FaceContext, image_quality
 from facereject.faces.features.recipe import FaceFeatures, MirroredRuns
 from facereject.faces.geometry import fit_similarity, transform_points
-from facereject.faces.images.load import to_gray
+from facereject.faces.images import Views, to_gray
 from facereject.faces.landmarks.point_set import MEAN_SHAPE, POINTS_300W, mirror_partners
 from facereject.faces.models.compact import CompactColumns, align, point_groups
 from facereject.faces.training import fit_compact as fitting
 from facereject.faces.training.degrade import degrade
 from facereject.faces.training.table import FaceTable
-from facereject.faces.views import Views
 
 SOME = PointSet(MEAN_SHAPE, "outer_eyes", (0, 8, 16, 30, 36, 45, 48, 54))
 

@@ -14,7 +14,7 @@ from facereject.faces import ImageError
 from facereject.faces.datasets import match_face
 from facereject.faces.detectors import dlib_hog
 from facereject.faces.detectors.dlib_hog import FaceDetector
-from facereject.faces.images.load import to_gray
+from facereject.faces.images import to_gray
 
 
 def test_same_answer_as_dlib(astronaut):

@@ -13,7 +13,7 @@ from facereject.faces.datasets import FaceDataset, FaceSample
 from facereject.faces.detectors.dlib_hog import FaceDetector
 from facereject.faces.features.hog import LandmarkHOG
 from facereject.faces.features.recipe import LandmarkStability
-from facereject.faces.images.load import to_gray
+from facereject.faces.images import to_gray
 from facereject.faces.training.extract import Extractor, extract
 from facereject.faces.training.table import CacheWarning, read_table, write_table
 from facereject.losses import landmark_nme

@@ -10,7 +10,7 @@ import skimage.feature
 from facereject.faces.features.context import image_quality, looked_at
 from facereject.faces.features.hog import LandmarkHOG, _mean_gradient
 from facereject.faces.geometry import bounding_box, overlap, transform_points
-from facereject.faces.images.load import to_gray
+from facereject.faces.images import to_gray
 from facereject.faces.landmarks.point_set import MEAN_SHAPE, POINTS_300W
 
 

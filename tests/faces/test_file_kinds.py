@@ -8,8 +8,7 @@ import numpy as np
 import PIL.Image
 import pytest
 
-from facereject.faces.images.files import ImageError, read_image
-from facereject.faces.images.kinds import ANIMATION_SUFFIXES, IMAGE_SUFFIXES, VIDEO_SUFFIXES
+from facereject.faces.images import ANIMATION_SUFFIXES, IMAGE_SUFFIXES, VIDEO_SUFFIXES, ImageError, read_image
 from facereject.sources.inputs import Input, expand_inputs
 
 

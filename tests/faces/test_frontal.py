@@ -9,7 +9,7 @@ import dlib
 import pytest
 
 from facereject.faces.detectors import _frontal
-from facereject.faces.views import Views
+from facereject.faces.images import Views
 
 
 @pytest.fixture

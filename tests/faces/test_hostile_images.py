@@ -12,8 +12,7 @@ import PIL.Image
 import pytest
 
 from facereject.faces import load_rgb
-from facereject.faces.images.files import ImageError, read_image
-from facereject.faces.images.source import FORMATS, BoundedFile
+from facereject.faces.images import FORMATS, BoundedFile, ImageError, read_image
 from facereject.sources.inputs import expand_inputs
 from facereject.sources.video import VideoError, open_video
 
@@ -61,7 +60,7 @@ def test_postscript_is_never_run(ghostscript, name):
 def test_formats_are_decoded_in_this_process():
     assert "EPS" not in FORMATS
     assert "WMF" not in FORMATS
-    code = "import sys, facereject.faces.images.load as _; "
+    code = "import sys, facereject.faces.images as _; "
     code += "print([n for n in sys.modules if 'Eps' in n or 'Wmf' in n])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
@@ -144,7 +143,7 @@ def test_decoding_takes_the_memory_that_is_stated(folder):
         PIL.Image.new(mode, (side, side)).save(f"{mode}.png")
     code = """if True:
         import os, resource, sys
-        from facereject.faces.images.files import read_image
+        from facereject.faces.images import read_image
         for name in sys.argv[1:]:
             if os.fork() == 0:
                 before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
@@ -186,7 +185,7 @@ def test_strips_and_turns_give_the_pixels_of_pillow(monkeypatch, mode, orientati
         turn = PIL.Image.Transpose[TURNS[orientation - 2]]
         expected = np.asarray(PIL.Image.fromarray(whole).transpose(turn))
     picture.getexif()[0x0112] = orientation
-    monkeypatch.setattr("facereject.faces.images.load._STRIP_PIXELS", 30 * 7)
+    monkeypatch.setattr("facereject.faces.images._STRIP_PIXELS", 30 * 7)
     np.testing.assert_array_equal(load_rgb(picture), expected)
 
 

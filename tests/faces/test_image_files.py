@@ -16,7 +16,7 @@ import pytest
 import skimage.data
 
 from facereject.faces import load_rgb
-from facereject.faces.images.files import MAX_PIXELS, ImageError, read_image
+from facereject.faces.images import MAX_PIXELS, ImageError, read_image
 
 
 @pytest.fixture(scope="module")

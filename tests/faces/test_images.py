@@ -6,7 +6,7 @@ import numpy as np
 import PIL.Image
 import pytest
 
-from facereject.faces.images.load import ImageError, load_rgb, to_gray
+from facereject.faces.images import ImageError, load_rgb, to_gray
 
 
 @pytest.fixture

@@ -13,7 +13,7 @@ from facereject.faces import FaceRejector
 from facereject.faces.datasets import FaceDataset, match_face
 from facereject.faces.detectors.dlib_hog import FaceDetector
 from facereject.faces.face import Box
-from facereject.faces.images.load import to_gray
+from facereject.faces.images import to_gray
 from facereject.faces.landmarks.dlib_training import train_landmark_predictor
 from facereject.faces.landmarks.dlib_trees import LandmarkModelError, LandmarkPredictor, default_model_path
 from facereject.losses import landmark_nme

@@ -26,10 +26,10 @@ from facereject.faces.detectors.base import (
     find_next,
     judging_detector,
 )
+from facereject.faces.images import Views
 from facereject.faces.models.card import model_facts
 from facereject.faces.training.degrade import random_degradation
 from facereject.faces.training.train import Training
-from facereject.faces.views import Views
 from facereject.modelfile import ModelFileContentError
 
 

@@ -10,7 +10,7 @@ from plugins_of_others import FIVE
 from facereject.faces import Box, Detection, FaceDetector, LandmarkHOG
 from facereject.faces.datasets import match_face
 from facereject.faces.geometry import fit_similarity, transform_points
-from facereject.faces.images.load import to_gray
+from facereject.faces.images import to_gray
 from facereject.faces.landmarks.point_set import MEAN_SHAPE, POINTS_300W, PointSet, procrustes_mean
 from facereject.faces.training.learn_points import learn_points
 

@@ -23,7 +23,7 @@ from facereject.faces import (
     Target,
 )
 from facereject.faces.features.recipe import LandmarkStability
-from facereject.faces.images.load import to_gray
+from facereject.faces.images import to_gray
 from facereject.faces.models.calibration import Calibration
 from facereject.faces.models.score_models import LinearScoreModel
 from facereject.modelfile import ModelFileContentError, ModelFileDamagedError, read_model, write_model

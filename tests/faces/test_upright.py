@@ -9,7 +9,7 @@ import pytest
 from facereject.faces import Box, Detection, FaceRejector, LandmarkHOG
 from facereject.faces.features.context import DETECTOR, UNKNOWN_DETECTOR, FaceContext, agreement, five_of
 from facereject.faces.geometry import transform_points
-from facereject.faces.images.load import to_gray
+from facereject.faces.images import to_gray
 from facereject.faces.landmarks.base import place_landmarks
 from facereject.faces.landmarks.point_set import POINTS_300W, PointSet
 from facereject.faces.models.ranking import usable_share

@@ -11,7 +11,7 @@ import numpy as np
 from facereject._files import stamp_of
 from facereject.faces import Face
 from facereject.faces.face import NO_IMAGE, Box, FaceFrame
-from facereject.faces.images.files import MAX_PIXELS
+from facereject.faces.images import MAX_PIXELS
 from facereject.faces.landmarks.point_set import MEAN_SHAPE
 from facereject.outputs._folders import base_of
 from facereject.outputs.base import Media, Output, RunInfo

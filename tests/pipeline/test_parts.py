@@ -16,7 +16,7 @@ from video_files import damage_packets, encode
 
 from facereject.faces import FaceRejector
 from facereject.faces.face import NO_IMAGE, Box, Face, FaceFrame
-from facereject.faces.views import Views
+from facereject.faces.images import Views
 from facereject.outputs.saved_video import SavedVideo
 from facereject.outputs.timeline import Timeline
 from facereject.parallel import WorkerEngine

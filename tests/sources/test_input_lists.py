@@ -10,7 +10,7 @@ import PIL.Image
 import pytest
 
 from facereject._files import InputError
-from facereject.faces.images.files import ImageError, read_image
+from facereject.faces.images import ImageError, read_image
 from facereject.sources import inputs
 from facereject.sources.inputs import Input, expand_inputs
 from facereject.sources.video import VideoError, open_video

@@ -10,7 +10,7 @@ import tracemalloc
 
 import pytest
 
-from facereject.faces.images.files import ImageError, read_image
+from facereject.faces.images import ImageError, read_image
 from facereject.sources import _folders, inputs
 from facereject.sources.inputs import Input, expand_inputs
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from video_files import damage_packets, encode, number_of, packets_of, picture, write_video
 
-from facereject.faces.images.files import MAX_PIXELS
+from facereject.faces.images import MAX_PIXELS
 from facereject.sources.video import open_video
 from facereject.sources.video_parts import WARM_UP, find_parts
 

@@ -22,8 +22,8 @@ from facereject.faces import FaceDataset, FaceRejector
 from facereject.faces.datasets import match_face
 from facereject.faces.detectors.base import find_faces
 from facereject.faces.detectors.yunet import _Search
+from facereject.faces.images import Views
 from facereject.faces.training.degrade import random_degradation
-from facereject.faces.views import Views
 from facereject.losses import landmark_nme
 from facereject.metrics import aurc
 from tools.train.default_model import TARGETS, TEST_SEED, set_aside

@@ -27,9 +27,9 @@ from facereject.faces import (
     evaluate_face_rejector,
     train_face_rejector,
 )
+from facereject.faces.images import Views
 from facereject.faces.landmarks.dlib_training import train_landmark_predictor
 from facereject.faces.training.fit_score import photo_folds
-from facereject.faces.views import Views
 from facereject.losses import landmark_nme
 from facereject.metrics import aurc
 

@@ -20,8 +20,8 @@ import numpy as np
 
 from facereject.faces import FaceDataset, FaceRejector
 from facereject.faces.detectors.base import find_faces
+from facereject.faces.images import Views
 from facereject.faces.landmarks.base import predict_landmarks
-from facereject.faces.views import Views
 from facereject.sources import open_video
 from facereject.tracking import FaceTracker
 

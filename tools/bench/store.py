@@ -78,7 +78,7 @@ def scoring(folder: Path, count: int = 60) -> float:
     import skimage.data
 
     from facereject import FaceRejector
-    from facereject.faces.images.files import read_image
+    from facereject.faces.images import read_image
 
     photo = cv2.resize(skimage.data.astronaut(), (640, 640))[:480, :, ::-1]
     cv2.imwrite(str(folder / "photo.jpg"), photo)

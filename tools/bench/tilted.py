@@ -19,7 +19,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 from facereject.faces import FaceDataset, FaceRejector
 from facereject.faces.detectors.yunet import _Search
-from facereject.faces.views import Views
+from facereject.faces.images import Views
 from facereject.losses import landmark_nme
 from facereject.metrics import aurc
 from tools.bench.boxes import usable

@@ -28,7 +28,7 @@ from media import DATA, report
 from facereject.faces import Face, FaceDetector, FaceRejector
 from facereject.faces.face import Box
 from facereject.faces.geometry import overlap, share_inside
-from facereject.faces.images.load import ImageArray
+from facereject.faces.images import ImageArray
 from facereject.sources import open_video
 from facereject.tracking.tracker import DETECT_EVERY, FaceTracker, Tracking
 from facereject.tracking.tracks import SAME

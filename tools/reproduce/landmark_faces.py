@@ -19,7 +19,7 @@ import matplotlib.pyplot as plt
 from facereject.faces import FaceDetector, LandmarkPredictor
 from facereject.faces.datasets import match_face
 from facereject.faces.geometry import bounding_box
-from facereject.faces.images.load import to_gray
+from facereject.faces.images import to_gray
 from tools.reproduce.landmark_scores import SELE, split_rows, unpack
 from tools.reproduce.landmark_tables import CROSS_FITTED, Faces
 

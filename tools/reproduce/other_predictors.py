@@ -24,9 +24,9 @@ from facereject.faces import Detection, FaceDataset, FaceRejector, FaceSample, L
 from facereject.faces.datasets import match_face
 from facereject.faces.detectors.dlib_hog import FaceDetector
 from facereject.faces.detectors.yunet import YuNetDetector
+from facereject.faces.images import Views
 from facereject.faces.landmarks.face_mesh import FaceMesh
 from facereject.faces.training.train import photo_folds
-from facereject.faces.views import Views
 from facereject.losses import landmark_nme, landmark_scale
 from facereject.scores import SELEScoreCV
 from tools.reproduce.landmark_predictors import Training, predictor_file, train

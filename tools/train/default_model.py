@@ -38,13 +38,13 @@ from facereject.faces.detectors.yunet import YuNetDetector
 from facereject.faces.features.context import FaceContext
 from facereject.faces.features.recipe import THOROUGH_ANGLES
 from facereject.faces.geometry import bounding_box, overlap
+from facereject.faces.images import Views
 from facereject.faces.training.extract import Extractor, extract, extract_together
 from facereject.faces.training.fit_causes import background_features
 from facereject.faces.training.fit_correction import corrected, fit_correction
 from facereject.faces.training.fit_score import calibration_rows, photo_folds
 from facereject.faces.training.table import FaceTable
 from facereject.faces.training.train import UPRIGHT_BEYOND, train_on_table
-from facereject.faces.views import Views
 from tools.train.london_points import errors_by_hand
 from tools.train.model_card import Judged, write_card
 from tools.train.photo_copies import group_copies

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from facereject.faces import FaceDataset, LandmarkHOG
-from facereject.faces.images.load import to_gray
+from facereject.faces.images import to_gray
 
 # correlation of two aligned faces above which their photographs count as one; different photographs of one
 # person on one occasion come close to it, and grouping those as well does no harm

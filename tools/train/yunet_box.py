@@ -24,7 +24,7 @@ from facereject.faces.datasets import match_face
 from facereject.faces.detectors import yunet
 from facereject.faces.face import Box
 from facereject.faces.geometry import fit_similarity, transform_points
-from facereject.faces.images.load import to_gray
+from facereject.faces.images import to_gray
 from facereject.faces.training.degrade import random_degradation
 from facereject.losses import landmark_nme
 from tools.train.default_model import set_aside

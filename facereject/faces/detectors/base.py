@@ -12,9 +12,8 @@ import numpy as np
 
 from facereject.faces.face import Box, Detection
 from facereject.faces.geometry import check_box
-from facereject.faces.images.load import ImageArray
+from facereject.faces.images import ImageArray, Views
 from facereject.faces.plugins import definition_of, name_of, offers
-from facereject.faces.views import Views
 
 _Own = TypeVar("_Own")
 

@@ -11,8 +11,7 @@ from facereject.faces.detectors.dlib_hog import FaceDetector
 from facereject.faces.detectors.yunet import YuNetDetector
 from facereject.faces.face import Detection
 from facereject.faces.geometry import overlap
-from facereject.faces.images.load import ImageLike
-from facereject.faces.views import Views
+from facereject.faces.images import ImageLike, Views
 
 # boxes that overlap more than this are one face
 _SAME = 0.3

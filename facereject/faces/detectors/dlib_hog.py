@@ -12,8 +12,7 @@ import numpy as np
 from facereject.faces.detectors._frontal import frontal_detector
 from facereject.faces.detectors.base import Options
 from facereject.faces.face import Box, Detection
-from facereject.faces.images.load import MIN_SIDE, ImageLike
-from facereject.faces.views import Views
+from facereject.faces.images import MIN_SIDE, ImageLike, Views
 
 # side of dlib's sliding window in pixels: faces smaller than this are not found without upsampling
 _WINDOW = 80

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from facereject.faces.face import Detection
-from facereject.faces.images.load import ImageArray
+from facereject.faces.images import ImageArray
 
 
 class FileDetector:

@@ -14,9 +14,8 @@ import numpy as np
 from facereject.faces.detectors.base import Options
 from facereject.faces.face import Box, Detection
 from facereject.faces.geometry import FloatArray, fit_similarity, overlap, share_inside, transform_points
-from facereject.faces.images.load import MIN_SIDE, ImageArray, ImageLike
+from facereject.faces.images import MIN_SIDE, ImageArray, ImageLike, Views
 from facereject.faces.landmarks.point_set import MEAN_SHAPE
-from facereject.faces.views import Views
 from facereject.faces.weights import WeightsError, ensured_weights
 
 # a network keeps what it computes, so every thread has its own; as module state it is never pickled

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from facereject.faces.face import Detection
 from facereject.faces.geometry import FloatArray, fit_similarity
-from facereject.faces.images.load import ImageArray
+from facereject.faces.images import ImageArray
 from facereject.faces.landmarks.point_set import POINTS_300W, PointSet
 
 #: names of the values of `image_quality`

@@ -31,7 +31,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from facereject.faces.geometry import FloatArray, centred, fit_to_centred
-from facereject.faces.images.load import ImageArray
+from facereject.faces.images import ImageArray
 from facereject.faces.landmarks.point_set import POINTS_300W, PointSet
 
 Features = TypeVar("Features", bound="DefinedFeatures")

@@ -21,10 +21,9 @@ from facereject.faces.face import Box, Detection
 from facereject.faces.features.context import FaceContext, looked_at
 from facereject.faces.features.hog import DefinedFeatures, LandmarkHOG
 from facereject.faces.geometry import FloatArray, fit_similarity
-from facereject.faces.images.load import ImageArray
+from facereject.faces.images import ImageArray, Views
 from facereject.faces.landmarks.base import Landmarks, predict_landmarks, predict_turned
 from facereject.faces.landmarks.point_set import POINTS_300W, PointSet, mirror_partners
-from facereject.faces.views import Views
 from facereject.modelfile import ArraySpec
 
 #: the further runs of the model `thorough`, in degrees

@@ -28,7 +28,7 @@ import numpy as np
 
 from facereject.faces.face import Box, Detection
 from facereject.faces.geometry import FloatArray, check_landmarks, transform_points
-from facereject.faces.images.load import ImageArray
+from facereject.faces.images import ImageArray
 from facereject.faces.plugins import name_of
 from facereject.faces.weights.files import WeightsError
 

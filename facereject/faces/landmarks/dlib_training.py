@@ -16,10 +16,9 @@ from facereject.faces.detectors.base import Detector, check_detector, find_faces
 from facereject.faces.detectors.dlib_hog import FaceDetector
 from facereject.faces.face import Box
 from facereject.faces.geometry import FloatArray
-from facereject.faces.images.load import ImageError
+from facereject.faces.images import ImageError, Views
 from facereject.faces.landmarks.dlib_trees import LandmarkPredictor
 from facereject.faces.landmarks.point_set import POINTS_300W, PointSet, mirror_partners
-from facereject.faces.views import Views
 
 
 def train_landmark_predictor(

@@ -12,7 +12,7 @@ import dlib
 import numpy as np
 
 from facereject.faces.geometry import FloatArray, check_box
-from facereject.faces.images.load import ImageArray, ImageError, to_gray
+from facereject.faces.images import ImageArray, ImageError, to_gray
 from facereject.faces.landmarks.base import LandmarkModelError
 from facereject.faces.landmarks.point_set import N_LANDMARKS
 from facereject.faces.weights.files import WEIGHTS, digest_of, find_weights

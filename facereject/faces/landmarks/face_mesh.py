@@ -18,7 +18,7 @@ import cv2
 import numpy as np
 
 from facereject.faces.geometry import FloatArray, check_box, transform_points
-from facereject.faces.images.load import ImageArray, ImageError, load_rgb
+from facereject.faces.images import ImageArray, ImageError, load_rgb
 from facereject.faces.landmarks.base import LandmarkModelError
 from facereject.faces.landmarks.mesh_map import FIXED, N_MESH, fitted_map
 from facereject.faces.weights import WEIGHTS, weights_path

@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from facereject._files import is_regular
 from facereject.faces.face import Box
 from facereject.faces.geometry import FloatArray, fit_similarity, transform_points
-from facereject.faces.images.load import ImageArray
+from facereject.faces.images import ImageArray
 from facereject.faces.landmarks._onnx_file import metadata, refers_to_files
 from facereject.faces.landmarks.base import LandmarkModelError
 from facereject.faces.landmarks.point_set import N_LANDMARKS

@@ -9,7 +9,7 @@ from typing import Any
 
 from facereject.faces.face import Box
 from facereject.faces.geometry import FloatArray
-from facereject.faces.images.load import ImageArray
+from facereject.faces.images import ImageArray
 from facereject.faces.landmarks.base import LandmarkModelError
 from facereject.faces.plugins import color_of, fingerprint_of
 

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from facereject.faces.face import Box
 from facereject.faces.geometry import FloatArray, bounding_box, check_landmarks, transform_points
-from facereject.faces.images.load import ImageArray
+from facereject.faces.images import ImageArray
 
 
 class Degraded(NamedTuple):

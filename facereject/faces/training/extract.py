@@ -26,7 +26,7 @@ from facereject.faces.features.context import FaceContext
 from facereject.faces.features.hog import LandmarkHOG
 from facereject.faces.features.recipe import FaceFeatures, LandmarkCorrection, Stability
 from facereject.faces.geometry import FloatArray, disagreement
-from facereject.faces.images.load import ImageError
+from facereject.faces.images import ImageError, Views
 from facereject.faces.landmarks.base import (
     Landmarks,
     NoLandmarksError,
@@ -37,7 +37,6 @@ from facereject.faces.landmarks.point_set import PointSet
 from facereject.faces.plugins import color_of, definition_of, fingerprint_of
 from facereject.faces.training.degrade import jitter_box, outside_frame, random_degradation
 from facereject.faces.training.table import FaceTable, read_table, write_table
-from facereject.faces.views import Views
 from facereject.losses import landmark_nme
 from facereject.parallel import EngineError, WorkerEngine
 from facereject.parallel.base import Outcome, SerialEngine

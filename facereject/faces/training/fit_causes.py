@@ -11,13 +11,12 @@ from numpy.typing import NDArray
 from facereject.faces.datasets import FaceSample
 from facereject.faces.face import CAUSES, Box, Detection
 from facereject.faces.geometry import FloatArray, bounding_box, overlap
-from facereject.faces.images.load import ImageError
+from facereject.faces.images import ImageError, Views
 from facereject.faces.landmarks.base import NoLandmarksError, predict_landmarks
 from facereject.faces.landmarks.point_set import PointSet
 from facereject.faces.models.causes import CauseModel, cause_terms
 from facereject.faces.training.extract import Extractor
 from facereject.faces.training.table import FaceTable
-from facereject.faces.views import Views
 
 #: the cause of each degradation; "unclear" where there is no single remedy
 CAUSE_OF = {

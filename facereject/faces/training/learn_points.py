@@ -9,10 +9,9 @@ import numpy as np
 from facereject.faces.datasets import FaceSample, match_face
 from facereject.faces.detectors.base import Detector, find_faces
 from facereject.faces.face import Box
-from facereject.faces.images.load import ImageError
+from facereject.faces.images import ImageError, Views
 from facereject.faces.landmarks.base import Landmarks
 from facereject.faces.landmarks.point_set import MEAN_SHAPE, POINTS_300W, PointSet
-from facereject.faces.views import Views
 
 # faces whose boxes are looked at: their median place and size need no more
 _LOOKED_AT = 60

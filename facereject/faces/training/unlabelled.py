@@ -19,11 +19,9 @@ from facereject.faces.detectors.base import Detector, find_faces
 from facereject.faces.face import Box
 from facereject.faces.features.recipe import MirroredRuns
 from facereject.faces.geometry import FloatArray
-from facereject.faces.images.kinds import ANIMATION_SUFFIXES, IMAGE_SUFFIXES
-from facereject.faces.images.load import ImageError
+from facereject.faces.images import ANIMATION_SUFFIXES, IMAGE_SUFFIXES, ImageError, Views
 from facereject.faces.landmarks.base import Landmarks, NoLandmarksError, predict_landmarks
 from facereject.faces.landmarks.point_set import POINTS_300W, PointSet
-from facereject.faces.views import Views
 
 Photos = str | os.PathLike[str] | Sequence[str | os.PathLike[str]]
 

@@ -6,7 +6,7 @@ import cv2
 import numpy as np
 
 from facereject.faces.geometry import FloatArray, fit_similarity
-from facereject.faces.images.load import ImageArray
+from facereject.faces.images import ImageArray
 from facereject.faces.landmarks.point_set import MEAN_SHAPE
 
 # width of the mean shape in sides of the crop, and how far its middle lies below that of the crop

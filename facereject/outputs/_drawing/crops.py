@@ -6,7 +6,7 @@ import cv2
 import numpy as np
 
 from facereject.faces.geometry import FloatArray, bounding_box, transform_points
-from facereject.faces.images.load import ImageArray
+from facereject.faces.images import ImageArray
 
 GREEN, RED, WHITE = (30, 200, 110), (235, 60, 45), (255, 255, 255)
 

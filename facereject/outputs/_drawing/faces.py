@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from facereject.faces import Face
 from facereject.faces.face import Box
 from facereject.faces.geometry import FloatArray
-from facereject.faces.images.load import ImageArray, ImageLike, load_rgb
+from facereject.faces.images import ImageArray, ImageLike, load_rgb
 from facereject.faces.landmarks.point_set import N_LANDMARKS
 from facereject.outputs._drawing.text import DARK, WHITE, Color, put_panel, put_text, text_mask
 

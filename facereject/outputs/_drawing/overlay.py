@@ -11,7 +11,7 @@ import numpy as np
 
 from facereject.faces import Face, FaceRejector
 from facereject.faces.face import EXPLANATIONS
-from facereject.faces.images.load import ImageArray
+from facereject.faces.images import ImageArray
 from facereject.outputs._drawing.faces import GREEN, RED, SILVER, draw_on, font_size
 from facereject.outputs._drawing.text import WHITE, Color, put_panel, put_text, text_mask
 

@@ -9,7 +9,7 @@ from typing import NamedTuple
 import cv2
 import numpy as np
 
-from facereject.faces.images.load import ImageArray
+from facereject.faces.images import ImageArray
 from facereject.outputs._drawing.faces import GREEN, RED, SILVER
 from facereject.outputs._drawing.text import WHITE, put_panel, put_text, text_mask
 

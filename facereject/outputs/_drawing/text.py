@@ -9,7 +9,7 @@ import cv2
 import numpy as np
 from PIL import Image, ImageDraw, ImageFont
 
-from facereject.faces.images.load import ImageArray
+from facereject.faces.images import ImageArray
 
 Color: TypeAlias = tuple[int, int, int]
 

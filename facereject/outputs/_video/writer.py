@@ -17,7 +17,7 @@ import numpy as np
 
 from facereject._files import NOT_MADE_HERE, display_name, output_problem, suffix_of, sync_folder, unfinished
 from facereject._words import counted
-from facereject.faces.images.load import ImageArray
+from facereject.faces.images import ImageArray
 from facereject.outputs._video.encoding import (
     CONTAINERS,
     MADE_BY,

@@ -7,7 +7,7 @@ from dataclasses import MISSING, dataclass, field
 
 from facereject._options import OptionError, option
 from facereject.faces.face import FaceFrame
-from facereject.faces.images.load import ImageArray
+from facereject.faces.images import ImageArray
 from facereject.outputs._video.writer import VideoWriteError, VideoWriter, check_video_path
 from facereject.outputs.base import Output, RunInfo
 from facereject.outputs.saved_video import draw_decision

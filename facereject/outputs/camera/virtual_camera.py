@@ -10,7 +10,7 @@ import cv2
 import numpy as np
 
 from facereject.faces.face import FaceFrame
-from facereject.faces.images.load import ImageArray
+from facereject.faces.images import ImageArray
 from facereject.outputs.base import Output, RunInfo
 
 # what other programs are told; frames come as they are scored

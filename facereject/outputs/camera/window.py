@@ -16,7 +16,7 @@ from facereject._files import display_name
 from facereject._options import OptionError, option
 from facereject.faces import FaceRejector
 from facereject.faces.face import FaceFrame
-from facereject.faces.images.load import ImageArray
+from facereject.faces.images import ImageArray
 from facereject.outputs._drawing.overlay import Status, draw_view, loading_view, scale_of
 from facereject.outputs._images import png
 from facereject.outputs.base import Output, RunInfo, StopLoop

@@ -14,8 +14,7 @@ from numpy.typing import NDArray
 from facereject._files import display_name, replacing
 from facereject._words import counted
 from facereject.faces.face import Face, FaceFrame
-from facereject.faces.images.files import read_image
-from facereject.faces.images.load import ImageError
+from facereject.faces.images import ImageError, read_image
 from facereject.outputs._folders import check_file
 from facereject.outputs.base import Media, Output, RunInfo
 

@@ -9,10 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from facereject.faces import FaceEvaluation, FaceRejector, FaceSample, ImageError
-from facereject.faces.images.load import ImageArray
+from facereject.faces.images import ImageArray, Views
 from facereject.faces.plugins import color_of
 from facereject.faces.training.extract import Extractor
-from facereject.faces.views import Views
 from facereject.outputs._drawing.crops import face_crop
 
 # faces of each group

@@ -8,7 +8,7 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from facereject.faces.images.load import ImageArray
+from facereject.faces.images import ImageArray
 from facereject.serve.review.images import NoImageError
 from facereject.serve.review.session import Progress, Session
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from fractions import Fraction
 
-from facereject.faces.images.load import ImageArray, ImageError, load_rgb
-from facereject.faces.images.source import BoundedFile, open_picture
+from facereject.faces.images import BoundedFile, ImageArray, ImageError, load_rgb, open_picture
 from facereject.sources.frame import VideoError
 
 # how long web browsers show a frame that has no duration

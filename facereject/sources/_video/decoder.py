@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from facereject._files import display_name
-from facereject.faces.images.load import ImageArray
+from facereject.faces.images import ImageArray
 from facereject.sources._video.container import MediaFile, decoder_options
 from facereject.sources._video.frame_counts import FrameCounts, stamp_of
 from facereject.sources._video.pyav import av

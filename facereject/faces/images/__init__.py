@@ -1,1 +1,0 @@
-"""Images: recognising, opening safely and decoding image files."""
