@@ -164,7 +164,7 @@ class AnnotatedChoice:
         """Options for long work on the data set; what is wrong with the argument ends the command."""
         try:
             with cache_warnings(), ProgressBar(quiet=quiet, last_line=True) as bar:
-                yield {"workers": self.workers, "cache": self.cache, "progress": bar.show}
+                yield {"workers": self.workers, "cache": self.cache, "progress": bar}
         except ValueError as error:
             stop(f"{argument}: {str(error).removeprefix('samples: ')}")
 

@@ -194,6 +194,7 @@ def _faces_of(
     predictions: str | None = None,
 ) -> ReviewFaces:
     """The faces of a table, or of what is scored into one first."""
+    from facereject.parallel import RunProgress
     from facereject.serve.review.faces import read_faces
     from facereject.tables.errors import TableFormatError
 
@@ -206,7 +207,7 @@ def _faces_of(
         path = table
     try:
         with ProgressBar(quiet=quiet) as bar:
-            return read_faces(path, lambda done: bar.show(done, None, "rows"))
+            return read_faces(path, lambda done: bar(RunProgress(done, None, "rows")))
     except (TableFormatError, OSError) as error:
         stop(str(error))
 

@@ -152,7 +152,7 @@ def train(
                 ),
                 workers=faces.workers,
                 cache=faces.cache,
-                progress=bar.show,
+                progress=bar,
             )
         except LightGBMNotAvailableError as error:
             bars.close()

@@ -3,6 +3,7 @@
 from facereject.parallel.base import Engine as Engine
 from facereject.parallel.base import EngineError as EngineError
 from facereject.parallel.base import Outcome as Outcome
+from facereject.parallel.base import RunProgress as RunProgress
 from facereject.parallel.base import SerialEngine as SerialEngine
 from facereject.parallel.base import Task as Task
 from facereject.parallel.cluster import DaskEngine

@@ -52,6 +52,48 @@ class Outcome(NamedTuple):
     error: str = ""
 
 
+class RunProgress(NamedTuple):
+    """How far a run is, or a stage of a training.
+
+    Attributes
+    ----------
+    done : int
+        What is finished, in the ``unit``.
+    total : int or None
+        How many this run has to do; a video may hold more frames than it says.
+    unit : str
+        "inputs"; "frames" where a few videos are among them, a photo counts as one; in training "faces", then
+        "scores fitted".
+    faces : int
+        Faces found so far.
+    accepted : int or None
+        How many of them were accepted; None where that is decided at the end.
+    failed : int
+        Inputs that are unreadable or failed.
+    alike : bool
+        The inputs, or frames, take about equally long, so that the time left follows from the rate; False
+        for photos with many videos among them.
+
+    See Also
+    --------
+    facereject.score_files : Passes it to ``progress``.
+
+    Examples
+    --------
+    >>> from facereject.parallel import RunProgress
+    >>> RunProgress(done=3, total=10).faces
+    0
+    """
+
+    done: int = 0
+    total: int | None = None
+    unit: str = "inputs"
+    faces: int = 0
+    accepted: int | None = 0
+    failed: int = 0
+    alike: bool = True
+
+
 class Engine(Protocol):
     """Runs a task over items: any object with this method.
 

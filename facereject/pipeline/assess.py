@@ -21,9 +21,9 @@ from facereject.faces.landmarks.conversion import converted
 from facereject.outputs._folders import base_of
 from facereject.outputs.base import Output
 from facereject.outputs.summary import Summary
+from facereject.parallel import RunProgress
 from facereject.pipeline.job import Job, as_outputs
 from facereject.pipeline.plan import KeptInputs, Plan
-from facereject.pipeline.run import RunProgress
 from facereject.pipeline.running import Running
 from facereject.pipeline.store import Store
 from facereject.pipeline.task import Chunk, ScoreTask, problem_frame, unreadable

@@ -15,9 +15,9 @@ from facereject.faces import FaceRejector
 from facereject.faces.face import FaceFrame
 from facereject.outputs.base import Output
 from facereject.outputs.summary import Summary
+from facereject.parallel import RunProgress
 from facereject.pipeline.job import Job, face_check
 from facereject.pipeline.plan import Plan
-from facereject.pipeline.run import RunProgress
 from facereject.pipeline.store import Store, recorded_stamps
 from facereject.pipeline.task import CHUNK_FRAMES, Chunk, ScoreTask, problem_frame
 from facereject.tables.errors import SettingsError, TableFormatError

@@ -20,20 +20,19 @@ from facereject.faces import FaceRejector
 from facereject.faces.domain_monitor import why_not_compared
 from facereject.faces.face import FRAME_RULES, Face, FaceFrame
 from facereject.faces.geometry import FloatArray
-from facereject.outputs._faces_seen import AcceptedErrors, SampledFaces
 from facereject.outputs._folders import base_of
 from facereject.outputs.base import Media, Output, RunInfo
 from facereject.outputs.sorted_files import SortedFiles
-from facereject.outputs.summary import Summary
+from facereject.outputs.summary import AcceptedErrors, SampledFaces, Summary
 from facereject.outputs.table import Table
-from facereject.parallel import WorkerEngine
+from facereject.parallel import RunProgress, WorkerEngine
 from facereject.parallel.base import SerialEngine
 from facereject.pipeline.plan import KeptInputs, Plan, plan_run
-from facereject.pipeline.run import RunProgress, score_inputs
+from facereject.pipeline.run import ProgressCounter, score_inputs
 from facereject.pipeline.running import Running
 from facereject.pipeline.store import Store
-from facereject.pipeline.task import Chunk, ScoreTask, mean_shape_of, settings_of
-from facereject.sources.inputs import Input, check_inputs
+from facereject.pipeline.task import ScoreTask, mean_shape_of, settings_of
+from facereject.sources.inputs import check_inputs
 from facereject.tracking.tracker import Tracking
 
 _LOG = logger(__name__)
@@ -200,7 +199,10 @@ class Job:
         during = [self._sample, *(along if self.best is None else ())]
         count = None
         if progress is not None:
-            count = _Counter(plan, progress, decided=self.best is None)
+            unit, total = ("inputs", plan.total) if plan.frames is None else ("frames", plan.frames)
+            alike = plan.frames is not None or not plan.mixed
+            decided = 0 if self.best is None else None
+            count = ProgressCounter(RunProgress(0, total, unit, accepted=decided, alike=alike), progress)
         with ExitStack() as stack:
             for output in during:
                 stack.callback(output.close)
@@ -345,21 +347,6 @@ class _Best(NamedTuple):
     def words(self) -> str:
         """As a setting of the table."""
         return f"the best {self.amount}{' photos' if self.photos else ''} of the batch"
-
-
-class _Counter:
-    """Counts what a run has done, and tells it."""
-
-    def __init__(self, plan: Plan, tell: Callable[[RunProgress], None], *, decided: bool) -> None:
-        unit, total = ("inputs", plan.total) if plan.frames is None else ("frames", plan.frames)
-        alike = plan.frames is not None or not plan.mixed
-        self._state = RunProgress(0, total, unit, accepted=0 if decided else None, alike=alike)
-        self._tell = tell
-        tell(self._state)
-
-    def __call__(self, item: Input, chunk: Chunk, last: bool) -> None:
-        self._state = self._state.plus(item, chunk, last)
-        self._tell(self._state)
 
 
 def as_outputs(outputs: Any) -> list[Output]:

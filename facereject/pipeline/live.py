@@ -17,7 +17,7 @@ from facereject.faces.images import MAX_PIXELS
 from facereject.outputs.base import Media, Output, RunInfo, StopLoop
 from facereject.outputs.camera.window import Window
 from facereject.parallel.base import SerialEngine
-from facereject.pipeline.loop import feed
+from facereject.pipeline.task import feed
 from facereject.sources.camera import Camera
 from facereject.sources.frame import Frame
 from facereject.tracking.tracker import FaceTracker

@@ -5,19 +5,23 @@ from __future__ import annotations
 import dataclasses
 import math
 import os
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import closing
 from typing import TYPE_CHECKING, Any, BinaryIO, TypeAlias
 
 from facereject.faces import FaceRejector
 from facereject.faces.face import FaceFrame
+from facereject.faces.images import MAX_PIXELS
 from facereject.outputs.base import Output
 from facereject.outputs.summary import Summary
+from facereject.parallel import RunProgress
 from facereject.pipeline.job import Job, as_outputs
-from facereject.pipeline.run import RunProgress
 from facereject.pipeline.running import Running, path_list
+from facereject.sources.prefetch import prefetch
+from facereject.sources.video import open_video
 from facereject.tables.columns import TEXTS, columns
 from facereject.tables.packing import points_of, rows_of
-from facereject.tracking.tracker import Tracking
+from facereject.tracking.tracker import FaceTracker, Tracking
 
 if TYPE_CHECKING:
     import pandas
@@ -154,6 +158,50 @@ def score_table(
     kinds = dict.fromkeys(names, "float64") | whole | {"accepted": "bool"}
     kinds |= dict.fromkeys(TEXTS, "str")
     return table.astype(kinds)
+
+
+def scored_video(
+    rejector: FaceRejector,
+    path: str | os.PathLike[str],
+    tracking: Tracking | None = None,
+    *,
+    max_pixels: int = MAX_PIXELS,
+) -> Iterator[FaceFrame]:
+    """Score the frames of a video file; decoding runs ahead in a thread.
+
+    Parameters
+    ----------
+    rejector : FaceRejector
+        Finds and scores the faces.
+    path : path
+        A video or an animation.
+    tracking : Tracking or None
+        How faces are followed; None is ``Tracking()``.
+    max_pixels : int
+        Videos with larger frames are refused.
+
+    Yields
+    ------
+    FaceFrame
+
+    Raises
+    ------
+    VideoError
+        With the first frame: the video cannot be read.
+
+    See Also
+    --------
+    facereject.score_files : Videos and images to tables and other outputs.
+
+    Examples
+    --------
+    >>> from facereject import FaceRejector, scored_video
+    >>> for frame in scored_video(FaceRejector.pretrained(), "clip.mp4"):  # doctest: +SKIP
+    ...     print(frame.time_s, frame.accepted())
+    """
+    tracker = FaceTracker(rejector, tracking)
+    with open_video(path, max_pixels=max_pixels) as reader, closing(prefetch(reader)) as frames:
+        yield from map(tracker, frames)
 
 
 class _Rows(Output):

@@ -7,11 +7,11 @@ import hashlib
 import json
 import math
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, closing
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -22,7 +22,6 @@ from facereject.faces.geometry import FloatArray
 from facereject.faces.images import MAX_PIXELS, ImageError, read_image
 from facereject.faces.plugins import definition_of, fingerprint_of, name_of
 from facereject.outputs.base import Media, Output
-from facereject.pipeline.loop import Scorer, feed
 from facereject.sources.frame import Frame, VideoError
 from facereject.sources.inputs import Input
 from facereject.sources.prefetch import prefetch
@@ -35,6 +34,10 @@ NO_SHAPE: FloatArray = np.empty((0, 2))
 
 #: frames of a video in one chunk
 CHUNK_FRAMES = 64
+
+
+#: finds and scores the faces of a frame; a `FaceTracker` does so for the frames of a video
+Scorer: TypeAlias = Callable[[Frame], FaceFrame]
 
 
 class Chunk(NamedTuple):
@@ -158,6 +161,15 @@ class ScoreTask:
         failed = reader.undecodable if reader is not None else 0
         if waiting or failed > reported:
             yield Chunk(waiting, failed - reported)
+
+
+def feed(frames: Iterable[FaceFrame], outputs: Iterable[Output]) -> Iterator[FaceFrame]:
+    """Write frames to all outputs and pass them on."""
+    outputs = list(outputs)
+    for frame in frames:
+        for output in outputs:
+            output.write(frame)
+        yield frame
 
 
 def _end(output: Output, kind: type[BaseException] | None, *rest: object) -> None:

@@ -27,6 +27,7 @@ from facereject.faces.models.card import error_unit
 from facereject.faces.regions import REGIONS
 from facereject.faces.training.fit_compact import point_errors
 from facereject.metrics import aurc, risk_coverage_curve
+from facereject.parallel import RunProgress
 from facereject.plotting._style import PALETTE, tidy
 from facereject.reports import pages
 from facereject.reports.evaluation.files import check_report_folder
@@ -129,7 +130,7 @@ def compare_tools(
     *,
     workers: int | None = None,
     cache: str | os.PathLike[str] | None = None,
-    progress: Callable[[int, int, str], None] | None = None,
+    progress: Callable[[RunProgress], None] | None = None,
 ) -> list[ToolResult]:
     """Score the predictions of several tools on the faces that all of them have.
 

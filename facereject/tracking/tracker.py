@@ -130,7 +130,7 @@ class TrackedFace(NamedTuple):
 class FaceTracker:
     """Finds and scores the faces of the frames of one video, with stable numbers.
 
-    Call it with one frame after the other; it is a scorer of `facereject.pipeline.loop`.
+    Call it with one frame after the other; it is a scorer of `facereject.pipeline.task`.
 
     Parameters
     ----------

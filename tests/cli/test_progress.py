@@ -13,6 +13,7 @@ from facereject._cli._output import progress as _progress
 from facereject._cli._output.progress import ProgressBar, duration, figure
 from facereject.faces.face import NO_IMAGE, Box, Face, FaceFrame
 from facereject.pipeline import RunProgress
+from facereject.pipeline.run import ProgressCounter
 from facereject.pipeline.task import Chunk, problem_frame
 from facereject.sources.inputs import Input
 
@@ -31,19 +32,18 @@ class Run:
     def __init__(self, total, *, frames=False, quiet=False, accepted=0, alike=True):
         self.bar = ProgressBar(quiet=quiet)
         unit = "frames" if frames else "inputs"
-        self.state = RunProgress(0, total, unit, accepted=accepted, alike=alike)
+        self.start = RunProgress(0, total, unit, accepted=accepted, alike=alike)
 
     def __enter__(self):
         self.bar.__enter__()
-        self.bar(self.state)
+        self.count = ProgressCounter(self.start, self.bar)
         return self
 
     def __exit__(self, *error):
         self.bar.__exit__(*error)
 
     def __call__(self, chunk, last, kind="video"):
-        self.state = self.state.plus(Input("name", kind), chunk, last)
-        self.bar(self.state)
+        self.count(Input("name", kind), chunk, last)
 
 
 @pytest.fixture
@@ -187,10 +187,10 @@ def test_training_and_evaluation_use_the_same_bar(screen, clock):
     with ProgressBar(last_line=True) as bar:
         clock(30)
         for done in range(1, 21):
-            bar.show(done, 20, "faces")
+            bar(RunProgress(done, 20, "faces"))
             clock(0.5)
         # a second stage has a rate of its own
-        bar.show(1, 1, "scores fitted")
+        bar(RunProgress(1, 1, "scores fitted"))
     assert stream.getvalue().splitlines() == [
         "11 of 20 faces, 2/s, 4 s left",
         "20 of 20 faces, 2/s, 0 s left",

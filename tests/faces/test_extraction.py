@@ -17,6 +17,7 @@ from facereject.faces.images import to_gray
 from facereject.faces.training.extract import Extractor, extract
 from facereject.faces.training.table import CacheWarning, read_table, write_table
 from facereject.losses import landmark_nme
+from facereject.parallel import RunProgress
 
 
 @pytest.fixture
@@ -76,13 +77,11 @@ def test_missed_and_unreadable_faces_are_counted(sample, predictor, tmp_path, as
     elsewhere = FaceSample(sample.image_path, astronaut_landmarks + [150, 250], "elsewhere")
     samples = [FaceSample(bad, astronaut_landmarks, "bad"), elsewhere, sample]
     calls = []
-    table = extract(
-        samples, extractor(predictor, degradations=0), workers=1, progress=lambda *count: calls.append(count)
-    )
+    table = extract(samples, extractor(predictor, degradations=0), workers=1, progress=calls.append)
     assert table.sample.tolist() == [2]
     assert table.missed.tolist() == [1, 0]
     assert [problem.entry for problem in table.problems] == [str(bad)]
-    assert calls[-1] == (3, 3, "faces")
+    assert calls[-1] == RunProgress(3, 3, "faces")
     with pytest.raises(ValueError, match="no face"):
         extract([elsewhere], extractor(predictor, degradations=0), workers=1)
 

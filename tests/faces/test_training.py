@@ -24,6 +24,7 @@ from facereject.faces.training.train import (
     train_on_table,
 )
 from facereject.metrics import aurc
+from facereject.parallel import RunProgress
 
 
 def synthetic(n_photos=60, variants=4, width=2448, seed=0):
@@ -107,10 +108,8 @@ def test_a_rejector_from_a_table(predictor, tmp_path):
     extractor = Extractor(predictor, FaceDetector(threshold=-1.0), LandmarkHOG(), degradations=3)
     photos = [f"p{i}" for i in range(60)]
     steps = []
-    rejector = train_on_table(
-        table, photos, extractor, alphas=(0.1, 1.0), folds=2, progress=lambda *step: steps.append(step)
-    )
-    assert steps == [(done, 5, "scores fitted") for done in (2, 4, 5)]
+    rejector = train_on_table(table, photos, extractor, alphas=(0.1, 1.0), folds=2, progress=steps.append)
+    assert steps == [RunProgress(done, 5, "scores fitted") for done in (2, 4, 5)]
     assert rejector.info["alpha"] in (0.1, 1.0)
     for areas in rejector.info["aurc"].values():
         assert areas["oracle"] < min(areas["score"], areas["detector"])

@@ -12,8 +12,7 @@ from facereject._cli._output.report import _meaning
 from facereject.faces.face import NO_IMAGE, Box, Face, FaceFrame
 from facereject.faces.models.calibration import Target
 from facereject.faces.models.domain import DomainCheck
-from facereject.outputs._faces_seen import AcceptedErrors, SampledFaces
-from facereject.outputs.summary import Counts, Summary
+from facereject.outputs.summary import AcceptedErrors, Counts, SampledFaces, Summary
 
 
 def face(expected=3.0, accepted=True, track=None):

@@ -21,8 +21,7 @@ from facereject.outputs.saved_video import SavedVideo
 from facereject.outputs.timeline import Timeline
 from facereject.parallel import WorkerEngine
 from facereject.parallel.base import SerialEngine
-from facereject.pipeline.parts import JoinedParts, PartFinder, cut_long_videos
-from facereject.pipeline.run import score_inputs
+from facereject.pipeline.run import JoinedParts, PartFinder, cut_long_videos, score_inputs
 from facereject.pipeline.store import Store
 from facereject.pipeline.task import Chunk, ScoreTask
 from facereject.sources.inputs import Input

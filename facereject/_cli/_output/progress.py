@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
 from types import TracebackType
 from typing import TYPE_CHECKING
 
@@ -13,7 +12,7 @@ from facereject._words import counted, percent
 if TYPE_CHECKING:
     from rich.progress import Progress as RichProgress
 
-    from facereject.pipeline import RunProgress
+    from facereject.parallel import RunProgress
 
 _LINE_SECONDS = 5.0
 _DRAW_SECONDS = 0.2
@@ -23,7 +22,7 @@ _MEMORY_SECONDS = 15.0
 
 
 class ProgressBar:
-    """Shows what a job has done; a context manager, and the ``progress`` of `facereject.score_files`.
+    """Shows what a job has done; a context manager, and the ``progress`` of runs and trainings.
 
     Parameters
     ----------
@@ -45,35 +44,22 @@ class ProgressBar:
         self._history: list[tuple[float, int]] = []
 
     def __call__(self, state: RunProgress) -> None:
-        """Show the state of a run over files."""
-        remarks = []
-        if state.accepted is None:
-            remarks.append(counted(state.faces, "face"))
-        elif state.faces:
-            remarks.append(f"{percent(state.accepted, state.faces)} accepted")
-        if state.failed:
-            remarks.append(f"{state.failed:,} failed")
-        self.show(state.done, state.total, state.unit, remarks, left=state.alike)
-
-    def show(
-        self, done: int, total: int | None, unit: str, remarks: Sequence[str] = (), *, left: bool = True
-    ) -> None:
-        """Note how much is done, and draw if that is due; with the time left unless it cannot be told."""
+        """Note how much is done, and draw if that is due."""
         if self._quiet:
             return
-        if unit != self._unit:
+        if state.unit != self._unit:
             # another stage begins: its rate is its own
-            self._unit, self._begun, self._history = unit, False, []
+            self._unit, self._begun, self._history = state.unit, False, []
         now = time.monotonic()
         due = now - self._drawn >= (_DRAW_SECONDS if self._bar else _LINE_SECONDS)
         if not self._history:
             due = not self._begun and self._bar is not None
-            if self._begun or done:
-                self._history.append((now, done))
+            if self._begun or state.done:
+                self._history.append((now, state.done))
             self._begun, self._drawn = True, now
-        if due or (self._last_line and done == total and not self._bar):
+        if due or (self._last_line and state.done == state.total and not self._bar):
             self._drawn = now
-            self._draw(done, total, unit, remarks, self._rate(now, done), left)
+            self._draw(state, self._rate(now, state.done))
 
     def __enter__(self) -> ProgressBar:
         if not self._quiet and console.is_terminal:
@@ -113,19 +99,24 @@ class ProgressBar:
         then, before = self._history[0]
         return (done - before) / (now - then)
 
-    def _draw(
-        self, done: int, total: int | None, unit: str, remarks: Sequence[str], rate: float | None, left: bool
-    ) -> None:
+    def _draw(self, state: RunProgress, rate: float | None) -> None:
+        done, total = state.done, state.total
         count = f"{done:,}"
         if total is not None:
             # a video may hold more frames than its header says
             count += f" of {max(total, done):,}"
-        count += f" {unit}"
-        figures = list(remarks)
+        count += f" {state.unit}"
+        figures = []
         if self._with_rate and rate is not None:
-            figures.insert(0, f"{figure(rate)}/s")
-            if left and total is not None and rate > 0:
-                figures.append(f"{duration((total - done) / rate)} left")
+            figures.append(f"{figure(rate)}/s")
+        if state.accepted is None:
+            figures.append(counted(state.faces, "face"))
+        elif state.faces:
+            figures.append(f"{percent(state.accepted, state.faces)} accepted")
+        if state.failed:
+            figures.append(f"{state.failed:,} failed")
+        if self._with_rate and rate and state.alike and total is not None:
+            figures.append(f"{duration((total - done) / rate)} left")
         if self._bar:
             self._bar.update(
                 self._task, completed=done, total=total, description=count, figures=", ".join(figures)

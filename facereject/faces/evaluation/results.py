@@ -25,6 +25,7 @@ from facereject.faces.training.fit_compact import point_errors
 from facereject.faces.training.learn_points import common_count
 from facereject.faces.training.table import FaceTable
 from facereject.metrics import aurc
+from facereject.parallel import RunProgress
 
 # rows whose landmarks are scored at once
 _BLOCK = 500
@@ -140,7 +141,7 @@ def evaluate_face_rejector(
     random_state: int = 1,
     workers: int | None = None,
     cache: str | os.PathLike[str] | None = None,
-    progress: Callable[[int, int, str], None] | None = None,
+    progress: Callable[[RunProgress], None] | None = None,
 ) -> FaceEvaluation:
     """Evaluate on annotated photos, clean and degraded.
 

@@ -19,6 +19,7 @@ from facereject.faces.geometry import FloatArray
 from facereject.faces.images import ImageError, Views
 from facereject.faces.landmarks.dlib_trees import LandmarkPredictor
 from facereject.faces.landmarks.point_set import POINTS_300W, PointSet, mirror_partners
+from facereject.parallel import RunProgress
 
 
 def train_landmark_predictor(
@@ -34,7 +35,7 @@ def train_landmark_predictor(
     mirrored: bool = False,
     workers: int | None = None,
     random_state: int = 0,
-    progress: Callable[[int, int, str], None] | None = None,
+    progress: Callable[[RunProgress], None] | None = None,
 ) -> LandmarkPredictor:
     """Train dlib's cascade of regression trees and write it to a .dat file.
 
@@ -59,13 +60,13 @@ def train_landmark_predictor(
     random_state : int
         Seed; equal seeds give equal predictors.
     progress : callable or None
-        Called with (photos read, number of photos) before dlib's own training starts.
+        Gets a `RunProgress` of the photos read, before dlib's own training starts.
     """
     detector = FaceDetector.for_training() if detector is None else check_detector(detector)
     images, shapes = [], []
     for number, sample in enumerate(samples):
         if progress is not None:
-            progress(number, len(samples), "faces")
+            progress(RunProgress(number, len(samples), "faces"))
         try:
             view = Views(sample.load())
         except ImageError:

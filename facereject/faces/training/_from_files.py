@@ -29,6 +29,7 @@ from facereject.faces.training.extract import Extractor
 from facereject.faces.training.fit_compact import point_errors
 from facereject.faces.training.fit_score import photo_folds, ranked
 from facereject.faces.training.table import FaceTable
+from facereject.parallel import RunProgress
 
 FloatArray = NDArray[np.float64]
 
@@ -85,7 +86,7 @@ def learn_from_table(
     base: FaceRejector | None = None,
     folds: int = 5,
     target: Target | None = None,
-    progress: Callable[[int, int, str], None] | None = None,
+    progress: Callable[[RunProgress], None] | None = None,
 ) -> FaceRejector:
     """A model for the landmarks of a tool, from a table of them.
 
@@ -165,7 +166,7 @@ def _out_of_fold(
     table: FaceTable,
     fold: NDArray[np.int64],
     trust: FloatArray,
-    progress: Callable[[int, int, str], None] | None,
+    progress: Callable[[RunProgress], None] | None,
 ) -> tuple[FloatArray, FloatArray, float]:
     """Uncertainties by fits that have not seen the photo; weights and intercept of the fit to all rows."""
     uncertainty, folds = np.empty(len(table)), int(fold.max()) + 1
@@ -173,10 +174,10 @@ def _out_of_fold(
         coef, intercept = _ridge(seen[fold != k], table.losses[fold != k], trust)
         uncertainty[fold == k] = seen[fold == k] @ coef + intercept
         if progress is not None:
-            progress(k + 1, folds + 1, "scores fitted")
+            progress(RunProgress(k + 1, folds + 1, "scores fitted"))
     coef, intercept = _ridge(seen, table.losses, trust)
     if progress is not None:
-        progress(folds + 1, folds + 1, "scores fitted")
+        progress(RunProgress(folds + 1, folds + 1, "scores fitted"))
     return uncertainty, coef, intercept
 
 

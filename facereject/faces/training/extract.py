@@ -38,7 +38,7 @@ from facereject.faces.plugins import color_of, definition_of, fingerprint_of
 from facereject.faces.training.degrade import jitter_box, outside_frame, random_degradation
 from facereject.faces.training.table import FaceTable, read_table, write_table
 from facereject.losses import landmark_nme
-from facereject.parallel import EngineError, WorkerEngine
+from facereject.parallel import EngineError, RunProgress, WorkerEngine
 from facereject.parallel.base import Outcome, SerialEngine
 
 #: part of the cache key; raised whenever a change here, in degrade or in matching changes the numbers
@@ -208,7 +208,7 @@ def extract(
     *,
     workers: int | None = None,
     cache: str | os.PathLike[str] | None = None,
-    progress: Callable[[int, int, str], None] | None = None,
+    progress: Callable[[RunProgress], None] | None = None,
 ) -> FaceTable:
     """Compute the table of a data set.
 
@@ -226,7 +226,7 @@ def extract(
         cannot be written is left alone, both with a `CacheWarning`. A predictor without a ``fingerprint``, or
         a detector without a ``definition``, is not cached.
     progress : callable or None
-        Called with (done, of how many, "faces").
+        Gets a `RunProgress` of the faces.
     """
     return extract_together(samples, [extractor], workers=workers, cache=cache, progress=progress)[0]
 
@@ -237,7 +237,7 @@ def extract_together(
     *,
     workers: int | None = None,
     cache: str | os.PathLike[str] | None = None,
-    progress: Callable[[int, int, str], None] | None = None,
+    progress: Callable[[RunProgress], None] | None = None,
 ) -> list[FaceTable]:
     """The tables of several extractors, of which each image is degraded and searched only once.
 
@@ -262,7 +262,7 @@ def _computed(
     samples: Sequence[FaceSample],
     extractors: Sequence[Extractor],
     workers: int | None,
-    progress: Callable[[int, int, str], None] | None,
+    progress: Callable[[RunProgress], None] | None,
 ) -> list[tuple[FaceTable, bool]]:
     """The table of every extractor, and whether the next run might lose less."""
     starts = range(0, len(samples), _CHUNK)
@@ -284,7 +284,7 @@ def _computed(
                     rows[k].extend(found)
                     lost[k].add(more)
             if progress is not None:
-                progress(chunks[outcome.index].stop, len(samples), "faces")
+                progress(RunProgress(chunks[outcome.index].stop, len(samples), "faces"))
     return [(_table(r, each, len(samples)), each.by_chance) for r, each in zip(rows, lost, strict=True)]
 
 

@@ -42,6 +42,7 @@ from facereject.faces.training.fit_score import (
 from facereject.faces.training.learn_points import learn_points, points_of
 from facereject.faces.training.table import FaceTable
 from facereject.faces.training.unlabelled import Photos, annotate_by_predictor
+from facereject.parallel import RunProgress
 from facereject.scores._lightgbm import import_lightgbm
 from facereject.selection import InfeasibleTargetError
 
@@ -122,7 +123,7 @@ def train_face_rejector(
     training: Training | None = None,
     workers: int | None = None,
     cache: str | os.PathLike[str] | None = None,
-    progress: Callable[[int, int, str], None] | None = None,
+    progress: Callable[[RunProgress], None] | None = None,
 ) -> FaceRejector:
     """Train a rejector for any landmark predictor.
 
@@ -168,7 +169,7 @@ def train_face_rejector(
     workers, cache
         As in `facereject.faces.training.extract.extract`.
     progress : callable or None
-        Called with (done, of how many, "faces"), then with (done, of how many, "scores fitted").
+        Gets a `RunProgress` of the faces, then of the scores fitted.
 
     Returns
     -------
@@ -324,7 +325,7 @@ def train_on_table(
     alphas: Sequence[float] = ALPHAS,
     folds: int = 4,
     target: Target | None = None,
-    progress: Callable[[int, int, str], None] | None = None,
+    progress: Callable[[RunProgress], None] | None = None,
     background: tuple[NDArray[np.float32], NDArray[np.int64]] | None = None,
     clean_errors: bool = True,
     calibrated_on: NDArray[np.int64] | None = None,
@@ -438,13 +439,13 @@ def checked_score(score: str, stability: Stability | None) -> str:
 class _Steps:
     """Tells how many scores have been fitted, of how many."""
 
-    def __init__(self, progress: Callable[[int, int, str], None] | None) -> None:
+    def __init__(self, progress: Callable[[RunProgress], None] | None) -> None:
         self._progress, self._done, self.total = progress, 0, 1
 
     def done(self, n: int) -> None:
         self._done += n
         if self._progress is not None:
-            self._progress(self._done, self.total, "scores fitted")
+            self._progress(RunProgress(self._done, self.total, "scores fitted"))
 
 
 def _without_context(table: FaceTable, extractor: Extractor) -> FaceTable:

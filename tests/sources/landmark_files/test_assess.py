@@ -234,11 +234,11 @@ class TestManyFaces:
         assert [face.uncertainty for face in many] == [face.uncertainty for face in single] * 2
 
     def test_an_image_is_read_once(self, rejector, photos, points, monkeypatch):
-        from facereject.faces import views
+        from facereject.faces import images
 
         read = []
-        load = views.load_rgb
-        monkeypatch.setattr(views, "load_rgb", lambda image: (read.append(image), load(image))[1])
+        load = images.load_rgb
+        monkeypatch.setattr(images, "load_rgb", lambda image: (read.append(image), load(image))[1])
         path = str(photos / "astronaut.png")
         rejector.assess_many([path] * 3 + [str(photos / "more" / "second.png")], [points] * 4)
         assert read == [path, str(photos / "more" / "second.png")]
