@@ -15,11 +15,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from facereject._deprecation import warn_deprecated
-from facereject._lazy import Lazy
-from facereject.faces._details import details_of, with_details
 from facereject.faces.detectors import Detector, check_detector, make_detector
 from facereject.faces.detectors.base import find_faces
-from facereject.faces.face import Detection, Face, FaceFrame, changed
+from facereject.faces.face import EMPTY, Detection, Face, FaceFrame, Lazy, changed, lazy_thumbnail
 from facereject.faces.features.context import FaceContext
 from facereject.faces.features.hog import LandmarkHOG
 from facereject.faces.features.recipe import FaceFeatures, LandmarkCorrection, MirroredRuns, Stability
@@ -39,11 +37,10 @@ from facereject.faces.landmarks.point_set import PointSet, PoseLimits, check_lim
 from facereject.faces.models._unit import unit_record
 from facereject.faces.models.calibration import INTERVAL_LEVEL, Calibration, RegionSample, Target
 from facereject.faces.models.domain import LEAST_FACES, Domain, DomainCheck
-from facereject.faces.models.score_models import CompactScoreModel, RegionScore, ScoreModel
+from facereject.faces.models.score_models import CompactScoreModel, RegionScore, ScoreModel, details_of
 from facereject.faces.models.storage import pretrained_models, read_stored, write_stored
 from facereject.faces.plugins import fingerprint_of
 from facereject.faces.regions import region_names
-from facereject.faces.thumbnail import lazy_thumbnail
 from facereject.modelfile import ModelFileContentError
 from facereject.selection import InfeasibleTargetError, Selector
 
@@ -625,17 +622,24 @@ class FaceRejector:
             # landmarks that cannot be predicted again nearby cannot be trusted either
             warn_of_failure(error)
         if points is None or values is None:
-            points, said = np.full((self.n_points, 2), np.nan), None
-        else:
-            # one row at a time: sums over several rows may differ in the last bit, and decisions with them
-            with np.errstate(over="ignore", invalid="ignore"):
-                said = details_of(self.score, values[None])
-        uncertainty = math.inf if said is None else said.uncertainty
-        face = Face(found.box, found.score, points, uncertainty, math.nan, False, detector=found.found_by)
-        if said is None:
-            return face
-        face = with_details(face, points, said, view.size, self.points, self.relative)
-        return self.rescore(changed(face, placement=placement), uncertainty)
+            nowhere = np.full((self.n_points, 2), np.nan)
+            return Face(found.box, found.score, nowhere, math.inf, math.nan, False, detector=found.found_by)
+        # one row at a time: sums over several rows may differ in the last bit, and decisions with them
+        with np.errstate(over="ignore", invalid="ignore"):
+            said = details_of(self.score, values[None])
+        later = said.of_face(points, found.box, view.size, self.points, relative=self.relative)
+        face = Face(
+            found.box,
+            found.score,
+            points,
+            said.uncertainty,
+            math.nan,
+            False,
+            detector=found.found_by,
+            placement=placement,
+            later=EMPTY | later,
+        )
+        return self.rescore(face, said.uncertainty)
 
     def with_target(
         self,

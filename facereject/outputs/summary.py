@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+import functools
 import math
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from facereject._html import facts_html
-from facereject._lazy import LazyField
 from facereject._words import counted, percent
 from facereject.faces.domain_monitor import FaceReservoir
 from facereject.faces.face import Face, FaceFrame
@@ -136,8 +136,14 @@ class Summary:
     seconds: float = 0.0
     placed: Placed | None = None
     expected_error: float = math.nan
-    domain: LazyField[DomainCheck | None] = LazyField(None)  # noqa: RUF009
     not_compared: str = ""
+    #: compares the faces with the calibration faces
+    compare: Callable[[], DomainCheck | None] = field(default=lambda: None, compare=False)
+
+    @functools.cached_property
+    def domain(self) -> DomainCheck | None:
+        """Whether the faces are like the calibration faces."""
+        return self.compare()
 
     @property
     def faces(self) -> int:

@@ -13,7 +13,6 @@ from typing import Any, NamedTuple
 
 from facereject import __version__
 from facereject._files import display_name
-from facereject._lazy import Lazy
 from facereject._log import logger
 from facereject._options import OptionError
 from facereject.faces import FaceRejector
@@ -171,7 +170,7 @@ class Job:
         self.summary.expected_error = self._errors.mean
         # other rejectors have no calibration faces
         if hasattr(rejector, "domain"):
-            self.summary.domain = Lazy(lambda: rejector.check_domain(self._sample.kept))
+            self.summary.compare = lambda: rejector.check_domain(self._sample.kept)
             described = sum(face.description is not None for face in self._sample.kept)
             self.summary.not_compared = why_not_compared(rejector, described)
         return self.summary

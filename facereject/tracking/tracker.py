@@ -13,11 +13,10 @@ import math
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from facereject._lazy import Lazy
 from facereject._options import OptionError, option
 from facereject.faces import Face, FaceRejector
 from facereject.faces.detectors.base import find_faces, find_next
-from facereject.faces.face import Detection, FaceFrame, changed
+from facereject.faces.face import Detection, FaceFrame, Lazy, changed
 from facereject.faces.images import ImageLike, Views
 from facereject.faces.landmarks.point_set import pose_of
 from facereject.sources.frame import Frame

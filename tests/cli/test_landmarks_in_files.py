@@ -12,7 +12,7 @@ from table_rows import read_csv
 
 from facereject import FaceRejector, annotated_faces, assess_files
 from facereject.faces import train_face_rejector
-from facereject.faces.models._adapted import AdaptedScoreModel
+from facereject.faces.models.score_models import AdaptedScoreModel
 from facereject.losses import landmark_nme
 from facereject.metrics import aurc
 

@@ -9,12 +9,11 @@ import numpy as np
 import pytest
 
 from facereject.demo.material import Picture, covered_mouth
-from facereject.faces import REGIONS, Face, FaceRejector
-from facereject.faces._details import with_details
+from facereject.faces import REGIONS, FaceRejector
 from facereject.faces.face import CAUSES
 from facereject.faces.landmarks.point_set import POINTS_300W, pose_of
 from facereject.faces.models.calibration import Calibration, RegionSample
-from facereject.faces.models.point_errors import PointErrors
+from facereject.faces.models.compact import PointErrors
 from facereject.faces.models.score_models import Details
 from facereject.faces.regions import region_points
 from facereject.faces.training.degrade import degrade
@@ -175,9 +174,8 @@ def test_only_a_face_at_the_border_was_cut_off_by_the_frame(
     size, points = astronaut.shape[1::-1], astronaut_landmarks + (shift, 0)
     box = astronaut_detection.box._replace(x=astronaut_detection.box.x + shift)
     chances = np.array([{"cut_off": 2.0, "occluded": 1.0}.get(name, -1.0) for name in CAUSES])
-    face = Face(box, 1.0, points, 9.0, 9.0, False)
-    said = with_details(face, points, Details(9.0, None, None, chances), size, POINTS_300W, False)
-    assert said.likely_cause == cause
+    said = Details(9.0, causes=lambda: chances).of_face(points, box, size, POINTS_300W, relative=False)
+    assert said["likely_cause"]() == cause
     # what the model said is not changed
     assert chances.max() == 2
 

@@ -9,10 +9,9 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from facereject._lazy import Lazy
 from facereject.faces import DomainMonitor
 from facereject.faces.domain_monitor import FaceReservoir
-from facereject.faces.face import Box, Face
+from facereject.faces.face import Box, Face, Lazy
 from facereject.faces.models.domain import DomainCheck
 
 

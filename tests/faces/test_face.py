@@ -17,9 +17,8 @@ import skimage.io
 
 from facereject.faces import REGIONS, Face, FaceRejector, Pose
 from facereject.faces.evaluation.results import FaceEvaluation, GroupResult
-from facereject.faces.face import Box
+from facereject.faces.face import Box, lazy_thumbnail
 from facereject.faces.regions import region_points
-from facereject.faces.thumbnail import lazy_thumbnail
 from facereject.pipeline.task import ScoreTask
 from facereject.sources.inputs import Input
 
@@ -144,7 +143,7 @@ def test_a_list_of_images_gives_a_list_for_each(rejector, astronaut, kind, tmp_p
 
 def test_no_thumbnail_is_encoded_that_nobody_asks_for(rejector, astronaut, tmp_path, monkeypatch):
     asked = []
-    monkeypatch.setattr("facereject.faces.thumbnail.encode_jpeg", lambda *_: asked.append(1) or b"jpeg")
+    monkeypatch.setattr("facereject.faces.face.encode_jpeg", lambda *_: asked.append(1) or b"jpeg")
     skimage.io.imsave(tmp_path / "a.png", astronaut, check_contrast=False)
     (chunk,) = ScoreTask(rejector)(Input(str(tmp_path / "a.png"), "image"))
     pickle.dumps(chunk)

@@ -24,10 +24,10 @@ import skimage.data
 from numpy.typing import NDArray
 
 from facereject.faces import FaceRejector
+from facereject.faces.face import lazy_thumbnail
 from facereject.faces.features.recipe import RefinedRuns, Runs
 from facereject.faces.images import Views
 from facereject.faces.landmarks.dlib_trees import default_model_path
-from facereject.faces.thumbnail import lazy_thumbnail
 
 
 def milliseconds(

@@ -216,8 +216,7 @@ def page(n: int) -> None:
 
 def duplicates() -> None:
     from facereject.faces import FaceRejector
-    from facereject.faces.face import Box
-    from facereject.faces.thumbnail import cut_square, encode_jpeg, reduced, square_of
+    from facereject.faces.face import Box, cut_square, encode_jpeg, reduced, square_of
     from facereject.serve.review.duplicates import MOST_BITS, crop_hash
     from facereject.sources import open_video
 

@@ -1,4 +1,7 @@
-"""From all features of a face to about a hundred columns that trees can use.
+"""From all features of a face to about a hundred columns that trees can use, and what is told by them.
+
+Trees on these columns are the score. On them depend the expected error of each landmark (`PointErrors`: trees
+on the features around it, the same for all landmarks) and the cause of a large error (`CauseModel`).
 
 The columns, in this order (u points are used, in g groups of neighbours):
 
@@ -16,12 +19,15 @@ The columns, in this order (u points are used, in g groups of neighbours):
 from __future__ import annotations
 
 import functools
+import math
 from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from facereject._trees import TreeScore
+from facereject.faces.face import CAUSES
 from facereject.faces.features.context import FRAME, QUALITY
 from facereject.faces.features.recipe import FaceFeatures
 from facereject.faces.landmarks.point_set import PointSet, mirror_partners
@@ -379,3 +385,223 @@ def point_groups(points: PointSet) -> tuple[tuple[int, ...], ...]:
     cell = np.minimum((3 * (shape - low) / np.maximum(high - low, 1e-9)).astype(int), 2)
     number = cell[:, 1] * 3 + cell[:, 0]
     return tuple(tuple(np.flatnonzero(number == k).tolist()) for k in np.unique(number))
+
+
+# standard deviations beyond which a column says no more
+_FAR = 3.0
+
+
+# arrays have no truth value, so a generated == would raise
+@dataclass(frozen=True, eq=False)
+class CauseModel:
+    """Log-odds of every cause of `CAUSES`, in that order: linear in standardised columns and their squares.
+
+    Parameters
+    ----------
+    mean, scale : ndarray of shape (c,), float32
+        Of the columns.
+    weights : ndarray of shape (2 c + 1, k), float32
+        The last row is the constant.
+    """
+
+    mean: NDArray[np.float32]
+    scale: NDArray[np.float32]
+    weights: NDArray[np.float32]
+
+    specs: ClassVar[dict[str, ArraySpec]] = {
+        "cause_mean": ("float32", (None,)),
+        "cause_scale": ("float32", (None,)),
+        "cause_weights": ("float32", (None, len(CAUSES))),
+    }
+
+    def __call__(self, columns: NDArray[np.float32]) -> FloatArray:
+        """Log-odds, shape (n, k)."""
+        terms = cause_terms((columns - self.mean) / self.scale)
+        return np.asarray(terms @ self.weights, dtype=np.float64)
+
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        return {name: getattr(self, name.removeprefix("cause_")) for name in self.specs}
+
+    @classmethod
+    def from_arrays(cls, arrays: dict[str, NDArray[Any]], n_columns: int) -> CauseModel:
+        model = cls(**{name.removeprefix("cause_"): arrays[name] for name in cls.specs})
+        widths = (len(model.mean), len(model.scale), len(model.weights))
+        if widths != (n_columns, n_columns, 2 * n_columns + 1) or not (model.scale > 0).all():
+            raise ValueError(f"the causes are for {len(model.mean)} columns, there are {n_columns}")
+        return model
+
+
+def cause_terms(standard: NDArray[np.float32]) -> NDArray[np.float32]:
+    """Standardised columns within three standard deviations, their squares, and one."""
+    near = np.clip(standard, -_FAR, _FAR)
+    return np.concatenate([near, near * near, np.ones((len(near), 1))], axis=1, dtype=np.float32)
+
+
+# values of a point without and with further runs of the predictor, see `point_values`
+_PLAIN_VALUES, _RUN_VALUES = 11, 4
+
+
+# arrays of a model file besides the trees
+_TABLES = ("weights", "usual", "knots", "errors")
+
+
+class PointValues(NamedTuple):
+    """Expected error in percent of every point that is used, and whether it is taken to be covered."""
+
+    errors: FloatArray
+    hidden: NDArray[np.bool_]
+
+
+# arrays have no truth value, so a generated == would raise
+@dataclass(frozen=True, eq=False)
+class PointErrors:
+    """Expected errors of the points that are used, in percent.
+
+    Parameters
+    ----------
+    columns : CompactColumns
+    weights : ndarray of shape (u, 36 (1 + k)), float32
+        From the HOG values of a point and of its k neighbours to its log error.
+    usual : ndarray of shape (u,), float32
+        Mean log error of every point.
+    trees : TreeScore
+        From the values of a point, see `point_values`, to its log error.
+    knots, errors : ndarray of shape (m,), float32
+        Log errors the trees say, ascending, and the mean error in percent there, never descending: put right
+        on faces they were not trained on.
+    hidden : TreeScore
+        From the same values to the log-odds that the point is covered.
+    limit : float
+        Log-odds above which it is taken to be covered.
+    covered : float, default=0
+        Added to the log error per unit of these log-odds: covered points stand out more than by their errors
+        in training, where many were guessed well.
+    """
+
+    columns: CompactColumns
+    weights: NDArray[np.float32]
+    usual: NDArray[np.float32]
+    trees: TreeScore
+    knots: NDArray[np.float32]
+    errors: NDArray[np.float32]
+    hidden: TreeScore
+    limit: float
+    covered: float = 0.0
+
+    specs: ClassVar[dict[str, ArraySpec]] = {
+        "point_weights": ("float32", (None, None)),
+        "point_usual": ("float32", (None,)),
+        "point_knots": ("float32", (None,)),
+        "point_errors": ("float32", (None,)),
+        "point_limit": ("float64", (None,)),
+        **{f"{part}_{name}": spec for part in ("point", "hidden") for name, spec in TreeScore.specs.items()},
+    }
+
+    def __post_init__(self) -> None:
+        u, k = self.columns.layout.neighbours.shape
+        same = len(self.usual) == u and len(self.knots) == len(self.errors) > 0
+        if not math.isfinite(self.limit + self.covered):
+            raise ValueError("the limit of covered points must be finite")
+        if self.weights.shape != (u, _HOG_VALUES * k) or not same or not (np.diff(self.knots) > 0).all():
+            raise ValueError("the tables of the points have other lengths than the points")
+
+    def __call__(
+        self,
+        features: NDArray[np.float32],
+        columns: NDArray[np.float32],
+        measured: Measured | None = None,
+    ) -> PointValues:
+        """What is expected of every point that is used, for rows of features and their compact columns."""
+        shape = (len(features), self.columns.points.n_used)
+        local = local_prediction(features, self.columns, self.weights) + self.usual
+        values = point_values(self.columns, self.usual, features, columns, local, measured)
+        odds = self.hidden(values).reshape(shape)
+        said = self.trees(values).reshape(shape) + self.covered * odds
+        return PointValues(np.interp(said, self.knots, self.errors), odds > self.limit)
+
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        found = {f"point_{name}": getattr(self, name) for name in _TABLES}
+        for part, trees in (("point", self.trees), ("hidden", self.hidden)):
+            found |= {f"{part}_{name}": array for name, array in trees.arrays().items()}
+        return found | {"point_limit": np.array([self.limit, self.covered])}
+
+    @classmethod
+    def from_arrays(cls, arrays: dict[str, NDArray[Any]], columns: CompactColumns) -> PointErrors:
+        n_values = n_point_values(columns)
+        trees, hidden = (
+            TreeScore.from_tables({name: arrays[f"{part}_{name}"] for name in TreeScore.specs}, n_values)
+            for part in ("point", "hidden")
+        )
+        tables = {name: arrays[f"point_{name}"] for name in _TABLES}
+        # files of earlier versions hold the limit alone
+        limit, covered = [*arrays["point_limit"].tolist(), 0.0][:2]
+        return cls(columns, trees=trees, hidden=hidden, limit=limit, covered=covered, **tables)
+
+
+def local_prediction(
+    features: NDArray[np.float32], compact: CompactColumns, weights: NDArray[np.float32]
+) -> NDArray[np.float32]:
+    """Linear in the HOG values of each point and its neighbours, shape (n, u)."""
+    n, u = len(features), compact.points.n_used
+    windows = features[:, : compact.n_hog].reshape(n, u, _HOG_VALUES)
+    near = windows[:, compact.layout.neighbours].reshape(n, u, -1)
+    return np.asarray(np.einsum("nuk,uk->nu", near, weights), dtype=np.float32)
+
+
+def point_values(
+    compact: CompactColumns,
+    usual: NDArray[np.float32],
+    features: NDArray[np.float32],
+    columns: NDArray[np.float32],
+    local: NDArray[np.float32],
+    measured: Measured | None = None,
+) -> NDArray[np.float32]:
+    """What the trees see of every point, shape (n u, v).
+
+    Its own linear prediction and that of its neighbours; the expected log error of its group; the length of
+    its HOG vector, and of its neighbours'; how far it lies from the principal shapes, and its neighbours; the
+    distance to the frame; its usual log error; how far it is on the side that is turned away; the linear
+    score of the face; with further runs, their values for the point and its neighbours.
+    """
+    points, layout, n = compact.points, compact.layout, len(features)
+    u = points.n_used
+    found = compact.measure(features) if measured is None else measured
+    left = compact.unexplained(found)
+    residual = np.hypot(left[:, ::2], left[:, 1::2])
+    rest = features[:, compact.n_hog + compact.n_runs :]
+    frame = rest[:, 2 * u : 2 * u + len(FRAME), None]
+    x, y = rest[:, : 2 * u : 2], rest[:, 1 : 2 * u : 2]
+    # distances to the four sides: of the outermost point, and of this one from it
+    across = np.minimum(
+        x - x.min(axis=1, keepdims=True) + frame[:, 1], x.max(axis=1, keepdims=True) - x + frame[:, 3]
+    )
+    along = np.minimum(
+        y - y.min(axis=1, keepdims=True) + frame[:, 2], y.max(axis=1, keepdims=True) - y + frame[:, 4]
+    )
+    turned = (found.aligned[:, ::2] - points.used_shape[:, 0]) @ layout.turn
+    values = np.empty((n, u, n_point_values(compact)), dtype=np.float32)
+    parts: list[NDArray[Any]] = [
+        local,
+        local @ layout.near,
+        columns[:, 1:][:, layout.group],
+        found.lengths,
+        found.lengths @ layout.near,
+        residual,
+        residual @ layout.near,
+        np.minimum(across, along),
+        usual,
+        points.used_shape[:, 0] * turned[:, None],
+        columns[:, :1],
+    ]
+    if compact.n_runs:
+        runs = features[:, compact.n_hog : compact.n_hog + compact.n_runs].reshape(n, 2, u)
+        for k in range(2):
+            parts += [runs[:, k], runs[:, k] @ layout.near]
+    for k, part in enumerate(parts):
+        values[:, :, k] = part
+    return values.reshape(n * u, -1)
+
+
+def n_point_values(compact: CompactColumns) -> int:
+    """How many values the trees see of a point."""
+    return _PLAIN_VALUES + (_RUN_VALUES if compact.n_runs else 0)

@@ -4,22 +4,20 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-import math
 import operator
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from typing import Any, Protocol, TypeVar, runtime_checkable
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from facereject._lazy import Lazy, LazyField
 from facereject._trees import TreeScore as TreeScore
+from facereject.faces.face import CAUSES, Box, Lazy
 from facereject.faces.features.recipe import FaceFeatures
-from facereject.faces.models.causes import CauseModel
-from facereject.faces.models.compact import CompactColumns
+from facereject.faces.landmarks.point_set import PointSet
+from facereject.faces.models.compact import CauseModel, CompactColumns, PointErrors
 from facereject.faces.models.domain import Domain
-from facereject.faces.models.point_errors import PointErrors
 from facereject.faces.regions import region_names, region_points
 from facereject.modelfile import ArraySpec
 
@@ -27,6 +25,12 @@ FloatArray = NDArray[np.float64]
 T = TypeVar("T")
 
 _N_POINTS = 68
+
+_CAUSES = tuple(CAUSES)
+_CUT_OFF = _CAUSES.index("cut_off")
+
+# sides of the box; the frame did not cut off a face all of whose points are farther from its border
+_APART = 0.1
 
 
 class ScoreModel(Protocol):
@@ -43,38 +47,76 @@ class ScoreModel(Protocol):
     def arrays(self) -> dict[str, NDArray[Any]]: ...
 
 
-@dataclass(frozen=True, eq=False)
-class Details:
-    """What a score says of one face; all but the uncertainty may be lazy.
+class Details(NamedTuple):
+    """What a score says of one face; all but the uncertainty is computed when it is called.
 
     Attributes
     ----------
     uncertainty : float
-    point_errors : ndarray of shape (u,) or None
-        Expected error in percent of the points that are used.
-    hidden : ndarray of shape (u,), bool, or None
-        Which of them are taken to be covered.
-    causes : ndarray of shape (k,) or None
+    point_errors : callable or None
+        Expected error in percent of the points that are used, shape (u,).
+    hidden : callable or None
+        Which of them are taken to be covered, shape (u,).
+    causes : callable or None
         Log-odds of the causes, in the order of `facereject.faces.CAUSES`.
-    typicality : float
-        Share of the calibration faces that are at least as unusual; NaN if the model has no summary of them.
-    description : ndarray of shape (k,), int8, or None
+    typicality : callable or None
+        Share of the calibration faces that are at least as unusual.
+    description : callable or None
         See `Domain.describe`.
     """
 
     uncertainty: float
-    point_errors: LazyField[FloatArray | None] = LazyField(None)  # noqa: RUF009
-    hidden: LazyField[NDArray[np.bool_] | None] = LazyField(None)  # noqa: RUF009
-    causes: LazyField[FloatArray | None] = LazyField(None)  # noqa: RUF009
-    typicality: LazyField[float] = LazyField(math.nan)  # noqa: RUF009
-    description: LazyField[NDArray[np.int8] | None] = LazyField(None)  # noqa: RUF009
+    point_errors: Callable[[], FloatArray] | None = None
+    hidden: Callable[[], NDArray[np.bool_]] | None = None
+    causes: Callable[[], FloatArray] | None = None
+    typicality: Lazy[float] | None = None
+    description: Lazy[NDArray[np.int8]] | None = None
+
+    def of_face(
+        self, landmarks: FloatArray, box: Box, size: tuple[int, int], points: PointSet, *, relative: bool
+    ) -> dict[str, Lazy[Any]]:
+        """The attributes of a face that follow, lazy.
+
+        Parameters
+        ----------
+        landmarks : ndarray of shape (n, 2)
+        box : Box
+        size : (int, int)
+            Width and height of the image in pixels.
+        points : PointSet
+        relative : bool
+            Whether errors are known up to a factor only, so that none are given.
+        """
+        # the caller may change the array of the face before lazy values are computed from it
+        landmarks = landmarks.copy()
+        found: dict[str, Lazy[Any]] = {}
+        if (errors := self.point_errors) is not None and not relative:
+            found["landmark_errors"] = Lazy(lambda: errors()[points.nearest_used])
+        if (hidden := self.hidden) is not None:
+
+            def visible() -> NDArray[np.bool_]:
+                outside = ((landmarks < -0.5) | (landmarks > np.array(size) - 0.5)).any(axis=1)
+                return np.asarray(~(hidden()[points.nearest_used] | outside))
+
+            found["visible"] = Lazy(visible)
+        if (causes := self.causes) is not None:
+
+            def cause() -> str:
+                chances = causes().copy()
+                to_border = min(landmarks.min(), (np.array(size) - 1 - landmarks).min())
+                if to_border > _APART * max(box.width, box.height):
+                    chances[_CUT_OFF] = -np.inf
+                return _CAUSES[int(chances.argmax())]
+
+            found["likely_cause"] = Lazy(cause)
+        more = {"typicality": self.typicality, "description": self.description}
+        return found | {name: value for name, value in more.items() if value is not None}
 
 
-@runtime_checkable
-class DetailedScore(ScoreModel, Protocol):
-    """A score that says more of a face than its uncertainty."""
-
-    def details(self, features: NDArray[np.float32]) -> Details: ...
+def details_of(score: ScoreModel, row: NDArray[np.float32]) -> Details:
+    """All that a score has to say about one face, given as one row of features."""
+    details: Callable[[Any], Details] | None = getattr(score, "details", None)
+    return Details(float(score(row)[0])) if details is None else details(row)
 
 
 # arrays have no truth value, so a generated == would raise
@@ -153,7 +195,7 @@ class CompactScoreModel:
             None if points is None else Lazy(lambda: points().errors[0]),
             None if points is None else Lazy(lambda: points().hidden[0]),
             None if causes is None else _later(lambda: causes(columns)[0]),
-            math.nan if domain is None else _later(lambda: float(domain.typicality(columns)[0])),
+            None if domain is None else _later(lambda: float(domain.typicality(columns)[0])),
             None if domain is None else _later(lambda: domain.describe(columns)[0]),
         )
 
@@ -174,6 +216,82 @@ class CompactScoreModel:
 def _later(work: Callable[[], T]) -> Lazy[T]:
     """A lazy value, computed without warnings about features that overflow."""
     return Lazy(np.errstate(over="ignore", invalid="ignore")(work))
+
+
+# arrays have no truth value, so a generated == would raise
+@dataclass(frozen=True, eq=False)
+class AdaptedScoreModel(CompactScoreModel):
+    """uncertainty = <coef, (columns, base score, what tools say)> + intercept: the expected log error.
+
+    Columns, base score, errors of points and causes are those of the model it is adapted from. The last
+    features are the tool's own confidence and, in some models, its disagreement with other tools.
+
+    Parameters
+    ----------
+    coef : ndarray of shape (k + 2,) or (k + 3,)
+    intercept : float
+    unknown : float
+        Value used for an unknown confidence.
+    """
+
+    coef: FloatArray = field(default_factory=lambda: np.zeros(0))
+    intercept: float = 0.0
+    unknown: float = 0.0
+
+    kind = "adapted"
+    specs = CompactScoreModel.specs | {
+        "adapted_coef": ("float64", (None,)),
+        "adapted_rest": ("float64", (2,)),
+    }
+
+    @property
+    def n_features(self) -> int:
+        return self.columns.n_features + len(self.coef) - self.columns.n_columns - 1
+
+    def __call__(self, features: NDArray[np.float32]) -> FloatArray:
+        return self._adapted(features, self.columns(features), super().__call__(features))
+
+    def seen(self, features: NDArray[np.float32]) -> FloatArray:
+        """What the linear map takes: columns, base score and what tools say, of rows of features."""
+        return self._seen(features, self.columns(features), super().__call__(features))
+
+    def details(self, features: NDArray[np.float32]) -> Details:
+        """All it has to say about one face, given as one row of features."""
+        found = super().details(features)
+        columns = self.columns(features)
+        uncertainty = self._adapted(features, columns, np.array([found.uncertainty]))
+        return found._replace(uncertainty=float(uncertainty[0]))
+
+    def _seen(
+        self, features: NDArray[np.float32], columns: NDArray[np.float32], base: FloatArray
+    ) -> FloatArray:
+        told = features[:, self.columns.n_features :].astype(np.float64)
+        known = np.where(np.isfinite(told), told, self.unknown)
+        return np.column_stack([columns.astype(np.float64), base, known])
+
+    def _adapted(
+        self, features: NDArray[np.float32], columns: NDArray[np.float32], base: FloatArray
+    ) -> FloatArray:
+        # row by row: sums over several rows may differ in the last bit
+        seen = self._seen(features, columns, base)
+        return np.asarray(np.einsum("ij,j->i", seen, self.coef) + self.intercept)
+
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        rest = np.array([self.intercept, self.unknown])
+        return super().arrays() | {"adapted_coef": self.coef, "adapted_rest": rest}
+
+    @classmethod
+    def from_arrays(cls, arrays: dict[str, NDArray[Any]], features: FaceFeatures) -> AdaptedScoreModel:
+        if features.context is None or not features.context.confidence:
+            raise ValueError("an adapted score needs the confidence of the tool among the features")
+        needed = 2 + features.context.disagreement
+        context = dataclasses.replace(features.context, confidence=False, disagreement=False)
+        base = CompactScoreModel.from_arrays(arrays, dataclasses.replace(features, context=context))
+        coef, (intercept, unknown) = arrays["adapted_coef"], arrays["adapted_rest"].tolist()
+        if len(coef) != base.columns.n_columns + needed:
+            raise ValueError(f"coef has {len(coef)} values, {base.columns.n_columns + needed} are needed")
+        parts = {each.name: getattr(base, each.name) for each in dataclasses.fields(base)}
+        return cls(**parts, coef=coef, intercept=intercept, unknown=unknown)
 
 
 # arrays have no truth value, so a generated == would raise
@@ -215,8 +333,8 @@ class RegionScore:
         """All it has to say about one face, given as one row of features."""
         found = self.score.details(features)
         assert found.point_errors is not None
-        uncertainty = float(found.point_errors[list(region_points(self.names))].mean())
-        return dataclasses.replace(found, uncertainty=uncertainty)
+        uncertainty = float(found.point_errors()[list(region_points(self.names))].mean())
+        return found._replace(uncertainty=uncertainty)
 
     def arrays(self) -> dict[str, NDArray[Any]]:
         return self.score.arrays()

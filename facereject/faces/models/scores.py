@@ -50,7 +50,7 @@ def score_kind(name: str) -> ScoreKind:
 def score_model(kind: Any) -> Any:
     """The class of `score_models` whose ``kind`` this is; ValueError if there is none."""
     from facereject.faces.models import score_models
-    from facereject.faces.models._adapted import AdaptedScoreModel
+    from facereject.faces.models.score_models import AdaptedScoreModel
 
     classes: list[Any] = [getattr(score_models, score.stored_as) for score in SCORES.values()]
     known = {cls.kind: cls for cls in [*classes, AdaptedScoreModel]}

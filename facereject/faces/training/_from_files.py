@@ -20,9 +20,13 @@ from facereject.faces.features.context import FaceContext
 from facereject.faces.features.hog import LandmarkHOG
 from facereject.faces.landmarks.from_files import FilePredictor
 from facereject.faces.landmarks.point_set import PointSet
-from facereject.faces.models._adapted import AdaptedScoreModel
 from facereject.faces.models.calibration import Calibration, RegionSample, Target
-from facereject.faces.models.score_models import CompactScoreModel, LinearScoreModel, ScoreModel
+from facereject.faces.models.score_models import (
+    AdaptedScoreModel,
+    CompactScoreModel,
+    LinearScoreModel,
+    ScoreModel,
+)
 from facereject.faces.plugins import definition_of
 from facereject.faces.rejector import FaceRejector
 from facereject.faces.training.extract import Extractor

@@ -14,7 +14,7 @@ from facereject.faces.geometry import FloatArray, bounding_box, overlap
 from facereject.faces.images import ImageError, Views
 from facereject.faces.landmarks.base import NoLandmarksError, predict_landmarks
 from facereject.faces.landmarks.point_set import PointSet
-from facereject.faces.models.causes import CauseModel, cause_terms
+from facereject.faces.models.compact import CauseModel, cause_terms
 from facereject.faces.training.extract import Extractor
 from facereject.faces.training.table import FaceTable
 

@@ -10,8 +10,7 @@ from sklearn.isotonic import IsotonicRegression
 
 from facereject._trees import TreeScore
 from facereject.faces.landmarks.point_set import PointSet
-from facereject.faces.models.compact import CompactColumns, layout_of
-from facereject.faces.models.point_errors import PointErrors, point_values
+from facereject.faces.models.compact import CompactColumns, PointErrors, layout_of, point_values
 from facereject.faces.training.table import FaceTable
 from facereject.scores._lightgbm import import_lightgbm
 

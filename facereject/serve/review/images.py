@@ -14,9 +14,8 @@ import PIL.Image
 
 from facereject._files import stamp_of
 from facereject._validation import FloatArray
-from facereject.faces.face import Box
+from facereject.faces.face import Box, cut_square, encode_jpeg, reduced, square_of
 from facereject.faces.images import MAX_PIXELS, ImageArray, ImageError, read_image
-from facereject.faces.thumbnail import cut_square, encode_jpeg, reduced, square_of
 from facereject.outputs._drawing.faces import draw_points
 from facereject.outputs._folders import is_inside
 from facereject.serve.review.faces import ReviewFaces
