@@ -193,7 +193,7 @@ def list_problems(problems: Sequence[Problem]) -> None:
 @contextlib.contextmanager
 def cache_warnings() -> Iterator[None]:
     """Report problems of the cache after the progress bar."""
-    from facereject.faces.training.table import CacheWarning
+    from facereject.faces.training.extract import CacheWarning
 
     with warnings.catch_warnings(record=True) as caught:
         warnings.filterwarnings("always", category=CacheWarning)

@@ -45,30 +45,23 @@ _SCORE_HELP = (
 )
 
 
-@command(lambda: (TrainTarget, AnnotatedChoice))
+def _kinds() -> tuple[type, ...]:
+    from facereject.faces.training.options import Training
+
+    return TrainTarget, AnnotatedChoice, Training
+
+
+@command(_kinds)
 def train(
     given: Given,
     output: Path = option(..., "--output", "-o", metavar="FILE", help="Model file to write."),
     dataset: DatasetArgument = None,
     landmarks: LandmarksOption = None,
     detector: DetectorOption = None,
-    normalizer: str | None = option(
-        None,
-        metavar="RULE",
-        help="What errors are percentages of: outer_eyes (68 landmarks), box (size of the box around "
-        "the landmarks), or points:I,J (distance between two landmarks). By default the "
-        "predictor's rule.",
-    ),
     score: str = option(
         "auto",
         metavar="|".join(["auto", *SCORES]),
         help=_SCORE_HELP,
-    ),
-    thorough: bool = option(
-        False,
-        "--thorough",
-        help="As the model thorough: average six runs of the predictor per face and use how far they "
-        "differ. More accurate and ranks better, but slower.",
     ),
     unlabelled: bool = option(
         False,
@@ -77,8 +70,6 @@ def train(
         "replace it. The model then ranks faces but has no percentages until `facereject "
         "calibrate`.",
     ),
-    degradations: int = option(8, metavar="N", min=0, help="Degraded versions of every photo to train on."),
-    seed: int = option(0, metavar="N", min=0, help="Equal seeds give equal models."),
     quiet: QuietOption = False,
 ) -> None:
     """Train a model that predicts how wrong a predictor is.
@@ -93,18 +84,20 @@ def train(
     the predictions of other tools, or of the same tool with other seeds, as well: disagreement is among the
     best signs of an error.
     """
+    from facereject.faces.training.options import Training
+
     faces, target = given.make(AnnotatedChoice), given.make(TrainTarget).chosen()
     path, predictions = faces.path(dataset), faces.predictions
+    training = given.make(Training)
     check_writable("--output", output, overwrite=faces.overwrite)
     _check_target(target)
     if score != "auto" and score not in SCORES:
         stop(f"--score must be one of auto, {', '.join(SCORES)}; got {score}")
 
-    from facereject.faces import LandmarkModelError, Training, make_landmarks, train_face_rejector
+    from facereject.faces import LandmarkModelError, make_landmarks, train_face_rejector
     from facereject.faces.evaluation.data_warnings import data_warnings
-    from facereject.faces.features.recipe import THOROUGH_ANGLES, RefinedRuns
     from facereject.faces.models.card import model_facts
-    from facereject.faces.training.unlabelled import photo_paths
+    from facereject.faces.training.annotation import photo_paths
     from facereject.scores._lightgbm import LightGBMNotAvailableError
     from facereject.selection import InfeasibleTargetError
 
@@ -114,7 +107,7 @@ def train(
         for option, given_too in (("--landmarks", landmarks), ("--detector", detector)):
             if given_too is not None:
                 stop(f"{option}: with --predictions no detector and no predictor is run")
-        if unlabelled or thorough:
+        if unlabelled or training.stability:
             stop(f"--{'unlabelled' if unlabelled else 'thorough'} and --predictions exclude each other")
     try:
         placed_by = chosen_landmarks(landmarks) or make_landmarks("dlib")
@@ -144,12 +137,7 @@ def train(
                 tool=predictions[0].name if predictions else "",
                 predictor=placed_by,
                 detector=found_by,
-                training=Training(
-                    stability=RefinedRuns(THOROUGH_ANGLES) if thorough else None,
-                    normalizer=normalizer,
-                    degradations=degradations,
-                    seed=seed,
-                ),
+                training=training,
                 workers=faces.workers,
                 cache=faces.cache,
                 progress=bar,

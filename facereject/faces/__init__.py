@@ -20,7 +20,8 @@ if TYPE_CHECKING:
     from facereject.faces.landmarks import make_landmarks, register_landmarks
     from facereject.faces.rejector import FaceRejector
     from facereject.faces.training.certify import certified
-    from facereject.faces.training.train import Training, train_face_rejector
+    from facereject.faces.training.options import Training
+    from facereject.faces.training.train import train_face_rejector
 
 _HOME = {
     "datasets": ("DatasetError", "FaceDataset", "FaceSample", "Problem"),
@@ -46,7 +47,8 @@ _HOME = {
     "regions": ("REGIONS",),
     "rejector": ("FaceRejector", "PredictorMismatchWarning"),
     "training.certify": ("certified",),
-    "training.train": ("Training", "train_face_rejector"),
+    "training.options": ("Training",),
+    "training.train": ("train_face_rejector",),
 }
 
 __all__ = [

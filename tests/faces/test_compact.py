@@ -18,7 +18,7 @@ from facereject.faces.landmarks.point_set import MEAN_SHAPE, POINTS_300W, mirror
 from facereject.faces.models.compact import CompactColumns, align, point_groups
 from facereject.faces.training import fit_compact as fitting
 from facereject.faces.training.degrade import degrade
-from facereject.faces.training.table import FaceTable
+from facereject.faces.training.extract import FaceTable
 
 SOME = PointSet(MEAN_SHAPE, "outer_eyes", (0, 8, 16, 30, 36, 45, 48, 54))
 

@@ -14,8 +14,7 @@ from facereject.faces.detectors.dlib_hog import FaceDetector
 from facereject.faces.features.hog import LandmarkHOG
 from facereject.faces.features.recipe import LandmarkStability
 from facereject.faces.images import to_gray
-from facereject.faces.training.extract import Extractor, extract
-from facereject.faces.training.table import CacheWarning, read_table, write_table
+from facereject.faces.training.extract import CacheWarning, Extractor, extract, read_table, write_table
 from facereject.losses import landmark_nme
 from facereject.parallel import RunProgress
 

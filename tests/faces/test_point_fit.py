@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from facereject.faces import FaceRejector
-from facereject.faces.training.fit_points import fit_point_errors, some_rows
-from facereject.faces.training.table import FaceTable
+from facereject.faces.training.details import fit_point_errors, some_rows
+from facereject.faces.training.extract import FaceTable
 
 FACES = 90
 

@@ -12,7 +12,7 @@ from facereject.faces.datasets import match_face
 from facereject.faces.geometry import fit_similarity, transform_points
 from facereject.faces.images import to_gray
 from facereject.faces.landmarks.point_set import MEAN_SHAPE, POINTS_300W, PointSet, procrustes_mean
-from facereject.faces.training.learn_points import learn_points
+from facereject.faces.training.annotation import learn_points
 
 
 def turned(shape, angle, scale=1.0, shift=(0, 0)):

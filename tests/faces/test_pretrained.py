@@ -13,7 +13,7 @@ from facereject.faces.detectors.yunet import YuNetDetector
 from facereject.faces.evaluation.results import evaluate_rows
 from facereject.faces.training.degrade import degrade
 from facereject.faces.training.extract import Extractor, extract
-from facereject.faces.training.train import ALPHAS
+from facereject.faces.training.options import ALPHAS
 from facereject.modelfile import read_model, write_model
 
 NAMES = ["default", "dlib", "thorough"]

@@ -9,10 +9,9 @@ import pytest
 from scipy.stats import spearmanr
 
 from facereject.faces.models.score_models import TreeScore
-from facereject.faces.training._score_trees import clean_weights, grow_trees
-from facereject.faces.training.fit_compact import linear_on_clean
+from facereject.faces.training.extract import FaceTable
+from facereject.faces.training.fit_compact import clean_weights, grow_trees, linear_on_clean
 from facereject.faces.training.fit_score import fit_score
-from facereject.faces.training.table import FaceTable
 
 
 def test_clean_faces_count_as_a_third_or_so():

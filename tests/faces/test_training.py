@@ -107,8 +107,8 @@ def test_a_rejector_from_a_table(predictor, tmp_path):
     table = synthetic()
     extractor = Extractor(predictor, FaceDetector(threshold=-1.0), LandmarkHOG(), degradations=3)
     photos = [f"p{i}" for i in range(60)]
-    steps = []
-    rejector = train_on_table(table, photos, extractor, alphas=(0.1, 1.0), folds=2, progress=steps.append)
+    steps, few = [], Training(alphas=(0.1, 1.0), folds=2)
+    rejector = train_on_table(table, photos, extractor, training=few, progress=steps.append)
     assert steps == [RunProgress(done, 5, "scores fitted") for done in (2, 4, 5)]
     assert rejector.info["alpha"] in (0.1, 1.0)
     for areas in rejector.info["aurc"].values():
@@ -120,12 +120,12 @@ def test_a_rejector_from_a_table(predictor, tmp_path):
     assert len(rejector.calibration.losses) == (table.detector_scores[rows] >= 0).sum()
     assert rejector.target.kind == "max_error"
     rejector.save(tmp_path / "a")
-    train_on_table(table, photos, extractor, alphas=(0.1, 1.0), folds=2).save(tmp_path / "b")
+    train_on_table(table, photos, extractor, training=few).save(tmp_path / "b")
     assert (tmp_path / "a").read_bytes() == (tmp_path / "b").read_bytes()
     with pytest.raises(ValueError, match="score"):
         train_on_table(table, photos, extractor, "magic")
     with pytest.raises(ValueError, match="threshold"):
-        train_on_table(table, photos, extractor, threshold=99.0, alphas=(1.0,), folds=2)
+        train_on_table(table, photos, extractor, training=few, threshold=99.0)
 
 
 def test_training_and_evaluating_on_photographs(photographs, predictor, tmp_path):

@@ -7,7 +7,7 @@ import pytest
 
 from facereject.faces import FaceRejector, Training, train_face_rejector
 from facereject.faces.detectors.dlib_hog import FaceDetector
-from facereject.faces.training.unlabelled import annotate_by_predictor
+from facereject.faces.training.annotation import annotate_by_predictor
 from facereject.losses import landmark_nme
 
 QUICK = {"training": Training(degradations=2, folds=2, alphas=(1.0,)), "workers": 1}

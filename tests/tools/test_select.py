@@ -10,8 +10,8 @@ import pytest
 from facereject.faces import FaceRejector
 from facereject.faces.features.context import QUALITY
 from facereject.faces.models.ranking import gap_closed
-from facereject.faces.training._score_trees import TreeOptions
-from facereject.faces.training.table import FaceTable
+from facereject.faces.training.extract import FaceTable
+from facereject.faces.training.fit_compact import TreeOptions
 from tools.train import select_trees
 
 FOLDS, FACES, VERSIONS = 3, 120, 4

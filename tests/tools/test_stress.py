@@ -51,7 +51,7 @@ def test_a_believed_store_would_be_found(tmp_path, monkeypatch):
 
 
 def test_a_believed_cache_would_be_found(tmp_path, monkeypatch):
-    monkeypatch.setattr("facereject.faces.training.table._digest", lambda file, name: bytes(32))
+    monkeypatch.setattr("facereject.faces.training.extract._digest", lambda file, name: bytes(32))
     trial = Trial("training cache", 60)
     damaged_caches(trial, tmp_path, 100, random.Random(0))
     assert trial.failures

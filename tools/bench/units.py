@@ -34,6 +34,7 @@ from _other_kinds import KINDS, MORE_KINDS, make_kind
 from facereject.faces import FaceDataset, FaceRejector
 from facereject.faces.models.calibration import Calibration
 from facereject.faces.training.extract import Extractor, extract
+from facereject.faces.training.options import Training
 from facereject.faces.training.train import train_on_table
 from tools.train.default_model import set_aside
 from tools.train.london_points import _MIDDLES, points_68
@@ -313,7 +314,7 @@ def without(rejector, samples, table_of):
     photos, extractor = [sample.photo for sample in samples], extractor_of(rejector, 1, 0)
     for name in sorted(set(source)):
         inside = source[table.sample] != name
-        model = train_on_table(table.rows(inside), photos, extractor, "compact", alphas=(1.0,))
+        model = train_on_table(table.rows(inside), photos, extractor, "compact", Training(alphas=(1.0,)))
         other = table.rows(~inside)
         show_unit(f"{name}, unit", model, other.losses, model.score(other.features))
         show_coverage(f"{name}, intervals", model, other)

@@ -30,10 +30,9 @@ from facereject.faces import (
 from facereject.faces.detectors.base import judging_detector
 from facereject.faces.features.context import FaceContext
 from facereject.faces.models.ranking import gap_closed
-from facereject.faces.training.extract import Extractor, extract
-from facereject.faces.training.table import FaceTable
+from facereject.faces.training.annotation import annotate_by_predictor
+from facereject.faces.training.extract import Extractor, FaceTable, extract
 from facereject.faces.training.train import train_on_table
-from facereject.faces.training.unlabelled import annotate_by_predictor
 
 sys.path.insert(0, str(Path(__file__).parents[2]))
 

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from facereject.faces import LandmarkHOG
 from facereject.faces.features.recipe import LandmarkStability
-from facereject.faces.training.table import FaceTable
+from facereject.faces.training.extract import FaceTable
 from facereject.faces.training.train import photo_folds
 from facereject.metrics import aurc, risk_at_coverage
 from facereject.scores import BoostedSELEScore, RegressionScoreCV, SELEScoreCV

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from facereject.faces import FaceDataset, FaceRejector
-from facereject.faces.training.table import FaceTable
+from facereject.faces.training.extract import FaceTable
 from facereject.faces.training.train import photo_folds
 from tools.reproduce.landmark_scores import SELE, Effort, fit, tested
 from tools.reproduce.landmark_statistics import DETECTOR, TestPart

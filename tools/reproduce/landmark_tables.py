@@ -14,8 +14,7 @@ from numpy.typing import NDArray
 from facereject.faces import FaceDataset, FaceDetector, FaceSample, LandmarkHOG, LandmarkPredictor
 from facereject.faces.features.context import FaceContext
 from facereject.faces.features.recipe import LandmarkStability, MirroredRuns, Stability
-from facereject.faces.training.extract import Extractor, extract
-from facereject.faces.training.table import FaceTable
+from facereject.faces.training.extract import Extractor, FaceTable, extract
 from tools.reproduce.landmark_predictors import Training, digest, outside, predictor_files, train
 from tools.reproduce.scheduler import Job, run_jobs
 from tools.train.photo_copies import group_copies

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from facereject.faces import LandmarkPredictor
 from facereject.faces.features.recipe import MirroredRuns
-from facereject.faces.training.table import FaceTable
+from facereject.faces.training.extract import FaceTable
 from facereject.faces.training.train import train_on_table
 from tools.reproduce.landmark_scores import Effort, Score, split_rows, tested
 from tools.reproduce.landmark_statistics import DETECTOR, TestPart

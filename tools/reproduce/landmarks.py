@@ -18,7 +18,7 @@ import numpy as np
 
 import facereject
 from facereject.faces import FaceDataset
-from facereject.faces.training.table import FaceTable
+from facereject.faces.training.extract import FaceTable
 from tools.reproduce import landmark_report
 from tools.reproduce.landmark_faces import draw_faces
 from tools.reproduce.landmark_predictors import Training

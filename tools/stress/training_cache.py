@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from facereject.faces.datasets import Problem
-from facereject.faces.training.table import FaceTable, read_table, write_table
+from facereject.faces.training.extract import FaceTable, read_table, write_table
 from tools.stress.mutations import flipped, mutated
 from tools.stress.trial import Trial
 

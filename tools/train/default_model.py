@@ -39,11 +39,11 @@ from facereject.faces.features.context import FaceContext
 from facereject.faces.features.recipe import THOROUGH_ANGLES
 from facereject.faces.geometry import bounding_box, overlap
 from facereject.faces.images import Views
-from facereject.faces.training.extract import Extractor, extract, extract_together
-from facereject.faces.training.fit_causes import background_features
+from facereject.faces.training.details import background_features
+from facereject.faces.training.extract import Extractor, FaceTable, extract, extract_together
 from facereject.faces.training.fit_correction import corrected, fit_correction
 from facereject.faces.training.fit_score import calibration_rows, photo_folds
-from facereject.faces.training.table import FaceTable
+from facereject.faces.training.options import Training
 from facereject.faces.training.train import UPRIGHT_BEYOND, train_on_table
 from tools.train.london_points import errors_by_hand
 from tools.train.model_card import Judged, write_card
@@ -115,9 +115,8 @@ def main() -> None:
                 photos,
                 extractor,
                 "compact",
-                alphas=(ALPHA,),
+                Training(alphas=(ALPHA,), folds=FOLDS),
                 background=background,
-                folds=FOLDS,
             )
             seen, unseen = (scored(rejector, table) for table in tested.tables[name])
             ratio = unseen_ratio(seen, unseen).shrunk(tested.photos / PUBLISHED_PHOTOS)

@@ -12,10 +12,9 @@ from numpy.typing import NDArray
 
 from facereject.faces import FaceDataset
 from facereject.faces.models.compact import CompactColumns
-from facereject.faces.training.extract import Extractor, extract
+from facereject.faces.training.extract import Extractor, FaceTable, extract
 from facereject.faces.training.fit_compact import LinearFit, learn_columns, linear_on_clean
 from facereject.faces.training.fit_score import cross_fit, fit_score, photo_folds
-from facereject.faces.training.table import FaceTable
 from tools.train.default_model import ALPHA, FIT_SEED, extractors, set_aside
 
 FOLDS, CLIP = 4, 10.0

@@ -19,12 +19,16 @@ import numpy as np
 from facereject.faces import FaceDataset
 from facereject.faces.features.context import DETECTOR, UNKNOWN_DETECTOR
 from facereject.faces.models.ranking import gap_closed, usable_share
-from facereject.faces.training._score_trees import clean_weights, grow_trees
-from facereject.faces.training.extract import Extractor, extract_together
-from facereject.faces.training.fit_compact import LinearFit, learn_columns, linear_on_clean
+from facereject.faces.training.extract import Extractor, FaceTable, extract_together
+from facereject.faces.training.fit_compact import (
+    LinearFit,
+    clean_weights,
+    grow_trees,
+    learn_columns,
+    linear_on_clean,
+)
 from facereject.faces.training.fit_correction import corrected, fit_correction
 from facereject.faces.training.fit_score import fit_score
-from facereject.faces.training.table import FaceTable
 from facereject.metrics import aurc
 from tools.train.default_model import ALPHA, TARGETS, extractors, set_aside
 

@@ -9,7 +9,7 @@ import numpy as np
 from facereject.faces.evaluation.evidence import gap_interval
 from facereject.faces.evaluation.results import gap_closed
 from facereject.faces.models.licences import licence_chain
-from facereject.faces.training.table import FaceTable
+from facereject.faces.training.extract import FaceTable
 from facereject.metrics import aurc
 
 _HEAD = """\

@@ -32,8 +32,9 @@ from facereject.faces.detectors.yunet import YuNetDetector
 from facereject.faces.features.context import FaceContext
 from facereject.faces.geometry import fit_similarity, transform_points
 from facereject.faces.landmarks.face_mesh import FaceMesh
+from facereject.faces.training.details import background_features
 from facereject.faces.training.extract import Extractor, extract
-from facereject.faces.training.fit_causes import background_features
+from facereject.faces.training.options import Training
 from facereject.faces.training.train import train_on_table
 from facereject.losses import landmark_nme
 from tools.train.default_model import ALPHA, FIT_SEED, PRETRAINED, TEST_SEED, set_aside
@@ -121,7 +122,7 @@ def train_mesh(fit, group, extractor, run):
     photos = [group[sample.photo] for sample in fit]
     background = background_features(fit, extractor)
     rejector = train_on_table(
-        table, photos, extractor, "compact", alphas=(ALPHA,), folds=FOLDS, background=background
+        table, photos, extractor, "compact", Training(alphas=(ALPHA,), folds=FOLDS), background=background
     )
     rejector.info["photo_digests"] = photo_digests(fit)
     rejector.info["licence"] = "trained on iBUG 300-W: no commercial use"
@@ -141,8 +142,7 @@ def train_free(folder, extractor, run):
         person,
         extractor,
         "compact",
-        alphas=(ALPHA,),
-        folds=FOLDS,
+        Training(alphas=(ALPHA,), folds=FOLDS),
         target=Target("coverage", 0.5),
         background=background,
         # lost faces are rare: in one degraded version of each there may be none

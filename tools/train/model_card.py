@@ -14,7 +14,7 @@ import matplotlib.pyplot as plt
 from facereject.faces import FaceDataset, FaceRejector
 from facereject.faces.evaluation.results import evaluate_rows
 from facereject.faces.models.ranking import gap_closed, usable_share
-from facereject.faces.training.table import FaceTable
+from facereject.faces.training.extract import FaceTable
 from facereject.metrics import aurc, risk_at_coverage
 from tools.train import model_card_sets
 from tools.train.model_card_points import cause_table, point_tables

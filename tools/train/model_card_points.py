@@ -11,7 +11,7 @@ from sklearn.metrics import roc_auc_score
 from facereject.faces import REGIONS
 from facereject.faces.face import CAUSES
 from facereject.faces.models.ranking import gap_closed
-from facereject.faces.training.fit_causes import known_causes
+from facereject.faces.training.details import known_causes
 from facereject.faces.training.fit_compact import point_errors
 
 # rows judged at once

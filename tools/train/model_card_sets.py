@@ -8,8 +8,8 @@ import numpy as np
 
 from facereject.faces import FaceDataset, FaceRejector
 from facereject.faces.models.ranking import gap_closed
+from facereject.faces.training.extract import FaceTable
 from facereject.faces.training.fit_score import calibration_rows
-from facereject.faces.training.table import FaceTable
 from facereject.metrics import aurc
 
 _RESAMPLES = 500

@@ -23,14 +23,14 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import spearmanr
 
-from facereject.faces.training.fit_compact import point_errors
-from facereject.faces.training.fit_points import (
+from facereject.faces.training.details import (
     EMPHASIS,
     MOST_FACES,
     calibrated,
     fit_point_errors,
     some_rows,
 )
+from facereject.faces.training.fit_compact import point_errors
 from tools.train.default_model import FIT_SEED
 from tools.train.fit_part import Columns, Part, columns_out_of_fold, fit_parts, options_of
 from tools.train.model_card_points import inside, within_faces

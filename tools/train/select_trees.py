@@ -19,8 +19,8 @@ from numpy.typing import NDArray
 
 from facereject.faces.features.context import QUALITY
 from facereject.faces.models.compact import CompactColumns
-from facereject.faces.training._score_trees import TreeOptions, clean_weights, grow_trees
-from facereject.faces.training.table import FaceTable
+from facereject.faces.training.extract import FaceTable
+from facereject.faces.training.fit_compact import TreeOptions, clean_weights, grow_trees
 from facereject.metrics import aurc
 from tools.train.default_model import FIT_SEED
 from tools.train.fit_part import CLIP, Columns, Part, columns_out_of_fold, fit_parts, options_of

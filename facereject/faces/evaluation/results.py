@@ -20,10 +20,9 @@ from facereject.faces.models.domain import DomainCheck
 from facereject.faces.models.ranking import gap_closed
 from facereject.faces.models.score_models import CompactScoreModel, RegionScore
 from facereject.faces.rejector import FaceRejector
-from facereject.faces.training.extract import Extractor, extract
+from facereject.faces.training.annotation import common_count
+from facereject.faces.training.extract import Extractor, FaceTable, extract
 from facereject.faces.training.fit_compact import point_errors
-from facereject.faces.training.learn_points import common_count
-from facereject.faces.training.table import FaceTable
 from facereject.metrics import aurc
 from facereject.parallel import RunProgress
 

@@ -29,10 +29,9 @@ from facereject.faces.models.score_models import (
 )
 from facereject.faces.plugins import definition_of
 from facereject.faces.rejector import FaceRejector
-from facereject.faces.training.extract import Extractor
+from facereject.faces.training.extract import Extractor, FaceTable
 from facereject.faces.training.fit_compact import point_errors
 from facereject.faces.training.fit_score import photo_folds, ranked
-from facereject.faces.training.table import FaceTable
 from facereject.parallel import RunProgress
 
 FloatArray = NDArray[np.float64]
@@ -138,7 +137,6 @@ def learn_from_table(
                 regions = RegionSample.of_points(factor * expected, true)
         final = adapted
     result = ranked(table, fold, uncertainty, name, None)
-    shares = {"gap_closed_clean": result.clean, "gap_closed_degraded": None}
     return FaceRejector(
         final,
         Calibration(table.losses, uncertainty, regions),
@@ -159,7 +157,7 @@ def learn_from_table(
             "degradations": 0,
             "folds": int(fold.max()) + 1,
             "random_state": int(extractor.random_state),
-            "cross_validation": [{"score": name, "alpha": None, **shares}],
+            "cross_validation": [result.record],
             "aurc": result.areas,
         },
     )

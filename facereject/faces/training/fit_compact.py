@@ -1,7 +1,11 @@
-"""Fitting a compact score: linear columns out of fold, principal shapes, and trees on top."""
+"""Fitting a compact score: linear columns out of fold, principal shapes, and trees on top.
+
+Half of the trees are fitted by SELE, half by least squares on the logarithm of the loss.
+"""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -14,13 +18,123 @@ from facereject.faces.features.context import DETECTOR, UNKNOWN_DETECTOR
 from facereject.faces.features.recipe import FaceFeatures
 from facereject.faces.landmarks.point_set import PointSet
 from facereject.faces.models.compact import N_CORRECTION, CompactColumns, align, point_groups
-from facereject.faces.models.score_models import CompactScoreModel, LinearScoreModel
-from facereject.faces.training._score_trees import clean_weights, grow_trees
+from facereject.faces.models.score_models import CompactScoreModel
+from facereject.faces.training.extract import FaceTable
 from facereject.faces.training.fit_score import calibration_rows, fit_score
-from facereject.faces.training.table import FaceTable
 from facereject.losses import landmark_scale
+from facereject.scores._lightgbm import import_lightgbm
 
 FloatArray = NDArray[np.float64]
+
+
+class TreeOptions(NamedTuple):
+    """How trees are grown; ``tools/train/select_trees.py`` compares the defaults with others."""
+
+    n_estimators: int = 150
+    learning_rate: float = 0.1
+    max_leaf_nodes: int = 8
+    patience: int = 20
+
+
+# the trees by least squares, in the words of LightGBM
+_SQUARES: dict[str, Any] = {
+    "objective": "l2",
+    "lambda_l2": 20.0,
+    "min_data_in_leaf": 20,
+    "deterministic": True,
+    "force_row_wise": True,
+    "feature_pre_filter": False,
+    "seed": 0,
+    "verbosity": -1,
+}
+
+# percent: the logarithm of losses below tells noise apart; above, a face is lost
+_LEAST_LOSS, _MOST_LOSS = 0.5, 20.0
+
+_USUAL = TreeOptions()
+
+# share of the photos held out in turn to find the number of trees
+_HELD_OUT = 1 / 3
+
+# weight of all clean rows together: what users show is mostly not degraded, most of the table is
+_CLEAN_SHARE = 0.3
+
+# values in a table; threads only pay on larger ones
+_LARGE_TABLE = 1_000_000
+
+
+class ScoreTrees(NamedTuple):
+    """The trees of either kind."""
+
+    by_sele: TreeScore
+    by_squares: TreeScore
+
+
+def clean_weights(clean: NDArray[np.bool_], least: float = _CLEAN_SHARE) -> FloatArray:
+    """Weights of rows, 1 on average, by which clean ones count as this share of all if they are fewer."""
+    weights = np.ones(len(clean))
+    share = float(clean.mean())
+    if 0 < share < least:
+        weights[clean] = least / share
+        weights[~clean] = (1 - least) / (1 - share)
+    return weights
+
+
+def grow_trees(
+    columns: NDArray[np.float32],
+    losses: FloatArray,
+    clip: float | None,
+    weights: FloatArray,
+    *,
+    groups: NDArray[np.str_] | None = None,
+    n_trees: int | None = None,
+    options: TreeOptions = _USUAL,
+) -> tuple[ScoreTrees, int]:
+    """Trees of both kinds and their number: ``n_trees``, or the number that ranks other groups best by SELE.
+
+    Parameters
+    ----------
+    columns : ndarray of shape (n, c)
+    losses : ndarray of shape (n,)
+        In percent.
+    clip : float or None
+        For SELE, losses above count as this much.
+    weights : ndarray of shape (n,)
+    groups : ndarray of shape (n,), str, or None
+        Rows of one group are held out together.
+    n_trees : int or None
+        Of either kind.
+    options : TreeOptions
+    """
+    lightgbm = import_lightgbm()
+
+    from facereject.scores import BoostedSELEScore
+
+    if n_trees is not None:
+        options = options._replace(n_estimators=n_trees)
+    threads = os.cpu_count() or 1 if columns.size > _LARGE_TABLE else 1
+    share = _HELD_OUT if n_trees is None else None
+    fitted = BoostedSELEScore(**options._asdict(), validation_fraction=share, n_jobs=threads)
+    bounded = losses if clip is None else np.minimum(losses, clip)
+    fitted.fit(columns, bounded, sample_weight=weights, groups=groups)
+    width = columns.shape[1]
+    if fitted.booster_ is None:
+        return ScoreTrees(TreeScore.constant(0.0, width), TreeScore.constant(0.0, width)), 1
+    # a leaf holds at most 5 % of the rows, as for the trees by SELE, so that small samples still split
+    leaf = max(1, min(_SQUARES["min_data_in_leaf"], len(columns) // 20))
+    parameters = _SQUARES | {
+        "learning_rate": options.learning_rate,
+        "num_leaves": options.max_leaf_nodes,
+        "num_threads": threads,
+        "min_data_in_leaf": leaf,
+    }
+    data = lightgbm.Dataset(
+        columns, np.log(_LEAST_LOSS + np.minimum(losses, _MOST_LOSS)), weight=weights, params=parameters
+    )
+    squares = lightgbm.train(parameters, data, fitted.n_estimators_)
+    by_sele, by_squares = (TreeScore.from_lightgbm(booster) for booster in (fitted.booster_, squares))
+    return ScoreTrees(by_sele, by_squares), fitted.n_estimators_
+
 
 # errors in percent: below the floor they are annotation noise, above the ceiling a landmark is lost
 _FLOOR, _CEILING = 0.3, 40.0
@@ -38,10 +152,17 @@ _LOST, _BACKGROUND_SHARE = 20.0, 0.05
 _LARGEST_CORRECTION = 0.5
 
 
+class Background(NamedTuple):
+    """Features of boxes without a face, and the number of each one's sample."""
+
+    features: NDArray[np.float32]
+    sample: NDArray[np.int64]
+
+
 class LinearFit(NamedTuple):
     """A linear score on the HOG values, and the uncertainty of every row by one that did not see it."""
 
-    model: LinearScoreModel
+    model: Any
     uncertainty: FloatArray
 
 
@@ -78,6 +199,11 @@ def point_errors(table: FaceTable, points: PointSet) -> FloatArray:
     return np.asarray(100 * np.linalg.norm(found - truth, axis=2) / scale[:, None])
 
 
+def log_errors(errors: FloatArray) -> FloatArray:
+    """The logarithms that are learned, of errors in percent."""
+    return np.asarray(np.log(np.clip(errors, 0, _CEILING) + _FLOOR))
+
+
 def fit_compact(
     table: FaceTable,
     features: FaceFeatures,
@@ -86,7 +212,7 @@ def fit_compact(
     linear: LinearFit,
     clip: float | None,
     clean: LinearFit | None = None,
-    background: tuple[NDArray[np.float32], NDArray[np.int64]] | None = None,
+    background: Background | None = None,
 ) -> CompactFit:
     """Fit a compact score to a table with context.
 
@@ -106,8 +232,8 @@ def fit_compact(
         Losses above count as this much.
     clean : LinearFit or None
         The same, fitted to clean rows alone. If it is given, clean rows also count more for the trees.
-    background : (ndarray of shape (m, d), ndarray of shape (m,)) or None
-        Features of boxes without a face and the number of each one's sample: the trees learn to trust none.
+    background : Background or None
+        Boxes without a face: the trees learn to trust none.
     """
     columns, seen = learn_columns(table, features, fold, linear, clean)
     importance = np.ones(len(table)) if clean is None else clean_weights(table.clean)
@@ -136,22 +262,16 @@ def _more_rows(
     features: FaceFeatures,
     columns: CompactColumns,
     seen: NDArray[np.float32],
-    background: tuple[NDArray[np.float32], NDArray[np.int64]] | None,
+    background: Background | None,
 ) -> MoreRows:
     """Boxes without a face, and faces as they are seen without the five points of a detector."""
     parts = [MoreRows(seen[:0], np.empty(0), np.empty(0), np.empty(0, dtype=np.int64))]
-    if background is not None and len(background[0]):
-        known = np.isin(background[1], table.sample)
-        empty = columns(background[0][known])
-        count = len(empty)
-        parts.append(
-            MoreRows(
-                empty,
-                np.full(count, _LOST),
-                np.full(count, _BACKGROUND_SHARE * len(table) / max(count, 1)),
-                background[1][known],
-            )
-        )
+    if background is not None and len(background.features):
+        known = np.isin(background.sample, table.sample)
+        empty = columns(background.features[known])
+        weight = _BACKGROUND_SHARE * len(table) / max(len(empty), 1)
+        lost, weights = np.full(len(empty), _LOST), np.full(len(empty), weight)
+        parts.append(MoreRows(empty, lost, weights, background.sample[known]))
     # a detector that never gives five points leaves nothing to be learned
     if features.context is not None and features.context.detector and _five_points(table).any():
         rows = calibration_rows(table, 0)
@@ -185,7 +305,7 @@ def learn_columns(
     n_context = features.context.n_features
     errors = point_errors(table, points)
     chosen = errors if points.used is None else errors[:, list(points.used)]
-    logs = np.log(np.clip(chosen, 0, _CEILING) + _FLOOR)
+    logs = log_errors(chosen)
     targets = [logs[:, list(group)].mean(axis=1) for group in point_groups(points)]
     goal = np.column_stack([*targets, corrections(table, points)])
     n_hog = score.n_features
@@ -220,9 +340,7 @@ def linear_on_clean(
     for k in np.unique(fold):
         fitted = fit_score(table, "sele", alpha, clip, rows=table.clean & (fold != k))
         uncertainty[fold == k] = fitted(table.features[fold == k])
-    final = fit_score(table, "sele", alpha, clip, rows=table.clean)
-    assert isinstance(final, LinearScoreModel)
-    return LinearFit(final, uncertainty)
+    return LinearFit(fit_score(table, "sele", alpha, clip, rows=table.clean), uncertainty)
 
 
 def corrections(table: FaceTable, points: PointSet) -> FloatArray:

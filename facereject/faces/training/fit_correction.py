@@ -11,9 +11,8 @@ from facereject.faces.features.recipe import LandmarkCorrection, moved
 from facereject.faces.geometry import FloatArray, fit_similarity
 from facereject.faces.landmarks.point_set import PointSet
 from facereject.faces.plugins import fingerprint_of
-from facereject.faces.training.extract import Extractor
+from facereject.faces.training.extract import Extractor, FaceTable
 from facereject.faces.training.fit_compact import ridge_out_of_fold
-from facereject.faces.training.table import FaceTable
 from facereject.losses import landmark_nme
 
 FloatTable = NDArray[np.float64]

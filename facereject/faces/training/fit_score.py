@@ -14,7 +14,7 @@ from facereject._trees import TreeScore
 from facereject.faces.models.ranking import gap_closed
 from facereject.faces.models.score_models import LinearScoreModel, ScoreModel
 from facereject.faces.models.scores import score_kind
-from facereject.faces.training.table import FaceTable
+from facereject.faces.training.extract import FaceTable
 from facereject.metrics import aurc
 
 FloatArray = NDArray[np.float64]
@@ -87,6 +87,16 @@ class CrossValidation:
     clean: float | None
     degraded: float | None
     areas: dict[str, dict[str, float]]
+
+    @property
+    def record(self) -> dict[str, Any]:
+        """What a model file keeps of it."""
+        return {
+            "score": self.score,
+            "alpha": self.alpha,
+            "gap_closed_clean": self.clean,
+            "gap_closed_degraded": self.degraded,
+        }
 
     @property
     def merit(self) -> float:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from facereject.faces.datasets import FaceDataset, FaceSample, photo_digests
+from facereject.faces.datasets import FaceSample, photo_digests
 from facereject.faces.detectors.base import Detector, check_detector, judging_detector
 from facereject.faces.detectors.dlib_hog import FaceDetector
 from facereject.faces.features.context import FaceContext
@@ -19,7 +19,7 @@ from facereject.faces.features.recipe import LandmarkStability, Stability
 from facereject.faces.landmarks import Landmarks, check_predictor, make_landmarks
 from facereject.faces.models.calibration import Calibration, Target
 from facereject.faces.models.domain import Domain
-from facereject.faces.models.score_models import LinearScoreModel, ScoreModel
+from facereject.faces.models.score_models import ScoreModel
 from facereject.faces.models.scores import SCORES, score_kind
 from facereject.faces.rejector import FaceRejector
 from facereject.faces.training._from_files import (
@@ -27,10 +27,16 @@ from facereject.faces.training._from_files import (
     file_extractor,
     learn_from_table,
 )
-from facereject.faces.training.details import fit_details
-from facereject.faces.training.extract import Extractor, extract
-from facereject.faces.training.fit_causes import background_features
-from facereject.faces.training.fit_compact import CompactFit, LinearFit, fit_compact, linear_on_clean
+from facereject.faces.training.annotation import Photos, annotate_by_predictor, learn_points, points_of
+from facereject.faces.training.details import background_features, fit_details
+from facereject.faces.training.extract import Extractor, FaceTable, extract
+from facereject.faces.training.fit_compact import (
+    Background,
+    CompactFit,
+    LinearFit,
+    fit_compact,
+    linear_on_clean,
+)
 from facereject.faces.training.fit_score import (
     CrossValidation,
     calibration_rows,
@@ -39,9 +45,7 @@ from facereject.faces.training.fit_score import (
     photo_folds,
     ranked,
 )
-from facereject.faces.training.learn_points import learn_points, points_of
-from facereject.faces.training.table import FaceTable
-from facereject.faces.training.unlabelled import Photos, annotate_by_predictor
+from facereject.faces.training.options import Training
 from facereject.parallel import RunProgress
 from facereject.scores._lightgbm import import_lightgbm
 from facereject.selection import InfeasibleTargetError
@@ -53,60 +57,6 @@ _RELATIVE_COVERAGE = 0.75
 
 #: degrees of tilt above which landmarks are placed on an upright copy of the face
 UPRIGHT_BEYOND = 8.0
-
-#: regularisation tried for linear scores; see `facereject.scores` for its meaning
-ALPHAS = (0.1, 0.3, 1.0, 3.0, 10.0)
-
-
-@dataclass(frozen=True)
-class Training:
-    """How a rejector is trained: features, degraded copies, regularisation and folds.
-
-    Parameters
-    ----------
-    hog : LandmarkHOG or None
-        Sizes of the features; its points are replaced by those of the predictor.
-    stability : MirroredRuns, LandmarkStability or None
-        More predictions per face that tell how stable the first one is: two on mirrored and turned images,
-        whose mean also takes the place of the landmarks, or six on moved boxes (not for "compact").
-    normalizer : str or None
-        Rule by which errors are normalised, see `facereject.losses.landmark_scale`. None is what the
-        predictor declares, else "outer_eyes" for 68 points and "box" for others.
-    feature_points : sequence of int or None
-        Points that features are computed at, for dense meshes. None is what the predictor declares, else
-        all of them.
-    degradations : int
-        Degraded versions of every photo.
-    clip : float or None
-        Losses above, in percent, count as this much in training: how wrong a lost face is does not matter,
-        and it would drown the rest. Calibration and evaluation use the losses as they are.
-    alphas : sequence of float
-        Regularisation tried (not for "boosted").
-    folds : int
-        Number of groups of photos for cross-validation.
-    seed : int
-        Of degradations and folds.
-
-    See Also
-    --------
-    train_face_rejector : Takes it.
-
-    Examples
-    --------
-    >>> from facereject.faces import Training
-    >>> Training(degradations=2).folds
-    4
-    """
-
-    hog: LandmarkHOG | None = None
-    stability: Stability | None = None
-    normalizer: str | None = None
-    feature_points: Sequence[int] | None = None
-    degradations: int = 8
-    clip: float | None = 10.0
-    alphas: Sequence[float] = ALPHAS
-    folds: int = 4
-    seed: int = 0
 
 
 def train_face_rejector(
@@ -144,7 +94,7 @@ def train_face_rejector(
         risk. "auto" is "sele" or "compact", whichever ranks better by cross-validation. All but "sele" and
         "reg" need LightGBM.
     unlabelled : folder, sequence of image files, or None
-        Photos to learn from in place of ``samples``: see `facereject.faces.training.unlabelled`. The
+        Photos to learn from in place of ``samples``: see `facereject.faces.training.annotation`. The
         expected errors of the rejector then have no unit and are not told, until
         `FaceRejector.with_unit` or `with_calibration` gives them one; its target is a coverage.
     base : FaceRejector, str or None
@@ -188,58 +138,56 @@ def train_face_rejector(
     if (samples is None) == (unlabelled is None):
         raise ValueError("give either samples or unlabelled photos")
     training = training or Training()
+    common: dict[str, Any] = {"workers": workers, "cache": cache, "progress": progress}
     if samples is not None and len(samples) and samples[0].predicted is not None:
         base = FaceRejector.pretrained(base) if isinstance(base, str) else base
-        common = {"workers": workers, "cache": cache, "progress": progress}
-        return _from_files(samples, score, base, tool, target, training, common)
-    score = checked_score(score, training.stability)
-    if unlabelled is not None:
-        samples = _annotated(unlabelled, predictor, detector, threshold, training.normalizer)
-    assert samples is not None
-    photos = [sample.photo for sample in samples]
-    # said before hours of work on the faces
-    photo_folds(photos, training.folds, training.seed)
-    predictor = make_landmarks("dlib") if predictor is None else check_predictor(predictor)
-    detector = FaceDetector.for_training() if detector is None else check_detector(detector)
-    judging_detector(detector, threshold)
-    points = learn_points(
-        samples,
-        predictor,
-        detector,
-        normalizer=training.normalizer,
-        feature_points=training.feature_points,
-    )
-    extractor = Extractor(
-        predictor,
-        detector,
-        replace(training.hog or LandmarkHOG(), points=points),
-        None if training.stability is None else replace(training.stability, points=points),
-        training.degradations,
-        training.seed,
-        FaceContext(points, detector=points.is_300w) if score in ("auto", "compact") else None,
-        None if getattr(predictor, "levels", False) is True else UPRIGHT_BEYOND,
-    )
-    table = extract(samples, extractor, workers=workers, cache=cache, progress=progress)
-    rejector = train_on_table(
-        table,
-        photos,
-        extractor,
-        score,
-        threshold=threshold,
-        clip=training.clip,
-        alphas=training.alphas,
-        folds=training.folds,
-        target=Target("coverage", _RELATIVE_COVERAGE)
-        if target is None and unlabelled is not None
-        else target,
-        progress=progress,
-        background=None if extractor.context is None else background_features(samples, extractor),
-        clean_errors=unlabelled is None,
-    )
+        rejector = _from_files(samples, score, base, tool, target, training, common)
+    else:
+        score = checked_score(score, training.runs)
+        predictor = make_landmarks("dlib") if predictor is None else check_predictor(predictor)
+        detector = FaceDetector.for_training() if detector is None else check_detector(detector)
+        judge, _ = judging_detector(detector, threshold)
+        if unlabelled is not None:
+            # annotated by the predictor, where the finished rejector would find a face
+            samples = annotate_by_predictor(unlabelled, predictor, judge, normalizer=training.normalizer)
+            target = target or Target("coverage", _RELATIVE_COVERAGE)
+        assert samples is not None
+        photos = [sample.photo for sample in samples]
+        # said before hours of work on the faces
+        photo_folds(photos, training.folds, training.seed)
+        points = learn_points(
+            samples,
+            predictor,
+            detector,
+            normalizer=training.normalizer,
+            feature_points=training.feature_points,
+        )
+        extractor = Extractor(
+            predictor,
+            detector,
+            replace(training.hog or LandmarkHOG(), points=points),
+            None if training.runs is None else replace(training.runs, points=points),
+            training.degradations,
+            training.seed,
+            FaceContext(points, detector=points.is_300w) if score in ("auto", "compact") else None,
+            None if getattr(predictor, "levels", False) is True else UPRIGHT_BEYOND,
+        )
+        rejector = train_on_table(
+            extract(samples, extractor, **common),
+            photos,
+            extractor,
+            score,
+            training,
+            threshold=threshold,
+            target=target,
+            progress=progress,
+            background=None if extractor.context is None else background_features(samples, extractor),
+            clean_errors=unlabelled is None,
+        )
+        if unlabelled is not None:
+            rejector.info["relative"] = True
     # sorted digests are in random order: the first ones are a sample, large enough to notice an overlap
     rejector.info["photo_digests"] = photo_digests(samples)[:_MAX_DIGESTS]
-    if unlabelled is not None:
-        rejector.info["relative"] = True
     rejector.info["entries_left_out"] = len(getattr(samples, "problems", ()))
     return rejector
 
@@ -270,48 +218,21 @@ def _from_files(
             confidence=all(np.isfinite(sample.confidence) for sample in samples),
             disagreement=samples[0].others is not None,
         )
+        folds = training.folds if base is None else 5
         table = extract(samples, extractor, **common)
-        rejector = learn_from_table(
-            table, photos, extractor, base, training.folds if base is None else 5, target, common["progress"]
-        )
+        rejector = learn_from_table(table, photos, extractor, base, folds, target, common["progress"])
     else:
         score = checked_score(score, None)
         extractor = file_extractor(points, tool, None, training.hog, training.seed)
-        if score not in ("auto", "compact"):
+        if score != "compact":
             extractor = replace(extractor, context=None)
         table = extract(samples, extractor, **common)
+        target = target or Target("coverage", _RELATIVE_COVERAGE)
         rejector = train_on_table(
-            table,
-            photos,
-            extractor,
-            score,
-            clip=training.clip,
-            alphas=training.alphas,
-            folds=training.folds,
-            target=target or Target("coverage", _RELATIVE_COVERAGE),
-            progress=common["progress"],
+            table, photos, extractor, score, training, target=target, progress=common["progress"]
         )
-    rejector.info["photo_digests"] = photo_digests(samples)[:_MAX_DIGESTS]
-    rejector.info["entries_left_out"] = len(getattr(samples, "problems", ()))
     rejector.info["tool"] = tool
     return rejector
-
-
-def _annotated(
-    photos: Photos,
-    predictor: Landmarks | None,
-    detector: Detector | None,
-    threshold: float | None,
-    normalizer: str | None,
-) -> FaceDataset:
-    """Photos annotated by the predictor, where the finished rejector would find a face."""
-    finder = FaceDetector.for_training() if detector is None else check_detector(detector)
-    return annotate_by_predictor(
-        photos,
-        make_landmarks("dlib") if predictor is None else check_predictor(predictor),
-        judging_detector(finder, threshold)[0],
-        normalizer=normalizer,
-    )
 
 
 def train_on_table(
@@ -319,14 +240,12 @@ def train_on_table(
     photos: Sequence[str],
     extractor: Extractor,
     score: str = "sele",
+    training: Training | None = None,
     *,
     threshold: float | None = None,
-    clip: float | None = 10.0,
-    alphas: Sequence[float] = ALPHAS,
-    folds: int = 4,
     target: Target | None = None,
     progress: Callable[[RunProgress], None] | None = None,
-    background: tuple[NDArray[np.float32], NDArray[np.int64]] | None = None,
+    background: Background | None = None,
     clean_errors: bool = True,
     calibrated_on: NDArray[np.int64] | None = None,
 ) -> FaceRejector:
@@ -338,12 +257,13 @@ def train_on_table(
     photos : sequence of str
         The photo of every sample.
     extractor : Extractor
-        What made the table.
-    score, threshold, clip, alphas, folds, target, progress
+        What made the table; its seed is that of the folds.
+    score, threshold, target, progress
         As in `train_face_rejector`.
-    background : (ndarray of shape (m, d), ndarray of shape (m,)) or None
-        Features of boxes without a face and the number of each one's sample, see
-        `facereject.faces.training.fit_causes.background_features`.
+    training : Training or None
+        Its clip, alphas and folds count.
+    background : Background or None
+        Boxes without a face, see `background_features`.
     clean_errors : bool, default=True
         Whether the errors on clean photos are those of the predictor. If it annotated them itself, they
         are not, and nothing is learned from clean photos alone.
@@ -352,15 +272,15 @@ def train_on_table(
     """
     # plain, as the model file needs it
     seed = int(extractor.random_state)
+    training = replace(training or Training(), seed=seed)
     steps = _Steps(progress)
-    options: dict[str, Any] = {"clip": clip, "folds": folds, "random_state": seed}
+    compact = None
     if score in ("auto", "compact"):
         fits, compact = _compact_or_linear(
-            table, photos, extractor, score, alphas, steps, options, clean_errors, background
+            table, photos, extractor, score, training, steps, clean_errors, background
         )
     else:
-        fits = _regularised(_without_context(table, extractor), photos, score, alphas, steps, options)
-        compact = None
+        fits = _regularised(_without_context(table, extractor), photos, score, training, steps)
     best = max(fits, key=lambda fit: fit.merit) if compact is None else fits[-1]
     detector, least = judging_detector(extractor.detector, threshold)
     rows = calibration_rows(table, seed) if calibrated_on is None else calibrated_on
@@ -374,10 +294,10 @@ def train_on_table(
     more: dict[str, Any] = {}
     final: ScoreModel
     if compact is None:
-        final = fit_score(_without_context(table, extractor), best.score, best.alpha, clip)
+        final = fit_score(_without_context(table, extractor), best.score, best.alpha, training.clip)
     else:
         limit = calibration.select(target).threshold_
-        details = fit_details(table, photos, extractor, compact, rows, limit, folds, background)
+        details = fit_details(table, photos, extractor, compact, rows, limit, training.folds, background)
         domain = Domain.sampled(compact.model.columns, compact.columns[rows], table.clean[rows], seed)
         final, more = replace(details.model, domain=domain), details.info
         calibration = Calibration(calibration.losses, calibration.uncertainty, details.regions)
@@ -402,19 +322,11 @@ def train_on_table(
             "without_landmarks": {"clean": int(table.failed[0]), "degraded": int(table.failed[1])},
             "unreadable": len(table.problems),
             "degradations": extractor.degradations,
-            "clip": clip,
-            "folds": folds,
+            "clip": training.clip,
+            "folds": training.folds,
             "random_state": seed,
             "alpha": best.alpha,
-            "cross_validation": [
-                {
-                    "score": fit.score,
-                    "alpha": fit.alpha,
-                    "gap_closed_clean": fit.clean,
-                    "gap_closed_degraded": fit.degraded,
-                }
-                for fit in fits
-            ],
+            "cross_validation": [fit.record for fit in fits],
             "aurc": best.areas,
             **more,
         },
@@ -457,22 +369,27 @@ def _without_context(table: FaceTable, extractor: Extractor) -> FaceTable:
 
 
 def _regularised(
-    table: FaceTable,
-    photos: Sequence[str],
-    score: str,
-    alphas: Sequence[float],
-    steps: _Steps,
-    options: dict[str, Any],
+    table: FaceTable, photos: Sequence[str], score: str, training: Training, steps: _Steps
 ) -> list[CrossValidation]:
     """One cross-validation for every regularisation, or one alone where there is nothing to choose."""
-    candidates: list[Any] = list(alphas) if score_kind(score).regularised else [None]
+    candidates: list[Any] = list(training.alphas) if score_kind(score).regularised else [None]
     if not candidates:
         raise ValueError("alphas must not be empty")
-    steps.total += len(candidates) * options["folds"]
+    steps.total += len(candidates) * training.folds
     fits = []
     for alpha in candidates:
-        fits.append(cross_fit(table, photos, score, alpha, **options))
-        steps.done(options["folds"])
+        fits.append(
+            cross_fit(
+                table,
+                photos,
+                score,
+                alpha,
+                clip=training.clip,
+                folds=training.folds,
+                random_state=training.seed,
+            )
+        )
+        steps.done(training.folds)
     return fits
 
 
@@ -481,31 +398,27 @@ def _compact_or_linear(
     photos: Sequence[str],
     extractor: Extractor,
     score: str,
-    alphas: Sequence[float],
+    training: Training,
     steps: _Steps,
-    options: dict[str, Any],
     clean_errors: bool,
-    background: tuple[NDArray[np.float32], NDArray[np.int64]] | None,
+    background: Background | None,
 ) -> tuple[list[CrossValidation], CompactFit | None]:
     """Cross-validations, and the compact score if it was asked for or is the best; then it is the last."""
-    folds = options["folds"]
+    folds, clip = training.folds, training.clip
     steps.total += folds + 1
     hog_only = _without_context(table, replace(extractor, stability=None))
-    fits = _regularised(hog_only, photos, "sele", alphas, steps, options)
+    fits = _regularised(hog_only, photos, "sele", training, steps)
     base = max(fits, key=lambda fit: fit.merit)
-    linear = fit_score(hog_only, "sele", base.alpha, options["clip"])
-    assert isinstance(linear, LinearScoreModel)
     names = np.array([photos[i] for i in table.sample], dtype=np.str_)
-    fold = photo_folds(names.tolist(), folds, options["random_state"])
-    clip = options["clip"]
+    fold = photo_folds(names.tolist(), folds, training.seed)
     clean = linear_on_clean(hog_only, fold, base.alpha, clip) if clean_errors else None
-    plain = LinearFit(linear, base.uncertainty)
+    plain = LinearFit(fit_score(hog_only, "sele", base.alpha, clip), base.uncertainty)
     fitted = fit_compact(table, extractor.features, fold, names, plain, clip, clean, background)
     steps.done(folds + 1)
     compact = ranked(table, fold, fitted.uncertainty, "compact", base.alpha)
     if score == "auto":
         if extractor.stability is not None:
-            fits = _regularised(_without_context(table, extractor), photos, "sele", alphas, steps, options)
+            fits = _regularised(_without_context(table, extractor), photos, "sele", training, steps)
         if compact.merit <= max(fit.merit for fit in fits):
             return fits, None
     return [*fits, compact], fitted
