@@ -43,3 +43,10 @@ def error_probability(probabilities: NDArray[np.float64]) -> NDArray[np.float64]
     """1 − the largest, as the sum of the others: differences between almost certain ones survive."""
     ordered = np.partition(probabilities, probabilities.shape[1] - 1, axis=1)
     return np.asarray(ordered[:, :-1].sum(axis=1))
+
+
+def disagreement(probabilities: NDArray[np.float64]) -> NDArray[np.float64]:
+    """1 − Σ p²: the probability that two draws from p differ, precise also where it is small."""
+    ordered = np.partition(probabilities, probabilities.shape[1] - 1, axis=1)
+    wrong = ordered[:, :-1].sum(axis=1)
+    return np.asarray(wrong * (2.0 - wrong) - (ordered[:, :-1] ** 2).sum(axis=1))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 import warnings
 from collections.abc import Iterator, Sequence
@@ -143,9 +144,10 @@ def report(
         area_columns(compared),
         area_rows(compared, intervals=False),
     )
-    if compared.tests:
-        _show("Paired tests", ["score", "against", "difference of AuRC", "p-value"], test_rows(compared))
     best = compared.best
+    tests = [row for row in test_rows(compared) if best in row[:2]]
+    if tests:
+        _show("Paired tests with the best", ["score", "against", "difference of AuRC", "p-value"], tests)
     _show(f"Thresholds of {best}", kept_columns(made, best), kept_rows(made, best))
     say(f"Report: {output}")
 
@@ -218,13 +220,20 @@ def threshold(
     if "reading" in rule.score.definition():
         # not the probability itself, for instance
         limit = f"uncertainty ({rule.score.name}) at most"
-    rows = [
-        [name or "all", f"{-value if confident else value:.6g}"] for name, value in rule.thresholds.items()
-    ]
+    rows = [[name or "all", _limit(value, confident)] for name, value in rule.thresholds.items()]
     _show("", ["group", limit], rows)
-    tell(f"Accepts {rule.coverage:.1%} of these predictions, with a mean loss of {rule.risk:.4g}.")
+    risk = "an error rate" if rule.columns.loss == "zero-one" else "a mean loss"
+    tell(f"Accepts {rule.coverage:.1%} of these predictions, with {risk} of {rule.risk:.4g}.")
     tell("The guarantee is about predictions drawn like these, on average.")
     say(f"Written: {output}")
+
+
+def _limit(threshold: float, confident: bool) -> str:
+    """A largest accepted uncertainty as a cell; of a confidence, the least one accepted."""
+    if math.isinf(threshold):
+        return "everything is accepted" if threshold > 0 else "no guarantee possible, all are rejected"
+    # no -0
+    return f"{(-threshold if confident else threshold) + 0.0:.6g}"
 
 
 APPLY_EXAMPLES = paragraphs("""[bold]Examples[/bold]
@@ -250,8 +259,8 @@ def apply(
         "--output",
         "-o",
         metavar="FILE",
-        help=".csv, .tsv or .jsonl file to write: the columns of FILE, then accepted, expected_error and "
-        "reason.",
+        help=".csv, .tsv, .jsonl, .parquet or .sqlite file to write: the columns of FILE, then accepted, "
+        "expected_error and reason.",
     ),
     table: TableOption = None,
     overwrite: OverwriteOption = False,

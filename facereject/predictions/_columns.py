@@ -8,16 +8,17 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import entr, logsumexp, softmax
 
-from facereject._labels import error_probability, top_and_gap
+from facereject._labels import disagreement, error_probability, top_and_gap
 from facereject._validation import FloatArray
 from facereject.predictions._files import Column, PredictionFile
+from facereject.predictions._ranking import RowSample
 
 #: losses that labels and predictions give; anything else is the name of a column of losses
 LOSSES = ("zero-one", "absolute", "squared")
@@ -107,6 +108,7 @@ _OF_PROBABILITIES: dict[str, Callable[[FloatArray], FloatArray]] = {
     "max-prob": error_probability,
     "gap": lambda probabilities: -top_and_gap(probabilities)[1],
     "entropy": lambda probabilities: np.asarray(entr(probabilities).sum(axis=1)),
+    "doctor": disagreement,
 }
 #: uncertainties that only logits give
 _OF_LOGITS: dict[str, Callable[[FloatArray], FloatArray]] = {
@@ -139,6 +141,13 @@ class OutputScore:
 
     def definition(self) -> dict[str, Any]:
         return {"reading": self.reading, "outputs": list(self.outputs), "logits": self.logits}
+
+
+def stacked_outputs(numbers: Mapping[str, FloatArray], outputs: Sequence[str], logits: bool) -> FloatArray:
+    """Logits or probabilities of all classes, (n, K)."""
+    values = np.column_stack([numbers[column] for column in outputs])
+    # rounded probabilities would not be recognised as such
+    return values if logits else values / values.sum(axis=1, keepdims=True)
 
 
 def readings(logits: bool) -> tuple[str, ...]:
@@ -190,7 +199,7 @@ class ColumnNames:
         logit is the prediction: ``p_cat``, ``p_dog``, … or ``logit_cat``, …
     confidence, uncertainty : tuple of str
         Scores; higher = more certain, and less certain. If any is given, no others are used. Probabilities
-        and logits give the scores max-prob, gap and entropy, logits also energy and max-logit.
+        and logits give the uncertainties max-prob, gap, entropy and doctor, logits also energy and max-logit.
     loss : str or None
         ``"zero-one"``, ``"absolute"``, ``"squared"``, or a column of losses. By default a column called loss,
         else zero-one.
@@ -237,24 +246,26 @@ def find_columns(
     for argument, name in (("label", label), ("prediction", prediction), ("group", group)):
         if name is not None:
             _check_column(file, name, argument)
+    outputs, logits = _outputs(file)
+    read = readings(logits) if outputs else ()
     given: list[Uncertainty] = []
     for argument in ("confidence", "uncertainty"):
         for name in getattr(names, argument):
+            if argument == "uncertainty" and name in read and name not in file.columns:
+                given.append(OutputScore(name, outputs, logits))
+                continue
             _check_column(file, name, argument)
             given.append(ColumnScore(name, argument == "confidence"))
     if loss is not None and loss not in LOSSES:
         _check_column(file, loss, "loss", f"; other losses: {', '.join(LOSSES)}")
     elif loss is None and label is None:
         loss = _guess(file, _LOSS_NAMES, "loss")
-    outputs, logits = _outputs(file)
     scores = list(given)
     if not scores:
         scores += [ColumnScore(name, True) for name in _all_like(file, _CONFIDENCE_NAMES)]
         scores += [ColumnScore(name, False) for name in _all_like(file, _UNCERTAINTY_NAMES)]
         own = {score.name for score in scores}
-        scores += [
-            OutputScore(name, outputs, logits) for name in readings(logits) if outputs and name not in own
-        ]
+        scores += [OutputScore(name, outputs, logits) for name in read if name not in own]
     scores += learned
     _check_distinct(file, scores)
     if (loss or "zero-one") in LOSSES:
@@ -448,6 +459,35 @@ class RowReader:
             code = self._codes[("name", name)] = len(self.names)
             self.names.append(name)
         return code
+
+
+@dataclass(frozen=True)
+class _Number:
+    """A column of numbers in the place of a score, so that it is read and checked like one."""
+
+    name: str
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        return (self.name,)
+
+    def __call__(self, numbers: Mapping[str, FloatArray]) -> FloatArray:
+        return numbers[self.name]
+
+    def definition(self) -> dict[str, Any]:
+        return {}
+
+
+def read_sample(
+    file: PredictionFile, columns: Columns, names: Sequence[str], sample: RowSample
+) -> tuple[FloatArray, dict[str, FloatArray]]:
+    """Losses and columns of numbers of a sample of the rows."""
+    reader = RowReader(file, replace(columns, scores=tuple(map(_Number, names))))
+    for rows in reader:
+        sample.add(np.column_stack([rows.losses, rows.uncertainty]))
+    reader.check_classes()
+    losses, *values = sample.rows().T
+    return losses, dict(zip(names, values, strict=True))
 
 
 def as_numbers(

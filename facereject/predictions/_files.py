@@ -1,4 +1,4 @@
-"""Files of predictions, read in chunks: CSV, TSV, JSON lines, Parquet, SQLite and NPZ.
+"""Files of predictions, read and written in chunks: CSV, TSV, JSON lines, Parquet and SQLite; NPZ is read.
 
 A file is a table: named columns, one row per prediction. A two-dimensional array ``logits`` of an NPZ file is
 the columns ``logits_0``, ``logits_1``, … No reader runs code that a file brings along.
@@ -7,30 +7,42 @@ the columns ``logits_0``, ``logits_1``, … No reader runs code that a file brin
 from __future__ import annotations
 
 import csv
+import io
 import json
+import math
 import os
 import sqlite3
 import zipfile
 import zlib
 from abc import ABCMeta, abstractmethod
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import closing
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, closing, contextmanager
+from functools import partial
 from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 from urllib.parse import quote
 
 import numpy as np
 from numpy.typing import NDArray
 
-from facereject._files import InputError, display_name, folder_problem, suffix_of
+from facereject._files import (
+    InputError,
+    display_name,
+    filling_sqlite,
+    folder_problem,
+    replacing,
+    suffix_of,
+)
 
 #: rows read at a time
 CHUNK = 1 << 16
 
 #: one column of a chunk: texts as they are in the file, or numbers; None where a cell is missing
 Column = Sequence[Any] | NDArray[Any]
+#: appends the columns of a chunk to a table
+WriteChunk = Callable[[Sequence[Column]], None]
 
 # how much of a text file is read to find its separator
 _HEADER_BYTES = 1 << 20
@@ -277,14 +289,10 @@ class _ParquetFile(PredictionFile):
 
     def __init__(self, path: str) -> None:
         super().__init__(path)
+        self._arrow = _pyarrow(path)
         try:
-            import pyarrow.parquet  # type: ignore[import-untyped]
-        except ImportError:
-            raise self.error("Parquet needs pyarrow: pip install pyarrow") from None
-        self._arrow = pyarrow
-        try:
-            self.columns = self._name_columns(pyarrow.parquet.read_schema(path).names)
-        except pyarrow.ArrowException as error:
+            self.columns = self._name_columns(self._arrow.parquet.read_schema(path).names)
+        except self._arrow.ArrowException as error:
             raise self.error(f"is not a Parquet file ({error})") from None
 
     def _chunks(self, names: Sequence[str]) -> Iterator[dict[str, Column]]:
@@ -294,6 +302,16 @@ class _ParquetFile(PredictionFile):
                     yield {name: _arrow_column(batch.column(name)) for name in names}
         except self._arrow.ArrowException as error:
             raise self.error(f"is damaged ({error})") from None
+
+
+def _pyarrow(path: str) -> Any:
+    try:
+        import pyarrow.parquet  # type: ignore[import-untyped]
+    except ImportError:
+        raise PredictionFileError(
+            f"{display_name(path)}: Parquet needs pyarrow: pip install pyarrow"
+        ) from None
+    return pyarrow
 
 
 def _arrow_column(array: Any) -> Column:
@@ -428,4 +446,147 @@ _READERS: dict[str, type[PredictionFile]] = {
     ".sqlite": _SqliteFile,
     ".db": _SqliteFile,
     ".npz": _NpzFile,
+}
+
+
+@contextmanager
+def new_table(path: str | os.PathLike[str], names: Sequence[str]) -> Iterator[WriteChunk]:
+    """A function that writes the columns of a chunk to a new table, which exists once the block has ended.
+
+    Texts of a CSV file stay texts. Missing numbers are empty cells or nulls.
+
+    Parameters
+    ----------
+    path : path
+        A ``.csv``, ``.tsv``, ``.jsonl``, ``.parquet``, ``.sqlite`` or ``.db`` file.
+    names : sequence of str
+        The columns.
+    """
+    name = os.fspath(path)
+    suffix = suffix_of(name)
+    if suffix not in _WRITERS:
+        raise PredictionFileError(f"{display_name(name)}: the suffix must be one of {', '.join(_WRITERS)}")
+    with replacing(name, suffix=suffix) as file:
+        try:
+            with _WRITERS[suffix](file, names) as write:
+                yield write
+        except (sqlite3.Error, _Unstorable) as error:
+            raise PredictionFileError(
+                f"{display_name(name)}: cannot hold these columns ({error}); write .csv or .jsonl"
+            ) from None
+
+
+class _Unstorable(Exception):
+    """A column whose cells a format cannot hold."""
+
+
+@contextmanager
+def _text_table(file: IO[bytes], names: Sequence[str], delimiter: str) -> Iterator[WriteChunk]:
+    with _as_text(file) as text:
+        table = csv.writer(text, delimiter=delimiter, lineterminator="\n")
+        table.writerow(names)
+        yield lambda columns: table.writerows(map(_texts, _rows_of(columns)))
+
+
+@contextmanager
+def _json_lines(file: IO[bytes], names: Sequence[str]) -> Iterator[WriteChunk]:
+    def line(row: Iterable[Any]) -> str:
+        values = dict(zip(names, map(_json_value, row), strict=True))
+        return json.dumps(values, ensure_ascii=False) + "\n"
+
+    with _as_text(file) as text:
+        yield lambda columns: text.writelines(map(line, _rows_of(columns)))
+
+
+@contextmanager
+def _parquet_table(file: IO[bytes], names: Sequence[str]) -> Iterator[WriteChunk]:
+    arrow = _pyarrow(file.name)
+    # the first rows decide; a column that is empty in them holds texts
+    schema = arrow.schema([(name, arrow.string()) for name in names])
+    writer = None
+
+    def array(column: Column, kind: Any, name: str) -> Any:
+        try:
+            return arrow.array(column, kind, from_pandas=True)
+        except (arrow.ArrowException, OverflowError):
+            if kind is not None:
+                raise _Unstorable(f"column {name!r} holds {kind} first, then something else") from None
+            return arrow.array([None if value is None else str(value) for value in column])
+
+    def write(columns: Sequence[Column]) -> None:
+        nonlocal schema, writer
+        if writer is None:
+            first = [array(column, None, name).type for column, name in zip(columns, names, strict=True)]
+            kinds = [arrow.string() if kind == arrow.null() else kind for kind in first]
+            schema = arrow.schema(list(zip(names, kinds, strict=True)))
+            writer = arrow.parquet.ParquetWriter(file, schema)
+        made = [array(*each) for each in zip(columns, schema.types, names, strict=True)]
+        writer.write_batch(arrow.record_batch(made, schema=schema))
+
+    try:
+        yield write
+    finally:
+        (writer or arrow.parquet.ParquetWriter(file, schema)).close()
+
+
+@contextmanager
+def _sqlite_table(file: IO[bytes], names: Sequence[str]) -> Iterator[WriteChunk]:
+    with filling_sqlite(file.name) as base:
+        base.execute(f"CREATE TABLE predictions ({', '.join(map(_quoted, names))})")
+        insert = f"INSERT INTO predictions VALUES ({', '.join('?' * len(names))})"
+
+        def write(columns: Sequence[Column]) -> None:
+            base.executemany(insert, map(_sqlite_row, _rows_of(columns)))
+
+        yield write
+
+
+@contextmanager
+def _as_text(file: IO[bytes]) -> Iterator[io.TextIOWrapper]:
+    text = io.TextIOWrapper(file, encoding="utf-8", newline="")
+    yield text
+    text.flush()
+    text.detach()
+
+
+def _rows_of(columns: Sequence[Column]) -> Iterator[tuple[Any, ...]]:
+    plain = (column.tolist() if isinstance(column, np.ndarray) else column for column in columns)
+    return zip(*plain, strict=True)
+
+
+def _texts(row: Iterable[Any]) -> list[Any]:
+    return [_text(value) for value in row]
+
+
+def _text(value: Any) -> Any:
+    if value is None or value != value:
+        return ""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return f"{value:.12g}" if isinstance(value, float) else value
+
+
+def _json_value(value: Any) -> Any:
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    return value.decode("utf-8", "replace") if isinstance(value, bytes) else value
+
+
+def _sqlite_row(row: Iterable[Any]) -> list[Any]:
+    return [value if _fits_sqlite(value) else str(value) for value in row]
+
+
+def _fits_sqlite(value: Any) -> bool:
+    if isinstance(value, int):
+        return -(2**63) <= value < 2**63
+    return value is None or isinstance(value, (str, bytes, float))
+
+
+_WRITERS: dict[str, Callable[[IO[bytes], Sequence[str]], AbstractContextManager[WriteChunk]]] = {
+    ".csv": partial(_text_table, delimiter=","),
+    ".tsv": partial(_text_table, delimiter="\t"),
+    ".jsonl": _json_lines,
+    ".parquet": _parquet_table,
+    ".sqlite": _sqlite_table,
+    ".db": _sqlite_table,
 }

@@ -24,10 +24,11 @@ from facereject.predictions._columns import (
     Columns,
     ColumnScore,
     OutputScore,
-    RowReader,
     Uncertainty,
     find_columns,
+    read_sample,
     readings,
+    stacked_outputs,
 )
 from facereject.predictions._comparison import ScoreComparison, compare_scores
 from facereject.predictions._files import PredictionFile, PredictionFileError, check_output, open_predictions
@@ -102,9 +103,7 @@ class _Inputs:
         return X, known
 
     def _outputs(self, numbers: Mapping[str, FloatArray]) -> FloatArray:
-        outputs = _stacked(numbers, self.outputs)
-        # rounded probabilities would not be recognised as such
-        return outputs if self.logits else outputs / outputs.sum(axis=1, keepdims=True)
+        return stacked_outputs(numbers, self.outputs, self.logits)
 
     def base_scores(self, numbers: Mapping[str, FloatArray]) -> dict[str, FloatArray]:
         """Uncertainties that the learned score should beat, by name."""
@@ -422,7 +421,7 @@ def learn_score(
         )
     rng = np.random.default_rng(check_integer(seed, "seed", minimum=0))
     sample = RowSample(rng, check_integer(max_rows, "max_rows", minimum=_FEWEST_ROWS))
-    losses, numbers = _read(file, found, inputs, sample)
+    losses, numbers = read_sample(file, found, inputs.columns, sample)
     n = len(losses)
     if n < _FEWEST_ROWS:
         raise file.error(f"{counted(n, 'row is', 'rows are')} too few to learn from")
@@ -454,35 +453,6 @@ def _find_inputs(file: PredictionFile, found: Columns, features: tuple[str, ...]
             "there is nothing to learn from: no probabilities, logits, scores or features; pass `feature`"
         )
     return inputs
-
-
-@dataclass(frozen=True)
-class _Number:
-    """A column of numbers in the place of a score, so that it is read and checked like one."""
-
-    name: str
-
-    @property
-    def columns(self) -> tuple[str, ...]:
-        return (self.name,)
-
-    def __call__(self, numbers: Mapping[str, FloatArray]) -> FloatArray:
-        return numbers[self.name]
-
-    def definition(self) -> dict[str, Any]:
-        return {}
-
-
-def _read(
-    file: PredictionFile, found: Columns, inputs: _Inputs, sample: RowSample
-) -> tuple[FloatArray, dict[str, FloatArray]]:
-    """Losses and columns of a sample of the rows."""
-    reader = RowReader(file, replace(found, scores=tuple(map(_Number, inputs.columns))))
-    for rows in reader:
-        sample.add(np.column_stack([rows.losses, rows.uncertainty]))
-    reader.check_classes()
-    losses, *columns = sample.rows().T
-    return losses, dict(zip(inputs.columns, columns, strict=True))
 
 
 def _rows(numbers: Mapping[str, FloatArray], index: Any) -> dict[str, FloatArray]:

@@ -3,23 +3,27 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from facereject._files import display_name, write_whole
-from facereject._validation import check_integer, check_number
+from facereject._validation import FloatArray, check_integer, check_number
 from facereject._words import counted
 from facereject.predictions._columns import (
     ColumnNames,
     Columns,
     ColumnScore,
+    OutputScore,
     PredictionRows,
     RowReader,
     Uncertainty,
     find_columns,
+    read_sample,
+    stacked_outputs,
     wrong_way,
 )
 from facereject.predictions._comparison import ScoreComparison, summarize
@@ -32,10 +36,16 @@ from facereject.predictions._ranking import (
     assign_blocks,
     draw_blocks,
 )
+from facereject.scores import PostHocScore
+from facereject.scores._weighting import RankScale
 
 # classes that a confusion matrix shows; the others are one
 _SHOWN_CLASSES = 12
 _OTHERS = "others"
+
+# scores of outputs with a parameter, and their kind of `PostHocScore`; it is chosen on a sample of the rows
+_PARAMETRIC = {"temperature": "temperature", "max-logit-norm": "max-logit"}
+_CHOOSE_CELLS, _FEWEST_CHOSEN = 4_000_000, 2_000
 
 # fewer errors than this tell little about a score
 _FEW_ERRORS = 30
@@ -128,8 +138,8 @@ def report_predictions(
     Parameters
     ----------
     path : path or PredictionFile
-        The file; see `open_predictions`. It is read once, or twice if it has more than 262,144 rows; the
-        memory does not grow with its length.
+        The file; see `open_predictions`. It is read once, or twice if it has more than 262,144 rows, and
+        once more if it has outputs; the memory does not grow with its length.
     output : path, optional
         HTML page to write.
     columns : ColumnNames, optional
@@ -177,9 +187,13 @@ def report_predictions(
         check_output(output, [file.path], overwrite=overwrite)
     check_number(coverage, "coverage", above=0, maximum=1)
     check_number(max_discard, "max_discard", above=0, maximum=1)
-    found = find_columns(file, columns or ColumnNames(), learned=learned)
-    reader = RowReader(file, found)
-    passes = _TwoPasses(reader, np.random.default_rng(check_integer(seed, "seed", minimum=0)))
+    names = columns or ColumnNames()
+    given = names.confidence or names.uncertainty
+    found = find_columns(file, names, learned=learned)
+    rng = np.random.default_rng(check_integer(seed, "seed", minimum=0))
+    if not given:
+        found = _with_post_hoc(file, found, rng)
+    passes = _TwoPasses(RowReader(file, found), rng)
     comparison = passes.comparison(max_discard)
     confusion = passes.confusion(comparison.best, coverage) if found.loss == "zero-one" else None
     report = PredictionReport(
@@ -197,6 +211,84 @@ def report_predictions(
 
         write_whole(output, report_page(report))
     return report
+
+
+class CrossFitted:
+    """A post-hoc score with a parameter, which was chosen on the other half of the rows.
+
+    A row belongs to a half by its outputs, so that copies of it are in the same half.
+
+    Parameters
+    ----------
+    name, kind : str
+        What pages call it, and what `PostHocScore` does.
+    columns : tuple of str
+        Logits or probabilities of all classes.
+    logits : bool
+    losses, numbers
+        Rows to choose on, with errors in both halves.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        kind: str,
+        columns: tuple[str, ...],
+        logits: bool,
+        losses: FloatArray,
+        numbers: Mapping[str, FloatArray],
+    ) -> None:
+        self.name, self.columns, self._logits = name, columns, logits
+        outputs = stacked_outputs(numbers, columns, logits)
+        halves = halve_rows(outputs)
+        self._scores = [
+            PostHocScore(kind).fit(None, losses[half], outputs=outputs[half]) for half in halves[::-1]
+        ]
+        # halves with different parameters are ranked together
+        self._scales = [RankScale.of(score.predict(None, outputs=outputs)) for score in self._scores]
+
+    @property
+    def parameters(self) -> tuple[float, ...]:
+        """The parameter of each half."""
+        return tuple(score.parameter_ for score in self._scores)
+
+    def __call__(self, numbers: Mapping[str, FloatArray]) -> FloatArray:
+        outputs = stacked_outputs(numbers, self.columns, self._logits)
+        uncertainty = np.empty(len(outputs))
+        for half, score, scale in zip(halve_rows(outputs), self._scores, self._scales, strict=True):
+            if half.any():
+                uncertainty[half] = scale(score.predict(None, outputs=outputs[half]))
+        return uncertainty
+
+    def definition(self) -> dict[str, Any]:
+        """No rule stores it: `learn_score` makes a score of outputs that can be kept."""
+        raise TypeError(f"score {self.name!r} belongs to the rows it was chosen on")
+
+
+def halve_rows(outputs: FloatArray) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+    """Two halves of the rows, by a hash of each."""
+    bits = np.ascontiguousarray(outputs).view(np.uint64)
+    odd = np.uint64(0x9E3779B97F4A7C15) * np.arange(1, 2 * bits.shape[1], 2, dtype=np.uint64)
+    first = ((bits * odd).sum(axis=1, dtype=np.uint64) >> np.uint64(63)).astype(bool)
+    return first, ~first
+
+
+def _with_post_hoc(file: PredictionFile, found: Columns, rng: np.random.Generator) -> Columns:
+    """Add the post-hoc scores that have a parameter, where scores are read from the outputs anyway."""
+    names = [score.name for score in found.scores]
+    read = any(isinstance(score, OutputScore) for score in found.scores)
+    wanted = {name: kind for name, kind in _PARAMETRIC.items() if read and name not in names}
+    if not wanted or found.loss != "zero-one":
+        return found
+    sample = RowSample(rng, max(_CHOOSE_CELLS // len(found.outputs), _FEWEST_CHOSEN))
+    losses, numbers = read_sample(file, found, found.outputs, sample)
+    halves = halve_rows(stacked_outputs(numbers, found.outputs, found.logits))
+    if not all(losses[half].any() for half in halves):
+        return found
+    fitted = [
+        CrossFitted(name, kind, found.outputs, found.logits, losses, numbers) for name, kind in wanted.items()
+    ]
+    return replace(found, scores=(*found.scores, *fitted))
 
 
 class _TwoPasses:
@@ -327,6 +419,13 @@ def _notes(passes: _TwoPasses, comparison: ScoreComparison) -> Iterable[str]:
             f"Never predicted, although a label of column {passes.reader.columns.label!r}: {shown}"
             f"{f' and {more} more' if more > 0 else ''}"
         )
+    for score in columns.values():
+        if isinstance(score, CrossFitted):
+            chosen = " and ".join(f"{value:g}" for value in score.parameters)
+            yield (
+                f"Score {score.name!r}: its parameter ({chosen}) was chosen on one half of the rows and used "
+                "on the other"
+            )
     if not passes.exact:
         yield (
             f"Above {SAMPLE:,} rows, rows count as tied if their scores lie between two neighbouring values "

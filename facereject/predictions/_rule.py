@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import json
 import math
 import os
 import warnings
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -18,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from facereject._files import display_name, replacing, suffix_of, write_whole
+from facereject._files import display_name, write_whole
 from facereject._validation import FloatArray, check_number
 from facereject.predictions._columns import (
     ColumnNames,
@@ -39,6 +36,7 @@ from facereject.predictions._files import (
     PredictionFile,
     PredictionFileError,
     check_output,
+    new_table,
     open_predictions,
 )
 
@@ -401,8 +399,9 @@ def apply_rule(
     path : path or PredictionFile
         Predictions, with the columns that the score is read from. No labels are needed.
     output : path
-        ``.csv``, ``.tsv`` or ``.jsonl`` file to write: the columns of the input, then ``accepted``,
-        ``expected_error`` and ``reason``. Two-dimensional arrays of NPZ files are left out.
+        ``.csv``, ``.tsv``, ``.jsonl``, ``.parquet`` (needs pyarrow) or ``.sqlite`` file to write: the columns
+        of the input, then ``accepted``, ``expected_error`` and ``reason``; in SQLite as the table
+        ``predictions``. Two-dimensional arrays of NPZ files are left out.
     overwrite : bool, default=False
         Replace ``output`` if it exists. Inputs are never replaced.
 
@@ -445,7 +444,7 @@ def apply_rule(
     repeated = file.repeated_columns
     reasons: Counter[str] = Counter()
     first = 1
-    with _writer(output, [*repeated, *decide.added]) as write:
+    with new_table(output, [*repeated, *decide.added]) as write:
         for chunk in file.chunks([name for name in file.columns if name in {*repeated, *decide.needed}]):
             columns, why = decide(chunk, first)
             reasons.update(why.tolist())
@@ -622,56 +621,6 @@ def expected_errors(losses: FloatArray, uncertainty: FloatArray) -> tuple[FloatA
     means = [np.add.reduceat(values[order], first) / counts for values in (uncertainty, losses)]
     fit = IsotonicRegression().fit(means[0], means[1], sample_weight=counts)
     return np.asarray(fit.X_thresholds_, dtype=np.float64), np.asarray(fit.y_thresholds_, dtype=np.float64)
-
-
-@contextmanager
-def _writer(path: str | os.PathLike[str], names: Sequence[str]) -> Iterator[Any]:
-    """A function that writes columns of a chunk to a new table, which is there when the block has ended."""
-    suffix = suffix_of(os.fspath(path))
-    if suffix not in (".csv", ".tsv", ".jsonl"):
-        raise PredictionFileError(f"{display_name(path)}: the suffix must be one of .csv, .tsv, .jsonl")
-    with replacing(path) as file:
-        text = io.TextIOWrapper(file, encoding="utf-8", newline="", write_through=False)
-        table = csv.writer(text, delimiter="\t" if suffix == ".tsv" else ",", lineterminator="\n")
-        if suffix != ".jsonl":
-            table.writerow(names)
-
-        def write(columns: Sequence[Column]) -> None:
-            rows = zip(*map(_cells, columns), strict=True)
-            if suffix != ".jsonl":
-                table.writerows(map(_texts, rows))
-            else:
-                text.writelines(
-                    json.dumps(dict(zip(names, map(_json_value, row), strict=True)), ensure_ascii=False)
-                    + "\n"
-                    for row in rows
-                )
-
-        yield write
-        text.flush()
-        text.detach()
-
-
-def _cells(column: Column) -> Sequence[Any]:
-    return column.tolist() if isinstance(column, np.ndarray) else column
-
-
-def _texts(row: Iterable[Any]) -> list[Any]:
-    return [_text(value) for value in row]
-
-
-def _text(value: Any) -> Any:
-    if value is None or value != value:
-        return ""
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    return f"{value:.12g}" if isinstance(value, float) else value
-
-
-def _json_value(value: Any) -> Any:
-    if isinstance(value, float) and not math.isfinite(value):
-        return None
-    return value.decode("utf-8", "replace") if isinstance(value, bytes) else value
 
 
 def _plain(value: float) -> float | str:

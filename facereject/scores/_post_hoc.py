@@ -55,7 +55,8 @@ _KINDS: dict[str, tuple[Callable[[FloatArray, float], FloatArray], tuple[float, 
     "entropy": (lambda z, _: _entropy(z), (1.0,)),
     "energy": (lambda z, _: -logsumexp(z, axis=1), (1.0,)),
     "doctor": (lambda z, _: _doctor(z), (1.0,)),
-    "temperature": (lambda z, t: _odds(z / t), tuple(float(2.0**k) for k in range(-3, 6))),
+    # where all are equally good, the first
+    "temperature": (lambda z, t: _odds(z / t), (1.0, 2.0, 0.5, 4.0, 0.25, 8.0, 0.125, 16.0, 32.0)),
     "max-logit": (_normalised_logit, tuple(float(p) for p in range(9))),
 }
 

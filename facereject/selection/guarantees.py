@@ -130,8 +130,8 @@ def guaranteed_risk(
     >>> losses = (rng.random(2000) < 0.3 * uncertainty**2).astype(float)
     >>> selector = guaranteed_risk(losses, uncertainty, max_risk=0.1)
     >>> print(selector.guarantee_.statement)
-    With probability at least 0.95 over the 2000 calibration examples, the mean of min(loss, 1) over accepted
-    predictions is at most 0.1; 0 calibration losses were above 1.
+    With probability at least 0.95 over the 2000 calibration examples, the error rate of accepted predictions
+    is at most 0.1.
     """
     problem = RiskProblem.of(
         losses, uncertainty, max_risk, delta, loss_bound, weights, weight_bound, method, random_state

@@ -199,6 +199,7 @@ class RiskMonitor(Monitor):
         self.loss_bound = check_number(loss_bound, "loss_bound", above=0)
         self.max_risk = check_number(max_risk, "max_risk", above=0, below=self.loss_bound)
         super().__init__(self.max_risk / self.loss_bound, delta)
+        self._zero_one = self.loss_bound == 1
 
     @property
     def limit(self) -> float:
@@ -225,15 +226,16 @@ class RiskMonitor(Monitor):
             mask = _check_accepted(accepted)
             check_same_length(losses=x, accepted=mask)
             x = x[mask]
+        self._zero_one &= bool(((x == 0) | (x == 1)).all())
         x = np.minimum(x, self.loss_bound)
         return self._add(x, x / self.loss_bound)
 
     @property
     def statement(self) -> str:
         """What is known so far, in one sentence."""
+        risk = "error rate" if self._zero_one else f"mean of min(loss, {self.loss_bound:g})"
         return self._verdict(
-            f"the mean of min(loss, {self.loss_bound:g}) of accepted predictions is above {self.max_risk:g}",
-            "labels of accepted predictions",
+            f"the {risk} of accepted predictions is above {self.max_risk:g}", "labels of accepted predictions"
         )
 
 

@@ -66,7 +66,8 @@ class Guarantee:
     method : str
         The test behind it: ``"binomial"``, ``"betting"``, ``"hoeffding-bentkus"`` or ``"order statistic"``.
     loss_bound : float or None
-        The risk statement is about min(loss, loss_bound). None for coverage.
+        The risk statement is about min(loss, loss_bound), the error rate for losses of 0 and 1. None for
+        coverage.
     n_clipped : int
         How many calibration losses were above ``loss_bound``.
     start : float or None
@@ -116,10 +117,13 @@ class Guarantee:
                 f", for data that differ from the calibration data by the weights given (at most "
                 f"{self.weight_bound:g})"
             )
+        most = f"at most {self.bound:g}{every}{shifted}"
+        if self.method.startswith("binomial") and self.loss_bound == 1 and not self.n_clipped:
+            return start + f"the error rate of accepted predictions is {most}."
         clipped = counted(self.n_clipped, "calibration loss was", "calibration losses were")
         return start + (
-            f"the mean of min(loss, {self.loss_bound:g}) over accepted predictions is at most "
-            f"{self.bound:g}{every}{shifted}; {clipped} above {self.loss_bound:g}."
+            f"the mean of min(loss, {self.loss_bound:g}) over accepted predictions is {most}; {clipped} "
+            f"above {self.loss_bound:g}."
         )
 
     @property

@@ -59,6 +59,23 @@ def test_threshold_apply_and_monitor(folder):
     assert alarm.stdout.startswith("Alarm")
 
 
+def test_groups_without_a_threshold_are_said_in_words(folder):
+    with open("g.csv", "w") as file:
+        file.write("label,prediction,confidence,site\n")
+        file.writelines(
+            f"{'ba'[site == 'easy']},a,0.{k % 9 + 1},{site}\n"
+            for site in ("easy", "hard")
+            for k in range(300)
+        )
+    done = run("threshold", "g.csv", "--max-risk", 0.1, "--group", "site")
+    assert done.exit_code == 0
+    assert "error rate" in done.stdout
+    shown = {line.split()[1]: line for line in done.stdout.splitlines() if "easy" in line or "hard" in line}
+    assert "everything" in shown["easy"]
+    assert "rejected" in shown["hard"]
+    assert "inf" not in done.stdout
+
+
 def test_groups_are_listed(folder):
     done = run("threshold", "p.csv", "--max-risk", 0.25, "--group", "site")
     assert done.exit_code == 0

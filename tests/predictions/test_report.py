@@ -7,6 +7,7 @@ import re
 
 import numpy as np
 import pytest
+from scipy.stats import kendalltau
 
 import facereject.predictions._columns
 import facereject.predictions._files
@@ -21,6 +22,7 @@ from facereject.predictions import (
 from facereject.predictions import _files as files
 from facereject.predictions import _page as page
 from facereject.predictions import _ranking as ranking
+from facereject.predictions._report import CrossFitted, halve_rows
 
 
 def classifier(n, seed=0, names=("cat", "dog", "bird")):
@@ -88,18 +90,52 @@ def test_probabilities_and_logits_give_scores_and_predictions(tmp_path):
     np.savez(tmp_path / "p.npz", probabilities=p, label=label.astype(float))
     by_logits = report_predictions(tmp_path / "l.npz").comparison.scores
     by_p = report_predictions(tmp_path / "p.npz").comparison.scores
-    assert list(by_p) == ["max-prob", "gap", "entropy"]
-    assert list(by_logits) == ["max-prob", "gap", "entropy", "energy", "max-logit"]
+    chosen = ["temperature", "max-logit-norm"]
+    assert list(by_p) == ["max-prob", "gap", "entropy", "doctor", *chosen]
+    assert list(by_logits) == ["max-prob", "gap", "entropy", "doctor", "energy", "max-logit", *chosen]
     losses = (label.astype(int) != p.argmax(axis=1)).astype(float)
     for name, uncertainty in {
         "max-prob": 1 - p.max(axis=1),
         "gap": -np.diff(np.sort(p, axis=1)[:, -2:], axis=1)[:, 0],
         "entropy": -(p * np.log(p)).sum(axis=1),
+        "doctor": 1 - (p**2).sum(axis=1),
         "energy": -np.log(np.exp(logits).sum(axis=1)),
         "max-logit": -logits.max(axis=1),
     }.items():
         assert by_logits[name].aurc.value == pytest.approx(aurc(losses, uncertainty))
         assert name not in by_p or by_p[name].aurc.value == pytest.approx(aurc(losses, uncertainty))
+
+
+def test_parameters_are_chosen_on_the_other_half():
+    rng = np.random.default_rng(0)
+    y = rng.integers(3, size=4000)
+    logits = rng.normal(0, 1 + 2 * (rng.uniform(size=(4000, 1)) < 0.3), size=(4000, 3)) + 3 * np.eye(3)[y]
+    losses = (logits.argmax(axis=1) != y).astype(float)
+    names = ("logit_0", "logit_1", "logit_2")
+    score = CrossFitted("t", "temperature", names, True, losses, dict(zip(names, logits.T, strict=True)))
+    uncertainty = score(dict(zip(names, logits.T, strict=True)))
+
+    def by_temperature(temperature):
+        # log of (1 - p) / p, of which p = 1 would lose the order
+        below = np.sort(logits, axis=1)[:, :2] - logits.max(axis=1, keepdims=True)
+        return np.log(np.exp(below / temperature).sum(axis=1))
+
+    halves = halve_rows(logits)
+    assert 1800 < halves[0].sum() < 2200
+    assert (halves[0] ^ halves[1]).all()
+    for half, other, chosen in zip(halves, halves[::-1], score.parameters, strict=True):
+        areas = {2.0**k: aurc(losses[other], by_temperature(2.0**k)[other]) for k in range(-3, 6)}
+        assert areas[chosen] == pytest.approx(min(areas.values()))
+        assert kendalltau(uncertainty[half], by_temperature(chosen)[half]).statistic > 0.999
+    # both halves are on one scale
+    assert abs(np.median(uncertainty[halves[0]]) - np.median(uncertainty[halves[1]])) < 0.05
+
+
+def test_scores_of_outputs_can_be_named(tmp_path):
+    label, _, p, _ = classifier(300, names=("0", "1", "2"))
+    np.savez(tmp_path / "p.npz", probabilities=p, label=label.astype(int))
+    report = report_predictions(tmp_path / "p.npz", columns=ColumnNames(uncertainty=("entropy",)))
+    assert list(report.comparison.scores) == ["entropy"]
 
 
 @pytest.mark.parametrize(("loss", "power"), [("absolute", 1), ("squared", 2)])

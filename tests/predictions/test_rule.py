@@ -24,6 +24,7 @@ from facereject.predictions import (
     find_rule,
     learn_score,
     monitor_rule,
+    open_predictions,
 )
 from facereject.predictions import _files as files
 from facereject.scores import PostHocScore
@@ -152,7 +153,7 @@ def test_damaged_rules_are_said_so(labelled, tmp_path, damage):
         Rule.load(path)
 
 
-@pytest.mark.parametrize("suffix", [".csv", ".tsv", ".jsonl"])
+@pytest.mark.parametrize("suffix", [".csv", ".tsv", ".jsonl", ".parquet", ".sqlite"])
 def test_decisions_keep_every_cell(labelled, tmp_path, suffix, monkeypatch):
     monkeypatch.setattr(files, "CHUNK", 2)
     rule = find_rule(labelled[0], 0.2)
@@ -171,6 +172,13 @@ def test_decisions_keep_every_cell(labelled, tmp_path, suffix, monkeypatch):
     if suffix == ".jsonl":
         back = [json.loads(line) for line in output.read_text().splitlines()]
         assert [row["accepted"] for row in back] == [True, False, False, False]
+    elif suffix in (".parquet", ".sqlite"):
+        back = []
+        for chunk in open_predictions(output).chunks():
+            back += [dict(zip(chunk, cells, strict=True)) for cells in zip(*chunk.values(), strict=True)]
+        assert [row["accepted"] for row in back] == [True, False, False, False]
+        assert back[0]["expected_error"] >= 0
+        assert [row["expected_error"] is None for row in back] == [False, False, True, True]
     else:
         with output.open(newline="") as file:
             back = list(csv.DictReader(file, delimiter="\t" if suffix == ".tsv" else ","))
@@ -178,6 +186,20 @@ def test_decisions_keep_every_cell(labelled, tmp_path, suffix, monkeypatch):
         assert back[2]["expected_error"] == ""
     assert [[row["id"], row["confidence"]] for row in back] == rows
     assert [row["reason"] for row in back] == ["", "uncertain", "no_score", "no_score"]
+
+
+@pytest.mark.parametrize(("suffix", "message"), [(".sqlite", "'?ID'?"), (".parquet", "'id'")])
+def test_columns_that_a_format_cannot_hold_are_named(labelled, tmp_path, suffix, message, monkeypatch):
+    monkeypatch.setattr(files, "CHUNK", 1)
+    new, output = tmp_path / "new.jsonl", tmp_path / f"decided{suffix}"
+    rows = [{"id": 1, "confidence": 0.5}, {"id": "two", "confidence": 0.5}]
+    if suffix == ".sqlite":
+        # SQLite does not tell capitals apart
+        rows = [{"id": 1, "ID": 2, "confidence": 0.5}]
+    new.write_text("\n".join(map(json.dumps, rows)))
+    with pytest.raises(PredictionFileError, match=f"cannot hold these columns .*{message}"):
+        apply_rule(find_rule(labelled[0], 0.2), new, output)
+    assert not output.exists()
 
 
 def test_groups_decide_by_their_own_threshold(labelled, tmp_path):

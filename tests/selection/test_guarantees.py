@@ -34,6 +34,8 @@ def test_guarantee_and_numbers_of_the_sample(sample, method):
     assert (guarantee.quantity, guarantee.bound, guarantee.delta) == ("risk", 0.05, 0.1)
     assert (guarantee.n, guarantee.method) == (3000, method)
     assert "at most 0.05" in guarantee.statement
+    # the exact test takes no other losses than 0 and 1
+    assert ("error rate" in guarantee.statement) == (method == "binomial")
 
 
 @pytest.mark.parametrize("method", ALL_METHODS)

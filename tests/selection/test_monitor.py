@@ -95,6 +95,14 @@ def test_an_alarm_stays_and_is_reported(rng):
     assert pickle.loads(pickle.dumps(monitor)).alarm_at_ == at  # noqa: S301
 
 
+def test_losses_of_0_and_1_are_errors():
+    monitor = RiskMonitor(max_risk=0.1)
+    monitor.update(losses=[0.0, 1.0])
+    assert "the error rate of accepted predictions" in monitor.statement
+    monitor.update(losses=[0.5])
+    assert "the mean of min(loss, 1) of accepted predictions" in monitor.statement
+
+
 def test_rejected_predictions_are_left_out():
     monitor = RiskMonitor(max_risk=0.1)
     monitor.update(losses=[0.0, 1.0, 1.0, 0.5], accepted=[True, False, False, True])

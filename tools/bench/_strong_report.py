@@ -75,7 +75,9 @@ def _classifier_lines(cases: list[dict[str, Any]]) -> list[str]:
         met = _mean(ratios[name]) <= bar and ratios[name].max() <= 1.05
         lines += [f"{name}: bar {bar:.2f} and none above 1.05: {'met' if met else 'MISSED'}."]
         for i in np.flatnonzero(ratios[name] > 1.05):
-            lines.append(f"  above: {_name(cases[i])}: {ratios[name][i]:.3f}")
+            found = cases[i].get("intervals", {}).get(name)
+            chance = f" (95 % interval {found[0]:.2f} to {found[1]:.2f})" if found else ""
+            lines.append(f"  above: {_name(cases[i])}: {ratios[name][i]:.3f}{chance}")
         lines.append("")
     return lines
 

@@ -256,7 +256,13 @@ def run(case: Case, keel: Path | None, short: bool) -> dict[str, Any] | None:
     found.update(rivals(case, fitted, X, X_test, short))
     # the default trains a copy of the predictor for itself
     own = loss(y_test, selective.predict(X_test))
+    intervals = {}
+    if "trivial" in found:
+        for name in ("default", "boosted"):
+            pair = (own if name == "default" else losses, found[name]), (losses, found["trivial"])
+            intervals[name] = ratio_interval(*pair, case.seed)
     return {
+        "intervals": intervals,
         "case": case._asdict(),
         "rows": [len(y), len(y_test)],
         "errors": int((losses > 0).sum()),
@@ -269,6 +275,19 @@ def run(case: Case, keel: Path | None, short: bool) -> dict[str, Any] | None:
         "aurc": {k: aurc(own if k == "default" else losses, v) for k, v in found.items()},
         "seconds": seconds,
     }
+
+
+def ratio_interval(
+    ours: tuple[np.ndarray, np.ndarray], trivial: tuple[np.ndarray, np.ndarray], seed: int, draws: int = 400
+) -> list[float]:
+    """95 % interval of AuRC / AuRC(trivial), given losses and uncertainties, by a bootstrap of the test rows."""
+    rng, n = np.random.default_rng(seed), len(ours[0])
+    ratios = []
+    for _ in range(draws):
+        rows = rng.integers(n, size=n)
+        area, unit = (aurc(losses[rows], uncertainty[rows]) for losses, uncertainty in (ours, trivial))
+        ratios += [area / unit] if unit else []
+    return np.quantile(ratios, [0.025, 0.975]).round(3).tolist() if ratios else []
 
 
 def rivals(case: Case, fitted: Any, X: np.ndarray, X_test: np.ndarray, short: bool) -> dict[str, np.ndarray]:
