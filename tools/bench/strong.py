@@ -280,7 +280,7 @@ def run(case: Case, keel: Path | None, short: bool) -> dict[str, Any] | None:
 def ratio_interval(
     ours: tuple[np.ndarray, np.ndarray], trivial: tuple[np.ndarray, np.ndarray], seed: int, draws: int = 400
 ) -> list[float]:
-    """95 % interval of AuRC / AuRC(trivial), given losses and uncertainties, by a bootstrap of the test rows."""
+    """95 % bootstrap interval of AuRC / AuRC(trivial), each given as losses and uncertainties."""
     rng, n = np.random.default_rng(seed), len(ours[0])
     ratios = []
     for _ in range(draws):
