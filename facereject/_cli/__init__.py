@@ -13,10 +13,9 @@ import typer
 
 from facereject import __version__
 from facereject._cli._commands import PlainCommand, PlainGroup
-from facereject._cli._missing import missing_library
-from facereject._cli._shared import paragraphs, printable, say
+from facereject._cli._shared import described, drop_output, missing_library, printable, say
 
-# the panels of the help page and their commands, in order; each has a function and examples named after it
+# the panels of the help page and their commands, in order; each has a function named after it
 _PANELS = {
     "Photos, videos and cameras": ("demo", "score", "filter", "webcam", "serve", "review"),
     "Annotated faces of your own": ("annotate", "train", "evaluate", "calibrate"),
@@ -56,14 +55,7 @@ def make_app(names: Iterable[str] = tuple(_COMMANDS), *, listed: bool = False) -
             continue
         # `filter` is a name of Python
         function = getattr(module, f"{name}_" if name == "filter" else name)
-        examples = getattr(module, f"{name.upper()}_EXAMPLES")
-        register = app.command(
-            name,
-            cls=PlainCommand,
-            help=paragraphs(function.__doc__),
-            epilog=examples,
-            rich_help_panel=_COMMANDS[name],
-        )
+        register = app.command(name, cls=PlainCommand, rich_help_panel=_COMMANDS[name], **described(function))
         register(_nothing if listed else function)
     return app
 
@@ -137,15 +129,10 @@ def main() -> None:
     except OSError as error:
         # most commands say more about their files; without a name it is the output itself, as on a full disk
         if error.filename is None:
-            _close_stdout()
+            drop_output()
         what = "stdout cannot be written" if error.filename is None else printable(str(error.filename))
         print(f"{what}: {error.strerror or error}", file=sys.stderr)
         sys.exit(1)
-
-
-def _close_stdout() -> None:
-    """Drop what is still to be written, which would fail again at exit."""
-    os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
 
 
 def _show_warning(message: Warning | str, *_: object, **__: object) -> None:

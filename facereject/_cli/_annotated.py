@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.console import Console
+from rich.text import Text
 
-from facereject._cli._output.progress import ProgressBar
+from facereject._cli._progress import ProgressBar
 from facereject._cli._shared import console, printable, say, stop
 from facereject._files import output_problem, output_that_is_read
 from facereject._options import option
@@ -268,7 +269,6 @@ def save_model(rejector: FaceRejector, path: Path, more: str = "") -> None:
 def show_facts(title: str, rows: Iterable[tuple[str, str]]) -> None:
     """Print names and texts in two columns below a title."""
     from rich.table import Table
-    from rich.text import Text
 
     results.print(printable(title), style="bold", markup=False, soft_wrap=True)
     table = Table(show_header=False, box=None, padding=(0, 2, 0, 0))
@@ -279,3 +279,19 @@ def show_facts(title: str, rows: Iterable[tuple[str, str]]) -> None:
         table.add_row(name, Text(printable(text)))
     results.print(table)
     results.print()
+
+
+def show_table(
+    title: str, columns: Sequence[str], rows: Sequence[Sequence[str | Text]], *, lines: Sequence[int] = ()
+) -> None:
+    """Print rows below the names of their columns; ``lines`` are rows with a line below them."""
+    from rich.table import Table
+
+    # square brackets in a name are no markup
+    shown = Table(title=Text(printable(title), style="bold") if title else None, title_justify="left")
+    for k, name in enumerate(columns):
+        shown.add_column(Text(printable(name)), justify="right" if k else "left", overflow="fold")
+    for k, row in enumerate(rows):
+        cells = (cell if isinstance(cell, Text) else Text(printable(cell)) for cell in row)
+        shown.add_row(*cells, end_section=k in lines)
+    results.print(shown)

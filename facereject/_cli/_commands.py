@@ -13,7 +13,10 @@ from typing import Any
 import typer
 from typer.core import TyperCommand, TyperGroup, TyperOption
 
-from facereject._cli._shared import say
+from facereject._cli._panels import in_flags
+from facereject._cli._shared import say, stop
+from facereject._files import InputError
+from facereject._options import OptionError
 from facereject._signals import exit_code, interruptible
 
 
@@ -38,6 +41,9 @@ class PlainCommand(TyperCommand):
         except KeyboardInterrupt as interrupt:
             say("Interrupted.")
             raise typer.Exit(exit_code(interrupt)) from None
+        except (InputError, OptionError) as error:
+            # an option or an input that the library refuses
+            stop(in_flags(str(error)))
 
     def get_params(self, ctx: Any) -> list[Any]:
         """Options and arguments, also those that typer adds."""

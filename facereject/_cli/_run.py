@@ -1,33 +1,34 @@
-"""A run over many inputs from the command line: progress, report, and the exit code that follows."""
+"""A run over many inputs from the command line: progress, report, advice, and the exit code that follows."""
 
 from __future__ import annotations
 
 import atexit
-import contextlib
+import math
 import os
 import shutil
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 import typer
 
-from facereject._cli._output.advice import advice
-from facereject._cli._output.progress import ProgressBar
-from facereject._cli._output.report import inputs, report_run
 from facereject._cli._panels import in_flags
-from facereject._cli._shared import console, say, stop
+from facereject._cli._progress import ProgressBar, duration, figure
+from facereject._cli._shared import console, drop_output, say, stop
 from facereject._signals import exit_code, interruptible
+from facereject._words import counted, percent
 
 if TYPE_CHECKING:
     from facereject.faces import FaceRejector
+    from facereject.outputs.summary import Counts, Placed, Summary
     from facereject.pipeline import Job
 
+# of fewer faces or frames nothing can be told
+_ENOUGH = 20
 
-def default_output() -> str | None:
-    """The default output of rows: on a terminal lines for people (None), into a pipe or file CSV ("-")."""
-    return None if sys.stdout.isatty() else "-"
+# shares that are said to be almost nothing and almost everything
+_FEW, _MOST = 0.1, 0.995
 
 
 def with_listed(paths: list[str]) -> list[str]:
@@ -63,8 +64,7 @@ def run_job(job: Job, rejector: FaceRejector, *, quiet: bool, remark: str = "") 
     remark : str
         What else there is to know about the counts.
     """
-    from facereject._cli._output.videos import report_videos
-    from facereject.outputs import Timeline
+    from facereject._cli._rows import report_videos
     from facereject.parallel import EngineError
     from facereject.tables.errors import TableError
 
@@ -72,14 +72,14 @@ def run_job(job: Job, rejector: FaceRejector, *, quiet: bool, remark: str = "") 
     hidden = job.table is None and console.is_terminal and sys.stdout.isatty()
     problem = ""
     try:
-        with interruptible(), ProgressBar(quiet=quiet or hidden) as bar, wrong_usage():
+        with interruptible(), ProgressBar(quiet=quiet or hidden) as bar:
             job.run(rejector, progress=bar)
     except KeyboardInterrupt as interrupt:
         say(f"Interrupted after {inputs(job.summary.inputs)}.{_how_to_continue(job)}")
         raise typer.Exit(exit_code(interrupt)) from None
     except BrokenPipeError:
-        # the reader has closed the pipe, as `head` does; nothing must be left to be flushed at exit
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        # the reader has closed the pipe, as `head` does
+        drop_output()
         raise typer.Exit(0) from None
     except (TableError, EngineError) as error:
         earlier = job.summary.earlier
@@ -94,35 +94,174 @@ def run_job(job: Job, rejector: FaceRejector, *, quiet: bool, remark: str = "") 
     if not quiet:
         for sentence in advice(job.summary.total, rejector, decided=job.best is None):
             say(sentence)
-    if not quiet:
-        for timeline in (output for output in job.outputs if isinstance(output, Timeline)):
-            report_videos(timeline)
+        report_videos(job)
     if problem:
         stop(problem, 1)
-    if not quiet:
-        for sentence in (
-            line for output in job.outputs if output is not job.table for line in output.report()
-        ):
+    for output in () if quiet else job.outputs:
+        for sentence in output.report() if output is not job.table else ():
             say(sentence)
     if job.summary.failed or (job.summary.placed and job.summary.placed.failed):
         raise typer.Exit(1)
 
 
-@contextlib.contextmanager
-def wrong_usage() -> Iterator[None]:
-    """End the command with one sentence and code 2 if the library refuses an option or an input."""
-    from facereject.pipeline import OptionError
-    from facereject.sources import InputError
-    from facereject.sources.landmark_files._found import LandmarkFileError
-
-    try:
-        yield
-    except LandmarkFileError:
-        # the command names the option that the file was given with
-        raise
-    except (InputError, OptionError) as error:
-        stop(in_flags(str(error)))
-
-
 def _how_to_continue(job: Job) -> str:
     return " To continue, run the same command with --resume." if job.can_be_resumed else ""
+
+
+def report_run(job: Job, rejector: FaceRejector, *, quiet: bool, remark: str = "") -> None:
+    """Report a run that came to its end, with a remark on the counts; if quiet, only what failed."""
+    summary, placed = job.summary, job.summary.placed
+    before = summary.earlier or type(summary)()
+    table = None if job.table is None else job.table.path
+    if not quiet:
+        new = summary.inputs - before.inputs + summary.again
+        if before.inputs and not new:
+            # the best faces may still have changed
+            state = "the table is complete" if job.best is None else "all faces had been scored before"
+            say(f"Nothing left to do: {state}.")
+        for line in _counts(summary):
+            say(line)
+        for line in _meaning(job, rejector):
+            say(line)
+        if remark:
+            say(remark)
+        if placed is not None:
+            say(_places(job, placed))
+        if table is not None:
+            say(f"Table: {table}")
+        if new:
+            frames, known = summary.frames - before.frames, before.inputs - summary.again
+            say(_time(new, frames, known, summary.seconds))
+    _list_failures(f"{inputs(summary.failed)} failed", summary.failed, summary.failures)
+    if placed is not None:
+        _list_failures(f"{_files(placed.failed)} could not be placed", placed.failed, placed.failures)
+        if placed.failed and table is not None:
+            say("When that is fixed, run the same command with --resume to place them.")
+
+
+def inputs(number: int) -> str:
+    """A number of inputs in words."""
+    return counted(number, "input")
+
+
+def _files(number: int) -> str:
+    return counted(number, "file")
+
+
+def _counts(summary: Summary) -> Iterator[str]:
+    total = summary.total
+    yield str(summary)
+    if summary.again:
+        yield f"{inputs(summary.again)} that had changed or failed scored again"
+    if total.undecodable:
+        has = "has" if total.undecodable == 1 else "have"
+        yield f"{counted(total.undecodable, 'frame')} of videos could not be decoded and {has} no row"
+
+
+def _meaning(job: Job, rejector: FaceRejector) -> Iterator[str]:
+    """What the decisions mean: the cut-off, the error to expect, faces and images, the kind of the faces."""
+    summary, total = job.summary, job.summary.total
+    cut_off = _cut_off(rejector) if job.best is None else ""
+    if math.isfinite(summary.expected_error):
+        mean = f"expected mean error of the accepted faces {summary.expected_error:.2f} %"
+        yield f"{cut_off}; {mean}" if cut_off else mean[0].upper() + mean[1:]
+        target = getattr(rejector, "target", None)
+        if cut_off and target and target.kind == "max_error" and summary.expected_error > 1.05 * target.value:
+            yield (
+                f"That is more than {target.value:.3g} %: these faces are harder than the calibration faces, "
+                "for which the target holds; --max-expected-error limits the expected error of every face"
+            )
+    elif cut_off:
+        yield cut_off
+    alone = total.frames - total.no_face
+    if total.faces > alone and total.accepted_faces != total.accepted_frames:
+        rule = {"all": "all of its faces are", "any": "any of its faces is", "largest": "its largest face is"}
+        yield (
+            f"{counted(total.faces, 'face')} in {counted(alone, 'image or frame', 'images and frames')}: one "
+            f"with several faces is accepted if {rule[job.frame_rule]} (--frame-rule)"
+        )
+    if summary.domain is not None:
+        yield summary.domain.sentence
+    elif summary.not_compared:
+        yield summary.not_compared.removesuffix(".")
+
+
+def _cut_off(rejector: FaceRejector) -> str:
+    """Up to which expected error faces are accepted; empty for a rejector that does not say."""
+    selector = getattr(rejector, "selector", None)
+    if selector is None or getattr(rejector, "relative", True) or not math.isfinite(selector.threshold_):
+        return ""
+    limit = float(rejector.calibration.expected_error(selector.threshold_))
+    return f"Accepted up to an expected error of {limit:.2f} %"
+
+
+def _places(job: Job, placed: Placed) -> str:
+    from facereject.outputs import SortedFiles
+
+    sorting = next(output for output in job.outputs if isinstance(output, SortedFiles))
+    verb = {"copy": "copied", "link": "linked", "move": "moved"}[sorting.mode]
+    folders = ((placed.accepted, sorting.accepted), (placed.rejected, sorting.rejected))
+    parts = [f"{_files(n)} {verb} to {folder}" for n, folder in folders if folder is not None]
+    if placed.there:
+        parts.append(f"{_files(placed.there)} in place already")
+    if placed.taken_out:
+        parts.append(f"{_files(placed.taken_out)} taken out of the other folder")
+    return "; ".join(parts)
+
+
+def _time(new: int, frames: int, before: int, seconds: float) -> str:
+    number, unit = (frames, "frames") if frames > new else (new, "inputs")
+    earlier = f"; {inputs(before)} had been done before" if before else ""
+    return f"Time: {duration(seconds)}, {figure(number / max(seconds, 1e-9))} {unit} per second{earlier}"
+
+
+def _list_failures(title: str, number: int, first: Sequence[tuple[str, str]]) -> None:
+    if not number:
+        return
+    say(f"{title}:")
+    for name, reason in first:
+        say(f"  {name}: {reason}")
+    if number > len(first):
+        say(f"  ... and {number - len(first):,} more")
+
+
+def advice(total: Counts, rejector: FaceRejector, *, decided: bool) -> list[str]:
+    """Sentences about a run, or none.
+
+    Parameters
+    ----------
+    total : Counts
+        Of all inputs.
+    rejector : FaceRejector
+    decided : bool
+        The decisions are those of its target, not of the best of a batch.
+    """
+    sentences = []
+    if getattr(rejector, "fell_back", False):
+        sentences.append(
+            "Faces were found by dlib's detector, as the weights of YuNet are not installed: it finds fewer "
+            "faces. `facereject models get` installs them."
+        )
+    if total.frames >= _ENOUGH and total.no_face > total.frames / 2:
+        share = percent(total.no_face, total.frames)
+        sentences.append(
+            f"In {share} of the images and frames no face was found: try --min-face 20 for small faces, or "
+            "--detector both."
+        )
+    target = getattr(rejector, "target", None)
+    if not decided or total.faces < _ENOUGH or target is None or target.kind != "max_error":
+        return sentences
+    if total.accepted_faces < _FEW * total.faces:
+        half = rejector.with_target(coverage=0.5).selector.selective_risk_
+        reached = percent(rejector.selector.coverage_, 1.0)
+        sentences.append(
+            f"Few faces are accepted: with a mean error of {target.value:.3g} % this model accepts {reached} "
+            f"of its calibration faces, and half of them at {half:.2g} %. Try a higher --max-error, "
+            "--model thorough, or --keep-best."
+        )
+    elif total.accepted_faces > _MOST * total.faces:
+        sentences.append(
+            "Almost all faces are accepted: their expected errors are low enough for a mean of "
+            f"{target.value:.3g} %. A lower --max-error rejects more."
+        )
+    return sentences

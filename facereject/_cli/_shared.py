@@ -18,6 +18,7 @@ from facereject._files import is_special, suffix_of
 if TYPE_CHECKING:
     from facereject.faces import FaceRejector
 
+
 # imports of dlib, cv2 and scikit-learn wait for the functions: `facereject --help` needs none of them
 
 # control characters of ASCII but the tab and beyond it (U+009B starts a command as ESC [ does), separators
@@ -125,10 +126,22 @@ def stop(message: str, code: int = 2) -> NoReturn:
     raise typer.Exit(code)
 
 
+def drop_output() -> None:
+    """Write what is still to come on stdout nowhere: its reader has gone, and it would fail again at exit."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+
+
 def paragraphs(text: str | None) -> str:
     """Help text from a docstring: lines are joined, as the terminal wraps them at its own width."""
     blocks = inspect.cleandoc(text or "").split("\n\n")
     return "\n\n".join(" ".join(block.split()) for block in blocks)
+
+
+def described(function: Any) -> dict[str, Any]:
+    """The help of a command and what stands below its options: its docstring, cut before the examples."""
+    text = inspect.cleandoc(function.__doc__ or "")
+    help, title, examples = text.partition("[bold]Examples[/bold]")
+    return {"help": paragraphs(help), "epilog": title + examples}
 
 
 def printable(text: str) -> str:
@@ -197,7 +210,7 @@ def load_rejector(
     given : bool
         The landmarks come from files; else a model that was trained for such is refused.
     """
-    from facereject._cli._plugins import chosen_detector, chosen_landmarks
+    from facereject._cli._choices import chosen_detector, chosen_landmarks
     from facereject.faces import FaceRejector
     from facereject.faces.detectors.base import change_options
     from facereject.faces.models.storage import pretrained_models
@@ -259,3 +272,24 @@ def _check_model_file(model: str, argument: str, shipped: Sequence[str]) -> None
 
 
 _OPTION_OF = {"min_face": "min-face", "threshold": "detector-threshold"}
+
+
+_OPENCV = (
+    "OpenCV cannot be loaded, as the system library {} is missing. Install libgl1 and libglib2.0-0 (Debian, "
+    "Ubuntu: apt-get install), mesa-libGL, glib2 and libxcb (Fedora: dnf install), or libgl, glib and libxcb "
+    "(conda install -c conda-forge); or replace opencv-python by opencv-python-headless, which does "
+    "everything but show a window."
+)
+
+# beginnings of the names of what the wheel of OpenCV expects of the system
+_OF_OPENCV = ("libGL", "libgthread", "libglib", "libxcb", "libX", "libSM", "libICE")
+
+
+def missing_library(error: ImportError) -> str:
+    """What to install if a library of the system is missing; empty if that is not the reason."""
+    found = re.match(r"(lib[\w.+-]+): cannot open shared object file", str(error))
+    if found is None:
+        return ""
+    if found[1].startswith(_OF_OPENCV):
+        return _OPENCV.format(found[1])
+    return f"The system library {found[1]} is missing; install the package that contains it."

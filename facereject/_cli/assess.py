@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -11,25 +10,11 @@ import typer
 
 from facereject._cli._choices import BatchTargetChoice, ScoreChoice
 from facereject._cli._panels import Given, command
-from facereject._cli._run import default_output, run_job, wrong_usage
+from facereject._cli._run import run_job
 from facereject._cli._shared import ColumnsOption, FrameRuleOption, QuietOption, option, stop
 
 if TYPE_CHECKING:
-    from facereject.outputs import Output
-
-ASSESS_EXAMPLES = """[bold]Examples[/bold]
-facereject assess processed --images photos -o faces.csv
-facereject assess clip.csv --images clip.mp4 -o faces.csv    [dim]OpenFace on a video[/dim]
-facereject assess wflw.json --images photos --max-error 4 --accepted good
-facereject assess points --images photos --contact-sheet sheet.jpg
-facereject assess points --images photos --model mine.safetensors
-facereject assess a --predictions b --images photos --model mine.safetensors
-
-[bold]Formats[/bold]: facereject (its own tables), openface (2 and 3), sleap (H5), deeplabcut (CSV, H5),
-label-studio, fiftyone, coco (keypoints and results), mediapipe, pts, dlib (XML), cvat (XML), wflw (lists),
-plain (image,x0,y0,x1,y1,… or source,x_0,…,y_0,… as CSV, TSV, Parquet or JSON lines; NPZ, NPY)
-
-[bold]Exit codes[/bold]: 0 done, 1 some images are missing or unreadable (they are listed), 2 wrong usage"""
+    pass
 
 
 def _assess_options() -> Sequence[type]:
@@ -87,12 +72,25 @@ def assess(
     Ranking carries over to other predictors; percentages do not. To correct them, annotate 20 to 50 faces and
     run [bold]facereject calibrate --predictions[/bold]; with 200 and more, [bold]facereject train
     --predictions[/bold] makes a model for the tool.
+
+    [bold]Examples[/bold]
+    facereject assess processed --images photos -o faces.csv
+    facereject assess clip.csv --images clip.mp4 -o faces.csv    [dim]OpenFace on a video[/dim]
+    facereject assess wflw.json --images photos --max-error 4 --accepted good
+    facereject assess points --images photos --contact-sheet sheet.jpg
+    facereject assess points --images photos --model mine.safetensors
+    facereject assess a --predictions b --images photos --model mine.safetensors
+
+    [bold]Formats[/bold]: facereject (its own tables), openface (2 and 3), sleap (H5), deeplabcut (CSV, H5),
+    label-studio, fiftyone, coco (keypoints and results), mediapipe, pts, dlib (XML), cvat (XML), wflw
+    (lists), plain (image,x0,y0,x1,y1,… or source,x_0,…,y_0,… as CSV, TSV, Parquet or JSON lines; NPZ, NPY)
+
+    [bold]Exit codes[/bold]: 0 done, 1 some images are missing or unreadable (they are listed), 2 wrong usage
     """
-    from facereject._cli._output.rows import BestOfBatch, Lines
-    from facereject.outputs import OUTPUTS, Table
+    from facereject._cli._rows import made_outputs
+    from facereject.outputs import OUTPUTS
     from facereject.pipeline import Running
     from facereject.pipeline.assess import AssessJob
-    from facereject.sources.landmark_files._found import LandmarkFileError
 
     files = [file for file in (landmarks, *(predictions or ())) if file is not None]
     if not files:
@@ -100,27 +98,14 @@ def assess(
     if images is None:
         stop("--images: name the folder of the images that the landmarks belong to")
     target = given.make(BatchTargetChoice)
-    outputs: list[Output] = given.outputs(OUTPUTS)
-    if output is None and not outputs:
-        output = default_output()
-        outputs = [] if output else [Lines()]
-    if target.best:
-        outputs.append(BestOfBatch(photos="keep_best_photos" in target.best, rule=frame_rule))
-    if output is not None:
-        outputs.insert(0, Table(sys.stdout.buffer if output == "-" else output, columns=columns))
-    elif columns != "all":
-        stop("--columns needs --output TABLE, - for stdout")
-    try:
-        with wrong_usage():
-            job = AssessJob(
-                files,
-                images,
-                outputs,
-                format=format,
-                running=Running(overwrite=overwrite),
-                frame_rule=frame_rule,
-                **target.best,
-            )
-        run_job(job, given.make(ScoreChoice).load(target.chosen()), quiet=quiet)
-    except LandmarkFileError as error:
-        stop(str(error))
+    outputs = made_outputs(given, OUTPUTS, output, columns, target=target, rule=frame_rule)
+    job = AssessJob(
+        files,
+        images,
+        outputs,
+        format=format,
+        running=Running(overwrite=overwrite),
+        frame_rule=frame_rule,
+        **target.best,
+    )
+    run_job(job, given.make(ScoreChoice).load(target.chosen()), quiet=quiet)

@@ -23,7 +23,7 @@ from facereject._cli._annotated import (
 )
 from facereject._cli._choices import PartsChoice
 from facereject._cli._panels import Given, command
-from facereject._cli._shared import QuietOption, RegionOption, option, paragraphs, say, stop
+from facereject._cli._shared import QuietOption, RegionOption, option, say, stop
 from facereject._words import counted
 
 if TYPE_CHECKING:
@@ -33,21 +33,6 @@ if TYPE_CHECKING:
 
 # fewer faces than this seldom guarantee anything
 _FEW = 500
-
-CALIBRATE_EXAMPLES = paragraphs("""[bold]Examples[/bold]
-
-facereject calibrate default mine --unit -o mine.safetensors
-
-facereject calibrate my.safetensors new.csv --max-error 5 -o safe.safetensors
-
-facereject calibrate my.safetensors new --max-error 4 --in-place
-
-facereject calibrate default --predictions a --annotation pts -o a.safetensors
-
-facereject filter photos --model safe.safetensors --accepted good
-
-[bold]Exit codes[/bold]: 0 written, 1 no threshold can guarantee this, or none is needed (nothing is written),
-2 wrong usage, 130 interrupted""")
 
 
 @command(lambda: (AnnotatedChoice, PartsChoice))
@@ -98,6 +83,16 @@ def calibrate(
     uncertainty of the factor is shown. With --max-error (hundreds of faces) a threshold is found that
     guarantees the mean error of accepted faces, and the expected errors are fitted to these faces, too. One
     face of each photo is used.
+
+    [bold]Examples[/bold]
+    facereject calibrate default mine --unit -o mine.safetensors
+    facereject calibrate my.safetensors new.csv --max-error 5 -o safe.safetensors
+    facereject calibrate my.safetensors new --max-error 4 --in-place
+    facereject calibrate default --predictions a --annotation pts -o a.safetensors
+    facereject filter photos --model safe.safetensors --accepted good
+
+    [bold]Exit codes[/bold]: 0 written, 1 no threshold can guarantee this, or none is needed (nothing is
+    written), 2 wrong usage, 130 interrupted
     """
     faces, parts = given.make(AnnotatedChoice), given.make(PartsChoice)
     path = faces.path(dataset)

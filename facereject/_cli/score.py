@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -10,38 +9,11 @@ import typer
 
 from facereject._cli._choices import BatchTargetChoice, EngineChoice, ModelChoice
 from facereject._cli._panels import Given, command
-from facereject._cli._run import default_output, run_job, with_listed, wrong_usage
+from facereject._cli._run import run_job, with_listed
 from facereject._cli._shared import ColumnsOption, FrameRuleOption, QuietOption, option, stop
 
 if TYPE_CHECKING:
     from facereject.outputs import Output
-
-SCORE_EXAMPLES = """[bold]Examples[/bold]
-facereject score photo.jpg                        [dim]one line per face[/dim]
-facereject score photo.jpg -o faces.csv
-facereject score photos -o faces.parquet --workers 4
-facereject score clip.mp4 'more/*.png' @list.txt -o faces.jsonl
-facereject score photos -o faces.csv --resume     [dim]after an interruption[/dim]
-facereject score photos -o faces.csv --columns short  [dim]all but the landmarks[/dim]
-find . -name '*.jpg' | facereject score - --json  [dim]names from stdin, a JSON object per face[/dim]
-
-[bold]Exit codes[/bold]: 0 done, 1 some inputs failed (they are listed), 2 wrong usage, 130 interrupted,
-143 by SIGTERM"""
-
-FILTER_EXAMPLES = """[bold]Examples[/bold]
-facereject filter photos --max-error 4                           [dim]lists the faces[/dim]
-facereject filter photos --max-error 4 --accepted good --rejected bad
-facereject filter photos --coverage 0.9 -o faces.csv --workers 4
-facereject filter photos --keep-best-photos 100 --accepted good  [dim]of this batch[/dim]
-facereject filter photos --cost 6 --accepted good --link -o faces.csv
-facereject filter clip.mp4 --save good.mp4 --timeline spans.csv  [dim]good frames[/dim]
-facereject filter clip.mp4 --save shown.mp4 --annotate           [dim]with faces drawn[/dim]
-facereject filter clip.mp4 --best-per-track 3 --crops people     [dim]each person, aligned[/dim]
-facereject filter photos --annotated drawn --contact-sheet sheet.jpg
-facereject filter faces.csv --max-error 3.5 --accepted good      [dim]from a table[/dim]
-
-[bold]Exit codes[/bold]: 0 done, 1 some inputs failed (they are listed), 2 wrong usage, 130 interrupted,
-143 by SIGTERM"""
 
 PathsArgument = Annotated[
     list[str],
@@ -108,11 +80,25 @@ def score(
     and their expected errors [bold]e_0[/bold] … [bold]e_67[/bold]. --columns chooses among them.
 
     Reasons: uncertain, turned, no_face, no_landmarks, no_score, "unreadable: …", "failed: …".
+
+    [bold]Examples[/bold]
+    facereject score photo.jpg                        [dim]one line per face[/dim]
+    facereject score photo.jpg -o faces.csv
+    facereject score photos -o faces.parquet --workers 4
+    facereject score clip.mp4 'more/*.png' @list.txt -o faces.jsonl
+    facereject score photos -o faces.csv --resume     [dim]after an interruption[/dim]
+    facereject score photos -o faces.csv --columns short  [dim]all but the landmarks[/dim]
+    find . -name '*.jpg' | facereject score - --json  [dim]names from stdin, a JSON object per face[/dim]
+
+    [bold]Exit codes[/bold]: 0 done, 1 some inputs failed (they are listed), 2 wrong usage, 130 interrupted,
+    143 by SIGTERM
     """
     if json and output not in (None, "-"):
         stop("--json writes to stdout; for a file use --output TABLE.jsonl without --json")
-    form = "jsonl" if json else "csv"
-    _run(given, paths, "-" if json else output, quiet=quiet, stream_format=form, columns=columns)
+    from facereject._cli._rows import made_outputs
+
+    outputs = made_outputs(given, (), "-" if json else output, columns, "jsonl" if json else "csv")
+    _run(given, paths, outputs, quiet=quiet)
 
 
 @command(_filter_options)
@@ -132,91 +118,63 @@ def filter_(
 
     The table is that of [bold]facereject score[/bold]. If PATH is such a table, new decisions are made from
     it, without scoring the images again.
+
+    [bold]Examples[/bold]
+    facereject filter photos --max-error 4                           [dim]lists the faces[/dim]
+    facereject filter photos --max-error 4 --accepted good --rejected bad
+    facereject filter photos --coverage 0.9 -o faces.csv --workers 4
+    facereject filter photos --keep-best-photos 100 --accepted good  [dim]of this batch[/dim]
+    facereject filter photos --cost 6 --accepted good --link -o faces.csv
+    facereject filter clip.mp4 --save good.mp4 --timeline spans.csv  [dim]good frames[/dim]
+    facereject filter clip.mp4 --save shown.mp4 --annotate           [dim]with faces drawn[/dim]
+    facereject filter clip.mp4 --best-per-track 3 --crops people     [dim]each person, aligned[/dim]
+    facereject filter photos --annotated drawn --contact-sheet sheet.jpg
+    facereject filter faces.csv --max-error 3.5 --accepted good      [dim]from a table[/dim]
+
+    [bold]Exit codes[/bold]: 0 done, 1 some inputs failed (they are listed), 2 wrong usage, 130 interrupted,
+    143 by SIGTERM
     """
-    from facereject._cli._output.rows import BestOfBatch
-    from facereject._cli._output.videos import Strips
+    from facereject._cli._rows import Strips, made_outputs
     from facereject.outputs import OUTPUTS, Timeline
 
     target = given.make(BatchTargetChoice)
-    chosen = target.chosen()
     remark = ""
     if target.coverage is not None:
         remark = (
             f"--coverage {target.coverage:g} holds for faces like those the model was calibrated on, not for "
             f"every batch; --keep-best {float(target.coverage)} accepts that share of this one."
         )
-    outputs = given.outputs(OUTPUTS)
-    if output is None and not outputs:
-        output = default_output()
-        outputs = [] if output else _lines()
+    outputs = made_outputs(given, OUTPUTS, output, columns, target=target, rule=frame_rule)
     if not any(isinstance(each, Timeline) for each in outputs):
         outputs.append(Strips(**given.values(Timeline)))
-    if target.best:
-        outputs.append(BestOfBatch(photos="keep_best_photos" in target.best, rule=frame_rule))
-    _run(
-        given,
-        paths,
-        output,
-        outputs,
-        quiet=quiet,
-        columns=columns,
-        target=chosen,
-        best=target.best,
-        frame_rule=frame_rule,
-        remark=remark,
-        tables=True,
-    )
+    _run(given, paths, outputs, quiet=quiet, target=target, frame_rule=frame_rule, remark=remark)
 
 
 def _run(
     given: Given,
     paths: list[str],
-    output: str | None,
-    outputs: Sequence[Output] | None = None,
+    outputs: Sequence[Output],
     *,
     quiet: bool,
-    stream_format: str = "csv",
-    columns: str = "all",
-    target: dict[str, float] | None = None,
-    best: dict[str, float] | None = None,
+    target: BatchTargetChoice | None = None,
     frame_rule: str = "all",
     remark: str = "",
-    tables: bool = False,
 ) -> None:
-    """Score the inputs, or with ``tables`` decide about those of a table.
-
-    Without ``outputs`` there is the table, or lines on a terminal.
-    """
-    from facereject.outputs import Table
+    """Score the inputs; with a target, the one input may be a table, whose faces are decided anew."""
     from facereject.pipeline import Job, Running
     from facereject.pipeline.decide import TableJob, is_table
     from facereject.tracking import Tracking
 
-    if outputs is None:
-        output = output or default_output()
-        outputs = [] if output else _lines()
     paths = with_listed(paths)
     options = given.values(Running)
     # first: workers import what they need while this process still does
     engine = given.make(EngineChoice).make(options.pop("workers"), options.pop("timeout"), paths)
-    with wrong_usage():
-        table: list[Output] = []
-        if output is not None:
-            table = [Table(sys.stdout.buffer if output == "-" else output, stream_format, columns)]
-        elif columns != "all":
-            stop("--columns needs --output TABLE, - for stdout")
-        common: dict[str, Any] = {"frame_rule": frame_rule, **(best or {})}
-        job: Job
-        if tables and len(paths) == 1 and is_table(paths[0]):
-            job = TableJob(paths[0], [*table, *outputs], running=Running(**options), **common)
-        else:
-            tracking = Tracking(**given.values(Tracking))
-            running = Running(engine=engine, **options)
-            job = Job(paths, [*table, *outputs], tracking=tracking, running=running, **common)
-    run_job(job, given.make(ModelChoice).load(target), quiet=quiet, remark=remark)
-
-
-def _lines() -> list[Output]:
-    from facereject._cli._output.rows import Lines
-
-    return [Lines()]
+    chosen, best = (target.chosen(), target.best) if target else ({}, {})
+    common: dict[str, Any] = {"frame_rule": frame_rule, **best}
+    job: Job
+    if target and len(paths) == 1 and is_table(paths[0]):
+        job = TableJob(paths[0], outputs, running=Running(**options), **common)
+    else:
+        tracking = Tracking(**given.values(Tracking))
+        job = Job(paths, outputs, tracking=tracking, running=Running(engine=engine, **options), **common)
+    run_job(job, given.make(ModelChoice).load(chosen), quiet=quiet, remark=remark)

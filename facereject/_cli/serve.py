@@ -28,13 +28,6 @@ if TYPE_CHECKING:
 
     from facereject.faces import FaceRejector
 
-SERVE_EXAMPLES = """[bold]Examples[/bold]
-facereject serve                           [dim]opens the page in the browser[/dim]
-facereject serve --model thorough --port 9000 --no-browser
-facereject serve --host 0.0.0.0            [dim]for other computers; prints a token[/dim]
-
-[bold]Exit codes[/bold]: 0 stopped by Ctrl-C or SIGTERM, 1 the port cannot be used, 2 wrong usage"""
-
 
 def _checked_port(port: int | None) -> int | None:
     """Refuse a port that cannot exist before anything is loaded or scored."""
@@ -77,6 +70,13 @@ def serve(
     on this computer.
 
     The API is described at /api/docs; docs/serve.md has examples.
+
+    [bold]Examples[/bold]
+    facereject serve                           [dim]opens the page in the browser[/dim]
+    facereject serve --model thorough --port 9000 --no-browser
+    facereject serve --host 0.0.0.0            [dim]for other computers; prints a token[/dim]
+
+    [bold]Exit codes[/bold]: 0 stopped by Ctrl-C or SIGTERM, 1 the port cannot be used, 2 wrong usage
     """
     target, parts = given.make(ServeTarget).chosen(), given.make(PartsChoice)
     if workers is not None and workers < 1:
@@ -165,7 +165,7 @@ def _name_of(model: str) -> str:
 
 def _others(parts: PartsChoice) -> dict[str, Callable[[], FaceRejector]]:
     """The models installed with the package, with the same detector and landmark predictor."""
-    from facereject._cli._plugins import chosen_detector, chosen_landmarks
+    from facereject._cli._choices import chosen_detector, chosen_landmarks
     from facereject.faces import FaceRejector
     from facereject.faces.models.storage import pretrained_models
 

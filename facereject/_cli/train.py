@@ -15,28 +15,17 @@ from facereject._cli._annotated import (
     show_facts,
     tell,
 )
-from facereject._cli._choices import TrainTarget
-from facereject._cli._output.progress import ProgressBar
+from facereject._cli._choices import (
+    DetectorOption,
+    LandmarksOption,
+    TrainTarget,
+    chosen_detector,
+    chosen_landmarks,
+)
 from facereject._cli._panels import Given, command
-from facereject._cli._plugins import DetectorOption, LandmarksOption, chosen_detector, chosen_landmarks
-from facereject._cli._shared import QuietOption, option, paragraphs, say, stop
+from facereject._cli._progress import ProgressBar
+from facereject._cli._shared import QuietOption, option, say, stop
 from facereject.faces.models.scores import SCORES
-
-TRAIN_EXAMPLES = paragraphs("""[bold]Examples[/bold]
-
-facereject train 300w -o my.safetensors
-
-facereject train faces.xml -o my.safetensors --landmarks my.dat --max-error 4
-
-facereject train faces.csv -o my.safetensors --thorough --cache tmp -j 8
-
-facereject train --predictions openface --annotation pts -o my.safetensors
-
-facereject train pts --predictions a --predictions b -o my.safetensors
-
-[dim]Set some photos aside first: `facereject evaluate` and `facereject calibrate` need faces that were not
-trained on. A few hundred photos are the minimum, two thousand are good.[/dim]""")
-
 
 _SCORE_HELP = (
     "auto: sele or compact, whichever ranks better. "
@@ -83,6 +72,16 @@ def train(
     takes 200 faces; without a target it accepts three quarters of the faces. Name
     the predictions of other tools, or of the same tool with other seeds, as well: disagreement is among the
     best signs of an error.
+
+    [bold]Examples[/bold]
+    facereject train 300w -o my.safetensors
+    facereject train faces.xml -o my.safetensors --landmarks my.dat --max-error 4
+    facereject train faces.csv -o my.safetensors --thorough --cache tmp -j 8
+    facereject train --predictions openface --annotation pts -o my.safetensors
+    facereject train pts --predictions a --predictions b -o my.safetensors
+
+    [dim]Set some photos aside first: `facereject evaluate` and `facereject calibrate` need faces that were
+    not trained on. A few hundred photos are the minimum, two thousand are good.[/dim]
     """
     from facereject.faces.training.options import Training
 

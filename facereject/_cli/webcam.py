@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 import sys
 from collections.abc import Sequence
@@ -12,24 +11,21 @@ import typer
 
 from facereject._cli._choices import ModelChoice, TargetChoice
 from facereject._cli._panels import Given, command, in_flags
-from facereject._cli._run import wrong_usage
-from facereject._cli._shared import ColumnsOption, FrameRuleOption, QuietOption, option, say, stop
+from facereject._cli._shared import (
+    ColumnsOption,
+    FrameRuleOption,
+    QuietOption,
+    drop_output,
+    option,
+    say,
+    stop,
+)
 from facereject._files import output_that_is_read
 from facereject._signals import exit_code, interruptible
 from facereject._words import counted, percent
 
 if TYPE_CHECKING:
     from facereject.pipeline.live import Live
-
-WEBCAM_EXAMPLES = """[bold]Examples[/bold]
-facereject webcam
-facereject webcam --camera 1 --size 1920x1080 --record session.mp4
-facereject webcam --camera clip.mp4                    [dim]a video, played in real time[/dim]
-facereject webcam --headless --seconds 60 -o faces.csv > faces.jsonl
-facereject webcam --headless | jq -c '{frame, accepted, expected_error}'
-
-[bold]Exit codes[/bold]: 0 done, 1 the camera failed, 2 wrong usage, 130 interrupted, 143 by SIGTERM
-(files are complete)"""
 
 
 def _options() -> Sequence[type]:
@@ -104,6 +100,16 @@ def webcam(
     quits.
 
     On a slow machine frames are skipped, so that the window never lags behind the camera.
+
+    [bold]Examples[/bold]
+    facereject webcam
+    facereject webcam --camera 1 --size 1920x1080 --record session.mp4
+    facereject webcam --camera clip.mp4                    [dim]a video, played in real time[/dim]
+    facereject webcam --headless --seconds 60 -o faces.csv > faces.jsonl
+    facereject webcam --headless | jq -c '{frame, accepted, expected_error}'
+
+    [bold]Exit codes[/bold]: 0 done, 1 the camera failed, 2 wrong usage, 130 interrupted, 143 by SIGTERM
+    (files are complete)
     """
     target = given.make(TargetChoice).chosen()
     asked = re.fullmatch(r"(\d{2,5})x(\d{2,5})", size or "")
@@ -113,14 +119,13 @@ def webcam(
         stop("-o - is the table on stdout; for that use --headless, which prints every frame as JSON")
     from facereject.outputs import Output
     from facereject.outputs._video.writer import VideoWriteError
-    from facereject.outputs.camera.json_lines import JSONLines
     from facereject.outputs.camera.recording import Recording
     from facereject.outputs.camera.virtual_camera import VirtualCamera, VirtualCameraError
     from facereject.outputs.camera.window import Window, WindowError
+    from facereject.outputs.table import JSONLines
     from facereject.pipeline.camera_table import CameraTable
     from facereject.pipeline.live import Live, warm_up
-    from facereject.sources._devices import camera_name
-    from facereject.sources.camera import Camera, CameraError
+    from facereject.sources.camera import Camera, CameraError, camera_name
     from facereject.tables.errors import TableError, UnfinishedTableError
     from facereject.tracking.tracker import FaceTracker, Tracking
 
@@ -137,50 +142,41 @@ def webcam(
     outputs += [] if headless else [window]
     smooth = not headless if smooth_landmarks is None else smooth_landmarks
     tracking = given.make(Tracking, smooth_landmarks=smooth)
+    source: int | str = int(camera) if camera.isdecimal() else camera
+    device = Camera(source, size=(int(asked[1]), int(asked[2])) if asked else None)
+    failed, code = "", 0
     try:
-        with wrong_usage():
-            window.check()
-            live = Live(
-                outputs,
-                frame_rule=frame_rule,
-                overwrite=overwrite,
-                max_frames=max_frames,
-                max_seconds=seconds,
-            )
+        window.check()
+        live = Live(
+            outputs,
+            frame_rule=frame_rule,
+            overwrite=overwrite,
+            max_frames=max_frames,
+            max_seconds=seconds,
+        )
         if not headless:
             window.open()
-    except WindowError as error:
-        stop(str(error))
-    except VirtualCameraError as error:
-        stop(str(error), 1)
-    rejector = given.make(ModelChoice).load(target)
-    warm_up(rejector)
-    source: int | str = int(camera) if camera.isdecimal() else camera
-    failed, code, too_small = "", 0, 0
-    try:
-        with (
-            interruptible(),
-            Camera(source, size=(int(asked[1]), int(asked[2])) if asked else None) as device,
-        ):
+        rejector = given.make(ModelChoice).load(target)
+        warm_up(rejector)
+        with interruptible(), device:
             try:
                 live.run(device, FaceTracker(rejector, tracking), camera_name(source))
             except KeyboardInterrupt as interrupt:
                 # the table and the recording are complete
                 code = exit_code(interrupt)
             except BrokenPipeError:
-                # the reader has closed the pipe; nothing must be left to be flushed at exit
-                os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+                drop_output()
                 quiet = True
             except CameraError as error:
                 failed = str(error)
-            finally:
-                too_small = device.too_small
+    except WindowError as error:
+        stop(str(error))
     except UnfinishedTableError as error:
         stop(in_flags(f"`output` {error}"))
     except (CameraError, VideoWriteError, TableError, VirtualCameraError) as error:
         stop(in_flags(str(error)), 1)
     if not quiet:
-        _report(live, too_small)
+        _report(live, device.too_small)
     if failed:
         stop(failed, 1)
     if code:

@@ -1,20 +1,24 @@
-"""Making the demonstration: write images and a video, score them, draw the results, write the page."""
+"""The demonstration: images and a video are written and scored, and a page shows the results."""
 
 from __future__ import annotations
 
 import io
+import itertools
 import math
 import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+import matplotlib.figure
 import numpy as np
 import PIL.Image
 
+from facereject import __version__
 from facereject._files import write_whole
 from facereject.demo.material import (
     FPS,
+    SCENES,
     SIZE,
     Picture,
     clean_picture,
@@ -22,17 +26,22 @@ from facereject.demo.material import (
     degraded_pictures,
     video_frames,
 )
-from facereject.demo.page import ScoredFrame, ScoredImage, demo_page, overview
 from facereject.faces import Face, FaceRejector
 from facereject.faces.face import FaceFrame
 from facereject.faces.images import ImageArray
+from facereject.faces.models.card import LICENCE, target_words
 from facereject.losses import landmark_nme
+from facereject.outputs._drawing.crops import face_crop
+from facereject.outputs._drawing.faces import draw_faces
 from facereject.outputs._video.writer import VideoWriter
 from facereject.outputs.base import Output
+from facereject.outputs.images import png
 from facereject.outputs.saved_video import SavedVideo
 from facereject.outputs.table import Table
 from facereject.pipeline.running import Running
 from facereject.pipeline.score import score_files
+from facereject.plotting._style import GREY, PALETTE, tidy
+from facereject.reports import pages
 from facereject.sources.video import open_video
 
 
@@ -69,7 +78,7 @@ def make_demo(folder: str | os.PathLike[str], rejector: FaceRejector, *, model: 
     pictures = degraded_pictures(clean)
     paths = [folder / "pictures" / f"{picture.name.replace(' ', '-')}.png" for picture in pictures]
     for path, picture in zip(paths, pictures, strict=True):
-        write_whole(path, _png(picture.image))
+        write_whole(path, png(picture.image))
     video = folder / "video.mp4"
     with VideoWriter(video, FPS, SIZE) as writer:
         for frame in video_frames(clean):
@@ -159,7 +168,215 @@ def _animation(frames: Sequence[ScoredFrame]) -> bytes:
     return stream.getvalue()
 
 
-def _png(image: ImageArray) -> bytes:
+# margins of the chart of the video, in shares of its width; the strip above it has the same
+_LEFT, _RIGHT = 0.11, 0.97
+
+
+class ScoredImage(NamedTuple):
+    """An image, its face (None if none was found), and how far the landmarks moved, in percent."""
+
+    picture: Picture
+    face: Face | None
+    moved: float = math.nan
+
+    @property
+    def accepted(self) -> bool:
+        """Whether its landmarks can be trusted."""
+        return self.face is not None and self.face.accepted
+
+
+class ScoredFrame(NamedTuple):
+    """A frame of the video.
+
+    ``image`` is as recorded and ``annotated`` as drawn; ``face`` is the one with the largest expected error,
+    None without a face.
+    """
+
+    image: ImageArray
+    annotated: ImageArray
+    time_s: float
+    accepted: bool
+    face: Face | None
+
+    @property
+    def expected(self) -> float:
+        """Expected error in percent, NaN without a face."""
+        return math.nan if self.face is None else self.face.expected_error
+
+
+def demo_page(
+    scored: Sequence[ScoredImage],
+    regions: Sequence[ScoredImage],
+    frames: Sequence[ScoredFrame],
+    animation: bytes,
+    rejector: FaceRejector,
+    model: str,
+) -> str:
+    """The page as HTML; ``animation`` is the annotated video as WebP."""
+    lead = (
+        "scikit-image's photo of an astronaut, clean and degraded on purpose. dlib places 68 landmarks on "
+        "each version; facereject predicts how wrong they are, and which to trust."
+    )
+    return pages.page(
+        "Which landmarks can be trusted?",
+        lead,
+        _pictures(scored),
+        *([_regions(regions)] if regions else []),
+        _video(frames, animation, rejector),
+        _meaning(rejector, model),
+        _next(),
+        footer=f"facereject {__version__}. {LICENCE}",
+    )
+
+
+def overview(scored: Sequence[ScoredImage]) -> bytes:
+    """All versions in two rows, as PNG: landmarks and frame green where accepted, red where rejected."""
+    reach, columns = 75, (len(scored) + 1) // 2
+    figure = matplotlib.figure.Figure(figsize=(2.1 * columns, 5.2), layout="constrained")
+    for axes, version in zip(figure.subplots(2, columns).flat, scored, strict=False):
+        face, (x, y) = version.face, version.picture.landmarks.mean(axis=0)
+        decision, color = ("accepted", "#1a9850") if version.accepted else ("rejected", "#d73027")
+        axes.imshow(version.picture.image)
+        axes.set(xlim=(x - reach, x + reach), ylim=(y + reach, y - reach), xticks=[], yticks=[])
+        found = "no face found"
+        if face is not None and np.isfinite(face.landmarks).all():
+            axes.scatter(*face.landmarks.T, s=4, color=color)
+            found = f"expected error {face.expected_error:.1f} %"
+        axes.set_title(f"{version.picture.name}\n{decision}: {found}", fontsize=8, color=color)
+        for spine in axes.spines.values():
+            spine.set(color=color, linewidth=3)
     stream = io.BytesIO()
-    PIL.Image.fromarray(image).save(stream, "PNG")
+    figure.savefig(stream, dpi=110)
     return stream.getvalue()
+
+
+def spans(frames: Sequence[ScoredFrame]) -> list[tuple[int, str]]:
+    """Runs of equal decisions: the number of frames, and "good", "bad" or "none" (no face found)."""
+    kinds = ("good" if frame.accepted else "bad" if frame.face else "none" for frame in frames)
+    return [(len(list(run)), kind) for kind, run in itertools.groupby(kinds)]
+
+
+def _pictures(scored: Sequence[ScoredImage]) -> str:
+    cards = []
+    for picture, face, moved in scored:
+        more = []
+        if face is not None:
+            more = [f"landmarks moved {moved:.1f} %", f"detector score {face.detector_score:.2f}"]
+        cards.append(_card(picture.name, picture.image, face, picture, more, plain=True))
+    text = (
+        "Landmarks of accepted faces are green, those of rejected faces red. The number after the name says "
+        "how strongly the photo was degraded: 0 is barely visible, 1 is hopeless."
+    )
+    return pages.section("Images", pages.paragraph(text), pages.faces(cards, large=True))
+
+
+def _regions(regions: Sequence[ScoredImage]) -> str:
+    """A face with a covered mouth, scored by its eyes and by its mouth."""
+    cards = [_card(picture.name, picture.image, face, picture) for picture, face, _ in regions]
+    text = (
+        "A face can be good enough for one purpose and not for another. Here the same photo is scored by the "
+        "eyes alone and by the mouth alone (`--region eyes`, `--region mouth`). A landmark is larger and "
+        "redder the larger its expected error; rings mark landmarks that are probably covered."
+    )
+    return pages.section("Regions", pages.paragraph(text), pages.faces(cards, large=True))
+
+
+def _card(
+    name: str,
+    image: ImageArray,
+    face: Face | None,
+    around: Picture | None = None,
+    more: Sequence[str] = (),
+    *,
+    plain: bool = False,
+) -> str:
+    """A crop with decision, expected error and hint; ``plain`` draws landmarks in one colour."""
+    if face is None:
+        crop = image if around is None else face_crop(image, None, False, around=around.landmarks)
+        return pages.face(crop, False, name, ["no face found"])
+    lines = [f"expected error {face.expected_error:.1f} %", *more, *([face.hint] if face.hint else [])]
+    center = face.landmarks if around is None else around.landmarks
+    drawn = image if plain else draw_faces(image, [face], labels=False)
+    crop = face_crop(drawn, face.landmarks if plain else None, face.accepted, around=center)
+    return pages.face(crop, face.accepted, name, lines)
+
+
+def _video(frames: Sequence[ScoredFrame], animation: bytes, rejector: FaceRejector) -> str:
+    accepted = sum(frame.accepted for frame in frames)
+    text = (
+        f"{len(frames)} frames, {len(frames) / FPS:.1f} seconds; {accepted} frames are accepted. The camera "
+        "moves, while the image is blurred, hazy, rotated and covered in turn."
+    )
+    limit = float(rejector.calibration.expected_error(rejector.selector.threshold_))
+    chart = pages.chart(
+        _draw_video(frames, limit), "video", "Expected error; frames are accepted below the dashed line."
+    )
+    strip = pages.strip(spans(frames), left=_LEFT, right=1 - _RIGHT)
+    legend = pages.paragraph("Green: accepted. Red: rejected. Grey: no face found.", soft=True)
+    cards = []
+    for scene in SCENES:
+        shown = _most_uncertain(frames[scene.start : scene.end + 1])
+        cards.append(_card(f"{scene.kind}, at {shown.time_s:.1f} s", shown.image, shown.face))
+    return pages.section(
+        "Video",
+        pages.columns(
+            pages.movie(animation, "image/webp", "The video with its decisions"),
+            [pages.paragraph(text), strip, legend, chart],
+        ),
+        pages.heading("Frames"),
+        pages.faces(cards, large=True),
+        pages.links("Files:", [("video.mp4", "video"), ("annotated.mp4", "the same with decisions drawn")]),
+    )
+
+
+def _most_uncertain(frames: Sequence[ScoredFrame]) -> ScoredFrame:
+    """The rejected frame with the largest expected error; if there is none, the middle one."""
+    rejected = [frame for frame in frames if frame.face and not frame.accepted]
+    return max(rejected, key=lambda frame: frame.expected, default=frames[len(frames) // 2])
+
+
+def _draw_video(frames: Sequence[ScoredFrame], limit: float) -> matplotlib.figure.Figure:
+    figure = matplotlib.figure.Figure(figsize=(5.2, 2.6))
+    axes = figure.subplots()
+    figure.subplots_adjust(left=_LEFT, right=_RIGHT, bottom=0.19, top=0.9)
+    errors = [frame.expected for frame in frames]
+    top = 1.15 * max((error for error in errors if not math.isnan(error)), default=1.0)
+    # names of scenes are above the axes, clear of the curve
+    above = axes.get_xaxis_transform()
+    for scene in SCENES:
+        start, end = scene.start / FPS, (scene.end + 1) / FPS
+        axes.axvspan(start, end, color=GREY, alpha=0.15, linewidth=0)
+        axes.text((start + end) / 2, 1.03, scene.kind, ha="center", fontsize=8, color=GREY, transform=above)
+    axes.axhline(limit, color=GREY, linestyle="--", linewidth=1.0)
+    axes.plot([frame.time_s for frame in frames], errors, color=PALETTE[0], linewidth=1.8)
+    axes.set(xlim=(0, len(frames) / FPS), ylim=(0, top), xlabel="seconds", ylabel="expected error (%)")
+    tidy(axes, grid="y")
+    return figure
+
+
+def _meaning(rejector: FaceRejector, model: str) -> str:
+    meanings = [
+        (
+            "expected error",
+            "expected mean error of the landmarks, in percent of the distance between the outer eye corners",
+        ),
+        ("landmarks moved", "mean distance from the landmarks of the clean photo, in the same unit"),
+        ("detector score", "how sure the detector is of the face, not how good the landmarks are"),
+        ("uncertainty", "in the video: the score that ranks the faces; only its order means something"),
+        ("model", model),
+        ("target", target_words(rejector.target)),
+        ("accepted", f"uncertainty at most {rejector.selector.threshold_:.4g}"),
+    ]
+    table = pages.links("All faces with all landmarks:", [("table.csv", "table.csv")])
+    return pages.section("What the numbers mean", pages.facts(meanings), table)
+
+
+def _next() -> str:
+    rows = [
+        ("facereject score photos -o faces.csv", "a table with one row per face"),
+        ("facereject filter photos --max-error 4 --accepted good", "copies the photos to keep"),
+        ("facereject filter clip.mp4 --max-error 4 --save good.mp4", "keeps the good frames of a video"),
+        ("facereject review photos", "shows the faces in the browser"),
+        ("facereject webcam", "live, from a camera"),
+    ]
+    return pages.section("On your own images", pages.facts(rows, code=True))

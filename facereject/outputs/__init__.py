@@ -4,17 +4,13 @@ Every output is a class with its options as parameters; see `Output` for how to 
 """
 
 from facereject.outputs._video.writer import VideoWriter
-from facereject.outputs.annotated_images import AnnotatedImages
 from facereject.outputs.base import Output
-from facereject.outputs.best_frames import BestFrames
 from facereject.outputs.contact_sheet import ContactSheet
-from facereject.outputs.crops import Crops
-from facereject.outputs.keypoints.coco import COCOKeypoints
+from facereject.outputs.images import AnnotatedImages, BestFrames, Crops
+from facereject.outputs.keypoints.collected import to_supervision
 from facereject.outputs.keypoints.cvat import CVAT
 from facereject.outputs.keypoints.deeplabcut import DeepLabCut
-from facereject.outputs.keypoints.fiftyone import FiftyOne
-from facereject.outputs.keypoints.label_studio import LabelStudio
-from facereject.outputs.keypoints.supervision import to_supervision
+from facereject.outputs.keypoints.json_files import COCOKeypoints, FiftyOne, LabelStudio
 from facereject.outputs.saved_video import SavedVideo
 from facereject.outputs.sorted_files import SortedFiles
 from facereject.outputs.table import Table

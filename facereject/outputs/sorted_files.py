@@ -32,9 +32,6 @@ from facereject.outputs._folders import check_writable, is_inside, name_below
 from facereject.outputs.base import Media, Output, RunInfo
 from facereject.outputs.summary import MAX_FAILURES, Counts, Placed
 
-#: how a file gets into its folder
-MODES = ("copy", "link", "move")
-
 _PIECE = 1 << 20
 
 
@@ -247,11 +244,7 @@ def place(source: str, target: str, mode: str, stamp: str = "") -> bool:
     stamp : str
         Of the file that was scored, empty if it is not known; another file is not placed.
     """
-    if mode == "link":
-        return _link(source, target, stamp)
-    if mode == "move":
-        return _move(source, target, stamp)
-    return _copy(source, target, stamp)
+    return MODES[mode](source, target, stamp)
 
 
 def _open_scored(source: str, stamp: str) -> IO[bytes]:
@@ -332,6 +325,10 @@ def _move(source: str, target: str, stamp: str) -> bool:
             _copy(source, target, stamp)
     _remove(source, before, target)
     return True
+
+
+#: how a file gets into its folder
+MODES = {"copy": _copy, "link": _link, "move": _move}
 
 
 def _check_linked(target: str, before: os.stat_result) -> None:

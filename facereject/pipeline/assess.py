@@ -33,8 +33,7 @@ from facereject.sources.images_by_name import ImagesByName
 from facereject.sources.inputs import Input
 from facereject.sources.landmark_files import landmark_files, read_landmarks
 from facereject.sources.landmark_files._found import FoundFace, LandmarkFileError
-from facereject.sources.prefetch import prefetch
-from facereject.sources.video import open_video
+from facereject.sources.video import open_video, prefetch
 
 
 def assess_files(

@@ -17,8 +17,7 @@ from facereject.outputs.summary import Summary
 from facereject.parallel import RunProgress
 from facereject.pipeline.job import Job, as_outputs
 from facereject.pipeline.running import Running, path_list
-from facereject.sources.prefetch import prefetch
-from facereject.sources.video import open_video
+from facereject.sources.video import open_video, prefetch
 from facereject.tables.columns import TEXTS, columns
 from facereject.tables.packing import points_of, rows_of
 from facereject.tracking.tracker import FaceTracker, Tracking

@@ -24,8 +24,7 @@ from facereject.faces.plugins import definition_of, fingerprint_of, name_of
 from facereject.outputs.base import Media, Output
 from facereject.sources.frame import Frame, VideoError
 from facereject.sources.inputs import Input
-from facereject.sources.prefetch import prefetch
-from facereject.sources.video import VideoReader, open_video
+from facereject.sources.video import VideoReader, open_video, prefetch
 from facereject.sources.video_parts import PART_FRAMES
 from facereject.tracking.tracker import FaceTracker, Tracking
 

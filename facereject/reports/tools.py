@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import csv
 import functools
-import io
 import json
 import os
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -18,8 +15,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from facereject import __version__
-from facereject._files import display_name, replacing
-from facereject._html import HTML
 from facereject.faces import FaceDataset, FaceRejector, FaceSample, evaluate_face_rejector
 from facereject.faces.geometry import disagreement
 from facereject.faces.landmarks.point_set import N_LANDMARKS
@@ -30,7 +25,8 @@ from facereject.metrics import aurc, risk_coverage_curve
 from facereject.parallel import RunProgress
 from facereject.plotting._style import PALETTE, tidy
 from facereject.reports import pages
-from facereject.reports.evaluation.files import check_report_folder
+from facereject.reports.evaluation import csv_text, report_files, write_texts
+from facereject.reports.evaluation_page import figure_and_axes
 
 FloatArray = NDArray[np.float64]
 
@@ -211,9 +207,6 @@ def write_comparison(
     overwrite: bool = False,
 ) -> Path:
     """Write the files of `FILES` into a folder, all or none, and return the path of the page."""
-    check_report_folder(folder, overwrite=overwrite, files=FILES)
-    folder = Path(folder)
-    folder.mkdir(parents=True, exist_ok=True)
     numbers = [result.numbers for result in results]
     points = [
         {"point": i, **{result.name: result.points[:, i].mean() for result in results}}
@@ -238,20 +231,13 @@ def write_comparison(
         "faces.csv": _csv(faces),
         "summary.json": json.dumps({"model": model, "data": data, "tools": numbers}, indent=2) + "\n",
     }
-    with ExitStack() as stack:
-        made = {name: stack.enter_context(replacing(folder / name)) for name in FILES}
-        for name, text in texts.items():
-            made[name].write(display_name(text).encode())
-    return folder / "index.html"
+    with report_files(folder, FILES, overwrite=overwrite) as files:
+        write_texts(files, texts)
+    return Path(folder) / "index.html"
 
 
 def _csv(rows: Sequence[dict[str, Any]]) -> str:
-    text = io.StringIO()
-    writer = csv.DictWriter(text, list(rows[0]), lineterminator="\n")
-    writer.writeheader()
-    for row in rows:
-        writer.writerow({k: f"{v:.4f}" if isinstance(v, float) else v for k, v in row.items()})
-    return text.getvalue()
+    return csv_text({k: f"{v:.4f}" if isinstance(v, float) else v for k, v in row.items()} for row in rows)
 
 
 def _page(
@@ -261,6 +247,15 @@ def _page(
     best = min(numbers, key=lambda row: row["mean_error"])
     ranked = min(numbers, key=lambda row: row["aurc"])
     rows = [[result.cell(column) for column in _COLUMNS] for result in results]
+    better = [
+        r["tool"]
+        for r in numbers
+        if (r["share_by_disagreement"] or 0) > (r["share_of_random_to_oracle"] or 0)
+    ]
+    advice = (
+        f"The faces of {', '.join(better)} are ranked better by the distance to the other tools than by this "
+        "model. `facereject train` with several --predictions makes a model that uses both."
+    )
     pieces = [pages.note(f"{text[:1].upper()}{text[1:]}.") for text in notes]
     pieces.append(
         pages.section(
@@ -276,7 +271,7 @@ def _page(
                 )
             ),
             pages.table(list(_COLUMNS), rows),
-            *_advice(numbers),
+            *([pages.note(advice)] if better else []),
             pages.paragraph(
                 "AuRC: mean error over all coverages, lower is better. Intervals: bootstrap over photos. "
                 "Expected over true: 1 is right; `facereject train --predictions` or `facereject calibrate "
@@ -300,27 +295,8 @@ def _page(
     return pages.page("Which tracker for these images?", lead, *pieces, footer=f"facereject {__version__}")
 
 
-def _advice(numbers: Sequence[dict[str, Any]]) -> list[HTML]:
-    """What to do where the distance to the other tools ranks the faces of a tool better than the model."""
-    better = [
-        row["tool"]
-        for row in numbers
-        if (row["share_by_disagreement"] or 0) > (row["share_of_random_to_oracle"] or 0)
-    ]
-    if not better:
-        return []
-    return [
-        pages.note(
-            f"The faces of {', '.join(better)} are ranked better by the distance to the other tools than by "
-            "this model. `facereject train` with several --predictions makes a model that uses both."
-        )
-    ]
-
-
 def _curves(results: Sequence[ToolResult]) -> matplotlib.figure.Figure:
-    figure = matplotlib.figure.Figure(figsize=(5.2, 3.9))
-    axes = figure.subplots()
-    figure.subplots_adjust(left=0.12, right=0.95, bottom=0.13, top=0.97)
+    figure, axes = figure_and_axes()
     for k, result in enumerate(results):
         curve = risk_coverage_curve(result.losses, result.uncertainty)
         style = "-" if k < len(PALETTE) else "--"

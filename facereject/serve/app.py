@@ -23,17 +23,15 @@ from facereject import __version__
 from facereject.faces import FaceRejector
 from facereject.pipeline.live import warm_up
 from facereject.serve import tables
-from facereject.serve._pages import MEDIA_TYPES, fixed, page_routes
 from facereject.serve.bodies import PrivateFile, private_file, read_text, uploaded
-from facereject.serve.docs import docs_page, read_openapi
 from facereject.serve.guard import Guard
-from facereject.serve.images import score_image
 from facereject.serve.limits import ServeLimits
 from facereject.serve.live_socket import LiveClient, reject_socket
 from facereject.serve.models import ModelRegistry, ModelRequest
+from facereject.serve.pages import MEDIA_TYPES, docs_page, fixed, page_routes, read_openapi
 from facereject.serve.pool import Gate, WorkPool
 from facereject.serve.responses import HeldResponse, json_response, respond_to_error, respond_to_failure
-from facereject.serve.videos import VideoStream, lines_of
+from facereject.serve.scoring import VideoStream, lines_of, score_image
 
 T = TypeVar("T")
 

@@ -11,11 +11,11 @@ from starlette.exceptions import HTTPException
 from starlette.websockets import WebSocket, WebSocketDisconnect, WebSocketState
 
 from facereject.faces.domain_monitor import DomainMonitor
-from facereject.serve.images import decode_jpeg
 from facereject.serve.limits import ServeLimits
 from facereject.serve.models import ModelRegistry, ModelRequest, describe_target
 from facereject.serve.pool import WorkPool
 from facereject.serve.responses import encode, error_response, frame_response, log_failure, unusable
+from facereject.serve.scoring import decode_jpeg
 from facereject.sources.frame import Frame
 from facereject.tracking.tracker import FaceTracker
 

@@ -1,14 +1,25 @@
-"""A live camera: the latest frame wins, so a slow consumer sees the present and not a queue of the past."""
+"""A live camera, from a device, an address or a video: the latest frame wins, none waits in a queue."""
 
 from __future__ import annotations
 
+import glob
+import os
+import re
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
+from dataclasses import KW_ONLY, dataclass, field
+from typing import Any, NamedTuple
 
+import cv2
+import numpy as np
+
+from facereject._files import display_name
 from facereject.faces.face import FaceFrame
-from facereject.sources._devices import CameraError, Device, Shot, camera_name, open_device
-from facereject.sources.frame import Frame
+from facereject.faces.images import ImageArray
+from facereject.sources.frame import Frame, VideoError, quiet_opencv
+from facereject.sources.video import open_video
 
 __all__ = ["Camera", "CameraError"]
 
@@ -16,6 +27,146 @@ __all__ = ["Camera", "CameraError"]
 _SMALLEST = 16
 
 
+# OpenCV takes no larger number
+_LAST_CAMERA = 2**31 - 1
+
+
+class CameraError(RuntimeError):
+    """The camera cannot be opened or has stopped. The message says what to do."""
+
+
+class Shot(NamedTuple):
+    """An RGB image and, for videos that play as a camera, the seconds after the first when it is due."""
+
+    image: ImageArray
+    due_s: float | None = None
+
+
+class CaptureDevice:
+    """A device or stream through OpenCV; used by one thread."""
+
+    def __init__(self, capture: Any):
+        self._capture = capture
+
+    def read(self) -> Shot | None:
+        """The next image; None if this attempt gave none."""
+        done, image = self._capture.read()
+        if not done or image is None or image.size == 0:
+            return None
+        code = {2: cv2.COLOR_GRAY2RGB, 3: cv2.COLOR_BGR2RGB}[image.ndim]
+        return Shot(np.asarray(cv2.cvtColor(image, code), dtype=np.uint8))
+
+    def close(self) -> None:
+        self._capture.release()
+
+
+class VideoDevice:
+    """A video that stands in for a camera: its frames are due at their times."""
+
+    def __init__(self, path: str):
+        self._video = open_video(path)
+        self._frames: Iterator[Frame] = iter(self._video)
+
+    def read(self) -> Shot | None:
+        """The next image; EOFError when no more will come."""
+        frame = next(self._frames, None)
+        if frame is None:
+            raise EOFError
+        return Shot(frame.image, frame.time_s)
+
+    def close(self) -> None:
+        self._video.close()
+
+
+Device = CaptureDevice | VideoDevice
+
+
+def open_device(source: int | str, size: tuple[int, int] | None = None) -> Device:
+    """Open a camera by its number, a stream by its address, or a video by its path.
+
+    Parameters
+    ----------
+    source : int or str
+        A number ("0" too), a device such as ``/dev/video0``, an address with ``://``, or a video.
+    size : tuple of int, optional
+        Width and height to ask the device for, in pixels; it may choose others.
+
+    Raises
+    ------
+    CameraError
+    """
+    if isinstance(source, str) and source.strip().isdecimal():
+        source = int(source)
+    if isinstance(source, int):
+        if source > _LAST_CAMERA:
+            raise CameraError(f"{camera_name(source)} does not exist: a camera has a small number, such as 0")
+        return _open_capture(source, cv2.CAP_ANY, size)
+    if "://" in source:
+        return _open_capture(source, cv2.CAP_FFMPEG, None)
+    if source.startswith("/dev/") and not os.path.isfile(source):
+        return _open_capture(source, cv2.CAP_ANY, size)
+    try:
+        return VideoDevice(source)
+    except VideoError as error:
+        raise CameraError(f"{error}; --camera takes a number, an address or a video") from None
+
+
+def _open_capture(source: int | str, backend: int, size: tuple[int, int] | None) -> CaptureDevice:
+    with quiet_opencv():
+        capture = cv2.VideoCapture(source, backend)
+        if not capture.isOpened():
+            capture.release()
+            raise CameraError(why_not_opened(source))
+        # an image from the buffer of the driver would be an old one
+        capture.set(cv2.CAP_PROP_BUFFERSIZE, 1)
+        if size is not None:
+            # uncompressed, USB carries large frames a few times per second only
+            capture.set(cv2.CAP_PROP_FOURCC, cv2.VideoWriter.fourcc(*"MJPG"))
+            capture.set(cv2.CAP_PROP_FRAME_WIDTH, size[0])
+            capture.set(cv2.CAP_PROP_FRAME_HEIGHT, size[1])
+    return CaptureDevice(capture)
+
+
+def camera_name(source: int | str) -> str:
+    """How messages call a source; the password of an address is left out."""
+    if isinstance(source, int) or source.strip().isdecimal():
+        return f"camera {source}"
+    return re.sub(r"://[^/@]*@", "://", display_name(source))
+
+
+def why_not_opened(source: int | str) -> str:
+    """The message for a source that does not open: what is probably wrong, and what to do."""
+    name = camera_name(source)
+    if isinstance(source, str) and "://" in source:
+        return f"{name}: the stream cannot be opened; check the address, the network and the password"
+    if not sys.platform.startswith("linux"):
+        return (
+            f"{name} cannot be opened: connect it, close other programs that use it, allow the terminal to "
+            "use the camera in the privacy settings, or try another number, such as --camera 1"
+        )
+    path = f"/dev/video{source}" if isinstance(source, int) else source
+    found = sorted(glob.glob("/dev/video*"))
+    if not found:
+        return (
+            f"{name} cannot be opened: this computer shows no camera (there is no /dev/video*); "
+            "connect one, or name a video or the address of a stream with --camera"
+        )
+    if not os.path.exists(path):
+        return f"{name} does not exist; found: {', '.join(found)}; choose one with --camera"
+    if not os.access(path, os.R_OK | os.W_OK):
+        return (
+            f"{name}: you may not use {path}; add yourself to its group with "
+            "'sudo usermod -aG video $USER' and log in again"
+        )
+    others = [other for other in found if other != path]
+    hint = f"; other devices: {', '.join(others)}" if others else ""
+    return (
+        f"{name} cannot be opened: another program may be using it, so close video calls and browsers, "
+        f"or {path} gives no images{hint}"
+    )
+
+
+@dataclass(eq=False, repr=False)
 class Camera:
     """A camera as a context manager and an iterator of `Frame`.
 
@@ -55,36 +206,27 @@ class Camera:
         How often the device was reopened.
     """
 
-    def __init__(
-        self,
-        source: int | str = 0,
-        *,
-        size: tuple[int, int] | None = None,
-        max_failures: int = 30,
-        patience_s: float = 5.0,
-        reconnects: int = 5,
-        retry_s: float = 1.0,
-        open_device: Callable[[int | str, tuple[int, int] | None], Device] = open_device,
-        clock: Callable[[], float] = time.monotonic,
-    ):
-        self.source = source
-        self.dropped = 0
-        self.too_small = 0
-        self.black = 0
-        self.reconnected = 0
-        self._size = size
-        self._max_failures = max_failures
-        self._patience_s = patience_s
-        self._reconnects = reconnects
-        self._retry_s = retry_s
-        self._open_device = open_device
-        self._clock = clock
+    source: int | str = 0
+    _: KW_ONLY
+    size: tuple[int, int] | None = None
+    max_failures: int = 30
+    patience_s: float = 5.0
+    reconnects: int = 5
+    retry_s: float = 1.0
+    open_device: Callable[[int | str, tuple[int, int] | None], Device] = open_device
+    clock: Callable[[], float] = time.monotonic
+
+    dropped: int = field(default=0, init=False)
+    too_small: int = field(default=0, init=False)
+    black: int = field(default=0, init=False)
+    reconnected: int = field(default=0, init=False)
+
+    def __post_init__(self) -> None:
         self._changed = threading.Condition()
         self._stop = threading.Event()
         self._thread: threading.Thread | None = None
         self._latest: Frame | None = None
-        self._n_captured = 0
-        self._n_attempts = 0
+        self._n_captured = self._n_attempts = 0
         self._start_s: float | None = None
         self._ended = False
         self._error: Exception | None = None
@@ -93,7 +235,7 @@ class Camera:
         """Open the device and start reading; CameraError says what to do if that fails."""
         if self._thread is not None:
             raise CameraError(f"{camera_name(self.source)} is open already")
-        device = self._open_device(self.source, self._size)
+        device = self.open_device(self.source, self.size)
         self._thread = threading.Thread(target=self._work, args=(device,), name="camera", daemon=True)
         self._thread.start()
         return self
@@ -122,7 +264,7 @@ class Camera:
 
     def age_of(self, frame: Frame | FaceFrame) -> float:
         """Seconds since a frame of this camera was taken."""
-        return self._clock() - (self._start_s or 0.0) - frame.time_s
+        return self.clock() - (self._start_s or 0.0) - frame.time_s
 
     @property
     def ended(self) -> bool:
@@ -141,7 +283,7 @@ class Camera:
             self._changed.notify_all()
         if self._thread is not None:
             # a driver may hang in a read; the thread is a daemon and frees the device when it returns
-            self._thread.join(timeout=self._patience_s)
+            self._thread.join(timeout=self.patience_s)
         with self._changed:
             self._ended = True
             self._latest = None
@@ -172,17 +314,17 @@ class Camera:
 
     def _capture_until_silent(self, device: Device) -> None:
         """Hand on images until the device gives none any more, or the camera is closed."""
-        failures, last_s = 0, self._clock()
+        failures, last_s = 0, self.clock()
         while not self._stop.is_set():
             shot = device.read()
-            now_s = self._clock()
+            now_s = self.clock()
             if shot is not None and min(shot.image.shape[:2]) >= _SMALLEST:
                 self._hand_on(shot, now_s)
-                failures, last_s = 0, self._clock()
+                failures, last_s = 0, self.clock()
                 continue
             self.too_small += shot is not None
             failures += 1
-            if failures >= self._max_failures or now_s - last_s >= self._patience_s:
+            if failures >= self.max_failures or now_s - last_s >= self.patience_s:
                 return
 
     def _hand_on(self, shot: Shot, now_s: float) -> None:
@@ -192,7 +334,7 @@ class Camera:
             wait_s = self._start_s + shot.due_s - now_s
             if wait_s > 0:
                 self._stop.wait(wait_s)
-                now_s = self._clock()
+                now_s = self.clock()
         self._n_attempts = 0
         with self._changed:
             if self._latest is not None:
@@ -211,12 +353,12 @@ class Camera:
                 "and browsers; or try another number, such as --camera 1"
             )
         # counted until an image comes: a device may open and give none
-        while self._n_attempts < self._reconnects:
+        while self._n_attempts < self.reconnects:
             self._n_attempts += 1
-            if self._stop.wait(self._retry_s):
+            if self._stop.wait(self.retry_s):
                 return None
             try:
-                device = self._open_device(self.source, self._size)
+                device = self.open_device(self.source, self.size)
             except CameraError:
                 continue
             self.reconnected += 1

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import math
 import os
+from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from contextlib import contextmanager
+from fractions import Fraction
 from typing import NamedTuple
 
 import cv2
@@ -51,6 +53,60 @@ class Frame(NamedTuple):
     time_s: float
     image: ImageArray
     source: str = ""
+
+
+class VideoReader(ABC):
+    """A video, read once from start to end: a context manager and an iterable of `Frame`.
+
+    Attributes
+    ----------
+    path : str
+    fps : float
+        Frames per second as the container gives them, not rounded; 0 if it does not tell. For animations,
+        whose frames have separate durations, that of the first frame.
+    size : tuple of int
+        Width and height in pixels of the first frame, turned upright as the video asks for. Where the
+        resolution changes, later frames have other sizes.
+    rate : Fraction
+        The same as ``fps`` as an exact fraction: 30000/1001, not 29.97.
+    start_s : float
+        What the clock of the file shows at ``time_s`` 0, for its sound; 0 for animations.
+    begin_s : float
+        With a segment, the time of the first frame that belongs to it; earlier ones are only a run-up.
+    frame_count_hint : int or None
+        The number of frames that the container announces; often an estimate from length and rate.
+    undecodable : int
+        Frames so far that could not be decoded; when the iteration ends, together with those that gave
+        nothing without an error, and those that are announced but missing, as in a truncated file.
+    """
+
+    fps: float
+    size: tuple[int, int]
+    rate: Fraction
+    start_s = begin_s = 0.0
+    frame_count_hint: int | None = None
+
+    def __init__(self, path: str) -> None:
+        self.path = path
+        self.undecodable = 0
+        self._frames = (Frame(index, *frame) for index, frame in enumerate(self._decoded_frames()))
+
+    @abstractmethod
+    def _decoded_frames(self) -> Iterator[tuple[float, ImageArray]]:
+        """Times in seconds and RGB images."""
+
+    @abstractmethod
+    def close(self) -> None:
+        """Free the file; nothing can be read afterwards."""
+
+    def __iter__(self) -> Iterator[Frame]:
+        return self._frames
+
+    def __enter__(self) -> VideoReader:
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        self.close()
 
 
 @contextmanager

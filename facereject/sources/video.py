@@ -1,76 +1,24 @@
-"""Videos: their frames in order, with their times, for all containers."""
+"""Videos: their frames in order, with their times, for all containers; read ahead in a thread if wanted."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
+from collections import deque
+from collections.abc import Callable, Generator, Iterable
+from concurrent.futures import ThreadPoolExecutor
+from typing import TypeVar, cast
 
 from facereject._files import display_name, is_special, suffix_of
 from facereject.faces.images import MAX_PIXELS, MEDIA_SUFFIXES, is_animation, starts_like_video
 from facereject.sources._video.animation import Animation
 from facereject.sources._video.decoder import DecodedVideo, FrameRange
-from facereject.sources.frame import Frame, VideoError
-from facereject.sources.prefetch import prefetch
+from facereject.sources.frame import Frame, VideoError, VideoReader
 
 __all__ = ["Frame", "VideoError", "VideoReader", "open_video", "prefetch"]
 
+T = TypeVar("T")
 
-class VideoReader:
-    """A video, read once from start to end: a context manager and an iterable of `Frame`.
-
-    Attributes
-    ----------
-    path : str
-    fps : float
-        Frames per second as the container gives them, not rounded; 0 if it does not tell. For animations,
-        whose frames have separate durations, that of the first frame.
-    size : tuple of int
-        Width and height in pixels of the first frame, turned upright as the video asks for. Where the
-        resolution changes, later frames have other sizes.
-    rate : Fraction
-        The same as ``fps`` as an exact fraction: 30000/1001, not 29.97.
-    start_s : float
-        What the clock of the file shows at ``time_s`` 0, for its sound; 0 for animations.
-    begin_s : float
-        With a segment, the time of the first frame that belongs to it; earlier ones are only a run-up.
-    frame_count_hint : int or None
-        The number of frames that the container announces; often an estimate from length and rate.
-    undecodable : int
-        Frames so far that could not be decoded; when the iteration ends, together with those that gave
-        nothing without an error, and those that are announced but missing, as in a truncated file.
-    """
-
-    def __init__(self, path: str, video: DecodedVideo | Animation):
-        self.path = path
-        self.fps = video.fps
-        self.rate = video.rate
-        self.size = video.size
-        self.start_s = video.start_s
-        self.begin_s = video.begin_s
-        self.frame_count_hint = video.frame_count_hint
-        self._video = video
-        self._frames = self._read()
-
-    @property
-    def undecodable(self) -> int:
-        return self._video.failed
-
-    def __iter__(self) -> Iterator[Frame]:
-        return self._frames
-
-    def _read(self) -> Iterator[Frame]:
-        for index, (time_s, image) in enumerate(self._video.frames()):
-            yield Frame(index, time_s, image)
-
-    def close(self) -> None:
-        """Free the file; nothing can be read afterwards."""
-        self._video.close()
-
-    def __enter__(self) -> VideoReader:
-        return self
-
-    def __exit__(self, *exc: object) -> None:
-        self.close()
+_END = object()
 
 
 def open_video(
@@ -130,8 +78,46 @@ def open_video(
     except OSError as error:
         raise VideoError(f"{name}: cannot be read ({(error.strerror or str(error)).lower()})") from None
     if is_animation(path):
-        return VideoReader(path, Animation(path, name, max_pixels))
+        return Animation(path, max_pixels)
     if suffix_of(path) not in MEDIA_SUFFIXES and not starts_like_video(path):
         # FFmpeg would show a text as a video of scrolling letters
         raise VideoError(f"{name}: not a video in a format that can be read")
-    return VideoReader(path, DecodedVideo(path, max_pixels, segment, check))
+    return DecodedVideo(path, max_pixels, segment, check)
+
+
+def prefetch(items: Iterable[T], depth: int = 4) -> Generator[T, None, None]:
+    """Give the items of ``items``, which runs in a separate thread.
+
+    Parameters
+    ----------
+    items : iterable
+        Used by the thread only. If it is closed early, its iterator is closed too.
+    depth : int
+        Largest number of items that wait.
+
+    Yields
+    ------
+    item
+        In order. What ``items`` raises is raised here, after the items before it. The thread starts with
+        the first item and has ended when the generator is closed or exhausted.
+    """
+    if depth < 1:
+        raise ValueError(f"depth must be at least 1, got {depth}")
+    return _run_ahead(items, depth)
+
+
+def _run_ahead(items: Iterable[T], depth: int) -> Generator[T, None, None]:
+    with ThreadPoolExecutor(1, "prefetch") as pool:
+        iterator = pool.submit(iter, items).result()
+        waiting = deque(pool.submit(next, iterator, _END) for _ in range(depth))
+        try:
+            while (item := waiting.popleft().result()) is not _END:
+                waiting.append(pool.submit(next, iterator, _END))
+                yield cast(T, item)
+                # the consumer is done with it; its memory need not wait for the next one
+                del item
+        finally:
+            for each in waiting:
+                each.cancel()
+            if hasattr(iterator, "close"):
+                pool.submit(iterator.close).result()

@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 
 import facereject
 from facereject._cli import app
-from facereject.demo.page import ScoredFrame, spans
+from facereject.demo.make import ScoredFrame, spans
 from facereject.sources.video import open_video
 
 

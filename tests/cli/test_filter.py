@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import importlib
 import os
 import re
 import time
@@ -14,6 +13,7 @@ import skimage.data
 from PIL import Image
 from stub_tool import start_tool
 
+from facereject._cli import _rows
 from facereject.faces import FaceRejector
 from facereject.outputs import SortedFiles
 from facereject.pipeline.store import Store
@@ -166,7 +166,7 @@ def test_a_folder_that_may_not_be_written_to_is_told_before_the_work(stub, photo
 
 
 def test_without_any_output_a_terminal_shows_lines(stub, photos, run, monkeypatch):
-    monkeypatch.setattr(importlib.import_module("facereject._cli.score"), "default_output", lambda: None)
+    monkeypatch.setattr(_rows, "default_output", lambda: None)
     result = run("filter", "photos")
     assert result.exit_code == 0
     lines = result.stdout.splitlines()

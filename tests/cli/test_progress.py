@@ -8,9 +8,8 @@ import numpy as np
 import pytest
 from rich.console import Console
 
-from facereject._cli import _shared
-from facereject._cli._output import progress as _progress
-from facereject._cli._output.progress import ProgressBar, duration, figure
+from facereject._cli import _progress, _shared
+from facereject._cli._progress import ProgressBar, duration, figure
 from facereject.faces.face import NO_IMAGE, Box, Face, FaceFrame
 from facereject.pipeline import RunProgress
 from facereject.pipeline.run import ProgressCounter

@@ -10,7 +10,7 @@ import pytest
 from typer.testing import CliRunner
 
 from facereject._cli import app
-from facereject._cli._output.rows import _decision
+from facereject._cli._rows import _decision
 from facereject.demo.material import clean_picture, covered_mouth
 from facereject.faces import Box, Face
 from facereject.faces.face import CAUSES, changed

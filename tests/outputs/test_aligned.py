@@ -11,10 +11,10 @@ import skimage.data
 
 from facereject.faces import FaceRejector
 from facereject.faces.landmarks.point_set import MEAN_SHAPE
-from facereject.outputs._drawing.aligned import aligned_crop, sharpness
+from facereject.outputs._drawing.crops import aligned_crop, sharpness
 from facereject.outputs._drawing.faces import GREEN, RED
-from facereject.outputs._drawing.sheet import SheetFace, contact_sheet
 from facereject.outputs._drawing.text import text_mask
+from facereject.outputs.contact_sheet import SheetFace, contact_sheet
 
 
 @pytest.fixture(scope="module")

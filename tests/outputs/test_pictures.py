@@ -17,9 +17,8 @@ from facereject.faces.face import NO_IMAGE, FaceFrame
 from facereject.faces.landmarks.point_set import MEAN_SHAPE
 from facereject.outputs import AnnotatedImages, BestFrames, ContactSheet, Crops, SortedFiles, VideoWriter
 from facereject.outputs._folders import OutputError
-from facereject.outputs._images import is_own_picture
 from facereject.outputs.base import Media
-from facereject.outputs.best_frames import APART_S, quality_of
+from facereject.outputs.images import APART_S, is_own_picture, quality_of
 from facereject.parallel import WorkerEngine
 
 

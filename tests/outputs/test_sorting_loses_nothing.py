@@ -76,7 +76,7 @@ def sort_once(rng):
         sort = SortedFiles(
             rng.choice(["good", "good", None, "photos/good"]),
             rng.choice(["bad", "bad", None]),
-            rng.choice(sorting.MODES),
+            rng.choice([*sorting.MODES]),
         )
         prepared(sort, arguments)
         inputs = [item.path for item in expand_inputs(arguments)]

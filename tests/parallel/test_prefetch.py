@@ -7,7 +7,7 @@ import threading
 
 import pytest
 
-from facereject.sources.prefetch import prefetch
+from facereject.sources.video import prefetch
 
 # far longer than anything here takes; only a hanging test gets there
 WAIT_S = 60

@@ -8,7 +8,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from facereject._cli._output.report import _meaning
+from facereject._cli._run import _meaning
 from facereject.faces.face import NO_IMAGE, Box, Face, FaceFrame
 from facereject.faces.models.calibration import Target
 from facereject.faces.models.domain import DomainCheck

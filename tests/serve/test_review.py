@@ -23,10 +23,9 @@ from facereject.faces import FaceDataset
 from facereject.faces.datasets import read_pts
 from facereject.faces.face import NO_IMAGE, Box, FaceFrame
 from facereject.outputs._video.writer import VideoWriter
-from facereject.serve.review.choose import choose_faces
 from facereject.serve.review.decisions import Decisions
 from facereject.serve.review.duplicates import MOST_BITS, crop_hash
-from facereject.serve.review.faces import ACCEPT, REJECT, LimitRule, read_faces
+from facereject.serve.review.faces import ACCEPT, REJECT, LimitRule, choose_faces, read_faces
 from facereject.serve.review.fit import fit_threshold
 from facereject.serve.review.images import FaceImages
 from facereject.serve.review.session import ReviewError, open_session

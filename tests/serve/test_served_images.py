@@ -13,8 +13,8 @@ import pytest
 from serving import jpeg, pixels, running
 from starlette.exceptions import HTTPException
 
-from facereject.serve.images import decode_jpeg
 from facereject.serve.limits import ServeLimits
+from facereject.serve.scoring import decode_jpeg
 
 
 def test_the_faces_are_those_of_the_library(server, rejector, photo_jpeg):

@@ -6,8 +6,7 @@ import threading
 
 import numpy as np
 
-from facereject.sources._devices import Shot
-from facereject.sources.camera import Camera, CameraError
+from facereject.sources.camera import Camera, CameraError, Shot
 
 # far longer than anything here takes; only a hanging test gets there
 WAIT_S = 60

@@ -10,8 +10,7 @@ import pytest
 from fake_devices import WAIT_S, Devices, FakeDevice, camera_threads, fake_camera, image, in_step
 from video_files import write_video
 
-from facereject.sources._devices import VideoDevice
-from facereject.sources.camera import Camera, CameraError
+from facereject.sources.camera import Camera, CameraError, VideoDevice
 
 
 def test_single_failed_reads_are_skipped():

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 from video_files import number_of, write_video
 
-from facereject.sources import _devices as devices
-from facereject.sources._devices import CameraError, camera_name, open_device
+from facereject.sources import camera as devices
+from facereject.sources.camera import CameraError, camera_name, open_device
 
 
 class FakeCapture:

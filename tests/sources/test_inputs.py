@@ -11,7 +11,7 @@ import tracemalloc
 import pytest
 
 from facereject.faces.images import ImageError, read_image
-from facereject.sources import _folders, inputs
+from facereject.sources import inputs
 from facereject.sources.inputs import Input, expand_inputs
 
 posix_only = pytest.mark.skipif(os.name != "posix", reason="names of bytes, pipes and links as on POSIX")
@@ -125,9 +125,9 @@ def test_broken_and_circular_links_to_media_get_a_row(folder, touch):
 def test_folders_are_listed_only_when_their_turn_comes(folder, touch, monkeypatch):
     touch("in/1/a.jpg", "in/2/b.jpg", "in/3/c.jpg")
     listed = []
-    listing = _folders.list_folder
+    listing = inputs.list_folder
     items = expand_inputs(["in"])
-    monkeypatch.setattr(_folders, "list_folder", lambda path: (listed.append(path), listing(path))[1])
+    monkeypatch.setattr(inputs, "list_folder", lambda path: (listed.append(path), listing(path))[1])
     assert next(items).path == "in/1/a.jpg"
     assert listed == ["in", "in/1"]
 

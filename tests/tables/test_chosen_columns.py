@@ -17,7 +17,7 @@ from facereject.faces import FaceRejector
 from facereject.faces.face import Box, Face, FaceFrame
 from facereject.outputs import Table
 from facereject.outputs.base import RunInfo
-from facereject.outputs.camera.json_lines import JSONLines
+from facereject.outputs.table import JSONLines
 from facereject.pipeline import OptionError, Running, score_files
 from facereject.pipeline.decide import TableJob
 from facereject.tables.columns import COLUMNS, HEAD, chosen_columns, is_own

@@ -15,12 +15,11 @@ import numpy as np
 import skimage.data
 
 from facereject import FaceRejector
-from facereject.outputs.camera.json_lines import JSONLines
 from facereject.outputs.camera.recording import Recording
+from facereject.outputs.table import JSONLines
 from facereject.pipeline.camera_table import CameraTable
 from facereject.pipeline.live import Live
-from facereject.sources._devices import Shot
-from facereject.sources.camera import Camera, CameraError
+from facereject.sources.camera import Camera, CameraError, Shot
 from facereject.sources.video import open_video
 from facereject.tables.reading import read_table
 from facereject.tracking.tracker import FaceTracker

@@ -46,8 +46,7 @@ class Recording(Output):
         help="Record with landmarks and decisions drawn: .mp4, .mov, .mkv, .webm or .avi.",
     )
 
-    _rule: str = field(default="all", init=False, repr=False)
-    _overwrite: bool = field(default=False, init=False, repr=False)
+    _run: RunInfo = field(init=False, repr=False)
     _writer: VideoWriter | None = field(default=None, init=False, repr=False)
     _start: float = field(default=0.0, init=False, repr=False)
     _image: ImageArray | None = field(default=None, init=False, repr=False)
@@ -59,7 +58,7 @@ class Recording(Output):
             check_video_path(os.fspath(self.path), overwrite=run.overwrite)
         except VideoWriteError as error:
             raise OptionError(f"`Recording.path` {error}") from None
-        self._rule, self._overwrite = run.frame_rule, run.overwrite
+        self._run = run
 
     def files(self) -> list[str]:
         """The video."""
@@ -67,11 +66,11 @@ class Recording(Output):
 
     def write(self, frame: FaceFrame) -> None:
         """Show a frame from its time on; the frame before is shown until then."""
-        image = draw_decision(frame, frame.accepted(self._rule))
+        image = draw_decision(frame, frame.accepted(self._run.frame_rule))
         if self._writer is None:
             height, width = image.shape[:2]
             self._writer = VideoWriter(
-                self.path, _FPS, (width, height), fragmented=True, overwrite=self._overwrite
+                self.path, _FPS, (width, height), fragmented=True, overwrite=self._run.overwrite
             )
             self._start = frame.time_s
         elif self._image is not None:

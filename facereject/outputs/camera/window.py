@@ -18,10 +18,11 @@ from facereject.faces import FaceRejector
 from facereject.faces.face import FaceFrame
 from facereject.faces.images import ImageArray
 from facereject.outputs._drawing.overlay import Status, draw_view, loading_view, scale_of
-from facereject.outputs._images import png
 from facereject.outputs.base import Output, RunInfo, StopLoop
 from facereject.outputs.camera.recording import Recording
+from facereject.outputs.images import png
 from facereject.outputs.saved_video import draw_decision
+from facereject.sources.camera import Camera
 
 # what waitKeyEx gives for the arrow keys with Qt or GTK, on Windows, and on macOS
 _ARROWS = {65362: "+", 65364: "-", 2490368: "+", 2621440: "-", 63232: "+", 63233: "-"}
@@ -71,15 +72,6 @@ class Adjusted(Protocol):
         """Decide by another threshold."""
 
 
-class Watched(Protocol):
-    """What a `Window` shows of a camera."""
-
-    dropped: int
-
-    def age_of(self, frame: FaceFrame) -> float:
-        """Seconds since a frame was taken."""
-
-
 @dataclass
 class Window(Output):
     """Show frames with their faces in a window, and do what its keys ask for.
@@ -111,7 +103,7 @@ class Window(Output):
     files_saved: list[str] = field(default_factory=list, init=False, repr=False)
     _run: RunInfo | None = field(default=None, init=False, repr=False)
     _tracker: Adjusted | None = field(default=None, init=False, repr=False)
-    _camera: Watched | None = field(default=None, init=False, repr=False)
+    _camera: Camera | None = field(default=None, init=False, repr=False)
     _status: Status = field(default_factory=Status, init=False, repr=False)
     _message_until: float = field(default=0.0, init=False, repr=False)
     _recording: Recording | None = field(default=None, init=False, repr=False)
@@ -137,7 +129,7 @@ class Window(Output):
         self.screen.show(loading_view())
         self.screen.key(1)
 
-    def watch(self, camera: Watched, tracker: Adjusted) -> None:
+    def watch(self, camera: Camera, tracker: Adjusted) -> None:
         """Name the camera that is shown, and the tracker whose threshold the keys move."""
         self._camera, self._tracker = camera, tracker
 

@@ -1,10 +1,12 @@
-"""What the outputs for other tools share: a file that is written at the end, from all faces of a run."""
+"""What the outputs for other tools share: a file written at the end, confidences; `to_supervision`."""
 
 from __future__ import annotations
 
+import io
 import math
 import os
 import tempfile
+from collections.abc import Iterator, Sequence
 from typing import IO, Any, ClassVar
 
 import numpy as np
@@ -46,13 +48,6 @@ def confidence(face: Face) -> float:
     return float(2.0 ** (-face.expected_error / HALF))
 
 
-def seen(face: Face, size: tuple[int, int]) -> NDArray[np.bool_]:
-    """Which landmarks are visible, as far as the model says; never those outside the image."""
-    points = face.landmarks
-    inside = ((points > -0.5) & (points < np.array(size) - 0.5)).all(axis=1)
-    return np.asarray(inside if face.visible is None else inside & face.visible)
-
-
 def image_size(path: str) -> tuple[int, int]:
     """Width and height of an image as it is shown; (0, 0) if it cannot be read."""
     try:
@@ -72,7 +67,7 @@ def image_size(path: str) -> tuple[int, int]:
 class KeypointFile(Output):
     """A file of all faces, written in one step at the end.
 
-    Subclasses have a field ``path``, add pieces of text with `add` and join them in `assembled`. Frames of
+    Subclasses have a field ``path``, add pieces of text with `_add` and join them in `assembled`. Frames of
     videos are left out unless ``videos`` is true.
     """
 
@@ -90,8 +85,7 @@ class KeypointFile(Output):
         self.path = check_file(name, self.path, self.suffixes, overwrite=run.overwrite)
         self._base, self._folder = run.base, run.folder
         self._parts: dict[str, IO[str]] = {}
-        self.n_faces = self.n_left_out = 0
-        self.begun()
+        self.n_images = self.n_faces = self.n_points = self.n_left_out = 0
 
     def files(self) -> list[str]:
         """The file."""
@@ -113,7 +107,9 @@ class KeypointFile(Output):
             return
         if frame.problem:
             return
+        self.n_images += 1
         self.n_faces += len(faces)
+        self.n_points = max(self.n_points, *(len(face.landmarks) for face in faces), 0)
         self.take(frame, faces)
 
     def close(self) -> None:
@@ -127,58 +123,84 @@ class KeypointFile(Output):
         left = f"; {counted(self.n_left_out, 'face')} of videos left out" if self.n_left_out else ""
         return [f"{self.title}: {self.path} ({counted(self.n_faces, 'face')}{left})"]
 
-    def begun(self) -> None:
-        """The run begins."""
-
     def take(self, frame: FaceFrame, faces: list[Face]) -> None:
-        """Take the faces of a frame that have landmarks."""
+        """Take the faces of a frame that have landmarks; ``n_images`` and ``n_points`` count them already."""
         raise NotImplementedError
 
-    def assembled(self) -> Any:
+    def assembled(self) -> Iterator[str]:
         """The pieces of the file, in order."""
         raise NotImplementedError
 
-    def add(self, part: str, text: str, separator: str = ",\n") -> None:
-        """Add a piece of text to a part, on the disk.
+    def _visible(self, face: Face) -> NDArray[np.bool_]:
+        """Which landmarks are visible, as far as the model says; none outside an image of known size."""
+        shown = np.ones(len(face.landmarks), bool) if face.visible is None else face.visible
+        if not self.size[0]:
+            return shown
+        inside = (face.landmarks > -0.5) & (face.landmarks < np.array(self.size) - 0.5)
+        return np.asarray(shown & inside.all(axis=1))
 
-        Parameters
-        ----------
-        part : str
-            Name of the part.
-        text : str
-            The piece.
-        separator : str
-            Goes between pieces.
-        """
+    def _add(self, part: str, text: str) -> None:
+        """Add lines of text to a part of the file, on the disk."""
         if part not in self._parts:
             # closed when the file is put together
             self._parts[part] = tempfile.TemporaryFile(  # noqa: SIM115
                 "w+", encoding="utf-8", errors="surrogatepass"
             )
-        else:
-            text = separator + text
-        self._parts[part].write(text)
+        self._parts[part].write(f"{text}\n")
 
-    def pieces(self, part: str) -> Any:
-        """Read back what was added to a part.
-
-        Parameters
-        ----------
-        part : str
-            Name of the part.
-
-        Yields
-        ------
-        str
-        """
-        file = self._parts.get(part)
-        if file is not None:
+    def _pieces(self, part: str, separator: str = ",\n") -> Iterator[str]:
+        """Read back the lines of a part."""
+        with self._parts.pop(part, io.StringIO()) as file:
             file.seek(0)
-            while block := file.read(1 << 20):
-                yield block
-            file.close()
+            for i, line in enumerate(file):
+                yield (separator if i else "") + line.rstrip("\n")
 
 
 def rounded(values: Any, digits: int = 3) -> list[Any]:
     """Numbers for a file of text."""
     return [round(float(value), digits) for value in np.ravel(values)]
+
+
+def to_supervision(faces: Sequence[Face]) -> Any:
+    """Convert faces to ``supervision.KeyPoints``, with a confidence per landmark.
+
+    Parameters
+    ----------
+    faces : sequence of Face
+        With the same number of landmarks; those without any are left out.
+
+    Returns
+    -------
+    supervision.KeyPoints
+        ``confidence`` is 2 ** (-e / 5) for an expected error of e percent; ``data`` has ``expected_error``,
+        ``uncertainty`` and ``accepted`` of every face.
+
+    See Also
+    --------
+    facereject.FaceRejector : Finds the faces.
+
+    Examples
+    --------
+    >>> from facereject.outputs import to_supervision
+    >>> to_supervision(rejector("photo.jpg"))  # doctest: +SKIP
+    """
+    try:
+        import supervision
+    except ImportError:
+        raise ImportError("this needs: pip install supervision") from None
+    known = [face for face in faces if np.isfinite(face.landmarks).all()]
+    if not known:
+        return supervision.KeyPoints.empty()
+    values = {
+        "expected_error": np.array([face.expected_error for face in known]),
+        "uncertainty": np.array([face.uncertainty for face in known]),
+        "accepted": np.array([face.accepted for face in known]),
+    }
+    points = np.array([face.landmarks for face in known], dtype=np.float32)
+    sure = np.array([confidences(face) for face in known], dtype=np.float32)
+    names = supervision.KeyPoints.__dataclass_fields__
+    # later versions call the confidence of points by another name
+    key = "keypoint_confidence" if "keypoint_confidence" in names else "confidence"
+    return supervision.KeyPoints(
+        xy=points, class_id=np.zeros(len(known), dtype=int), data=values, **{key: sure}
+    )

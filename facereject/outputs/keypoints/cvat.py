@@ -8,7 +8,7 @@ from xml.sax.saxutils import escape, quoteattr
 
 from facereject._options import option
 from facereject.faces.face import Face, FaceFrame
-from facereject.outputs.keypoints.collected import KeypointFile, confidence, seen
+from facereject.outputs.keypoints.collected import KeypointFile, confidence
 
 _ATTRIBUTES = ("expected_error", "confidence", "accepted", "reason")
 
@@ -43,43 +43,32 @@ class CVAT(KeypointFile):
         MISSING, "--cvat", metavar="FILE", help="Skeletons for CVAT, XML 1.1 for images (.xml)."
     )
 
-    def begun(self) -> None:
-        """Count from the start."""
-        self._images = self._points = 0
-
     def take(self, frame: FaceFrame, faces: list[Face]) -> None:
         """An image with its skeletons."""
         width, height = self.size
         name = quoteattr(self.name)
-        lines = [f'  <image id="{self._images}" name={name} width="{width}" height="{height}">']
-        self._images += 1
+        lines = [f'  <image id="{self.n_images - 1}" name={name} width="{width}" height="{height}">']
         for face in faces:
-            self._points = max(self._points, len(face.landmarks))
             lines.append('    <skeleton label="face" source="auto" z_order="0">')
-            visible = seen(face, self.size) if width else [True] * len(face.landmarks)
-            for i, ((x, y), v) in enumerate(zip(face.landmarks.tolist(), visible, strict=True)):
-                hidden = 0 if v else 1
+            for i, ((x, y), seen) in enumerate(
+                zip(face.landmarks.tolist(), self._visible(face), strict=True)
+            ):
                 lines.append(
-                    f'      <points label="{i}" source="auto" outside="0" occluded="{hidden}" '
+                    f'      <points label="{i}" source="auto" outside="0" occluded="{0 if seen else 1}" '
                     f'points="{x:.2f},{y:.2f}"></points>'
                 )
-            values = (
-                f"{face.expected_error:.2f}",
-                f"{confidence(face):.3f}",
-                str(face.accepted).lower(),
-                face.reason,
-            )
+            sure, accepted = f"{confidence(face):.3f}", str(face.accepted).lower()
+            values = (f"{face.expected_error:.2f}", sure, accepted, escape(face.reason))
             for name, value in zip(_ATTRIBUTES, values, strict=True):
-                lines.append(f'      <attribute name="{name}">{escape(value)}</attribute>')
+                lines.append(f'      <attribute name="{name}">{value}</attribute>')
             lines.append("    </skeleton>")
-        lines.append("  </image>\n")
-        self.add("images", "\n".join(lines), separator="")
+        self._add("images", "\n".join([*lines, "  </image>"]))
 
     def assembled(self) -> Iterator[str]:
         """The file."""
         yield "<?xml version='1.0' encoding='utf-8'?>\n<annotations>\n  <version>1.1</version>\n"
         yield "  <meta><task>"
-        yield f"<name>facereject</name><size>{self._images}</size><mode>annotation</mode><labels>\n"
+        yield f"<name>facereject</name><size>{self.n_images}</size><mode>annotation</mode><labels>\n"
         attributes = "".join(
             f"<attribute><name>{name}</name><mutable>False</mutable><input_type>text</input_type>"
             "<default_value></default_value><values></values></attribute>"
@@ -87,8 +76,8 @@ class CVAT(KeypointFile):
         )
         label = "    <label><name>{}</name><type>{}</type><attributes>{}</attributes>{}</label>\n"
         yield label.format("face", "skeleton", attributes, "")
-        for i in range(self._points):
+        for i in range(self.n_points):
             yield label.format(i, "points", "", "<parent>face</parent>")
         yield "  </labels></task></meta>\n"
-        yield from self.pieces("images")
-        yield "</annotations>\n"
+        yield from self._pieces("images", "\n")
+        yield "\n</annotations>\n"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import io
 from collections.abc import Iterator, Sequence
-from dataclasses import MISSING, dataclass
+from dataclasses import MISSING, dataclass, field
 from typing import Any
 
 import numpy as np
@@ -53,10 +53,9 @@ class DeepLabCut(KeypointFile):
         help="Table of DeepLabCut, of one video or of photos, with our confidence as likelihood (.csv).",
     )
 
-    def begun(self) -> None:
-        """Begin with nothing."""
-        self._rows: list[tuple[str, dict[int, NDArray[np.float32]]]] = []
-        self._points = 0
+    _rows: list[tuple[str, dict[int, NDArray[np.float32]]]] = field(
+        default_factory=list, init=False, repr=False
+    )
 
     def planned(self, videos: int) -> None:
         """One video only: its rows are the numbers of frames."""
@@ -72,7 +71,6 @@ class DeepLabCut(KeypointFile):
         name = str(frame.index) if self.media.kind == "video" else self.media.source
         found: dict[int, NDArray[np.float32]] = {}
         for k, face in enumerate(faces):
-            self._points = max(self._points, len(face.landmarks))
             key = k if face.track is None else face.track
             found[key] = np.column_stack([face.landmarks, confidences(face)]).astype(np.float32)
         self._rows.append((name, found))
@@ -81,7 +79,7 @@ class DeepLabCut(KeypointFile):
         """The table."""
         owners = sorted({owner for _, found in self._rows for owner in found}) or [0]
         columns = [
-            (o, str(i), c) for o in owners for i in range(self._points) for c in ("x", "y", "likelihood")
+            (o, str(i), c) for o in owners for i in range(self.n_points) for c in ("x", "y", "likelihood")
         ]
         yield _line(["scorer", *[_SCORER] * len(columns)])
         if len(owners) > 1:
@@ -94,7 +92,7 @@ class DeepLabCut(KeypointFile):
                 if owner in found:
                     cells += [f"{value:.4f}" for value in found[owner].ravel().tolist()]
                 else:
-                    cells += [""] * (3 * self._points)
+                    cells += [""] * (3 * self.n_points)
             yield _line(cells)
 
 

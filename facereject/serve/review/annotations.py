@@ -12,7 +12,7 @@ from facereject._files import display_name, suffix_of, write_whole
 from facereject._validation import FloatArray
 from facereject.faces.images import MEDIA_SUFFIXES, VIDEO_SUFFIXES
 from facereject.outputs._folders import name_below
-from facereject.outputs._images import png, write_picture
+from facereject.outputs.images import png, write_picture
 from facereject.outputs.sorted_files import place
 from facereject.serve.review.decisions import Decisions
 from facereject.serve.review.faces import RequestError, ReviewFaces

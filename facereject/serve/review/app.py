@@ -18,10 +18,10 @@ from starlette.responses import Response
 from starlette.routing import Route
 from starlette.types import ASGIApp
 
-from facereject.serve._pages import page_routes
 from facereject.serve.bodies import read_text
 from facereject.serve.guard import Guard
 from facereject.serve.limits import ServeLimits
+from facereject.serve.pages import page_routes
 from facereject.serve.pool import Gate, WorkPool
 from facereject.serve.responses import (
     HeldResponse,

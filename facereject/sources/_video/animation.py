@@ -5,19 +5,20 @@ from __future__ import annotations
 from collections.abc import Iterator
 from fractions import Fraction
 
+from facereject._files import display_name
 from facereject.faces.images import BoundedFile, ImageArray, ImageError, load_rgb, open_picture
-from facereject.sources.frame import VideoError
+from facereject.sources.frame import VideoError, VideoReader
 
 # how long web browsers show a frame that has no duration
 _UNTIMED_S = 0.1
 
 
-class Animation:
-    """An animated picture; attributes are those of `VideoReader`."""
+class Animation(VideoReader):
+    """An animated picture."""
 
-    def __init__(self, path: str, name: str, max_pixels: int):
-        self.failed = 0
-        self.start_s = self.begin_s = 0.0
+    def __init__(self, path: str, max_pixels: int):
+        super().__init__(path)
+        name = display_name(path)
         try:
             self._file = BoundedFile(path)
         except OSError as error:
@@ -35,7 +36,7 @@ class Animation:
                     f"{max_pixels:,}; make the animation smaller or raise the limit"
                 )
             self._file.allow(width * height)
-            self.frame_count_hint: int | None = self._count()
+            self.frame_count_hint = self._count()
             self._first = load_rgb(self._picture)
         except ImageError as error:
             self.close()
@@ -48,7 +49,7 @@ class Animation:
         self.fps = 1 / self._duration()
         self.rate = 1 / Fraction(self._duration()).limit_denominator(1000)
 
-    def frames(self) -> Iterator[tuple[float, ImageArray]]:
+    def _decoded_frames(self) -> Iterator[tuple[float, ImageArray]]:
         """Times in seconds and RGB images; transparent parts are black."""
         time_s, image, index = 0.0, self._first, 0
         while True:
@@ -63,7 +64,7 @@ class Animation:
                 return
             except Exception:
                 # later frames are painted over this one, so they are lost with it
-                self.failed += max(1, (self.frame_count_hint or 0) - index)
+                self.undecodable += max(1, (self.frame_count_hint or 0) - index)
                 return
 
     def close(self) -> None:

@@ -13,17 +13,17 @@ import numpy as np
 
 from facereject._files import display_name
 from facereject.faces.images import ImageArray
-from facereject.sources._video.container import MediaFile, decoder_options
-from facereject.sources._video.frame_counts import FrameCounts, stamp_of
-from facereject.sources._video.pyav import av
-from facereject.sources._video.stream_facts import (
+from facereject.sources._video.container import (
+    MediaFile,
     announced_frames,
+    decoder_options,
     length_of,
     rate_of,
     size_in_header,
     turn_of,
 )
-from facereject.sources.frame import DEFAULT_STEP, SteadyClock, VideoError
+from facereject.sources._video.pyav import av
+from facereject.sources.frame import DEFAULT_STEP, SteadyClock, VideoError, VideoReader
 
 if TYPE_CHECKING:
     from av.packet import Packet
@@ -32,8 +32,62 @@ if TYPE_CHECKING:
 
 # the length of a file may be that of its sound; pictures that end earlier by less than this are not missed
 _SILENT_TAIL_S = 1.0
+
 # pictures whose memory is kept for the next ones; more of them wait for nobody
 _KEPT = 8
+
+
+# codecs with packets that show nothing, so that packets cannot tell how many frames there should be
+_HIDDEN_PACKETS = ("vp8",)
+
+
+class FrameCounts:
+    """Packets sent to a decoder and frames it returned, between two time stamps."""
+
+    def __init__(self, stream: VideoStream, start: int | None = None, stop: int | None = None) -> None:
+        self._start, self._stop = start, stop
+        self._countable = stream.codec_context.name not in _HIDDEN_PACKETS
+        self.packets = self.hidden = self.frames = self.errors = 0
+        self._late: list[int] = []
+
+    def sent(self, packet: Packet[VideoStream]) -> None:
+        stamp = packet.pts if packet.pts is not None else packet.dts
+        if self._inside(stamp):
+            self.packets += 1
+            self.hidden += bool(packet.is_discard)
+            if stamp is not None:
+                self._late = [*self._late[-32:], stamp]
+
+    def received(self, frame: VideoFrame) -> None:
+        self.frames += self._inside(stamp_of(frame))
+        # two packets may hold the two fields of one frame
+        self._countable = self._countable and not frame.interlaced_frame
+
+    def failed(self, stamp: int | None) -> None:
+        self.errors += self._inside(stamp)
+
+    def after(self, stamp: int) -> int:
+        """Packets at the end of the file that came after the last frame."""
+        return sum(late > stamp for late in self._late)
+
+    @property
+    def lost(self) -> int:
+        """Packets that neither gave a frame nor an error."""
+        return max(0, self.packets - self.hidden - self.frames - self.errors)
+
+    @property
+    def undecodable(self) -> int:
+        return max(self.errors, self.packets - self.hidden - self.frames) if self._countable else self.errors
+
+    def _inside(self, stamp: int | None) -> bool:
+        if self._start is None or stamp is None:
+            return True
+        return self._start <= stamp and (self._stop is None or stamp < self._stop)
+
+
+def stamp_of(frame: VideoFrame) -> int | None:
+    """The time stamp of a frame, or else that of its packet."""
+    return frame.pts if frame.pts is not None else frame.dts
 
 
 class FrameRange(NamedTuple):
@@ -65,12 +119,8 @@ class FrameRange(NamedTuple):
     number: int = 0
 
 
-class DecodedVideo:
-    """A video file, decoded from start to end, or a segment of it.
-
-    Attributes are those of `VideoReader`; ``failed`` counts the frames that could not be decoded, ``origin``
-    is the time stamp of the start.
-    """
+class DecodedVideo(VideoReader):
+    """A video file, decoded as a whole, or a segment of it; ``origin`` is the time stamp of the start."""
 
     def __init__(
         self,
@@ -79,9 +129,9 @@ class DecodedVideo:
         segment: FrameRange | None = None,
         check: Callable[[], None] | None = None,
     ):
+        super().__init__(path)
         name = display_name(path)
         self._check = check
-        self.failed = 0
         self._segment = segment
         self._max_pixels = max_pixels
         # a video may be closed while a thread reads ahead
@@ -128,7 +178,7 @@ class DecodedVideo:
         #: time of the first frame that belongs to the segment
         self.begin_s = round(self.seconds(segment.start), 6) if segment else 0.0
 
-    def frames(self) -> Iterator[tuple[float, ImageArray]]:
+    def _decoded_frames(self) -> Iterator[tuple[float, ImageArray]]:
         """Times in seconds and RGB images, which differ in size where the video does."""
         clock = SteadyClock(1 / self.fps if self.fps else DEFAULT_STEP)
         shown, self._first = self._first, None
@@ -152,7 +202,7 @@ class DecodedVideo:
         """The time stamp that counts as 0: that of the first frame, also if that one is damaged."""
         first = self._first[0] if self._first else None
         announced = self._stream.start_time
-        if first is None or (self.failed and announced is not None and announced < first):
+        if first is None or (self.undecodable and announced is not None and announced < first):
             return announced or 0
         return first
 
@@ -178,7 +228,7 @@ class DecodedVideo:
                 # threads that meet damage at the very end give up what they were still working on
                 yield from self._decode_tail(last, counts)
             missing = 0 if last is None else self.missing_behind(last, counts.packets, counts.after(last))
-            self.failed = counts.undecodable + missing
+            self.undecodable = counts.undecodable + missing
             return
         counts = FrameCounts(self._stream, segment.start, segment.stop)
         if segment.seek is not None:
@@ -191,7 +241,7 @@ class DecodedVideo:
             if segment.stop is not None and stamp >= segment.stop:
                 break
             yield frame
-        self.failed = counts.undecodable + segment.missing
+        self.undecodable = counts.undecodable + segment.missing
 
     def _decode_packets(self, counts: FrameCounts) -> Iterator[VideoFrame]:
         """Feed the decoder up to the end of the file."""
@@ -201,7 +251,7 @@ class DecodedVideo:
                 frames = self._stream.decode(packet)
             except (av.FFmpegError, ValueError):
                 counts.failed(packet.pts if packet.pts is not None else packet.dts)
-                self.failed = counts.errors
+                self.undecodable = counts.errors
                 continue
             yield from self._received(frames, counts)
         try:

@@ -16,7 +16,7 @@ from facereject.sources.landmark_files._found import (
     named_after,
     opening,
 )
-from facereject.sources.landmark_files.own_table import read_own_table
+from facereject.sources.landmark_files.plain import read_own_table
 from facereject.tables.reading import points_in_table
 from facereject.tables.writing import SUFFIXES as TABLE_SUFFIXES
 

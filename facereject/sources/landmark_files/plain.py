@@ -1,4 +1,4 @@
-"""Plain tables and arrays, as people write them themselves; coordinates in pixels, 0-based.
+"""Tables of facereject, and plain tables and arrays as people write them; coordinates in pixels, 0-based.
 
 - CSV, TSV, Parquet or JSON lines with the columns ``image`` (or ``source``, ``file``, ``path``, ``name``) and
   ``x0, y0, x1, y1, …`` or ``x_0, …, y_0, …`` or ``p0_x, p0_y, …``, numbered from 0 or 1; ``frame`` and
@@ -13,6 +13,7 @@
 from __future__ import annotations
 
 import json
+import math
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
@@ -34,6 +35,8 @@ from facereject.sources.landmark_files._found import (
     pairs,
     separator_of,
 )
+from facereject.tables.errors import TableFormatError
+from facereject.tables.reading import read_table
 
 _JSON = (".json", ".jsonl")
 PLAIN_SUFFIXES = (".csv", ".tsv", ".txt", *_JSON, ".parquet", ".npz", ".npy")
@@ -221,3 +224,19 @@ def _parquet(path: str) -> Any:
     except ImportError:
         raise LandmarkFileError(f"{path}: Parquet needs pyarrow: pip install pyarrow") from None
     return pyarrow.parquet.ParquetFile(path)
+
+
+def read_own_table(path: str) -> Iterator[FoundFace]:
+    """The faces of a table; inputs and frames without a face have one without landmarks."""
+    try:
+        for frame in read_table(path):
+            index = max(frame.index, 0)
+            for face in frame.faces:
+                points = None if np.isnan(face.landmarks).all() else face.landmarks
+                score = None if math.isnan(face.detector_score) else face.detector_score
+                yield FoundFace(frame.source, points, index, score, False, face.box)
+            if not frame.faces:
+                problem = f"the table says: {frame.problem}" if frame.problem else ""
+                yield FoundFace(frame.source, None, index, problem=problem)
+    except (TableFormatError, OSError) as error:
+        raise LandmarkFileError(str(error)) from None

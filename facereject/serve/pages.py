@@ -1,12 +1,48 @@
-"""The description of the API: openapi.json, and the same as a page for people at /api/docs."""
+"""The files of the pages, read when the server starts, and the page that describes the API."""
 
 from __future__ import annotations
 
 import json
+import os
+from collections.abc import Callable
 from importlib import resources
 from typing import Any
 
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
 from facereject._html import HTML, document, join, tag, with_code
+
+MEDIA_TYPES = {
+    ".html": "text/html; charset=utf-8",
+    ".css": "text/css; charset=utf-8",
+    ".js": "text/javascript; charset=utf-8",
+    ".svg": "image/svg+xml",
+}
+
+
+def page_routes(folder: str = "", *, index: str = "index.html") -> list[Route]:
+    """Routes of the files in a folder of the pages; ``index`` is at /, other pages of HTML are left out."""
+    found = []
+    for item in sorted(
+        (resources.files("facereject.serve") / "page" / folder).iterdir(), key=lambda i: i.name
+    ):
+        suffix = os.path.splitext(item.name)[1]
+        if suffix not in MEDIA_TYPES or (suffix == ".html" and item.name != index):
+            continue
+        path = "/" if suffix == ".html" else f"/{folder}{'/' if folder else ''}{item.name}"
+        found.append(Route(path, fixed(item.read_bytes(), MEDIA_TYPES[suffix])))
+    return found
+
+
+def fixed(content: bytes, kind: str) -> Callable[[Request], Response]:
+    """An endpoint that always gives the same."""
+
+    def endpoint(request: Request) -> Response:
+        return Response(content, media_type=kind)
+
+    return endpoint
 
 
 def read_openapi() -> bytes:

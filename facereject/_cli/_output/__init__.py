@@ -1,1 +1,0 @@
-"""What commands show to people: progress, rows, reports, strips of videos."""
