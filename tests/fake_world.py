@@ -53,11 +53,11 @@ class World:
     def detect(self, gray):
         return [Detection(face.box, 1.0) for face in self.faces if face.seen and face.shown]
 
-    def detect_next(self, gray, boxes, frame, n_frames):
+    def detect_next(self, gray, expected, frame, n_frames):
         """Known faces in every frame, new ones in every ``n_frames``-th, or if nobody is known."""
         self.asked.append((frame, n_frames))
         faces = self.detect(gray)
-        near = [face for face in faces if any(overlap(face.box, box) > 0.3 for box in boxes)]
+        near = [face for face in faces if any(overlap(face.box, each.box) > 0.3 for each in expected)]
         return faces if frame % n_frames == 0 or not near else near
 
     def __call__(self, image):

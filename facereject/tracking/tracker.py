@@ -24,7 +24,7 @@ from facereject.tracking.smoothing import LandmarkSmoother
 from facereject.tracking.tracks import Track, match
 
 #: the whole frame has been searched for new faces after this many frames
-DETECT_EVERY = 5
+DETECT_EVERY = 6
 
 #: frames for which a face that is not found keeps its number
 MEMORY = 60
@@ -213,19 +213,19 @@ class FaceTracker:
         # converted once, not again for every face
         view = Views(image)
         time = self.frames * _FRAME_S if time_s is None else time_s
-        faces = [self.rejector.assess_detection(view, face) for face in self._detect(view, time)]
+        found = self._detect(view, time)
+        faces = [self.rejector.assess_detection(view, each) for each in found]
         self.frames, self._time = self.frames + 1, time
-        places, reach = [track.box for track in self._tracks], [track.reach for track in self._tracks]
-        pairs = match(places, [face.box for face in faces], reach)
+        places = [track.expected.box for track in self._tracks]
+        pairs = match(places, [each.box for each in found], [track.reach for track in self._tracks])
         for i, track in enumerate(self._tracks):
             if i in pairs:
-                track.see(faces[pairs[i]])
+                track.see(found[pairs[i]], faces[pairs[i]])
             else:
                 track.miss()
-        for j, face in enumerate(faces):
-            if j not in pairs.values():
-                self._tracks.append(Track(self._n_tracks, face))
-                self._n_tracks += 1
+        for j in set(range(len(found))) - set(pairs.values()):
+            self._tracks.append(Track(self._n_tracks, found[j], faces[j]))
+            self._n_tracks += 1
         self._tracks = [track for track in self._tracks if track.lost <= MEMORY]
         return [
             TrackedFace(self._shown(track, time), track.number) for track in self._tracks if not track.lost
@@ -240,8 +240,8 @@ class FaceTracker:
             # rounding must not cost a frame: five frames of 0.04 s are 0.2 s
             every = max(1, min(every, int(_WAIT_S / gap + 1e-6)))
         # a face that was missed is expected for another while, as some are found in every other frame only
-        boxes = [track.box for track in self._tracks if track.lost <= every]
-        return find_next(self.rejector.detector, view, boxes, self._first_frame + self.frames, every)
+        expected = [track.expected for track in self._tracks if track.lost <= every]
+        return find_next(self.rejector.detector, view, expected, self._first_frame + self.frames, every)
 
     def _shown(self, track: Track, time: float) -> Face:
         """The face as it is given out; the track itself goes on with what it saw."""

@@ -7,7 +7,7 @@ import math
 from collections.abc import Sequence
 
 from facereject.faces import Face
-from facereject.faces.face import Box
+from facereject.faces.face import Box, Detection
 from facereject.faces.geometry import overlap
 from facereject.tracking.smoothing import LandmarkSmoother
 
@@ -28,6 +28,8 @@ class Track:
     Attributes
     ----------
     number : int
+    found : Detection
+        As the detector found the face last.
     face : Face
         As it was last seen.
     lost : int
@@ -38,6 +40,7 @@ class Track:
     """
 
     number: int
+    found: Detection
     face: Face
     lost: int = 0
     smooth: float = math.nan
@@ -46,23 +49,23 @@ class Track:
     _velocity: tuple[float, float] = (0.0, 0.0)
 
     @property
-    def box(self) -> Box:
-        """Where the face is expected in the next frame: it goes on as in the last two, or stays if lost."""
+    def expected(self) -> Detection:
+        """The face in the next frame, as far as known: it moves on as in the last two, or stays if lost."""
         if self.lost:
-            return self.face.box
-        (x, y), box = self._velocity, self.face.box
-        return box._replace(x=box.x + x, y=box.y + y)
+            return self.found
+        (x, y), box = self._velocity, self.found.box
+        return dataclasses.replace(self.found, box=box._replace(x=box.x + x, y=box.y + y))
 
     @property
     def reach(self) -> float:
         """How far from its place the face may come back, in sides of its box."""
         return min(_JUMP + _WALK * self.lost, _FARTHEST)
 
-    def see(self, face: Face) -> None:
+    def see(self, found: Detection, face: Face) -> None:
         """Take the face of the next frame."""
-        (x, y), (u, v) = self.face.box.center, face.box.center
+        (x, y), (u, v) = self.found.box.center, found.box.center
         self._velocity = (0.0, 0.0) if self.lost else (u - x, v - y)
-        self.face, self.lost = face, 0
+        self.found, self.face, self.lost = found, face, 0
 
     def miss(self) -> None:
         """The next frame does not show the face."""

@@ -144,7 +144,7 @@ def test_tracking_options_are_passed_on(run, clip):
     result = run("score", clip, "-o", "t.csv", "--resume", "--every-frame", "--detect-every", 3)
     assert result.exit_code == 2
     assert "every_frame: False then, True now" in result.stderr
-    assert "detect_every: 5 then, 3 now" in result.stderr
+    assert "detect_every: 6 then, 3 now" in result.stderr
 
 
 @pytest.mark.parametrize(

@@ -84,16 +84,16 @@ def test_training_evaluation_and_card(faces, predictor):
 
 def test_the_next_frame_of_a_video_is_searched_as_a_whole_unless_the_detector_knows_better(astronaut):
     asked, view = [], Views(astronaut)
-    place = Box(1.0, 2.0, 30.0, 40.0)
+    place = Detection(Box(1.0, 2.0, 30.0, 40.0), 0.7)
 
     class Following(PlainDetector):
-        def detect_next(self, image, boxes, frame, n_frames):
-            asked.append((image.shape, boxes, frame, n_frames))
-            return [Detection(box, 0.5) for box in boxes]
+        def detect_next(self, image, expected, frame, n_frames):
+            asked.append((image.shape, expected, frame, n_frames))
+            return [Detection(each.box, 0.5) for each in expected]
 
     assert find_next(PlainDetector(), view, [place], 3, 5) == find_faces(PlainDetector(), view) != []
     (face,) = find_next(Following(), view, [place], 3, 5)
-    assert (face.box, face.score) == (place, 0.5)
+    assert (face.box, face.score) == (place.box, 0.5)
     assert asked == [(astronaut.shape, [place], 3, 5)]
 
 

@@ -58,7 +58,7 @@ class VideoDetector(Detector, Protocol):
     """A detector with a cheaper search for the frames of a video."""
 
     def detect_next(
-        self, image: ImageArray, boxes: Sequence[Box], frame: int, n_frames: int, /
+        self, image: ImageArray, expected: Sequence[Detection], frame: int, n_frames: int, /
     ) -> Sequence[Detection]:
         """The faces of the next frame.
 
@@ -66,8 +66,8 @@ class VideoDetector(Detector, Protocol):
         ----------
         image : ndarray
             As for ``detect``.
-        boxes : sequence of Box
-            Where faces are expected.
+        expected : sequence of Detection
+            Where faces are expected, as they were found last.
         frame : int
             Number of the frame in its video.
         n_frames : int
@@ -166,12 +166,12 @@ def find_faces(detector: Detector, view: Views) -> list[Detection]:
 
 
 def find_next(
-    detector: Detector, view: Views, boxes: Sequence[Box], frame: int, n_frames: int
+    detector: Detector, view: Views, expected: Sequence[Detection], frame: int, n_frames: int
 ) -> list[Detection]:
     """The faces of the next frame of a video; see `VideoDetector`. Other detectors search the whole frame."""
     if not offers(detector, VideoDetector):
         return find_faces(detector, view)
-    return _checked(detector, detector.detect_next(view.shown_to(detector), boxes, frame, n_frames))
+    return _checked(detector, detector.detect_next(view.shown_to(detector), expected, frame, n_frames))
 
 
 def change_options(detector: Detector, **changes: Any) -> Detector:

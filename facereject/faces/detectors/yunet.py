@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 import threading
 from collections.abc import Sequence
@@ -28,11 +29,15 @@ _SAME, _INSIDE = 0.3, 0.7
 # larger the next copy is at most; pixels of the largest
 _COARSE, _ALONE, _STEP, _MAX_SEARCHED = 320, 640, 4.0, 16_000_000
 
-# longest side and overlap of the tiles that copies are searched in; a frame of a video searches a few of them
-_TILE, _VIDEO_TILE = (1280, 128), (420, 64)
+# Videos: the longer side of a copy that is searched alone, and at once; overlap of the strips of larger ones
+_VIDEO_ALONE, _SHARED = 400, 48
 
-# pixels of the copy: 95 % of the faces of 18 pixels are found, 82 % of those of 12
-_SMALLEST = 16
+# longest side and overlap of the tiles that copies are searched in
+_TILE = (1280, 128)
+
+# Pixels of the copy: 95 % of the faces of 18 pixels are found, 82 % of those of 12. A video is searched again
+# and again
+_SMALLEST, _VIDEO_SMALLEST = 16, 12
 
 # Side of the crop on which a face is located, of the face in it (a power of two times that of the image, so
 # 45 to 90 pixels), and of the grid of crop centres, in pixels of the crop; and how often a crop may be moved
@@ -45,9 +50,10 @@ _SURE = 0.9
 # farther off than the first has to have the better score
 _AGREES, _SAME_POINTS = 0.12, 0.25
 
-# Faces that seem to be tilted by more degrees are located again on crops turned by these multiples of the
-# tilt, up to the most
-_TILTED, _TURNS, _MOST_TURN = 6.0, (1.0, 2.0, 3.0), 60.0
+# Faces that seem to be tilted by more degrees than their crop, or that are not sure, are located again on
+# crops turned by one, two and three times the second angle. On a crop the network takes a face to be tilted
+# by about a sixth of what it is
+_TILTED, _TURN, _MOST_TURNS = 6.0, 20.0, 3
 
 # faces of a lower score are mostly hands and patterns: they count only in images that show no better one
 _LIKELY = 0.6
@@ -138,10 +144,11 @@ class YuNetDetector(Options):
         faces = [
             face for zoom in zooms for tile in search.tiles(zoom, *_TILE) for face in search.tile(tile)
         ] or search.second(zooms[0])
-        return self._kept([search.levelled(search.settled(face)) for face in one_of_each(faces)])
+        faces = self._kept([search.settled(face) for face in one_of_each(faces)])
+        return self._kept([search.levelled(face) for face in faces])
 
     def detect_next(
-        self, image: ImageLike, boxes: Sequence[Box], frame: int, n_frames: int
+        self, image: ImageLike, expected: Sequence[Detection], frame: int, n_frames: int
     ) -> list[Detection]:
         """Find the faces of the next frame of a video, for less than `detect` takes.
 
@@ -151,8 +158,8 @@ class YuNetDetector(Options):
         Parameters
         ----------
         image : path, PIL image or array
-        boxes : sequence of Box
-            Where faces are expected.
+        expected : sequence of Detection
+            Where faces are expected, as they were found last.
         frame : int
             Number of the frame in its video.
         n_frames : int
@@ -163,23 +170,30 @@ class YuNetDetector(Options):
             Best score first.
         """
         search = _Search(Views(image).rgb, self.threshold)
-        zooms = self._zooms(*search.size)
-        located = [search.locate(box) for box in boxes]
-        known = one_of_each([face for face in located if face is not None and face.score >= _SURE])
-        tiles = [tile for zoom in zooms for tile in search.tiles(zoom, *_VIDEO_TILE)]
-        due = [tile for turn, tile in enumerate(tiles) if (frame - turn) % n_frames == 0]
-        due += [
-            search.around(box, zoom)
-            for box, face in zip(boxes, located, strict=True)
-            if face is None or face.score < _SURE
-            for zoom in zooms
-        ]
-        faces = [face for tile in due for face in search.tile(tile)]
+        zooms = self._zooms(*search.size, _VIDEO_SMALLEST, _VIDEO_ALONE)
+        # the smallest copy at once, of the others a strip in each of the other frames
+        strips = search.strips(zooms[0], 1)
+        strips += [strip for zoom in zooms[1:] for strip in search.strips(zoom, max(1, n_frames - 1))]
+        due = [strip for turn, strip in enumerate(strips) if (frame - turn) % n_frames == 0]
+        new = one_of_each([face for strip in due for face in search.tile(strip)])
+        known: list[Detection] = []
+        unsure: list[Detection] = []
+        for face in (*expected, *new):
+            if _among(face, (*known, *unsure)):
+                continue
+            found = search.followed(face.box, 0.0 if face in new else face.roll)
+            if found is not None and found.score >= _SURE:
+                known.append(found)
+            elif face in expected or found is not None or not known:
+                # a strip shows pieces of faces and what resembles a face, which one look at a crop rules out
+                unsure.append(face)
+        # as a photo is searched, so that the result is the same
+        again = [search.around(face.box, zoom) for face in unsure for zoom in self._zooms(*search.size)]
+        faces = one_of_each([face for tile in again for face in search.tile(tile)])
         if not known and not faces:
-            faces = [face for tile in tiles if tile.zoom == zooms[0] for face in search.tile(tile)]
-            faces = faces or search.second(zooms[0])
-        new = [search.settled(face) for face in one_of_each(faces) if not _among(face, known)]
-        return self._kept([search.levelled(face) for face in (*known, *new)])
+            faces = search.tile(strips[0]) or search.second(zooms[0])
+        faces = self._kept([*known, *(search.settled(face) for face in faces if not _among(face, known))])
+        return self._kept([face if face in known else search.levelled(face) for face in faces])
 
     def _kept(self, faces: list[Detection]) -> list[Detection]:
         """The faces that are large enough, each once; unlikely ones only if there are no others."""
@@ -191,12 +205,12 @@ class YuNetDetector(Options):
                 kept.append(face)
         return kept
 
-    def _zooms(self, width: int, height: int) -> list[float]:
+    def _zooms(self, width: int, height: int, smallest: int = _SMALLEST, alone: int = _ALONE) -> list[float]:
         """Sizes of the copies that are searched, relative to the image, the smallest first."""
         longer = max(width, height)
         most = min(1.0, math.sqrt(_MAX_SEARCHED / (width * height)), (self.max_side or longer) / longer)
-        fine, coarse = min(most, _SMALLEST / self.min_face), min(most, _COARSE / longer)
-        if fine * longer <= _ALONE:
+        fine, coarse = min(most, smallest / self.min_face), min(most, _COARSE / longer)
+        if fine * longer <= alone:
             return [max(fine, coarse)]
         steps = math.ceil(math.log(fine / coarse) / math.log(_STEP))
         return [coarse * (fine / coarse) ** (step / steps) for step in range(steps + 1)]
@@ -213,20 +227,24 @@ class _Tile(NamedTuple):
 
 
 class _Crop(NamedTuple):
-    """A square crop for faces of one range of sizes: 2^level times smaller than the image, and its centre."""
+    """A square crop for faces of one range of sizes: 2^level times smaller than the image, and its centre.
+
+    It shows upright what is tilted clockwise by ``tilt`` degrees.
+    """
 
     level: int
     column: int
     row: int
+    tilt: float
 
     @classmethod
-    def around(cls, box: Box) -> _Crop:
+    def around(cls, box: Box, tilt: float) -> _Crop:
         """The crop that shows a face best; faces at nearly the same place share it."""
         # beyond a factor of two enlarging shows nothing more
         level = max(-1, round(math.log2(max(box.width, 1.0) / _FACE)))
         step = _GRID * 2.0**level
         x, y = box.center
-        return cls(level, round(x / step), round(y / step))
+        return cls(level, round(x / step), round(y / step), tilt)
 
 
 class _Search:
@@ -259,8 +277,19 @@ class _Search:
         longest, shared : int
             Longest side and overlap of tiles, in pixels of the copy.
         """
-        columns, rows = (_spans(side, longest / zoom, shared / zoom) for side in self.size)
+        columns, rows = (
+            _spans(side, math.ceil((side * zoom - shared) / (longest - shared)), shared / zoom)
+            for side in self.size
+        )
         return [_Tile(zoom, x0, y0, x1, y1) for y0, y1 in rows for x0, x1 in columns]
+
+    def strips(self, zoom: float, count: int) -> list[_Tile]:
+        """A copy of the image in this many parts that overlap, across its longer side."""
+        width, height = self.size
+        spans = _spans(max(self.size), count, _SHARED / zoom)
+        if width >= height:
+            return [_Tile(zoom, x0, 0, x1, height) for x0, x1 in spans]
+        return [_Tile(zoom, 0, y0, width, y1) for y0, y1 in spans]
 
     def tile(self, tile: _Tile) -> list[Detection]:
         """The faces of a tile; their boxes are those of the scale at which it is searched."""
@@ -271,6 +300,15 @@ class _Search:
         """The faces of a copy with stretched contrast, a little smaller than one that shows none."""
         zoom /= _SMALLER
         return self._run(_stretched(_zoomed(self._rgb, zoom)), zoom)
+
+    def followed(self, box: Box, roll: float) -> Detection | None:
+        """The face near a box, tilted as before, as crops show it; None if they show no likely one."""
+        tilt = _TURN * float(np.clip(round(roll / _TURN), -_MOST_TURNS, _MOST_TURNS))
+        located = self.locate(box, tilt)
+        if located is not None and _upright(located, tilt):
+            return located
+        located = self.locate(box) if tilt else located
+        return None if located is None or located.score < _LIKELY else self.levelled(located)
 
     def settled(self, face: Detection) -> Detection:
         """A face that a search found, where the crop that belongs to it shows it, unless that is unsure."""
@@ -283,19 +321,19 @@ class _Search:
         agrees = off <= (_AGREES if located.score < face.score else _SAME_POINTS)
         return located if agrees else face
 
-    def locate(self, box: Box) -> Detection | None:
+    def locate(self, box: Box, tilt: float = 0.0) -> Detection | None:
         """The face at a box, as a crop of suitable scale shows it; None if it shows none.
 
         The crop is moved until it is the one that belongs to the face on it. The result then depends on the
-        image alone, not on the box from which the search began.
+        image and the tilt alone, not on the box from which the search began.
         """
-        crop, seen = _Crop.around(box), dict[_Crop, Detection]()
+        crop, seen = _Crop.around(box, tilt), dict[_Crop, Detection]()
         while crop not in seen and len(seen) < _MOVES:
             face = self._face_on(crop, box)
             if face is None:
                 break
             seen[crop], box = face, face.box
-            crop = _Crop.around(box)
+            crop = _Crop.around(box, tilt)
         faces = list(seen.values())
         if crop in seen:
             # this crop, or all those that lead to one another
@@ -303,15 +341,15 @@ class _Search:
         return max(faces, key=_score, default=None)
 
     def levelled(self, face: Detection) -> Detection:
-        """A face, located again on upright crops if it is tilted.
+        """A face, located again on turned crops if it may be tilted.
 
-        The network takes faces to be tilted by half as much as they are, or less. So several turns are tried;
-        it is surest of faces that are upright.
+        The network tells to which side a face is tilted, but not how far. So several turns are tried; it is
+        surest of faces that are upright.
         """
-        if abs(face.roll) <= _TILTED:
+        if _upright(face, 0.0):
             return face
-        turns = np.clip(np.multiply(_TURNS, face.roll), -_MOST_TURN, _MOST_TURN)
-        located = (self._on_turned_crop(face.box, turn) for turn in turns)
+        turn = math.copysign(_TURN, face.roll)
+        located = [self.locate(face.box, turns * turn) for turns in range(1, _MOST_TURNS + 1)]
         # a less sure place is often wrong, one farther away is that of another face
         better = [
             found
@@ -319,34 +357,6 @@ class _Search:
             if found is not None and found.score >= face.score and overlap(found.box, face.box) > _SAME
         ]
         return max(better, key=_score, default=face)
-
-    def _on_turned_crop(self, box: Box, degrees: float) -> Detection | None:
-        """The face at a box, on a crop that is turned by this angle around it; None if it shows none."""
-        zoom = min(_FACE / box.width, 2.0)
-        (x, y), reach = box.center, _CROP / zoom
-        width, height = self.size
-        x0, x1 = (round(np.clip(edge, 0, width)) for edge in (x - reach, x + reach))
-        y0, y1 = (round(np.clip(edge, 0, height)) for edge in (y - reach, y + reach))
-        if min(x1 - x0, y1 - y0) < MIN_SIDE:
-            return None
-        middle = ((x - x0) * zoom, (y - y0) * zoom)
-        turn = np.asarray(cv2.getRotationMatrix2D(middle, float(degrees), 1.0), np.float64)
-        turn[:, 2] += _CROP / 2 - np.array(middle)
-        part = _zoomed(self._rgb[y0:y1, x0:x1], zoom)
-        crop = np.asarray(cv2.warpAffine(part, turn, (_CROP, _CROP)), np.uint8)
-        face = min(
-            self._run(crop, 1.0), key=lambda face: math.dist(face.box.center, (_CROP / 2,) * 2), default=None
-        )
-        if face is None or math.dist(face.box.center, (_CROP / 2,) * 2) > _FACE / 2:
-            return None
-        back = np.asarray(cv2.invertAffineTransform(turn), np.float64) / zoom
-        back[:, 2] += (x0, y0)
-        (center_x, center_y), *points = transform_points(
-            back, np.array([face.box.center, *(face.points or ())])
-        ).tolist()
-        side = face.box.width / zoom
-        where = Box(center_x - side / 2, center_y - side / 2, side, side)
-        return Detection(where, face.score, tuple((px, py) for px, py in points), "yunet")
 
     def around(self, box: Box, zoom: float) -> _Tile:
         """The part of a copy around a box, which shows a face there as the whole copy does."""
@@ -369,7 +379,9 @@ class _Search:
         return best if best is not None and overlap(best.box, box) > _SAME else None
 
     def _faces_on(self, crop: _Crop) -> list[Detection]:
-        half, step = (int(side * 2.0**crop.level) for side in (_CROP / 2, _GRID))
+        step, zoom = int(_GRID * 2.0**crop.level), 0.5**crop.level
+        # what is turned reaches into a larger square
+        half = int((_CROP if crop.tilt else _CROP // 2) / zoom)
         x0, y0 = crop.column * step - half, crop.row * step - half
         x1, y1 = x0 + 2 * half, y0 + 2 * half
         width, height = self.size
@@ -382,7 +394,15 @@ class _Search:
             part = np.asarray(
                 cv2.copyMakeBorder(part, top, bottom, left, right, cv2.BORDER_CONSTANT), np.uint8
             )
-        return self._run(_zoomed(part, 0.5**crop.level), 0.5**crop.level, x0, y0)
+        part = _zoomed(part, zoom)
+        if not crop.tilt:
+            return self._run(part, zoom, x0, y0)
+        turn = np.asarray(cv2.getRotationMatrix2D((_CROP, _CROP), crop.tilt, 1.0), np.float64)
+        turn[:, 2] -= _CROP / 2
+        back = np.asarray(cv2.invertAffineTransform(turn), np.float64) / zoom
+        back[:, 2] += (x0, y0)
+        turned = np.asarray(cv2.warpAffine(part, turn, (_CROP, _CROP)), np.uint8)
+        return [_moved(face, back, 1 / zoom) for face in self._run(turned, 1.0)]
 
     def _run(self, rgb: ImageArray, zoom: float, x: float = 0.0, y: float = 0.0) -> list[Detection]:
         """The faces of an image that was scaled by ``zoom`` and whose corner was at (x, y)."""
@@ -408,12 +428,25 @@ class _Search:
         return sorted(found, key=_score, reverse=True)
 
 
-def _spans(length: int, longest: float, shared: float) -> list[tuple[int, int]]:
+def _spans(length: int, count: int, shared: float) -> list[tuple[int, int]]:
     """Equal ranges that cover a length and overlap by about ``shared``."""
-    count = max(1, math.ceil((length - shared) / (longest - shared)))
+    count = max(1, count)
     each = (length + (count - 1) * shared) / count
     starts = [round(number * (each - shared)) for number in range(count)]
     return [(start, min(length, start + math.ceil(each))) for start in starts]
+
+
+def _upright(face: Detection, tilt: float) -> bool:
+    """Whether a crop of that tilt shows a face surely and upright."""
+    return abs(face.roll - tilt) <= _TILTED and face.score >= _SURE
+
+
+def _moved(face: Detection, matrix: FloatArray, scale: float) -> Detection:
+    """A face whose centre and points are taken through a similarity of this scale."""
+    (x, y), *points = transform_points(matrix, np.array([face.box.center, *(face.points or ())])).tolist()
+    side = scale * face.box.width
+    box = Box(x - side / 2, y - side / 2, side, side)
+    return dataclasses.replace(face, box=box, points=tuple((px, py) for px, py in points))
 
 
 def one_of_each(faces: list[Detection]) -> list[Detection]:
@@ -463,17 +496,14 @@ _SIDE = np.array([0.008, 0.197, 0.828])
 
 
 def _zoomed(rgb: ImageArray, zoom: float) -> ImageArray:
-    if zoom == 1:
-        return rgb
     size = [max(MIN_SIDE, round(side * zoom)) for side in (rgb.shape[1], rgb.shape[0])]
-    method = cv2.INTER_AREA if zoom < 1 else cv2.INTER_LINEAR
-    factor = math.floor(1 / zoom)
-    if factor > 1 and factor * zoom != 1 and min(rgb.shape[:2]) >= factor * MIN_SIDE:
-        # reducing by a whole number first takes a fifth of the time
-        whole = (rgb.shape[1] // factor, rgb.shape[0] // factor)
-        rgb = np.asarray(cv2.resize(rgb, whole, interpolation=cv2.INTER_AREA), np.uint8)
-        method = cv2.INTER_LINEAR
-    return np.asarray(cv2.resize(rgb, size, interpolation=method), np.uint8)
+    # halving again and again takes a third of the time of one reduction
+    while zoom <= 0.5 and min(rgb.shape[:2]) >= 2 * MIN_SIDE:
+        height, width = (side // 2 for side in rgb.shape[:2])
+        even = rgb[: 2 * height, : 2 * width]
+        rgb = np.asarray(cv2.resize(even, (width, height), interpolation=cv2.INTER_AREA), np.uint8)
+        zoom *= 2
+    return np.asarray(cv2.resize(rgb, size, interpolation=cv2.INTER_LINEAR), np.uint8)
 
 
 def _stretched(rgb: ImageArray) -> ImageArray:
