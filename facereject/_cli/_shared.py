@@ -109,6 +109,14 @@ FrameRuleOption = Annotated[
         help="Accept an image or frame if all of its faces are accepted, if any is, or if the largest is.",
     ),
 ]
+RestartOption = Annotated[
+    bool,
+    typer.Option(
+        "--overwrite",
+        help="Start again although an unfinished table exists, and allow replacing files that facereject did "
+        "not create.",
+    ),
+]
 QuietOption = Annotated[
     bool, typer.Option("--quiet", "-q", help="Show errors only: no progress, no summary.")
 ]

@@ -11,7 +11,7 @@ import typer
 from facereject._cli._choices import BatchTargetChoice, ScoreChoice
 from facereject._cli._panels import Given, command
 from facereject._cli._run import run_job
-from facereject._cli._shared import ColumnsOption, FrameRuleOption, QuietOption, option, stop
+from facereject._cli._shared import ColumnsOption, FrameRuleOption, QuietOption, RestartOption, option, stop
 
 if TYPE_CHECKING:
     pass
@@ -56,12 +56,7 @@ def assess(
         None, metavar="NAME", help="Format of the landmarks; by default it is recognised by content."
     ),
     frame_rule: FrameRuleOption = "all",
-    overwrite: bool = option(
-        False,
-        "--overwrite",
-        help="Start again although an unfinished table exists, and allow replacing files that facereject "
-        "did not create.",
-    ),
+    overwrite: RestartOption = False,
     quiet: QuietOption = False,
 ) -> None:
     """Score landmarks that another tool wrote to files.

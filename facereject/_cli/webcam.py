@@ -15,6 +15,7 @@ from facereject._cli._shared import (
     ColumnsOption,
     FrameRuleOption,
     QuietOption,
+    RestartOption,
     drop_output,
     option,
     say,
@@ -74,12 +75,7 @@ def webcam(
     max_frames: int | None = option(None, metavar="N", help="Stop after N frames."),
     seconds: float | None = option(None, metavar="S", help="Stop after S seconds."),
     frame_rule: FrameRuleOption = "all",
-    overwrite: bool = option(
-        False,
-        "--overwrite",
-        help="Start again although an unfinished table exists, and allow replacing files that facereject "
-        "did not create.",
-    ),
+    overwrite: RestartOption = False,
     resume: bool = option(
         False,
         "--resume",

@@ -35,7 +35,6 @@ _LEGEND = (
     "from the most certain face to the least",
 )
 
-
 _SUFFIXES = (".png", ".jpg", ".jpeg")
 
 # faces on a sheet, at most

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -42,6 +43,7 @@ def pts_text(points: FloatArray) -> str:
     return f"version: 1\nn_points: {len(points)}\n{{\n{lines}}}\n"
 
 
+@dataclass
 class Annotations:
     """Writes corrected landmarks: into a folder together with the images, or beside the photos.
 
@@ -59,20 +61,16 @@ class Annotations:
         Remembers what was written.
     """
 
-    def __init__(
-        self,
-        target: str | None,
-        faces: ReviewFaces,
-        folder: Folder,
-        images: FaceImages,
-        decisions: Decisions,
-    ) -> None:
-        self.target, self._faces, self._folder = target, faces, folder
-        self._images, self._decisions = images, decisions
-        columns = faces.columns
-        self._counts = np.zeros(len(faces.sources), np.int64)
+    target: str | None
+    faces: ReviewFaces
+    folder: Folder
+    images: FaceImages
+    decisions: Decisions
+
+    def __post_init__(self) -> None:
         # the number of faces of the fullest frame of each input
-        np.maximum.at(self._counts, columns["source"], columns["face"] + 1)
+        self._counts = np.zeros(len(self.faces.sources), np.int64)
+        np.maximum.at(self._counts, self.faces.columns["source"], self.faces.columns["face"] + 1)
 
     def save(self, number: int, points: FloatArray) -> int:
         """Write the landmarks of a face; returns the revision.
@@ -81,14 +79,14 @@ class Annotations:
         ------
         AnnotationError, NoImageError, OSError, TableError
         """
-        image = self._folder.path(self._faces.sources[self._faces.columns["source"][number]])
+        image = self.folder.path(self.faces.sources[self.faces.columns["source"][number]])
         path = self._path(number, image)
         text = pts_text(points)
-        _, known = self._decisions.written(number)
+        _, known = self.decisions.written(number)
         digest = _digest(text.encode())
         self._check_own(path, [*known.split(), digest])
         # both, as the next thing may be a power cut
-        revision = self._decisions.correct(
+        revision = self.decisions.correct(
             number, points, path, f"{known.split()[-1] if known else ''} {digest}"
         )
         if self.target is not None:
@@ -99,18 +97,18 @@ class Annotations:
 
     def remove(self, number: int) -> int:
         """Go back to the predicted landmarks: the file is removed if it is still the one written here."""
-        path, known = self._decisions.written(number)
-        revision = self._decisions.correct(number, None)
+        path, known = self.decisions.written(number)
+        revision = self.decisions.correct(number, None)
         if path and os.path.isfile(path) and _file_digest(path) in known.split():
             os.unlink(path)
         return revision
 
     def _path(self, number: int, image: str) -> str:
-        source = int(self._faces.columns["source"][number])
+        source = int(self.faces.columns["source"][number])
         several = self._counts[source] > 1
-        face = int(self._faces.columns["face"][number]) + 1
+        face = int(self.faces.columns["face"][number]) + 1
         if self.target is None:
-            if self._faces.is_video(number):
+            if self.faces.is_video(number):
                 raise AnnotationError(
                     "Frames of videos have no file to be beside: give a folder with --annotations."
                 )
@@ -120,20 +118,20 @@ class Annotations:
                     "--annotations."
                 )
             return os.path.splitext(image)[0] + ".pts"
-        root = next((root for root in self._folder.roots if image.startswith(root)), os.path.dirname(image))
+        root = next((root for root in self.folder.roots if image.startswith(root)), os.path.dirname(image))
         stem = os.path.join(self.target, os.path.splitext(name_below(image, root))[0])
-        if self._faces.is_video(number):
-            stem += f"_{int(self._faces.columns['frame'][number]):06d}"
+        if self.faces.is_video(number):
+            stem += f"_{int(self.faces.columns['frame'][number]):06d}"
         return f"{stem}_{face}.pts" if several else f"{stem}.pts"
 
     def _put_image(self, number: int, image: str, path: str) -> None:
         """The image beside its .pts file: a copy; of a frame, or a file without a known suffix, a PNG."""
         stem = os.path.splitext(path)[0]
-        if self._faces.is_video(number) or suffix_of(image) not in MEDIA_SUFFIXES - VIDEO_SUFFIXES:
-            write_picture(f"{stem}.png", png(self._images.pixels(number)))
+        if self.faces.is_video(number) or suffix_of(image) not in MEDIA_SUFFIXES - VIDEO_SUFFIXES:
+            write_picture(f"{stem}.png", png(self.images.pixels(number)))
         else:
-            source = self._faces.sources[self._faces.columns["source"][number]]
-            place(image, stem + suffix_of(image), "copy", self._folder.stamp(source))
+            source = self.faces.sources[self.faces.columns["source"][number]]
+            place(image, stem + suffix_of(image), "copy", self.folder.stamp(source))
 
     def _check_own(self, path: str, digests: list[str]) -> None:
         if os.path.lexists(path) and (not os.path.isfile(path) or _file_digest(path) not in digests):
