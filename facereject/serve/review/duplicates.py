@@ -7,6 +7,8 @@ from collections.abc import Mapping
 import cv2
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse import coo_array
+from scipy.sparse.csgraph import connected_components
 
 from facereject.faces.images import ImageArray
 from facereject.serve.review.images import NoImageError
@@ -64,25 +66,19 @@ def group_hashes(ranked: list[int], hashes: Mapping[int, NDArray[np.uint8]]) -> 
     Two faces are duplicates if their hashes differ in at most `MOST_BITS` bits and they are close by in that
     order, or if their hashes are equal; groups are what such pairs connect.
     """
-    parent = {number: number for number in ranked}
+    pairs: list[tuple[int, int]] = []
     same: dict[bytes, int] = {}
     for place, number in enumerate(ranked):
         mine = hashes[number]
-        _join(parent, number, same.setdefault(mine.tobytes(), number))
-        for other in ranked[max(0, place - _WINDOW) : place]:
-            if int(_BITS[mine ^ hashes[other]].sum()) <= MOST_BITS:
-                _join(parent, number, other)
+        pairs.append((place, same.setdefault(mine.tobytes(), place)))
+        for other in range(max(0, place - _WINDOW), place):
+            if int(_BITS[mine ^ hashes[ranked[other]]].sum()) <= MOST_BITS:
+                pairs.append((place, other))
+    if not pairs:
+        return []
+    shape = len(ranked), len(ranked)
+    _, group_of = connected_components(coo_array((np.ones(len(pairs)), np.transpose(pairs)), shape=shape))
     groups: dict[int, list[int]] = {}
-    for number in parent:
-        groups.setdefault(_root(parent, number), []).append(number)
+    for number, group in zip(ranked, group_of.tolist(), strict=True):
+        groups.setdefault(group, []).append(number)
     return [group for group in groups.values() if len(group) > 1]
-
-
-def _root(parent: dict[int, int], number: int) -> int:
-    while parent[number] != number:
-        parent[number] = number = parent[parent[number]]
-    return number
-
-
-def _join(parent: dict[int, int], first: int, second: int) -> None:
-    parent[_root(parent, first)] = _root(parent, second)
