@@ -55,6 +55,9 @@ def test_examples(photo, monkeypatch):
     assert [problem.entry for problem in names["dataset"].problems] == ["other.jpg"]
     done = CliRunner().invoke(app, ["count", "photo.jpg"])
     assert (done.exit_code, done.stdout.strip()) == (0, "1")
+    missing = CliRunner().invoke(app, ["count", "missing.jpg"])
+    assert (missing.exit_code, missing.stderr.count("\n")) == (2, 1)
+    assert missing.stderr.startswith("missing.jpg: ")
 
 
 def test_every_part_has_an_example():
