@@ -7,12 +7,11 @@ Values are always "lower is better", like the AuRC; negate accuracies first.
 from __future__ import annotations
 
 import math
-from numbers import Integral
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from facereject._validation import FloatArray, check_vector
+from facereject._validation import FloatArray, check_integer, check_number, check_vector
 
 __all__ = [
     "friedman",
@@ -181,10 +180,9 @@ def critical_difference(n_methods: int, n_datasets: int, *, alpha: float = 0.10)
     """
     from scipy.stats import studentized_range
 
-    _check_count(n_methods, "n_methods", minimum=2)
-    _check_count(n_datasets, "n_datasets", minimum=1)
-    if not 0.0 < alpha < 1.0:
-        raise ValueError(f"alpha must lie strictly between 0 and 1, got {alpha}")
+    check_integer(n_methods, "n_methods", minimum=2)
+    check_integer(n_datasets, "n_datasets", minimum=1)
+    check_number(alpha, "alpha", above=0, below=1)
     quantile = float(studentized_range.isf(alpha, n_methods, np.inf)) / math.sqrt(2.0)
     return quantile * math.sqrt(n_methods * (n_methods + 1) / (6.0 * n_datasets))
 
@@ -365,8 +363,3 @@ def _finite_array(values: Any, name: str) -> FloatArray:
         position = tuple(int(k) for k in np.argwhere(~np.isfinite(array))[0])
         raise ValueError(f"{name} must be finite, but {name}{list(position)} is {array[position]}")
     return array
-
-
-def _check_count(value: Any, name: str, *, minimum: int) -> None:
-    if not isinstance(value, Integral) or value < minimum:
-        raise ValueError(f"{name} must be a whole number of at least {minimum}, got {value!r}")

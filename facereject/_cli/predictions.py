@@ -7,14 +7,17 @@ import re
 import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 import typer
 
 from facereject._cli._annotated import OverwriteOption, results, tell
 from facereject._cli._commands import PlainCommand, PlainGroup
+from facereject._cli._panels import Given, command
 from facereject._cli._shared import QuietOption, option, paragraphs, printable, say, stop
+from facereject._options import option as field_option
 
 if TYPE_CHECKING:
     from facereject.predictions import ColumnNames, LearnedScore, PredictionFile
@@ -37,11 +40,56 @@ predictions_app = typer.Typer(
 )
 
 _COLUMNS = "Columns (obvious names are recognised)"
+_SEVERAL = "May be given several times."
 
 
-def _column(name: str, metavar: str, help: str) -> Any:
-    """An option that says what a column means."""
-    return typer.Option(name, metavar=metavar, help=help, rich_help_panel=_COLUMNS, show_default=False)
+@dataclass(frozen=True)
+class LossColumns:
+    """The columns that tell the losses."""
+
+    label: str | None = field_option(None, metavar="COLUMN", help="True class or value.")
+    prediction: str | None = field_option(
+        None,
+        metavar="COLUMN",
+        help="Predicted class or value. Without it: the largest of the probabilities p_0, p_1, … or logits "
+        "logit_0, …",
+    )
+    loss: str | None = field_option(
+        None,
+        metavar="LOSS",
+        help="zero-one (default), absolute, squared, or a column that holds the losses.",
+    )
+
+    panel: ClassVar[str] = _COLUMNS
+
+    def names(self) -> ColumnNames:
+        """The columns, as the library takes them."""
+        from facereject.predictions import ColumnNames
+
+        return ColumnNames(self.label, self.prediction, loss=self.loss)
+
+
+@dataclass(frozen=True)
+class ScoredColumns(LossColumns):
+    """The columns that tell losses and scores."""
+
+    confidence: list[str] | None = field_option(
+        None, metavar="COLUMN", help=f"Score that is higher for more certain predictions. {_SEVERAL}"
+    )
+    uncertainty: list[str] | None = field_option(
+        None,
+        metavar="COLUMN",
+        help="Score that is higher for less certain predictions, or the name of one that `report` has read "
+        f"from the outputs, such as entropy. {_SEVERAL}",
+    )
+
+    def names(self) -> ColumnNames:
+        """The columns, as the library takes them."""
+        return replace(
+            super().names(),
+            confidence=tuple(self.confidence or ()),
+            uncertainty=tuple(self.uncertainty or ()),
+        )
 
 
 FileArgument = Annotated[
@@ -55,31 +103,15 @@ FileArgument = Annotated[
 TableOption = Annotated[
     str | None, typer.Option("--table", metavar="NAME", help="Table of a SQLite file that has several.")
 ]
-LabelOption = Annotated[str | None, _column("--label", "COLUMN", "True class or value.")]
-PredictionOption = Annotated[
-    str | None,
-    _column(
-        "--prediction",
-        "COLUMN",
-        "Predicted class or value. Without it: the largest of the probabilities p_0, p_1, … or logits "
-        "logit_0, …",
-    ),
-]
-_SEVERAL = "May be given several times."
-ConfidenceOption = Annotated[
-    list[str] | None,
-    _column("--confidence", "COLUMN", f"Score that is higher for more certain predictions. {_SEVERAL}"),
-]
-UncertaintyOption = Annotated[
-    list[str] | None,
-    _column("--uncertainty", "COLUMN", f"Score that is higher for less certain predictions. {_SEVERAL}"),
-]
-LossOption = Annotated[
-    str | None,
-    _column("--loss", "LOSS", "zero-one (default), absolute, squared, or a column that holds the losses."),
-]
 ScoreOption = Annotated[
-    list[Path] | None, _column("--score", "FILE", "Score written by `facereject predictions learn`.")
+    list[Path] | None,
+    typer.Option(
+        "--score",
+        metavar="FILE",
+        help="Score written by `facereject predictions learn`.",
+        rich_help_panel=_COLUMNS,
+        show_default=False,
+    ),
 ]
 
 REPORT_EXAMPLES = paragraphs("""[bold]Examples[/bold]
@@ -94,14 +126,11 @@ facereject predictions report test.npz --score score.safetensors -o compared.htm
 130 interrupted""")
 
 
+@command(lambda: (ScoredColumns,))
 def report(
+    given: Given,
     file: FileArgument,
     output: Path = option(Path("report.html"), "--output", "-o", metavar="FILE", help="HTML page to write."),
-    label: LabelOption = None,
-    prediction: PredictionOption = None,
-    confidence: ConfidenceOption = None,
-    uncertainty: UncertaintyOption = None,
-    loss: LossOption = None,
     score: ScoreOption = None,
     coverage: float = option(
         0.9, metavar="SHARE", help="Accepted share at which the confusion matrix is shown."
@@ -124,7 +153,7 @@ def report(
         made = report_predictions(
             _open(file, table),
             output,
-            columns=_names(label, prediction, confidence, uncertainty, loss),
+            columns=given.make(ScoredColumns).names(),
             learned=_scores(score),
             coverage=coverage,
             max_discard=max_discard,
@@ -164,7 +193,9 @@ facereject predictions threshold ages.csv --loss absolute --max-risk 4 --loss-bo
 file that cannot be used, 130 interrupted""")
 
 
+@command(lambda: (ScoredColumns,))
 def threshold(
+    given: Given,
     file: FileArgument,
     max_risk: float = option(
         ..., metavar="RISK", help="Limit for the mean loss of accepted predictions: 0.05 is 5 % errors."
@@ -179,11 +210,6 @@ def threshold(
     loss_bound: float | None = option(
         None, metavar="LOSS", help="Larger losses count as this; needed unless the loss is zero-one."
     ),
-    label: LabelOption = None,
-    prediction: PredictionOption = None,
-    confidence: ConfidenceOption = None,
-    uncertainty: UncertaintyOption = None,
-    loss: LossOption = None,
     score: ScoreOption = None,
     table: TableOption = None,
     overwrite: OverwriteOption = False,
@@ -205,7 +231,7 @@ def threshold(
                 _open(file, table),
                 max_risk,
                 delta,
-                columns=_names(label, prediction, confidence, uncertainty, loss, group),
+                columns=replace(given.make(ScoredColumns).names(), group=group),
                 learned=_scores(score),
                 loss_bound=loss_bound,
             )
@@ -294,15 +320,14 @@ facereject predictions monitor rule.json labelled-since.csv
 used, 130 interrupted""")
 
 
+@command(lambda: (LossColumns,))
 def monitor(
+    given: Given,
     rule: Annotated[Path, typer.Argument(metavar="RULE", help="Rule of `threshold`.", show_default=False)],
     file: FileArgument,
     delta: float | None = option(
         None, metavar="SHARE", help="Probability of ever raising a false alarm; by default that of the rule."
     ),
-    label: LabelOption = None,
-    prediction: PredictionOption = None,
-    loss: LossOption = None,
     table: TableOption = None,
     quiet: QuietOption = False,
 ) -> None:
@@ -317,7 +342,7 @@ def monitor(
         watched = monitor_rule(
             Rule.load(rule),
             _open(file, table),
-            columns=_names(label, prediction, None, None, loss),
+            columns=given.make(LossColumns).names(),
             delta=delta,
         )
     for name, each in watched.monitors.items():
@@ -345,7 +370,9 @@ facereject predictions threshold other.npz --score score.safetensors --max-risk 
 130 interrupted""")
 
 
+@command(lambda: (ScoredColumns,))
 def learn(
+    given: Given,
     file: FileArgument,
     output: Path = option(
         Path("score.safetensors"), "--output", "-o", metavar="FILE", help="Score to write."
@@ -362,11 +389,6 @@ def learn(
         help=f"Feature to learn from; by default feature_0, x_0, emb_0, … {_SEVERAL}",
         panel=_COLUMNS,
     ),
-    label: LabelOption = None,
-    prediction: PredictionOption = None,
-    confidence: ConfidenceOption = None,
-    uncertainty: UncertaintyOption = None,
-    loss: LossOption = None,
     table: TableOption = None,
     max_rows: int = option(
         200_000, metavar="N", min=20, help="Of a longer file, learn from a random sample of the rows."
@@ -390,7 +412,7 @@ def learn(
             score = learn_score(
                 _open(file, table),
                 method,
-                columns=_names(label, prediction, confidence, uncertainty, loss),
+                columns=given.make(ScoredColumns).names(),
                 features=feature or (),
                 max_rows=max_rows,
                 seed=seed,
@@ -429,19 +451,6 @@ def _open(path: str, table: str | None) -> PredictionFile:
     from facereject.predictions import open_predictions
 
     return open_predictions(path, table)
-
-
-def _names(
-    label: str | None,
-    prediction: str | None,
-    confidence: Sequence[str] | None,
-    uncertainty: Sequence[str] | None,
-    loss: str | None,
-    group: str | None = None,
-) -> ColumnNames:
-    from facereject.predictions import ColumnNames
-
-    return ColumnNames(label, prediction, tuple(confidence or ()), tuple(uncertainty or ()), loss, group)
 
 
 def _scores(paths: Sequence[Path] | None) -> list[LearnedScore]:

@@ -31,7 +31,8 @@ from facereject._files import (
     InputError,
     display_name,
     filling_sqlite,
-    folder_problem,
+    output_problem,
+    output_that_is_read,
     replacing,
     suffix_of,
 )
@@ -194,16 +195,10 @@ def check_output(
         Whether another regular file may be replaced.
     """
     name = os.fspath(path)
-    problem = folder_problem(name)
-    if os.path.isdir(name):
-        problem = "is a folder; name a file in it"
-    elif os.path.exists(name) and not os.path.isfile(name):
-        problem = "is not a regular file; choose another name"
-    elif any(
-        os.path.exists(name) and os.path.samefile(name, each) for each in inputs if os.path.exists(each)
-    ):
+    problem = output_problem(name)
+    if not problem and output_that_is_read([name], inputs):
         problem = "is an input; choose another name"
-    elif os.path.lexists(name) and not overwrite:
+    elif not problem and os.path.lexists(name) and not overwrite:
         problem = "exists already; choose another name, or pass `overwrite`"
     if problem:
         raise PredictionFileError(f"{display_name(name)}: {problem}")

@@ -69,15 +69,6 @@ class SmoothableRisk(Risk, Protocol):
         ...
 
 
-@runtime_checkable
-class CurvedRisk(Risk, Protocol):
-    """A risk that knows its second derivatives, for boosted trees; see ``SELE``."""
-
-    def with_curvature(self, scores: FloatArray, /) -> tuple[float, FloatArray, FloatArray]:
-        """Compute value, gradient, and an estimate ≥ 0 of the second derivative in each score."""
-        ...
-
-
 class RiskFactory(Protocol):
     """Builds a risk from losses or labels; see ``LinearRiskScore``.
 

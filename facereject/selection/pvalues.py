@@ -201,11 +201,6 @@ def _checked_bets(losses: Any, risk: float, level: float) -> tuple[FloatArray, F
     return x, largest * _BET_RATIO ** -np.arange(n_bets[-1], dtype=np.float64), n_bets
 
 
-def betting_p_value(losses: Any, risk: float, level: float = 0.05) -> float:
-    """Betting p-value of a whole sample of losses in [0, 1]; see :func:`betting_p_values`."""
-    return float(betting_p_values(losses, risk, level)[-1])
-
-
 def _check_losses(losses: Any) -> FloatArray:
     x = check_vector(losses, "losses", non_negative=True)
     if x.max() > 1:

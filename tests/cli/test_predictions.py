@@ -107,7 +107,7 @@ def test_learn_and_use_a_score(folder):
         (("report", "p.csv", "--label", "none"), "--label"),
         (("report", "p.csv", "--loss", "absolute"), "'label', row 1"),
         (("report", "p.csv", "-o", "p.csv", "--overwrite"), "is an input"),
-        (("report", "p.csv", "-o", "/dev/null", "--overwrite"), "not a regular file"),
+        (("report", "p.csv", "-o", "/dev/null", "--overwrite"), "this is a device"),
         (("report", "p.csv", "--coverage", "2"), "coverage"),
         (("threshold", "p.csv", "--max-risk", "2"), "max_risk"),
         (("threshold", "p.csv", "--max-risk", "0.2", "--loss", "confidence"), "--loss-bound"),

@@ -9,7 +9,6 @@ import pytest
 from scipy import stats
 
 from facereject.selection.pvalues import (
-    betting_p_value,
     betting_p_values,
     binomial_p_value,
     hedged_betting_p_values,
@@ -52,8 +51,7 @@ def test_betting_written_out(rng):
             min(1 / capital, 1.0), rel=1e-9, abs=0
         )
     assert len(bets) > 4
-    assert betting_p_value(x, risk) == betting_p_values(x, risk)[-1]
-    assert betting_p_value(rng.permutation(x), risk) == pytest.approx(betting_p_value(x, risk))
+    assert betting_p_values(rng.permutation(x), risk)[-1] == pytest.approx(betting_p_values(x, risk)[-1])
 
 
 @pytest.mark.parametrize("randomised", [False, True])
@@ -88,7 +86,7 @@ def test_the_capital_of_hedged_bets_is_no_larger_in_the_mean_than_at_the_start(r
 
 def test_betting_profits_from_a_small_variance(rng):
     x = 0.1 + 0.02 * rng.random(100)
-    assert betting_p_value(x, 0.2) < 1e-2 * hoeffding_bentkus_p_value(x.mean(), 100, 0.2)
+    assert betting_p_values(x, 0.2)[-1] < 1e-2 * hoeffding_bentkus_p_value(x.mean(), 100, 0.2)
 
 
 @pytest.mark.parametrize("n", [5, 60, 400])
@@ -96,7 +94,7 @@ def test_expected_capital_is_at_most_one_under_the_null(n):
     """Exactly, for the distribution that has all its mass on 0 and 1: a sum over the number of ones."""
     risk = 0.1
     ones = np.arange(n + 1)
-    capital = [1 / betting_p_value(np.repeat([0.0, 1.0], [n - k, k]), risk) for k in ones]
+    capital = [1 / betting_p_values(np.repeat([0.0, 1.0], [n - k, k]), risk)[-1] for k in ones]
     # The p-value is cut at 1, i.e. the capital is cut from below: the tail is what matters.
     tail = [(1 / c, stats.binom.pmf(ones, n, risk)[np.array(capital) >= c].sum()) for c in capital]
     assert all(probability <= p_value + 1e-12 for p_value, probability in tail)

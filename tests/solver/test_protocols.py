@@ -7,7 +7,7 @@ import pytest
 from linear_problems import LABELS, LOSSES, K, N, X
 
 from facereject.risks import SELE, CrossEntropy, MulticlassHinge, Risk
-from facereject.risks._base import CurvedRisk, ShapedRisk, SmoothableRisk
+from facereject.risks._base import ShapedRisk, SmoothableRisk
 from facereject.solver import LinearObjective, bundle_minimize
 from facereject.solver._bundle import METHODS
 from facereject.solver._protocols import Objective
@@ -15,10 +15,8 @@ from facereject.solver._protocols import Objective
 
 def test_protocols_say_what_each_risk_and_objective_can_do():
     sele, hinge = SELE(LOSSES), MulticlassHinge(LABELS, K)
-    assert isinstance(sele, CurvedRisk)
     assert not isinstance(sele, SmoothableRisk)
     assert isinstance(hinge, SmoothableRisk)
-    assert not isinstance(hinge, CurvedRisk)
     assert isinstance(hinge, ShapedRisk)
 
     def plain(scores):
