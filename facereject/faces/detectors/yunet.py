@@ -308,7 +308,10 @@ class _Search:
         if located is not None and _upright(located, tilt):
             return located
         located = self.locate(box) if tilt else located
-        return None if located is None or located.score < _LIKELY else self.levelled(located)
+        if located is None or located.score < _LIKELY:
+            return None
+        # one that is not sure is searched again before it is levelled
+        return located if located.score < _SURE else self.levelled(located)
 
     def settled(self, face: Detection) -> Detection:
         """A face that a search found, where the crop that belongs to it shows it, unless that is unsure."""
