@@ -45,7 +45,7 @@ _OTHERS = "others"
 
 # scores of outputs with a parameter, and their kind of `PostHocScore`; it is chosen on a sample of the rows
 _PARAMETRIC = {"temperature": "temperature", "max-logit-norm": "max-logit"}
-_CHOOSE_CELLS, _FEWEST_CHOSEN = 4_000_000, 2_000
+_MOST_CHOSEN, _CHOOSE_CELLS, _FEWEST_CHOSEN = 50_000, 4_000_000, 2_000
 
 # fewer errors than this tell little about a score
 _FEW_ERRORS = 30
@@ -280,7 +280,8 @@ def _with_post_hoc(file: PredictionFile, found: Columns, rng: np.random.Generato
     wanted = {name: kind for name, kind in _PARAMETRIC.items() if read and name not in names}
     if not wanted or found.loss != "zero-one":
         return found
-    sample = RowSample(rng, max(_CHOOSE_CELLS // len(found.outputs), _FEWEST_CHOSEN))
+    size = min(max(_CHOOSE_CELLS // len(found.outputs), _FEWEST_CHOSEN), _MOST_CHOSEN)
+    sample = RowSample(rng, size)
     losses, numbers = read_sample(file, found, found.outputs, sample)
     halves = halve_rows(stacked_outputs(numbers, found.outputs, found.logits))
     if not all(losses[half].any() for half in halves):
