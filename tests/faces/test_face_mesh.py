@@ -14,8 +14,8 @@ from facereject.faces.datasets import match_face
 from facereject.faces.detectors.yunet import YuNetDetector
 from facereject.faces.face import Box
 from facereject.faces.geometry import transform_points
+from facereject.faces.landmarks.conversion import FIXED, MeshMap, fitted_map, to_68
 from facereject.faces.landmarks.face_mesh import FaceMesh, Square
-from facereject.faces.landmarks.mesh_map import FIXED, MeshMap, fitted_map, to_68
 from facereject.faces.landmarks.point_set import MEAN_SHAPE
 from facereject.faces.weights import WeightsError
 from facereject.losses import landmark_nme

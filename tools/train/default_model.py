@@ -41,10 +41,10 @@ from facereject.faces.geometry import bounding_box, overlap
 from facereject.faces.images import Views
 from facereject.faces.training.details import background_features
 from facereject.faces.training.extract import Extractor, FaceTable, extract, extract_together
-from facereject.faces.training.fit_correction import corrected, fit_correction
 from facereject.faces.training.fit_score import calibration_rows, photo_folds
 from facereject.faces.training.options import Training
 from facereject.faces.training.train import UPRIGHT_BEYOND, train_on_table
+from tools.train.fit_correction import corrected, fit_correction
 from tools.train.london_points import errors_by_hand
 from tools.train.model_card import Judged, write_card
 from tools.train.photo_copies import group_copies

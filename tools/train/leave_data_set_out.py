@@ -27,10 +27,10 @@ from facereject.faces.training.fit_compact import (
     learn_columns,
     linear_on_clean,
 )
-from facereject.faces.training.fit_correction import corrected, fit_correction
 from facereject.faces.training.fit_score import fit_score
 from facereject.metrics import aurc
 from tools.train.default_model import ALPHA, TARGETS, extractors, set_aside
+from tools.train.fit_correction import corrected, fit_correction
 
 CLIP, TREES = 10.0, 150
 

@@ -19,8 +19,8 @@ import facereject
 from facereject.faces import FaceDataset
 from facereject.faces.datasets import match_face
 from facereject.faces.detectors.yunet import YuNetDetector
+from facereject.faces.landmarks.conversion import FIXED, MeshMap
 from facereject.faces.landmarks.face_mesh import FaceMesh
-from facereject.faces.landmarks.mesh_map import FIXED, MeshMap
 from facereject.faces.training.train import photo_folds
 from facereject.losses import landmark_nme
 from tools.train.default_model import set_aside

@@ -20,7 +20,7 @@ import numpy as np
 from facereject.faces.geometry import FloatArray, check_box, transform_points
 from facereject.faces.images import ImageArray, ImageError, load_rgb
 from facereject.faces.landmarks.base import LandmarkModelError
-from facereject.faces.landmarks.mesh_map import FIXED, N_MESH, fitted_map
+from facereject.faces.landmarks.conversion import FIXED, N_MESH, fitted_map
 from facereject.faces.weights import WEIGHTS, weights_path
 
 # a network keeps what it computes, so every thread has its own; as module state it is never pickled

@@ -8,7 +8,7 @@ import skimage.data
 
 from facereject.faces import FaceDetector, FaceRejector, LandmarkPredictor
 from facereject.faces.geometry import fit_similarity, transform_points
-from facereject.faces.landmarks.mesh_map import FIXED, fitted_map
+from facereject.faces.landmarks.conversion import FIXED, fitted_map
 
 
 @pytest.fixture(scope="module")

@@ -13,8 +13,7 @@ from table_rows import read_csv
 from typer.testing import CliRunner
 
 from facereject._cli import app
-from facereject.faces.landmarks.conversion import WFLW
-from facereject.faces.landmarks.mesh_map import to_68
+from facereject.faces.landmarks.conversion import WFLW, to_68
 from facereject.faces.landmarks.point_set import MEAN_SHAPE
 from facereject.pipeline import assess_files
 from facereject.sources.landmark_files import READERS, read_landmarks

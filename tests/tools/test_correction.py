@@ -12,10 +12,10 @@ from sklearn.linear_model import Ridge
 from facereject.faces import FaceRejector, LandmarkPredictor
 from facereject.faces.features.recipe import LandmarkCorrection
 from facereject.faces.landmarks.point_set import MEAN_SHAPE, POINTS_300W
-from facereject.faces.training import fit_correction as fitting
 from facereject.faces.training.extract import FaceTable
 from facereject.faces.training.fit_compact import ridge_out_of_fold
 from facereject.losses import landmark_nme
+from tools.train import fit_correction as fitting
 
 EXTRACTOR = SimpleNamespace(
     points=POINTS_300W,
