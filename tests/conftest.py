@@ -28,7 +28,7 @@ import matplotlib
 import numpy as np
 import pytest
 
-from facereject.faces.weights.files import find_weights, weights_folder
+from facereject.faces.weights import find_weights, weights_folder
 
 matplotlib.use("Agg")
 

@@ -63,7 +63,7 @@ DETECTOR_PANEL = "Face detector"
 
 def _set_offline(given: bool) -> bool:
     if given:
-        from facereject.faces.weights.files import OFFLINE_VARIABLE
+        from facereject.faces.weights import OFFLINE_VARIABLE
 
         # worker processes inherit it
         os.environ[OFFLINE_VARIABLE] = "1"

@@ -104,8 +104,7 @@ def _names(registry: Registry[Any]) -> str:
 
 def _missing_weights() -> list[tuple[str, str]]:
     """Weight files that the shipped models need and that are not installed."""
-    from facereject.faces.weights import WEIGHTS, find_weights
-    from facereject.faces.weights.files import how_to_get
+    from facereject.faces.weights import WEIGHTS, find_weights, how_to_get
 
     missing = [name for name in ("yunet", "mesh") if find_weights(name) is None]
     return [(name, f"not installed: {WEIGHTS[name].purpose}. {how_to_get(name)}") for name in missing]

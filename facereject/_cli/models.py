@@ -68,8 +68,15 @@ def get(
 
     [bold]Exit codes[/bold]: 0 all files are installed, 1 some could not be downloaded, 2 wrong usage
     """
-    from facereject.faces.weights import STACKS, WEIGHTS, WeightsError, find_weights
-    from facereject.faces.weights.obtain import download_weights, is_present, take_weights
+    from facereject.faces.weights import (
+        STACKS,
+        WEIGHTS,
+        WeightsError,
+        download_weights,
+        find_weights,
+        is_present,
+        take_weights,
+    )
 
     if name not in STACKS:
         stop(f"{name}: must be one of {', '.join(STACKS)}; `facereject models` lists all files")
@@ -93,8 +100,7 @@ models_app.command(cls=PlainCommand, **described(get))(get)
 
 
 def _list() -> None:
-    from facereject.faces.weights import WEIGHTS, find_weights
-    from facereject.faces.weights.files import digest_of, how_to_get
+    from facereject.faces.weights import WEIGHTS, digest_of, find_weights, how_to_get
 
     for weights in WEIGHTS.values():
         path = find_weights(weights.name)

@@ -119,8 +119,7 @@ def webcam(
     from facereject.outputs.camera.virtual_camera import VirtualCamera, VirtualCameraError
     from facereject.outputs.camera.window import Window, WindowError
     from facereject.outputs.table import JSONLines
-    from facereject.pipeline.camera_table import CameraTable
-    from facereject.pipeline.live import Live, warm_up
+    from facereject.pipeline.live import CameraTable, Live, warm_up
     from facereject.sources.camera import Camera, CameraError, camera_name
     from facereject.tables.errors import TableError, UnfinishedTableError
     from facereject.tracking.tracker import FaceTracker, Tracking

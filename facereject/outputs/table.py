@@ -14,8 +14,7 @@ from facereject.outputs.base import Media, Output, RunInfo
 from facereject.tables.columns import check_columns
 from facereject.tables.errors import TableError
 from facereject.tables.packing import rows_of
-from facereject.tables.table_path import check_table_path, files_of
-from facereject.tables.writing import TextFormat, encode_frame, text_format
+from facereject.tables.writing import TextFormat, check_table_path, encode_frame, files_of, text_format
 
 
 @dataclass

@@ -13,8 +13,19 @@ from types import TracebackType
 from typing import Any
 
 from facereject._log import logger
-from facereject.parallel import _launch
-from facereject.parallel._worker import CHUNK, FAILED, HELLO, LAST, READY, RECALL, RETURNED, pack, work
+from facereject.parallel._worker import (
+    CHUNK,
+    CONTEXT,
+    FAILED,
+    HELLO,
+    LAST,
+    READY,
+    RECALL,
+    RETURNED,
+    pack,
+    start,
+    work,
+)
 from facereject.parallel.base import EngineError, describe
 
 _LOG = logger(__name__)
@@ -46,11 +57,11 @@ class _Worker:
     """The parent's view of one worker: its process, and the entries it has, the one it is on first."""
 
     def __init__(self) -> None:
-        self.connection, other_end = _launch.CONTEXT.Pipe()
+        self.connection, other_end = CONTEXT.Pipe()
         # daemon: the interpreter ends it at exit if the run was not closed
-        self.process = _launch.CONTEXT.Process(target=work, args=(other_end, dict(os.environ)), daemon=True)
+        self.process = CONTEXT.Process(target=work, args=(other_end, dict(os.environ)), daemon=True)
         try:
-            _launch.start(self.process)
+            start(self.process)
         except BaseException as error:
             self.connection.close()
             if isinstance(error, OSError | EOFError):

@@ -6,9 +6,8 @@ from collections import deque
 from collections.abc import Generator, Iterable, Sequence
 from typing import Any
 
-from facereject.parallel._launch import start_server
 from facereject.parallel._pool import PendingItem, WorkerPool
-from facereject.parallel._worker import LAST, pack_task, unpack
+from facereject.parallel._worker import LAST, pack_task, start_server, unpack
 from facereject.parallel.base import (
     EngineError,
     Feed,

@@ -37,8 +37,13 @@ from facereject.tables.columns import HEAD, chosen_columns, count_points, is_los
 from facereject.tables.errors import SettingsError, TableError, TableFormatError, UnfinishedTableError
 from facereject.tables.packing import PackedRow, frames_of, rows_of, valid_text
 from facereject.tables.reading import column_names, read_rows, read_table
-from facereject.tables.table_path import check_own_table, check_table_path, record_path
-from facereject.tables.writing import check_sqlite_points, write_rows
+from facereject.tables.writing import (
+    check_own_table,
+    check_sqlite_points,
+    check_table_path,
+    record_path,
+    write_rows,
+)
 
 _LOG = logger(__name__)
 

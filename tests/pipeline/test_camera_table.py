@@ -9,9 +9,8 @@ from sample_frames import face, photo
 
 from facereject._options import OptionError
 from facereject.outputs.base import Media
-from facereject.pipeline import camera_table
-from facereject.pipeline.camera_table import CameraTable
-from facereject.pipeline.live import Live
+from facereject.pipeline import live as camera_table
+from facereject.pipeline.live import CameraTable, Live
 from facereject.tables.errors import TableError, UnfinishedTableError
 from facereject.tables.reading import read_table
 

@@ -17,8 +17,7 @@ import skimage.data
 from facereject import FaceRejector
 from facereject.outputs.camera.recording import Recording
 from facereject.outputs.table import JSONLines
-from facereject.pipeline.camera_table import CameraTable
-from facereject.pipeline.live import Live
+from facereject.pipeline.live import CameraTable, Live
 from facereject.sources.camera import Camera, CameraError, Shot
 from facereject.sources.video import open_video
 from facereject.tables.reading import read_table

@@ -17,7 +17,7 @@ from facereject.pipeline import store as store_module
 from facereject.pipeline.store import Store
 from facereject.tables.errors import TableError, TableFormatError
 from facereject.tables.reading import read_table
-from facereject.tables.table_path import files_of, record_path
+from facereject.tables.writing import files_of, record_path
 from tools.stress.mutations import flipped
 from tools.stress.sorted_files import SUFFIXES
 from tools.stress.trial import Trial

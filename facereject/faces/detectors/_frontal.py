@@ -15,7 +15,7 @@ from typing import Any
 import dlib
 
 from facereject._files import is_regular, write_whole
-from facereject.faces.weights.files import cache_folder
+from facereject.faces.weights import cache_folder
 
 _FILE = "dlib_frontal_face_detector.svm"
 _SIZE = 155_005

@@ -30,7 +30,7 @@ from facereject.faces.face import Box, Detection
 from facereject.faces.geometry import FloatArray, check_landmarks, transform_points
 from facereject.faces.images import ImageArray
 from facereject.faces.plugins import name_of
-from facereject.faces.weights.files import WeightsError
+from facereject.faces.weights import WeightsError
 
 
 class LandmarkModelError(WeightsError):

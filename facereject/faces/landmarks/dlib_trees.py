@@ -15,7 +15,7 @@ from facereject.faces.geometry import FloatArray, check_box
 from facereject.faces.images import ImageArray, ImageError, to_gray
 from facereject.faces.landmarks.base import LandmarkModelError
 from facereject.faces.landmarks.point_set import N_LANDMARKS
-from facereject.faces.weights.files import WEIGHTS, digest_of, find_weights
+from facereject.faces.weights import WEIGHTS, digest_of, find_weights
 
 #: SHA-256 of dlib's published 68-point model
 PUBLISHED_PREDICTOR = WEIGHTS["dlib"].sha256

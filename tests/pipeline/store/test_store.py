@@ -16,7 +16,7 @@ from sample_frames import ODD_NAMES, SUFFIXES, face, photo, sample_frames, write
 from facereject.outputs.summary import Counts
 from facereject.pipeline import store as module
 from facereject.pipeline.store import Store, threshold_of_best
-from facereject.tables import table_path
+from facereject.tables import writing
 from facereject.tables.errors import SettingsError, TableError, UnfinishedTableError
 from facereject.tables.reading import read_table
 
@@ -147,7 +147,7 @@ def test_paths_that_cannot_be_written(tmp_path, monkeypatch):
         for overwrite in (False, True):
             with pytest.raises(TableError, match=name):
                 Store(tmp_path / name, overwrite=overwrite)
-    monkeypatch.setattr(table_path.importlib.util, "find_spec", lambda name: None)
+    monkeypatch.setattr(writing.importlib.util, "find_spec", lambda name: None)
     with pytest.raises(TableError, match=r"pip install pyarrow"):
         Store(tmp_path / "t.parquet")
     assert sorted(os.listdir(tmp_path)) == ["d.csv", "pipe.csv"]
