@@ -64,9 +64,7 @@ def columns_out_of_fold(part: Part, seed: int = FIT_SEED) -> Columns:
     hog = dataclasses.replace(
         table, features=np.ascontiguousarray(table.features[:, : extractor.hog.n_features])
     )
-    by_sample = np.empty(int(table.sample.max()) + 1, dtype=part.photo.dtype)
-    by_sample[table.sample] = part.photo
-    folded = cross_fit(hog, by_sample.tolist(), "sele", ALPHA, clip=CLIP, folds=FOLDS, random_state=seed)
+    folded = cross_fit(hog, fold, "sele", ALPHA, CLIP)
     linear = LinearFit(fit_score(hog, "sele", ALPHA, CLIP), folded.uncertainty)
     clean = linear_on_clean(hog, fold, ALPHA, CLIP)
     return Columns(fold, *learn_columns(table, extractor.features, fold, linear, clean))

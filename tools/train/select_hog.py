@@ -19,7 +19,7 @@ from facereject.faces.detectors.dlib_hog import FaceDetector
 from facereject.faces.features.hog import LandmarkHOG
 from facereject.faces.landmarks.dlib_trees import LandmarkPredictor
 from facereject.faces.training.extract import Extractor, extract
-from facereject.faces.training.train import cross_fit
+from facereject.faces.training.fit_score import cross_fit, photo_folds
 
 # face size, cell size, contrast floor
 CANDIDATES = [
@@ -77,7 +77,8 @@ def main() -> None:
     for hog in hogs.parts:
         part = dataclasses.replace(table, features=table.features[:, start : start + hog.n_features])
         start += hog.n_features
-        fit = cross_fit(part, photos, "sele", options.alpha, clip=10.0, folds=4, random_state=options.seed)
+        fold = photo_folds([photos[i] for i in part.sample], 4, options.seed)
+        fit = cross_fit(part, fold, "sele", options.alpha, 10.0)
         sizes = f"{hog.face_size:9d}  {hog.cell_size:9d}  {hog.chip_size:5d}  {hog.contrast_floor:5g}"
         print(f"{sizes}   {fit.clean:17.1%}  {fit.degraded:8.1%}  {fit.merit:5.1%}")
 

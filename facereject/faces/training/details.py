@@ -33,7 +33,6 @@ from facereject.faces.models.compact import (
 from facereject.faces.models.score_models import CompactScoreModel
 from facereject.faces.training.extract import Extractor, FaceTable
 from facereject.faces.training.fit_compact import Background, CompactFit, log_errors, point_errors
-from facereject.faces.training.fit_score import photo_folds
 from facereject.scores._lightgbm import import_lightgbm
 
 _HOG_VALUES = 36
@@ -405,12 +404,11 @@ class DetailsFit(NamedTuple):
 
 def fit_details(
     table: FaceTable,
-    photos: Sequence[str],
+    fold: NDArray[np.int64],
     extractor: Extractor,
     compact: CompactFit,
     calibration: NDArray[np.int64],
     limit: float,
-    folds: int,
     background: Background | None,
 ) -> DetailsFit:
     """Fit what a compact score says besides the uncertainty.
@@ -418,8 +416,7 @@ def fit_details(
     Parameters
     ----------
     table : FaceTable
-    photos : sequence of str
-        The photo of every sample.
+    fold : ndarray of shape (n,), int
     extractor : Extractor
     compact : CompactFit
         The score, with its uncertainties and columns out of fold.
@@ -427,15 +424,13 @@ def fit_details(
         The rows of the table that calibrate the rejector.
     limit : float
         Uncertainty above which faces are rejected: causes are learned from those.
-    folds : int
     background : Background or None
         Boxes without a face.
     """
     seed, points = int(extractor.random_state), extractor.points
-    by_sample = photo_folds([photos[i] for i in table.sample], folds, seed)
     errors = point_errors(table, points)
     fitted = fit_point_errors(
-        table, errors, compact.model.columns, compact.columns, by_sample, seed, needed=calibration
+        table, errors, compact.model.columns, compact.columns, fold, seed, needed=calibration
     )
     regions = None
     if points.n == _N_REGION_POINTS and points.used is None:
@@ -444,15 +439,15 @@ def fit_details(
     causes = known_causes(table, points)
     bound = float(np.median(compact.uncertainty)) if math.isinf(limit) else limit
     rows = (causes != "") & (compact.uncertainty > bound)
-    columns, names, fold = compact.columns[rows], causes[rows], by_sample[rows]
+    columns, names, folds = compact.columns[rows], causes[rows], fold[rows]
     if background is not None and len(background.features):
         kept = np.isin(background.sample, table.sample)
         order, first = np.unique(table.sample, return_index=True)
-        of_sample = by_sample[first[np.searchsorted(order, background.sample[kept])]]
+        of_sample = fold[first[np.searchsorted(order, background.sample[kept])]]
         columns = np.concatenate([columns, compact.model.columns(background.features[kept])])
         names = np.concatenate([names, np.full(len(of_sample), "no_face_in_box")])
-        fold = np.concatenate([fold, of_sample])
-    why = fit_causes(columns, names, fold)
+        folds = np.concatenate([folds, of_sample])
+    why = fit_causes(columns, names, folds)
     info: dict[str, Any] = {"points": _point_figures(table, errors, fitted, extractor)}
     if why is not None:
         info["causes_right"] = float((why.known == why.found).mean())

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from facereject._trees import TreeScore
 from facereject.faces.models.ranking import gap_closed
@@ -106,23 +105,15 @@ class CrossValidation:
 
 
 def cross_fit(
-    table: FaceTable,
-    photos: Sequence[str],
-    score: str,
-    alpha: float | None,
-    *,
-    clip: float | None,
-    folds: int,
-    random_state: int,
+    table: FaceTable, fold: NDArray[np.int64], score: str, alpha: float | None, clip: float | None
 ) -> CrossValidation:
-    """Uncertainty of every row by a score that has not seen its photo.
+    """Uncertainty of every row by a score that has not seen its fold.
 
     The share of the gap is computed fold by fold, as scores of different fits need not have one scale, and
     averaged.
     """
-    fold = photo_folds([photos[i] for i in table.sample], folds, random_state)
     uncertainty = np.full(len(table), np.nan)
-    for k in range(folds):
+    for k in np.unique(fold):
         held_out = fold == k
         model = fit_score(table, score, alpha, clip, rows=~held_out)
         uncertainty[held_out] = model(table.features[held_out])
@@ -154,7 +145,7 @@ def ranked(
     return CrossValidation(score, alpha, uncertainty, clean_gap, degraded_gap, means)
 
 
-def photo_folds(photos: Sequence[str], folds: int, random_state: int) -> NDArray[np.int64]:
+def photo_folds(photos: ArrayLike, folds: int, random_state: int) -> NDArray[np.int64]:
     """A fold number for every row, equal for rows of one photo; folds have equally many photos."""
     names, index = np.unique(np.asarray(photos, dtype=np.str_), return_inverse=True)
     if folds < 2:

@@ -273,14 +273,16 @@ def train_on_table(
     # plain, as the model file needs it
     seed = int(extractor.random_state)
     training = replace(training or Training(), seed=seed)
+    names = np.asarray(photos, dtype=np.str_)[table.sample]
+    fold = photo_folds(names, training.folds, seed)
     steps = _Steps(progress)
     compact = None
     if score in ("auto", "compact"):
         fits, compact = _compact_or_linear(
-            table, photos, extractor, score, training, steps, clean_errors, background
+            table, names, fold, extractor, score, training, steps, clean_errors, background
         )
     else:
-        fits = _regularised(_without_context(table, extractor), photos, score, training, steps)
+        fits = _regularised(_without_context(table, extractor), fold, score, training, steps)
     best = max(fits, key=lambda fit: fit.merit) if compact is None else fits[-1]
     detector, least = judging_detector(extractor.detector, threshold)
     rows = calibration_rows(table, seed) if calibrated_on is None else calibrated_on
@@ -297,7 +299,7 @@ def train_on_table(
         final = fit_score(_without_context(table, extractor), best.score, best.alpha, training.clip)
     else:
         limit = calibration.select(target).threshold_
-        details = fit_details(table, photos, extractor, compact, rows, limit, training.folds, background)
+        details = fit_details(table, fold, extractor, compact, rows, limit, background)
         domain = Domain.sampled(compact.model.columns, compact.columns[rows], table.clean[rows], seed)
         final, more = replace(details.model, domain=domain), details.info
         calibration = Calibration(calibration.losses, calibration.uncertainty, details.regions)
@@ -369,7 +371,7 @@ def _without_context(table: FaceTable, extractor: Extractor) -> FaceTable:
 
 
 def _regularised(
-    table: FaceTable, photos: Sequence[str], score: str, training: Training, steps: _Steps
+    table: FaceTable, fold: NDArray[np.int64], score: str, training: Training, steps: _Steps
 ) -> list[CrossValidation]:
     """One cross-validation for every regularisation, or one alone where there is nothing to choose."""
     candidates: list[Any] = list(training.alphas) if score_kind(score).regularised else [None]
@@ -378,24 +380,15 @@ def _regularised(
     steps.total += len(candidates) * training.folds
     fits = []
     for alpha in candidates:
-        fits.append(
-            cross_fit(
-                table,
-                photos,
-                score,
-                alpha,
-                clip=training.clip,
-                folds=training.folds,
-                random_state=training.seed,
-            )
-        )
+        fits.append(cross_fit(table, fold, score, alpha, training.clip))
         steps.done(training.folds)
     return fits
 
 
 def _compact_or_linear(
     table: FaceTable,
-    photos: Sequence[str],
+    names: NDArray[np.str_],
+    fold: NDArray[np.int64],
     extractor: Extractor,
     score: str,
     training: Training,
@@ -407,10 +400,8 @@ def _compact_or_linear(
     folds, clip = training.folds, training.clip
     steps.total += folds + 1
     hog_only = _without_context(table, replace(extractor, stability=None))
-    fits = _regularised(hog_only, photos, "sele", training, steps)
+    fits = _regularised(hog_only, fold, "sele", training, steps)
     base = max(fits, key=lambda fit: fit.merit)
-    names = np.array([photos[i] for i in table.sample], dtype=np.str_)
-    fold = photo_folds(names.tolist(), folds, training.seed)
     clean = linear_on_clean(hog_only, fold, base.alpha, clip) if clean_errors else None
     plain = LinearFit(fit_score(hog_only, "sele", base.alpha, clip), base.uncertainty)
     fitted = fit_compact(table, extractor.features, fold, names, plain, clip, clean, background)
@@ -418,7 +409,7 @@ def _compact_or_linear(
     compact = ranked(table, fold, fitted.uncertainty, "compact", base.alpha)
     if score == "auto":
         if extractor.stability is not None:
-            fits = _regularised(_without_context(table, extractor), photos, "sele", training, steps)
+            fits = _regularised(_without_context(table, extractor), fold, "sele", training, steps)
         if compact.merit <= max(fit.merit for fit in fits):
             return fits, None
     return [*fits, compact], fitted
