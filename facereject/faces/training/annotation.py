@@ -18,7 +18,6 @@ from facereject.faces.datasets import FaceDataset, FaceSample, Problem, match_fa
 from facereject.faces.detectors.base import Detector, find_faces
 from facereject.faces.face import Box
 from facereject.faces.features.recipe import MirroredRuns
-from facereject.faces.geometry import FloatArray
 from facereject.faces.images import ANIMATION_SUFFIXES, IMAGE_SUFFIXES, ImageError, Views
 from facereject.faces.landmarks.base import Landmarks, NoLandmarksError, predict_landmarks
 from facereject.faces.landmarks.point_set import MEAN_SHAPE, POINTS_300W, PointSet
@@ -137,28 +136,30 @@ def annotate_by_predictor(
     if not 0 < share <= 1:
         raise ValueError(f"share must be above 0 and at most 1, got {share:g}")
     paths = photo_paths(photos)
-    found: list[tuple[Path, Box, FloatArray]] = []
-    problems = []
+    found: list[FaceSample] = []
+    boxes, problems = [], []
     for path in paths:
         try:
             view = Views(path)
             for detection in find_faces(detector, view):
                 landmarks = predict_landmarks(predictor, view.shown_to(predictor), detection.box)
-                found.append((path, detection.box, landmarks))
+                found.append(FaceSample(path, landmarks, str(path)))
+                boxes.append(detection.box)
         except (ImageError, NoLandmarksError, OSError) as error:
             problems.append(Problem(str(path), str(error)))
     if not found:
         raise ValueError(f"photos: no face was found in {len(paths)} images")
-    runs = MirroredRuns(points=_points(found, normalizer or getattr(predictor, "normalizer", None)))
+    rule = normalizer or getattr(predictor, "normalizer", None)
+    runs = MirroredRuns(points=points_of(found, rule, None, lambda: boxes))
     samples, doubts = [], []
-    for path, _, landmarks in found:
-        view = Views(path)
+    for sample in found:
+        view = Views(sample.image_path)
         try:
-            mean, values = runs(view.shown_to(predictor), landmarks, predictor)
+            mean, values = runs(view.shown_to(predictor), sample.landmarks, predictor)
         except NoLandmarksError as error:
-            problems.append(Problem(str(path), str(error)))
+            problems.append(Problem(sample.photo, str(error)))
             continue
-        samples.append(FaceSample(path, mean, str(path)))
+        samples.append(FaceSample(sample.image_path, mean, sample.photo))
         doubts.append(float(values.mean()))
     kept = np.sort(np.argsort(doubts, kind="stable")[: max(1, round(share * len(doubts)))])
     return FaceDataset([samples[int(i)] for i in kept], problems)
@@ -176,13 +177,3 @@ def photo_paths(photos: Photos) -> list[Path]:
     if not paths:
         raise ValueError("photos: the folder or list has no images")
     return paths
-
-
-def _points(found: Sequence[tuple[Path, Box, FloatArray]], rule: str | None) -> PointSet:
-    shapes = [landmarks for _, _, landmarks in found]
-    counts = {len(shape) for shape in shapes}
-    if len(counts) != 1:
-        raise ValueError(f"predictor: places {min(counts)} to {max(counts)} points")
-    if counts == {POINTS_300W.n} and rule in (None, POINTS_300W.normalizer):
-        return POINTS_300W
-    return PointSet.learned(np.array(shapes), [box for _, box, _ in found], normalizer=rule or "box")

@@ -36,36 +36,21 @@ def fit_score(
 
     The score "compact" takes more than this: see `facereject.faces.training.fit_compact`.
     """
+    # imported when one is fitted: it takes longer than this module
+    from facereject.scores import BoostedSELEScore, RegressionScore, SELEScore
+
     chosen = slice(None) if rows is None else rows
     losses = table.losses[chosen] if clip is None else np.minimum(table.losses[chosen], clip)
-    fit = {"sele": _fit_sele, "reg": _fit_regression, "boosted": _fit_boosted}.get(score_kind(score).name)
-    if fit is None:
+    features, name = table.features[chosen], score_kind(score).name
+    if name == "boosted":
+        threads = os.cpu_count() or 1 if features.size > _LARGE_TABLE else 1
+        return TreeScore.from_lightgbm(BoostedSELEScore(n_jobs=threads).fit(features, losses).booster_)
+    if name not in ("sele", "reg"):
         raise ValueError(f"score {score!r} is fitted by facereject.faces.training.fit_compact.fit_compact")
-    return fit(table.features[chosen], losses, alpha)
-
-
-def _fit_sele(features: NDArray[np.float32], losses: NDArray[np.float64], alpha: Any) -> ScoreModel:
-    from facereject.scores import SELEScore
-
-    return _linear(SELEScore(alpha=alpha, tol=_TOLERANCE).fit(features, losses))
-
-
-def _fit_regression(features: NDArray[np.float32], losses: NDArray[np.float64], alpha: Any) -> ScoreModel:
-    from facereject.scores import RegressionScore
-
-    return _linear(RegressionScore(alpha=alpha).fit(features, losses))
-
-
-def _fit_boosted(features: NDArray[np.float32], losses: NDArray[np.float64], alpha: Any) -> ScoreModel:
-    from facereject.scores import BoostedSELEScore
-
-    threads = os.cpu_count() or 1 if features.size > _LARGE_TABLE else 1
-    fitted = BoostedSELEScore(n_jobs=threads).fit(features, losses)
-    return TreeScore.from_lightgbm(fitted.booster_)
-
-
-def _linear(fitted: Any) -> LinearScoreModel:
-    """Weights of a fitted score on features as they are: its standardisation folded in."""
+    assert alpha is not None
+    linear: Any = SELEScore(alpha=alpha, tol=_TOLERANCE) if name == "sele" else RegressionScore(alpha=alpha)
+    fitted = linear.fit(features, losses)
+    # on features as they are: the standardisation folded in
     coef = fitted.coef_[0] / fitted.scale_
     return LinearScoreModel(coef.astype(np.float32), float(fitted.intercept_[0] - coef @ fitted.mean_))
 
