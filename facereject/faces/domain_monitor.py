@@ -8,9 +8,11 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
+from facereject._validation import FloatArray
 from facereject.faces.face import EMPTY, Face, changed
-from facereject.faces.models.domain import LEAST_FACES, LEVEL, DomainCheck
+from facereject.faces.models.domain import LEAST_FACES, LEVEL, STEPS, DomainCheck
 
 if TYPE_CHECKING:
     from facereject.faces.rejector import FaceRejector
@@ -25,11 +27,25 @@ def why_not_compared(rejector: FaceRejector, n_described: int) -> str:
         reason = "the model has no summary of them"
     elif rejector.info.get("own_faces"):
         reason = f"expected errors were fitted to {rejector.info['own_faces']:,} annotated faces"
+    elif rejector.info.get("unlike_faces"):
+        reason = "expected errors are already those of faces unlike them"
     elif n_described < LEAST_FACES:
         reason = f"that takes at least {LEAST_FACES} different faces in one run"
     else:
         return ""
     return f"The faces were not compared with the calibration faces: {reason}."
+
+
+def compared(
+    rejector: FaceRejector, described: NDArray[np.int8], uncertainty: FloatArray
+) -> DomainCheck | None:
+    """Compare faces, given as `Domain.describe` does, with the calibration faces of a model that has some."""
+    assert rejector.domain is not None
+    check = rejector.domain.check(described)
+    if check is None or not check.unlike or rejector.unlike is None:
+        return check
+    expected = rejector.calibration.expected_error(uncertainty)
+    return check._replace(factor=rejector.unlike(described / STEPS, expected))
 
 
 class FaceReservoir:

@@ -17,6 +17,7 @@ from numpy.typing import ArrayLike, NDArray
 from facereject._deprecation import warn_deprecated
 from facereject.faces.detectors import Detector, check_detector, make_detector
 from facereject.faces.detectors.base import find_faces
+from facereject.faces.domain_monitor import compared, why_not_compared
 from facereject.faces.face import EMPTY, Detection, Face, FaceFrame, Lazy, changed, lazy_thumbnail
 from facereject.faces.features.context import FaceContext
 from facereject.faces.features.hog import LandmarkHOG
@@ -36,9 +37,10 @@ from facereject.faces.landmarks.from_files import FilePredictor
 from facereject.faces.landmarks.point_set import PointSet, PoseLimits, check_limits, pose_of
 from facereject.faces.models._unit import unit_record
 from facereject.faces.models.calibration import INTERVAL_LEVEL, Calibration, RegionSample, Target
-from facereject.faces.models.domain import LEAST_FACES, Domain, DomainCheck
+from facereject.faces.models.domain import Domain, DomainCheck
 from facereject.faces.models.score_models import CompactScoreModel, RegionScore, ScoreModel, details_of
 from facereject.faces.models.storage import pretrained_models, read_stored, write_stored
+from facereject.faces.models.unlike import UnlikeFactor
 from facereject.faces.plugins import fingerprint_of
 from facereject.faces.regions import region_names
 from facereject.modelfile import ModelFileContentError
@@ -551,7 +553,7 @@ class FaceRejector:
         -------
         DomainCheck or None
             None for fewer than 40 faces with a ``description``, if the model has no summary of its
-            calibration faces, or if its expected errors were fitted to annotated faces of your own.
+            calibration faces, or if its expected errors were fitted to faces of your own.
 
         Examples
         --------
@@ -561,13 +563,60 @@ class FaceRejector:
         True
         """
         domain = self.domain
-        if domain is None or len(faces) < LEAST_FACES or self.info.get("own_faces"):
+        if domain is None or why_not_compared(self, len(faces)):
             return None
         described = [face.description for face in faces]
         # faces of another model, or read from a table, have another description or none
         k = len(domain.columns.described)
-        rows = [row for row in described if row is not None and row.shape == (k,)]
-        return domain.check(np.array(rows, dtype=np.int8).reshape(-1, k))
+        kept = [i for i, row in enumerate(described) if row is not None and row.shape == (k,)]
+        rows = np.array([described[i] for i in kept], dtype=np.int8).reshape(-1, k)
+        return compared(self, rows, np.array([faces[i].uncertainty for i in kept]))
+
+    def for_unlike_faces(self, check: DomainCheck) -> FaceRejector:
+        """A rejector for faces unlike the calibration faces: larger expected errors, wider intervals.
+
+        Expected errors are multiplied by ``check.factor``, which is estimated from what the faces look like,
+        as learned from images of other kinds. Intervals are wider for its uncertainty. 30 annotated faces
+        tell more: see `with_unit`. If the target's mean error can no longer be reached, the target becomes
+        the share of faces accepted before.
+
+        Parameters
+        ----------
+        check : DomainCheck
+            Of these faces, from `check_domain`.
+
+        Returns
+        -------
+        FaceRejector
+            This one if the faces are like the calibration faces, or if it has no estimate for others.
+
+        Examples
+        --------
+        >>> from facereject import FaceRejector
+        >>> from facereject.faces.models.domain import DomainCheck
+        >>> rejector = FaceRejector.pretrained()
+        >>> other = rejector.for_unlike_faces(DomainCheck(60, 0.97, 0.0, factor=1.2))
+        >>> float(round(other.calibration.expected_error(0) / rejector.calibration.expected_error(0), 2))
+        1.2
+        """
+        if not check.unlike or self.unlike is None:
+            return self
+        own = self.calibration
+        larger = own.scaled(np.full(len(own.losses), check.factor))
+        error = math.hypot(own.unit_error, self.unlike.spread)
+        # as before, it is not known which faces the predictor has seen
+        ratio = own.unseen_ratio if len(own.unseen_ratio) else None
+        wider = Calibration(larger.losses, own.uncertainty, larger.regions, error, ratio)
+        other = self._rescaled(wider, check.factor)
+        other.info["unit"] = {"factor": check.factor, "standard_error": error}
+        other.info["unlike_faces"] = check.n
+        return other
+
+    @property
+    def unlike(self) -> UnlikeFactor | None:
+        """How much larger the errors of unlike faces are; None if the model does not know."""
+        score = self.score.score if isinstance(self.score, RegionScore) else self.score
+        return score.unlike if isinstance(score, CompactScoreModel) else None
 
     @property
     def domain(self) -> Domain | None:
@@ -814,7 +863,8 @@ class FaceRejector:
 
     def _at_home(self, n_faces: int) -> FaceRejector:
         """Record that expected errors come from annotated faces of the user; changes this rejector."""
-        self.info.pop("relative", None)
+        for name in ("relative", "unlike_faces"):
+            self.info.pop(name, None)
         self.info["own_faces"] = n_faces
         return self
 

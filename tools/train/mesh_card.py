@@ -63,6 +63,9 @@ _TAIL = """
   studio photographs, and learning nothing from them as they are (`results/studies.md`). On what the second
   run, YuNet's points and twice the studio error as the limit were chosen is not recorded; results on 300-W
   were at hand then.
+- Both models compare the faces of a run with their calibration faces. Those of `mesh-free` are studio
+  photographs, so ordinary photographs are called unlike them, those of 300-W among others; its expected
+  errors there are those of the table above.
 - The fixed correspondences place the 68 points where the mesh has a vertex; brows and jaw differ from the
   mark-up of 300-W by more than the others.
 - Weights of others: YuNet was trained on WIDER FACE, the mesh on photographs of Google's. Their files are

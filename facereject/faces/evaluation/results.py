@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from facereject._html import facts_html
 from facereject.faces.datasets import FaceSample, Problem
-from facereject.faces.domain_monitor import why_not_compared
+from facereject.faces.domain_monitor import compared, why_not_compared
 from facereject.faces.landmarks.point_set import POINTS_300W
 from facereject.faces.models.calibration import RegionSample
 from facereject.faces.models.domain import DomainCheck
@@ -217,7 +217,8 @@ def _evaluation(
     domain, not_compared = rejector.domain, why_not_compared(rejector, int(table.clean.sum()))
     check = None
     if domain is not None and not not_compared:
-        check = domain.check(domain.describe(domain.columns(table.features[table.clean])))
+        described = domain.describe(domain.columns(table.features[table.clean]))
+        check = compared(rejector, described, uncertainty[table.clean])
     return FaceEvaluation(
         clean, degraded, uncertainty, table, problems, regions, extractor, check, not_compared
     )

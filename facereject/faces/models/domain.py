@@ -23,6 +23,9 @@ MARGIN = 0.83
 #: p-value below which faces are called unlike
 LEVEL = 0.05
 
+# a smaller factor rounds to 1.0
+_WORTH_SAYING = 1.05
+
 # faces in the summary of a model, about 35 kB of its file; fewer than the least are no summary
 _SUMMARISED, _LEAST_SUMMARISED = 800, 50
 
@@ -32,8 +35,11 @@ _MOST_FACES = 1000
 # summarised faces whose mean distance tells how typical a face is
 _NEIGHBOURS = 10
 
-# standard deviations as small integers: steps per standard deviation, and the largest value kept
-_STEPS, _LARGEST = 20.0, 6.0
+#: standard deviations as small integers: steps per standard deviation
+STEPS = 20.0
+
+# standard deviations beyond this count as this
+_LARGEST = 6.0
 
 # added to the variances of whitened columns, so that those of rounding do not count
 _RIDGE = 0.1
@@ -50,11 +56,15 @@ class DomainCheck(NamedTuple):
         How often a classifier recognises one of them beside a calibration face: 0.5 is a guess.
     p_value : float
         Of the hypothesis that this is at most `MARGIN`, as for other data sets of ordinary photos.
+    factor : float
+        Estimate of true over expected errors of faces that are unlike, at least 1; 1 if they are not, or if
+        the model has no estimate.
     """
 
     n: int
     told_apart: float
     p_value: float
+    factor: float = 1.0
 
     @property
     def unlike(self) -> bool:
@@ -66,9 +76,12 @@ class DomainCheck(NamedTuple):
         """The result in words."""
         if not self.unlike:
             return f"The {counted(self.n, 'face')} compared are like the calibration faces of the model."
+        larger = ""
+        if self.factor >= _WORTH_SAYING:
+            larger = f"; the true ones are estimated to be {self.factor:.1f} times as large"
         return (
             f"The faces are unlike the calibration faces of the model (told apart {self.told_apart:.0%} of "
-            "the time): expected errors may be too small. Annotate about 30 faces and run "
+            f"the time): expected errors may be too small{larger}. Annotate about 30 faces and run "
             "`facereject calibrate --unit`."
         )
 
@@ -205,7 +218,7 @@ class Domain:
             return None
         if len(described) > _MOST_FACES:
             described = np.random.default_rng(random_state).permutation(described)[:_MOST_FACES]
-        own, new = (rows / _STEPS for rows in (self.rows, described))
+        own, new = (rows / STEPS for rows in (self.rows, described))
         clean = self.clean.astype(bool)
         parts = [part for part in (clean, ~clean, clean | True) if part.sum() >= LEAST_FACES // 2]
         found = [two_sample_test(own[part], new, margin=MARGIN, random_state=random_state) for part in parts]
@@ -216,12 +229,12 @@ class Domain:
 
     @functools.cached_property
     def _whitening(self) -> FloatArray:
-        variances, directions = np.linalg.eigh(np.cov(self.rows.T / _STEPS))
+        variances, directions = np.linalg.eigh(np.cov(self.rows.T / STEPS))
         return np.asarray(directions / np.sqrt(np.maximum(variances, 0) + _RIDGE))
 
     @functools.cached_property
     def _points(self) -> FloatArray:
-        return np.asarray(self.rows / _STEPS @ self._whitening)
+        return np.asarray(self.rows / STEPS @ self._whitening)
 
     @functools.cached_property
     def _sorted_distances(self) -> FloatArray:
@@ -249,4 +262,4 @@ def _standardised(
 def _in_steps(
     values: NDArray[np.floating[Any]], centre: NDArray[np.floating[Any]], scale: NDArray[np.floating[Any]]
 ) -> NDArray[np.int8]:
-    return np.round(_STEPS * _standardised(values, centre, scale)).astype(np.int8)
+    return np.round(STEPS * _standardised(values, centre, scale)).astype(np.int8)

@@ -18,6 +18,7 @@ from facereject.faces.features.recipe import FaceFeatures
 from facereject.faces.landmarks.point_set import PointSet
 from facereject.faces.models.compact import CauseModel, CompactColumns, PointErrors
 from facereject.faces.models.domain import Domain
+from facereject.faces.models.unlike import UnlikeFactor
 from facereject.faces.regions import region_names, region_points
 from facereject.modelfile import ArraySpec
 
@@ -161,6 +162,7 @@ class CompactScoreModel:
     point_errors : PointErrors or None
     causes : CauseModel or None
     domain : Domain or None
+    unlike : UnlikeFactor or None
     """
 
     columns: CompactColumns
@@ -168,6 +170,7 @@ class CompactScoreModel:
     point_errors: PointErrors | None = None
     causes: CauseModel | None = None
     domain: Domain | None = None
+    unlike: UnlikeFactor | None = None
 
     kind = "compact"
     specs = CompactColumns.specs | TreeScore.specs
@@ -210,7 +213,10 @@ class CompactScoreModel:
         errors = PointErrors.from_arrays(arrays, columns) if "point_weights" in arrays else None
         causes = CauseModel.from_arrays(arrays, columns.n_columns) if "cause_weights" in arrays else None
         domain = Domain.from_arrays(arrays, columns) if "domain_rows" in arrays else None
-        return cls(columns, trees, errors, causes, domain)
+        unlike = None
+        if "unlike_weights" in arrays:
+            unlike = UnlikeFactor.from_arrays(arrays, len(columns.described))
+        return cls(columns, trees, errors, causes, domain, unlike)
 
 
 def _later(work: Callable[[], T]) -> Lazy[T]:
@@ -345,4 +351,5 @@ PARTS: dict[str, Mapping[str, ArraySpec]] = {
     "point_errors": PointErrors.specs,
     "causes": CauseModel.specs,
     "domain": Domain.specs,
+    "unlike": UnlikeFactor.specs,
 }
