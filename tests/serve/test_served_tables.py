@@ -98,7 +98,7 @@ def test_faces_are_compared_with_the_calibration_faces(server, rejector, scored)
         Box(*face["box"].values()),
         1.0,
         np.array(face["landmarks"]),
-        0.1,
+        face["uncertainty"],
         2.0,
         True,
         description=np.array(face["description"], dtype=np.int8),
