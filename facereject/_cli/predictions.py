@@ -268,7 +268,8 @@ facereject predictions apply rule.json new.csv -o decided.csv
 
 facereject predictions apply score.safetensors new.npz -o scored.csv
 
-[dim]Reasons: uncertain (above the threshold), no_score (the score is missing), unknown_group.[/dim]
+[dim]Reasons: uncertain (above the threshold), no_score (the score is missing),
+no_guarantee (no threshold of the group could be guaranteed), unknown_group.[/dim]
 
 [bold]Exit codes[/bold]: 0 written, 1 it could not be written, 2 wrong usage or a file that cannot be used,
 130 interrupted""")

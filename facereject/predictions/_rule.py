@@ -370,8 +370,8 @@ class Decided:
     n, accepted : int
         Predictions, and the accepted ones.
     reasons : dict of str to int
-        Rejected predictions by reason: ``uncertain``, ``no_score`` (the uncertainty is missing), or
-        ``unknown_group``.
+        Rejected predictions by reason: ``uncertain``, ``no_score`` (the uncertainty is missing),
+        ``no_guarantee`` (no threshold of the group could be guaranteed), or ``unknown_group``.
 
     See Also
     --------
@@ -479,8 +479,9 @@ class _Decisions:
         groups = None if self._group is None else as_groups(file, self._group, chunk[self._group], first)
         accepted = rule.accept(uncertainty, groups)
         why[~accepted & (why == "")] = "uncertain"
-        if groups is not None:
-            why[[name not in rule.thresholds for name in groups]] = "unknown_group"
+        names = [""] * len(why) if groups is None else groups
+        why[[rule.thresholds.get(name) == -math.inf for name in names]] = "no_guarantee"
+        why[[name not in rule.thresholds for name in names]] = "unknown_group"
         return [accepted, expected, why], why
 
 

@@ -6,6 +6,7 @@ import csv
 import doctest
 import json
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -207,6 +208,14 @@ def test_groups_decide_by_their_own_threshold(labelled, tmp_path):
     new = tmp_path / "new.csv"
     new.write_text("confidence,site\n1,north\n1,west\n0.5,south\n")
     assert apply_rule(rule, new, tmp_path / "d.csv").reasons == {"unknown_group": 1, "uncertain": 1}
+
+
+def test_rows_of_a_group_without_a_threshold_have_a_reason_of_their_own(labelled, tmp_path):
+    rule = find_rule(labelled[0], 0.2, columns=ColumnNames(group="site"))
+    rule = replace(rule, thresholds={**rule.thresholds, "south": -np.inf})
+    new = tmp_path / "new.csv"
+    new.write_text("confidence,site\n1,north\n1,south\n,south\n")
+    assert apply_rule(rule, new, tmp_path / "d.csv").reasons == {"no_guarantee": 2}
 
 
 def test_columns_that_are_there_or_missing_are_named(labelled, tmp_path):
