@@ -223,9 +223,10 @@ class FaceTracker:
                 track.see(found[pairs[i]], faces[pairs[i]])
             else:
                 track.miss()
-        for j in set(range(len(found))) - set(pairs.values()):
-            self._tracks.append(Track(self._n_tracks, found[j], faces[j]))
-            self._n_tracks += 1
+        for j, face in enumerate(faces):
+            if j not in pairs.values():
+                self._tracks.append(Track(self._n_tracks, found[j], face))
+                self._n_tracks += 1
         self._tracks = [track for track in self._tracks if track.lost <= MEMORY]
         return [
             TrackedFace(self._shown(track, time), track.number) for track in self._tracks if not track.lost
