@@ -42,7 +42,7 @@ class Tracking:
 
     Parameters
     ----------
-    detect_every : int, default=5
+    detect_every : int, default=6
         Search the whole frame for new faces at least every this many frames, and every 0.2 seconds. With
         YuNet each frame searches a part of it; other detectors search every frame.
     every_frame : bool, default=False
@@ -68,7 +68,7 @@ class Tracking:
     --------
     >>> from facereject.tracking import Tracking
     >>> Tracking(smooth=0.3).detect_every
-    5
+    6
     """
 
     detect_every: int = option(

@@ -23,7 +23,7 @@ from facereject.parallel import EngineError, WorkerEngine
 from facereject.parallel.base import SerialEngine
 from facereject.pipeline import Job, OptionError, Running, RunProgress
 from facereject.pipeline.running import GENEROUS_SECONDS
-from facereject.sources import InputError, _folders
+from facereject.sources import InputError, inputs
 from facereject.sources.video import open_video
 from facereject.tables.columns import COLUMNS
 from facereject.tables.errors import SettingsError, TableError, UnfinishedTableError
@@ -195,8 +195,8 @@ def test_what_is_logged(photos, caplog):
 
 def test_inputs_are_listed_once(photos, monkeypatch):
     listed = []
-    real = _folders.list_folder
-    monkeypatch.setattr(_folders, "list_folder", lambda folder: listed.append(folder) or real(folder))
+    real = inputs.list_folder
+    monkeypatch.setattr(inputs, "list_folder", lambda folder: listed.append(folder) or real(folder))
     monkeypatch.setattr("facereject.pipeline.plan._MAX_BYTES", 1)
     (photos / os.fsdecode(b"caf\xe9\n.png")).write_bytes((photos / "2.png").read_bytes())
     assert score_files(["photos", "photos/2.png"], "t.csv", rejector=REJECTOR).accepted_faces == 3
