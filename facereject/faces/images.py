@@ -467,8 +467,8 @@ def _explained(path: str | os.PathLike[str], error: ImageError) -> ImageError:
     if os.path.isdir(path):
         try:
             os.scandir(path).close()
-        except OSError as refusal:
-            reason = (refusal.strerror or str(refusal)).lower()
+        except OSError as denied:
+            reason = (denied.strerror or str(denied)).lower()
             return ImageError(f"{name}: a folder that cannot be listed ({reason})")
     elif os.path.isfile(path) and os.path.getsize(path) and suffix_of(os.fspath(path)) not in MEDIA_SUFFIXES:
         return ImageError(f"{name}: neither an image nor a video in a format that can be read")
@@ -492,8 +492,8 @@ class Views:
     Parameters
     ----------
     image : path, PIL image or array
-        As `facereject.faces.load_rgb` takes it. A grey uint8 array is not turned into colour unless somebody
-        asks for that: frame after frame, the detour would cost as much as the score.
+        As `facereject.faces.load_rgb` takes it. A grey uint8 array is turned into colour only when colour is
+        asked for: in every frame of a video, that would cost as much as the score.
     """
 
     def __init__(self, image: ImageLike) -> None:

@@ -146,10 +146,10 @@ def train_face_rejector(
         score = checked_score(score, training.runs)
         predictor = make_landmarks("dlib") if predictor is None else check_predictor(predictor)
         detector = FaceDetector.for_training() if detector is None else check_detector(detector)
-        judge, _ = judging_detector(detector, threshold)
+        lenient, _ = judging_detector(detector, threshold)
         if unlabelled is not None:
             # annotated by the predictor, where the finished rejector would find a face
-            samples = annotate_by_predictor(unlabelled, predictor, judge, normalizer=training.normalizer)
+            samples = annotate_by_predictor(unlabelled, predictor, lenient, normalizer=training.normalizer)
             target = target or Target("coverage", _RELATIVE_COVERAGE)
         assert samples is not None
         photos = [sample.photo for sample in samples]
