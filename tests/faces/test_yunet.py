@@ -184,6 +184,29 @@ def test_doubtful_faces_count_only_if_a_search_confirms_them(detector, astronaut
     assert detector.detect_next(np.zeros_like(astronaut), [face], 3, 5) == []
 
 
+def test_a_head_that_tilts_is_followed_by_few_looks(detector, astronaut, monkeypatch):
+    """A photo tries every turn; a video goes on from the last one, and tries the rest in turns."""
+    looks = []
+    run = _Search._run
+    monkeypatch.setattr(_Search, "_run", lambda *args: looks.append(args) or run(*args))
+    (face,) = detector.detect(astronaut)
+    found = face
+    for frame in range(1, 19):
+        image = turned_about(astronaut, face.box.center, 2.5 * frame)
+        looks.clear()
+        (found,) = detector.detect_next(image, [found], frame, 6)
+        assert len(looks) <= 8
+        assert overlap(found.box, face.box) > 0.5
+    (photo,) = detector.detect(image)
+    assert found.roll == pytest.approx(photo.roll, abs=1)
+    assert abs(found.roll) > 35
+
+
+def turned_about(image, center, degrees):
+    turn = cv2.getRotationMatrix2D(center, degrees, 1.0)
+    return cv2.warpAffine(image, turn, (image.shape[1], image.shape[0]))
+
+
 @pytest.mark.parametrize(
     ("moved", "score", "taken"),
     [(0.02, 0.91, True), (0.2, 0.91, False), (0.2, 0.94, True), (0.5, 0.94, False)],

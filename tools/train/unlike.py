@@ -1,4 +1,4 @@
-"""Teaches the model `default` how much larger the errors of faces unlike the calibration faces are.
+"""Teaches models how much larger the errors of faces unlike the calibration faces are.
 
     python -m tools.train.unlike ../shared/data/faces/300w --cache cache
 
@@ -55,18 +55,20 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("data", help="folder with annotated photographs (300-W layout)")
     parser.add_argument("--cache", type=Path, required=True)
+    parser.add_argument("--models", nargs="+", default=["default", "thorough"])
     parser.add_argument("--output", type=Path, default=PRETRAINED)
     options = parser.parse_args()
-    path = options.output / "default.safetensors"
-    rejector = FaceRejector.load(path)
     fit, *_ = set_aside(FaceDataset.load(options.data))
-    seen = other_kinds(rejector, fit, options.cache)
-    print("expected over true error, errors in their 80 % interval; corrected, as learned from other kinds")
-    for name, kind in seen.items():
-        factor = learn([seen[other] for other in seen if other != name])
-        print(f"{name:14s} {len(kind.losses):4d}   {show(rejector, factor, kind)}")
-    rejector.score = dataclasses.replace(rejector.score, unlike=learn(list(seen.values())))
-    rejector.save(path)
+    for model in options.models:
+        path = options.output / f"{model}.safetensors"
+        rejector = FaceRejector.load(path)
+        seen = other_kinds(rejector, fit, options.cache)
+        print(f"{model}: expected over true error, errors in their 80 % interval; as learned from other kinds")
+        for name, kind in seen.items():
+            factor = learn([seen[other] for other in seen if other != name])
+            print(f"  {name:14s} {len(kind.losses):4d}   {show(rejector, factor, kind)}")
+        rejector.score = dataclasses.replace(rejector.score, unlike=learn(list(seen.values())))
+        rejector.save(path)
 
 
 def other_kinds(rejector, fit, cache):

@@ -174,15 +174,17 @@ class YuNetDetector(Options):
         # the smallest copy at once, of the others a strip in each of the other frames
         strips = search.strips(zooms[0], 1)
         strips += [strip for zoom in zooms[1:] for strip in search.strips(zoom, max(1, n_frames - 1))]
-        due = [strip for turn, strip in enumerate(strips) if (frame - turn) % n_frames == 0]
-        new = one_of_each([face for strip in due for face in search.tile(strip)])
+        searched = [strip for turn, strip in enumerate(strips) if (frame - turn) % n_frames == 0]
+        new = one_of_each([face for strip in searched for face in search.tile(strip)])
+        # unsure faces take longest: known ones are searched again in turns, and turned step by step
+        due = [face for turn, face in enumerate(expected) if (frame - turn) % n_frames == 0]
         known: list[Detection] = []
         unsure: list[Detection] = []
         for face in (*expected, *new):
             if _among(face, (*known, *unsure)):
                 continue
-            found = search.followed(face.box, 0.0 if face in new else face.roll)
-            if found is not None and found.score >= _SURE:
+            found = search.followed(face, face in due) if face in expected else search.located(face)
+            if found is not None and (found.score >= _SURE or (face in expected and face not in due)):
                 known.append(found)
             elif face in expected or found is not None or not known:
                 # a strip shows pieces of faces and what resembles a face, which one look at a crop rules out
@@ -193,7 +195,8 @@ class YuNetDetector(Options):
         if not known and not faces:
             faces = search.tile(strips[0]) or search.second(zooms[0])
         faces = self._kept([*known, *(search.settled(face) for face in faces if not _among(face, known))])
-        return self._kept([face if face in known else search.levelled(face) for face in faces])
+        rested = [*known, *expected]
+        return self._kept([face if _among(face, rested) else search.levelled(face) for face in faces])
 
     def _kept(self, faces: list[Detection]) -> list[Detection]:
         """The faces that are large enough, each once; unlikely ones only if there are no others."""
@@ -301,17 +304,37 @@ class _Search:
         zoom /= _SMALLER
         return self._run(_stretched(_zoomed(self._rgb, zoom)), zoom)
 
-    def followed(self, box: Box, roll: float) -> Detection | None:
-        """The face near a box, tilted as before, as crops show it; None if they show no likely one."""
-        tilt = _TURN * float(np.clip(round(roll / _TURN), -_MOST_TURNS, _MOST_TURNS))
-        located = self.locate(box, tilt)
-        if located is not None and _upright(located, tilt):
-            return located
-        located = self.locate(box) if tilt else located
+    def located(self, face: Detection) -> Detection | None:
+        """A new face as crops show it; None if they show no likely one."""
+        located = self.locate(face.box)
         if located is None or located.score < _LIKELY:
             return None
         # one that is not sure is searched again before it is levelled
         return located if located.score < _SURE else self.levelled(located)
+
+    def followed(self, face: Detection, anew: bool) -> Detection | None:
+        """A known face as crops show it, turned as before or one turn further; None if it is not likely.
+
+        Parameters
+        ----------
+        face : Detection
+        anew : bool
+            Look one turn further also where a turned crop shows it upright: the network sees half of a tilt.
+        """
+        tilt = _TURN * float(np.clip(round(face.roll / _TURN), -_MOST_TURNS, _MOST_TURNS))
+        turned = self.locate(face.box, tilt)
+        found = [turned]
+        if turned is None or not _upright(turned, tilt):
+            level = self.locate(face.box) if tilt else turned
+            if level is not None and _upright(level, 0.0):
+                return level
+            found.append(level)
+        elif not (tilt and anew):
+            return turned
+        if turned is not None:
+            found.append(self.locate(turned.box, tilt + math.copysign(_TURN, turned.roll - tilt)))
+        best = max(filter(None, found), key=_score, default=None)
+        return None if best is None or best.score < _LIKELY else best
 
     def settled(self, face: Detection) -> Detection:
         """A face that a search found, where the crop that belongs to it shows it, unless that is unsure."""
