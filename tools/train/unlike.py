@@ -63,7 +63,7 @@ def main() -> None:
         path = options.output / f"{model}.safetensors"
         rejector = FaceRejector.load(path)
         seen = other_kinds(rejector, fit, options.cache)
-        print(f"{model}: expected over true error, errors in their 80 % interval; as learned from other kinds")
+        print(f"{model}: expected over true error, errors in their 80 % interval; learned from other kinds")
         for name, kind in seen.items():
             factor = learn([seen[other] for other in seen if other != name])
             print(f"  {name:14s} {len(kind.losses):4d}   {show(rejector, factor, kind)}")

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from facereject.faces.geometry import FloatArray, fit_similarity, transform_points
-from facereject.faces.landmarks.point_set import N_LANDMARKS
+from facereject.faces.landmarks.point_set import N_LANDMARKS, procrustes_mean
 from facereject.modelfile import ArraySpec, read_model, write_model
 
 #: how many points the mesh has; MediaPipe's later models add ten of the irises behind them
@@ -141,8 +141,6 @@ def to_68(points: FloatArray, *, free: bool = False) -> FloatArray:
 
 
 def _mean_mesh(meshes: FloatArray) -> FloatArray:
-    from facereject.faces.landmarks.point_set import procrustes_mean
-
     mean = procrustes_mean(meshes)
     return mean / float(np.linalg.norm(mean[FIXED[36]] - mean[FIXED[45]]))
 
