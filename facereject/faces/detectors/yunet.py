@@ -177,16 +177,17 @@ class YuNetDetector(Options):
         searched = [strip for turn, strip in enumerate(strips) if (frame - turn) % n_frames == 0]
         new = one_of_each([face for strip in searched for face in search.tile(strip)])
         # unsure faces take longest: known ones are searched again in turns, and turned step by step
-        due = [face for turn, face in enumerate(expected) if (frame - turn) % n_frames == 0]
+        waits: list[int | None] = [(frame - turn) % n_frames for turn in range(len(expected))]
+        waits += [None] * len(new)
         known: list[Detection] = []
         unsure: list[Detection] = []
-        for face in (*expected, *new):
+        for face, waited in zip((*expected, *new), waits, strict=True):
             if _among(face, (*known, *unsure)):
                 continue
-            found = search.followed(face, face in due) if face in expected else search.located(face)
-            if found is not None and (found.score >= _SURE or (face in expected and face not in due)):
+            found = search.located(face) if waited is None else search.followed(face, waited)
+            if found is not None and (found.score >= _SURE or waited):
                 known.append(found)
-            elif face in expected or found is not None or not known:
+            elif waited is not None or found is not None or not known:
                 # a strip shows pieces of faces and what resembles a face, which one look at a crop rules out
                 unsure.append(face)
         # as a photo is searched, so that the result is the same
@@ -195,8 +196,8 @@ class YuNetDetector(Options):
         if not known and not faces:
             faces = search.tile(strips[0]) or search.second(zooms[0])
         faces = self._kept([*known, *(search.settled(face) for face in faces if not _among(face, known))])
-        rested = [*known, *expected]
-        return self._kept([face if _among(face, rested) else search.levelled(face) for face in faces])
+        # beside known faces, new ones that are not sure are turned in the next frames
+        return faces if known or expected else self._kept([search.levelled(face) for face in faces])
 
     def _kept(self, faces: list[Detection]) -> list[Detection]:
         """The faces that are large enough, each once; unlikely ones only if there are no others."""
@@ -312,14 +313,15 @@ class _Search:
         # one that is not sure is searched again before it is levelled
         return located if located.score < _SURE else self.levelled(located)
 
-    def followed(self, face: Detection, anew: bool) -> Detection | None:
+    def followed(self, face: Detection, waited: int) -> Detection | None:
         """A known face as crops show it, turned as before or one turn further; None if it is not likely.
 
         Parameters
         ----------
         face : Detection
-        anew : bool
-            Look one turn further also where a turned crop shows it upright: the network sees half of a tilt.
+        waited : int
+            Frames since its turn. One turn further is looked at in every second one if it is not sure or not
+            upright, and in its turn also if a turned crop shows it upright: the network sees half of a tilt.
         """
         tilt = _TURN * float(np.clip(round(face.roll / _TURN), -_MOST_TURNS, _MOST_TURNS))
         turned = self.locate(face.box, tilt)
@@ -329,9 +331,9 @@ class _Search:
             if level is not None and _upright(level, 0.0):
                 return level
             found.append(level)
-        elif not (tilt and anew):
+        elif waited or not tilt:
             return turned
-        if turned is not None:
+        if turned is not None and waited % 2 == 0:
             found.append(self.locate(turned.box, tilt + math.copysign(_TURN, turned.roll - tilt)))
         best = max(filter(None, found), key=_score, default=None)
         return None if best is None or best.score < _LIKELY else best
